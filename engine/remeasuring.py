@@ -37,8 +37,9 @@ def request_of(first: Kernel, second: Kernel, rounds: int = remeasurements.ROUND
     (one, kernel), (other, other_kernel) = _chosen(*first), _chosen(*second)
     if kernel == other_kernel:
         raise EngineError("both kernels are the same: choose two different ones")
+    is_one_task = one.task_name == other.task_name
     for what, a, b in (
-        ("task", one.task_source, other.task_source),
+        ("size or version of the task" if is_one_task else "task", one.task_source, other.task_source),
         ("precision policy", one.policy, other.policy),
         ("toolchain", one.toolchain, other.toolchain),
     ):

@@ -31,6 +31,10 @@ from storage.queries.knowledge import EdgeRow, KnowledgeSums
 TECHNIQUES, STATES, ATTEMPTS, NEGATIVE = "techniques", "states", "attempts", "negative evidence"
 FROM_STATES, FROM_TECHNIQUES = "state to technique", "technique to technique"
 RULES, PICTURE, RUNS, CHANGES = "failure rules", "picture", "runs", "changes"
+ABOUT = (
+    "Which techniques made kernels in which state faster or slower, and how failures were mended: a run whose "
+    "knowledge base is on is told of it before it changes a kernel."
+)
 VIEWS = [TECHNIQUES, STATES, ATTEMPTS, NEGATIVE, RULES, PICTURE, RUNS, CHANGES]
 
 
@@ -78,7 +82,8 @@ def live() -> None:
 
 
 def draw_sums(found: KnowledgeSums) -> None:
-    """How much is known, and what is wrong with it."""
+    """What it is for, how much is known, and what is wrong with it."""
+    st.caption(ABOUT)
     words = [
         wording.counted(found.techniques, "technique") + (f" ({found.disabled} off)" if found.disabled else ""),
         wording.counted(found.states, "state") + (f" ({found.discovered} discovered)" if found.discovered else ""),
@@ -88,8 +93,9 @@ def draw_sums(found: KnowledgeSums) -> None:
     st.markdown(" · ".join(words))
     if not found.attempts:
         st.caption(
-            "No attempt has been kept yet: every run adds its own as it goes. What stands here is what Tilewright is "
-            "shipped with."
+            "No attempt has been kept yet. Each run, also one with its knowledge base off, adds those changes of a "
+            "timed kernel whose replies name a technique. Many recorded replies name none; examples, replays and "
+            "imported runs add nothing. What stands here is what Tilewright is shipped with."
         )
     if found.damaged:
         lines = wording.counted(found.damaged, "line")

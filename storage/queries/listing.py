@@ -114,6 +114,7 @@ class GroupRow:
     solved: int
     accepted: int
     best_speedup: float | None
+    best_noise: float | None
     best_run: str | None
     mean_speedup: float | None
     model_calls: int
@@ -135,6 +136,7 @@ class RunTotals:
     cost_usd_since: float
     unpriced_since: int
     best_speedup: float | None
+    best_noise: float | None
     best_task: str | None
     best_run: str | None
 
@@ -222,14 +224,15 @@ def groups(db: Database, by: GroupBy, chosen: RunFilter | None = None, lost: Seq
     member = "unnest(CASE WHEN len(tags) = 0 THEN [''] ELSE tags END)" if by is GroupBy.TAG else _GROUPS[by]
     sql = f"""WITH {_fitting(chosen)},
      grouped AS (SELECT run_id, replay_of, is_example, state, created_at, {member} AS name FROM fitting),
-     best AS (SELECT run_id, speedup FROM ranked WHERE is_best AND run_id IN (SELECT run_id FROM fitting)),
+     best AS (SELECT run_id, speedup, noise FROM ranked WHERE is_best AND run_id IN (SELECT run_id FROM fitting)),
      kept AS (SELECT run_id, count(*) AS kernels FROM depths WHERE outcome = 'accepted' GROUP BY run_id),
      paid AS (SELECT run_id, count(*) AS calls, sum(coalesce(input_tokens, 0) + coalesce(output_tokens, 0)) AS tokens,
         coalesce(sum(cost_usd), 0) AS cost, count(*) - count(cost_usd) AS unpriced FROM model_calls GROUP BY run_id)
     SELECT g.name, count(*) AS runs,
         count(*) FILTER (WHERE g.state IN ('running', 'starting', 'paused', 'waiting')) AS working,
         count(b.speedup) AS solved, coalesce(sum(k.kernels), 0)::BIGINT AS accepted, max(b.speedup) AS best_speedup,
-        arg_max(g.run_id, b.speedup) AS best_run, exp(avg(ln(b.speedup))) AS mean_speedup,
+        arg_max(b.noise, b.speedup) AS best_noise, arg_max(g.run_id, b.speedup) AS best_run,
+        exp(avg(ln(b.speedup))) AS mean_speedup,
         coalesce(sum(p.calls), 0)::BIGINT AS model_calls, coalesce(sum(p.tokens), 0)::BIGINT AS tokens,
         coalesce(sum(p.cost), 0.0) AS cost_usd, coalesce(sum(p.unpriced), 0)::BIGINT AS unpriced_calls,
         max(g.created_at) AS last_created_at
@@ -248,11 +251,13 @@ def run_totals(db: Database, since: float) -> RunTotals:
      paid AS (SELECT sum(coalesce(input_tokens, 0) + coalesce(output_tokens, 0)) AS tokens, count(*) AS calls,
         sum(cost_usd) AS cost, count(*) - count(cost_usd) AS unpriced FROM model_calls SEMI JOIN own USING (run_id)
         WHERE time >= $since),
-     best AS (SELECT max(b.speedup) AS speedup, arg_max(own.task_name, b.speedup) AS task,
-        arg_max(run_id, b.speedup) AS run FROM timings b JOIN own USING (run_id))
+     best AS (SELECT max(b.speedup) AS speedup, arg_max(b.noise, b.speedup) AS noise,
+        arg_max(own.task_name, b.speedup) AS task, arg_max(run_id, b.speedup) AS run
+        FROM timings b JOIN own USING (run_id))
     SELECT kept.kernels AS accepted, kept.lately AS accepted_since, coalesce(paid.tokens, 0)::BIGINT AS tokens_since,
         paid.calls AS calls_since, coalesce(paid.cost, 0.0) AS cost_usd_since, paid.unpriced AS unpriced_since,
-        best.speedup AS best_speedup, best.task AS best_task, best.run AS best_run FROM kept, paid, best"""
+        best.speedup AS best_speedup, best.noise AS best_noise, best.task AS best_task, best.run AS best_run
+        FROM kept, paid, best"""
     return fetch.rows(db, RunTotals, sql, {"since": since})[0]
 
 

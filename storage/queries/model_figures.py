@@ -27,6 +27,7 @@ class ModelRow:
     compiled: int
     gains: int
     best_speedup: float | None
+    best_noise: float | None
     best_task: str | None
     tokens: int
     cost_usd: float
@@ -45,7 +46,7 @@ WITH told AS (SELECT * FROM model_calls
  wrote AS (SELECT run_id, step, arg_max(model, seq) AS model FROM told GROUP BY run_id, step),
  first_built AS (SELECT run_id, candidate_id, arg_min(verdict, seq) AS verdict FROM evaluations
     WHERE stage = 'compile' GROUP BY run_id, candidate_id),
- made AS (SELECT w.model, v.verdict, b.verdict AS built, t.speedup, r.speedup AS record, runs.task_name
+ made AS (SELECT w.model, v.verdict, b.verdict AS built, t.speedup, t.noise, r.speedup AS record, runs.task_name
     FROM candidates c JOIN wrote w USING (run_id, step) JOIN runs USING (run_id)
     LEFT JOIN verdicts v ON v.run_id = c.run_id AND v.candidate_id = c.candidate_id
     LEFT JOIN first_built b ON b.run_id = c.run_id AND b.candidate_id = c.candidate_id
@@ -53,11 +54,12 @@ WITH told AS (SELECT * FROM model_calls
     LEFT JOIN records r ON r.run_id = c.run_id AND r.candidate_id = c.candidate_id),
  kernels AS (SELECT model, count(verdict) AS judged, count(*) FILTER (WHERE verdict = 'passed') AS passed,
     count(built) AS built, count(*) FILTER (WHERE built = 'passed') AS compiled,
-    count(*) FILTER (WHERE record > 1) AS gains, max(speedup) AS best_speedup, arg_max(task_name, speedup) AS best_task
+    count(*) FILTER (WHERE record > 1) AS gains, max(speedup) AS best_speedup,
+    arg_max(noise, speedup) AS best_noise, arg_max(task_name, speedup) AS best_task
     FROM made GROUP BY model)
 SELECT p.model, p.runs, p.calls, coalesce(k.judged, 0) AS judged, coalesce(k.passed, 0) AS passed,
     coalesce(k.built, 0) AS built, coalesce(k.compiled, 0) AS compiled, coalesce(k.gains, 0) AS gains, k.best_speedup,
-    k.best_task, p.tokens, p.cost_usd, p.unpriced, p.call_s, p.calls_s
+    k.best_noise, k.best_task, p.tokens, p.cost_usd, p.unpriced, p.call_s, p.calls_s
 FROM paid p LEFT JOIN kernels k USING (model) ORDER BY p.calls DESC, p.model
 """
 

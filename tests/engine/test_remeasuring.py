@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -85,11 +86,16 @@ def test_no_difference_beyond_the_noise_is_told_as_none() -> None:
 def test_only_two_correct_kernels_of_one_task_can_be_asked_for(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_run(home / "runs", "old")
     write_run(home / "runs", "other", seed=1)
+    larger = write_run(home / "runs", "larger")
+    settings = larger.read_settings()
+    larger.settings_file.unlink()
+    larger.write_settings(replace(settings, task_source=f"{settings.task_source}\nN = 8\n"))
     for first, second, word in (
         (("old", "1"), ("old", "c001"), "are the same"),
         (("old", "1"), ("old", "99"), "no kernel"),
         (("old", "1"), ("old", "2"), "no correct timing"),
         (("old", "1"), ("other", "1"), "same toolchain"),
+        (("old", "1"), ("larger", "1"), "a different size or version of the task"),
     ):
         with pytest.raises(EngineError, match=word):
             remeasuring.request_of(first, second)

@@ -11,7 +11,7 @@ import pytest
 from engine.strategies.options import Value
 from pages import report
 from pages.parts import wording
-from pages.parts.compare import compare_chart, compared_runs
+from pages.parts.compare import compare_chart, compare_table, compared_runs
 from pages.parts.compare.compare_chart import Exposure, exposure_of
 from pages.parts.compare.compared_runs import Axis, Compared, gather
 from pages.parts.status import settings_list
@@ -105,6 +105,13 @@ def test_languages_are_compared_by_the_best_kernels_of_each(home: Path) -> None:
     assert (first[0], second[0]) == ("CuTe", "CUDA C++")
     assert first[1] == wording.speedup(max(run.run.best_speedup or 0 for run in runs[:3]))
     assert second[1:] == (wording.speedup(other.run.best_speedup), "D: softmax")
+
+
+def test_a_speed_up_has_no_more_digits_than_were_measured_here_either(home: Path) -> None:
+    first, *others = some_runs(home)
+    noisy = replace(first, run=replace(first.run, best_speedup=1.649, best_noise=0.08))
+    assert compare_table.cells(noisy)["best"]["text"] == "1.6×"  # type: ignore[index]
+    assert "A 1.6×" in compare_chart.name([noisy, *others], Axis.DEPTH)
 
 
 def test_what_cannot_be_compared_is_warned_of_and_what_can_is_not(home: Path) -> None:

@@ -104,6 +104,7 @@ def test_what_matters_most_comes_first_and_each_topic_is_told_once() -> None:
     told = metrics.telling(found)
     assert [one.sense.topic for one in told] == ["memory", "occupancy"]
     assert metrics.phrase(told[0]) == "memory throughput share from 30.0 % to 60.0 % (better)"
+    assert metrics.phrase(told[1]) == "achieved occupancy (mean of all launches) from 40 % to 60 % (better)"
     assert metrics.counted(found, 4) == "Since kernel 4: 4 better, 1 worse, of 6 metrics."
 
 
@@ -166,11 +167,13 @@ def test_a_difference_within_the_noise_is_told_as_none(rows_of: Look) -> None:
 def test_each_kernel_stands_on_the_roofline_once_with_an_arrow_from_the_parent(rows_of: Look) -> None:
     candidate, attempts = rows_of("c006")
     found = roofline.points("r1", candidate, attempts)
-    assert [(one.name, one.role) for one in found][:2] == [("kernel 6", "this"), ("kernel 4 (parent)", "parent")]
+    assert [(one.name, one.role) for one in found][:2] == [
+        ("kernel 6", "this"), ("kernel 4 (nearest profiled ancestor)", "parent"),
+    ]  # fmt: skip
     drawn = roofline.figure({"memory": 4e12, "fp32": 6e13}, found, None)
     (arrow,) = drawn["layout"]["annotations"]
     assert arrow["ax"] < arrow["x"]
-    assert "kernel 4 (parent) at 3.00 TFLOP/s" in roofline.name(found)
+    assert "kernel 4 (nearest profiled ancestor) at 3.00 TFLOP/s" in roofline.name(found)
     assert {"10 TFLOP/s", "100 TFLOP/s"} <= set(drawn["layout"]["yaxis"]["ticktext"])
     assert {"10", "100"} <= set(drawn["layout"]["xaxis"]["ticktext"])
     alone = roofline.figure({"memory": 4e12, "fp32": 6e13}, found[:1], None)

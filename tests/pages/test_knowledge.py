@@ -56,6 +56,7 @@ def test_every_view_stands_over_an_empty_home_with_what_is_shipped(open_page: Op
     app = open_page("knowledge", show=view)
     assert not app.exception
     assert "No attempt has been kept yet" in words(app)
+    assert "Many recorded replies name none" in words(app)
     assert f"{len(seed.revision().techniques)} techniques" in words(app)
 
 

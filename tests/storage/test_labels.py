@@ -99,6 +99,8 @@ def test_the_index_finds_runs_by_their_labels_and_puts_them_into_groups(db: Data
     speedups = [one.best_speedup or 0.0 for one in best.values() if one]
     assert by_task["square_matmul"].mean_speedup == pytest.approx((speedups[0] * speedups[1]) ** 0.5)
     assert by_task["square_matmul"].best_speedup == max(speedups)
+    noises = {one.best_speedup: one.best_noise for one in best.values() if one}
+    assert by_task["square_matmul"].best_noise == noises[max(speedups)]
     totals = queries.run_totals(db, 0.0)
     others = [queries.run(db, run.run_id) for run in runs if run.run_id != "r1"]
     assert totals.tokens_since == sum(one.tokens for one in others if one)

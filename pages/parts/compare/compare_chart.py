@@ -45,7 +45,7 @@ def _why_unknown(axis: Axis) -> str:
 
 def name(runs: Sequence[Compared], axis: Axis) -> str:
     """The chart in words, for those who cannot see it."""
-    bests = ", ".join(f"{run.letter} {wording.speedup(run.run.best_speedup)}" for run in runs)
+    bests = ", ".join(f"{run.letter} {wording.speedup(run.run.best_speedup, run.run.best_noise)}" for run in runs)
     return (
         f"Best speed-up so far by {AXIS_TITLE[axis]} of {len(runs)} runs: {bests}. The table below lists all figures."
     )
@@ -106,7 +106,8 @@ def draw_tasks(runs: Sequence[Compared]) -> None:
     st.caption(
         "Each task counts once, with the best of its chosen runs: "
         + "; ".join(
-            f"{wording.plain(task.task)} {wording.speedup(task.best)}" + (f" ({task.best_letter})" if task.best else "")
+            f"{wording.plain(task.task)} {wording.speedup(task.best, task.noise)}"
+            + (f" ({task.best_letter})" if task.best else "")
             for task in over.tasks
         )
     )

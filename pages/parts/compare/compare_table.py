@@ -130,7 +130,8 @@ def _best(run: Compared) -> table.Cell:
     if row.best_speedup is None:
         return table.text(wording.NONE, "muted", "no correct kernel timed yet")
     tone = "green" if row.best_low and row.best_low > 1 else "strong"
-    return table.text(wording.speedup(row.best_speedup), tone, wording.interval(row.best_low, row.best_high))
+    best = wording.speedup(row.best_speedup, row.best_noise)
+    return table.text(best, tone, wording.interval(row.best_low, row.best_high))
 
 
 def _known(text: str, note: str = "") -> table.Cell:

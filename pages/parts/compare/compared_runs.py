@@ -184,6 +184,7 @@ class TaskBest:
     letters: tuple[str, ...]
     best: float | None
     best_letter: str
+    noise: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +208,8 @@ def over_tasks(runs: Sequence[Compared]) -> OverTasks:
         same = [run for run in runs if run.run.task_name == name]
         first = max(same, key=lambda run: run.run.best_speedup or 0.0)
         best = first.run.best_speedup
-        tasks.append(TaskBest(first.run.title, tuple(r.letter for r in same), best, first.letter if best else ""))
+        letters = tuple(r.letter for r in same)
+        tasks.append(TaskBest(first.run.title, letters, best, first.letter if best else "", first.run.best_noise))
     bests = [task.best for task in tasks if task.best is not None]
     fast = tuple((bar, sum(best > bar for best in bests)) for bar in BARS)
     return OverTasks(tuple(tasks), geometric_mean(bests) if bests else None, fast)

@@ -303,7 +303,10 @@ def phrase(one: Weighed) -> str:
     change = one.change
     before = with_unit(change, change.previous or 0.0)
     mark = f" ({one.judgement})" if one.judgement in (Judgement.BETTER, Judgement.WORSE) else ""
-    return f"{counters.label(change.metric)} from {before} to {with_unit(change, change.value)}{mark}"
+    name = counters.label(change.metric)
+    # The bars show the longest launch's.
+    name += " (mean of all launches)" if change.launch < 0 and one.sense.topic == "occupancy" else ""
+    return f"{name} from {before} to {with_unit(change, change.value)}{mark}"
 
 
 def _weigh(change: MetricChangeRow) -> Weighed:

@@ -117,8 +117,8 @@ def _headline(profile: ProfileRow, seen: Seen) -> None:
         st.caption("No profiled ancestor to compare with.")
     if profile.evidence.get("caches"):
         st.caption(
-            "The profiler flushes the caches before each launch, so the device time here is not the latency above, "
-            "which is timed without it."
+            "The profiler flushes all caches before each launch, so the device time here is not the latency above: "
+            "that is timed with L2 overwritten once, before the call."
         )
     if because := profile.evidence.get("because"):
         remedy = profile.evidence.get("what to do", "")

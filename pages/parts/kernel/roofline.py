@@ -23,7 +23,7 @@ COLOURS = {"fp32": "@blue-color", "peak": "@blue-color", "tf32": "@violet-color"
 @dataclass(frozen=True, slots=True)
 class Point:
     """One kernel: `intensity` in operations per byte, `rate` in operations per second; `role` says what it is to the
-    kernel looked at: this, parent, base or best."""
+    kernel looked at: this, parent (or the nearest ancestor with a profile), base or best."""
 
     name: str
     intensity: float
@@ -164,7 +164,8 @@ def points(run_id: str, candidate: CandidateRow, attempts: Sequence[AttemptRow])
     numbers = {a.candidate_id: a.number for a in attempts}
     found: list[Point] = []
     for name, roles in relations(candidate, queries.profiled_ancestor(db, run_id, candidate.candidate_id), attempts):
-        also = ", ".join(role for role in roles if role != "this")
+        names = {"parent": "parent" if name == candidate.parent_id else "nearest profiled ancestor"}
+        also = ", ".join(names.get(role, role) for role in roles if role != "this")
         label = f"kernel {numbers.get(name, '?')}" + (f" ({also})" if also else "")
         place = point(label, machine_use.whole(queries.metrics(db, run_id, name)), roles[0])
         if place:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Collection
 
 import streamlit as st
 
@@ -42,7 +43,7 @@ def draw() -> None:
         with st.container(horizontal=True, vertical_alignment="center"):
             if missing and access.may_steer():
                 label = f"Open examples from an H200 ({len(missing)})"
-                st.button(label, icon=":material/folder_open:", key="open_examples", on_click=_open)
+                st.button(label, icon=":material/folder_open:", key="open_examples", on_click=_open, args=(missing,))
             if opened:
                 st.button("Show only examples", icon=":material/filter_alt:", key="only_examples", on_click=_show)
             if opened and access.may_steer():
@@ -52,9 +53,10 @@ def draw() -> None:
                 )  # fmt: skip
 
 
-def _open() -> None:
+def _open(missing: Collection[str]) -> None:
+    """Open those that are not here yet."""
     try:
-        made = supervisor.open_examples()
+        made = supervisor.open_examples(sorted(missing))
     except (EngineError, OSError) as error:
         steer.say(str(error), is_error=True)
         return

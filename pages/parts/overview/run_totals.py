@@ -58,7 +58,8 @@ def of_runs(counts: Sequence[StateCount], found: RunTotals) -> list[Figure]:
         Figure("Tokens today", wording.tokens(found.tokens_since), wording.counted(found.calls_since, "call")),
         Figure("Money today", cost, unpriced, "model calls since midnight; prices are those of prices.toml"),
         Figure(
-            "Best speed-up", wording.speedup(found.best_speedup), (found.best_task or "").replace("_", " "),
+            "Best speed-up", wording.speedup(found.best_speedup, found.best_noise),
+            (found.best_task or "").replace("_", " "),
             f"over the eager baseline, of all runs; run {found.best_run}" if found.best_run else "",
         ),
     ]  # fmt: skip
@@ -97,7 +98,9 @@ def _cells(by: GroupBy, row: GroupRow) -> dict[str, table.Cell]:
         "working": f"{row.working:,}" if row.working else table.text(wording.NONE, "muted"),
         "solved": table.text(f"{row.solved:,}", "", wording.percent(row.solved / row.runs)),
         "mean": wording.speedup(row.mean_speedup),
-        "best": table.text(wording.speedup(row.best_speedup), "green" if (row.best_speedup or 0) > 1 else ""),
+        "best": table.text(
+            wording.speedup(row.best_speedup, row.best_noise), "green" if (row.best_speedup or 0) > 1 else ""
+        ),
         "accepted": f"{row.accepted:,}",
         "calls": f"{row.model_calls:,}",
         "tokens": wording.tokens(row.tokens),

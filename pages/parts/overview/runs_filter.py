@@ -11,8 +11,8 @@ from storage.queries import Archive, Choices, GroupBy, RunFilter, RunSort
 from storage.records import RunState
 
 SORT_NAME = {
-    RunSort.NEWEST: "newest first",
-    RunSort.OLDEST: "oldest first",
+    RunSort.NEWEST: "last started first",
+    RunSort.OLDEST: "first started first",
     RunSort.LAST_EVENT: "latest event first",
     RunSort.QUIET: "longest quiet first",
     RunSort.BEST: "fastest first",

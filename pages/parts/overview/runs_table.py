@@ -104,7 +104,7 @@ def _cells(run: RunRow, state: RunState, found: Sequence[Alert]) -> dict[str, ta
             f"engine time {wording.seconds(run.engine_s)}" if run.engine_s else "",
         ),
         "best": _best(run),
-        "curve": table.spark(run.curve, f"{wording.speedup(run.best_speedup)} best"),
+        "curve": table.spark(run.curve, f"{wording.speedup(run.best_speedup, run.best_noise)} best"),
         "correct": _correct(run),
         "model": table.text(wording.cut(run.model, 22), title=run.model),
         "strategy": table.text(wording.cut(run.strategy, 20), title=run.strategy),
@@ -145,7 +145,8 @@ def _best(run: RunRow) -> table.Cell:
     if run.best_speedup is None:
         return table.text(wording.NONE, "muted", "", "no correct kernel yet")
     tone = "green" if run.best_low and run.best_low > 1 else "strong"
-    return table.text(wording.speedup(run.best_speedup), tone, wording.interval(run.best_low, run.best_high))
+    best = wording.speedup(run.best_speedup, run.best_noise)
+    return table.text(best, tone, wording.interval(run.best_low, run.best_high))
 
 
 def _correct(run: RunRow) -> table.Cell:

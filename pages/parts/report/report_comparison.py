@@ -45,7 +45,7 @@ def _row(run: Compared) -> Sequence[str]:
     row, known = run.run, run.conditions
     return (
         f"{run.letter} · {row.title} · {row.model} · {row.run_id}", str(run.state),
-        wording.speedup(row.best_speedup), wording.interval(row.best_low, row.best_high),
+        wording.speedup(row.best_speedup, row.best_noise), wording.interval(row.best_low, row.best_high),
         f"{known.last_depth} / {row.depths}",
         wording.share(row.passed, row.passed + row.failed), wording.count(row.model_calls),
         wording.tokens(known.tokens), wording.cost(known.cost_usd), wording.seconds(known.engine_s),

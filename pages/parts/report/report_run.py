@@ -133,7 +133,7 @@ def _curve(db: Database, run: RunRow, attempts: Sequence[AttemptRow], shown_dept
     shown = sorted(sorted(timed, key=lambda a: -(a.speedup or 0.0))[:RINGS], key=lambda a: a.number)
     own = method.words(run.run_id, db)
     found = wording.counted(len(timed), "correct kernel")
-    words = f"Speed-up by {own.step}: {found}, best {wording.speedup(run.best_speedup)}"
+    words = f"Speed-up by {own.step}: {found}, best {wording.speedup(run.best_speedup, run.best_noise)}"
     name = "best so far (rings: every correct kernel)"
     if len(shown) < len(timed):
         name = f"best so far (rings: the {RINGS:,} fastest of {len(timed):,} correct kernels)"

@@ -78,7 +78,8 @@ def gather(run: RunRow, selected_id: str = "") -> CurveRows:
 
 def name(run: RunRow, rows: CurveRows) -> str:
     """The chart in words, for those who cannot see it."""
-    best = f"best {wording.speedup(run.best_speedup)}" if run.best_speedup else "no correct kernel timed yet"
+    found = wording.speedup(run.best_speedup, run.best_noise)
+    best = f"best {found}" if run.best_speedup else "no correct kernel timed yet"
     second = (
         f", {rows.second.name} {wording.speedup(rows.second.speedup)}" if rows.second and rows.second.speedup else ""
     )

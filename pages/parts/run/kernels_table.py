@@ -17,13 +17,14 @@ from storage.records import Verdict
 
 PAGE_SIZE = 20
 REASON_LENGTH = 110
+ANEW = "Eager PyTorch is timed anew beside each kernel, so one with a lower latency can have a lower speed-up."
 COLUMNS = [
     table.Column("number", "Kernel"),
     table.Column("depth", "Step", "right minor"),
     table.Column("what", "What changed", "wide"),
     table.Column("verdict", "Verdict", "wide"),
-    table.Column("speedup", "Speed-up", "right", "over the eager baseline, with the noise of the measurement"),
-    table.Column("latency", "Latency", "right minor", "median of the timed calls"),
+    table.Column("speedup", "Speed-up", "right", f"over the eager baseline, with the noise of the measurement. {ANEW}"),
+    table.Column("latency", "Latency", "right minor", f"median of the timed calls. {ANEW}"),
     table.Column("lines", "Lines", "right minor", "added and removed against its parent"),
 ]
 SHOWN_ERRORS = 12

@@ -20,11 +20,11 @@ COLUMNS = [
     table.Column("acts", "Held", "right", "how often in the last hour"),
     table.Column("wait", "Mean wait", "right", "for this device, of evaluations of the last hour"),
     table.Column("queue", "Waiting", "right", "evaluations that wait for this device"),
-    table.Column("runs", "Runs", "right", "runs at work whose timings are taken on it"),
+    table.Column("runs", "Runs at work", "right", "runs at work whose timings are taken on it"),
 ]
 MODELS = [
     table.Column("model", "Model of device", "nowrap"),
-    table.Column("runs", "Runs", "right"),
+    table.Column("runs", "Runs", "right", "all that were measured on it, ended ones too"),
     table.Column("passed", "Correct", "right", "correct kernels of all that were judged"),
     table.Column("timed", "Timed", "right", "kernels"),
     table.Column("best", "Best speed-up", "right", "over the eager baseline, of any run"),
@@ -90,7 +90,7 @@ def model_cells(row: DeviceModelRow) -> dict[str, table.Cell]:
         "passed": wording.share(row.passed, row.judged),
         "timed": wording.count(row.timed),
         "best": table.text(
-            wording.speedup(row.best_speedup), "green" if (row.best_speedup or 0) > 1 else "",
+            wording.speedup(row.best_speedup, row.best_noise), "green" if (row.best_speedup or 0) > 1 else "",
             (row.best_task or "").replace("_", " "),
         ),
         "last": wording.moment(row.last_at),
