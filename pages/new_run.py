@@ -75,7 +75,7 @@ def form() -> None:
     name = _variant(task, policy)
     no_recording = _no_recording(setup, task, name)
     with limits:
-        budget = budget_form.draw(setup, "" if no_recording else name)
+        budget, wrong = budget_form.draw(setup, "" if no_recording else name)
     with more:
         fields = (
             _options(strategy, budget.depths, model) | {"device": setup.device, "language": setup.language} | policy
@@ -101,7 +101,11 @@ def form() -> None:
             fields["ask_first"] = approval.rule_form("new")
     fields["budget"] = budget
     with right, st.container(border=True, key="new_run_summary"):
-        _summary(setup, task, sizes, fields, no_recording, prompts)
+        st.markdown("## This run")
+        if wrong:  # such limits are not left out: there is no command for a run without them, and no estimate
+            _start_button(wrong)
+        else:
+            _summary(setup, task, sizes, fields, no_recording, prompts)
     _draw_again_when_known(task.task(setup.toolchain, sizes).source, fields["backward"])
 
 
@@ -115,20 +119,15 @@ def _no_recording(setup: Setup, task: TaskFile, name: str) -> str:
 def _summary(
     setup: Setup, task: TaskFile, sizes: dict[str, Size], fields: dict[str, Any], no_recording: str, prompts: str
 ) -> None:
-    """What the run will take, the button, and the same run as a command."""
-    st.markdown("## This run")
+    """What the run will take where it can start, the button, and the same run as a command."""
     source, name = task.task(setup.toolchain, sizes).source, _variant(task, fields)
     if not task.is_shipped and (task.own_name or task.path.stem) in tasks.shipped_names():
         name = ""  # a file of one's own with that name: runs of the shipped task tell nothing about it
-    found = forecast.of_run(name, setup.toolchain, setup.strategy.name, setup.model, fields["budget"])
-    forecast.draw(not no_recording, source, supervisor.has_gpu(setup.toolchain), found, fields["backward"])
     why_not = no_recording if setup.model == "recorded" else ""
-    if why_not:
-        st.warning(wording.plain(why_not), icon=":material/warning:")
-    is_asked = st.button(
-        "Start run", type="primary", icon=":material/play_arrow:", key="start", disabled=bool(why_not),
-        help=why_not or None, width="stretch",
-    )  # fmt: skip
+    forecast.draw_badges(not no_recording, source, supervisor.has_gpu(setup.toolchain), fields["backward"])
+    if not why_not:
+        forecast.draw(forecast.of_run(name, setup.toolchain, setup.strategy.name, setup.model, fields["budget"]))
+    is_asked = _start_button(why_not)
     failure = st.container()
     st.caption("The same from a terminal:")
     values = fields | {"prompts_folder": prompts}
@@ -137,6 +136,17 @@ def _summary(
     if is_asked:
         with failure:
             _start(task, setup, sizes, fields | _pack(prompts))
+
+
+def _start_button(why_not: str) -> bool:
+    """Whether a start is asked for. Where none can be, the reason stands above the button, which is off."""
+    if why_not:
+        st.warning(wording.plain(why_not), icon=":material/warning:")
+    is_asked = st.button(
+        "Start run", type="primary", icon=":material/play_arrow:", key="start", disabled=bool(why_not),
+        help=wording.plain(why_not) or None, width="stretch",
+    )  # fmt: skip
+    return is_asked and not why_not  # a click may arrive together with the text that turns the button off
 
 
 def _task(setup: Setup) -> tuple[TaskFile, dict[str, Size], dict[str, Any]] | None:

@@ -71,11 +71,11 @@ def test_runs_of_several_methods_stand_together_under_a_neutral_word(open_page: 
 
 def test_new_run_asks_for_the_number_in_the_words_of_the_strategy(open_page: Open) -> None:
     app = open_page("new_run")
-    assert "Depths" in numbers(app)
+    assert "Depths" in labels(app)
     next(box for box in app.selectbox if box.label == "Strategy").select("coder_judge").run()
-    assert "Rounds" in numbers(app)
-    assert "Depths" not in numbers(app)
+    assert "Rounds" in labels(app)
+    assert "Depths" not in labels(app)
 
 
-def numbers(app: AppTest) -> list[str]:
-    return [field.label for field in app.number_input]
+def labels(app: AppTest) -> list[str]:
+    return [field.label for field in app.text_input]

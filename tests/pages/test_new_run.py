@@ -21,7 +21,7 @@ from engine.strategies.loading import TABLE
 from engine.toolchain_table import GPU, HOST, Entry
 from engine.toolchain_table import TABLE as TOOLCHAINS
 from pages.parts import wording
-from pages.parts.new_run import forecast, module_field
+from pages.parts.new_run import budget_form, forecast, module_field
 from pages.parts.steering.dialogs import Dialog, Opened
 from pages.parts.widgets import editor
 from storage.queries import PaceRow, TokensRow
@@ -252,7 +252,7 @@ def test_the_command_beside_the_form_starts_the_same_run(open_page: Open, monkey
     field(app, "Each depth starts from").set_value("best")
     field(app, "Variants to tune").set_value(4)
     app.toggle(key="compiler_hint").set_value(True)
-    field(app, "Maximum engine time (minutes)").set_value(5)
+    field(app, "Maximum engine time (minutes)").set_value("5")
     app.button(key="start").click().run()
     (command,) = (one.value for one in app.code if one.value.startswith("python -m engine run"))
     told = settings_of(parse(shlex.split(command.replace("\\\n", ""))[3:]))
@@ -263,6 +263,37 @@ def test_the_command_beside_the_form_starts_the_same_run(open_page: Open, monkey
                  "compiler_hint"):  # fmt: skip
         assert getattr(told, name) == getattr(made, name), name
     assert (made.budget.depths, made.budget.model_calls, made.budget.wall_s) == (3, 15, 300)
+
+
+def test_a_limit_that_is_not_valid_is_told_beside_its_field_and_above_start_which_is_off(open_page: Open) -> None:
+    app = open_page("new_run")
+    for key, text, reason in (
+        (
+            "max_cost",
+            "-5",
+            "Maximum cost (US dollars): “-5” is not valid. Enter a number from 0.01 to 1,000,000,000, or",
+        ),
+        ("max_cost", "abc", "Maximum cost (US dollars): “abc” is not valid"),
+        ("max_calls", "1.5", "Maximum model calls: “1.5” is not valid. Enter a whole number from 1 to"),
+    ):
+        app.text_input(key=key).set_value(text).run()
+        assert [reason in one.value.replace("\\", "") for one in (*app.error, *app.warning)] == [True, True]
+        assert app.button(key="start").disabled
+        assert not [one for one in app.code if one.value.startswith("python -m engine run")]
+        assert "no model is asked" not in words(app)
+        app.text_input(key=key).set_value("").run()
+    field(app, "Depths").set_value("").run()
+    assert "Depths: an empty field is not valid. Enter a whole number from 1 to 200." in app.error[0].value.replace(
+        "\\", ""
+    )
+    field(app, "Depths").set_value("3")
+    app.text_input(key="max_cost").set_value("2.5").run()
+    assert not app.button(key="start").disabled
+    assert "no model is asked" in words(app)
+    (command,) = (one.value for one in app.code if one.value.startswith("python -m engine run"))
+    assert "--max-cost 2.5" in command
+    read = [budget_form.read(text, 1, 1e9) for text in ("1e6", "nan", "inf", "2e9", "0")]
+    assert read == [1e6, None, None, None, None]
 
 
 def test_a_width_is_offered_where_the_strategy_can_have_one(open_page: Open) -> None:
@@ -321,6 +352,7 @@ def test_a_pasted_module_stays_in_its_box_has_no_recording_and_is_kept_by_the_st
     field(app, "Name").set_value("square_matmul").run()
     assert app.button(key="start").disabled
     assert "Recorded replies exist only for shipped tasks" in app.warning[0].value
+    assert "no model is asked" not in words(app), "nothing is estimated where nothing can start"
     field(app, "Module from").set_value(module_field.SHIPPED).run()
     field(app, "Module from").set_value(module_field.PASTED).run()
     assert begins_with[-1] == module_field.EXAMPLE
@@ -345,3 +377,16 @@ def test_a_problem_is_uploaded_as_its_two_files_together(open_page: Open, tmp_pa
     app.file_uploader[0].upload(*definition).upload(*workloads).run()
     assert not app.exception
     assert "2 workloads, each checked and timed" in words(app)
+
+
+def test_a_file_that_is_uploaded_after_a_bad_one_takes_its_place(open_page: Open) -> None:
+    app = open_page("new_run")
+    app.session_state["task_source"] = module_field.UPLOADED
+    app.run()
+    bad = ("bad.py", b"class Model: pass", "text/x-python")
+    app.file_uploader[0].upload(*bad).run()
+    assert "does not define get_inputs" in app.error[0].value.replace("\\", "")
+    good = ("good.py", module_field.EXAMPLE.encode(), "text/x-python")
+    app.file_uploader[0].upload(*bad).upload(*good).run()
+    assert not app.error
+    assert wording.plain("Only good.py counts, as uploaded last; left out: bad.py.") in words(app)

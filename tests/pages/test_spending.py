@@ -116,7 +116,7 @@ def test_a_money_budget_for_a_model_without_a_price_is_refused_before_the_run_ex
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-planted-key")
     app = open_page("new_run")
-    app.number_input(key="max_cost").set_value(5.0)
+    app.text_input(key="max_cost").set_value("5")
     app.run().button(key="start").click().run()
     assert "a cost limit cannot be enforced" in words(app).replace("\\", "").split("Limits")[-1]
     assert list((home / "runs").iterdir()) == []

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import math
+
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from engine import supervisor
+from pages.parts import wording
 from pages.parts.new_run import presets
 from pages.parts.new_run.setup import Setup
 from storage.records import Budget
 
+MOST = 1_000_000_000
+MOST_DEPTHS = 200
 
-def draw(setup: Setup, recorded_task: str) -> Budget:
-    """The number of step indexes always, the rest optional; a preset fills fields in. `recorded_task` is empty where
-    the task has no recording."""
+
+def draw(setup: Setup, recorded_task: str) -> tuple[Budget, str]:
+    """The limits, and what is wrong with one of them as a sentence; empty when a run can start with them.
+
+    The number of step indexes always, the rest optional; a preset fills fields in. `recorded_task` is empty where the
+    task has no recording."""
     st.markdown("## Limits")
     preset = presets.draw()
     recorded = None
@@ -21,36 +30,55 @@ def draw(setup: Setup, recorded_task: str) -> Budget:
     depths = preset.depths or recorded or Budget().depths
     depths = min(depths, recorded) if recorded else depths
     own = f":{preset.name}" if preset.name else ""
-    first = st.columns(3)
-    depths = first[0].number_input(
-        setup.strategy.words.titles,
-        1,
-        200,
-        depths,
-        key=f"depths:{recorded}{own}",
-        help=setup.strategy.words.counts,
-    )
-    calls = first[1].number_input(
-        "Maximum model calls", 1, value=preset.calls, key=f"max_calls{own}", placeholder="no limit"
-    )
-    cost = first[2].number_input(
-        "Maximum cost (US dollars)", 0.01, value=preset.cost, key=f"max_cost{own}", placeholder="no limit"
-    )
-    second = st.columns(3)
-    tokens = second[0].number_input(
-        "Maximum tokens", 1, value=None, step=10_000, key="max_tokens", placeholder="no limit"
-    )
-    minutes = second[1].number_input(
-        "Maximum engine time (minutes)", 1, value=preset.minutes, key=f"max_minutes{own}", placeholder="no limit"
-    )
-    target = second[2].number_input(
-        "Stop at speed-up", 0.1, value=preset.target, key=f"target{own}", placeholder="no target"
-    )
-    return Budget(
-        depths=int(depths),
+    first, second, wrong = st.columns(3), st.columns(3), list[str]()
+
+    def field(
+        at: DeltaGenerator, label: str, key: str, start: float | None, least: float = 1, empty: str = "no limit"
+    ) -> float | None:
+        """One that may be empty. It counts while it is typed, so that *Start run* goes by what can be read there."""
+        filled = "" if start is None else f"{start:g}"
+        text = at.text_input(label, filled, key=key, placeholder=empty, live=True)
+        return _limit(at, label, text, least, MOST, wrong) if text.strip() else None
+
+    words = setup.strategy.words
+    # Not while it is typed: other fields of the form reach as far as this number.
+    steps = first[0].text_input(words.titles, str(depths), key=f"depths:{recorded}{own}", help=words.counts)
+    found = _limit(first[0], words.titles, steps, 1, MOST_DEPTHS, wrong)
+    calls = field(first[1], "Maximum model calls", f"max_calls{own}", preset.calls)
+    cost = field(first[2], "Maximum cost (US dollars)", f"max_cost{own}", preset.cost, 0.01)
+    tokens = field(second[0], "Maximum tokens", "max_tokens", None)
+    minutes = field(second[1], "Maximum engine time (minutes)", f"max_minutes{own}", preset.minutes)
+    target = field(second[2], "Stop at speed-up", f"target{own}", preset.target, 0.1, "no target")
+    budget = Budget(
+        depths=depths if found is None else int(found),
         model_calls=None if calls is None else int(calls),
         tokens=None if tokens is None else int(tokens),
         cost_usd=cost,
         wall_s=None if minutes is None else 60.0 * minutes,
         target_speedup=target,
     )
+    return budget, wrong[0] if wrong else ""
+
+
+def _limit(at: DeltaGenerator, label: str, text: str, least: float, most: int, wrong: list[str]) -> float | None:
+    """The number in a field; None where it is not valid, which is said under the field and added to `wrong`."""
+    number = read(text, least, most)
+    if number is None:
+        given = f"“{text.strip()}”" if text.strip() else "an empty field"
+        kind = "a whole number" if isinstance(least, int) else "a number"
+        may_be_empty = ", or leave the field empty" if most == MOST else ""
+        enter = f"Enter {kind} from {least:g} to {wording.count(most)}{may_be_empty}."
+        wrong.append(f"{label}: {given} is not valid. {enter}")
+        at.error(wording.plain(wrong[-1]))
+    return number
+
+
+def read(text: str, least: float, most: float) -> float | None:
+    """The number that a text is, when it lies within its bounds; a whole one where the lower bound is an int."""
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    if not math.isfinite(number) or not least <= number <= most:
+        return None
+    return None if isinstance(least, int) and not number.is_integer() else number

@@ -90,8 +90,8 @@ def _basis(pace: PaceRow | None, is_free: bool, same: Sequence[str]) -> str:
     return f"Estimated from {wording.counted(pace.runs, 'run')}: this toolchain{alike}. Limits are kept in any case."
 
 
-def draw(has_recording: bool, source: str, is_on_gpu: bool, found: Forecast, backward: bool) -> None:
-    """Badges, then time and money."""
+def draw_badges(has_recording: bool, source: str, is_on_gpu: bool, backward: bool) -> None:
+    """What is known of the task alone: whether it has a recording, and how much memory judging it takes."""
     with st.container(horizontal=True, gap="small"):
         if has_recording:
             st.badge("has a recording", icon=":material/check:", color="green", help="runs without a key")
@@ -100,6 +100,10 @@ def draw(has_recording: bool, source: str, is_on_gpu: bool, found: Forecast, bac
                 "no recording", icon=":material/forum:", color="gray", help="needs a live model, or you as the model"
             )
         _memory(source, is_on_gpu, backward)
+
+
+def draw(found: Forecast) -> None:
+    """Time and money."""
     rows = [
         ("Time", f"about {wording.seconds(found.engine_s)}" if found.engine_s else "not known yet"),
         ("Model calls", f"about {found.calls:.0f}" if found.calls else "not known yet"),

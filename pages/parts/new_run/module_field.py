@@ -98,10 +98,18 @@ def _uploaded() -> TaskFile | None:
     if not found:
         st.caption(f"{WHAT_IT_TAKES} {OR_A_PROBLEM}")
         return None
-    texts = {Path(one.name).suffix: _text(one.name, one.getvalue()) for one in found}
-    if len(found) == 1 and ".py" in texts:
-        return _checked(texts[".py"], found[0].name.removesuffix(".py"))
-    if len(found) != 2 or set(texts) != {".json", ".jsonl"}:
+    # A file that is added to a bad one takes its place: the newest is last, and of a problem both files count.
+    newest = {Path(one.name).suffix: one for one in found}
+    is_module = Path(found[-1].name).suffix == ".py"
+    counted = [found[-1]] if is_module else [one for suffix, one in newest.items() if suffix != ".py"]
+    left_out = [one.name for one in found if one not in counted]
+    if left_out:
+        named = ", ".join(one.name for one in counted)
+        st.caption(wording.plain(f"Only {named} counts, as uploaded last; left out: {', '.join(left_out)}."))
+    texts = {Path(one.name).suffix: _text(one.name, one.getvalue()) for one in counted}
+    if is_module:
+        return _checked(texts[".py"], found[-1].name.removesuffix(".py"))
+    if set(texts) != {".json", ".jsonl"}:
         raise TaskError("upload one Python file, or definition.json and workload.jsonl of a problem together")
     return _valid(supervisor.problem_of(texts[".json"], texts[".jsonl"]))
 
