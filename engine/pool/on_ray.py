@@ -159,9 +159,16 @@ def _side() -> Any:
             from contextlib import suppress
             from pathlib import Path
 
-            own = Path(tempfile.gettempdir()) / f"tilewright-worker-{os.getuid()}"
-            os.environ["TILEWRIGHT_HOME"] = os.environ.get("TILEWRIGHT_WORKER_HOME") or str(own)
-            there = Path(os.environ["TILEWRIGHT_HOME"]) / "code" / hashlib.sha256(code).hexdigest()[:16]
+            home = os.environ.get("TILEWRIGHT_WORKER_HOME", "")
+            if not home:
+                own = Path(tempfile.gettempdir()) / f"tilewright-worker-{os.getuid()}"
+                own.mkdir(mode=0o700, exist_ok=True)
+                if own.lstat().st_uid != os.getuid():  # whoever made it could put code of theirs into it
+                    raise PermissionError(f"{own} is somebody else's: remove it, or set TILEWRIGHT_WORKER_HOME")
+                own.chmod(0o700)
+                home = str(own)
+            os.environ["TILEWRIGHT_HOME"] = home
+            there = Path(home) / "code" / hashlib.sha256(code).hexdigest()[:16]
             if not there.exists():
                 there.parent.mkdir(parents=True, exist_ok=True)
                 draft = tempfile.mkdtemp(dir=there.parent)
