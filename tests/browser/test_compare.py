@@ -57,7 +57,7 @@ def test_a_choice_is_kept_in_the_address_sets_two_kernels_side_by_side_and_is_se
     names = some_runs(server, "choice")
     page.goto(f"{server.url}/compare?runs={names[0]}")
     expect(page.get_by_text("Choose another run")).to_be_visible()
-    box = page.get_by_role("combobox", name=re.compile("Runs to compare"))
+    box = drawn(page).get_by_role("combobox", name=re.compile("Runs to compare"))
     box.fill(names[1][-16:])
     page.get_by_role("option", name=re.compile(names[1])).click()
     expect(page).to_have_url(re.compile(f"runs={names[0]}(,|%2C){names[1]}"))

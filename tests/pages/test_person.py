@@ -119,7 +119,7 @@ def test_the_models_page_has_a_row_per_model(home: Path, open_page: Open) -> Non
     samples.write_run(home / "runs", "r1", depths=4)
     app = open_page("models")
     assert not app.exception
-    assert "Each step that asks for edits counts once" in words(app)
+    assert "count each step that asks for edits once" in words(app)
 
 
 def test_a_replay_that_went_its_own_way_says_so(home: Path, open_page: Open) -> None:
