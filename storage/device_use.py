@@ -28,7 +28,8 @@ _numbers = itertools.count()
 WORDS = {
     "limit": "measuring the limit", "compile": "building", "compile_all": "building variants", "check": "checking",
     "time": "timing", "time_briefly": "timing a variant", "compiled_baseline": "timing torch.compile",
-    "compiler_source": "asking torch.compile", "profile": "profiling",
+    "compiler_source": "asking torch.compile", "compiled_start": "asking torch.compile for a kernel",
+    "profile": "profiling",
 }  # fmt: skip
 
 
@@ -278,8 +279,8 @@ class PoolStanding:
 def standing(now: float | None = None) -> PoolStanding:
     """What all devices of this host do."""
     at = time.time() if now is None else now
-    since, at_work, ended = at - HOUR_S, claims(), uses(at - HOUR_S, at)
-    names = {one.device for one in devices()}
+    since, at_work, ended, found = at - HOUR_S, claims(), uses(at - HOUR_S, at), devices()
+    names = {one.device for one in found}
     in_use = {one.device for one in at_work} | {one.device for one in ended}
 
     def of(known: KnownDevice) -> DeviceStanding:
@@ -296,7 +297,7 @@ def standing(now: float | None = None) -> PoolStanding:
         )  # fmt: skip
 
     return PoolStanding(
-        tuple(of(one) for one in devices() if not one.host or one.device in in_use or one.seen_at > since),
+        tuple(of(one) for one in found if not one.host or one.device in in_use or one.seen_at > since),
         tuple(one for one in at_work if one.stage is Stage.WAITING and one.device not in names),
         tuple(one for one in at_work if one.stage is Stage.BESIDE), at,
     )  # fmt: skip

@@ -28,7 +28,7 @@ def restyle(tensor: torch.Tensor, style: Style) -> torch.Tensor:
         return sprinkle(tensor)
     if _is_probability(tensor):
         return tensor
-    fresh = outliers(tensor) if style is Style.OUTLIERS else _DRAWN[style](tensor)
+    fresh = _DRAWN[style](tensor)
     if _is_sorted(tensor):
         fresh = fresh.sort(dim=-1).values
     if tensor.dim() == 2 and tensor.shape[0] == tensor.shape[1] and torch.equal(tensor, tensor.T):
@@ -117,6 +117,7 @@ _DRAWN: Mapping[Style, Callable[[torch.Tensor], torch.Tensor]] = {
     Style.WHOLE: _whole,
     Style.MIXED: _mixed,
     Style.ONE_HOT: _one_hot,
+    Style.OUTLIERS: outliers,
 }
 
 

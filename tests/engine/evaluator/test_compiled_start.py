@@ -157,11 +157,13 @@ def test_the_model_is_made_as_the_task_makes_it_and_what_computes_is_left_out(he
 
 
 def test_where_there_is_no_cpp_compiler_torch_compile_still_serves_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    from torch._inductor import config
+    from torch._inductor import config, cpu_vec_isa
 
+    known = list(cpu_vec_isa.supported_vec_isa_list)
     monkeypatch.setattr(config.cpp, "cxx", (None, "/nonexistent/g++"))
     monkeypatch.setattr(config.cpp, "vec_isa_ok", None)
     compiler_source.take_first_instruction_set()
+    assert cpu_vec_isa.supported_vec_isa_list == known
 
 
 def test_what_calls_a_library_is_no_start_and_the_call_is_named() -> None:
