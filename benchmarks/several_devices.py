@@ -1,12 +1,13 @@
 """One suite of recordings on one device of this host and on several: how long it takes, and whether it says the same.
 
-    python -m benchmarks.several_devices measure 0 --keep one.json          in about 11 minutes on one H200
+    python -m benchmarks.several_devices measure 0 --keep one.json          in about 3 minutes on one H200
     python -m benchmarks.several_devices measure 0,1 --keep two.json
     python -m benchmarks.several_devices compare one.json two.json
 
 `measure` names devices as CUDA_VISIBLE_DEVICES does. It works in a home of its own, in which one kernel has been built
-and timed on each device before: neither starts with headers to build or limits to measure. `--depths` cuts the
-recordings.
+and timed on each device before: neither starts with headers to build or limits to measure. The eight tasks are of one
+size, so that a device does not stand idle at the end because the other one has the longest run. `--depths` cuts the
+recordings; `--settings` goes to each run, such as `--width 3`.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +32,7 @@ from storage.suites import files
 from storage.suites.standing import fold
 
 ROOT = Path(__file__).resolve().parent.parent
-TASKS = ("square_matmul", "swish", "softmax", "diagonal_matmul")
+TASKS = ("elu", "gelu", "hard_sigmoid", "hard_tanh", "leaky_relu", "selu", "sigmoid", "softsign")
 
 
 def main() -> int:
@@ -52,16 +54,17 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     os.environ["CUDA_VISIBLE_DEVICES"] = options.devices
     folder = Path(tempfile.mkdtemp(prefix="several-devices."))
     os.environ["TILEWRIGHT_HOME"] = str(folder / "home")
-    settings = f"--toolchain {options.toolchain} --model recorded --reply-seconds {options.reply_seconds} --collect off"
-    for device in options.devices.split(","):
-        place = ("--device", _place(options, device)) if options.toolchain == "cuda" else ()
-        _engine("run", options.tasks[0], *settings.split(), "--depths", "0", *place)
+    settings = f"--toolchain {options.toolchain} --model recorded --collect off {options.settings}"
+    first = ("run", options.tasks[0], *settings.split(), "--depths", "0")
+    places = options.devices.split(",") if options.toolchain == "cuda" else []
+    _engines([(*first, "--device", _place(options, device)) for device in places] or [first])
     file = folder / "devices.toml"
+    limits = f"--depths {options.depths} --reply-seconds {options.reply_seconds}"
     file.write_text(f'tasks = {json.dumps(options.tasks)}\nrepeats = {options.repeats}\n'
-                    f'settings = "{settings} --depths {options.depths}"\n\n[arms]\ncutegen = ""\n')  # fmt: skip
+                    f'settings = "{settings} {limits}"\n\n[arms]\nrecorded = ""\n')  # fmt: skip
     began = time.time()
     at_once = ("--at-once", str(options.at_once)) if options.at_once else ()
-    _engine("suite", "run", str(file), *at_once)
+    _engines([("suite", "run", str(file), *at_once)])
     ended = time.time()
     suite = fold(files.read(files.folder_of("devices")))
     assert suite is not None
@@ -91,10 +94,17 @@ def _place(options: argparse.Namespace, device: str) -> str:
     return str(options.devices.split(",").index(device)) if device.isdecimal() else device
 
 
-def _engine(*words: str) -> None:
-    done = subprocess.run([sys.executable, "-m", "engine", *words], cwd=ROOT, capture_output=True, text=True)
-    if done.returncode not in (0, 1):
-        raise SystemExit(f"{' '.join(words)}: {done.stderr[-2000:]}")
+def _engines(commands: Sequence[Sequence[str]]) -> None:
+    """Command lines of the engine, side by side."""
+    begun = [
+        subprocess.Popen([sys.executable, "-m", "engine", *words], cwd=ROOT, text=True,
+                         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        for words in commands
+    ]  # fmt: skip
+    for words, process in zip(commands, begun, strict=True):
+        said = process.communicate()[1]
+        if process.returncode not in (0, 1):
+            raise SystemExit(f"{' '.join(words)}: {said[-2000:]}")
 
 
 def compared(one: dict[str, Any], several: dict[str, Any]) -> list[str]:
@@ -122,8 +132,9 @@ def _options() -> argparse.Namespace:
     measuring.add_argument("devices", help="as in CUDA_VISIBLE_DEVICES: 0 or 0,1")
     measuring.add_argument("--tasks", nargs="+", default=list(TASKS))
     measuring.add_argument("--toolchain", default="cuda")
-    measuring.add_argument("--depths", type=int, default=3)
-    measuring.add_argument("--repeats", type=int, default=2)
+    measuring.add_argument("--depths", type=int, default=1)
+    measuring.add_argument("--repeats", type=int, default=1)
+    measuring.add_argument("--settings", default="", help="for each run, as on its command line")
     measuring.add_argument("--reply-seconds", type=float, default=0.0, help="how long a recorded reply takes")
     measuring.add_argument("--at-once", type=int, help="runs at a time (default: one for each device)")
     measuring.add_argument("--keep", help="file for the figures")
