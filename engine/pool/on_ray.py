@@ -10,9 +10,11 @@ from __future__ import annotations
 import functools
 import importlib
 import io
+import os
+import socket
 import time
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,17 +30,55 @@ TRAVELS = ("engine", "storage", "prompts")  # folders of the code that a worker 
 LOOK_S = 0.2  # how often an answer is looked for: between, a person's stop is heard
 START_S = 180.0
 LOST_S = 40.0  # a cluster takes up to half a minute to see that a node is gone
+HEAD_S = 20.0  # how long a head may be silent
+SEE_S = 2.0  # how often its port is tried
+# Ray ends the process of whoever lost the head, without a word, after this time; we say it first.
+PATIENCE = {"RAY_gcs_rpc_server_reconnect_timeout_s": "86400"}
 AT_ONCE = 4  # what one worker does at a time: a build beside a check beside what waits for the device
 NOT_INSTALLED = (
     "--pool ray://… needs Ray, which is not installed: .venv/bin/python -m pip install -r requirements-ray.txt"
 )
 
 
+class Head:
+    """The cluster's head, by the port that it listens at; `address` is HOST:PORT."""
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+        self._seen_at, self._silent_since = 0.0, 0.0
+
+    def see(self) -> bool:
+        """Whether it answers, tried every SEE_S.
+
+        Raises:
+            ToolchainError: it has not answered for HEAD_S.
+        """
+        now = time.monotonic()
+        if now - self._seen_at >= SEE_S:
+            self._seen_at = now
+            host, _, port = self._address.rpartition(":")
+            try:
+                socket.create_connection((host.strip("[]"), int(port)), SEE_S).close()
+                self._silent_since = 0.0
+            except OSError as error:
+                self._silent_since = self._silent_since or now
+                if now - self._silent_since > HEAD_S:
+                    raise self.lost(str(error)) from error
+        return not self._silent_since
+
+    def lost(self, why: str) -> ToolchainError:
+        """The failure of whoever needs it."""
+        return ToolchainError(
+            f"the head of the Ray cluster at {self._address} does not answer any more ({why}). Start it again, with a "
+            "worker, and resume: what was finished is kept"
+        )
+
+
 class RayWorker:
     """An actor."""
 
-    def __init__(self, ray: Any, actor: Any, device: KnownDevice) -> None:
-        self._ray, self._actor, self._device = ray, actor, device
+    def __init__(self, ray: Any, head: Head, actor: Any, device: KnownDevice) -> None:
+        self._ray, self._head, self._actor, self._device = ray, head, actor, device
 
     @property
     def device(self) -> KnownDevice:
@@ -47,7 +87,7 @@ class RayWorker:
 
     def ask(self, request: str) -> str:
         """Its answer."""
-        return str(_got(self._ray, self._actor.ask.remote(request), self._device.device))
+        return str(_got(self._ray, self._head, lambda: self._actor.ask.remote(request), self._device.device))
 
 
 class RayCluster:
@@ -66,8 +106,11 @@ class RayCluster:
         self._lost_at: dict[str, float] = {}
         self._code: Any = None
         where = "auto" if address == "ray" else address
+        os.environ.update(PATIENCE)
         try:
             self._ray.init(address=where, namespace=NAMESPACE, log_to_driver=False, configure_logging=False)
+            at = self._ray.get_runtime_context().gcs_address if address == "ray" else address.removeprefix("ray://")
+            self._head = Head(at)
         except Exception as error:  # Ray raises of many kinds here; each means the same
             raise ToolchainError(f"no Ray cluster answers at {where}: {error}") from error
 
@@ -83,8 +126,8 @@ class RayCluster:
         }
         for name, actor in begun.items():
             try:
-                told = _got(self._ray, actor.device.remote(), name, START_S)
-                self._known[name] = RayWorker(self._ray, actor, codec.read_line(KnownDevice, told.encode()))
+                told = _got(self._ray, self._head, actor.device.remote, name, START_S)
+                self._known[name] = RayWorker(self._ray, self._head, actor, codec.read_line(KnownDevice, told.encode()))
             except WorkerLost:
                 self._lost_at[name] = time.monotonic()
         return list(self._known.values())
@@ -111,12 +154,12 @@ class RayCluster:
         }
 
     def _nodes(self) -> list[dict[str, Any]]:
+        while not self._head.see():  # Ray would wait for it without an end
+            time.sleep(LOOK_S)
         try:
             found: list[dict[str, Any]] = self._ray.nodes()
         except Exception as error:  # as above
-            raise ToolchainError(
-                f"the Ray cluster does not answer any more: {error}. Resume when it is back"
-            ) from error
+            raise self._head.lost(str(error)) from error
         return found
 
     def _actor(self, name: str, toolchain: str, node: str, *, has_gpu: bool) -> Any:
@@ -189,16 +232,19 @@ def _side() -> Any:
     return Actor
 
 
-def _got(ray: Any, reference: Any, name: str, limit_s: float | None = None) -> Any:
-    """What a reference comes to.
+def _got(ray: Any, head: Head, ask: Callable[[], Any], name: str, limit_s: float | None = None) -> Any:
+    """What an actor answers.
 
     Raises:
-        WorkerLost: its actor ended, or it took too long.
-        ToolchainError: the actor itself failed, which is a fault of ours.
+        WorkerLost: it ended, or it took too long.
+        ToolchainError: the head was lost; or the actor itself failed, which is a fault of ours.
     """
     waited_s = 0.0
+    reference: Any = None
     while True:
+        head.see()
         try:
+            reference = reference if reference is not None else ask()
             ready, _ = ray.wait([reference], timeout=LOOK_S)
             if ready:
                 return ray.get(reference)
@@ -206,6 +252,8 @@ def _got(ray: Any, reference: Any, name: str, limit_s: float | None = None) -> A
             raise ToolchainError(f"worker {name} broke: {error}") from error
         except ray.exceptions.RayError as error:
             raise WorkerLost(f"{name}: {' '.join(str(error).split())[:200]}") from error
+        except ConnectionError as error:  # of Ray's client, which has tried for half a minute
+            raise head.lost(str(error)) from error
         waited_s += LOOK_S
         if limit_s is not None and waited_s > limit_s:
             raise WorkerLost(f"{name}: it did not answer within {limit_s:.0f} s")
