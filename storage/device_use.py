@@ -109,16 +109,16 @@ class Claim:
     def waits(self) -> None:
         """It waits for its device, or for any."""
         self._asked_at = time.time()
-        self._tell(Stage.WAITING)
+        self.tell(Stage.WAITING)
 
     def holds(self) -> None:
         """It has its device."""
-        self._tell(Stage.HOLDING)
+        self.tell(Stage.HOLDING)
 
     def lets_go(self) -> None:
         """It goes on without the device."""
         was = self.claimed
-        self._tell(Stage.BESIDE)
+        self.tell(Stage.BESIDE)
         if was.stage is Stage.HOLDING and self._file is not None:
             waited_s = max(0.0, was.since - self._asked_at)
             _keep(Use(was.device, was.act, was.run_id, was.step, was.since, time.time(), waited_s))
@@ -126,7 +126,7 @@ class Claim:
     def settles(self, device: str) -> None:
         """A run's timings are taken there from now on."""
         self.on(device)
-        self._tell(Stage.SETTLED)
+        self.tell(Stage.SETTLED)
 
     def end(self) -> None:
         """Nothing is claimed any more."""
@@ -136,7 +136,8 @@ class Claim:
             os.close(self._file)
             self._file = None
 
-    def _tell(self, stage: Stage) -> None:
+    def tell(self, stage: Stage) -> None:
+        """Where it stands from now on, for others to read."""
         self.claimed = replace(self.claimed, stage=stage, since=time.time())
         if self._file is not None:
             line = codec.dumps(self.claimed).encode()
@@ -159,7 +160,7 @@ def claim(act: str, run_id: str = "", step: int = 0, device: str = "") -> Claim:
     except (OSError, liveness.AlreadyRunningError):
         return Claim(claimed, None, None)
     made = Claim(claimed, file, path)
-    made._tell(Stage.BESIDE)
+    made.tell(Stage.BESIDE)
     return made
 
 

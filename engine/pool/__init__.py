@@ -2,6 +2,7 @@
 
 local.py        the devices of this host, each leased for as long as it is needed
 pooled.py       a pool as the toolchain that a run, a suite or a command works with
+settling.py     on which device a run is timed
 carrying_out.py one evaluation on a toolchain
 remote.py       workers on other hosts as a pool; on_ray.py: those of a Ray cluster; worker_side.py: what runs there
 plain.py        evaluations and results as text

@@ -22,6 +22,7 @@ from engine.machine import device_health, devices, lease
 from engine.machine.devices import Device
 from engine.pool import MEASURING, Act, Evaluation
 from engine.pool.carrying_out import carry_out
+from engine.pool.settling import Settlement
 from engine.toolchain_table import find_toolchain
 from engine.toolchains import Toolchain
 from engine.toolchains.local import LocalToolchain
@@ -51,7 +52,7 @@ class LocalPool:
         self._made: list[Toolchain] = []
         self._idle: dict[str, list[Toolchain]] = {}
         self._gpus: list[Device] = []
-        self._settlement: Claim | None = None
+        self._settlement = Settlement()
         self._is_closing = False
 
     def evaluate(self, asked: Evaluation) -> Any:
@@ -76,18 +77,7 @@ class LocalPool:
         """The device for a run's timings; the same for as long as this pool is used and the device can be."""
         if not hasattr(find_toolchain(toolchain), "use"):
             return ""
-        with self._guard, lease.hold(device_use.folder() / "settling.lock"):
-            usable = [one.address for one in self._usable(model)]
-            if self._settlement is not None:
-                wanted = self._settlement.claimed.device
-            if wanted not in usable:
-                settled = [one.device for one in device_use.claims() if one.stage is device_use.Stage.SETTLED]
-                wanted = min(usable, key=settled.count)  # the first of those that fewest use
-            if self._settlement is None:
-                self._settlement = device_use.claim("settled", str(os.getpid()))
-            if self._settlement.claimed.device != wanted:
-                self._settlement.settles(wanted)
-        return wanted
+        return self._settlement.among([one.address for one in self._usable(model)], wanted)
 
     def known(self, toolchain: str) -> list[KnownDevice]:
         """The devices that a toolchain can use here, one at least.
@@ -121,10 +111,7 @@ class LocalPool:
         self._is_closing = True
         for toolchain in list(self._made):
             toolchain.close()
-        with self._guard:
-            if self._settlement is not None:
-                self._settlement.end()
-                self._settlement = None
+        self._settlement.end()
         self._is_closing = False
 
     def _on_a_gpu(self, toolchain: Any, asked: Evaluation, claim: Claim) -> Any:

@@ -7,7 +7,6 @@ engines of this host use the workers, so the lease of a worker's device is a loc
 from __future__ import annotations
 
 import itertools
-import os
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -18,9 +17,10 @@ from engine.errors import BaselineUnavailable, ProfileUnavailable, ToolchainErro
 from engine.machine import lease
 from engine.pool import MEASURING, Act, Evaluation
 from engine.pool.plain import read_result, request_text
+from engine.pool.settling import Settlement
 from engine.toolchain_table import GPU, device_of
 from storage import device_use
-from storage.device_use import Claim, KnownDevice, Stage
+from storage.device_use import Claim, KnownDevice
 
 MOST_TRIES = 3
 NONE_S = 120.0  # how long a cluster may have no worker for what is asked
@@ -72,7 +72,7 @@ class RemotePool:
         self._cluster, self._rest = cluster, rest
         self._guard = threading.RLock()
         self._turn = itertools.count()
-        self._settlement: Claim | None = None
+        self._settlement = Settlement()
         self._seen: dict[str, float] = {}
 
     def evaluate(self, asked: Evaluation) -> Any:
@@ -92,18 +92,7 @@ class RemotePool:
 
     def settle(self, toolchain: str, model: str = "", wanted: str = "") -> str:
         """The device for a run's timings; another one when its worker is gone."""
-        with self._guard, lease.hold(device_use.folder() / "settling.lock"):
-            names = [one.device.device for one in self._workers(toolchain, model)]
-            if self._settlement is not None:
-                wanted = self._settlement.claimed.device
-            if wanted not in names:
-                settled = [one.device for one in device_use.claims() if one.stage is Stage.SETTLED]
-                wanted = min(names, key=settled.count)
-            if self._settlement is None:
-                self._settlement = device_use.claim("settled", str(os.getpid()))
-            if self._settlement.claimed.device != wanted:
-                self._settlement.settles(wanted)
-        return wanted
+        return self._settlement.among([one.device.device for one in self._workers(toolchain, model)], wanted)
 
     def fingerprint(self, toolchain: str) -> str:
         """Results of a cluster are not remembered: no two lives of it need be alike.
@@ -119,10 +108,7 @@ class RemotePool:
 
     def close(self) -> None:
         """Let go of the cluster. What a worker has begun it finishes."""
-        with self._guard:
-            if self._settlement is not None:
-                self._settlement.end()
-                self._settlement = None
+        self._settlement.end()
         self._cluster.close()
 
     def _asked_of_one(self, asked: Evaluation, claim: Claim) -> Any:

@@ -11,15 +11,12 @@ import pytest
 
 from engine import tasks
 from engine.errors import ToolchainError
-from engine.machine import lease
 from engine.machine.devices import Device
-from engine.machine.worker_limits import Limits, Times
 from engine.pool import Act, Evaluation
 from engine.pool import local as local_pool
 from engine.tasks import Task
-from engine.toolchains.local import LocalToolchain
+from engine.toolchains.cuda import CudaToolchain
 from storage.evaluation_results import CheckResult, CompileResult, TimingResult
-from storage.hardware_limit import HardwareLimit
 from storage.profile_results import ProfileResult
 from storage.records import Verdict
 from tests.engine.machine.driver import FAST, TWIN, driver
@@ -28,30 +25,10 @@ __all__ = ["driver"]
 ONE, OTHER = f"GPU-{FAST}", f"GPU-{TWIN}"
 
 
-class Pretend(LocalToolchain):
+class Pretend(CudaToolchain):
     """Holds the device as the real one does, and asks no evaluator. `on_check` is called while the device is held."""
 
-    name = "cuda"
     on_check: Callable[[Device], None] = staticmethod(lambda gpu: None)
-
-    def __init__(self, scratch: Path | None = None) -> None:
-        super().__init__(scratch, Times(), Limits())
-        self.gpu: Device
-
-    def use(self, gpu: Device, *, is_only: bool) -> None:
-        self.gpu = gpu
-
-    @property
-    def cache(self) -> Path:
-        raise NotImplementedError
-
-    @property
-    def lease_files(self) -> lease.Files:
-        return lease.of_host(self.gpu.lease)
-
-    @property
-    def installation(self) -> Any:
-        raise NotImplementedError
 
     def _compile(self, task: Task, source: str) -> CompileResult:
         return CompileResult(True, 1.0)
@@ -64,12 +41,6 @@ class Pretend(LocalToolchain):
     def time(self, task: Task, source: str) -> TimingResult:
         with self._leased():
             return TimingResult((1.0,) * 9, (2.0,) * 9)
-
-    def _session(self, task: Task, source: str, times: Any) -> Any:
-        raise NotImplementedError
-
-    def _limit(self, task: Task, *, again: bool) -> HardwareLimit:
-        raise NotImplementedError
 
     def _profile(self, task: Task, source: str, timed_ms: float | None) -> ProfileResult:
         raise ToolchainError("the profiler's process broke")
