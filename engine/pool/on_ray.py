@@ -32,6 +32,7 @@ START_S = 180.0
 LOST_S = 40.0  # a cluster takes up to half a minute to see that a node is gone
 HEAD_S = 20.0  # how long a head may be silent
 SEE_S = 2.0  # how often its port is tried
+ANSWER_S = 2.0
 # Ray ends the process of whoever lost the head, without a word, after this time; we say it first.
 PATIENCE = {"RAY_gcs_rpc_server_reconnect_timeout_s": "86400"}
 AT_ONCE = 4  # what one worker does at a time: a build beside a check beside what waits for the device
@@ -58,7 +59,7 @@ class Head:
             self._seen_at = now
             host, _, port = self._address.rpartition(":")
             try:
-                socket.create_connection((host.strip("[]"), int(port)), SEE_S).close()
+                socket.create_connection((host.strip("[]"), int(port)), ANSWER_S).close()
                 self._silent_since = 0.0
             except OSError as error:
                 self._silent_since = self._silent_since or now

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import importlib.util
+import socket
 from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
 
 from engine.errors import BaselineUnavailable, TaskError, ToolchainError
-from engine.pool import Act, Evaluation, remote
-from engine.pool.on_ray import RayCluster
+from engine.pool import Act, Evaluation, on_ray, remote
+from engine.pool.on_ray import Head, RayCluster
 from engine.pool.plain import RESULTS, failure_text, read_request, read_result, result_text
 from engine.pool.remote import MOST_TRIES, RemotePool, WorkerLost
 from storage import device_use
@@ -117,6 +118,19 @@ def test_a_failure_there_is_the_same_failure_here_and_no_worker_is_blamed() -> N
     assert set(RESULTS) == set(Act)
     with pytest.raises(ToolchainError, match="with --fresh"):
         _ = RemotePool(PretendCluster()).fingerprint("cuda")
+
+
+def test_a_head_that_answers_no_more_is_named_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(on_ray, "SEE_S", 0.0)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        head = Head(f"127.0.0.1:{server.getsockname()[1]}")
+        assert head.see()
+    assert not head.see()
+    monkeypatch.setattr(on_ray, "HEAD_S", 0.0)
+    with pytest.raises(
+        ToolchainError, match=r"the head of the Ray cluster at 127\.0\.0\.1:\d+ does not answer any more"
+    ):
+        head.see()
 
 
 @pytest.mark.skipif(importlib.util.find_spec("ray") is not None, reason="Ray is installed")
