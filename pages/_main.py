@@ -7,7 +7,7 @@ from pathlib import Path
 import streamlit as st
 
 from pages.parts import access, client
-from pages.parts.status import address, away, notices
+from pages.parts.status import address, away, menu, notices
 from pages.parts.steering import dialogs
 
 ASSETS = Path(__file__).parent / "assets"
@@ -17,6 +17,7 @@ st.html(f"<style>{client.read('page.css')}</style>")
 st.logo(str(ASSETS / "logo.png"), size="large", link=None)
 access.pass_or_stop()
 away.draw()  # first: a server may end before it has drawn the rest
+menu.draw()
 pages = [
     st.Page("overview.py", title="Runs", icon=":material/monitoring:", default=True),
     st.Page("compare.py", title="Compare", icon=":material/stacked_line_chart:"),

@@ -44,9 +44,10 @@ def live() -> None:
     rows = [table.Row(row.model, cells(row)) for row in found]
     table.draw("Patches by model", COLUMNS, rows, key="models", is_cards=True)
     st.caption(
-        "All runs but replays and examples. *Parsed* counts replies; the shares after it count each step that asks for "
-        "edits once, under the reply that applied, and one step may take several replies. Replies are shown with their "
-        "kernel under “Prompts and replies”."
+        "A patch is a reply that changes lines of a kernel; it applies whole or not at all. All runs but "
+        "replays and examples. *Parsed* counts replies; the shares after it count each step that asks for edits once, "
+        "under the reply that applied, and one step may take several replies. Replies are shown with their kernel "
+        "under “Prompts and replies”."
     )
     calibration.draw()
 

@@ -15,7 +15,7 @@ from engine.languages import Triton
 from engine.strategies import catalogue
 from engine.strategies.catalogue import StrategyDescription
 from engine.tasks import Size, TaskFile
-from pages.parts import access, change_token, wording
+from pages.parts import access, change_token, number_field, wording
 from pages.parts.change_token import CLOCK
 from pages.parts.new_run import budget_form, command_line, forecast, module_field
 from pages.parts.new_run import setup as setup_form
@@ -75,14 +75,17 @@ def form() -> None:
     name = _variant(task, policy)
     no_recording = _no_recording(setup, task, name)
     with limits:
-        budget, wrong = budget_form.draw(setup, "" if no_recording else name)
+        wrong: list[str] = []
+        budget = budget_form.draw(setup, "" if no_recording else name, wrong)
     with more:
         fields = (
-            _options(strategy, budget.depths, model) | {"device": setup.device, "language": setup.language} | policy
+            _options(strategy, budget.depths, model, wrong)
+            | {"device": setup.device, "language": setup.language}
+            | policy
         )
-        fields["width"] = _width(strategy, model, fields["strategy_options"])
+        fields["width"] = _width(strategy, model, fields["strategy_options"], wrong)
         if model not in supervisor.FREE_MODELS:
-            fields["model_options"] = _model_options()
+            fields["model_options"] = _model_options(wrong)
         with st.expander("Knowledge base, compiler hint, variants to tune", icon=":material/school:"):
             fields["knowledge"] = _knowledge(strategy)
             fields["compiler_hint"] = st.toggle(
@@ -92,18 +95,18 @@ def form() -> None:
                 "Begin with what torch.compile generates", key="compiled_start", help=_START_HELP
             ):
                 fields["start"] = Start.COMPILED
-            fields["tune"] = int(st.number_input("Variants to tune", 0, 200, 0, key="tune", help=_TUNE_HELP, width=260))
+            fields["tune"] = _whole("Variants to tune", "tune", 0, 0, 200, _TUNE_HELP, wrong)
         with st.expander("Reference module", icon=":material/code:"):
             st.code(task.text, language="python")
         with st.expander("Prompts of your own", icon=":material/article:"):
             prompts = _prompts()
         with st.expander("Approve steps before they start", icon=":material/front_hand:"):
-            fields["ask_first"] = approval.rule_form("new")
+            fields["ask_first"] = approval.rule_form("new", wrong)
     fields["budget"] = budget
     with right, st.container(border=True, key="new_run_summary"):
         st.markdown("## This run")
-        if wrong:  # such limits are not left out: there is no command for a run without them, and no estimate
-            _start_button(wrong)
+        if wrong:  # such a number is not left out: there is no command for a run without it, and no estimate
+            _start_button(wrong[0])
         else:
             _summary(setup, task, sizes, fields, no_recording, prompts)
     _draw_again_when_known(task.task(setup.toolchain, sizes).source, fields["backward"])
@@ -234,23 +237,28 @@ def _ask_again(source: str, backward: bool) -> None:
         st.rerun()
 
 
-def _options(strategy: StrategyDescription, depths: int, model: str) -> dict[str, Any]:
+def _options(strategy: StrategyDescription, depths: int, model: str, wrong: list[str]) -> dict[str, Any]:
     """The method with its options, folded away: their defaults are those of its authors."""
     with st.expander("Options of the strategy", icon=":material/tune:"):
         if not strategy.options:
             st.caption("This strategy has no options.")
         start = {one.name: one.default_for(model) for one in strategy.options}
-        found = options_form.draw(strategy.options, strategy.name, start, depths, strategy.words.step)
+        found = options_form.draw(strategy.options, strategy.name, start, depths, strategy.words.step, wrong)
     return {"strategy": strategy.name, "options": strategy.options, "strategy_options": found}
 
 
-def _width(strategy: StrategyDescription, model: str, values: Mapping[str, Any]) -> int:
+def _width(strategy: StrategyDescription, model: str, values: Mapping[str, Any], wrong: list[str]) -> int:
     """How many kernels are at work at once; 1 and no field where the method or the model allows no more."""
     if strategy.independent is None or model == MANUAL:
         return 1
     if any(values.get(name) != value for name, value in strategy.independent.items()):
         return 1
-    return int(st.number_input("Kernels at work at once", 1, 64, 1, key="width", help=_WIDTH_HELP, width=260))
+    return _whole("Kernels at work at once", "width", 1, 1, 64, _WIDTH_HELP, wrong)
+
+
+def _whole(label: str, key: str, start: int, least: int, most: int, about: str, wrong: list[str]) -> int:
+    """A whole number within bounds."""
+    return int(number_field.draw(st.container(), label, key, start, least, wrong, most, help=about, width=260) or 0)
 
 
 def _knowledge(strategy: StrategyDescription) -> str:
@@ -272,14 +280,14 @@ def _knowledge(strategy: StrategyDescription) -> str:
     return path.strip()
 
 
-def _model_options() -> Options:
+def _model_options(wrong: list[str]) -> Options:
     """The options asked for; a line that makes no sense is said to be so, and no run can be started with it."""
     with st.expander("Model options: reasoning effort, edit format, roles", icon=":material/psychology:"):
         left, middle, right = st.columns(3)
         effort = left.selectbox("Reasoning effort", EFFORTS, key="effort")
         patch_form = middle.selectbox("Edit format", [str(one) for one in PatchForm], key="patch_form")
-        warmth = right.number_input(
-            "Temperature", 0.0, 2.0, value=None, step=0.1, key="temperature", placeholder="not set"
+        warmth = number_field.draw(
+            right, "Temperature", "temperature", None, 0.0, wrong, 2.0, step=0.1, placeholder="not set"
         )
         lines = st.text_area(
             "Further options, one per line", key="model_options", height=110, placeholder=EXAMPLE,

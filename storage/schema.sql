@@ -433,7 +433,7 @@ WHERE NOT p.is_applied;
 -- Steps with their ends. The last step of each step index that has not ended is in flight until it finishes or the run
 -- ends; an engine that resumes the run, or has waited for a person, goes on with it, and its time counts from there.
 CREATE VIEW moves AS
-SELECT s.run_id, s.seq, s.step, s.kind, s.depth, s.candidate_id, f.seconds,
+SELECT s.run_id, s.seq, s.step, s.kind, s.depth, s.candidate_id, f.seconds, f.ended_at,
     (s.step = l.last_step OR (s.step = s.last_of_depth AND d.depth IS NULL))
         AND f.seq IS NULL AND coalesce(l.ended_seq, 0) <= coalesce(l.resumed_seq, 0) AS is_in_flight,
     CASE WHEN is_in_flight THEN greatest(s.time, r.resumed_at) ELSE s.time END AS started_at,
@@ -446,7 +446,8 @@ JOIN (SELECT run_id, max(step) AS last_step, max(seq) FILTER (WHERE phase = 'end
         max(seq) FILTER (WHERE phase = 'resumed') AS resumed_seq FROM steps GROUP BY run_id) l ON l.run_id = s.run_id
 LEFT JOIN (SELECT run_id, max(time) AS resumed_at FROM states WHERE state = 'running' GROUP BY run_id) r
     ON r.run_id = s.run_id
-LEFT JOIN (SELECT run_id, step, max(seq) AS seq, arg_max(seconds, seq) AS seconds, arg_max(outcome, seq) AS outcome
+LEFT JOIN (SELECT run_id, step, max(seq) AS seq, arg_max(seconds, seq) AS seconds, arg_max(outcome, seq) AS outcome,
+        arg_max(time, seq) AS ended_at
         FROM steps WHERE phase = 'finished' GROUP BY run_id, step) f ON f.run_id = s.run_id AND f.step = s.step;
 
 -- The time that engines worked: the finished steps. What lies between them, pauses, waiting for a person and the time in

@@ -315,7 +315,8 @@ def unsuspicious(timed: TimingResult, bounds: Bounds) -> TimingResult:
     """A timing that gave no reason to repeat it."""
     detail = (
         f"not needed: {timed.speedup:.3g}x is not above {bounds.policy.suspicious_speedup:.3g}x, "
-        f"{timed.latency_ms:.3g} ms not below the hardware limit of {bounds.limit.limit_ms:.3g} ms"
+        f"{timed.latency_ms:.3g} ms not below the hardware limit of {bounds.limit.limit_ms:.3g} ms "
+        "as this engine measured it"
     )
     return with_check(timed, CheckOutcome.ABSENT, detail)
 

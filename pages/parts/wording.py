@@ -217,6 +217,17 @@ def seconds(value: float | None) -> str:
     return f"{minutes} min {rest:02d} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
 
 
+def about_seconds(value: float) -> str:
+    """An estimated span of time, no finer than an estimate is: "about 5 min", never "5 min 23 s"."""
+    if value < 90:
+        return f"about {max(5, 5 * round(value / 5))} s"
+    if value < 90 * 60:
+        minutes = value / 60
+        return f"about {round(minutes) if minutes < 10 else 5 * round(minutes / 5)} min"
+    hours = value / 3600
+    return f"about {significant(hours, 2) if hours < 10 else round(hours)} h"
+
+
 def count(value: int) -> str:
     """An integer with thousands set apart."""
     return f"{value:,}"

@@ -104,6 +104,7 @@ class DepthRow:
     high: float | None
     latency_ms: float | None
     best_speedup: float | None
+    best_noise: float | None
     is_best: bool
     is_profile_exposed: bool
     attempts: int
@@ -150,9 +151,10 @@ def depths(db: Database, run_id: str) -> list[DepthRow]:
         ended AS (SELECT * FROM depths WHERE run_id = $run
             QUALIFY row_number() OVER (PARTITION BY depth ORDER BY seq DESC) = 1),
         tried AS (SELECT depth, count(*) AS attempts, count(*) FILTER (WHERE verdict <> 'passed') AS failed,
-            max(speedup) AS fastest FROM attempts WHERE run_id = $run GROUP BY depth)
+            max(speedup) AS fastest, arg_max(noise, speedup) AS noise FROM attempts WHERE run_id = $run GROUP BY depth)
     SELECT depth, e.outcome, e.candidate_id, e.base_id, t.speedup, t.speedup_low AS low, t.speedup_high AS high,
         t.latency_ms, max(tried.fastest) OVER (ORDER BY depth) AS best_speedup,
+        arg_max(tried.noise, tried.fastest) OVER (ORDER BY depth) AS best_noise,
         r.seq IS NOT NULL AS is_best, coalesce(e.is_profile_exposed, FALSE) AS is_profile_exposed,
         coalesce(tried.attempts, 0) AS attempts, coalesce(tried.failed, 0) AS failed, begun.started_at,
         e.time AS finished_at, coalesce(e.reason, '') AS reason, e.reward
@@ -171,6 +173,7 @@ class FamilyRow(LineageRow):
     """One node; `summary` says what changed."""
 
     summary: str
+    noise: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +187,7 @@ class RollBackRow:
 def family(db: Database, run_id: str, newest: int = NEWEST) -> list[FamilyRow]:
     """The newest kernels and, where it is older, the best one before them; parents before children."""
     sql = """SELECT candidate_id, number, parent_id, second_parent_id, base_id, depth, generation, repair, origin,
-        verdict, speedup, is_accepted, is_pending, is_best, is_tied, summary FROM attempts WHERE run_id = $run
+        verdict, speedup, noise, is_accepted, is_pending, is_best, is_tied, summary FROM attempts WHERE run_id = $run
         QUALIFY row_number() OVER (ORDER BY seq DESC) <= $newest OR is_best ORDER BY seq"""
     return fetch.rows(db, FamilyRow, sql, {"run": run_id, "newest": newest})
 

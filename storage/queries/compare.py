@@ -38,6 +38,7 @@ class ReachedRow:
     candidate_id: str | None
     speedup: float | None
     best_speedup: float | None
+    best_noise: float | None
     is_profile_exposed: bool
     engine_s: float
     calls: int
@@ -121,7 +122,7 @@ def reached(db: Database, run_ids: Sequence[str]) -> list[ReachedRow]:
     WITH {_SPENT},
     risen AS (SELECT d.run_id, d.seq, d.depth, d.outcome, d.candidate_id, d.is_profile_exposed,
         CASE WHEN d.outcome = 'accepted' THEN t.speedup END AS speedup,
-        r.speedup AS best_speedup
+        r.speedup AS best_speedup, r.noise AS best_noise
         FROM depths d LEFT JOIN timings t ON t.run_id = d.run_id AND t.candidate_id = d.candidate_id
         ASOF LEFT JOIN records r ON r.run_id = d.run_id AND d.seq >= r.seq
         WHERE d.run_id IN {_CHOSEN})

@@ -12,7 +12,7 @@ from storage.method_words import AS_STORED, MethodWords
 from storage.queries import fetch
 from storage.queries.steps import NEWEST, StepRow, steps
 from storage.records import RunState, StepKind, Verdict
-from storage.verbs import VERBS
+from storage.verbs import VERBS, Result, verbs_with
 
 
 class FeedKind(StrEnum):
@@ -20,6 +20,7 @@ class FeedKind(StrEnum):
 
     STEP = "step"
     DEPTH = "depth"
+    BASE = "base"
     COMMAND = "command"
     STATE = "state"
     WARNING = "warning"
@@ -37,9 +38,9 @@ class FeedKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FeedRow:
-    """One item. `at` is when it began; `outcome` is the step's, the depth's, the command's phase or the state. A depth
-    whose kernel is the fastest so far has the outcome "best"; a timing that worked has "timed", which does not say that
-    the kernel is fast."""
+    """One item. `at` is when it came about: a step's result, its start while it has none. `outcome` is the step's, the
+    depth's, the command's phase or the state. A depth whose kernel is the fastest so far has the outcome "best"; a
+    timing that worked has "timed", which does not say that the kernel is fast."""
 
     seq: int
     at: float
@@ -70,6 +71,27 @@ LEFT JOIN (SELECT candidate_id, number FROM numbered WHERE run_id = $run) n
 WHERE d.run_id = $run AND d.seq > $after ORDER BY d.seq DESC LIMIT $limit
 """
 
+# A step index that starts from another kernel than the newest accepted one, by the run's rule, at nobody's command.
+_BASES = f"""
+WITH begun AS (SELECT depth, min(seq) AS seq, arg_min(time, seq) AS time, arg_min(step, seq) AS step,
+        arg_min(candidate_id, seq) AS candidate_id FROM steps
+    WHERE run_id = $run AND phase = 'started' AND kind = 'optimise' AND seq > $after GROUP BY depth),
+ numbers AS (SELECT candidate_id, number FROM numbered WHERE run_id = $run)
+SELECT b.seq, b.time AS at, 'base' AS kind, b.step, b.depth, b.candidate_id, NULL AS outcome,
+    printf('%s %d starts from kernel %d again, not from kernel %d: ', $step::VARCHAR, b.depth, n.number, o.number)
+    || CASE WHEN r.base_policy = 'best' THEN 'the rule of this run is to start from the best'
+       ELSE printf('by the rule of this run, since %s %s in a row brought no gain beyond the noise',
+            split_part(r.base_policy, '=', 2), $steps::VARCHAR) END AS text
+FROM begun b ASOF JOIN (SELECT seq, candidate_id FROM depths WHERE run_id = $run AND outcome = 'accepted') d
+    ON b.seq > d.seq
+JOIN runs r ON r.run_id = $run AND (r.base_policy = 'best' OR r.base_policy LIKE 'patience=%')
+JOIN numbers n ON n.candidate_id = b.candidate_id JOIN numbers o ON o.candidate_id = d.candidate_id
+WHERE b.candidate_id <> d.candidate_id AND NOT EXISTS (SELECT 1 FROM steering s WHERE s.run_id = $run
+    AND s.kind IN ({", ".join(f"'{kind}'" for kind in verbs_with(Result.DEPTH))})
+    AND trim(s.argument) = b.candidate_id AND s.effective_seq < b.seq)
+ORDER BY b.seq DESC LIMIT $limit
+"""
+
 # An argument as people read it, as `command_arguments.readable` does it.
 READABLE = "s.argument"
 for _pattern, _words in command_arguments.READABLE:
@@ -77,7 +99,8 @@ for _pattern, _words in command_arguments.READABLE:
 _NAMED = " ".join(f"WHEN '{kind}' THEN '{verb.name}'" for kind, verb in VERBS.items())
 
 _COMMANDS = f"""
-SELECT c.seq, c.time AS at, 'command' AS kind, c.step, NULL AS depth, NULL AS candidate_id, c.phase AS outcome,
+SELECT c.seq, CASE c.phase WHEN 'acknowledged' THEN coalesce(s.asked_at, c.time) ELSE c.time END AS at,
+    'command' AS kind, c.step, NULL AS depth, NULL AS candidate_id, c.phase AS outcome,
     CASE c.phase WHEN 'acknowledged' THEN coalesce(nullif(s.asked_by, ''), 'Someone') || ' asked for: '
     WHEN 'effective' THEN 'In effect: ' ELSE 'Rejected: ' END || CASE s.kind {_NAMED} ELSE 'a command' END
     || coalesce(' ' || nullif({READABLE}, ''), '')
@@ -115,17 +138,27 @@ FROM call_failures WHERE run_id = $run AND seq > $after ORDER BY seq DESC LIMIT 
 def feed(
     db: Database, run_id: str, after_seq: int = 0, limit: int = 200, words: MethodWords = AS_STORED
 ) -> list[FeedRow]:
-    """The newest items after a journal line, newest first. A step's item appears when it starts and then changes."""
+    """The newest items after a journal line, newest first. A step's item appears when it starts, and moves to the time
+    of its result."""
     parameters = {"run": run_id, "after": after_seq, "limit": limit}
     found = [
-        FeedRow(s.seq, s.started_at, FeedKind.STEP, s.step, s.depth, s.made_id or s.candidate_id, _outcome(s), s.text)
+        FeedRow(
+            s.seq,
+            s.ended_at or s.started_at,
+            FeedKind.STEP,
+            s.step,
+            s.depth,
+            s.made_id or s.candidate_id,
+            _outcome(s),
+            s.text,
+        )
         for s in steps(db, run_id, after_seq, max(limit, NEWEST))
     ]
-    named = {"$steps": words.steps, "$step": words.title}
-    for sql in (_DEPTHS, _COMMANDS, _STATES, _WARNINGS, _CALLS, *NEWS):
-        own = next(({name[1:]: word} for name, word in named.items() if name in sql), {})
+    named = {"steps": words.steps, "step": words.title}
+    for sql in (_DEPTHS, _BASES, _COMMANDS, _STATES, _WARNINGS, _CALLS, *NEWS):
+        own = {name: word for name, word in named.items() if f"${name}::" in sql}
         found += fetch.rows(db, FeedRow, sql, parameters | own)
-    return sorted(found, key=lambda row: row.seq, reverse=True)[:limit]
+    return sorted(found, key=lambda row: (row.at, row.seq), reverse=True)[:limit]
 
 
 def _outcome(step: StepRow) -> str | None:

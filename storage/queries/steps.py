@@ -21,6 +21,7 @@ class Move:
     depth: int
     candidate_id: str | None
     started_at: float
+    ended_at: float | None
     seconds: float | None
     outcome: str | None
     is_in_flight: bool
@@ -172,8 +173,9 @@ def _edited(m: Move) -> str:
 
 @dataclass(frozen=True, slots=True)
 class StepRow:
-    """One step. `seconds` and `outcome` are None while it is in flight; a step that an engine's death cut short has the
-    outcome "interrupted" and no seconds. `candidate_id` is the kernel it works on, `made_id` the one it made.
+    """One step. `seconds`, `ended_at` and `outcome` are None while it is in flight; a step that an engine's death cut
+    short has the outcome "interrupted" and no seconds. `candidate_id` is the kernel it works on, `made_id` the one it
+    made.
     """
 
     seq: int
@@ -187,6 +189,7 @@ class StepRow:
     outcome: str | None
     is_in_flight: bool
     text: str
+    ended_at: float | None = None
 
 
 _STEPS = """
@@ -214,7 +217,7 @@ WITH chosen AS (SELECT * FROM moves WHERE run_id = $run AND seq > $after ORDER B
     WHERE run_id = $run AND step IN (SELECT step FROM chosen) GROUP BY step),
  called AS (SELECT step, bool_or(is_profile_exposed) AS is_profile_exposed FROM model_calls
     WHERE run_id = $run AND step IN (SELECT step FROM chosen) GROUP BY step)
-SELECT c.seq, c.step, c.kind, c.depth, c.candidate_id, c.started_at, c.seconds, c.outcome, c.is_in_flight,
+SELECT c.seq, c.step, c.kind, c.depth, c.candidate_id, c.started_at, c.ended_at, c.seconds, c.outcome, c.is_in_flight,
     o.number, m.made_id, m.made_number, m.summary, h.predicted, j.verdict, j.message, j.max_error, j.tolerance,
     j.speedup, j.latency_ms, j.baseline, s.bound, s.failure, t.patch_reason, a.said,
     a.said_problem,
@@ -298,5 +301,5 @@ def last_seq(db: Database, run_id: str) -> int:
 def _row(m: Move) -> StepRow:
     return StepRow(
         m.seq, m.step, m.kind, m.depth, m.candidate_id, m.made_id, m.started_at, m.seconds, m.outcome, m.is_in_flight,
-        sentence(m),
+        sentence(m), m.ended_at,
     )  # fmt: skip

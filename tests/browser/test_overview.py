@@ -151,7 +151,7 @@ def test_a_running_run_is_steered_from_its_row_and_news_disturb_nothing(page: Pa
     assert row.evaluate("row => row.closest('table').isTheSame")
     expect(box).to_have_value(re.compile("-not-yet-sent$"))
     engine.die()
-    expect(row).to_contain_text("crashed")
+    expect(row).to_contain_text("its engine ended")
     expect(row.get_by_role("button")).to_have_count(1)  # its labels
 
 

@@ -43,7 +43,7 @@ PAGES = {
     "whole run with a kernel": ("run?run=whole&candidate=c004", "h2:has-text('Kernel 4')"),
     "half a run": ("run?run=half", '[role="table"]'),
     "running run": ("run?run=running", 'tr[data-id="c001"]'),
-    "lost run": ("run?run=lost", "text=The run crashed"),
+    "lost run": ("run?run=lost", "text=The run is lost"),
     "run without anything yet": ("run?run=new", "text=lost"),
     "no such page": ("nowhere", "text=There is no page nowhere here"),
     "no such run": ("run?run=nowhere", "text=There is no run"),

@@ -111,7 +111,7 @@ def test_the_reply_is_seen_while_it_is_written_until_the_engine_dies_and_the_run
     expect(box).to_have_text("First I will widen the tile <b>not bold</b> ✓")
     expect(page.locator(".pipeline .active")).to_be_visible()
     engine.die()
-    expect(page.get_by_text("The run crashed at depth 1, while the model was")).to_be_visible()
+    expect(page.get_by_text("The run is lost: its engine ended at depth 1, while the model was")).to_be_visible()
     expect(page.get_by_role("button", name="Resume run")).to_be_visible()
 
 

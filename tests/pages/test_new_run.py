@@ -40,7 +40,7 @@ def form() -> None:
     from pages.parts.steering import options_form
     from tests.engine.strategies.test_options import Every
 
-    st.session_state["values"] = options_form.draw(described(Every), "test", {}, 5, "walk")
+    st.session_state["values"] = options_form.draw(described(Every), "test", {}, 5, "walk", [])
 
 
 def cutegen() -> None:
@@ -51,7 +51,8 @@ def cutegen() -> None:
     from pages.parts.steering import options_form
 
     start = st.session_state.setdefault("start", {})
-    st.session_state["values"] = options_form.draw(catalogue.description("cutegen").options, "test", start, 5, "depth")
+    options = catalogue.description("cutegen").options
+    st.session_state["values"] = options_form.draw(options, "test", start, 5, "depth", [])
 
 
 def values(app: AppTest) -> dict[str, Any]:
@@ -70,7 +71,7 @@ def test_every_sort_of_option_has_its_field_and_the_defaults_are_filled_in() -> 
     assert values(app) == {
         "rounds": 10, "share": 0.5, "width": None, "is_greedy": False, "order": "best", "note": "x",
     }  # fmt: skip
-    assert (field(app, "Rounds").min, field(app, "Rounds").help) == (1, "rounds of the method")
+    assert field(app, "Rounds").help == "rounds of the method"
     assert field(app, "Width").placeholder == "as many as fit"
     assert field(app, "Seed").disabled
     for label, value in {"Rounds": 3, "Width": 2, "Is greedy": True, "Order": "random", "Note": "y"}.items():
@@ -300,6 +301,9 @@ def test_a_width_is_offered_where_the_strategy_can_have_one(open_page: Open) -> 
     app = open_page("new_run")
     assert not [one for one in app.number_input if one.key == "width"]
     app.selectbox(key="strategy").set_value("best_of").run()
+    app.number_input(key="width").set_value(65).run()
+    assert "65 is not valid" in app.error[0].value
+    assert app.button(key="start").disabled
     app.number_input(key="width").set_value(3).run()
     (command,) = (one.value for one in app.code if one.value.startswith("python -m engine run"))
     assert "--width 3" in command

@@ -119,4 +119,4 @@ def test_a_browser_that_asks_while_news_are_read_hears_of_them_the_next_time(
 
 def test_a_webhook_that_is_no_address_is_a_post_not_delivered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(notices.WEBHOOK, "hooks.example.org/tiles")
-    assert not notices.send(notices.Notice(1, "lost", "mine", "Mine has crashed", "", 0.0))
+    assert not notices.send(notices.Notice(1, "lost", "mine", "Mine is lost", "", 0.0))

@@ -59,12 +59,13 @@ def test_a_run_without_engine_renders(home: Path, open_page: Open, ending: str) 
     app = open_page("run", run="r1")
     assert not app.exception
     is_over = ending in ("finished", "stopped", "failed")
-    assert ("The run crashed" in words(app)) is not is_over
+    assert ("The run is lost" in words(app)) is not is_over
     assert (
-        "**The run crashed at depth 2, while the model was optimising kernel 4.** Completed" in words(app)
+        "**The run is lost: its engine ended at depth 2, while the model was optimising kernel 4.** Completed"
+        in words(app)
         or ending != "running"
     )
-    assert ("crashed before its first step" in words(app)) is (ending == "new")
+    assert ("its engine ended before its first step" in words(app)) is (ending == "new")
     assert ("resume:r1" in [button.key for button in app.button]) is (ending != "finished")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import typing
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from storage import queries
 from storage.database import Database
 from storage.ingest import Ingest
 from storage.queries import FeedKind, KernelFilter
-from storage.records import Budget, KernelClass, Verdict
+from storage.records import Budget, KernelClass, StepKind, Verdict
 from storage.verbs import CommandKind
 from tests.samples import write_run
 from tests.storage.growth import grow
@@ -54,14 +55,22 @@ def test_the_feed_has_a_place_for_every_kind_of_event() -> None:
 
 
 def test_the_feed_tells_every_kind_of_item(db: Database, root: Path) -> None:
-    write_run(root, depths=5)
+    folder = write_run(root, depths=5)
+    settings = replace(folder.read_settings(), strategy_options={"base_policy": "patience=2"})
+    folder.settings_file.unlink()
+    folder.write_settings(settings)
     grow(db, root, ev.ClassProposed(KernelClass.MATMUL), ev.BudgetChanged(Budget(depths=9, cost_usd=2.5)))
+    grow(db, root, ev.StepStarted(900, StepKind.OPTIMISE, 99, "c001"))
     told = {item.kind: item.text for item in reversed(queries.feed(db, "sample", limit=2000))}
     assert set(told) == set(FeedKind)
     assert "torch.compile measured: 1.28× over eager" in told[FeedKind.BASELINE]
     assert told[FeedKind.BUDGET] == "Limits changed: 9 depths, $2.50"
     assert "40 GB/s" in told[FeedKind.LIMIT]
     assert "line edits" in told[FeedKind.PATCH]
+    assert told[FeedKind.BASE].startswith("Depth 99 starts from kernel 1 again, not from kernel ")
+    assert told[FeedKind.BASE].endswith(
+        ": by the rule of this run, since 2 depths in a row brought no gain beyond the noise"
+    )
 
 
 def test_every_kernel_of_a_short_run_is_a_point_or_a_failure(long: Database) -> None:

@@ -57,7 +57,9 @@ def test_steps_can_be_followed_from_the_last_one_seen(sample: Database) -> None:
 
 def test_the_feed_tells_the_run_as_sentences_newest_first(sample: Database) -> None:
     feed = queries.feed(sample, "sample", limit=1000)
-    assert [item.seq for item in feed] == sorted((item.seq for item in feed), reverse=True)
+    assert [item.at for item in feed] == sorted((item.at for item in feed), reverse=True)
+    ended = {step.text: step.ended_at for step in queries.steps(sample, "sample", limit=1000)}
+    assert all(item.at == ended[item.text] for item in feed if item.text == "Kernel 1 compiles")
     told = {item.text for item in feed}
     assert "Kernel 1 compiles" in told
     assert "Diagnosed kernel 2" in told

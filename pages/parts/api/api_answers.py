@@ -57,13 +57,13 @@ def run(row: RunRow) -> dict[str, Any]:
             "latency_ms": row.best_latency_ms,
         }
     state, found = run_state.shown_state(row), damaged.of(row.run_id)
-    crashed = damage.title(found) if found.is_cut else "the run crashed"
+    why_lost = damage.title(found) if found.is_cut else "the engine ended before the run did"
     return {
         "run": row.run_id, "name": row.label or None, "tags": row.tags, "note": row.note or None,
         "is_archived": row.is_archived, "task": row.task_name, "class": row.kernel_class, "language": row.language,
         "toolchain": row.toolchain,
         "device": row.device or None, "model": row.model, "state": state,
-        "reason": crashed if state is RunState.LOST else row.state_reason,
+        "reason": why_lost if state is RunState.LOST else row.state_reason,
         "damage": damage.sentences(found) if found.is_damaged else [],
         "depth": row.depth, "depths": row.depths, "best": best,
         "created_at": moment(row.created_at), "started_at": moment(row.started_at), "ended_at": moment(row.ended_at),

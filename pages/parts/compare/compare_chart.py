@@ -196,7 +196,7 @@ def _hover(run: Compared, row: ReachedRow) -> str:
     return (
         f"<b>{run.letter}</b> · {wording.escaped(run.run.title)} · {wording.escaped(run.words.step)} {row.depth}{seen}"
         "<br>"
-        f"best so far {wording.speedup(row.best_speedup)} · {spent}"
+        f"best so far {wording.speedup(row.best_speedup, row.best_noise)} · {spent}"
     )
 
 

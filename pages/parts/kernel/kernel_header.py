@@ -26,25 +26,26 @@ ICON = {Verdict.PASSED: ":material/check:", Verdict.REFUSED: ":material/block:"}
 
 def draw(run: RunRow, candidate: CandidateRow) -> None:
     """Header with the measured numbers under it."""
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.page_link(
-            "run.py",
-            label=run.title.capitalize(),
-            icon=":material/arrow_back:",
-            query_params={"run": run.run_id},
-            width="content",
-        )
-        st.title(f"Kernel {candidate.number}", anchor=False, width="content")
-        provenance.replay_badge(run)
-        badges(candidate)
-        _flags(run, candidate)
-        step = wording.plain(method.words(run.run_id).step)
-        st.caption(
-            f"{step} {candidate.depth} · {wording.ORIGIN_NAME[candidate.origin]}",
-            width="content",
-        )
-        st.space("stretch")
-        _neighbours(run, candidate)
+    with st.container(horizontal=True, horizontal_alignment="distribute", gap="small", key="kernel_head"):
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            st.page_link(
+                "run.py",
+                label=run.title.capitalize(),
+                icon=":material/arrow_back:",
+                query_params={"run": run.run_id},
+                width="content",
+            )
+            st.title(f"Kernel {candidate.number}", anchor=False, width="content")
+            provenance.replay_badge(run)
+            badges(candidate)
+            _flags(run, candidate)
+            step = wording.plain(method.words(run.run_id).step)
+            st.caption(
+                f"{step} {candidate.depth} · {wording.ORIGIN_NAME[candidate.origin]}",
+                width="content",
+            )
+        with st.container(horizontal=True, gap="small", width="content", key="kernel_neighbours"):
+            _neighbours(run, candidate)
     story.draw(run.run_id, candidate)
     _imported(run, candidate)
     _family(run, candidate)
@@ -167,8 +168,20 @@ def numbers(
     ]
     share = speed_of_light.share(limit, candidate.latency_ms)
     if share is not None and share <= 1:
-        items.append(Figure("Of the hardware limit", speed_of_light.percent(limit, candidate.latency_ms)))
+        items.append(
+            Figure("Of the hardware limit", speed_of_light.percent(limit, candidate.latency_ms), about=_of_run(limit))
+        )
     return items
+
+
+def _of_run(limit: HardwareLimit | None) -> str:
+    """Where the limit is from: *Trust* may name another one."""
+    if limit is None:
+        return ""
+    return (
+        f"{wording.latency(limit.limit_ms)}, measured when the run began. An engine that resumes a run measures it "
+        "anew for its own checks: Trust names that one."
+    )
 
 
 def gain(prediction: PredictionRow | None, candidate_id: str) -> list[Figure]:

@@ -101,7 +101,8 @@ def _result(facts: Facts) -> str:
     found = gain(one, facts.timed) if facts.timed else None
     if found is None or facts.timed is None:
         return f"Speed-up {over_eager}."
-    return f"{_compared(found, facts.timed.number)}. Speed-up {over_eager}, was {wording.speedup(facts.timed.speedup)}."
+    before = wording.speedup(facts.timed.speedup, facts.timed.noise)
+    return f"{_compared(found, facts.timed.number)}. Speed-up {over_eager}, was {before}."
 
 
 def _compared(found: relative.Relative, number: int) -> str:

@@ -38,6 +38,10 @@ KERNELS = [
     table.Column("microseconds", "µs", "right"),
     table.Column("share", "Share", "right"),
 ]
+OTHER_INPUTS = (
+    "Its inputs are others than the timed ones, extreme and special values among them, and may take other ways through "
+    "the kernels: their sum is not the latency."
+)
 ORIGIN_TONE = {"own": "green", "PyTorch": "orange", "foreign": "red"}
 DETAIL_LENGTH = 2_000
 STAGE_NAME = {
@@ -159,7 +163,8 @@ def _draw_kernels(candidate: CandidateRow, evaluation: EvaluationRow | None) -> 
         return
     st.markdown("### Kernels that ran on the GPU")
     own = sum(one.share for one in found if one.origin == "own")
-    st.caption(wording.plain(f"Per call. The file's own kernels took {own:.0%} of the GPU's time."))
+    whose = f"The file's own kernels took {own:.0%} of the GPU's time."
+    st.caption(wording.plain(f"Per call, over the calls of the check. {OTHER_INPUTS} {whose}"))
     rows = [table.Row(f"{i}", kernel_cells(one)) for i, one in enumerate(found)]
     name = "Kernels that ran on the GPU, per call"
     table.draw(name, KERNELS, rows, key=f"kernels:{candidate.candidate_id}", is_compact=True, is_folding=True)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import streamlit as st
 
 from engine.languages import LANGUAGES
-from pages.parts import access, wording
+from pages.parts import access, number_field, wording
 from pages.parts.knowledge import amendments, exchange_panel
 from pages.parts.steering import dialogs, steer
 from pages.parts.steering.dialogs import Dialog
@@ -86,22 +86,23 @@ def write_technique(name: str) -> None:
         hurts=hurts.strip(), classes=tuple(classes), languages=tuple(languages),
         architectures=amendments.words_of(architectures), parts=tuple(parts),
     )  # fmt: skip
-    priors = () if known else _expected_of_new(base, made.name)
+    wrong: list[str] = []
+    priors = () if known else _expected_of_new(base, made.name, wrong)
     by, why = _signature()
-    if not dialogs.buttons("technique", "Save" if known else "Add", ":material/save:"):
+    if not dialogs.buttons("technique", "Save" if known else "Add", ":material/save:", may=not wrong):
         return
     problem = "" if known else amendments.problem_of_name(made.name, base.techniques)
     problem = problem or amendments.problem_of_technique(made, base)
     _append(by, why, changes.change(why, by, techniques=[made], priors=priors), problem)
 
 
-def _expected_of_new(base: Base, name: str) -> tuple[Prior, ...]:
+def _expected_of_new(base: Base, name: str, wrong: list[str]) -> tuple[Prior, ...]:
     """Where a new technique is to be offered, and what is expected of it there."""
     states = st.multiselect(
         "Offer it in these states", sorted(base.states), key="technique_states",
         help="a run is offered a technique in the states in which something is expected of it or was measured",
     )  # fmt: skip
-    gain, confidence = _expected(NEW_GAIN, NEW_CONFIDENCE, "new")
+    gain, confidence = _expected(NEW_GAIN, NEW_CONFIDENCE, "new", wrong)
     return tuple(Prior(state, name, gain, confidence) for state in states)
 
 
@@ -146,27 +147,28 @@ def set_expectation(technique: str) -> None:
     state = st.selectbox("In state", states, key="expectation_state")
     old = priors.get(state, Prior(state, technique, NEW_GAIN, NEW_CONFIDENCE))
     seen = base.figures(technique, state)
-    gain, confidence = _expected(old.gain, old.confidence, state)
+    wrong: list[str] = []
+    gain, confidence = _expected(old.gain, old.confidence, state, wrong)
     tried = f"{wording.counted(seen.attempts, 'attempt')} in this state, {seen.faster} faster"
     tried += f", mean gain {wording.speedup(seen.mean_gain)}" if seen.mean_gain else ""
     tried += ". What you expect counts as two attempts." if seen.attempts else ""
     st.caption(tried if seen.attempts else "No attempt in this state yet.")
     by, why = _signature()
-    if dialogs.buttons("expectation", "Save", ":material/save:"):
+    if dialogs.buttons("expectation", "Save", ":material/save:", may=not wrong):
         _append(by, why, changes.change(why, by, priors=[Prior(state, technique, gain, confidence)]))
 
 
-def _expected(gain: float, confidence: float, key: str) -> tuple[float, float]:
+def _expected(gain: float, confidence: float, key: str, wrong: list[str]) -> tuple[float, float]:
     left, right = st.columns(2)
-    expected = left.number_input(
-        "Expected gain", 0.01, 1000.0, gain, 0.05, format="%.2f", key=f"expected_gain:{key}",
+    expected = number_field.draw(
+        left, "Expected gain", f"expected_gain:{key}", gain, 0.01, wrong, 1000.0, step=0.05, format="%.2f",
         help="a factor over the parent kernel: 1.30 is 30 % faster",
     )  # fmt: skip
-    chance = right.number_input(
-        "Confidence in %", 0, 100, round(100 * confidence), 5, key=f"expected_confidence:{key}",
+    chance = number_field.draw(
+        right, "Confidence in %", f"expected_confidence:{key}", round(100 * confidence), 0, wrong, 100, step=5,
         help="how likely an attempt makes the kernel faster",
     )  # fmt: skip
-    return float(expected), chance / 100
+    return float(expected or gain), (chance or 0) / 100
 
 
 @st.dialog("Turn on or off", icon=":material/toggle_off:", on_dismiss=dialogs.close)

@@ -9,19 +9,20 @@ from pages.parts.widgets import table
 from storage import queries
 from storage.queries import ModelRow
 
+GAIN = "a kernel that became the best of its run and beats eager PyTorch"
 COLUMNS = [
     table.Column("model", "Model", "nowrap"),
     table.Column("runs", "Runs", "right", "runs in which the model has replied"),
     table.Column("passed", "Correct", "right", "correct kernels of all that were judged"),
     table.Column("compiled", "Compiles at first try", "right", "of the kernels that were compiled"),
     table.Column("best", "Best speed-up", "right", "over the eager baseline, of any run"),
-    table.Column("gains", "Gains", "right", "kernels that became the best of their run and beat eager PyTorch"),
+    table.Column("gains", "Gains", "right", GAIN),
     table.Column("tokens", "Tokens", "right"),
     table.Column("cost", "Cost", "right"),
     table.Column("cost_call", "Cost a call", "right"),
-    table.Column("cost_gain", "Cost a gain", "right"),
+    table.Column("cost_gain", "Cost a gain", "right", f"cost of all calls, for each gain: {GAIN}"),
     table.Column("call_s", "Time a call", "right", "median"),
-    table.Column("gain_s", "Time a gain", "right", "time of all calls, for each gain"),
+    table.Column("gain_s", "Time a gain", "right", f"time of all calls, for each gain: {GAIN}"),
 ]
 
 
@@ -34,8 +35,8 @@ def draw() -> None:
     table.draw("What each model has come to", COLUMNS, [table.Row(row.model, cells(row)) for row in found],
                key="by_model", is_cards=True)  # fmt: skip
     st.caption(
-        "Runs: those in which the model has replied, the demo included; replays and examples are not counted. A cost "
-        "is unknown where prices.toml has no price for the model."
+        f"A gain is {GAIN}. Runs: those in which the model has replied, the demo included; replays and examples are "
+        "not counted. A cost is unknown where prices.toml has no price for the model."
     )
 
 

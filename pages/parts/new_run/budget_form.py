@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from engine import supervisor
-from pages.parts import wording
+from pages.parts import number_field, wording
 from pages.parts.new_run import presets
 from pages.parts.new_run.setup import Setup
 from storage.records import Budget
@@ -17,8 +15,8 @@ MOST = 1_000_000_000
 MOST_DEPTHS = 200
 
 
-def draw(setup: Setup, recorded_task: str) -> tuple[Budget, str]:
-    """The limits, and what is wrong with one of them as a sentence; empty when a run can start with them.
+def draw(setup: Setup, recorded_task: str, wrong: list[str]) -> Budget:
+    """The limits; what is wrong with one of them is told and added to `wrong`.
 
     The number of step indexes always, the rest optional; a preset fills fields in. `recorded_task` is empty where the
     task has no recording."""
@@ -30,7 +28,7 @@ def draw(setup: Setup, recorded_task: str) -> tuple[Budget, str]:
     depths = preset.depths or recorded or Budget().depths
     depths = min(depths, recorded) if recorded else depths
     own = f":{preset.name}" if preset.name else ""
-    first, second, wrong = st.columns(3), st.columns(3), list[str]()
+    first, second = st.columns(3), st.columns(3)
 
     def field(
         at: DeltaGenerator, label: str, key: str, start: float | None, least: float = 1, empty: str = "no limit"
@@ -49,7 +47,7 @@ def draw(setup: Setup, recorded_task: str) -> tuple[Budget, str]:
     tokens = field(second[0], "Maximum tokens", "max_tokens", None)
     minutes = field(second[1], "Maximum engine time (minutes)", f"max_minutes{own}", preset.minutes)
     target = field(second[2], "Stop at speed-up", f"target{own}", preset.target, 0.1, "no target")
-    budget = Budget(
+    return Budget(
         depths=depths if found is None else int(found),
         model_calls=None if calls is None else int(calls),
         tokens=None if tokens is None else int(tokens),
@@ -57,20 +55,16 @@ def draw(setup: Setup, recorded_task: str) -> tuple[Budget, str]:
         wall_s=None if minutes is None else 60.0 * minutes,
         target_speedup=target,
     )
-    return budget, wrong[0] if wrong else ""
 
 
 def _limit(at: DeltaGenerator, label: str, text: str, least: float, most: int, wrong: list[str]) -> float | None:
     """The number in a field; None where it is not valid, which is said under the field and added to `wrong`."""
-    number = read(text, least, most)
-    if number is None:
+    found = read(text, least, most)
+    if found is None:
         given = f"“{text.strip()}”" if text.strip() else "an empty field"
-        kind = "a whole number" if isinstance(least, int) else "a number"
-        may_be_empty = ", or leave the field empty" if most == MOST else ""
-        enter = f"Enter {kind} from {least:g} to {wording.count(most)}{may_be_empty}."
-        wrong.append(f"{label}: {given} is not valid. {enter}")
+        wrong.append(number_field.sentence(label, given, isinstance(least, int), least, most, most == MOST))
         at.error(wording.plain(wrong[-1]))
-    return number
+    return found
 
 
 def read(text: str, least: float, most: float) -> float | None:
@@ -79,6 +73,6 @@ def read(text: str, least: float, most: float) -> float | None:
         number = float(text)
     except ValueError:
         return None
-    if not math.isfinite(number) or not least <= number <= most:
+    if not number_field.is_within(number, least, most):
         return None
     return None if isinstance(least, int) and not number.is_integer() else number

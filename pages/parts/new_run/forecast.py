@@ -105,7 +105,7 @@ def draw_badges(has_recording: bool, source: str, is_on_gpu: bool, backward: boo
 def draw(found: Forecast) -> None:
     """Time and money."""
     rows = [
-        ("Time", f"about {wording.seconds(found.engine_s)}" if found.engine_s else "not known yet"),
+        ("Time", wording.about_seconds(found.engine_s) if found.engine_s else "not known yet"),
         ("Model calls", f"about {found.calls:.0f}" if found.calls else "not known yet"),
         ("Tokens", "none: no model is asked" if found.cost_usd == 0 and not found.tokens
          else f"about {wording.tokens(round(found.tokens))}" if found.tokens else "not known yet"),

@@ -59,10 +59,14 @@ def of_runs(counts: Sequence[StateCount], found: RunTotals) -> list[Figure]:
         Figure("Money today", cost, unpriced, "model calls since midnight; prices are those of prices.toml"),
         Figure(
             "Best speed-up", wording.speedup(found.best_speedup, found.best_noise),
-            (found.best_task or "").replace("_", " "),
+            " ".join([_noise(found.best_noise), (found.best_task or "").replace("_", " ")]).strip(),
             f"over the eager baseline, of all runs; run {found.best_run}" if found.best_run else "",
         ),
     ]  # fmt: skip
+
+
+def _noise(noise: float | None) -> str:
+    return "" if noise is None else wording.plus_minus(noise)
 
 
 COLUMNS = [

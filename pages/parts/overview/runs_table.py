@@ -170,9 +170,8 @@ def _why(run: RunRow, state: RunState) -> str:
         return wording.cut(run.waiting_reason, 80)
     if state is RunState.LOST:
         found = damaged.of(run.run_id)
-        return (
-            "end of the journal missing" if found.is_cut else f"crashed{'; can be resumed' if found.can_resume else ''}"
-        )
+        rest = "; can be resumed" if found.can_resume else ""
+        return "end of the journal missing" if found.is_cut else f"its engine ended{rest}"
     return wording.cut(run.state_reason, 80) if state in (RunState.FAILED, RunState.STOPPED) else ""
 
 

@@ -22,6 +22,7 @@ DIFF_LINES = 600
 SOURCE_LINES = 4_000
 PRINTED = 14  # step indexes on paper, each in a line: as many as fit on two pages with the rest
 BOX = LEFT, TOP, RIGHT, BOTTOM = 62, 14, 924, 354
+TEXT_PX = 14.0  # from one line of text to the next
 STROKES = {"solid": "none", "dash": "9 6", "dot": "2 5", "dashdot": "9 5 2 5", "longdash": "16 7"}
 
 
@@ -96,6 +97,14 @@ class Level:
     name: str
 
 
+def apart(heights: Sequence[float]) -> list[float]:
+    """Heights of texts, moved down as far as needed that none is printed over another."""
+    moved, last = list(heights), -math.inf
+    for place in sorted(range(len(heights)), key=heights.__getitem__):
+        last = moved[place] = max(heights[place], last + TEXT_PX)
+    return moved
+
+
 class Curve:
     """Series and levels in a frame: x linear, y logarithmic. With `is_whole` the x axis counts depths."""
 
@@ -123,6 +132,17 @@ class Curve:
         """Pixels from the top."""
         low, high = self._y
         return BOTTOM - math.log(value / low) / (math.log(high / low) or 1.0) * (BOTTOM - TOP)
+
+    def level_names(self) -> list[tuple[float, str]]:
+        """Pixels from the top at which the name of each level stands, over its line where there is room."""
+        heights = apart([self.y(level.value) - 5 for level in self.levels])
+        return list(zip(heights, (level.name for level in self.levels), strict=True))
+
+    def labels(self) -> list[tuple[float, float, str]]:
+        """Where the label of each series stands, behind its last step: pixels from the left and from the top."""
+        ends = [(one.steps[-1], one.label) for one in self.series if one.label and one.steps]
+        heights = apart([self.y(end.y) + 4 for end, _ in ends])
+        return [(self.x(end.x) + 9, height, label) for (end, label), height in zip(ends, heights, strict=True)]
 
     def path(self, one: Series) -> str:
         """The steps of a series as SVG draws them."""

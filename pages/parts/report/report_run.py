@@ -149,7 +149,7 @@ def _rises(depths: Sequence[DepthRow], shown_depths: Collection[int], step: str)
     known = [d for d in depths if d.best_speedup is not None]
     for at, d in enumerate(known):
         if d.best_speedup is not None and (at in (0, len(known) - 1) or d.best_speedup != known[at - 1].best_speedup):
-            text = f"{step} {d.depth}: best so far {wording.speedup(d.best_speedup)}"
+            text = f"{step} {d.depth}: best so far {wording.speedup(d.best_speedup, d.best_noise)}"
             found.append(Spot(d.depth, d.best_speedup, text, _href(d.depth, shown_depths)))
     return found
 

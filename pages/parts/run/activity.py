@@ -41,7 +41,7 @@ def draw_feed(run: RunRow) -> None:
         st.caption("No events yet.")
         return
     limit = LONG if is_open else SHORT
-    rows = [table.Row(str(item.seq), cells(item)) for item in found[:limit]]
+    rows = [table.Row(f"{item.kind}:{item.seq}", cells(item)) for item in found[:limit]]
     table.draw("Events of this run, newest first", COLUMNS, rows, key="feed", is_compact=True)
     if is_open or len(found) > limit:
         st.toggle(f"Show older events (newest {len(rows)} shown)", key="older_events")

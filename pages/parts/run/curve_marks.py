@@ -25,6 +25,7 @@ LANE: Shape = {
     "type": "rect", "xref": "paper", "x0": 0, "x1": 1, "yref": "paper", "y0": 0, "y1": LANE_TOP, "layer": "below",
     "fillcolor": "@gray-background-color/45", "line": {"width": 0},
 }  # fmt: skip
+NOISY = 0.05  # a relative noise that belongs beside the number
 UNDER = "@background-color/75"  # behind a name: the best kernel's number, and lines that a flag's line runs through
 ROOM_BELOW, ROOM_ABOVE = 1.25, 1.35
 HEIGHT_PX = 230  # of the axis in the lowest chart that the page draws
@@ -88,11 +89,19 @@ def reference_lines(
 def best_labels(best: Iterable[PointRow]) -> list[Shape]:
     """The number that everybody looks for, over its point."""
     return [
-        {"xref": "x", "x": p.x, "yref": "y", "y": p.speedup, "text": f"<b>{wording.speedup(p.speedup, p.noise)}</b>",
+        {"xref": "x", "x": p.x, "yref": "y", "y": p.speedup, "text": f"<b>{_measured(p)}</b>",
          "showarrow": False, "xanchor": "center", "yanchor": "bottom", "yshift": 11, "borderpad": 0, "bgcolor": UNDER,
          "font": {"size": 15, "color": "@green-text-color"}}
         for p in best if p.speedup
     ]  # fmt: skip
+
+
+def _measured(p: PointRow) -> str:
+    """With the noise where it takes more than a twentieth; the whole interval where nothing less is known."""
+    said = wording.speedup(p.speedup, p.noise)
+    if said == wording.UNKNOWN:
+        return wording.interval(p.low, p.high)
+    return f"{said} {wording.plus_minus(p.noise)}" if (p.noise or 0) > NOISY else said
 
 
 def phase_bands(phases: Sequence[Phase]) -> list[Shape]:
@@ -129,8 +138,9 @@ def _lengths(phase: Phase) -> list[str]:
     return [*planned, phase.name, short, short.split("-")[0], ""]
 
 
-# On a chart a verb stands alone, without what it was asked for.
+# On a chart a verb stands alone, without what it was asked for, but for a switch and what it was turned to.
 FLAG_NAME = {CommandKind.ANSWER: "reply by hand"}
+SWITCHES = (CommandKind.COLLECT, CommandKind.EXPOSE)
 
 
 def steering_flags(found: Sequence[SteeringMark], is_by_hand: bool = False) -> tuple[list[Shape], list[Shape]]:
@@ -143,7 +153,7 @@ def steering_flags(found: Sequence[SteeringMark], is_by_hand: bool = False) -> t
             by_depth.setdefault(mark.depth, []).append(mark)
     shapes, notes = [], []
     for depth, marks in by_depth.items():
-        verbs = ", ".join(dict.fromkeys(FLAG_NAME.get(mark.kind, VERBS[mark.kind].name) for mark in marks))
+        verbs = ", ".join(dict.fromkeys(_flag_name(mark) for mark in marks))
         shapes.append({"type": "line", "xref": "x", "x0": depth - 0.72, "x1": depth - 0.72,
                        "yref": "paper", "y0": 0, "y1": RIBBON,
                        "line": {"color": "@orange-color", "width": 1.2, "dash": "dot"}})  # fmt: skip
@@ -151,6 +161,11 @@ def steering_flags(found: Sequence[SteeringMark], is_by_hand: bool = False) -> t
                       "hovertext": verbs, "showarrow": False, "xanchor": "left", "yanchor": "bottom", "xshift": 3,
                       "borderpad": 0, "font": {"size": 11, "color": "@orange-text-color"}})  # fmt: skip
     return shapes, notes
+
+
+def _flag_name(mark: SteeringMark) -> str:
+    name = FLAG_NAME.get(mark.kind, VERBS[mark.kind].name)
+    return f"{name} {mark.argument.strip()}" if mark.kind in SWITCHES else name
 
 
 def _line_of(value: float | None, name: str, colour: str, dash: str = "dashdot") -> Line | None:

@@ -50,7 +50,7 @@ def note(drawn: int, total: int) -> str:
 def shown(node: Node, step: str) -> dict[str, Any]:
     """One node for the browser."""
     row = node.row
-    speed = f"{wording.speedup(row.speedup)}, " if row.speedup else ""
+    speed = f"{wording.speedup(row.speedup, row.noise)}, " if row.speedup else ""
     outcome = speed + wording.outcome(row.verdict, row.is_accepted, row.is_pending)
     rank = ", best" if row.is_best else ", tied with the best" if row.is_tied else ""
     return {

@@ -45,7 +45,10 @@ def sentence(run: RunRow, state: RunState) -> str:
     elif run.best_low is not None and run.best_low <= 1:
         came = "no kernel faster than eager PyTorch beyond the noise"
     else:
-        came = f"kernel {_number(run)} is {wording.speedup(run.best_speedup, run.best_noise)} as fast as eager PyTorch"
+        interval = wording.interval(run.best_low, run.best_high)
+        speedup = wording.speedup(run.best_speedup, run.best_noise)
+        how_fast = interval if speedup == wording.UNKNOWN else f"{speedup} ({interval})"
+        came = f"kernel {_number(run)} is {how_fast} as fast as eager PyTorch"
     tied = f", {run_header.tied(run)}" if run.best_speedup and run.tied_kernels else ""
     return f"{str(state).capitalize()}: {came}{tied}."
 

@@ -112,7 +112,9 @@ def _alert(run: RunRow, state: RunState) -> None:
     found = damaged.of(run.run_id)
     if state is RunState.LOST and not found.is_cut:
         rest = " Completed steps are saved; resume to continue." if found.can_resume else ""
-        st.warning(f"**The run crashed{wording.plain(_where(run))}.**{rest}", icon=":material/warning:")
+        st.warning(
+            f"**The run is lost: its engine ended{wording.plain(_where(run))}.**{rest}", icon=":material/warning:"
+        )
 
 
 def _divergence(run: RunRow) -> None:

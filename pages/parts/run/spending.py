@@ -7,7 +7,7 @@ import streamlit as st
 
 from engine import supervisor
 from engine.errors import EngineError
-from pages.parts import access, index, wording
+from pages.parts import access, index, number_field, wording
 from pages.parts.status import damaged, outcome
 from pages.parts.steering import dialogs, limits_dialog
 from pages.parts.widgets import bars as bar_list
@@ -113,11 +113,12 @@ def _day_limits() -> None:
             st.caption(wording.plain(f"{used:g} of {allowed:g} {words.removesuffix(' of a day')} used today"))
         st.caption("For all runs together, from the next call on. Leave a field empty for no limit.")
         with st.form("day_limits", border=False):
+            wrong: list[str] = []
             given = {
-                name: st.number_input(label, 0.0, value=now.get(name), format="%g", key=f"day_{name}")
+                name: number_field.draw(st.container(), label, f"day_{name}", now.get(name), 0.0, wrong, format="%g")
                 for name, label in DAY_FIELDS.items()
             }
-            if st.form_submit_button("Save daily limits", icon=":material/today:"):
+            if st.form_submit_button("Save daily limits", icon=":material/today:") and not wrong:
                 _set_day_limits({name: value for name, value in given.items() if value is not None})
 
 

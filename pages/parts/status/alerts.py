@@ -78,7 +78,12 @@ def find(facts: TroubleRow, state: RunState, now: float, words: MethodWords = PL
 def _heartbeat(f: TroubleRow, state: RunState, now: float) -> Alert | None:
     seq = int(f.last_event_at or 0)
     if state is RunState.LOST:
-        return Alert(AlertKind.HEARTBEAT, seq, "The run crashed.", "Completed steps are saved; resume to continue.")
+        return Alert(
+            AlertKind.HEARTBEAT,
+            seq,
+            "The run is lost: its engine ended.",
+            "Completed steps are saved; resume to continue.",
+        )
     silent_s = now - f.last_event_at if f.last_event_at else 0.0
     if state is not RunState.RUNNING or silent_s < SILENT_S:
         return None

@@ -127,7 +127,7 @@ def _text(run: RunRow, state: RunState, step: StepRow | None) -> str:
         case RunState.STARTING:
             return "Starting the engine"
         case RunState.LOST:
-            return "Not running"
+            return "Lost"
         case RunState.PAUSED:
             return "Paused"
         case RunState.WAITING:

@@ -86,7 +86,7 @@ def following(run: RunRow, state: RunState) -> str:
     """What to do next."""
     if state is RunState.LOST:
         act = "resume the run" if access.may_steer() else "wait until it is resumed"
-        return f"Next: {act}; nothing that was measured is lost."
+        return f"Next: {act}; nothing that was measured is gone."
     if state.is_over:
         has_kernel, may_start = run.best_candidate_id is not None, access.may_steer()
         found = "" if has_kernel else "The run found no correct kernel; the list of kernels says why each failed. "

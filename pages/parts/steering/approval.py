@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from pages.parts import access, index, method, wording
+from pages.parts import access, index, method, number_field, wording
 from pages.parts.steering import steer
 from storage import queries
 from storage.command_arguments import Ask, AskFirst, Fallback
@@ -88,12 +88,16 @@ def draw_settings(run: RunRow, steering: SteeringState) -> None:
         if steering.ask_first:
             st.caption(f"Now: {rule_words(steering.ask_first)}")
         with st.form(f"ask_first_form:{run.run_id}", border=False):
-            rule_form("steer")
+            rule_form("steer", [])
             st.form_submit_button("Apply", on_click=_send_rule, args=(run.run_id,))
 
 
-def rule_form(name: str) -> AskFirst:
-    """The fields of a rule; `name` keeps the keys of two such forms apart."""
+AFTER = (1, 100_000)  # seconds
+
+
+def rule_form(name: str, wrong: list[str]) -> AskFirst:
+    """The fields of a rule; `name` keeps the keys of two such forms apart. What is wrong is told and added to
+    `wrong`."""
     which = (
         st.selectbox("Ask for approval before", list(Ask), format_func=ASK_NAME.__getitem__, key=f"ask:{name}")
         or Ask.OFF
@@ -102,8 +106,10 @@ def rule_form(name: str) -> AskFirst:
     fallback = left.selectbox(
         "If nobody responds", list(Fallback)[::-1], format_func=SILENCE_NAME.__getitem__, key=f"silence:{name}"
     )
-    after = right.number_input("after (seconds)", 1, 100_000, 60, key=f"after:{name}", help="not used with “wait”")
-    return AskFirst(which, fallback, float(after))
+    after = number_field.draw(
+        right, "after (seconds)", f"after:{name}", 60, AFTER[0], wrong, AFTER[1], help="not used with “wait”"
+    )  # fmt: skip
+    return AskFirst(which, fallback, float(after or 60))
 
 
 def rule_words(rule: AskFirst) -> str:
@@ -115,5 +121,7 @@ def rule_words(rule: AskFirst) -> str:
 
 def _send_rule(run_id: str) -> None:
     state = st.session_state
+    if not number_field.is_within(state["after:steer"], *AFTER):
+        return  # the form says what is wrong with it
     rule = AskFirst(state["ask:steer"], state["silence:steer"], float(state["after:steer"]))
     steer.send(run_id, CommandKind.ASK_FIRST, str(rule))

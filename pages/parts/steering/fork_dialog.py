@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,7 +12,7 @@ from engine import supervisor
 from engine.errors import EngineError
 from engine.strategies import catalogue
 from engine.strategies.catalogue import StrategyDescription
-from pages.parts import access, index, method, texts, wording
+from pages.parts import access, index, method, number_field, texts, wording
 from pages.parts.steering import command_dialogs, dialogs, kernel_choice, options_form, steer
 from pages.parts.widgets import diff
 from storage import exposure, folder, queries
@@ -79,12 +80,13 @@ def go_back_or_fork(run: RunRow, state: RunState, candidate_id: str = "") -> Non
     if strategy.failure:
         st.error(wording.plain(strategy.failure), icon=":material/error:")
         return
-    fields = _settings(run, strategy, profiles.shown)
+    wrong: list[str] = []
+    fields = _settings(run, strategy, profiles.shown, wrong)
     if profiles.taken is not None:
         fields["collect"] = profiles.taken
     note = RECORDED_NOTE if fields["model"] == "recorded" else ""
     st.info(preview(chosen, True, profiles, words) + note, icon=":material/visibility:")
-    _fork(run, chosen, hint.strip(), fields)
+    _fork(run, chosen, hint.strip(), fields, wrong)
 
 
 def _strategy(run: RunRow) -> StrategyDescription:
@@ -125,9 +127,9 @@ def _change(run: RunRow, chosen: AttemptRow) -> None:
         diff.draw(old, new, names, key="try_diff")
 
 
-def _fork(run: RunRow, chosen: AttemptRow, hint: str, fields: dict[str, Any]) -> None:
+def _fork(run: RunRow, chosen: AttemptRow, hint: str, fields: dict[str, Any], wrong: Sequence[str]) -> None:
     """Stays open while an engine starts, and where none does, so that nothing that was set is lost."""
-    if not dialogs.buttons("try", f"Start a new run from kernel {chosen.number}", ":material/undo:"):
+    if not dialogs.buttons("try", f"Start a new run from kernel {chosen.number}", ":material/undo:", may=not wrong):
         return
     try:
         with st.spinner("Starting the engine"):
@@ -148,14 +150,17 @@ def _go_back(run: RunRow, chosen: AttemptRow, profiles: Profiles, hint: str) -> 
     steer.send(run.run_id, CommandKind.ROLL_BACK, chosen.candidate_id)
 
 
-def _settings(run: RunRow, strategy: StrategyDescription, shown: Switch | None) -> dict[str, Any]:
+def _settings(run: RunRow, strategy: StrategyDescription, shown: Switch | None, wrong: list[str]) -> dict[str, Any]:
     """The fields of the new run's settings that differ."""
     settings = folder.find_run(run.run_id).read_settings()
     left, right = st.columns(2)
-    depths = int(left.number_input(strategy.words.titles, 1, 200, settings.budget.depths, key="fork_depths"))
+    depths = int(
+        number_field.draw(left, strategy.words.titles, "fork_depths", settings.budget.depths, 1, wrong, 200) or 1
+    )
     model = command_dialogs.model_box(right, "Model", "fork_model", supervisor.available_models(), settings.model)
     with st.expander("Kernel class, limits, options of the strategy", icon=":material/tune:"):
-        fields = _other_settings(run, settings, depths) | _own_settings(settings, strategy, shown, depths)
+        fields = _other_settings(run, settings, depths, wrong)
+        fields |= _own_settings(settings, strategy, shown, depths, wrong)
     fields["model"] = model
     fields["toolchain"] = _toolchain(settings.toolchain)
     if model != settings.model:
@@ -183,29 +188,31 @@ def _toolchain(before: str) -> str:
     return chosen
 
 
-def _other_settings(run: RunRow, settings: RunSettings, depths: int) -> dict[str, Any]:
+def _other_settings(run: RunRow, settings: RunSettings, depths: int, wrong: list[str]) -> dict[str, Any]:
     classes = list(KernelClass)
     left, middle, right = st.columns(3)
     chosen = left.selectbox(
         "Kernel class", classes, classes.index(run.kernel_class), format_func=wording.CLASS_NAME.__getitem__,
         key="fork_class",
     )  # fmt: skip
-    calls = middle.number_input("Maximum model calls", 1, value=settings.budget.model_calls, key="fork_calls")
-    cost = right.number_input("Maximum cost (US dollars)", 0.01, value=settings.budget.cost_usd, key="fork_cost")
+    calls = number_field.draw(middle, "Maximum model calls", "fork_calls", settings.budget.model_calls, 1, wrong)
+    cost = number_field.draw(right, "Maximum cost (US dollars)", "fork_cost", settings.budget.cost_usd, 0.01, wrong)
     return {
         "kernel_class": chosen,
         "class_is_proposed": False,
-        "budget": replace(settings.budget, depths=depths, model_calls=calls, cost_usd=cost),
+        "budget": replace(
+            settings.budget, depths=depths, model_calls=None if calls is None else int(calls), cost_usd=cost
+        ),
     }
 
 
 def _own_settings(
-    settings: RunSettings, strategy: StrategyDescription, shown: Switch | None, depths: int
+    settings: RunSettings, strategy: StrategyDescription, shown: Switch | None, depths: int, wrong: list[str]
 ) -> dict[str, Any]:
     """The options of its strategy. When a profile is shown for the first time is said by the switch above, not here."""
     options = strategy.options
     in_form = [one for one in options if one.name != exposure.OPTION]
-    own = options_form.draw(in_form, "fork", settings.strategy_options, depths, strategy.words.step)
+    own = options_form.draw(in_form, "fork", settings.strategy_options, depths, strategy.words.step, wrong)
     if len(in_form) < len(options):
         own[exposure.OPTION] = _first_exposed(settings, shown, depths)
     if shown is Switch.ON and exposure.SCHEDULE in own:

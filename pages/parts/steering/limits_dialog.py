@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from pages.parts import index, method, wording
+from pages.parts import index, method, number_field, wording
 from pages.parts.steering import dialogs, steer
 from storage import queries
 from storage.queries import AllowanceRow, RunRow
@@ -39,10 +39,11 @@ def change_limits(run: RunRow, state: RunState) -> None:
         st.markdown(wording.plain(why_over(run, state, raised(run, allowed))))
         if steer.is_recorded(run):
             st.caption(f":material/info: {BEYOND}")
-    text = _limits_form(run, allowed, raised(run, allowed) if state.is_over else {})
-    if not text:
+    wrong: list[str] = []
+    text = _limits_form(run, allowed, raised(run, allowed) if state.is_over else {}, wrong)
+    if not text and not wrong:
         st.caption(f":material/info: Fill in a number to {'go on' if state.is_over else 'change a limit'}.")
-    if dialogs.buttons("limits", label(state.is_over), ":material/add_card:", may=bool(text)) and text:
+    if dialogs.buttons("limits", label(state.is_over), ":material/add_card:", may=bool(text) and not wrong) and text:
         if steer.ask(run.run_id, CommandKind.SET_BUDGET, text) and state.is_over:
             steer.resume(run.run_id)
         dialogs.leave()
@@ -98,16 +99,16 @@ def limits(run: RunRow, allowed: AllowanceRow) -> list[Limit]:
     ]
 
 
-def _limits_form(run: RunRow, allowed: AllowanceRow, filled: Mapping[str, float]) -> str:
+def _limits_form(run: RunRow, allowed: AllowanceRow, filled: Mapping[str, float], wrong: list[str]) -> str:
     """The fields, some filled in; returns the change as `set_budget` takes it, empty while nothing is filled in."""
     st.caption("Empty fields stay as they are. A number is the new limit for the whole run, not an amount to add.")
     columns, given = st.columns(2), dict[Limit, float]()
-    for number, limit in enumerate(limits(run, allowed)):
-        with columns[number % 2]:
+    for place, limit in enumerate(limits(run, allowed)):
+        with columns[place % 2]:
             unit = int if limit.smallest == 1 else float
-            value = st.number_input(
-                limit.label, unit(limit.smallest), key=f"more_{limit.name}",
-                value=unit(filled[limit.name]) if limit.name in filled else None,
+            value = number_field.draw(
+                st.container(), limit.label, f"more_{limit.name}",
+                unit(filled[limit.name]) if limit.name in filled else None, unit(limit.smallest), wrong,
                 placeholder=limit.now, help=f"the new limit; now {limit.now}",
             )  # fmt: skip
             st.caption(wording.plain(f"{limit.used} used{', ' if limit.now == NO_LIMIT else ' of '}{limit.now}"))

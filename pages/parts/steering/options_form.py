@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from engine.errors import EngineError
 from engine.strategies.options import Option, Value
+from pages.parts import number_field
 
 IN_A_ROW = 3
 WHEN = {"auto": "", "from": "from {step} …", "off": "never"}
@@ -16,10 +18,13 @@ SWITCH: Mapping[bool | None, str] = {None: "automatic", True: "yes", False: "no"
 Place = Callable[[], DeltaGenerator]
 
 
-def draw(options: Sequence[Option], name: str, start: Mapping[str, Value], depths: int, step: str) -> dict[str, Value]:
+def draw(
+    options: Sequence[Option], name: str, start: Mapping[str, Value], depths: int, step: str, wrong: list[str]
+) -> dict[str, Value]:
     """The fields, filled in with `start`; the values that they have. `name` keeps the keys of two such forms apart.
 
     `depths`: of the run, to which the options that are a step index are limited; `step`: what the method calls one.
+    What is wrong with a number is told and added to `wrong`.
     """
     found: dict[str, Value] = {}
     free: list[DeltaGenerator] = []
@@ -34,12 +39,12 @@ def draw(options: Sequence[Option], name: str, start: Mapping[str, Value], depth
         key = f"option:{name}:{option.name}:{value}"
         if option.choices:
             free.clear()
-            found[option.name] = _choice(option, value, key, place)
+            found[option.name] = _choice(option, value, key, place, wrong)
         elif option.is_index:
             free.clear()
-            found[option.name] = _index(option, value, key, depths, step)
+            found[option.name] = _index(option, value, key, depths, step, wrong)
         else:
-            found[option.name] = _field(option, value, key, place())
+            found[option.name] = _field(option, value, key, place(), wrong)
     return found
 
 
@@ -52,7 +57,7 @@ def _usable(option: Option, value: Value) -> Value:
     return value
 
 
-def _choice(option: Option, value: Value, key: str, place: Place) -> Value:
+def _choice(option: Option, value: Value, key: str, place: Place, wrong: list[str]) -> Value:
     """One of a closed set; the number that belongs to a choice stands in the row below."""
     labels: dict[str | None, str] = {None: option.automatic} if "None" in option.types else {}
     labels |= {one.value: one.label for one in option.choices}
@@ -68,15 +73,15 @@ def _choice(option: Option, value: Value, key: str, place: Place) -> Value:
         known = next(
             (v for v in (value, option.default) if str(v).startswith(f"{one.value}=")), f"{one.value}={one.usual or 1}"
         )
-        number = place().number_input(
-            one.counts, 1, value=int(str(known).partition("=")[2]), key=f"{key}:{one.value}",
-            disabled=chosen != one.value,
+        number = number_field.draw(
+            place(), one.counts, f"{key}:{one.value}", int(str(known).partition("=")[2]), 1,
+            wrong if chosen == one.value else [], disabled=chosen != one.value,
         )  # fmt: skip
         text = f"{one.value}={number}" if chosen == one.value else text
     return text
 
 
-def _index(option: Option, value: Value, key: str, depths: int, step: str) -> Value:
+def _index(option: Option, value: Value, key: str, depths: int, step: str, wrong: list[str]) -> Value:
     """A first step index of the run, or none of them."""
     known = int(value) if isinstance(value, int) else None
     names = {"auto": option.automatic} | {name: words.format(step=step) for name, words in WHEN.items() if words}
@@ -94,10 +99,11 @@ def _index(option: Option, value: Value, key: str, depths: int, step: str) -> Va
     least = max(int(option.least or 0), 1)
     at = known if known is not None and least <= known <= depths else min(3, depths)
     words = f"{option.about[:1].upper()}{option.about[1:]}"
-    return int(st.number_input(words, least, max(depths, least), max(at, least), key=f"{key}:first"))
+    place = st.container()
+    return number_field.draw(place, words, f"{key}:first", max(at, least), least, wrong, max(depths, least))
 
 
-def _field(option: Option, value: Value, key: str, at: DeltaGenerator) -> Value:
+def _field(option: Option, value: Value, key: str, at: DeltaGenerator, wrong: list[str]) -> Value:
     """A number, a switch or a text."""
     is_optional, about = "None" in option.types, option.about
     if "bool" in option.types and not is_optional:
@@ -110,14 +116,14 @@ def _field(option: Option, value: Value, key: str, at: DeltaGenerator) -> Value:
         hint = option.automatic if is_optional else None
         text = at.text_input(option.label, "" if value is None else str(value), key=key, help=about, placeholder=hint)
         return None if is_optional and not text else text
+    look: dict[str, Any] = {"help": about, "placeholder": option.automatic or None}
     if "float" in option.types:
         least = None if option.least is None else float(option.least)
         known = None if value is None else float(value)
-        return at.number_input(
-            option.label, least, value=known, format="%g", key=key, help=about, placeholder=option.automatic
-        )  # fmt: skip
-    lowest, current = None if option.least is None else int(option.least), None if value is None else int(value)
-    number = at.number_input(
-        option.label, lowest, value=current, step=1, key=key, help=about, placeholder=option.automatic
-    )  # fmt: skip
+        return number_field.draw(at, option.label, key, known, least, wrong, format="%g", **look)
+    lowest, current = (
+        int(option.least or 0) if option.least is not None else None,
+        None if value is None else int(value),
+    )
+    number = number_field.draw(at, option.label, key, current, lowest, wrong, step=1, **look)
     return None if number is None else int(number)

@@ -49,11 +49,14 @@ def draw(run: RunRow, state: RunState) -> None:
         st.markdown(f"## {title} :gray[{wording.plain(method.words(run.run_id).distinct)} {question.depth}]")
         st.caption(f"{form} Your reply is checked like a model's.")
         refused = _last_refused(run.run_id, question)
-        if refused is not None:
-            st.error("**Reply rejected.** Fix it and resend.", icon=":material/error:")
-            st.code(refused.note, language=None, wrap_lines=True)
-        if state.is_over:
-            st.caption("No engine is running: your reply is saved and used when the run is advanced or resumed.")
+        # What comes and goes has a place of its own: the next question's form must stand where the last one's stood, or
+        # both are there until the whole page is drawn, and what is typed into the old one is lost.
+        with st.container():
+            if refused is not None:
+                st.error("**Reply rejected.** Fix it and resend.", icon=":material/error:")
+                st.code(refused.note, language=None, wrap_lines=True)
+            if state.is_over:
+                st.caption("No engine is running: your reply is saved and used when the run is advanced or resumed.")
         with st.expander("Prompt", expanded=refused is None):
             code.draw_plain("Prompt", prompt(run.run_id, question), key="asked_prompt", is_wrapped=True)
         _boxes(run.run_id, question, refused)
@@ -73,7 +76,10 @@ def _boxes(run_id: str, question: QuestionRow, refused: CommandRow | None) -> No
     source = texts.source(run_id, question.source_blob) if question.source_blob else ""
     can_edit = bool(source) and question.role not in NO_KERNEL
     ways = ["Paste a reply", "Edit the kernel"]
-    way = st.segmented_control("How", ways, default=ways[0], key=f"way:{name}", required=True) if can_edit else ways[0]
+    way = ways[0]
+    with st.container():
+        if can_edit:
+            way = str(st.segmented_control("How", ways, default=ways[0], key=f"way:{name}", required=True))
     is_file = way == ways[1]
     key = f"{'file' if is_file else 'reply'}:{name}"
     if key not in st.session_state:

@@ -1,0 +1,45 @@
+"""A field for a number that says when what was typed is not valid. Streamlit's own bounds would keep the last valid
+number without a word, and a run would start with that."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from streamlit.delta_generator import DeltaGenerator
+
+from pages.parts import wording
+
+
+def draw(
+    at: DeltaGenerator, label: str, key: str, value: float | None, least: float | None, wrong: list[str],
+    most: float | None = None, **look: Any,
+) -> float | None:  # fmt: skip
+    """The number; a whole one where `value` or `least` is an int. None where the field is empty, which it may be when
+    it begins so. One that is not valid is told under the field and added to `wrong`; then the start value counts."""
+    is_whole = isinstance(value if value is not None else least, int)
+    number = at.number_input(label, value=value, key=key, step=look.pop("step", 1 if is_whole else None), **look)
+    if number is None or is_within(number, least, most):
+        return number
+    wrong.append(sentence(label, f"{number:g}", is_whole, least, most, value is None))
+    at.error(wording.plain(wrong[-1]))
+    return value
+
+
+def is_within(number: float, least: float | None, most: float | None) -> bool:
+    """Whether it lies within its bounds; None is no bound."""
+    return math.isfinite(number) and (least is None or number >= least) and (most is None or number <= most)
+
+
+def sentence(
+    label: str, given: str, is_whole: bool, least: float | None, most: float | None, may_be_empty: bool
+) -> str:
+    """What is wrong with what was given, and what would do."""
+    bounds = "" if least is None else f" from {least:g}" + ("" if most is None else f" to {_short(most)}")
+    empty = ", or leave the field empty" if may_be_empty else ""
+    kind = "a whole number" if is_whole else "a number"
+    return f"{label}: {given} is not valid. Enter {kind}{bounds or ' that is finite'}{empty}."
+
+
+def _short(number: float) -> str:
+    return wording.count(int(number)) if number == int(number) else f"{number:g}"
