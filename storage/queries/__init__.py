@@ -11,7 +11,7 @@ steering.py                 commands and people
 compare.py                  several runs side by side
 suites.py                   what the runs of a suite have come to; imported by itself
 model_figures.py            what each model's kernels have come to, and what they cost
-device_results.py           what came of the runs on each model of device; imported by itself
+device_results.py           what came of runs by model of device, and of one kernel on several; imported by itself
 forecast.py                 what runs so far took, for what a new one will take
 tries.py                    how often a model's kernels pass
 knowledge.py, evidence.py   what is known across runs and its changes; the attempts behind it; imported by themselves

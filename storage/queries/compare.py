@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from storage.database import Database
+from storage.hardware_limit import REACHED
 from storage.queries import fetch
 from storage.records import DepthOutcome
 
@@ -155,7 +156,8 @@ def conditions(db: Database, run_ids: Sequence[str]) -> list[ConditionsRow]:
         arg_max([cost_usd], seq)[1] AS cost_usd FROM total GROUP BY run_id),
     walked AS (SELECT run_id, max(depth) AS last_depth, min(depth) FILTER (WHERE is_profile_exposed) AS exposed_at
         FROM depths WHERE run_id IN {_CHOSEN} GROUP BY run_id),
-    machine AS (SELECT run_id, arg_max(device, seq) AS device FROM limits WHERE run_id IN {_CHOSEN} GROUP BY run_id),
+    machine AS (SELECT run_id, replace(arg_max(device, seq), '{REACHED}', '') AS device FROM limits
+        WHERE run_id IN {_CHOSEN} GROUP BY run_id),
     other AS (SELECT run_id, arg_max(name, seq) AS name, arg_max(speedup, seq) AS speedup, arg_max(noise, seq) AS noise
         FROM baselines
         WHERE run_id IN {_CHOSEN} GROUP BY run_id),

@@ -1,4 +1,4 @@
-"""What came of the runs on each model of device. Imported by itself."""
+"""What came of the runs on each model of device, and of one kernel on several. Imported by itself."""
 
 from __future__ import annotations
 
@@ -45,3 +45,51 @@ GROUP BY o.model ORDER BY runs DESC, o.model"""
 def device_results(db: Database) -> list[DeviceModelRow]:
     """The model with most runs first."""
     return fetch.rows(db, DeviceModelRow, _RESULTS)
+
+
+@dataclass(frozen=True, slots=True)
+class SameKernelRow:
+    """One source of one task, as it was timed on a model of device: the kernel asked about on its own, on the others
+    the one that was timed last. `runs` is how many have timed it there; `time` is epoch seconds."""
+
+    model: str
+    run_id: str
+    candidate_id: str
+    latency_ms: float
+    speedup: float
+    low: float
+    high: float
+    noise: float
+    runs: int
+    time: float
+
+
+_SAME_SOURCE = """
+WITH asked AS (SELECT c.source_blob, r.task_name, r.sizes FROM candidates c JOIN runs r USING (run_id)
+    WHERE c.run_id = $run AND c.candidate_id = $candidate)
+SELECT DISTINCT c.run_id FROM candidates c JOIN asked a USING (source_blob) JOIN runs r ON r.run_id = c.run_id
+WHERE r.task_name = a.task_name AND r.sizes IS NOT DISTINCT FROM a.sizes AND r.replay_of IS NULL ORDER BY c.run_id"""
+_BY_MODEL = f"""
+WITH own AS (SELECT run_id, replace(arg_min(device, seq), '{REACHED}', '') AS model FROM limits
+    WHERE run_id IN (SELECT unnest($runs::VARCHAR[])) GROUP BY run_id),
+ found AS (SELECT o.model, t.run_id, t.candidate_id, t.latency_ms, t.speedup, t.speedup_low AS low,
+    t.speedup_high AS high, t.noise, e.time, t.run_id = $run AND t.candidate_id = $candidate AS is_asked
+    FROM timings t JOIN own o USING (run_id)
+    JOIN candidates c ON c.run_id = t.run_id AND c.candidate_id = t.candidate_id
+    JOIN evaluations e ON e.run_id = t.run_id AND e.seq = t.seq
+    WHERE t.run_id IN (SELECT unnest($runs::VARCHAR[])) AND t.speedup IS NOT NULL
+    AND c.source_blob = (SELECT source_blob FROM candidates WHERE run_id = $run AND candidate_id = $candidate)),
+ counted AS (SELECT model, count(DISTINCT run_id) AS runs FROM found GROUP BY model)
+SELECT f.* EXCLUDE (is_asked), k.runs FROM found f JOIN counted k USING (model)
+QUALIFY row_number() OVER (PARTITION BY model ORDER BY f.is_asked DESC, f.time DESC) = 1
+ORDER BY f.is_asked DESC, f.latency_ms"""
+
+
+def same_kernel(db: Database, run_id: str, candidate_id: str) -> list[SameKernelRow]:
+    """The kernel on each model of device, its own first; empty where it was timed on one alone."""
+    asked = {"run": run_id, "candidate": candidate_id}
+    runs = [name for (name,) in fetch.tuples(db, _SAME_SOURCE, asked)]
+    if len(runs) < 2:
+        return []
+    found = fetch.rows(db, SameKernelRow, _BY_MODEL, {"runs": runs, **asked})
+    return found if len(found) > 1 else []

@@ -15,8 +15,8 @@ from storage import events as ev
 from storage.database import Database
 from storage.device_use import KnownDevice, Stage
 from storage.hardware_limit import REACHED, HardwareLimit
-from storage.queries.device_results import device_results
-from tests.storage.test_queries_predictions import FIRST, failed, made, tell
+from storage.queries.device_results import device_results, same_kernel
+from tests.storage.test_queries_predictions import FIRST, failed, made, tell, timed
 
 CHILD = """
 import os, signal
@@ -87,3 +87,18 @@ def test_results_are_added_up_by_model_of_device(db: Database, root: Path) -> No
     h200, processor = device_results(db)
     assert (h200.model, h200.runs, h200.judged, h200.passed, h200.timed) == ("NVIDIA H200", 2, 2, 1, 1)
     assert (h200.best_speedup, processor.model, processor.timed) == (1.0, "a processor", 0)
+
+
+def test_a_kernel_is_told_by_model_of_device_where_it_was_timed_on_several(db: Database, root: Path) -> None:
+    h200 = ev.LimitMeasured(HardwareLimit("NVIDIA H200", 4000.0, 60000.0, 1 << 20, 1 << 20))
+    h100 = ev.LimitMeasured(replace(h200.limit, device=f"NVIDIA H100{REACHED}"))
+    tell(db, root, h200, *FIRST, run_id="r1")
+    tell(db, root, h200, *FIRST, run_id="r2")
+    tell(db, root, h100, *FIRST, run_id="copy", replay_of="r1")
+    assert same_kernel(db, "r1", "c001") == []
+    for name in ("r3", "r4"):
+        tell(db, root, h100, *made(1, "c001", None, depth=0), *timed(2, "c001", 3.0), run_id=name)
+    here, there = same_kernel(db, "r1", "c001")
+    assert (here.model, here.run_id, here.runs, here.speedup) == ("NVIDIA H200", "r1", 2, 1.0)
+    assert (there.model, there.run_id, there.runs, there.speedup) == ("NVIDIA H100", "r4", 2, 3.0)
+    assert same_kernel(db, "r1", "c009") == []

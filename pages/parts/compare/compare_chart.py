@@ -60,7 +60,11 @@ def draw_exposure(runs: Sequence[Compared]) -> None:
         task = st.segmented_control(
             "Task", tasks, default=task, required=True, key="compare_task", format_func=lambda t: t.replace("_", " ")
         )
-    found = groups([run for run in runs if run.run.task_name == task])
+    of_task = [run for run in runs if run.run.task_name == task]
+    found = groups(of_task)
+    if len(compared_runs.devices_of([run.conditions for run in of_task])) > 1:
+        st.caption("Runs on different devices make no common curve: choose runs of one device.")
+        return
     if len(found) < 2:
         only = f" All runs here: {found[0].exposure}." if found else ""
         st.caption(

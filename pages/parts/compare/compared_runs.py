@@ -51,7 +51,8 @@ AXIS_TITLE = {
 class Compared:
     """One run with everything that is drawn of it; `place` counts the chosen runs from 0.
 
-    `damage` says what is wrong with its files, empty for a whole run.
+    `damage` says what is wrong with its files, empty for a whole run; `device_mark` names the device where not all runs
+    were timed on one model.
     """
 
     place: int
@@ -64,6 +65,7 @@ class Compared:
     strategy: str = ""
     words: MethodWords = PLAIN
     tries: Sequence[TryRow] = ()
+    device_mark: str = ""
 
     @property
     def letter(self) -> str:
@@ -89,7 +91,8 @@ class Compared:
     def name(self) -> str:
         """One line that tells the run from others of its task."""
         made_by = f"{self.strategy} · {self.run.model}" if self.strategy else self.run.model
-        return f"{self.letter} · {self.run.title} · {made_by} · {wording.moment(self.run.created_at)[:16]}"
+        words = [self.letter, self.run.title, self.device_mark, made_by, wording.moment(self.run.created_at)[:16]]
+        return " · ".join(word for word in words if word)
 
 
 def pass_rates(run: Compared) -> PassRates:
@@ -118,6 +121,7 @@ def gather(db: Database, run_ids: Sequence[str]) -> list[Compared]:
     reached = queries.reached(db, run_ids)
     timed, tries = queries.timed_kernels(db, run_ids), queries.tries(db, run_ids)
     known = [run for name in run_ids if name in conditions and (run := queries.run(db, name))]
+    has_several = len(devices_of([conditions[run.run_id] for run in known])) > 1
     return [
         Compared(
             place,
@@ -130,9 +134,15 @@ def gather(db: Database, run_ids: Sequence[str]) -> list[Compared]:
             catalogue.short(queries.strategy(db, run.run_id)),
             method.words(run.run_id, db),
             [row for row in tries if row.run_id == run.run_id],
+            conditions[run.run_id].device if has_several else "",
         )
         for place, run in enumerate(known)
     ]
+
+
+def devices_of(conditions: Sequence[ConditionsRow]) -> set[str]:
+    """The models of device that runs were timed on, as far as that is known."""
+    return {one.device for one in conditions if one.device}
 
 
 def warnings(runs: Sequence[Compared]) -> list[str]:
@@ -150,7 +160,7 @@ def warnings(runs: Sequence[Compared]) -> list[str]:
         if len({run.conditions.sizes for run in same}) > 1:
             found.append("**Different sizes of the same task.** " + _who(same, lambda run: _sizes(run)))
     devices = [run for run in runs if run.conditions.device]
-    if len({run.conditions.device for run in devices}) > 1:
+    if len(devices_of([run.conditions for run in runs])) > 1:
         found.append(
             "**Different devices.** Speed-ups on different devices do not compare directly. "
             + _who(devices, lambda run: run.conditions.device)

@@ -1,0 +1,49 @@
+"""The same source on each model of device that it was timed on. What turns a row into words is pure."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.parts import index, wording
+from pages.parts.widgets import table
+from storage import relative
+from storage.queries.device_results import SameKernelRow, same_kernel
+
+COLUMNS = [
+    table.Column("device", "Device"),
+    table.Column("latency", "Time", "right"),
+    table.Column("baseline", "PyTorch", "right", "eager, on the same device"),
+    table.Column("speedup", "Speed-up", "right"),
+    table.Column("interval", "95 % interval", "right"),
+]
+
+
+def draw(run_id: str, candidate_id: str) -> None:
+    """A table; nothing where the kernel was timed on one model of device alone."""
+    rows = same_kernel(index.current(), run_id, candidate_id)
+    if not rows:
+        return
+    st.markdown("## The same kernel on other devices")
+    st.caption("Each speed-up is over eager PyTorch on the same device; one from another device says nothing here.")
+    shown = [table.Row(f"{one.run_id}/{one.candidate_id}", words(one, run_id), _address(one)) for one in rows]
+    opened = table.draw("The kernel by device", COLUMNS, shown, key="devices_of_kernel", is_folding=True)
+    if opened:
+        run, _, candidate = opened.rpartition("/")
+        st.switch_page("candidate.py", query_params={"run": run, "candidate": candidate})
+
+
+def _address(one: SameKernelRow) -> str:
+    return f"candidate?run={one.run_id}&candidate={one.candidate_id}"
+
+
+def words(one: SameKernelRow, run_id: str) -> dict[str, table.Cell]:
+    """A device as a row."""
+    several = f" · {wording.counted(one.runs, 'run')}, the last one" if one.runs > 1 else ""
+    where = "this run" if one.run_id == run_id else f"{one.run_id}{several}"
+    return {
+        "device": table.link(one.model, where),
+        "latency": wording.latency(one.latency_ms),
+        "baseline": wording.latency(relative.baseline_ms(one.speedup, one.latency_ms)),
+        "speedup": wording.speedup(one.speedup, one.noise),
+        "interval": f"{wording.speedup(one.low)} to {wording.speedup(one.high)}",
+    }
