@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pages.parts.kernel import devices_table
 from pages.parts.kernel.workloads_table import words
 from storage import events as ev
 from storage import queries
 from storage.database import index_file, open_database
 from storage.evaluation_results import TimedWorkload, TimingResult
-from storage.queries.device_results import SameKernelRow
 from tests.storage.test_queries_predictions import FIRST, made, tell, timed
 
 
@@ -32,12 +30,3 @@ def test_the_timing_that_stands_is_told_by_workload(home: Path) -> None:
         for size, told, speedup, interval in (
             (8, "2.00 ms", "2.00×", "2.00× to 2.00×"), (64, "8.00 ms", "8.00×", "8.00× to 8.00×"))
     ]  # fmt: skip
-
-
-def test_the_same_kernel_on_another_device_is_told_with_its_run_and_over_the_baseline_there() -> None:
-    here = SameKernelRow("NVIDIA H200", "r1", "c001", 1.0, 2.0, 1.9, 2.1, 0.05, 1, 0.0)
-    there = SameKernelRow("NVIDIA H100", "r2", "c004", 2.0, 3.0, 2.9, 3.1, 0.03, 2, 0.0)
-    told = devices_table.words(here, "r1")
-    assert (told["latency"], told["baseline"], told["interval"]) == ("1.00 ms", "2.00 ms", "1.90× to 2.10×")
-    assert "this run" in str(told["device"])
-    assert "r2 · 2 runs, the last one" in str(devices_table.words(there, "r1")["device"])

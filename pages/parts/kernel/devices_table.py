@@ -24,7 +24,7 @@ def draw(run_id: str, candidate_id: str) -> None:
     if not rows:
         return
     st.markdown("## The same kernel on other devices")
-    st.caption("Each speed-up is over eager PyTorch on the same device; one from another device says nothing here.")
+    st.caption("Each speed-up is over eager PyTorch on the same device, so those of two devices do not compare.")
     shown = [table.Row(f"{one.run_id}/{one.candidate_id}", words(one, run_id), _address(one)) for one in rows]
     opened = table.draw("The kernel by device", COLUMNS, shown, key="devices_of_kernel", is_folding=True)
     if opened:
