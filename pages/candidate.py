@@ -8,13 +8,13 @@ import streamlit as st
 
 from pages.parts import change_token, index
 from pages.parts.kernel import (
-    devices_table,
     diff_tab,
     errors_tab,
     kernel_header,
     profile_tab,
     prompts_tab,
     repair_tab,
+    same_kernel,
     trust_tab,
     workloads_table,
 )
@@ -68,7 +68,7 @@ def live() -> None:
     kernel_header.draw(run, candidate)
     kernel_header.draw_actions(run, candidate)
     workloads_table.draw(run_id, candidate_id)
-    devices_table.draw(run_id, candidate_id)
+    same_kernel.draw(run_id, candidate_id)
     asked_tab = st.query_params.get("tab", "")
     # Trap: writing a widget's value overrules a click that is on its way, so never write what it shows already.
     if asked_tab in TABS and st.session_state.get("tab") != asked_tab:

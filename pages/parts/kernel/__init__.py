@@ -7,7 +7,7 @@ prompts_tab.py, prompt_sections.py               what the model was asked and sa
 retrieved.py                                     what the knowledge base had answered before it
 sweep_table.py                                   what the tuner tried for it
 workloads_table.py                               what was measured of it at each workload of its task
-devices_table.py                                 the same source on each model of device that it was timed on
+same_kernel.py                                   the same source on each model of device that it was timed on
 tool_calls.py                                    what the model tried with tools before it
 walk.py                                          the edges that were weighed on the way to it
 profile_tab.py, roofline.py, machine_use.py      where its time goes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from pages.parts.kernel.devices_table import words as row_words
+from pages.parts.kernel.same_kernel import words as row_words
 from storage import events as ev
 from storage.database import index_file, open_database
 from storage.hardware_limit import HardwareLimit
