@@ -350,6 +350,11 @@ FROM (FROM reviews WHERE problem = '' QUALIFY seq = max(seq) OVER (PARTITION BY 
 CREATE MACRO is_faster(speedup, noise, other, other_noise) AS
     speedup / other > 1 + sqrt(noise * noise + other_noise * other_noise + 0.05 * 0.05);
 
+-- A speed-up as pages write it, with no digit beyond what its noise supports: pages.parts.wording.speedup in SQL.
+CREATE MACRO as_measured(speedup, noise) AS CASE WHEN noise > 0.5 THEN 'unknown speed-up' ELSE printf(CASE
+    WHEN speedup >= 100 OR (noise > 0 AND speedup * noise >= 1) THEN '%.0f×'
+    WHEN speedup >= 10 OR (noise > 0 AND speedup * noise >= 0.1) THEN '%.1f×' ELSE '%.2f×' END, speedup) END;
+
 -- Kernels that were the fastest correct one of their run when they were timed, abandoned branches included: each is the
 -- best until the next. Worked out from the timings alone, as History.best_id is.
 CREATE VIEW records AS

@@ -57,7 +57,7 @@ SELECT d.seq, d.time AS at, 'depth' AS kind, d.step, d.depth, d.candidate_id,
     CASE WHEN d.outcome = 'accepted' AND r.candidate_id = d.candidate_id THEN 'best' ELSE d.outcome END AS outcome,
     CASE WHEN d.outcome = 'accepted' THEN printf('%s %d ends with kernel %d', $step::VARCHAR, d.depth,
             coalesce(n.number, 0))
-        || coalesce(printf(' at %.2f×', t.speedup), '')
+        || coalesce(' at ' || as_measured(t.speedup, t.noise), '')
         || CASE WHEN r.candidate_id = d.candidate_id THEN ', the best so far'
             WHEN NOT is_faster(r.speedup, r.noise, t.speedup, t.noise) THEN ', no measurable difference from the best'
             ELSE coalesce(printf(', %.0f %% slower than the best', 100 * (1 - t.speedup / r.speedup)), '') END

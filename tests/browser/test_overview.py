@@ -183,3 +183,8 @@ def test_on_a_narrow_screen_each_run_is_a_card(page: Page, server: Server) -> No
     assert first
     assert last
     assert last["y"] > first["y"] + first["height"]
+    menu = page.get_by_test_id("stSidebarContent")
+    page.get_by_test_id("stExpandSidebarButton").click()
+    menu.get_by_role("link", name="Models").click()
+    expect(page.get_by_role("heading", name="Models")).to_be_visible()
+    expect(menu).not_to_be_in_viewport()

@@ -8,6 +8,7 @@ from pages.parts import index, wording
 from pages.parts.widgets import table
 from storage import queries
 from storage.queries import ModelRow
+from storage.relative import is_known
 
 GAIN = "a kernel that became the best of its run and beats eager PyTorch"
 COLUMNS = [
@@ -43,6 +44,7 @@ def draw() -> None:
 def cells(row: ModelRow) -> dict[str, table.Cell]:
     """One model as cells."""
     cost = row.cost_usd if not row.unpriced else None
+    is_gain = (row.best_speedup or 0) > 1 and is_known(row.best_noise or 0)
     return {
         "model": table.text(row.model, "strong"),
         "runs": wording.count(row.runs),
@@ -51,7 +53,7 @@ def cells(row: ModelRow) -> dict[str, table.Cell]:
         "compiled": table.text(wording.percent(row.compiled / row.built) if row.built else wording.NONE, "",
                                f"{row.compiled:,} of {row.built:,}"),
         "best": table.text(wording.speedup(row.best_speedup, row.best_noise),
-                           "green" if (row.best_speedup or 0) > 1 else "", (row.best_task or "").replace("_", " ")),
+                           "green" if is_gain else "", (row.best_task or "").replace("_", " ")),
         "gains": wording.count(row.gains),
         "tokens": table.text(wording.tokens(row.tokens), "", wording.counted(row.calls, "call")),
         "cost": wording.cost(cost),
