@@ -64,11 +64,14 @@ class SameKernelRow:
     time: float
 
 
-_SAME_SOURCE = """
+_SAME_SOURCE = f"""
 WITH asked AS (SELECT c.source_blob, r.task_name, r.sizes FROM candidates c JOIN runs r USING (run_id)
-    WHERE c.run_id = $run AND c.candidate_id = $candidate)
-SELECT DISTINCT c.run_id FROM candidates c JOIN asked a USING (source_blob) JOIN runs r ON r.run_id = c.run_id
-WHERE r.task_name = a.task_name AND r.sizes IS NOT DISTINCT FROM a.sizes AND r.replay_of IS NULL ORDER BY c.run_id"""
+    WHERE c.run_id = $run AND c.candidate_id = $candidate),
+ alike AS (SELECT DISTINCT c.run_id FROM candidates c JOIN asked a USING (source_blob)
+    JOIN runs r ON r.run_id = c.run_id
+    WHERE r.task_name = a.task_name AND r.sizes IS NOT DISTINCT FROM a.sizes AND r.replay_of IS NULL)
+SELECT run_id, replace(arg_min(l.device, l.seq), '{REACHED}', '') FROM alike JOIN limits l USING (run_id)
+GROUP BY run_id ORDER BY run_id"""
 _BY_MODEL = f"""
 WITH own AS (SELECT run_id, replace(arg_min(device, seq), '{REACHED}', '') AS model FROM limits
     WHERE run_id IN (SELECT unnest($runs::VARCHAR[])) GROUP BY run_id),
@@ -88,8 +91,8 @@ ORDER BY f.is_asked DESC, f.latency_ms"""
 def same_kernel(db: Database, run_id: str, candidate_id: str) -> list[SameKernelRow]:
     """The kernel on each model of device, its own first; empty where it was timed on one alone."""
     asked = {"run": run_id, "candidate": candidate_id}
-    runs = [name for (name,) in fetch.tuples(db, _SAME_SOURCE, asked)]
-    if len(runs) < 2:
+    model_of = dict(fetch.tuples(db, _SAME_SOURCE, asked))
+    if len(set(model_of.values())) < 2:
         return []
-    found = fetch.rows(db, SameKernelRow, _BY_MODEL, {"runs": runs, **asked})
+    found = fetch.rows(db, SameKernelRow, _BY_MODEL, {"runs": list(model_of), **asked})
     return found if len(found) > 1 else []
