@@ -26,7 +26,9 @@ ICON = {Verdict.PASSED: ":material/check:", Verdict.REFUSED: ":material/block:"}
 
 def draw(run: RunRow, candidate: CandidateRow) -> None:
     """Header with the measured numbers under it."""
-    with st.container(horizontal=True, horizontal_alignment="distribute", gap="small", key="kernel_head"):
+    with st.container(
+        horizontal=True, vertical_alignment="center", horizontal_alignment="distribute", gap="small", key="kernel_head"
+    ):
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             st.page_link(
                 "run.py",
