@@ -44,8 +44,9 @@ class Policy:
             and both passes are timed together.
         dtype: one of DTYPES that floating-point inputs, parameters and buffers are converted to, on both sides; empty
             where they stay as the task is written. Such a dtype is a precision class of its own.
-        counts_operations: whether the reference's products are what the task needs at least; false where it does
-            needless ones, so that only memory limits a kernel.
+        counts_operations: share of the reference's products that the task needs at least, from 0 to 1, true for all of
+            them: less where it multiplies by zeros that are there by the task's making. With false only memory limits
+            a kernel.
     """
 
     precision: str = "fp32"
@@ -55,7 +56,7 @@ class Policy:
     other_sizes: tuple[Mapping[str, int | float], ...] = ()
     workloads: tuple[Mapping[str, int | float], ...] = ()
     suspicious_speedup: float = 10.0
-    counts_operations: bool = True
+    counts_operations: bool | float = True
     backward: bool = False
     dtype: str = ""
 

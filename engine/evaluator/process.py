@@ -239,7 +239,7 @@ def describe(request: EvaluationRequest, folder: Path) -> dict[str, int]:
     with WorkerPair(request, folder) as workers:
         workers.describe()
         groups = [workers.trusted[name] for name in ("inputs", "own", "weights")]
-        operations = workers.flop if request.policy.counts_operations else 0
+        operations = int(workers.flop * request.policy.counts_operations)
         return {"min_bytes": sum(t.nbytes for group in groups for t in group), "min_flop": operations}
 
 

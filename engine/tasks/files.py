@@ -297,6 +297,8 @@ def _policy(plain: Mapping[str, Any], path: Path) -> Policy:
         raise TaskError(f"{path}: [policy] cannot be read: {error}") from error
     if fault := _of_classes(policy):
         raise TaskError(f"{path}: {fault}")
+    if not 0 <= policy.counts_operations <= 1:
+        raise TaskError(f"{path}: counts_operations is {policy.counts_operations}; write a share from 0 to 1, true or false")
     return policy
 
 

@@ -138,3 +138,6 @@ def test_a_precision_class_that_does_not_exist_is_named_with_its_file(tmp_path: 
     (tmp_path / "mine.toml").write_text('[policy]\nprecision = "fp16"\n')
     with pytest.raises(TaskError, match=r"mine\.toml: precision 'fp16' is unknown; choose fp32 or tf32 or half"):
         tasks.read(tmp_path / "mine.py")
+    (tmp_path / "mine.toml").write_text("[policy]\ncounts_operations = 1.5\n")
+    with pytest.raises(TaskError, match=r"mine\.toml: counts_operations is 1\.5; write a share from 0 to 1"):
+        tasks.read(tmp_path / "mine.py")

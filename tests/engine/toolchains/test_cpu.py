@@ -73,6 +73,8 @@ def test_a_matrix_product_gets_a_tolerance_that_grows_with_its_depth_and_a_limit
     assert limit.min_flop == 2 * 192**3
     assert limit.min_bytes == 3 * 192 * 192 * 4
     assert limit.limit_ms > 0
+    triangles = tasks.find("lower_triangular_matmul").task("cpu", {"M": 192})
+    assert cpu.limit(triangles).min_flop == pytest.approx(2 * 192**3 / 6, rel=0.01)  # the rest multiplies by zeros
 
 
 def test_weights_of_the_reference_are_handed_to_a_candidate_with_the_same_names(
