@@ -55,6 +55,11 @@ JUDGING = (
     "engine/test_supervisor.py",
     "engine/test_live_run.py",
     "engine/test_forking.py",
+    # These play runs of test_loop's kernels, which a worker judges once.
+    "engine/test_tools.py",
+    "engine/knowledge/test_evidence.py",
+    "engine/strategies/test_graph_search_run.py",
+    "engine/strategies/test_kernelblaster_run.py",
     "browser/test_remeasure.py",
 )
 FIRST_CHAIN = ("cheats", "engine/build", "engine/toolchains", "engine/profiling", "engine/test_cli.py")

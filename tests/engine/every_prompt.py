@@ -28,7 +28,7 @@ from engine.toolchain_table import GPU, TABLE, device_of
 from engine.toolchains import Toolchain
 from storage import codec
 from storage import events as ev
-from storage.blobs import text_hash
+from storage.blobs import Blobs, text_hash
 from storage.evaluation_results import Mismatch
 from storage.hardware_limit import HardwareLimit
 from storage.journal import Journal
@@ -166,7 +166,6 @@ class LongPlay(Play):
     def __init__(self, name: str, seed: int, context: RunContext, kernel_class: KernelClass) -> None:
         super().__init__(name, seed, self._longer)
         self._blobs, self._texts = context.blobs, 0
-        self._blobs.folder.mkdir(parents=True, exist_ok=True)
         self.settings: RunSettings = replace(
             self.settings,
             budget=Budget(depths=DEPTHS),
@@ -192,8 +191,7 @@ class LongPlay(Play):
         return f"text {self._texts}"
 
     def _put(self, text: str) -> str:
-        (self._blobs.folder / text_hash(text)).write_text(text, encoding="utf-8")  # without the wait for the disk
-        return text_hash(text)
+        return self._blobs.put(text)
 
     def carry_out(self, action: Action) -> Generator[ev.Event]:
         """The events of an action, as long as they get."""
@@ -228,6 +226,16 @@ class LongPlay(Play):
         for event in self.record.events[len(record.events) : count] if count else ():
             record.apply(event)
         return record
+
+
+class QuickBlobs(Blobs):
+    """Without the wait for the disk: thousands of texts are put here, and none must outlive the test."""
+
+    def put(self, text: str) -> str:
+        """Store a text, return its hash."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        (self.folder / text_hash(text)).write_bytes(text.encode("utf-8", "surrogatepass"))
+        return text_hash(text)
 
 
 class Useless:
@@ -281,9 +289,10 @@ PAIRS = [(toolchain, language) for toolchain in TABLE for language in languages.
 
 
 def every_prompt(
-    folder: Path, strategy: str, kernel_class: KernelClass, seeds: tuple[int, ...] = SEEDS
+    folder: Path, strategy: str, kernel_class: KernelClass, seeds: tuple[int, ...] = SEEDS, *, asks_again: bool = True
 ) -> Iterator[Asked]:
-    """The longest prompt of each kind of question, for each toolchain, language and architecture."""
+    """The longest prompt of each kind of question, for each toolchain, language and architecture, and where
+    `asks_again` those that follow it."""
     for seed in seeds:
         play, context = a_run(folder, strategy, kernel_class, seed)
         for ask, count in moments(play, context):
@@ -297,7 +306,7 @@ def every_prompt(
                     context.record.limit = limit_of(architecture)
                     said = tuple(ask.prompt(context, ask))
                     yield Asked(strategy, ask.label, kernel_class, *here, architecture, said)
-                for number, said in enumerate(asked_again(context, ask), 1):
+                for number, said in enumerate(asked_again(context, ask) if asks_again else (), 1):
                     again = f"{ask.label}, again {number}"
                     yield Asked(strategy, again, kernel_class, *here, architecture, said)
 
@@ -305,6 +314,7 @@ def every_prompt(
 def a_run(folder: Path, strategy: str, kernel_class: KernelClass, seed: int) -> tuple[LongPlay, RunContext]:
     """A made-up run on the cpu toolchain that has not begun. Each class has a policy, so that all policies are told."""
     context = open_context(folder)
+    context.blobs = QuickBlobs(context.blobs.folder)
     policy = POLICIES[list(KernelClass).index(kernel_class) % len(POLICIES)]
     context.strategy, context.task = open_strategy(strategy), replace(task_of(kernel_class), policy=policy)
     context.toolchain = cast(Toolchain, NoToolchain("cpu"))
@@ -340,8 +350,13 @@ def task_of(kernel_class: KernelClass) -> tasks.Task:
 
 
 def every_one(folder: Path) -> Iterator[Asked]:
-    """Of all shipped methods and classes; half the classes from one made-up run, half from another."""
+    """Of all shipped methods and classes; half the classes from one made-up run, half from another.
+
+    What asks again carries the first prompt and says nothing of a class: of each half the longest task shows it.
+    """
+    halves = [list(KernelClass)[number :: len(SEEDS)] for number in range(len(SEEDS))]
     for strategy in catalogue.names():
-        for number, kernel_class in enumerate(KernelClass):
-            seeds = (SEEDS[number % len(SEEDS)],)
-            yield from every_prompt(folder / strategy / kernel_class, strategy, kernel_class, seeds)
+        for seed, half in zip(SEEDS, halves, strict=True):
+            longest = max(half, key=lambda one: len(task_of(one).source))
+            for one in half:
+                yield from every_prompt(folder / strategy / one, strategy, one, (seed,), asks_again=one is longest)

@@ -1,4 +1,4 @@
-"""The CPU toolchain for tests that play a whole run: real compiler and evaluator, each kernel judged once a module."""
+"""The CPU toolchain for tests that play a whole run: real compiler and evaluator, each kernel judged once a worker."""
 
 from __future__ import annotations
 
@@ -21,5 +21,6 @@ def toolchain(tmp_path_factory: pytest.TempPathFactory, shared_cache: Path) -> I
     (home / "cache").symlink_to(shared_cache)
     patch.setenv("TILEWRIGHT_HOME", str(home))
     with CpuToolchain() as real:
-        yield CachedToolchain(real, home / "results")
+        # The worker's own: two that judge a kernel at once would find one another's figures.
+        yield CachedToolchain(real, tmp_path_factory.getbasetemp() / "judged")
     patch.undo()
