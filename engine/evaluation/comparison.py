@@ -111,7 +111,7 @@ def wrong(out: torch.Tensor, answer: torch.Tensor, own: torch.Tensor, scale: Sca
 
 def describe(out: torch.Tensor, answer: torch.Tensor, mask: torch.Tensor, found: Errors, trial: str) -> Mismatch:
     """The record of a wrong output: first wrong element in row-major order, counts, and a heat map."""
-    first = int(mask.flatten().to(torch.uint8).argmax())
+    first = first_of(mask)
     return Mismatch(
         index=_place(first, mask.shape),
         expected=_figure(answer.flatten()[first]),
@@ -151,7 +151,7 @@ def _pieces(scale: Scale, *tensors: torch.Tensor) -> Iterator[tuple[tuple[torch.
     """Pieces small enough to stay in cache over the passes of one comparison, each with its scale."""
     columns = real(tensors[0]).shape[-1] if real(tensors[0]).dim() else 1
     start = 0
-    for parts in zip(*(_split(real(tensor).flatten()) for tensor in tensors), strict=True):
+    for parts in zip(*(split(real(tensor).flatten()) for tensor in tensors), strict=True):
         count = parts[0].numel()
         if not count:
             continue
@@ -160,8 +160,16 @@ def _pieces(scale: Scale, *tensors: torch.Tensor) -> Iterator[tuple[tuple[torch.
         start += count
 
 
-def _split(flat: torch.Tensor) -> tuple[torch.Tensor, ...]:
-    """On a GPU what counts is the number of launches; a piece must still leave room for its float64 copies."""
+def first_of(mask: torch.Tensor) -> int:
+    """Place of the first true element in row-major order; 0 where there is none."""
+    return int(mask.reshape(-1).to(torch.uint8).argmax())
+
+
+def split(flat: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """Pieces of a flat tensor.
+
+    On a GPU what counts is the number of launches; a piece must still leave room for its float64 copies.
+    """
     return torch.split(flat, CHUNK if flat.device.type == "cpu" else DEVICE_CHUNK)
 
 
@@ -190,7 +198,7 @@ def _largest(values: torch.Tensor) -> float:
 
 def _root_mean_square(numbers: torch.Tensor) -> float:
     total, count = 0.0, 0
-    for piece in _split(numbers.flatten()):
+    for piece in split(numbers.flatten()):
         piece = piece.to(torch.float64)
         squares = float((piece * piece).sum())
         if not math.isfinite(squares):

@@ -21,7 +21,7 @@ from storage.steering_state import SteeringState
 Ask = Callable[[Database, str], Any]
 # What rows tell today beside what they told: Compare has model calls as an axis, a limit may say what the device is,
 # a method may have several lines of kernels, two parents and a reward of its own, people label runs, profiles have
-# samples by source line.
+# samples by source line, a speed-up its noise and a step its end.
 NEW = (
     (queries.TimedRow, "calls"),
     (HardwareLimit, "facts"),
@@ -37,6 +37,10 @@ NEW = (
     (queries.ConditionsRow, "language"),
     (queries.ProfileRow, "sass_blob"),
     (queries.ProfileRow, "samples"),
+    (queries.DepthRow, "best_noise"),
+    (queries.ReachedRow, "best_noise"),
+    (queries.FamilyRow, "noise"),
+    (queries.StepRow, "ended_at"),
 )
 KERNELS = 4  # of a run, the newest: what is asked about one kernel is asked about these
 

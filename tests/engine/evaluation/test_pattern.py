@@ -67,6 +67,16 @@ def test_a_tail_in_memory_order_is_named() -> None:
     assert "the last 150 in memory order" in said(change)
 
 
+def test_numbers_that_are_looked_at_in_pieces_have_the_pattern_of_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    def change(out: torch.Tensor) -> torch.Tensor:
+        return torch.where(out > 41, out + torch.rand(out.shape) + 1, out)
+
+    at_once = said(change)
+    monkeypatch.setattr(comparison, "CHUNK", 700)
+    assert said(change) == at_once
+    assert "only where the input is 20." in at_once
+
+
 def test_scattered_errors_have_no_pattern() -> None:
     def change(out: torch.Tensor) -> torch.Tensor:
         places = torch.randperm(out.numel(), generator=torch.Generator().manual_seed(1))[:40]
