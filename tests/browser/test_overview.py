@@ -106,7 +106,7 @@ def test_runs_are_found_ordered_labelled_compared_and_deleted_with_a_way_back(
         one.get_by_role("checkbox").check()
     page.get_by_role("button", name="Compare", exact=True).click()
     expect(page).to_have_url(re.compile("compare"))
-    expect(page.get_by_role("heading", name="Compare")).to_be_visible()
+    expect(page.get_by_role("heading", name="Compare", exact=True)).to_be_visible()
 
 
 def test_many_runs_are_paged_and_say_how_many_there_are(own_server: Callable[..., Server], page: Page) -> None:
@@ -186,5 +186,5 @@ def test_on_a_narrow_screen_each_run_is_a_card(page: Page, server: Server) -> No
     menu = page.get_by_test_id("stSidebarContent")
     page.get_by_test_id("stExpandSidebarButton").click()
     menu.get_by_role("link", name="Models").click()
-    expect(page.get_by_role("heading", name="Models")).to_be_visible()
+    expect(page.get_by_role("heading", name="Models", exact=True)).to_be_visible()
     expect(menu).not_to_be_in_viewport()
