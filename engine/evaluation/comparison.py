@@ -151,7 +151,7 @@ def _pieces(scale: Scale, *tensors: torch.Tensor) -> Iterator[tuple[tuple[torch.
     """Pieces small enough to stay in cache over the passes of one comparison, each with its scale."""
     columns = real(tensors[0]).shape[-1] if real(tensors[0]).dim() else 1
     start = 0
-    for parts in zip(*(split(real(tensor).flatten()) for tensor in tensors), strict=True):
+    for parts in pieces(*tensors):
         count = parts[0].numel()
         if not count:
             continue
@@ -165,11 +165,13 @@ def first_of(mask: torch.Tensor) -> int:
     return int(mask.reshape(-1).to(torch.uint8).argmax())
 
 
-def split(flat: torch.Tensor) -> tuple[torch.Tensor, ...]:
-    """Pieces of a flat tensor.
+def pieces(*tensors: torch.Tensor) -> Iterator[tuple[torch.Tensor, ...]]:
+    """Flat pieces of tensors of one shape, side by side."""
+    return zip(*(_split(real(tensor).flatten()) for tensor in tensors), strict=True)
 
-    On a GPU what counts is the number of launches; a piece must still leave room for its float64 copies.
-    """
+
+def _split(flat: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """On a GPU what counts is the number of launches; a piece must still leave room for its float64 copies."""
     return torch.split(flat, CHUNK if flat.device.type == "cpu" else DEVICE_CHUNK)
 
 
@@ -198,7 +200,7 @@ def _largest(values: torch.Tensor) -> float:
 
 def _root_mean_square(numbers: torch.Tensor) -> float:
     total, count = 0.0, 0
-    for piece in split(numbers.flatten()):
+    for piece in _split(numbers.flatten()):
         piece = piece.to(torch.float64)
         squares = float((piece * piece).sum())
         if not math.isfinite(squares):

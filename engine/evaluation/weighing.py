@@ -89,10 +89,9 @@ def _of_inputs(mask: torch.Tensor, inputs: Sequence[torch.Tensor]) -> str:
         if given.shape != mask.shape or not given.dtype.is_floating_point or bool(mask.all()):
             continue
         where = f"input {number}" if len(inputs) > 1 else "the input"
-        negative, ranges = _ranges(given, mask)
-        if ranges[0].wrong[1] < 0 and int(mask.sum()) >= 0.5 * negative:
+        negative, plain, size = _ranges(given, mask)
+        if plain.wrong[1] < 0 and int(mask.sum()) >= 0.5 * negative:
             return f"Elements are wrong only where {where} is negative."
-        plain, size = ranges
         if plain.wrong[0] >= plain.right[1]:
             return f"Elements are wrong only where {where} is {plain.wrong[0]:.6g} or more."
         if plain.wrong[1] <= plain.right[0]:
@@ -110,13 +109,13 @@ class _Range:
     right: tuple[float, float]
 
 
-def _ranges(given: torch.Tensor, mask: torch.Tensor) -> tuple[int, tuple[_Range, _Range]]:
+def _ranges(given: torch.Tensor, mask: torch.Tensor) -> tuple[int, _Range, _Range]:
     """How many numbers are negative, and the ranges of the numbers and of their magnitudes.
 
     In pieces: an index of the wrong elements of KernelBench's sizes alone takes more memory than a GPU has left.
     """
     negative, ends = 0, []
-    for numbers, is_wrong in zip(comparison.split(given.reshape(-1)), comparison.split(mask.reshape(-1)), strict=True):
+    for numbers, is_wrong in comparison.pieces(given, mask):
         negative += int((numbers < 0).sum())
         ends.append([
             end
@@ -126,7 +125,7 @@ def _ranges(given: torch.Tensor, mask: torch.Tensor) -> tuple[int, tuple[_Range,
         ])  # fmt: skip
     lows, highs = (torch.tensor([[float(one) for one in piece[start::2]] for piece in ends]) for start in (0, 1))
     pairs = list(zip(lows.amin(0).tolist(), highs.amax(0).tolist(), strict=True))
-    return negative, (_Range(pairs[0], pairs[1]), _Range(pairs[2], pairs[3]))
+    return negative, _Range(pairs[0], pairs[1]), _Range(pairs[2], pairs[3])
 
 
 def _of_places(mask: torch.Tensor) -> str:
@@ -276,8 +275,10 @@ def is_exact(own: torch.Tensor, answer: torch.Tensor) -> bool:
     """True when the answer is whole numbers that the task's dtype holds without rounding."""
     if not own.dtype.is_floating_point:
         return False
-    pieces = zip(comparison.split(own.reshape(-1)), comparison.split(answer.reshape(-1)), strict=True)
-    return all(bool(((one.to(right.dtype) == right) & (right == right.round())).all()) for one, right in pieces)
+    return all(
+        bool(((one.to(right.dtype) == right) & (right == right.round())).all())
+        for one, right in comparison.pieces(own, answer)
+    )
 
 
 def wrong_values(mismatch: Mismatch, allowed: float) -> str:
@@ -298,8 +299,7 @@ def _exactly(output: Output, trial: Trial, weighed: Weighed) -> Weighed:
 
     Half a unit is left to transforms with fractions in them (Winograd, Fourier); plain sums have no error at all.
     """
-    pieces = zip(comparison.split(output.out.reshape(-1)), comparison.split(output.answer.reshape(-1)), strict=True)
-    near = [(one.to(right.dtype) - right).abs() < 0.5 for one, right in pieces]
+    near = [(one.to(right.dtype) - right).abs() < 0.5 for one, right in comparison.pieces(output.out, output.answer)]
     mask = ~torch.cat(near).reshape(output.out.shape)
     if bool(mask.any()):
         return _failed(output, trial, weighed, mask, "These sums of zeros and ones must be exact.")

@@ -121,9 +121,6 @@ def _field(option: Option, value: Value, key: str, at: DeltaGenerator, wrong: li
         least = None if option.least is None else float(option.least)
         known = None if value is None else float(value)
         return number_field.draw(at, option.label, key, known, least, wrong, format="%g", **look)
-    lowest, current = (
-        int(option.least or 0) if option.least is not None else None,
-        None if value is None else int(value),
-    )
+    lowest, current = None if option.least is None else int(option.least), None if value is None else int(value)
     number = number_field.draw(at, option.label, key, current, lowest, wrong, step=1, **look)
     return None if number is None else int(number)
