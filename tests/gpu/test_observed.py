@@ -132,7 +132,7 @@ def test_work_that_hides_from_the_text_is_seen_on_the_device(gpu: Any, name: str
     assert re.search(told, result.message), result.message
 
 
-def test_an_own_kernel_has_all_of_the_devices_time_and_both_clocks_agree(gpu: Any) -> None:
+def test_an_own_kernel_has_all_of_the_devices_time_and_its_speedup_holds_what_the_device_tells(gpu: Any) -> None:
     source = candidate("honest", LAUNCH)
     checked = gpu.check(LONGER, source)
     assert checked.verdict is Verdict.PASSED, checked.message
@@ -141,15 +141,24 @@ def test_an_own_kernel_has_all_of_the_devices_time_and_both_clocks_agree(gpu: An
     assert [(one.origin, one.name.split("(")[0]) for one in kernels] == [("own", "touch")]
     assert kernels[0].launches == 1
     assert "own kernels: 100% of the device's time" in check_of(checked, operators.CHECK).detail
-    timed = [gpu.time(LONGER, source) for _ in range(5)]
-    for one in timed:
-        assert isinstance(one, TimingResult), one.message
-        second = check_of(one, "device time")
-        print(f"{one.latency_ms:.4f} ms {one.speedup:.3f}x {one.speedup_interval}: {second.standing}: {second.detail}")
-        assert second.standing is CheckOutcome.HELD, second.detail
-        assert "the device's clock decides" in second.detail
-    assert max(one.speedup for one in timed) < 1.05 * min(one.speedup for one in timed)
-    assert max(one.latency_ms for one in timed) < 1.05 * min(one.latency_ms for one in timed)
+    decided = []
+    for _ in range(5):
+        timed = gpu.time(LONGER, source)
+        assert isinstance(timed, TimingResult), timed.message
+        second = check_of(timed, "device time")
+        print(f"{timed.latency_ms:.4f} ms {timed.speedup_interval}: {second.standing}: {second.detail}")
+        told = re.search(r": ([\d.]+)x; by the evaluator's clock", second.detail)
+        low, high = timed.speedup_interval
+        assert told
+        assert low * 0.99 <= float(told[1]) <= high * 1.01, second.detail
+        if second.standing is CheckOutcome.HELD:
+            assert "the device's clock decides" in second.detail
+            decided.append(timed)
+        else:  # a host that hesitates blurs the evaluator's clock beyond what it knows of itself
+            assert "the interval of the speed-up covers both" in second.detail
+    assert len(decided) >= 2
+    assert max(one.speedup for one in decided) < 1.05 * min(one.speedup for one in decided)
+    assert max(one.latency_ms for one in decided) < 1.05 * min(one.latency_ms for one in decided)
 
 
 def test_a_slow_python_wrapper_is_told(gpu: Any) -> None:
