@@ -115,7 +115,7 @@ def sentence(event: ev.Event, words: MethodWords = PLAIN) -> str:
         case ev.Compiled(candidate_id=name, result=built):
             return f"{named(name)}: {'compiled' if built.is_ok else built.verdict} ({built.seconds:.1f} s)"
         case ev.Checked(candidate_id=name, result=checked):
-            about = checked.message.splitlines()[0][:120] if checked.message else "check"
+            about = checked.message.splitlines()[0].partition(". ")[0] if checked.message else "check"
             return f"{named(name)}: {checked.verdict} ({about})"
         case ev.Timed(candidate_id=name, result=timed):
             return f"{named(name)}: {timed.speedup:.3g}x over eager, {timed.latency_ms:.4g} ms (±{timed.noise:.1%})"

@@ -23,8 +23,9 @@ from storage import events as ev
 from storage import liveness
 from storage.command_arguments import Submission
 from storage.commands import read_from
+from storage.evaluation_results import CheckResult
 from storage.folder import RunFolder
-from storage.records import Budget
+from storage.records import Budget, Verdict
 from tests.engine.contexts import write_recording
 from tests.engine.swish_story import FIRST, REPLIES, edits
 from tests.engine.test_loop import SIZES
@@ -134,6 +135,15 @@ def test_a_reply_that_could_not_be_used_has_its_line() -> None:
     for kind, outcome in (("synthesise", "patch_failed"), ("judge", "unreadable")):
         assert live.sentence(ev.StepFinished(1, kind, 1.0, outcome)) == f"{kind}: the reply could not be used"
     assert live.sentence(ev.StepFinished(1, "synthesise", 1.0, "created")) == ""
+
+
+def test_a_failed_check_tells_its_first_sentence_with_every_digit() -> None:
+    first = (
+        "314196180 of 1610612736 elements (19.51%) are wrong in trial 'own 1': first at index (0, 5): "
+        "expected 0.79742027, got 0.79728115"
+    )
+    told = ev.Checked(1, "c001", CheckResult(Verdict.INCORRECT, 1.0, message=f"{first}. Largest error 0.000118."))
+    assert live.sentence(told) == f"kernel 1: incorrect ({first})"
 
 
 def test_a_run_is_forked_by_a_real_engine_and_given_a_kernel_by_hand(home: Path) -> None:
