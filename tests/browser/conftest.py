@@ -173,6 +173,23 @@ def problems(visitor: BrowserContext) -> list[str]:
 @pytest.fixture
 def page(visitor: BrowserContext, problems: list[str], request: pytest.FixtureRequest) -> Iterator[Page]:
     """The same tab for all tests: a new one would compile and draw the first page half as slowly again."""
+    with watched(visitor, problems, request) as opened:
+        yield opened
+    forget(visitor)
+    assert not problems
+
+
+@pytest.fixture
+def open_page(visitor: BrowserContext, problems: list[str], request: pytest.FixtureRequest) -> Iterator[Page]:
+    """The tab as the test before left it, with its page: for files whose tests only look, and go from page to page."""
+    with watched(visitor, problems, request) as opened:
+        yield opened
+    assert not problems
+
+
+@contextlib.contextmanager
+def watched(visitor: BrowserContext, problems: list[str], request: pytest.FixtureRequest) -> Iterator[Page]:
+    """The tab for one test, and a picture of it if the test fails."""
     expect.set_options(timeout=EXPECT_MS)
     problems.clear()
     opened = visitor.pages[0]
@@ -193,8 +210,6 @@ def page(visitor: BrowserContext, problems: list[str], request: pytest.FixtureRe
         opened.screenshot(path=folder / f"{request.node.name}.png", full_page=True)
         visitor.new_page()
         opened.close()
-    forget(visitor)
-    assert not problems
 
 
 def becomes(look: Callable[[], Any], wanted: Any) -> None:

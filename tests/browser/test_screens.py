@@ -10,17 +10,18 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import BrowserContext, Page, expect
 
 from tests import sample_knowledge, samples
 from tests.browser import rules
-from tests.browser.conftest import Server, drawn, new_home, start_server, stop_server
+from tests.browser.conftest import Server, drawn, forget, new_home, start_server, stop_server
 from tests.browser.play import PretendEngine, finished_depth, model_step
 from tests.sample_suites import write_suite
 
 pytestmark = pytest.mark.browser
 
 CHECK = (Path(__file__).parent / "screen_check.js").read_text()
+STEP = "address => { history.pushState(null, '', address); dispatchEvent(new PopStateEvent('popstate')) }"
 # A theme decides colours and a width decides places: each in one of two pairs shows what four would.
 LOOKS = [("light", 1280), ("dark", 390)]
 # Address, and what is there when the page stands.
@@ -58,6 +59,8 @@ PAGES = {
 VARIANTS = ("overview with nothing that fits", "no such page", "state", "attempts", "changes of what is known",
             "curves of a suite", "half a run", "running run", "lost run", "run without anything yet",
             "kernel that failed")  # fmt: skip
+# Only loading leads there: the way back to a list is to the list as it was left, and Streamlit has no page "nowhere".
+LOADED = ("", "nowhere")
 TABS = {
     "kernel": ["Source", "Diagnosis and patch", "Errors", "Profile", "Prompts and replies", "Trust"],
     "kernel that failed": ["Errors", "Profile", "Trust"],  # the others are as of any kernel
@@ -65,7 +68,7 @@ TABS = {
 
 
 @pytest.fixture(scope="module")
-def full(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def full(tmp_path_factory: pytest.TempPathFactory, visitor: BrowserContext) -> Iterator[Server]:
     home = new_home(tmp_path_factory.mktemp("screens") / "home")
     now = time.time()
     samples.write_run(home / "runs", "whole", depths=6, created_at=now, knowledge="on")
@@ -81,17 +84,18 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     engine.play_until(model_step)
     server = start_server(home)
     yield server
+    forget(visitor)
     engine.die()
     stop_server(server)
 
 
-def look(page: Page, address: str, sign: str, tabs: list[str] | None = None, *, is_variant: bool = False) -> list[str]:
+def look(
+    page: Page, server: Server, address: str, sign: str, tabs: list[str] | None = None, *, is_variant: bool = False
+) -> list[str]:
     """Everything wrong with a page, in every theme and width; and with some of its tabs. A variant is read by axe-core
     in the last theme and width alone."""
     page.set_viewport_size({"width": LOOKS[0][1], "height": 900})
-    page.goto(address, wait_until="domcontentloaded")
-    expect(page.locator(sign).first).to_be_visible()
-    drawn(page)
+    go(page, server, address, sign)
     found = []
     for scheme, width in LOOKS:
         page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
@@ -107,6 +111,19 @@ def look(page: Page, address: str, sign: str, tabs: list[str] | None = None, *, 
     return found
 
 
+def go(page: Page, server: Server, address: str, sign: str) -> None:
+    """To the next page as the browser's way back and forth goes there: what all pages share is not loaded again.
+
+    A page whose sign is on the last one already is loaded, as nothing else would tell the two apart."""
+    is_open = page.url.startswith(server.url) and page.locator(sign).count() == 0
+    if is_open and address.partition("?")[0] not in LOADED:
+        drawn(page).evaluate(STEP, f"/{address}")
+    else:
+        page.goto(f"{server.url}/{address}", wait_until="domcontentloaded")
+    expect(page.locator(sign).first).to_be_visible()
+    drawn(page)
+
+
 def settled(page: Page) -> list[str]:
     """What is wrong once the page has settled: a chart takes a moment to follow a new width."""
     deadline = time.monotonic() + 4
@@ -116,9 +133,9 @@ def settled(page: Page) -> list[str]:
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_is_sound_in_every_theme_and_width(full: Server, page: Page, name: str) -> None:
+def test_a_page_is_sound_in_every_theme_and_width(full: Server, open_page: Page, name: str) -> None:
     address, sign = PAGES[name]
-    assert look(page, f"{full.url}/{address}", sign, TABS.get(name), is_variant=name in VARIANTS) == []
+    assert look(open_page, full, address, sign, TABS.get(name), is_variant=name in VARIANTS) == []
 
 
 def test_an_empty_home_is_sound_on_every_page(own_server: Callable[..., Server], page: Page) -> None:
@@ -130,7 +147,7 @@ def test_an_empty_home_is_sound_on_every_page(own_server: Callable[..., Server],
         "knowledge": "text=No attempt has been kept yet",
     }
     for address, sign in signs.items():
-        assert look(page, f"{server.url}/{address}", sign, is_variant=True) == [], address
+        assert look(page, server, address, sign, is_variant=True) == [], address
     page.goto(server.url)
     page.get_by_role("link", name="Start the first run").click()
     expect(page.get_by_role("button", name="Start run")).to_be_visible()
