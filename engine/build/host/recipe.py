@@ -142,16 +142,19 @@ def _paths(installation: Installation, binding: Binding) -> list[str]:
     return [*own, *(word for folder in system for word in ("-isystem", folder))]
 
 
-def _libraries(installation: Installation, binding: Binding) -> list[str]:
+def _libraries(installation: Installation, binding: Binding, runtime: Path | None) -> list[str]:
+    """`runtime` lies beside a library that stands for PyTorch's by name: see light_headers."""
     names = ["torch_cpu"] if binding is Binding.STABLE else ["c10", "torch_cpu", "torch", "torch_python"]
-    return ["-shared", "-fopenmp", "-Wl,--gc-sections", f"-L{installation.torch}/lib", *(f"-l{name}" for name in names)]
+    folder = runtime.parent if runtime else f"{installation.torch}/lib"
+    linked = ["-Wl,--push-state,--no-as-needed", *(f"-l{name}" for name in names), "-Wl,--pop-state"]
+    return ["-shared", "-fopenmp", "-Wl,--gc-sections", f"-L{folder}", *linked]
 
 
 def _ninja(installation: Installation, compile_words: Sequence[str], binding: Binding, runtime: Path | None) -> str:
     """Two steps on purpose: -ffast-math on a link line would turn off subnormal numbers for the whole process."""
     cc = escape([installation.compiler, *compile_words])
     objects = f"main.o {runtime}" if runtime else "main.o"
-    libraries = _libraries(installation, binding)
+    libraries = _libraries(installation, binding, runtime)
     return (
         f"rule compile\n  command = {cc} -c $in -o $out\n"
         f"rule link\n  command = {escape([installation.compiler])} $in -o $out {escape(libraries)}\n"
