@@ -137,20 +137,54 @@ def _as_of_now(plain: dict[str, Any]) -> dict[str, Any]:
     return {"version": 1, "strategy_options": own} | plain
 
 
+def claimed_id(folder: RunFolder) -> str:
+    """The id of another run that a folder's run.json has, as it has in a copy and after a renaming; empty where the id
+    is the folder's name or cannot be read."""
+    try:
+        plain = json.loads(folder.settings_file.read_bytes())
+    except (OSError, ValueError):
+        return ""
+    named = plain.get("run_id") if isinstance(plain, dict) else None
+    return named if isinstance(named, str) and named != folder.run_id else ""
+
+
+def why_ignored(folder: RunFolder, claimed: str) -> str:
+    """Why a folder with the id of another run is no run, and what to do."""
+    name, why = folder.run_id, f"its run.json has the id {claimed}"
+    if RUN_ID.fullmatch(claimed) and RunFolder(folder.path.parent / claimed).settings_file.exists():
+        return (
+            f"The folder {name} is ignored, because {why} and the folder of that name is that run: delete {name} or "
+            f"move it out of {folder.path.parent}, or write {name} as run_id into its run.json to have both as runs."
+        )
+    return f"The folder {name} is ignored, because {why} and not {name}: rename the folder to {claimed}."
+
+
 def find_run(run_id: str) -> RunFolder:
     """Folder of a run by id; the id is checked so that no path can be smuggled in.
 
     Raises:
-        FileNotFoundError: the id is malformed or no such run exists.
+        FileNotFoundError: the id is malformed, no such run exists, or the folder has the id of another run.
     """
     folder = RunFolder(runs_folder() / run_id)
     if not RUN_ID.fullmatch(run_id) or not folder.settings_file.exists():
         raise FileNotFoundError(f"no run {run_id!r} in {runs_folder()}: `python -m engine list` shows all runs")
+    if claimed := claimed_id(folder):
+        raise FileNotFoundError(why_ignored(folder, claimed))
     return folder
 
 
 def all_runs() -> Iterator[RunFolder]:
-    """Every folder with a run.json, oldest name first."""
+    """Every run's folder, oldest name first."""
+    yield from (folder for folder in _with_settings() if not claimed_id(folder))
+
+
+def ignored() -> list[str]:
+    """Why each folder that has the id of another run is no run, as sentences."""
+    found = ((folder, claimed_id(folder)) for folder in _with_settings())
+    return [why_ignored(folder, claimed) for folder, claimed in found if claimed]
+
+
+def _with_settings() -> Iterator[RunFolder]:
     root = runs_folder()
     if not root.is_dir():
         return

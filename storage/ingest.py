@@ -67,6 +67,7 @@ class Ingest:
             self._read.setdefault(run_id, {})[file] = Position(*position)
         self._passes = threading.Lock()
         self._names: set[str] = set()
+        self._foreign: set[str] = set()
         self._news = threading.Condition()
         self._is_stopping = False
         self._thread: threading.Thread | None = None
@@ -101,7 +102,7 @@ class Ingest:
 
     def lag(self) -> Lag:
         """What is on disk and not yet in the index. Looks at every run's files; a half-written last line counts."""
-        waiting = [found for run_id in self._on_disk() for found in self._unread(run_id)]
+        waiting = [found for run_id in self._on_disk() - self._foreign for found in self._unread(run_id)]
         since = min((changed for _, changed in waiting), default=time.time())
         return Lag(sum(count for count, _ in waiting), max(0.0, time.time() - since) if waiting else 0.0)
 
@@ -246,6 +247,10 @@ class Ingest:
         settings, events, commands, labels = ends[SETTINGS], ends[JOURNAL], ends[COMMANDS], ends[LABELS]
         if settings and SETTINGS not in read:
             yield chunks.read_settings(run, settings)
+        if JOURNAL not in read and folder.claimed_id(run):  # of such a folder nothing but that is ever read
+            self._foreign.add(run.run_id)
+            return
+        self._foreign.discard(run.run_id)
         if events and events.offset > (start := read.get(JOURNAL, Position(events.inode))).offset:
             yield from chunks.read_journal(run, start)
         if commands and commands.offset > (start := read.get(COMMANDS, Position(commands.inode))).offset:

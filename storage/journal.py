@@ -55,12 +55,14 @@ class Entry:
 
 
 class FaultKind(StrEnum):
-    """What can be wrong with a journal. NEWER is no damage: another version of Tilewright wrote the event."""
+    """What can be wrong with a run's files. NEWER is no damage: another version of Tilewright wrote the event. FOREIGN
+    is none either: run.json has the id of another run."""
 
     UNREADABLE = "unreadable"
     MISSING = "missing"
     REPEATED = "repeated"
     NEWER = "newer"
+    FOREIGN = "foreign"
 
 
 @dataclass(frozen=True, slots=True)

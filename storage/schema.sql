@@ -370,6 +370,11 @@ FROM (SELECT *, row_number() OVER fastest AS place, first_value(speedup) OVER fa
         first_value(noise) OVER fastest AS best_noise
     FROM timings WINDOW fastest AS (PARTITION BY run_id ORDER BY speedup DESC, seq));
 
+-- The model of device that each run was timed on, as the engine's record has it: that of its last limit, without the
+-- words of storage.hardware_limit.REACHED for one that a kernel has raised.
+CREATE VIEW run_devices AS
+SELECT run_id, replace(arg_max(device, seq), ', raised to what a kernel reached', '') AS model FROM limits GROUP BY run_id;
+
 -- A kernel's number is that of its id, so that it stays the same where the line of an earlier one cannot be read.
 CREATE VIEW numbered AS
 SELECT *, coalesce(TRY_CAST(regexp_extract(candidate_id, '^c(\d+)$', 1) AS BIGINT),

@@ -65,7 +65,7 @@ def test_one_entry_makes_a_toolchain_known_everywhere(listed: str, tmp_path: Pat
     sizes = {"batch_size": 1 << 17, "dim": 1 << 17}
     settings = supervisor.new_settings("swish", toolchain=listed, model="manual", overrides=sizes)
     with pytest.raises(TaskError, match="--set"):
-        supervisor.see_that_it_fits(settings)
+        supervisor.see_that_it_fits(settings, tasks.find("swish"))
     with pytest.raises(EngineError, match="a device is a GPU"):
         supervisor.new_settings("swish", toolchain=listed, model="manual", device="0")
     assert exporting.standing_alone(SWISH, listed) == exporting.standing_alone(SWISH, "cpu") != SWISH

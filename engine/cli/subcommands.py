@@ -27,7 +27,7 @@ from engine.strategies.options import parse
 from engine.toolchain_table import HOST, device_of
 from storage import budgets, codec, commands, damage, exposure, labels, liveness
 from storage.command_arguments import AskFirst
-from storage.folder import RunFolder, all_runs, find_run
+from storage.folder import RunFolder, all_runs, find_run, ignored
 from storage.models import read_options
 from storage.records import Budget, KernelClass, RunSettings, RunState, Start, Switch
 from storage.verbs import VERBS, CommandKind, Takes
@@ -37,10 +37,11 @@ OK, FAILED, BAD_INPUT, ALREADY_RUNNING, MACHINE_LACKS, INTERRUPTED = 0, 1, 2, 3,
 
 def list_runs(options: Namespace) -> int:
     """All runs."""
-    noted = {folder.run_id: labels.read(folder) for folder in all_runs()}
+    runs = list(all_runs())
+    noted = {folder.run_id: labels.read(folder) for folder in runs}
     shown = [
         folder
-        for folder in all_runs()
+        for folder in runs
         if (found := noted[folder.run_id]).is_archived == options.archived
         and (not options.tag or options.tag in found.tags)
     ]
@@ -50,6 +51,8 @@ def list_runs(options: Namespace) -> int:
         report.print_list(Console(), shown)
     else:
         print(f"None of {len(noted)} runs; `list --archived` shows those put away.")
+    for sentence in ignored():
+        print(sentence, file=sys.stderr)
     return OK
 
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from storage.database import Database
-from storage.hardware_limit import REACHED
 from storage.queries import fetch
 from storage.records import DepthOutcome
 
@@ -156,19 +155,17 @@ def conditions(db: Database, run_ids: Sequence[str]) -> list[ConditionsRow]:
         arg_max([cost_usd], seq)[1] AS cost_usd FROM total GROUP BY run_id),
     walked AS (SELECT run_id, max(depth) AS last_depth, min(depth) FILTER (WHERE is_profile_exposed) AS exposed_at
         FROM depths WHERE run_id IN {_CHOSEN} GROUP BY run_id),
-    machine AS (SELECT run_id, replace(arg_max(device, seq), '{REACHED}', '') AS device FROM limits
-        WHERE run_id IN {_CHOSEN} GROUP BY run_id),
     other AS (SELECT run_id, arg_max(name, seq) AS name, arg_max(speedup, seq) AS speedup, arg_max(noise, seq) AS noise
         FROM baselines
         WHERE run_id IN {_CHOSEN} GROUP BY run_id),
     against AS (SELECT run_id, any_value(baseline) AS baseline FROM timings WHERE run_id IN {_CHOSEN} GROUP BY run_id)
     SELECT r.run_id, r.task_name, coalesce(r.sizes, '') AS sizes, r.toolchain, r.language,
-        coalesce(m.device, '') AS device,
+        coalesce(m.model, '') AS device,
         coalesce(r.precision, '') AS precision, coalesce(g.baseline, '') AS baseline, w.exposed_at, w.last_depth,
         coalesce(e.engine_s, 0.0) AS engine_s, CASE WHEN e.run_id IS NULL THEN 0 ELSE e.tokens END AS tokens,
         CASE WHEN e.run_id IS NULL THEN 0.0 ELSE e.cost_usd END AS cost_usd, coalesce(o.name, '') AS second_name,
         o.speedup AS second_speedup, o.noise AS second_noise
-    FROM runs r LEFT JOIN ended e USING (run_id) LEFT JOIN walked w USING (run_id) LEFT JOIN machine m USING (run_id)
-    LEFT JOIN other o USING (run_id) LEFT JOIN against g USING (run_id)
+    FROM runs r LEFT JOIN ended e USING (run_id) LEFT JOIN walked w USING (run_id)
+    LEFT JOIN run_devices m USING (run_id) LEFT JOIN other o USING (run_id) LEFT JOIN against g USING (run_id)
     WHERE r.run_id IN {_CHOSEN} ORDER BY r.created_at, r.run_id"""
     return fetch.rows(db, ConditionsRow, sql, {"runs": list(run_ids)})

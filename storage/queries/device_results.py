@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from storage.database import Database
-from storage.hardware_limit import REACHED
 from storage.queries import fetch
 
 
@@ -25,9 +24,9 @@ class DeviceModelRow:
     last_at: float | None
 
 
-_RESULTS = f"""
-WITH own AS (SELECT l.run_id, replace(arg_min(l.device, l.seq), '{REACHED}', '') AS model FROM limits l
-    JOIN runs r USING (run_id) WHERE r.replay_of IS NULL AND NOT r.is_example GROUP BY l.run_id),
+_RESULTS = """
+WITH own AS (SELECT d.run_id, d.model FROM run_devices d
+    JOIN runs r USING (run_id) WHERE r.replay_of IS NULL AND NOT r.is_example),
  judged AS (SELECT o.model, count(v.verdict) AS judged, count(*) FILTER (WHERE v.verdict = 'passed') AS passed
     FROM own o JOIN verdicts v USING (run_id) GROUP BY o.model),
  timed AS (SELECT o.model, count(*) AS timed, max(t.speedup) AS best_speedup, arg_max(t.noise, t.speedup) AS best_noise,
@@ -64,17 +63,15 @@ class SameKernelRow:
     time: float
 
 
-_SAME_SOURCE = f"""
+_SAME_SOURCE = """
 WITH asked AS (SELECT c.source_blob, r.task_name, r.sizes FROM candidates c JOIN runs r USING (run_id)
     WHERE c.run_id = $run AND c.candidate_id = $candidate),
  alike AS (SELECT DISTINCT c.run_id FROM candidates c JOIN asked a USING (source_blob)
     JOIN runs r ON r.run_id = c.run_id
     WHERE r.task_name = a.task_name AND r.sizes IS NOT DISTINCT FROM a.sizes AND r.replay_of IS NULL)
-SELECT run_id, replace(arg_min(l.device, l.seq), '{REACHED}', '') FROM alike JOIN limits l USING (run_id)
-GROUP BY run_id ORDER BY run_id"""
-_BY_MODEL = f"""
-WITH own AS (SELECT run_id, replace(arg_min(device, seq), '{REACHED}', '') AS model FROM limits
-    WHERE run_id IN (SELECT unnest($runs::VARCHAR[])) GROUP BY run_id),
+SELECT run_id, d.model FROM alike JOIN run_devices d USING (run_id) ORDER BY run_id"""
+_BY_MODEL = """
+WITH own AS (SELECT unnest($runs::VARCHAR[]) AS run_id, unnest($models::VARCHAR[]) AS model),
  found AS (SELECT o.model, t.run_id, t.candidate_id, t.latency_ms, t.speedup, t.speedup_low AS low,
     t.speedup_high AS high, t.noise, e.time, t.run_id = $run AND t.candidate_id = $candidate AS is_asked
     FROM timings t JOIN own o USING (run_id)
@@ -94,5 +91,7 @@ def same_kernel(db: Database, run_id: str, candidate_id: str) -> list[SameKernel
     model_of = dict(fetch.tuples(db, _SAME_SOURCE, asked))
     if len(set(model_of.values())) < 2:
         return []
-    found = fetch.rows(db, SameKernelRow, _BY_MODEL, {"runs": list(model_of), **asked})
+    found = fetch.rows(
+        db, SameKernelRow, _BY_MODEL, {"runs": list(model_of), "models": list(model_of.values()), **asked}
+    )
     return found if len(found) > 1 else []

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 from storage.database import Database
-from storage.hardware_limit import REACHED
 from storage.queries import compare, fetch
 from storage.suites.results import BestKernel, RunResult, TimedKernel, Try
 
@@ -56,7 +55,7 @@ def run_results(db: Database, run_ids: Sequence[str]) -> dict[str, RunResult]:
         if one := known.get(head.run_id):
             found[head.run_id] = RunResult(
                 head.run_id, head.kernel_class, one.language, one.toolchain, head.model, head.strategy,
-                one.precision, one.device.removesuffix(REACHED), head.limit_ms, one.second_name, one.second_speedup,
+                one.precision, one.device, head.limit_ms, one.second_name, one.second_speedup,
                 _best(bests.get(head.run_id)), tuple(timed.get(head.run_id, ())), tuple(tries.get(head.run_id, ())),
                 counted.get(head.run_id, 0), one.engine_s, one.tokens, one.cost_usd, head.limited_by,
                 bests[head.run_id].bound if head.run_id in bests else "",

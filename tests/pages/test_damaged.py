@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -98,6 +99,21 @@ def test_a_run_whose_settings_cannot_be_read_is_named_in_the_list_and_on_its_pag
     said = words(open_page("run", run="r1"))
     assert "This run's settings cannot be read" in said
     assert "is being read" not in said
+
+
+def test_a_copied_or_renamed_folder_is_named_in_the_list_with_what_to_do(home: Path, open_page: Open) -> None:
+    run = write_run(home / "runs", "r1", depths=1)
+    shutil.copytree(run.path, home / "runs" / "r1-cut")
+    app = open_page()
+    said = words(app)
+    assert "The folder r1-cut is ignored, because its run.json has the id r1 and the folder of that name is" in said
+    assert len(app.warning) == 1
+    assert "showing 1–1 of 1 run" in said
+    assert "The folder r1-cut is ignored" in words(open_page("run", run="r1-cut"))
+    run.path.rename(home / "runs" / "r2")
+    said = words(open_page())
+    assert said.count("has the id r1 and not r1-cut: rename the folder to r1.") == 1
+    assert "has the id r1 and not r2: rename the folder to r1." in said
 
 
 def test_damaged_runs_are_marked_in_the_list_and_for_machines(home: Path, open_page: Open) -> None:

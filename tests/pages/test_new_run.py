@@ -246,7 +246,7 @@ def test_the_command_beside_the_form_starts_the_same_run(open_page: Open, monkey
     app = open_page("new_run")
     app.selectbox(key="model").set_value("manual").run()
     app.pills(key="preset").set_value("quick look").run()
-    field(app, "N").set_value(256)
+    field(app, "N").set_value("256")
     field(app, "PyTorch may compute").set_value("conv2d")
     field(app, "Tensors").set_value("bf16")
     next(one for one in app.checkbox if one.label == "Forward and backward").set_value(True)

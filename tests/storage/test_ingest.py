@@ -147,6 +147,40 @@ def test_damaged_settings_are_shown_and_do_not_hold_up_other_runs(db: Database, 
     assert [(p.run_id, p.file) for p in queries.problems(db)] == [("broken", "run.json")]
 
 
+def test_a_copy_of_a_runs_folder_is_ignored_and_leaves_nothing_behind_when_it_goes(
+    db: Database, home: Path, root: Path
+) -> None:
+    run = write_run(root, "whole", depths=2)
+    ingest = Ingest(db, root)
+    ingest.catch_up()
+    alone = dump(db)
+    shutil.copytree(run.path, root / "whole-cut")
+    for _ in range(3):
+        ingest.catch_up()
+    assert [row.run_id for row in queries.overview(db)] == ["whole"]
+    assert [(p.run_id, p.kind, p.message) for p in queries.problems(db)] == [("whole-cut", "foreign", "whole")]
+    assert ingest.lag().size == 0
+    again = Ingest(db, root)
+    again.catch_up()
+    assert {table: len(rows) for table, rows in dump(db).items() if table != "problems"} == {
+        table: len(rows) for table, rows in alone.items() if table != "problems"
+    }
+    shutil.move(root / "whole-cut", home / "elsewhere")
+    again.catch_up()
+    assert dump(db) == alone
+
+
+def test_a_folder_that_takes_the_name_in_its_settings_again_is_a_run_again(db: Database, root: Path) -> None:
+    run = write_run(root, "whole", depths=1)
+    run.path.rename(root / "other")
+    ingest = Ingest(db, root)
+    ingest.catch_up()
+    assert queries.overview(db) == []
+    (root / "other").rename(root / "whole")
+    ingest.catch_up()
+    assert [(row.run_id, row.attempts > 0) for row in queries.overview(db)] == [("whole", True)]
+
+
 def test_a_file_that_cannot_be_read_does_not_hold_up_other_runs(db: Database, root: Path) -> None:
     write_run(root, "broken", depths=1).journal_file.unlink()
     (root / "broken" / "journal.jsonl").mkdir()

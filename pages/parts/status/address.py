@@ -40,6 +40,8 @@ def unknown_run(run_id: str, token: str) -> None:
         st.info("Choose a run from the list.", icon=":material/monitoring:")
     elif _is_on_disk(run_id):
         st.info("This run's journal is being read; it appears here in a moment.", icon=":material/hourglass_top:")
+    elif sentence := _why_ignored(run_id):
+        st.warning(wording.plain(sentence), icon=":material/folder_off:")
     else:
         st.warning(
             f"There is no run **{wording.plain(run_id)}** under `{folder.runs_folder()}`. "
@@ -74,6 +76,14 @@ def draw_unknown_page() -> None:
     asked = wording.plain(unknown_page([]))
     st.warning(f"There is no page **{asked}** here. The address may be mistyped or old.", icon=":material/search_off:")
     st.page_link("overview.py", label="All runs", icon=":material/arrow_back:")
+
+
+def _why_ignored(run_id: str) -> str:
+    if not folder.RUN_ID.fullmatch(run_id):
+        return ""
+    asked = RunFolder(folder.runs_folder() / run_id)
+    claimed = folder.claimed_id(asked)
+    return folder.why_ignored(asked, claimed) if claimed else ""
 
 
 def _is_on_disk(run_id: str) -> bool:

@@ -11,7 +11,8 @@ from pages.parts.widgets import table
 from storage import damage, queries
 from storage.damage import Damage
 from storage.database import Database
-from storage.folder import RunFolder, runs_folder
+from storage.folder import RunFolder, runs_folder, why_ignored
+from storage.journal import FaultKind
 
 READ_BYTES = 1 << 23  # of a journal, and of texts: a page must not read gigabytes to say that all is well
 
@@ -43,8 +44,14 @@ def banner(run_id: str) -> None:
 
 
 def unreadable() -> bool:
-    """Name the runs that are in no list because their settings cannot be read; False when there are none."""
-    found = [problem for problem in queries.problems(index.current()) if problem.file == "run.json"]
+    """Name the folders that are in no list because they have the id of another run, and the runs that are in none
+    because their settings cannot be read; False when there are none of these."""
+    of_settings = [problem for problem in queries.problems(index.current()) if problem.file == "run.json"]
+    for problem in of_settings:
+        if problem.kind is FaultKind.FOREIGN:
+            sentence = why_ignored(RunFolder(runs_folder() / problem.run_id), problem.message)
+            st.warning(wording.plain(sentence), icon=":material/folder_off:")
+    found = [problem for problem in of_settings if problem.kind is not FaultKind.FOREIGN]
     if not found:
         return False
     names = ", ".join(f"`{problem.run_id}`" for problem in found)
