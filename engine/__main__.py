@@ -67,6 +67,8 @@ from storage.records import RunState
 from storage.suites.files import SuiteError
 from storage.verbs import CommandKind
 
+LOCAL = "local"  # the pool of this host's devices
+
 
 def main(argv: list[str] | None = None) -> int:
     """Run one verb; returns the exit code."""
@@ -148,6 +150,8 @@ def run_task(options: Namespace) -> int:
     if options.json and not options.until_waiting:
         raise EngineError("run --json goes with --until-waiting; list, show and advance print JSON of any run")
     settings = subcommands.settings_of(options)
+    if _pool_name() == LOCAL:  # on a cluster the memory of its hosts counts
+        supervisor.see_that_it_fits(settings, tasks.find(options.task))
     if options.background:
         print(supervisor.start(settings).run_id)
         return OK
@@ -409,14 +413,18 @@ def _toolchain(name: str, scratch: Path | None = None, device: str = "") -> Tool
     return PooledToolchain(_pool(scratch), name)
 
 
+def _pool_name() -> str:
+    return os.environ.get(POOL) or LOCAL
+
+
 def _pool(scratch: Path | None) -> Pool:
     """Where evaluations are done, as the person who starts the engine wants it.
 
     Raises:
         ToolchainError: it is no pool, or none that can be used here.
     """
-    named = os.environ.get(POOL) or "local"
-    if named == "local":
+    named = _pool_name()
+    if named == LOCAL:
         return LocalPool(scratch)
     if named == "ray" or named.startswith("ray://"):
         from engine.pool.on_ray import RayCluster

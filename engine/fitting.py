@@ -57,6 +57,8 @@ def refusal(needed: int, free: int, sizes: Mapping[str, int | float]) -> str:
         return f"{message}: use smaller sizes"
     name = max(whole, key=lambda one: whole[one])
     less = 1 << max(0, int(whole[name] * MOST * free / needed).bit_length() - 1)
+    if less < LEAST:
+        return f"{message}: use smaller sizes"
     return f"{message}: use smaller sizes, for example `--set {name}={less}` ({whole[name]} now)"
 
 

@@ -86,13 +86,16 @@ def solution(folder: RunFolder, candidate_id: str | None, form: str) -> str:
     return exporting.solution(folder, candidate_id, form)
 
 
-def see_that_it_fits(settings: RunSettings) -> None:
-    """See that this host has the memory to judge a run's task; on a GPU it is the device's that counts, and it tells.
+def see_that_it_fits(settings: RunSettings, task: TaskFile) -> None:
+    """See that this host has the memory to judge a run's task, before there is a run. On a GPU it is the device's that
+    counts, and it tells; a shipped task at its own sizes or smaller ones is not asked about, as that takes seconds.
 
     Raises:
         TaskError: it has not; the message says what would fit.
     """
-    if not has_gpu(settings.toolchain):
+    usual = task.task(settings.toolchain).sizes
+    is_larger = any(size > usual.get(name, 0) for name, size in settings.sizes.items())
+    if not has_gpu(settings.toolchain) and (is_larger or not task.is_shipped):
         fitting.see_that_it_fits(settings.task_source, settings.sizes, backward=settings.policy.backward)
 
 

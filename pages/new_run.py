@@ -65,8 +65,9 @@ def form() -> None:
         what, how, limits, more = (st.container(border=True) for _ in range(4))
     with how:
         setup = setup_form.draw()
+    wrong: list[str] = []
     with what:
-        chosen = _task(setup)
+        chosen = _task(setup, wrong)
     if chosen is None:
         _draw_again_when_known("", False)
         return
@@ -75,7 +76,6 @@ def form() -> None:
     name = _variant(task, policy)
     no_recording = _no_recording(setup, task, name)
     with limits:
-        wrong: list[str] = []
         budget = budget_form.draw(setup, "" if no_recording else name, wrong)
     with more:
         fields = (
@@ -126,8 +126,11 @@ def _summary(
     source, name = task.task(setup.toolchain, sizes).source, _variant(task, fields)
     if not task.is_shipped and (task.own_name or task.path.stem) in tasks.shipped_names():
         name = ""  # a file of one's own with that name: runs of the shipped task tell nothing about it
-    why_not = no_recording if setup.model == "recorded" else ""
-    forecast.draw_badges(not no_recording, source, supervisor.has_gpu(setup.toolchain), fields["backward"])
+    too_large = forecast.draw_badges(
+        not no_recording, source, {**task.task(setup.toolchain).sizes, **sizes}, supervisor.has_gpu(setup.toolchain),
+        fields["backward"],
+    )  # fmt: skip
+    why_not = (no_recording if setup.model == "recorded" else "") or too_large
     if not why_not:
         forecast.draw(forecast.of_run(name, setup.toolchain, setup.strategy.name, setup.model, fields["budget"]))
     is_asked = _start_button(why_not)
@@ -152,7 +155,7 @@ def _start_button(why_not: str) -> bool:
     return is_asked and not why_not  # a click may arrive together with the text that turns the button off
 
 
-def _task(setup: Setup) -> tuple[TaskFile, dict[str, Size], dict[str, Any]] | None:
+def _task(setup: Setup, wrong: list[str]) -> tuple[TaskFile, dict[str, Size], dict[str, Any]] | None:
     """The task chosen, the sizes that differ from its own, its rules; None while there is no usable task."""
     st.markdown("## What")
     try:
@@ -162,7 +165,7 @@ def _task(setup: Setup) -> tuple[TaskFile, dict[str, Size], dict[str, Any]] | No
         return None
     if task is None:
         return None
-    sizes = _sizes(task, setup.toolchain)
+    sizes = _sizes(task, setup.toolchain, wrong)
     return task, sizes, _policy(task)
 
 
@@ -202,7 +205,8 @@ def _variant(task: TaskFile, chosen: Mapping[str, Any]) -> str:
     return replace(task, policy=replace(task.policy, backward=chosen["backward"], dtype=dtype)).name
 
 
-def _sizes(task: TaskFile, toolchain: str) -> dict[str, Size]:
+def _sizes(task: TaskFile, toolchain: str, wrong: list[str]) -> dict[str, Size]:
+    """Those that differ from the task's own; what is wrong with one is told and added to `wrong`."""
     start = task.task(toolchain).sizes
     if not start:
         return {}
@@ -211,10 +215,9 @@ def _sizes(task: TaskFile, toolchain: str) -> dict[str, Size]:
     found: dict[str, Size] = {}
     for column, (name, value) in zip(columns, start.items(), strict=False):
         key = f"size:{task.path}:{toolchain}:{name}"
-        if isinstance(value, int):
-            found[name] = int(column.number_input(name, value=value, step=1, key=key))
-        else:
-            found[name] = float(column.number_input(name, value=value, format="%g", key=key))
+        given = number_field.draw_typed(column, name, key, f"{value}", tasks.least_size(value), wrong)
+        if given is not None:
+            found[name] = int(given) if isinstance(value, int) else given
     return {name: value for name, value in found.items() if value != start[name]}
 
 
@@ -333,9 +336,7 @@ def _start(task: TaskFile, setup: Setup, sizes: dict[str, Size], fields: dict[st
         )
         supervisor.see_that_money_can_be_kept(settings)
         with st.spinner("Starting the engine"):
-            usual = task.task(toolchain).sizes
-            if not task.is_shipped or any(size > usual[name] for name, size in sizes.items()):
-                supervisor.see_that_it_fits(settings)
+            supervisor.see_that_it_fits(settings, task)
             folder = supervisor.start(settings)
     except EngineError as error:
         st.error(wording.plain(str(error)), icon=":material/error:")

@@ -10,6 +10,7 @@ operators.py    what its text calls: the kernel class, and what a whole network 
 from engine.tasks import problems as problems
 from engine.tasks import workloads as workloads
 from engine.tasks.constants import Size as Size
+from engine.tasks.constants import least_size as least_size
 from engine.tasks.constants import set_constants as set_constants
 from engine.tasks.files import SHIPPED as SHIPPED
 from engine.tasks.files import FolderEntry as FolderEntry

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from engine.errors import TaskError
 
 Size = int | float
+LARGEST = 1_000_000_000
 
 
 def parse(text: str, path: Path | str) -> ast.Module:
@@ -35,7 +37,8 @@ def set_constants(text: str, values: Mapping[str, Size], path: Path | str = "tas
     Names that one assignment gives the same value (`height = width = 256`) change together.
 
     Raises:
-        TaskError: a name is not assigned at module level, or two that change together are to differ.
+        TaskError: a name is not assigned at module level, a value is none that it can have, or two that change together
+            are to differ.
     """
     module = parse(text, path)
     spots = dict(_assigned(module))
@@ -44,12 +47,31 @@ def set_constants(text: str, values: Mapping[str, Size], path: Path | str = "tas
         raise TaskError(f"{path} has no module-level number {', '.join(unknown)} to set. Available: {known}.")
     lines = text.split("\n")
     for node, names in sorted(_together(spots).items(), key=lambda item: (-item[0].lineno, -item[0].col_offset)):
-        new_values = {values[name] for name in names if name in values} - {number(node)}
+        own = number(node)
+        new_values = {_allowed(name, values[name], own) for name in names if name in values} - {own}
         if len(new_values) > 1:
             raise TaskError(f"{path} assigns {' and '.join(names)} together: set them to one value")
         if new_values:
             _replace(lines, node, repr(new_values.pop()), names[0], path)
     return "\n".join(lines)
+
+
+def least_size(own: Size) -> int | None:
+    """The least value that may take the place of a module's own: 1 for a whole number, lower where that is 0 or negative;
+    None for a number that need not be whole."""
+    if not isinstance(own, int):
+        return None
+    return 1 if own >= 1 else 0 if own == 0 else -LARGEST
+
+
+def _allowed(name: str, value: Size, own: Size | None) -> Size:
+    """A value as it stands in the module: a whole number where the module's own is one."""
+    least = None if own is None else least_size(own)
+    if math.isfinite(value) and (least is None or (value >= least and value == int(value))):
+        return value if least is None else int(value)
+    kind = "a finite number" if least is None else "a whole number"
+    bound = f" from {least}" if least in (0, 1) else ""
+    raise TaskError(f"{name}={value:g} is not valid: {name} is {kind}{bound} ({own} in the task)")
 
 
 def _together(spots: Mapping[str, ast.expr]) -> dict[ast.expr, list[str]]:

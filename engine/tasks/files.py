@@ -77,13 +77,14 @@ class TaskFile:
         """The task at the sizes for a toolchain's device (`sizes.cpu` or `sizes.gpu`), further overridden by name.
 
         Raises:
-            TaskError: an override names no module-level number.
+            TaskError: an override names no module-level number, or is none that it can have.
         """
         preset = self.presets.get("cpu" if device_of(toolchain) == HOST else "gpu", {})
         changed = {**preset, **(overrides or {})}
         source = set_constants(self.text, changed, self.path)
         sizes = constants(parse(source, self.path))
-        policy = replace(self.policy, workloads=_changed(self.policy.workloads, changed))
+        own = {name: sizes.get(name, value) for name, value in changed.items()}
+        policy = replace(self.policy, workloads=_changed(self.policy.workloads, own))
         return Task(self.name, source, sizes, self.kernel_class, self.title, policy, guessed_class=self.guessed_class)
 
 

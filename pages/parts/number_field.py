@@ -26,6 +26,40 @@ def draw(
     return value
 
 
+def draw_typed(
+    at: DeltaGenerator, label: str, key: str, start: str, least: float | None, wrong: list[str],
+    most: float | None = None, *, may_be_empty: bool = False, **look: Any,
+) -> float | None:  # fmt: skip
+    """The same where a number counts while it is typed, so that a button goes by what can be read there: None where the
+    field is empty or not valid."""
+    text = at.text_input(label, start, key=key, live=True, **look)
+    return None if may_be_empty and not text.strip() else take(at, label, text, least, wrong, most, may_be_empty)
+
+
+def take(
+    at: DeltaGenerator, label: str, text: str, least: float | None, wrong: list[str], most: float | None,
+    may_be_empty: bool,
+) -> float | None:  # fmt: skip
+    """The number that stands in a field; None where it is not valid, which is said under it and added to `wrong`."""
+    found = read(text, least, most)
+    if found is None:
+        given = f"“{text.strip()}”" if text.strip() else "an empty field"
+        wrong.append(sentence(label, given, isinstance(least, int), least, most, may_be_empty))
+        at.error(wording.plain(wrong[-1]))
+    return found
+
+
+def read(text: str, least: float | None, most: float | None) -> float | None:
+    """The number that a text is, when it lies within its bounds; a whole one where the lower bound is an int."""
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    if not is_within(number, least, most):
+        return None
+    return None if isinstance(least, int) and not number.is_integer() else number
+
+
 def is_within(number: float, least: float | None, most: float | None) -> bool:
     """Whether it lies within its bounds; None is no bound."""
     return math.isfinite(number) and (least is None or number >= least) and (most is None or number <= most)

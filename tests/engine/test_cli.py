@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 import engine.__main__
-from engine import supervisor
+from engine import fitting, supervisor
 from engine.cli import arguments, live, report
 from engine.llm.recording import read_recording
 from storage import events as ev
@@ -272,6 +272,10 @@ def test_a_reply_is_patched_in_as_a_run_would_or_reported(tmp_path: Path) -> Non
         (("tune", "swish", __file__, "--variants", "0"), "at least one variant is tried"),
         (("run", "swish", "--tune", "-1"), "the number of variants to tune is 0 for none"),
         (("run", "swish", "--set", "N"), "expected NAME=NUMBER"),
+        (
+            ("run", "swish", "--set", "dim=2.7"),
+            "dim=2.7 is not valid: dim is a whole number from 1 (393216 in the task)",
+        ),
     ],
 )
 def test_bad_input_says_what_is_wrong_and_exits_with_two(
@@ -285,6 +289,16 @@ def test_bad_input_says_what_is_wrong_and_exits_with_two(
     assert status == 2, errors
     assert said in errors
     assert "Traceback" not in errors
+
+
+def test_sizes_that_do_not_fit_into_memory_make_no_run_folder(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fitting.CostMeter, "cost", lambda meter, source, *, backward=False: fitting.Cost(1 << 50, 1))
+    for where in ([], ["--background"]):
+        assert engine.__main__.main(["run", "swish", "--model", "manual", "--set", "dim=99999999", *where]) == 2
+        assert "checking this task needs about 1.13e+06 GB of memory" in capsys.readouterr().err
+    assert not (home / "runs").exists()
 
 
 @pytest.mark.parametrize(

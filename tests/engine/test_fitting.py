@@ -41,6 +41,7 @@ def test_a_task_that_is_too_large_is_refused_with_the_need_what_is_free_and_a_si
     assert "--set dim=65536" in told
     assert fitting.refusal(12 * GB, 20 * GB, {"dim": 393216}) == ""
     assert fitting.refusal(60 * GB, 20 * GB, {}).endswith("use smaller sizes")
+    assert fitting.refusal(10**18, 20 * GB, {"N": 99_999_999}).endswith("use smaller sizes"), "1 is no advice"
 
 
 def test_what_a_container_may_use_counts_as_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,8 +82,8 @@ def test_new_run_asks_only_about_the_processors_memory_whatever_a_module_prints(
     settings = supervisor.new_settings("swish", model="manual", overrides={"batch_size": 1 << 17, "dim": 1 << 17})
     settings = replace(settings, task_source=TALKING + settings.task_source)
     with pytest.raises(TaskError, match="--set"):
-        supervisor.see_that_it_fits(settings)
-    supervisor.see_that_it_fits(replace(settings, toolchain="cuda"))
+        supervisor.see_that_it_fits(settings, tasks.find("swish"))
+    supervisor.see_that_it_fits(replace(settings, toolchain="cuda"), tasks.find("swish"))
 
 
 def test_one_module_is_run_at_a_time_and_none_that_was_typed_over(

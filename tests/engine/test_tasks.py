@@ -70,6 +70,20 @@ def test_an_unknown_constant_is_refused_with_the_known_ones(tmp_path: Path) -> N
         tasks.read(path).task("cpu", {"K": 1})
 
 
+def test_a_size_is_a_number_as_the_one_in_whose_place_it_stands(tmp_path: Path) -> None:
+    path = tmp_path / "plus.py"
+    path.write_text(FOREIGN.replace('name = "text"', "padding, axis = 0, -1"))
+    task = tasks.read(path)
+    for name, value in {"N": -5, "M": 0, "SCALE": 2.7, "padding": -1, "axis": -1.5, "eps": float("inf")}.items():
+        with pytest.raises(TaskError, match=rf"{name}={value:g} is not valid: {name} is a (whole|finite) number"):
+            task.task("cpu", {name: value})
+    with pytest.raises(TaskError, match=r"N=-5 is not valid: N is a whole number from 1 \(4096 in the task\)"):
+        task.task("cpu", {"N": -5})
+    changed = task.task("cpu", {"N": 2e3, "padding": 0, "axis": -2, "eps": -1})
+    assert "N = 2000\n" in changed.source
+    assert changed.sizes == {"N": 2000, "M": 3, "SCALE": 4, "eps": -1, "padding": 0, "axis": -2}
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [

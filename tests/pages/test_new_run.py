@@ -20,8 +20,8 @@ from engine.strategies import catalogue
 from engine.strategies.loading import TABLE
 from engine.toolchain_table import GPU, HOST, Entry
 from engine.toolchain_table import TABLE as TOOLCHAINS
-from pages.parts import wording
-from pages.parts.new_run import budget_form, forecast, module_field
+from pages.parts import number_field, wording
+from pages.parts.new_run import forecast, module_field
 from pages.parts.steering.dialogs import Dialog, Opened
 from pages.parts.widgets import editor
 from storage.queries import PaceRow, TokensRow
@@ -293,8 +293,21 @@ def test_a_limit_that_is_not_valid_is_told_beside_its_field_and_above_start_whic
     assert "no model is asked" in words(app)
     (command,) = (one.value for one in app.code if one.value.startswith("python -m engine run"))
     assert "--max-cost 2.5" in command
-    read = [budget_form.read(text, 1, 1e9) for text in ("1e6", "nan", "inf", "2e9", "0")]
+    read = [number_field.read(text, 1, 1e9) for text in ("1e6", "nan", "inf", "2e9", "0")]
     assert read == [1e6, None, None, None, None]
+
+
+def test_a_size_that_is_not_valid_is_told_and_keeps_start_off(open_page: Open) -> None:
+    app = open_page("new_run")
+    for text in ("-5", "0", "2.7", "many", ""):
+        field(app, "N").set_value(text).run()
+        assert "is not valid. Enter a whole number from 1." in app.error[0].value.replace("\\", "")
+        assert app.button(key="start").disabled
+    field(app, "N").set_value("512").run()
+    assert not app.error
+    assert not app.button(key="start").disabled
+    (command,) = (one.value for one in app.code if one.value.startswith("python -m engine run"))
+    assert "--set N=512" in command
 
 
 def test_a_width_is_offered_where_the_strategy_can_have_one(open_page: Open) -> None:
@@ -349,7 +362,7 @@ def test_a_pasted_module_stays_in_its_box_has_no_recording_and_is_kept_by_the_st
         raise EngineError(f"{settings.task_name} would start")
 
     monkeypatch.setattr(editor, "draw", box)
-    monkeypatch.setattr(supervisor, "see_that_it_fits", lambda settings: None)
+    monkeypatch.setattr(supervisor, "see_that_it_fits", lambda settings, task: None)
     monkeypatch.setattr(supervisor, "start", tell)
     app = open_page("new_run")
     field(app, "Module from").set_value(module_field.PASTED).run()

@@ -168,9 +168,12 @@ def test_sizes_that_do_not_fit_into_memory_start_no_run(
     monkeypatch.setattr(fitting.CostMeter, "cost", lambda meter, source, *, backward=False: fitting.Cost(1 << 40, 1))
     app = open_page("new_run")
     app.selectbox(key="model").set_value("manual").run()
-    size = next(one for one in app.number_input if one.label == "N")
-    size.set_value(1 << 17).run()
-    next(one for one in app.button if one.key == "start").click().run()
+    size = next(one for one in app.text_input if one.label == "N")
+    size.set_value(f"{1 << 17}").run()
+    app.button(key="start").click().run()
     assert not app.exception
     assert "GB free here may be used: use smaller sizes, for example" in words(app).replace("\\", "")
+    app.run()
+    assert app.button(key="start").disabled, "the estimate is known now"
+    assert "GB free here may be used: use smaller sizes" in app.warning[0].value.replace("\\", "")
     assert not list((home / "runs").glob("*"))

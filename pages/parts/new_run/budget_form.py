@@ -6,7 +6,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from engine import supervisor
-from pages.parts import number_field, wording
+from pages.parts import number_field
 from pages.parts.new_run import presets
 from pages.parts.new_run.setup import Setup
 from storage.records import Budget
@@ -33,15 +33,13 @@ def draw(setup: Setup, recorded_task: str, wrong: list[str]) -> Budget:
     def field(
         at: DeltaGenerator, label: str, key: str, start: float | None, least: float = 1, empty: str = "no limit"
     ) -> float | None:
-        """One that may be empty. It counts while it is typed, so that *Start run* goes by what can be read there."""
         filled = "" if start is None else f"{start:g}"
-        text = at.text_input(label, filled, key=key, placeholder=empty, live=True)
-        return _limit(at, label, text, least, MOST, wrong) if text.strip() else None
+        return number_field.draw_typed(at, label, key, filled, least, wrong, MOST, may_be_empty=True, placeholder=empty)
 
     words = setup.strategy.words
     # Not while it is typed: other fields of the form reach as far as this number.
     steps = first[0].text_input(words.titles, str(depths), key=f"depths:{recorded}{own}", help=words.counts)
-    found = _limit(first[0], words.titles, steps, 1, MOST_DEPTHS, wrong)
+    found = number_field.take(first[0], words.titles, steps, 1, wrong, MOST_DEPTHS, may_be_empty=False)
     calls = field(first[1], "Maximum model calls", f"max_calls{own}", preset.calls)
     cost = field(first[2], "Maximum cost (US dollars)", f"max_cost{own}", preset.cost, 0.01)
     tokens = field(second[0], "Maximum tokens", "max_tokens", None)
@@ -55,24 +53,3 @@ def draw(setup: Setup, recorded_task: str, wrong: list[str]) -> Budget:
         wall_s=None if minutes is None else 60.0 * minutes,
         target_speedup=target,
     )
-
-
-def _limit(at: DeltaGenerator, label: str, text: str, least: float, most: int, wrong: list[str]) -> float | None:
-    """The number in a field; None where it is not valid, which is said under the field and added to `wrong`."""
-    found = read(text, least, most)
-    if found is None:
-        given = f"“{text.strip()}”" if text.strip() else "an empty field"
-        wrong.append(number_field.sentence(label, given, isinstance(least, int), least, most, most == MOST))
-        at.error(wording.plain(wrong[-1]))
-    return found
-
-
-def read(text: str, least: float, most: float) -> float | None:
-    """The number that a text is, when it lies within its bounds; a whole one where the lower bound is an int."""
-    try:
-        number = float(text)
-    except ValueError:
-        return None
-    if not number_field.is_within(number, least, most):
-        return None
-    return None if isinstance(least, int) and not number.is_integer() else number

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import streamlit as st
@@ -90,8 +90,11 @@ def _basis(pace: PaceRow | None, is_free: bool, same: Sequence[str]) -> str:
     return f"Estimated from {wording.counted(pace.runs, 'run')}: this toolchain{alike}. Limits are kept in any case."
 
 
-def draw_badges(has_recording: bool, source: str, is_on_gpu: bool, backward: bool) -> None:
-    """What is known of the task alone: whether it has a recording, and how much memory judging it takes."""
+def draw_badges(
+    has_recording: bool, source: str, sizes: Mapping[str, float], is_on_gpu: bool, backward: bool
+) -> str:  # fmt: skip
+    """What is known of the task alone: whether it has a recording, and how much memory judging it takes. Returns why
+    that is too much for this host, as a sentence; empty where it is not, or not known."""
     with st.container(horizontal=True, gap="small"):
         if has_recording:
             st.badge("has a recording", icon=":material/check:", color="green", help="runs without a key")
@@ -99,7 +102,7 @@ def draw_badges(has_recording: bool, source: str, is_on_gpu: bool, backward: boo
             st.badge(
                 "no recording", icon=":material/forum:", color="gray", help="needs a live model, or you as the model"
             )
-        _memory(source, is_on_gpu, backward)
+        return _memory(source, sizes, is_on_gpu, backward)
 
 
 def draw(found: Forecast) -> None:
@@ -118,17 +121,19 @@ def draw(found: Forecast) -> None:
         st.caption(f":material/payments: {wording.plain(found.why_no_cost)}")
 
 
-def _memory(source: str, is_on_gpu: bool, backward: bool) -> None:
+def _memory(source: str, sizes: Mapping[str, float], is_on_gpu: bool, backward: bool) -> str:
     """How much judging takes, beside what is free; a child works it out, and the badge follows."""
     is_made, needed = supervisor.estimated(source, backward)
     if not is_made:
         st.badge("memory …", icon=":material/hourglass_top:", color="gray", help="being estimated")
     elif needed is not None:
         size = wording.quantity(float(needed), "B")
-        fits = is_on_gpu or not supervisor.refusal(needed, supervisor.free_bytes(), {})
+        why = "" if is_on_gpu else supervisor.refusal(needed, supervisor.free_bytes(), sizes)
         st.badge(
-            f"memory {size}", icon=":material/memory:", color="green" if fits else "red",
-            help="to judge a kernel" if fits else "more than this host may use: choose smaller sizes",
+            f"memory {size}", icon=":material/memory:", color="red" if why else "green",
+            help="more than this host may use: choose smaller sizes" if why else "to judge a kernel",
         )  # fmt: skip
+        return f"{why[:1].upper()}{why[1:]}." if why else ""
     else:
         st.badge("memory unknown", color="gray", help="the module cannot be followed without being run")
+    return ""
