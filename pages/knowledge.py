@@ -43,7 +43,7 @@ def live() -> None:
     """The page; drawn again when the knowledge base has news."""
     dialogs.sweep()
     now.watch([SOURCE], is_overview=False, token=change_token.of([SOURCE], is_overview=False))
-    draw_sums(knowledge.sums(index.current()))
+    draw_sums(knowledge.sums(index.current()), len(knowledge.rules(index.current())))
     view = st.segmented_control(
         "Show", VIEWS, default=TECHNIQUES, required=True, key=VIEW, bind="query-params", label_visibility="collapsed",
         on_change=known_tables.first_part,
@@ -81,7 +81,7 @@ def live() -> None:
     steer.give_word_back()
 
 
-def draw_sums(found: KnowledgeSums) -> None:
+def draw_sums(found: KnowledgeSums, failures: int) -> None:
     """What it is for, how much is known, and what is wrong with it."""
     st.caption(ABOUT)
     words = [
@@ -89,13 +89,15 @@ def draw_sums(found: KnowledgeSums) -> None:
         wording.counted(found.states, "state") + (f" ({found.discovered} discovered)" if found.discovered else ""),
         f"{wording.counted(found.attempts, 'attempt')} of {wording.counted(found.runs, 'run')}"
         + (f" ({found.imported:,} imported)" if found.imported else ""),
+        wording.counted(failures, "failure"),
     ]
     st.markdown(" · ".join(words))
     if not found.attempts:
         st.caption(
             "No attempt has been kept yet. Each run, also one with its knowledge base off, adds those changes of a "
             "timed kernel whose replies name a technique. Many recorded replies name none; examples, replays and "
-            "imported runs add nothing. What stands here is what Tilewright is shipped with."
+            "imported runs add nothing. Techniques and states are those that Tilewright is shipped with"
+            + ("; failure rules are learned from runs here." if failures else ".")
         )
     if found.damaged:
         lines = wording.counted(found.damaged, "line")

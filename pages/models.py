@@ -15,19 +15,13 @@ from storage.queries import PatchRateRow
 COLUMNS = [
     table.Column("model", "Model", "nowrap"),
     table.Column("calls", "Calls", "right", "all replies, including diagnoses and first kernels"),
-    table.Column(
-        "parsed", "Parsed", "right", "replies with usable edits or a file, of the replies that were asked for one"
-    ),
-    table.Column("first", "Applied first try", "right", "steps whose first reply applied"),
-    table.Column(
-        "after_report",
-        "Applied after retry",
-        "right",
-        "steps whose second reply applied, after a report of what did not fit",
-    ),
-    table.Column("search_replace", "SEARCH/REPLACE", "right", "steps that needed SEARCH/REPLACE blocks"),
-    table.Column("rewrite", "Whole file", "right", "steps that needed the whole file"),
-    table.Column("failed", "Failed", "right", "steps in which no reply applied"),
+    table.Column("parsed", "Readable", "right", "replies with a change that could be read, of those asked for one"),
+    table.Column("first", "Applied at first try", "right", "steps whose first reply applied, whatever its form"),
+    table.Column("later", "Applied later", "right", "steps in which a later reply applied, after a report"),
+    table.Column("failed", "Never applied", "right", "steps in which no reply applied"),
+    table.Column("edits", "As line edits", "right", "of the steps that applied, those by edits of single lines"),
+    table.Column("search_replace", "As SEARCH/REPLACE", "right", "of the steps that applied, those by such blocks"),
+    table.Column("rewrite", "As whole file", "right", "of the steps that applied, those by a file written anew"),
 ]
 
 
@@ -44,24 +38,28 @@ def live() -> None:
     rows = [table.Row(row.model, cells(row)) for row in found]
     table.draw("Patches by model", COLUMNS, rows, key="models", is_cards=True)
     st.caption(
-        "A patch is a reply that changes lines of a kernel; it applies whole or not at all. All runs but "
-        "replays and examples. *Parsed* counts replies; the shares after it count each step that asks for edits once, "
-        "under the reply that applied, and one step may take several replies. Replies are shown with their kernel "
-        "under “Prompts and replies”."
+        "A step that changes a kernel asks for a patch, and asks again with a report where it does not apply; a patch "
+        "applies whole or not at all. *Readable* counts replies; *Applied at first try*, *Applied later* and *Never "
+        "applied* count every step once; the last three say in which form those that applied did. All runs but replays "
+        "and examples. Replies are shown with their kernel under “Prompts and replies”."
     )
     calibration.draw()
 
 
 def cells(row: PatchRateRow) -> dict[str, table.Cell]:
     """One model as cells."""
-    counts = {name: getattr(row, name) for name in ("first", "after_report", "search_replace", "rewrite")}
-    failed = table.text(wording.share(row.failed, row.steps), "red" if row.failed else "")
-    return (
-        {"model": table.text(row.model, "strong"), "calls": wording.count(row.calls)}
-        | {"parsed": wording.share(row.parsed, row.replies)}
-        | {name: wording.share(count, row.steps) for name, count in counts.items()}
-        | {"failed": failed}
-    )
+    applied = row.first + row.later
+    return {
+        "model": table.text(row.model, "strong"),
+        "calls": wording.count(row.calls),
+        "parsed": by_model.part(row.parsed, row.replies),
+        "first": by_model.part(row.first, row.steps),
+        "later": by_model.part(row.later, row.steps),
+        "failed": by_model.part(row.failed, row.steps, "red" if row.failed else ""),
+        "edits": by_model.part(row.edits, applied),
+        "search_replace": by_model.part(row.search_replace, applied),
+        "rewrite": by_model.part(row.rewrite, applied),
+    }
 
 
 st.title("Models", anchor=False)

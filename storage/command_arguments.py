@@ -10,6 +10,13 @@ from enum import StrEnum
 from storage.models import Options, with_option
 
 MANUAL = "manual"  # the model of a run whose every call a person answers
+REPLY_TAKES = {
+    "source": "the whole file with class ModelNew, in one Python code block or by itself as plain text",
+    "patch": "line edits as JSON, SEARCH/REPLACE blocks, or the whole file",
+    "text": "plain text",
+    "json": "the one JSON object that it asks for",
+}
+"""What the reply to a prompt is read as, by what the prompt expects."""
 HANDED_IN = "submit"  # the step that takes what a person hands in: asking for it is the yes
 CONSULT, TEACH = "consult", "teach"  # steps that read and write what is known: they cost nothing and can be taken back
 LOOK_UPS = (CONSULT, TEACH)

@@ -18,6 +18,12 @@ NOTHING = "nothing: own kernels only"
 BOTH_PASSES = ", forward and backward"
 
 
+def arithmetic_of(measured: str) -> str:
+    """The class of arithmetic, one of PRECISIONS, of a policy that `Policy.measured` tells in words."""
+    found = measured.removesuffix(BOTH_PASSES)
+    return "half" if found in DTYPES else found
+
+
 class SpecialValues(StrEnum):
     """What becomes of a candidate that treats NaN and infinities unlike the reference."""
 

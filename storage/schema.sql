@@ -66,7 +66,7 @@ CREATE TABLE predictions (
 -- A call that waits for a person. It is open until the step has a reply for it or ends.
 CREATE TABLE questions (
     run_id VARCHAR, seq BIGINT, time DOUBLE, step BIGINT, call BIGINT, role VARCHAR, depth BIGINT, candidate_id VARCHAR,
-    prompt_blob VARCHAR
+    prompt_blob VARCHAR, expects VARCHAR
 );
 
 -- A step that waits for a yes (kind is set), or that silence decided (is_given is set).

@@ -88,7 +88,7 @@ def _list_rules(base: Base, as_json: bool) -> None:
         table.add_column(heading, overflow="fold" if heading == "failure: mend" else "ellipsis")
     for one in found:
         counts = map(str, (one.kernels, one.mended, one.told, one.recurred))
-        words = f"{one.signature}: {one.words or 'not mended yet'}"
+        words = f"{one.signature}: {one.mend}"
         texts = (one.rule_id, one.language, one.toolchain, *counts, one.status, words)
         table.add_row(*(escape(printable(text)) for text in texts))
     console = Console()

@@ -7,14 +7,14 @@ from engine.context import RunContext
 from engine.llm import Completion, Message
 from engine.llm.manual import ManualModel
 from engine.patching.edits import EditError
-from engine.patching.proposed_patch import read_patch
+from engine.patching.proposed_patch import NothingOffered, read_patch
 from engine.patching.reply import find_python, read_fields
 from engine.prompting import as_json
 from engine.record import Record
 from engine.strategies import Strategy
 from storage import events as ev
 from storage.blobs import Blobs
-from storage.command_arguments import MANUAL, Answer
+from storage.command_arguments import MANUAL, REPLY_TAKES, Answer
 from storage.verbs import Command, CommandKind
 
 
@@ -25,7 +25,8 @@ def ask_person(context: RunContext, ask: Ask, call: int, messages: list[Message]
         AnswerNeeded: there is none yet. The question is in the journal; asking again later is free.
     """
     prompt = context.blobs.put(as_json(messages))
-    question = ev.QuestionAsked(context.step, call, ask.label, context.record.index_in_flight, ask.about, prompt)
+    depth = context.record.index_in_flight
+    question = ev.QuestionAsked(context.step, call, ask.label, depth, ask.about, prompt, ask.expects)
     human = context.record.human
     if human.question != question:
         context.emit(question)
@@ -103,14 +104,20 @@ def _refused_answer(context: RunContext, argument: str) -> str | None:
 
 
 def require_usable(record: Record, blobs: Blobs, strategy: Strategy, question: ev.QuestionAsked, text: str) -> None:
-    """Raises EditError, with the report a model would get, for an answer that the step could not use."""
-    if not text.strip():
-        raise EditError("The reply is empty.")
+    """Raises EditError, with the report a model would get, for an answer that the step could not use. Where it offers
+    nothing at all, the report says what this prompt takes."""
     step = strategy.again(record, question.role, question.candidate_id)
     expects = step.expects if isinstance(step, Ask) else Expects.TEXT
+    takes = f"This prompt takes {REPLY_TAKES[expects]}."
+    if not text.strip():
+        raise EditError(f"The reply is empty. {takes}")
     if expects is Expects.SOURCE and find_python(text) is None:
-        raise EditError("No kernel was found: send the whole file with class ModelNew in one ```python block.")
+        raise EditError(f"No kernel was found in the reply. {takes}")
     if isinstance(step, Ask) and expects is Expects.JSON:
         step.reads(text) if step.reads else read_fields(text, step.fields)
     if expects is Expects.PATCH:
-        read_patch(text).apply(blobs.get(record.candidates[question.candidate_id or ""].created.source_blob))
+        try:
+            found = read_patch(text)
+        except NothingOffered as error:
+            raise EditError(f"No change of the kernel was found in the reply. {takes}") from error
+        found.apply(blobs.get(record.candidates[question.candidate_id or ""].created.source_blob))

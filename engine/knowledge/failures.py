@@ -24,7 +24,8 @@ MOST_OF_ALL = 0.5  # share of an output's cells above which its place tells noth
 _PLACE = re.compile(r"^.*?\b(?:fatal |catastrophic )?error\b(?: [#A-Z]?[\w-]+)?:\s*", re.IGNORECASE)
 _INNER = ((re.compile(r"<[^<>]*>"), "<>"), (re.compile(r"\([^()]+\)"), "()"), (re.compile(r"[\[{][^\[\]{}]*[\]}]"), ""))
 _NUMBER = re.compile(r"\b(?:0x[0-9a-f]+|\d[\d.,]*(?:e[+-]?\d+)?)\b", re.IGNORECASE)
-_QUOTES = re.compile("[\u2018\u2019\u201c\u201d\"']")
+# An apostrophe within a word is no quote.
+_QUOTES = re.compile("(?<!\\w)['\u2018\u2019]|['\u2018\u2019](?!\\w)|[\u201c\u201d\"]")
 _FURTHER = re.compile(r"(?:; did you mean| \(?argument types are).*", re.IGNORECASE)
 
 
@@ -100,7 +101,13 @@ def general(message: str) -> str:
     for pattern, instead in _INNER:
         text = _innermost(pattern, instead, text)
     text = " ".join(_NUMBER.sub("N", text).split())
-    return text if len(text) <= SIGNATURE_LENGTH else text[: SIGNATURE_LENGTH - 1] + "…"
+    return _paired(text if len(text) <= SIGNATURE_LENGTH else text[: SIGNATURE_LENGTH - 1] + "…")
+
+
+def _paired(text: str) -> str:
+    """Without the last quote where it has no other: what was cut off took it along."""
+    before, _, after = text.rpartition("`")
+    return before + after if text.count("`") % 2 else text
 
 
 def _innermost(pattern: re.Pattern[str], instead: str, text: str) -> str:

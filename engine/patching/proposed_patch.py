@@ -78,6 +78,10 @@ def _shared(old: Sequence[str], new: Sequence[str]) -> float:
     return 2 * sum(common.values()) / max(len(old) + len(new), 1)
 
 
+class NothingOffered(EditError):
+    """A reply without edits, blocks or a file."""
+
+
 @dataclass(frozen=True, slots=True)
 class ProposedPatch:
     """One of: line edits, SEARCH/REPLACE blocks, a whole file. `way` says where in the reply it was found."""
@@ -120,10 +124,11 @@ def read_patch(reply: str) -> ProposedPatch:
     """What a reply offers: what comes last of line edits and SEARCH/REPLACE blocks, else a whole file.
 
     Raises:
-        EditError: nothing, or malformed edits.
+        NothingOffered: none of these.
+        EditError: malformed edits.
     """
     if not reply.strip():
-        raise EditError(f"The reply is empty. {MISSING}")
+        raise NothingOffered(f"The reply is empty. {MISSING}")
     answer = answer_part(reply)
     found, swaps = find_edit_json(answer), find_search_replace(answer)
     if swaps and (found is None or swaps[-1].line > found.line):
@@ -132,4 +137,4 @@ def read_patch(reply: str) -> ProposedPatch:
         return ProposedPatch("edits", found.way, edits=tuple(found.parsed()))
     if (rewritten := find_python(reply)) is not None:
         return ProposedPatch("rewrite", "whole file", file=rewritten)
-    raise EditError(MISSING)
+    raise NothingOffered(MISSING)

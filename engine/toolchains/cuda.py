@@ -29,7 +29,7 @@ from engine.toolchains.local import AMPLE, LocalToolchain
 from storage import codec
 from storage.evaluation_results import CheckResult, CompileResult
 from storage.folder import home
-from storage.hardware_limit import HardwareLimit
+from storage.hardware_limit import HardwareLimit, useful_rates
 from storage.policy import Policy
 from storage.profile_results import DISTURBED, ProfileResult, disturbance
 from storage.records import Verdict
@@ -37,9 +37,6 @@ from storage.records import Verdict
 DEVICES = Path("/dev")
 CALL_S = 30.0
 SANITIZER = "compute-sanitizer"
-# An fp32 product made of three products of halves is as exact, and has their rate divided by three. Halves are tf32, or
-# fp16 (bf16's rate) with operands scaled by powers of two: kernels of both kinds passed every check on an H200.
-PRODUCTS_PER_FP32 = 3
 # The profiler empties the caches before each launch; a call of several is longer there without anything being wrong.
 APART_ON_DEVICE = 3.0
 LIMIT_S = 900.0
@@ -162,11 +159,9 @@ class CudaToolchain(LocalToolchain):
         rates = self._ceilings(again=again)
         with self._leased():
             needs = self._ask("describe", task, "")
-        size = int(needs["min_bytes"])
-        limit = HardwareLimit(
-            rates.device, rates.bandwidth_at(size), _peak_gflop_s(rates, task), size, int(needs["min_flop"]),
-            rates.facts(self.installation.arch),
-        )  # fmt: skip
+        size, facts = int(needs["min_bytes"]), rates.facts(self.installation.arch)
+        peak_gflop_s = max(useful_rates(facts.rates_gflop_s, task.policy.arithmetic).values())
+        limit = HardwareLimit(rates.device, rates.bandwidth_at(size), peak_gflop_s, size, int(needs["min_flop"]), facts)
         self._known_limits[task.source, task.policy.measured] = limit
         return limit
 
@@ -174,15 +169,6 @@ class CudaToolchain(LocalToolchain):
         return ceilings.measured(
             self.gpu, self.installation.nvcc, self.cache, self._locks, again=again, variables=self.variables
         )
-
-
-def _peak_gflop_s(rates: DeviceCeilings, task: Task) -> float:
-    """The best rate within the precision that the task asks for."""
-    if task.policy.arithmetic == "half":
-        return max(rates.fp32_gflop_s, rates.tf32_gflop_s, rates.bf16_gflop_s)
-    if task.policy.precision == "tf32":
-        return max(rates.fp32_gflop_s, rates.tf32_gflop_s)
-    return max(rates.fp32_gflop_s, max(rates.tf32_gflop_s, rates.bf16_gflop_s) / PRODUCTS_PER_FP32)
 
 
 class CompileGate:

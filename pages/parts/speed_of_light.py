@@ -22,21 +22,22 @@ def percent(limit: HardwareLimit | None, latency_ms: float | None) -> str:
 def sentence(limit: HardwareLimit, latency_ms: float | None, memory_rate: float | None = None) -> str:
     """The limit, what it assumes, and how much of it was reached. `memory_rate` in bytes per second is that of device
     memory, where the profile knows it."""
-    bandwidth = wording.quantity(limit.bandwidth_gb_s * 1e9, "B/s")
-    where = ""
-    if memory_rate:
-        is_cache = limit.bandwidth_gb_s * 1e9 > CACHE * memory_rate
-        where = (
-            " (measured with copies of that size: part of the data stays in the caches)"
-            if is_cache
-            else " (device memory bandwidth)"
-        )
-    text = (
-        f"Theoretical minimum {wording.latency(limit.limit_ms)}: the task moves at least "
-        f"{wording.quantity(float(limit.min_bytes), 'B')} at {bandwidth}{where}"
-        + (f" and does {wording.quantity(float(limit.min_flop), 'FLOP')}" if limit.min_flop else "")
-        + "."
-    )
+    moving = f"moving its {wording.quantity(float(limit.min_bytes), 'B')} at {_bandwidth(limit, memory_rate)}"
+    if limit.min_flop:
+        peak = wording.quantity(limit.peak_gflop_s * 1e9, "FLOP/s")
+        work = f"its {wording.quantity(float(limit.min_flop), 'FLOP')} at {peak}"
+        longer, shorter = (work, moving) if limit.compute_ms > limit.memory_ms else (moving, work)
+        moving = f"{longer}, which takes longer than {shorter}"
+    text = f"Limit (theoretical minimum latency) {wording.latency(limit.limit_ms)}: {moving}."
     if share(limit, latency_ms) is None:
         return text
     return f"{text} This kernel takes {wording.latency(latency_ms)}: {percent(limit, latency_ms)} of the limit."
+
+
+def _bandwidth(limit: HardwareLimit, memory_rate: float | None) -> str:
+    bandwidth = wording.quantity(limit.bandwidth_gb_s * 1e9, "B/s")
+    if not memory_rate:
+        return bandwidth
+    if limit.bandwidth_gb_s * 1e9 > CACHE * memory_rate:
+        return f"{bandwidth} (measured with copies of that size: part of the data stays in the caches)"
+    return f"{bandwidth} (device memory bandwidth)"

@@ -170,6 +170,7 @@ def significant(value: float, digits: int = 3) -> str:
         return f"{value:g}"
     if not 1e-4 <= abs(value) < 1e6:
         return f"{value:.{digits - 1}e}"
+    value = float(f"{value:.{digits - 1}e}")  # 9.96 is 10 in two digits, not 10.0
     decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
     return f"{value:.{decimals}f}"
 

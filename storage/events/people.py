@@ -10,7 +10,10 @@ from storage.verbs import Command
 
 @dataclass(frozen=True, slots=True)
 class QuestionAsked:
-    """A call to the model waits for a person's answer. The prompt may change while it waits: the last one counts."""
+    """A call to the model waits for a person's answer. The prompt may change while it waits: the last one counts.
+
+    `expects` is what the reply has to bring: source, patch, text or json; empty in journals from before it was noted.
+    """
 
     step: int
     call: int
@@ -18,6 +21,7 @@ class QuestionAsked:
     depth: int
     candidate_id: str | None
     prompt_blob: str
+    expects: str = ""
 
 
 @dataclass(frozen=True, slots=True)

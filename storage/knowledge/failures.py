@@ -20,10 +20,10 @@ WORDS_LENGTH = 240
 
 
 class RuleStatus(StrEnum):
-    """What becomes of a rule. WAITING: seen once, or never mended. FADED: it was told twice or more, and the failure
-    came back more often than not."""
+    """What becomes of a rule. ACTIVE: the next writers are told it. WAITING: seen once, or no words say how it was
+    mended. FADED: it was told twice or more, and the failure came back more often than not."""
 
-    TOLD = "told"
+    ACTIVE = "active"
     WAITING = "waiting"
     FADED = "faded"
     OFF = "off"
@@ -86,13 +86,29 @@ class FailureRule:
         return (self.told - self.recurred + 1) / (self.told + 2)
 
     @property
+    def mend(self) -> str:
+        """How it was mended, so that it agrees with how often."""
+        if self.words:
+            return self.words
+        return "mended by a repair that did not say how" if self.mended else "not mended yet"
+
+    @property
+    def waits_for(self) -> str:
+        """What has to come before writers are told it; empty unless it waits."""
+        if self.status is not RuleStatus.WAITING:
+            return ""
+        if not self.words:
+            return "a repair that says how it mended it"
+        return "another kernel that fails so"
+
+    @property
     def status(self) -> RuleStatus:
         """Whether writers are told it."""
         if self.is_disabled:
             return RuleStatus.OFF
         if not self.words or not (self.is_worded or (self.kernels >= LEAST_KERNELS and self.mended)):
             return RuleStatus.WAITING
-        return RuleStatus.FADED if self.told >= 2 and 2 * self.recurred > self.told else RuleStatus.TOLD
+        return RuleStatus.FADED if self.told >= 2 and 2 * self.recurred > self.told else RuleStatus.ACTIVE
 
 
 def rule_id(language: str, toolchain: str, signature: str) -> str:
@@ -157,7 +173,7 @@ def to_tell(found: Sequence[FailureRule], language: str, toolchain: str, before:
     """What the writer of the next kernel is told: at most five rules. Those in `before`, the names told last, keep
     their order and stand first, so that the beginning of a prompt stays the same for an endpoint's cache."""
     fitting = [
-        one for one in found if (one.language, one.toolchain, one.status) == (language, toolchain, RuleStatus.TOLD)
+        one for one in found if (one.language, one.toolchain, one.status) == (language, toolchain, RuleStatus.ACTIVE)
     ]
     best = sorted(fitting, key=lambda one: (-one.kernels * one.confidence, one.rule_id))[:MOST_TOLD]
     place = {name: number for number, name in enumerate(before)}

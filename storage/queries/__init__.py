@@ -153,6 +153,7 @@ from storage.queries.runs import RunRow as RunRow
 from storage.queries.runs import RunSpeedup as RunSpeedup
 from storage.queries.runs import StateCount as StateCount
 from storage.queries.runs import Totals as Totals
+from storage.queries.runs import arithmetic as arithmetic
 from storage.queries.runs import best_speedups as best_speedups
 from storage.queries.runs import count_examples as count_examples
 from storage.queries.runs import count_own_runs as count_own_runs

@@ -213,8 +213,9 @@ def failed_tries(db: Database, run_id: str, candidate_id: str) -> list[FailedTry
 class PatchRateRow:
     """One model over all runs. `calls` are all its replies; the rest is about those that were to hold a patch.
 
-    `replies` were to hold one, `parsed` of them did. A step that wants a patch counts once: under the format
-    whose reply applied (edits at once, after a report, as SEARCH/REPLACE, as a whole file), or as `failed`.
+    `replies` were to hold one, `parsed` of them did. A step that wants a patch counts once by when it came: its `first`
+    reply applied, a `later` one did, or all `failed`; and, where one applied, once by what that reply was: line
+    `edits`, `search_replace` blocks, or the whole file (`rewrite`).
     """
 
     model: str
@@ -223,33 +224,37 @@ class PatchRateRow:
     parsed: int
     steps: int
     first: int
-    after_report: int
+    later: int
+    failed: int
+    edits: int
     search_replace: int
     rewrite: int
-    failed: int
 
 
-_RATES = """
+# What a reply was; journals from before that was noted have only what it was asked to be.
+_KIND = """CASE WHEN form <> '' THEN split_part(form, ' (', 1) WHEN rung = 'search_replace' THEN 'SEARCH/REPLACE'
+        WHEN rung = 'reask' THEN 'edits' ELSE rung END"""
+_RATES = f"""
 WITH called AS (SELECT run_id, step, call, arg_max(model, seq) AS model, count(*) AS calls FROM model_calls
         WHERE run_id NOT IN (SELECT run_id FROM runs WHERE replay_of IS NOT NULL OR is_example)
         GROUP BY run_id, step, call),
     tried AS (SELECT p.*, c.model FROM patches p JOIN called c USING (run_id, step, call)),
     last_tried AS (SELECT run_id, step, arg_min(model, call) AS model,
-        arg_max(rung, call) FILTER (WHERE is_applied) AS rung
+        arg_max(rung, call) FILTER (WHERE is_applied) AS rung, arg_max({_KIND}, call) FILTER (WHERE is_applied) AS kind
         FROM tried GROUP BY run_id, step),
     ended AS (SELECT model, count(*) AS steps, count(*) FILTER (WHERE rung = 'edits') AS first,
-        count(*) FILTER (WHERE rung = 'reask') AS after_report,
-        count(*) FILTER (WHERE rung = 'search_replace') AS search_replace,
-        count(*) FILTER (WHERE rung = 'rewrite') AS rewrite, count(*) FILTER (WHERE rung IS NULL) AS failed
+        count(*) FILTER (WHERE rung <> 'edits') AS later, count(*) FILTER (WHERE rung IS NULL) AS failed,
+        count(*) FILTER (WHERE kind = 'edits') AS edits, count(*) FILTER (WHERE kind = 'rewrite') AS rewrite,
+        count(*) FILTER (WHERE kind = 'SEARCH/REPLACE') AS search_replace
         FROM last_tried x WHERE rung IS NOT NULL OR EXISTS (SELECT 1 FROM steps s WHERE s.run_id = x.run_id
             AND s.step = x.step AND s.phase = 'finished') GROUP BY model),
     read AS (SELECT model, count(*) AS replies, count(*) FILTER (WHERE form <> '' OR is_applied) AS parsed
         FROM tried GROUP BY model)
 SELECT model, sum(calls)::BIGINT AS calls, coalesce(any_value(r.replies), 0) AS replies,
     coalesce(any_value(r.parsed), 0) AS parsed, coalesce(any_value(e.steps), 0) AS steps,
-    coalesce(any_value(e.first), 0) AS first, coalesce(any_value(e.after_report), 0) AS after_report,
-    coalesce(any_value(e.search_replace), 0) AS search_replace, coalesce(any_value(e.rewrite), 0) AS rewrite,
-    coalesce(any_value(e.failed), 0) AS failed
+    coalesce(any_value(e.first), 0) AS first, coalesce(any_value(e.later), 0) AS later,
+    coalesce(any_value(e.failed), 0) AS failed, coalesce(any_value(e.edits), 0) AS edits,
+    coalesce(any_value(e.search_replace), 0) AS search_replace, coalesce(any_value(e.rewrite), 0) AS rewrite
 FROM called LEFT JOIN read r USING (model) LEFT JOIN ended e USING (model) GROUP BY model ORDER BY calls DESC, model
 """
 

@@ -234,9 +234,10 @@ WHERE i.run_id = $run AND i.seq > $after ORDER BY i.seq DESC LIMIT $limit
 
 PATCHES = """
 SELECT p.seq, p.time AS at, 'patch' AS kind, p.step, NULL AS depth, p.candidate_id, 'patch_failed' AS outcome,
-    printf('The reply''s %s did not apply to kernel %d', CASE p.rung WHEN 'edits' THEN 'line edits'
-        WHEN 'reask' THEN 'line edits (second try)' WHEN 'search_replace' THEN 'search and replace'
-        ELSE p.rung END, coalesce(n.number, 0)) || CASE WHEN p.reason = '' THEN '' ELSE ': ' || p.reason END AS text
+    printf('The reply''s %s did not apply to kernel %d', CASE WHEN p.form LIKE 'rewrite%' THEN 'whole file'
+        WHEN p.form LIKE 'SEARCH/REPLACE%' THEN 'SEARCH/REPLACE blocks' WHEN p.form = '' THEN 'patch'
+        ELSE 'line edits' END, coalesce(n.number, 0))
+    || CASE WHEN p.reason = '' THEN '' ELSE ': ' || p.reason END AS text
 FROM patches p LEFT JOIN (SELECT candidate_id, number FROM numbered
     WHERE run_id = $run) n ON n.candidate_id = p.candidate_id
 WHERE p.run_id = $run AND NOT p.is_applied AND p.seq > $after ORDER BY p.seq DESC LIMIT $limit

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from storage import relative
 from storage.database import Database
 from storage.hardware_limit import HardwareLimit
+from storage.policy import PRECISIONS, arithmetic_of
 from storage.queries import fetch
 from storage.queries.listing import STANDING
 from storage.records import LEFT, KernelClass, RunState
@@ -217,6 +218,12 @@ def limit(db: Database, run_id: str) -> HardwareLimit | None:
     sql = """SELECT device, bandwidth_gb_s, peak_gflop_s, min_bytes, min_flop FROM limits
         WHERE run_id = ? ORDER BY seq DESC LIMIT 1"""
     return fetch.one(db, HardwareLimit, sql, [run_id])
+
+
+def arithmetic(db: Database, run_id: str) -> str:
+    """The class of arithmetic of a run's task, one of PRECISIONS."""
+    found = fetch.tuples(db, "SELECT precision FROM runs WHERE run_id = ?", [run_id])
+    return arithmetic_of(found[0][0]) if found and found[0][0] else PRECISIONS[0]
 
 
 def limit_speedup(db: Database, run_id: str) -> float | None:

@@ -107,7 +107,8 @@ def steering_marks(db: Database, run_id: str) -> list[SteeringMark]:
 
 @dataclass(frozen=True, slots=True)
 class QuestionRow:
-    """A call that waits for a person's answer. `source_blob` is the kernel it is about, None for a first one."""
+    """A call that waits for a person's answer. `expects` is a key of REPLY_TAKES, or empty; `source_blob` is the kernel
+    it is about, None for a first one."""
 
     step: int
     call: int
@@ -115,6 +116,7 @@ class QuestionRow:
     depth: int
     candidate_id: str | None
     prompt_blob: str
+    expects: str
     source_blob: str | None
 
 
@@ -161,7 +163,8 @@ def open_question(db: Database, run_id: str) -> QuestionRow | None:
     """The call that waits for a person, or None."""
     if not _has_any(db, "questions", run_id):
         return None
-    sql = """SELECT q.step, q.call, q.role, q.depth, q.candidate_id, q.prompt_blob, c.source_blob FROM questions q
+    sql = """SELECT q.step, q.call, q.role, q.depth, q.candidate_id, q.prompt_blob, coalesce(q.expects, '') AS expects,
+        c.source_blob FROM questions q
     LEFT JOIN candidates c ON c.run_id = q.run_id AND c.candidate_id = q.candidate_id
     WHERE q.run_id = $run
         AND NOT EXISTS (SELECT 1 FROM model_calls m WHERE m.run_id = $run AND m.seq > q.seq AND m.step = q.step)

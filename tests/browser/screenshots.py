@@ -110,7 +110,7 @@ def plan(home: Path, run_id: str | None) -> Iterator[Shot]:
     yield Shot("edit", f"edit?run={run.run_id}&candidate={best.candidate_id}", "Edit")
     yield Shot("overview-filtered", "?find=nothing+of+this+name", "No run fits")
     yield Shot("compare", "compare?runs=" + ",".join(r.run_id for r in runs[:3]), "Compare", height=1250)
-    yield Shot("models", "models", "Applied first try")
+    yield Shot("models", "models", "Applied at first try")
     yield Shot("knowledge", "knowledge", "most promising", height=1250)
     yield Shot("knowledge-attempts", "knowledge?show=attempts", "newest first", height=1250)
     yield Shot("knowledge-picture", "knowledge?show=picture", "Point at an edge", height=2300)

@@ -63,7 +63,7 @@ def test_an_answer_takes_the_way_of_any_reply_and_is_used_once(tmp_path: Path) -
     assert context.record.human.question is None
 
 
-@pytest.mark.parametrize(("text", "words"), [("  \n", "empty"), ("I would rather not.", "class ModelNew")])
+@pytest.mark.parametrize(("text", "words"), [("  \n", "empty"), ("I would rather not.", "No kernel was found")])
 def test_an_answer_that_cannot_be_used_is_refused_with_the_report_and_the_run_waits_on(
     tmp_path: Path, text: str, words: str
 ) -> None:
@@ -73,6 +73,9 @@ def test_an_answer_that_cannot_be_used_is_refused_with_the_report_and_the_run_wa
     assert acts.acts == []
     (reason,) = refusals(context)
     assert words in reason
+    assert reason.endswith(
+        "takes the whole file with class ModelNew, in one Python code block or by itself as plain text."
+    )
     assert Answer.parse(next(iter(context.record.commands.values())).command.argument).blob in {
         path.name for path in context.blobs.folder.iterdir()
     }
@@ -86,10 +89,13 @@ def test_a_patch_that_does_not_fit_its_kernel_is_refused_before_it_costs_a_rung(
     context.emit(ev.StepFinished(1, StepKind.SYNTHESISE, 1.0, "created"))
     optimise = Step(StepKind.OPTIMISE, 1, "c001")
     wrong, right = edits("no such line\n", "x\n"), edits(FIRST, SECOND)
-    acts = Meanwhile(lambda: answer(context, wrong, 2), lambda: answer(context, right, 2))
+    sent = iter(["Let me think.", wrong, right])
+    acts = Meanwhile(*(lambda: answer(context, next(sent), 2) for _ in range(3)))
     attempt_step(context, resolved(context, optimise), Inbox(context, acts))
     take(context, optimise)
-    assert "old_code stands nowhere" in refusals(context)[0]
+    nothing, misfit = refusals(context)
+    assert nothing.endswith("takes line edits as JSON, SEARCH/REPLACE blocks, or the whole file.")
+    assert "old_code stands nowhere" in misfit
     assert context.source(context.record.candidates["c002"]) == SECOND
     (tried,) = events_of(context, ev.PatchTried)
     assert isinstance(tried, ev.PatchTried)

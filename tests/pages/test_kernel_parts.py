@@ -166,17 +166,18 @@ def test_a_difference_within_the_noise_is_told_as_none(rows_of: Look) -> None:
 
 def test_each_kernel_stands_on_the_roofline_once_with_an_arrow_from_the_parent(rows_of: Look) -> None:
     candidate, attempts = rows_of("c006")
-    found = roofline.points("r1", candidate, attempts)
+    axes = roofline.Axes(0, {"memory": 4e12}, {"fp32": 6e13})
+    found = roofline.points("r1", candidate, attempts, axes.work)
     assert [(one.name, one.role) for one in found][:2] == [
         ("kernel 6", "this"), ("kernel 4 (nearest profiled ancestor)", "parent"),
     ]  # fmt: skip
-    drawn = roofline.figure({"memory": 4e12, "fp32": 6e13}, found, None)
+    drawn = roofline.figure(axes, found, None)
     (arrow,) = drawn["layout"]["annotations"]
     assert arrow["ax"] < arrow["x"]
     assert "kernel 4 (nearest profiled ancestor) at 3.00 TFLOP/s" in roofline.name(found)
     assert {"10 TFLOP/s", "100 TFLOP/s"} <= set(drawn["layout"]["yaxis"]["ticktext"])
     assert {"10", "100"} <= set(drawn["layout"]["xaxis"]["ticktext"])
-    alone = roofline.figure({"memory": 4e12, "fp32": 6e13}, found[:1], None)
+    alone = roofline.figure(axes, found[:1], None)
     assert alone["layout"]["annotations"] == []
 
 

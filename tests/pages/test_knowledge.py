@@ -15,6 +15,7 @@ from pages.parts.knowledge import (
     changes_table,
     evidence_table,
     exchange_panel,
+    failure_rules,
     known_tables,
     learning_table,
     technique_graph,
@@ -23,10 +24,11 @@ from pages.parts.knowledge.technique_story import by_state
 from pages.parts.widgets import table
 from storage.events import DepthFinished
 from storage.journal import Journal
-from storage.knowledge import changes, exported, files, merging, seed
+from storage.knowledge import changes, exported, failures, files, merging, seed
+from storage.knowledge.failures import FailureRule
 from storage.knowledge.figures import Tally, figures_of
 from storage.knowledge.merging import Prefer
-from storage.knowledge.records import Evidence, Outcome, Revision, Transition, WeighedEdge
+from storage.knowledge.records import Evidence, FailureCase, Outcome, Revision, Transition, WeighedEdge
 from storage.queries import evidence, knowledge, learning
 from storage.queries.evidence import EvidenceFilter
 from storage.queries.knowledge import TechniqueFilter
@@ -375,8 +377,8 @@ def test_a_run_that_walked_the_graph_shows_its_walks_on_its_pages(home: Path, op
 
 def test_a_failure_rule_is_shown_with_its_kernels_worded_and_turned_off(home: Path, open_page: Open) -> None:
     sample_knowledge.write_knowledge(home)
-    faded, told, waiting = sorted(files.load(home / "knowledge").rules(), key=lambda one: one.status)
-    assert (faded.status, told.status, waiting.status) == ("faded", "told", "waiting")
+    told, faded, waiting = sorted(files.load(home / "knowledge").rules(), key=lambda one: one.status)
+    assert (told.status, faded.status, waiting.status) == ("active", "faded", "waiting")
     app = open_page("knowledge", show="failure rules", rule=told.rule_id)
     assert not app.exception
     assert "as the first repair that mended it says" in words(app)
@@ -392,3 +394,20 @@ def test_a_failure_rule_is_shown_with_its_kernels_worded_and_turned_off(home: Pa
     now = changes.rule_of(files.load(home / "knowledge"), told.rule_id)
     assert now
     assert (now.words, now.status) == ("B is (N, K)", "off")
+
+
+def test_the_words_of_a_failure_rule_agree_with_its_counts() -> None:
+    case = FailureCase("r1", "c001", 1.0, "cute", "cpu", "expected `;` before `x", task="softmax", model="m")
+    mend = replace(case, candidate_id="c002", signature="", mends=case.signature)
+    silent = rule_of([case, mend])
+    assert part(failure_rules.cells(silent)["failure"], "text") == "expected “;” before x"
+    assert "mended by a repair that did not say how" in str(failure_rules.cells(silent)["failure"])
+    assert (silent.mended, silent.waits_for) == (1, "a repair that says how it mended it")
+    told = rule_of([case, replace(case, run_id="r2"), replace(mend, words="end the line before")])
+    assert (told.status, told.told, told.waits_for) == ("active", 0, "")
+    assert "not mended yet" in str(failure_rules.cells(rule_of([case]))["failure"])
+
+
+def rule_of(cases: list[FailureCase]) -> FailureRule:
+    (found,) = failures.rules(failures.tally(cases), {})
+    return found

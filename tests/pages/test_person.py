@@ -30,7 +30,7 @@ def begin(home: Path, *events: ev.Event) -> RunFolder:
 
 def question(folder: RunFolder) -> ev.QuestionAsked:
     prompt = Blobs(folder.blobs).put('[{"role": "user", "text": "Make it **faster**."}]')
-    return ev.QuestionAsked(90, 0, Role.OPTIMISE, 3, "c001", prompt)
+    return ev.QuestionAsked(90, 0, Role.OPTIMISE, 3, "c001", prompt, "patch")
 
 
 def tell(folder: RunFolder, *events: ev.Event) -> None:
@@ -46,6 +46,7 @@ def test_a_waiting_call_shows_its_prompt_and_sends_what_is_pasted(home: Path, op
     app = open_page("run", run="r1")
     assert not app.exception
     assert "Make one optimisation" in words(app)
+    assert "takes line edits as JSON, SEARCH" in words(app)
     assert "Make it **faster**." in everything(app)
     app.text_area(key="reply:r1:90.0").set_value("my reply")
     next(b for b in app.button if b.label == "Send reply").click().run()
@@ -119,7 +120,7 @@ def test_the_models_page_has_a_row_per_model(home: Path, open_page: Open) -> Non
     samples.write_run(home / "runs", "r1", depths=4)
     app = open_page("models")
     assert not app.exception
-    assert "count each step that asks for edits once" in words(app)
+    assert "count every step once" in words(app)
 
 
 def test_a_replay_that_went_its_own_way_says_so(home: Path, open_page: Open) -> None:

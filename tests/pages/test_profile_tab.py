@@ -14,6 +14,7 @@ from pages.parts.kernel import hot_lines, machine_use, roofline
 from pages.parts.kernel.metrics import SENSES, Judgement, Weighed, foremost
 from storage import counters, queries
 from storage.hardware_limit import HardwareLimit
+from storage.policy import arithmetic_of
 from storage.profile_results import ProfileResult, SourceLine
 from storage.queries import MetricChangeRow, MetricRow
 from tests import sample_profiles, samples
@@ -59,40 +60,92 @@ def test_a_profile_of_an_older_version_still_shows(home: Path, open_page: Open) 
     assert "No roofline" in words(app)
 
 
+# The best kernel of the square product that comes as an example: three products of halves for one in fp32.
+SQUARE = HardwareLimit("NVIDIA H200", 6795.23, 280555.86, 201_326_592, 137_438_953_472)
+SQUARE_RATES = {"memory": 4.2999e12, "fp32": 65.985e12, "tf32": 430.34e12, "bf16": 854.5e12}
+SQUARE_CALL = {
+    "memory traffic": 780.26e6, "memory throughput": 0.9412e12, "arithmetic throughput": 511.2e12,
+    "arithmetic intensity": 543.1, "fp32 operations": 2.7e9, "bf16 operations": 280.7e9, "tf32 operations": 140.4e9,
+}  # fmt: skip
+
+
+def test_height_over_height_on_the_roofline_is_the_share_of_the_limit() -> None:
+    axes = roofline.axes(SQUARE_RATES, SQUARE, "fp32")
+    assert axes
+    here = roofline.point("kernel 2", SQUARE_CALL, axes.work, 0.832)
+    target = roofline.task_limit(SQUARE)
+    assert here
+    assert target
+    assert target.name == "theoretical minimum latency 490 µs"
+    assert speed_of_light.percent(SQUARE, 0.832) == "59 %" == f"{100 * here.rate / target.rate:.0f} %"
+    assert here.intensity == pytest.approx(137.44e9 / 780.26e6, rel=1e-3), "the task's operations, not those executed"
+    assert target.rate == max(axes.roofs.values()), "the limit stands on the roof that applies"
+    said = roofline.counted(axes, SQUARE_CALL)
+    assert "Tensor rates are divided by 3" in said
+    assert said.endswith("This kernel executes 424 GFLOP, 3.1 for each of the task's.")
+    drawn = roofline.figure(axes, [here], target)
+    names = [trace["name"] for trace in drawn["data"] if trace["mode"] == "lines"]
+    assert names == [
+        "memory 4.30 TB/s", "memory and caches 6.80 TB/s", "FP32 66.0 TFLOP/s", "TF32 tensor ÷ 3 143 TFLOP/s",
+        "BF16 tensor ÷ 3 281 TFLOP/s",
+    ]  # fmt: skip
+    assert drawn["layout"]["yaxis"]["title"]["text"] == "the task's operations per second"
+    assert axes.work / (SQUARE.limit_ms / 1e3) <= max(axes.roofs.values()) * 1.0001
+
+
+def test_what_a_class_may_use_is_what_stands_over_its_kernels() -> None:
+    whole = HardwareLimit("NVIDIA H200", 4300.0, 854_500.0, 201_326_592, 137_438_953_472)
+    half = roofline.axes(SQUARE_RATES, whole, "half")
+    assert half
+    assert (set(half.roofs), half.products) == ({"fp32", "tf32", "bf16"}, 1)
+    tf32 = roofline.axes(SQUARE_RATES, replace(whole, peak_gflop_s=430_340.0), "tf32")
+    assert tf32
+    assert (set(tf32.roofs), max(tf32.roofs.values())) == ({"fp32", "tf32"}, 430.34e12)
+    assert (arithmetic_of("fp32"), arithmetic_of("bf16, forward and backward")) == ("fp32", "half")
+
+
 def test_a_kernel_stands_below_its_roof_and_the_task_on_it(tmp_path: Path) -> None:
     found = profiled.counted(tmp_path)
     whole = {m.name: m.value for m in found.metrics if m.launch < 0}
-    here = roofline.point("kernel 1", whole)
+    axes = roofline.axes(found.ceilings, LIMIT, "fp32")
+    assert axes
+    here = roofline.point("kernel 1", whole, axes.work, 1e3 * whole["device time"])
     assert here is not None
     assert here.rate < min(H200.fp32_gflop_s * 1e9, here.intensity * H200.bandwidth_gb_s * 1e9)
-    target = roofline.task_limit(found.ceilings, LIMIT)
+    target = roofline.task_limit(LIMIT)
     assert target is not None
     assert target.rate == pytest.approx(min(LIMIT.peak_gflop_s * 1e9, target.intensity * LIMIT.bandwidth_gb_s * 1e9))
-    figure = roofline.figure(found.ceilings, [here], target)
+    figure = roofline.figure(axes, [here], target)
     lines = [trace for trace in figure["data"] if trace["mode"] == "lines"]
     slope, *roofs = lines
     assert [y / x for x, y in zip(slope["x"], slope["y"], strict=True)] == [pytest.approx(4.3007e12)] * 2
     assert len(roofs) == 3, "FP32, TF32 and BF16"
     for trace in roofs:
         (ridge, _), (peak, end) = trace["x"], trace["y"]
-        assert peak == end == pytest.approx(ridge * found.ceilings["memory"])
+        assert peak == end == pytest.approx(ridge * LIMIT.bandwidth_gb_s * 1e9)
     left, right = figure["layout"]["xaxis"]["range"]
     assert left < math.log10(here.intensity) < right
 
 
 def test_a_host_profile_has_a_roofline_from_the_runs_limit() -> None:
     limit = HardwareLimit("a processor", 40.0, 200.0, 10**9, 10**9)
-    rates = roofline.ceilings({}, limit)
-    assert rates == {"memory": 40e9, "peak": 200e9}
-    here = roofline.point("kernel 1", {"arithmetic throughput": 50e9, "memory throughput": 10e9})
-    assert here == roofline.Point("kernel 1", 5.0, 50e9)
-    assert roofline.figure(rates, [here], roofline.task_limit(rates, limit))["data"]
+    axes = roofline.axes({}, limit, "fp32")
+    assert axes == roofline.Axes(10**9, {"memory": 40e9}, {"peak": 200e9})
+    here = roofline.point("kernel 1", {"arithmetic throughput": 50e9, "memory throughput": 50e9}, axes.work, 20.0)
+    assert here == roofline.Point("kernel 1", 1.0, 50e9)
+    assert roofline.figure(axes, [here], roofline.task_limit(limit))["data"]
 
 
-def test_what_was_not_counted_has_no_place_on_the_roofline() -> None:
-    assert roofline.point("k", {"memory throughput": 1e9}) is None
-    assert roofline.ceilings({}, None) == {}
-    assert roofline.task_limit({"memory": 1.0}, HardwareLimit("d", 1.0, 1.0, 8, 0)) is None
+def test_of_a_task_without_counted_operations_the_executed_ones_are_drawn() -> None:
+    limit = HardwareLimit("d", 4.3e3, 1.0, 8, 0)
+    axes = roofline.axes(SQUARE_RATES, limit, "fp32")
+    assert axes
+    assert (axes.work, axes.products, axes.roofs["bf16"]) == (0, 1, 854.5e12)
+    assert roofline.point("k", SQUARE_CALL, axes.work, 0.8) == roofline.Point("k", 543.1, 511.2e12)
+    assert roofline.task_limit(limit) is None
+    assert "that a kernel executes" in roofline.counted(axes, SQUARE_CALL)
+    assert roofline.point("k", {"memory throughput": 1e9}, 0, 1.0) is None
+    assert roofline.axes({}, None, "fp32") is None
 
 
 def test_waits_are_shares_of_all_waiting(tmp_path: Path) -> None:
@@ -116,11 +169,15 @@ def test_a_launch_tells_what_limits_its_occupancy_and_a_dash_for_what_is_unknown
 def test_the_limit_says_what_it_assumes_and_how_much_of_it_was_reached() -> None:
     large = HardwareLimit("NVIDIA H200", 4300.7, 65971.0, 12_884_901_888, 0)
     told = speed_of_light.sentence(large, 3.25, 4.3007e12)
-    assert told.startswith("Theoretical minimum 3.00 ms: ")
-    assert "device memory" in told
+    assert told.startswith(
+        "Limit (theoretical minimum latency) 3.00 ms: moving its 12.9 GB at 4.30 TB/s (device memory"
+    )
     assert told.endswith("This kernel takes 3.25 ms: 92 % of the limit.")
     small = HardwareLimit("NVIDIA H200", 8030.3, 65971.0, 12_582_912, 2_147_483_648)
     assert "stays in the caches" in speed_of_light.sentence(small, None, 4.3007e12)
+    assert ": its 137 GFLOP at 281 TFLOP/s, which takes longer than moving its 201 MB at 6.80 TB/s." in (
+        speed_of_light.sentence(SQUARE, None)
+    )
     assert speed_of_light.percent(None, 1.0) == speed_of_light.percent(large, None) == "–"
 
 

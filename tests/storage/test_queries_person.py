@@ -111,18 +111,19 @@ def test_a_step_waits_for_a_yes_until_the_run_goes_on(db: Database, root: Path) 
     assert queries.open_approval(db, "r1") is None
 
 
-def test_a_patch_counts_once_under_the_rung_that_applied(db: Database, root: Path) -> None:
+def test_a_step_with_patches_counts_once_by_when_one_applied_and_once_by_its_form(db: Database, root: Path) -> None:
     done = [ev.StepFinished(step, StepKind.OPTIMISE, 1.0, "created") for step in range(4)]
     tell(
         db, root,
-        called(0, 0), tried(0, 0, is_applied=True), done[0],
+        called(0, 0), tried(0, 0, is_applied=True, form="rewrite (whole file)"), done[0],
         called(1, 0), tried(1, 0, is_applied=False, form=""), called(1, 1), tried(1, 1, is_applied=True), done[1],
         *(event for call in range(4) for event in (called(2, call), tried(2, call, is_applied=False))), done[2],
         called(3, 0, "other"), tried(3, 0, is_applied=False),
     )  # fmt: skip
     first, other = queries.patch_rates(db)
     assert (first.model, first.calls, first.replies, first.parsed, first.steps) == ("m", 7, 7, 6, 3)
-    assert (first.first, first.after_report, first.search_replace, first.rewrite, first.failed) == (1, 1, 0, 0, 1)
+    assert (first.first, first.later, first.failed) == (1, 1, 1)
+    assert (first.edits, first.search_replace, first.rewrite) == (1, 0, 1), "a whole file at the first try is one"
     assert (other.model, other.calls, other.steps, other.failed) == ("other", 1, 0, 0), "its step still goes on"
 
 

@@ -130,15 +130,17 @@ def _headline(profile: ProfileRow, seen: Seen) -> None:
 
 
 def _roofline(run_id: str, candidate: CandidateRow, profile: ProfileRow, attempts: Sequence[AttemptRow]) -> None:
-    limit = queries.limit(index.current(), run_id)
-    rates = roofline.ceilings(profile.ceilings, limit)
-    points = roofline.points(run_id, candidate, attempts) if len(rates) >= 2 else []
-    if points:
+    db = index.current()
+    limit = queries.limit(db, run_id)
+    axes = roofline.axes(profile.ceilings, limit, queries.arithmetic(db, run_id))
+    points = roofline.points(run_id, candidate, attempts, axes.work) if axes else []
+    if axes and points:
         st.markdown("## Roofline")
-        target = roofline.task_limit(rates, limit)
-        drawn = roofline.figure(rates, points, target)
+        drawn = roofline.figure(axes, points, roofline.task_limit(limit))
         zoom = f"{run_id}:{candidate.candidate_id}:roofline"
         plot.draw(drawn, roofline.name(points), ROOFLINE_PX, zoom, key=f"roofline:{candidate.candidate_id}")
+        whole = machine_use.whole(queries.metrics(db, run_id, candidate.candidate_id))
+        st.caption(wording.plain(roofline.counted(axes, whole)))
     else:
         st.caption("No roofline: operations or memory traffic were not counted.")
     if limit is not None and limit.limit_ms > 0:

@@ -13,12 +13,11 @@ from storage.database import Database
 from storage.queries import CandidateRow, DiagnosisRow, PatchRow, ReviewRow
 from storage.records import Verdict
 
-PATCH_FORMAT_NAME = {
-    "edits": "line edits",
-    "reask": "line edits (second try)",
-    "search_replace": "search and replace",
-    "rewrite": "full rewrite",
-}
+# What a reply was, and where it could not be read what it was asked to be.
+PATCH_NAME = {
+    "edits": "line edits", "reask": "line edits", "search_replace": "SEARCH/REPLACE blocks",
+    "SEARCH/REPLACE": "SEARCH/REPLACE blocks", "rewrite": "whole file",
+}  # fmt: skip
 
 
 def draw(run_id: str, candidate: CandidateRow) -> None:
@@ -88,12 +87,13 @@ def _patch(run_id: str, candidate: CandidateRow, found: PatchRow) -> None:
         ":green-badge[:material/check: applied]" if found.is_applied else ":orange-badge[:material/close: not applied]"
     )
     with st.container(border=True):
-        edits = f"{found.edit_count} edits" if found.edit_count != 1 else "1 edit"
-        st.markdown(
-            f"**Patch: {PATCH_FORMAT_NAME.get(found.rung, found.rung)}** ({edits}, {where}) {verdict} "
-            f":gray[{wording.moment(found.at)}]"
-        )
-        if note := " · ".join(part for part in (found.form, found.reason) if part):
+        kind, _, way = found.form.rstrip(")").partition(" (")
+        kind = kind or found.rung
+        about = where if kind == "rewrite" else f"{wording.counted(found.edit_count, 'edit')}, {where}"
+        st.markdown(f"**Patch: {PATCH_NAME.get(kind, kind)}** ({about}) {verdict} :gray[{wording.moment(found.at)}]")
+        again = "" if found.rung == "edits" else f"asked for again, as {PATCH_NAME.get(found.rung, found.rung)}"
+        reason = "" if found.is_applied else found.reason
+        if note := " · ".join(part for part in (again, way if kind != "rewrite" else "", reason) if part):
             st.caption(wording.plain(note))
         if found.edits_blob:
             details = st.expander("Edits as sent by the model", key=f"edits:{found.seq}", on_change="rerun")

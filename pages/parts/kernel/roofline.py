@@ -9,21 +9,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pages.parts import index, wording
+from pages.parts import index, speed_of_light, wording
 from pages.parts.kernel import machine_use
 from storage import queries
-from storage.hardware_limit import HardwareLimit
+from storage.hardware_limit import PRODUCTS_PER_FP32, HardwareLimit, useful_rates
+from storage.policy import PRECISIONS
 from storage.queries import AttemptRow, CandidateRow
 
 MEMORY = "memory"
 NAMES = {"fp32": "FP32", "tf32": "TF32 tensor", "bf16": "BF16 tensor", "peak": "arithmetic peak"}
+OPERATIONS = " operations"  # how the names of counted operations end
 COLOURS = {"fp32": "@blue-color", "peak": "@blue-color", "tf32": "@violet-color", "bf16": "@orange-color"}
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One kernel: `intensity` in operations per byte, `rate` in operations per second; `role` says what it is to the
-    kernel looked at: this, parent (or the nearest ancestor with a profile), base or best."""
+    """One kernel: `intensity` in operations per byte, `rate` in operations per second, as `Axes` counts them; `role`
+    says what it is to the kernel looked at: this, parent (or the nearest ancestor with a profile), base or best."""
 
     name: str
     intensity: float
@@ -39,38 +41,101 @@ LOOKS = {
 }
 
 
-def point(name: str, metrics: Mapping[str, float], role: str = "this") -> Point | None:
-    """A profile's place, from its whole-call figures; None where operations or bytes were not counted."""
+@dataclass(frozen=True, slots=True)
+class Axes:
+    """What is counted, and the roofs over it.
+
+    Attributes:
+        work: operations of the task, so that heights compare with the theoretical minimum latency; 0 where they are not
+            counted: the operations that each kernel executes, as the profiler counts them, stand in their place.
+        slopes: bytes per second by what is written beside the line; the first is that of device memory.
+        roofs: operations per second by unit.
+        products: what tensor rates are divided by.
+    """
+
+    work: int
+    slopes: Mapping[str, float]
+    roofs: Mapping[str, float]
+    products: int = 1
+
+
+def axes(measured: Mapping[str, float], limit: HardwareLimit | None, arithmetic: str) -> Axes | None:
+    """The machine's rates: those of the profile, else those behind the run's limit line. None where none are known."""
+    memory, roofs = measured.get(MEMORY), {unit: rate for unit, rate in measured.items() if unit != MEMORY}
+    if limit is None or not limit.min_flop:
+        return Axes(0, {MEMORY: memory}, roofs) if memory and roofs else None
+    bandwidth, peak = limit.bandwidth_gb_s * 1e9, limit.peak_gflop_s * 1e9
+    slopes = {MEMORY: bandwidth}
+    if memory and bandwidth > speed_of_light.CACHE * memory:
+        slopes = {MEMORY: memory, "memory and caches": bandwidth}
+    useful = {unit: min(rate, peak) for unit, rate in useful_rates(roofs, arithmetic).items()}
+    best = max(useful, key=lambda unit: useful[unit], default="peak")
+    products = PRODUCTS_PER_FP32 if arithmetic == PRECISIONS[0] and best not in ("fp32", "peak") else 1
+    return Axes(limit.min_flop, slopes, useful | {best: peak}, products)
+
+
+def point(
+    name: str, metrics: Mapping[str, float], work: int, latency_ms: float | None, role: str = "this"
+) -> Point | None:
+    """A kernel's place: the task's operations by its latency and by the bytes that it moved; without them those that it
+    executed. None where operations or bytes were not counted."""
     rate, bandwidth = metrics.get("arithmetic throughput"), metrics.get("memory throughput")
-    intensity = metrics.get("arithmetic intensity") or (rate / bandwidth if rate and bandwidth else None)
-    return Point(name, intensity, rate, role) if rate and intensity else None
+    if not work or not latency_ms:
+        intensity = metrics.get("arithmetic intensity") or (rate / bandwidth if rate and bandwidth else None)
+        return Point(name, intensity, rate, role) if rate and intensity else None
+    moved = metrics.get("memory traffic") or (bandwidth or 0) * latency_ms / 1e3
+    return Point(name, work / moved, work / (latency_ms / 1e3), role) if moved else None
 
 
-def ceilings(measured: Mapping[str, float], limit: HardwareLimit | None) -> dict[str, float]:
-    """The machine's rates: those of the profile, else those behind the run's limit line."""
-    if measured.get(MEMORY):
-        return dict(measured)
-    return {MEMORY: limit.bandwidth_gb_s * 1e9, "peak": limit.peak_gflop_s * 1e9} if limit else {}
-
-
-def task_limit(rates: Mapping[str, float], limit: HardwareLimit | None) -> Point | None:
+def task_limit(limit: HardwareLimit | None) -> Point | None:
     """Where a kernel that moves only the least bytes would stand on the roof; None without counted operations."""
-    if limit is None or not limit.min_flop or not limit.min_bytes or not rates:
+    if limit is None or not limit.min_flop or not limit.min_bytes:
         return None
-    return Point("the task's limit", limit.min_flop / limit.min_bytes, limit.min_flop / (limit.limit_ms / 1e3))
+    name = f"theoretical minimum latency {wording.latency(limit.limit_ms)}"
+    return Point(name, limit.min_flop / limit.min_bytes, limit.min_flop / (limit.limit_ms / 1e3))
 
 
-def figure(rates: Mapping[str, float], points: Sequence[Point], limit: Point | None) -> dict[str, Any]:
+def figure(found: Axes, points: Sequence[Point], limit: Point | None) -> dict[str, Any]:
     """Roofs as lines, kernels as marks, an arrow from the parent to the kernel looked at."""
     shown = [*points, *([limit] if limit else [])]
-    arithmetic = {name: rate for name, rate in rates.items() if name != MEMORY}
-    low, high = _span(rates[MEMORY], list(arithmetic.values()), shown)
-    traces = [_slope(rates[MEMORY], low, max(arithmetic.values()))]
-    traces += [_roof(name, rate, rates[MEMORY], high) for name, rate in sorted(arithmetic.items(), key=_by_rate)]
+    top, fastest = max(found.roofs.values()), max(found.slopes.values())
+    low, high = _span(found, shown)
+    traces = [_slope(name, rate, low, top) for name, rate in found.slopes.items()]
+    roofs = sorted(found.roofs.items(), key=lambda item: item[1])
+    traces += [_roof(_unit(unit, found.products), unit, rate, fastest, high) for unit, rate in roofs]
     traces += [_mark(one, *LOOKS[one.role]) for one in reversed(points)]
     traces += [_mark(limit, "diamond-open", "@red-color", 11)] if limit else []
     by_role = {one.role: one for one in points}
-    return {"data": traces, "layout": _layout(low, high, shown, rates) | {"annotations": _arrow(by_role)}}
+    return {"data": traces, "layout": _layout(low, high, shown, found) | {"annotations": _arrow(by_role)}}
+
+
+def counted(found: Axes, metrics: Mapping[str, float]) -> str:
+    """What the axes count, why tensor rates are divided, and what this kernel executes."""
+    if not found.work:
+        return (
+            "Both axes count the operations that a kernel executes, as the profiler counts them: the task's own are "
+            "not counted, so memory alone sets its theoretical minimum latency."
+        )
+    parts = [
+        f"Both axes count the task's {wording.quantity(float(found.work), 'FLOP')}, whatever a kernel executes for "
+        "them: its height beside the diamond's is its share of the limit."
+    ]
+    if found.products > 1:
+        parts.append(
+            f"Tensor rates are divided by {found.products}: so many TF32 or half-precision products make one that is "
+            "as exact as FP32."
+        )
+    executed = sum(value for name, value in metrics.items() if name.endswith(OPERATIONS))
+    if executed:
+        times = wording.significant(executed / found.work, 2)
+        parts.append(f"This kernel executes {wording.quantity(executed, 'FLOP')}, {times} for each of the task's.")
+    return " ".join(parts)
+
+
+def _unit(unit: str, products: int) -> str:
+    """`BF16 tensor ÷ 3`."""
+    known = NAMES.get(unit, unit)
+    return f"{known} ÷ {products}" if products > 1 and unit != "fp32" else known
 
 
 def name(points: Sequence[Point]) -> str:
@@ -96,25 +161,22 @@ def _arrow(by_role: Mapping[str, Point]) -> list[dict[str, Any]]:
     }]  # fmt: skip
 
 
-def _by_rate(item: tuple[str, float]) -> float:
-    return item[1]
-
-
-def _span(bandwidth: float, peaks: Sequence[float], shown: Sequence[Point]) -> tuple[float, float]:
+def _span(found: Axes, shown: Sequence[Point]) -> tuple[float, float]:
     """Operations per byte from left of everything to right of the furthest ridge."""
-    ridges = [peak / bandwidth for peak in peaks]
-    places = [*ridges, *(one.intensity for one in shown)]
+    places = [peak / rate for peak in found.roofs.values() for rate in found.slopes.values()]
+    places += [one.intensity for one in shown]
     return min(places) / 12, max(places) * 6
 
 
-def _slope(bandwidth: float, low: float, highest: float) -> dict[str, Any]:
-    label = f"memory {wording.quantity(bandwidth, 'B/s')}"
-    return _line(label, [low, highest / bandwidth], [low * bandwidth, highest], "@gray-color")
+def _slope(name: str, bandwidth: float, low: float, highest: float) -> dict[str, Any]:
+    label = f"{name} {wording.quantity(bandwidth, 'B/s')}"
+    drawn = _line(label, [low, highest / bandwidth], [low * bandwidth, highest], "@gray-color")
+    return drawn if name == MEMORY else drawn | {"line": drawn["line"] | {"dash": "dot"}}
 
 
-def _roof(name: str, peak: float, bandwidth: float, high: float) -> dict[str, Any]:
-    label = f"{NAMES.get(name, name)} {wording.quantity(peak, 'FLOP/s')}"
-    return _line(label, [peak / bandwidth, high], [peak, peak], COLOURS.get(name, "@gray-color"))
+def _roof(name: str, unit: str, peak: float, bandwidth: float, high: float) -> dict[str, Any]:
+    label = f"{name} {wording.quantity(peak, 'FLOP/s')}"
+    return _line(label, [peak / bandwidth, high], [peak, peak], COLOURS.get(unit, "@gray-color"))
 
 
 def _line(label: str, x: list[float], y: list[float], colour: str) -> dict[str, Any]:
@@ -133,20 +195,21 @@ def _mark(one: Point, symbol: str, colour: str, size: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _layout(low: float, high: float, shown: Sequence[Point], rates: Mapping[str, float]) -> dict[str, Any]:
-    rows = [*(one.rate for one in shown), low * rates[MEMORY]]
-    top = max(rate for name, rate in rates.items() if name != MEMORY)
+def _layout(low: float, high: float, shown: Sequence[Point], found: Axes) -> dict[str, Any]:
+    rows = [*(one.rate for one in shown), low * found.slopes[MEMORY]]
+    whose = "the task's" if found.work else "executed"
     grid = {"type": "log", "gridcolor": "@border-color", "zeroline": False}
-    bottom, head = math.log10(min(rows) / 2), math.log10(top * 3)
+    bottom, head = math.log10(min(rows) / 2), math.log10(max(found.roofs.values()) * 3)
     title = {"size": 12}
+    across = {"text": f"{whose} operations per byte of memory traffic", "font": title, "standoff": 6}
     return {
         "uirevision": "roofline", "hovermode": "closest", "margin": {"l": 96, "r": 14, "t": 30, "b": 66},
         "paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)", "font": {"color": "@text-color", "size": 12},
         # Below the chart, clear of the toolbar, which stands above it.
         "legend": {"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0, "font": {"size": 11}},
-        "xaxis": grid | {"title": {"text": "operations per byte of memory traffic", "font": title, "standoff": 6},
+        "xaxis": grid | {"title": across,
                          "range": [math.log10(low), math.log10(high)]} | _ticks(math.log10(low), math.log10(high), ""),
-        "yaxis": grid | {"title": {"text": "operations per second", "font": title}, "range": [bottom, head]}
+        "yaxis": grid | {"title": {"text": f"{whose} operations per second", "font": title}, "range": [bottom, head]}
         | _ticks(bottom, head, "FLOP/s"),
     }  # fmt: skip
 
@@ -158,16 +221,17 @@ def _ticks(low: float, high: float, unit: str) -> dict[str, Any]:
     return {"tickvals": found, "ticktext": [f"{float(number):g}{space}{rest}" for number, space, rest in words]}
 
 
-def points(run_id: str, candidate: CandidateRow, attempts: Sequence[AttemptRow]) -> list[Point]:
+def points(run_id: str, candidate: CandidateRow, attempts: Sequence[AttemptRow], work: int) -> list[Point]:
     """The kernel first; each kernel once, under its nearest relation. Empty where its own place is not known."""
     db = index.current()
     numbers = {a.candidate_id: a.number for a in attempts}
+    took = {a.candidate_id: a.latency_ms for a in attempts}
     found: list[Point] = []
     for name, roles in relations(candidate, queries.profiled_ancestor(db, run_id, candidate.candidate_id), attempts):
         names = {"parent": "parent" if name == candidate.parent_id else "nearest profiled ancestor"}
         also = ", ".join(names.get(role, role) for role in roles if role != "this")
         label = f"kernel {numbers.get(name, '?')}" + (f" ({also})" if also else "")
-        place = point(label, machine_use.whole(queries.metrics(db, run_id, name)), roles[0])
+        place = point(label, machine_use.whole(queries.metrics(db, run_id, name)), work, took.get(name), roles[0])
         if place:
             found.append(place)
         elif roles[0] == "this":

@@ -3,6 +3,8 @@ kernels. Which one is open stands in the address. What turns rows into words is 
 
 from __future__ import annotations
 
+import re
+
 import streamlit as st
 
 from pages.parts import access, index, wording
@@ -11,14 +13,14 @@ from pages.parts.steering import dialogs
 from pages.parts.steering.dialogs import Dialog
 from pages.parts.widgets import table
 from storage import queries
-from storage.knowledge.failures import LEAST_KERNELS, MOST_TOLD, FailureRule, RuleStatus
+from storage.knowledge.failures import MOST_TOLD, FailureRule, RuleStatus
 from storage.knowledge.records import FailureCase
 from storage.queries import knowledge
 
 RULE = "rule"
 STATUS: dict[RuleStatus, tuple[wording.Tone, str, str]] = {
-    RuleStatus.TOLD: ("green", "held", "told to writers, as far as there is room"),
-    RuleStatus.WAITING: ("gray", "absent", f"told from {LEAST_KERNELS} kernels on, once a repair has mended one"),
+    RuleStatus.ACTIVE: ("green", "held", "the writers of the next kernels are told it, as far as there is room"),
+    RuleStatus.WAITING: ("gray", "absent", ""),
     RuleStatus.FADED: ("orange", "flagged", "told at least twice, and the failure came back more often than not"),
     RuleStatus.OFF: ("gray", "stopped", "a person has turned it off"),
 }
@@ -27,8 +29,8 @@ COLUMNS = [
     table.Column("status", "Status"),
     table.Column("kernels", "Kernels", "right", "that failed so, repairs that failed again apart"),
     table.Column("mended", "Mended", "right", "times that a repair ended it"),
-    table.Column("told", "Told", "right", "kernels whose writer was told the rule in these words"),
-    table.Column("recurred", "Came back", "right", "of those kernels, how many failed so all the same"),
+    table.Column("told", "Kernels told", "right", "kernels whose writer was told the rule in these words"),
+    table.Column("recurred", "Came back", "right", "of the kernels told, how many failed so all the same"),
     table.Column("last", "Last seen", "right"),
 ]
 CASES = [
@@ -54,8 +56,8 @@ def draw() -> str | None:
     opened = table.draw("Failure rules", COLUMNS, rows, key="rules", selected=chosen, is_cards=True)
     st.caption(
         f"{known_tables.showing(offset, len(shown), len(found), 'failure')}, most kernels first. Runs that ask the "
-        f"knowledge base tell the writer of each kernel at most {MOST_TOLD} of the rules with status *told*, of its "
-        "language and toolchain. A row opens its kernels."
+        f"knowledge base tell the writer of each kernel at most {MOST_TOLD} *active* rules of its language and "
+        "toolchain. A row opens its kernels."
     )
     if opened:
         st.query_params[RULE] = opened
@@ -69,14 +71,19 @@ def link(one: FailureRule) -> str:
     return f"knowledge?show=failure+rules&rule={one.rule_id}"
 
 
+def quoted(signature: str) -> str:
+    """A failure as people read it: what stands between backticks in quotation marks, and none without the other."""
+    return re.sub("`([^`]*)`", "“\\1”", signature).replace("`", "")
+
+
 def cells(one: FailureRule) -> dict[str, table.Cell]:
     """One rule as cells."""
     tone, icon, title = STATUS[one.status]
     place = f"{one.language} on {one.toolchain}"
-    words = f"{place}: {one.words}" if one.words else f"{place}: not mended yet"
+    why = f"waits for {one.waits_for}" if one.waits_for else title
     return {
-        "failure": table.link(one.signature, words),
-        "status": table.pill(one.status, tone, icon, title),
+        "failure": table.link(quoted(one.signature), f"{place}: {one.mend}"),
+        "status": table.pill(one.status, tone, icon, why),
         "kernels": table.text(wording.count(one.kernels), "", wording.counted(one.runs, "run")),
         "mended": wording.count(one.mended),
         "told": wording.count(one.told),
@@ -86,9 +93,11 @@ def cells(one: FailureRule) -> dict[str, table.Cell]:
 
 
 def _draw_one(rule: FailureRule) -> str | None:
-    st.markdown(f"## {wording.plain(rule.signature)}")
+    st.markdown(f"## {wording.plain(quoted(rule.signature))}")
     by = "as a person words it" if rule.is_worded else "as the first repair that mended it says"
-    st.markdown(f"**{wording.plain(rule.words)}** ({by})" if rule.words else "No repair has mended it yet.")
+    st.markdown(f"**{wording.plain(rule.words)}** ({by})" if rule.words else f"{rule.mend.capitalize()}.")
+    if rule.waits_for:
+        st.caption(wording.plain(f"No writer is told it yet: it waits for {rule.waits_for}."))
     if access.may_steer():
         with st.container(horizontal=True):
             st.button(

@@ -41,6 +41,11 @@ def draw() -> None:
     )
 
 
+def part(count: int, whole: int, tone: str = "") -> table.Cell:
+    """A share with what it is of below; a dash where there is nothing to be a share of."""
+    return table.text(wording.percent(count / whole), tone, f"{count:,} of {whole:,}") if whole else wording.NONE
+
+
 def cells(row: ModelRow) -> dict[str, table.Cell]:
     """One model as cells."""
     cost = row.cost_usd if not row.unpriced else None
@@ -48,10 +53,8 @@ def cells(row: ModelRow) -> dict[str, table.Cell]:
     return {
         "model": table.text(row.model, "strong"),
         "runs": wording.count(row.runs),
-        "passed": table.text(wording.percent(row.passed / row.judged) if row.judged else wording.NONE, "",
-                             f"{row.passed:,} of {row.judged:,}"),
-        "compiled": table.text(wording.percent(row.compiled / row.built) if row.built else wording.NONE, "",
-                               f"{row.compiled:,} of {row.built:,}"),
+        "passed": part(row.passed, row.judged),
+        "compiled": part(row.compiled, row.built),
         "best": table.text(wording.speedup(row.best_speedup, row.best_noise),
                            "green" if is_gain else "", (row.best_task or "").replace("_", " ")),
         "gains": wording.count(row.gains),

@@ -9,6 +9,7 @@ from typing import Any
 import streamlit as st
 
 from pages.parts import index, wording
+from pages.parts.models import by_model
 from pages.parts.widgets import diagonal, plot, table
 from pages.parts.widgets.diagonal import Group, Point
 from storage import queries
@@ -51,7 +52,7 @@ def cells(row: CalibrationRow) -> dict[str, table.Cell]:
     return {
         "model": table.text(row.model, "strong"),
         "predictions": wording.count(row.predictions),
-        "measured": wording.share(row.measured, row.predictions),
+        "measured": by_model.part(row.measured, row.predictions),
         "promised": wording.speedup(row.median_predicted),
         "gained": wording.speedup(row.median_measured),
         "ratio": wording.NONE if row.median_ratio is None else wording.significant(row.median_ratio),

@@ -12,30 +12,24 @@ from pages.parts.steering import steer
 from pages.parts.widgets import code
 from storage import folder, queries
 from storage.blobs import Blobs
-from storage.command_arguments import Answer, as_file_reply
+from storage.command_arguments import REPLY_TAKES, Answer, as_file_reply
 from storage.queries import CommandRow, QuestionRow, RunRow
 from storage.records import Role, RunState
 from storage.verbs import VERBS, CommandKind
 
-OTHER_REPLY = "Answer in the form that the prompt asks for."
-_EDITS = "Send line edits as JSON, SEARCH/REPLACE blocks, or the whole file."
-# What to do, and in which form.
-TO_DO: Mapping[str, tuple[str, str]] = {
-    Role.SYNTHESISE: (
-        "Write the first kernel",
-        "Send the whole file with `class ModelNew`, in one Python code block or as plain text.",
-    ),
-    Role.DIAGNOSE: ("Explain why the kernel is wrong", "Answer in plain text; the repair that follows is based on it."),
-    Role.REPAIR: ("Repair the kernel", _EDITS),
-    Role.OPTIMISE: ("Make one optimisation", _EDITS),
-    "judge": ("Judge the kernel", "Answer with the one JSON object that the prompt asks for."),
-    "classify": ("Name the kernel's state", "Answer with the one JSON object that the prompt asks for."),
-    "plan": ("Plan the next change", "Answer with the one JSON object that the prompt asks for."),
-    "analyse": ("Compare predictions with measurements", "Answer with the one JSON object that the prompt asks for."),
-    "revise": ("Correct the knowledge base", "Answer with the one JSON object that the prompt asks for."),
-    "rewrite": ("Rewrite the kernel", "Send the whole file with `class ModelNew`; the judge's point is in the prompt."),
-}  # fmt: skip
-NO_KERNEL = (Role.DIAGNOSE, "judge", "classify", "plan", "analyse", "revise")  # their reply is a text
+TITLES: Mapping[str, str] = {
+    Role.SYNTHESISE: "Write the first kernel",
+    Role.DIAGNOSE: "Explain why the kernel is wrong",
+    Role.REPAIR: "Repair the kernel",
+    Role.OPTIMISE: "Make one optimisation",
+    "judge": "Judge the kernel",
+    "classify": "Name the kernel's state",
+    "plan": "Plan the next change",
+    "analyse": "Compare predictions with measurements",
+    "revise": "Correct the knowledge base",
+    "rewrite": "Rewrite the kernel",
+}
+NO_KERNEL = ("text", "json")  # expected of a reply that brings no kernel
 
 
 def draw(run: RunRow, state: RunState) -> None:
@@ -45,9 +39,10 @@ def draw(run: RunRow, state: RunState) -> None:
     if question is None or is_closed or not access.may_steer():
         return
     with st.container(border=True, key="answer_box"):
-        title, form = TO_DO.get(question.role, (question.role.capitalize(), OTHER_REPLY))
+        title = TITLES.get(question.role, question.role.capitalize())
         st.markdown(f"## {title} :gray[{wording.plain(method.words(run.run_id).distinct)} {question.depth}]")
-        st.caption(f"{form} Your reply is checked like a model's.")
+        takes = REPLY_TAKES.get(question.expects, "a reply in the form that it asks for")
+        st.caption(wording.plain(f"The prompt takes {takes}. Your reply is checked like a model's."))
         refused = _last_refused(run.run_id, question)
         # What comes and goes has a place of its own: the next question's form must stand where the last one's stood, or
         # both are there until the whole page is drawn, and what is typed into the old one is lost.
@@ -74,7 +69,7 @@ def prompt(run_id: str, question: QuestionRow) -> str:
 def _boxes(run_id: str, question: QuestionRow, refused: CommandRow | None) -> None:
     name = f"{run_id}:{question.step}.{question.call}"
     source = texts.source(run_id, question.source_blob) if question.source_blob else ""
-    can_edit = bool(source) and question.role not in NO_KERNEL
+    can_edit = bool(source) and question.expects not in NO_KERNEL
     ways = ["Paste a reply", "Edit the kernel"]
     way = ways[0]
     with st.container():
