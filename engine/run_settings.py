@@ -57,15 +57,7 @@ def new_settings(
     own: dict[str, Value] = {}
     chosen_policy = {name: fields.pop(name) for name in ("library", "precision", "backward", "dtype") if name in fields}
     language = fields.setdefault("language", LANGUAGE)
-    languages.check(language, toolchain)
-    _check_device(fields.get("device", ""), toolchain)
-    if fields.get("tune", 0) < 0:
-        raise EngineError(f"the number of variants to tune is 0 for none, or more, not {fields['tune']}")
-    if fields.get("start") is Start.COMPILED and language != Triton.name:
-        raise EngineError(
-            "a run begins with what torch.compile generates in the language triton alone: choose it, or leave the "
-            "first kernel to the model"
-        )
+    _check(fields, language, toolchain)
     file = tasks.find(task)
     file = dataclasses.replace(file, policy=tasks.policy_with(file.policy, **chosen_policy))
     chosen = file.task(toolchain, overrides)
@@ -99,6 +91,19 @@ def new_settings(
         strategy_options=own,
         **fields,
     )
+
+
+def _check(fields: Mapping[str, Any], language: str, toolchain: str) -> None:
+    """Raises EngineError for a language, device, start or number of variants that cannot be had here."""
+    languages.check(language, toolchain)
+    _check_device(fields.get("device", ""), toolchain)
+    if fields.get("tune", 0) < 0:
+        raise EngineError(f"the number of variants to tune is 0 for none, or more, not {fields['tune']}")
+    if fields.get("start") is Start.COMPILED and language != Triton.name:
+        raise EngineError(
+            "a run begins with what torch.compile generates in the language triton alone: choose it, or leave the "
+            "first kernel to the model"
+        )
 
 
 def _check_width(width: int, strategy: str, own: Mapping[str, Value], model: str) -> None:

@@ -99,8 +99,9 @@ def used_today() -> None:
 def showing(first: int, count: int, total: int, everything: int) -> str:
     """Which part of what fits is on screen, so that nothing is left out in silence."""
     noun = "run" if total == 1 else "runs"
-    part = f"showing {first:,}–{first + count - 1:,} of {total:,} {noun}" if count else "showing 0 runs"
-    return part if total == everything else f"{part} that match, of {everything:,} in all"
+    part = f"Showing {first:,}–{first + count - 1:,} of {total:,} {noun}" if count else "Showing 0 runs"
+    match = "matches" if total == 1 else "match"
+    return part if total == everything else f"{part} that {match}, of {everything:,} in all"
 
 
 def page_number(total: int) -> int:

@@ -51,7 +51,7 @@ def live() -> None:
     found = filtered(asked, has_engine, effects)
     is_all = len(found) > PAGE and st.session_state.get("all_commands", False)
     shown = found if is_all else found[:PAGE]
-    st.caption(f"showing {len(shown):,} of {len(asked):,}, newest first")
+    st.caption(f"Showing {len(shown):,} of {len(asked):,}, newest first")
     rows = [table.Row(c.command_id, command_list.wide(run, c, has_engine, effects)) for c in shown]
     table.draw("Commands sent to this run, newest first", COLUMNS, rows, key="all_steering", is_folding=True)
     if len(found) > PAGE:

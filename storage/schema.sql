@@ -355,6 +355,14 @@ CREATE MACRO as_measured(speedup, noise) AS CASE WHEN noise > 0.5 THEN 'unknown 
     WHEN speedup >= 100 OR (noise > 0 AND speedup * noise >= 1) THEN '%.0f×'
     WHEN speedup >= 10 OR (noise > 0 AND speedup * noise >= 0.1) THEN '%.1f×' ELSE '%.2f×' END, speedup) END;
 
+-- Three significant digits; milliseconds, and 1e9 of a unit per second, as pages write them (pages.parts.wording).
+CREATE MACRO as_significant(value) AS printf(CASE WHEN value >= 99.95 THEN '%.0f' WHEN value >= 9.995 THEN '%.1f'
+    WHEN value >= 0.9995 THEN '%.2f' WHEN value >= 0.09995 THEN '%.3f' ELSE '%.3g' END, value);
+CREATE MACRO as_latency(ms) AS CASE WHEN ms >= 1000 THEN as_significant(ms / 1000) || ' s'
+    WHEN ms >= 0.1 THEN as_significant(ms) || ' ms' ELSE as_significant(ms * 1000) || ' µs' END;
+CREATE MACRO as_rate(giga, unit) AS CASE WHEN giga >= 1000 THEN as_significant(giga / 1000) || ' T'
+    ELSE as_significant(giga) || ' G' END || unit;
+
 -- Kernels that were the fastest correct one of their run when they were timed, abandoned branches included: each is the
 -- best until the next. Worked out from the timings alone, as History.best_id is.
 CREATE VIEW records AS

@@ -170,8 +170,7 @@ SELECT seq, time AS at, 'baseline' AS kind, NULL AS step, NULL AS depth, NULL AS
     CASE WHEN speedup IS NULL THEN 'failed' ELSE 'measured' END AS outcome,
     CASE WHEN speedup IS NULL
         THEN printf('Baseline %s not measured: %s', name, coalesce(nullif(failure, ''), 'no reason was recorded'))
-    ELSE printf('Baseline %s measured: %.2f×', name, speedup)
-        || printf(' over eager, %.4g ms', latency_ms) END AS text
+    ELSE printf('Baseline %s measured: %.2f× over eager, %s', name, speedup, as_latency(latency_ms)) END AS text
 FROM baselines WHERE run_id = $run AND seq > $after ORDER BY seq DESC LIMIT $limit
 """
 
@@ -179,8 +178,7 @@ LIMITS = """
 SELECT seq, time AS at, 'limit' AS kind, NULL AS step, NULL AS depth, NULL AS candidate_id, 'measured' AS outcome,
     CASE WHEN seq > (SELECT min(l.seq) FROM limits l WHERE l.run_id = $run)
         THEN 'Hardware limit measured again, since a kernel was faster: ' ELSE 'Hardware limit measured: ' END
-        || printf('%s, %.4g GB/s', device, bandwidth_gb_s) || coalesce(printf(', %.4g GFLOP/s', peak_gflop_s), '')
-        AS text
+        || concat_ws(', ', device, as_rate(bandwidth_gb_s, 'B/s'), as_rate(peak_gflop_s, 'FLOP/s')) AS text
 FROM limits WHERE run_id = $run AND seq > $after ORDER BY seq DESC LIMIT $limit
 """
 

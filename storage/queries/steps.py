@@ -35,7 +35,7 @@ class Move:
     max_error: float | None
     tolerance: float | None
     measured: str | None
-    latency_ms: float | None
+    latency: str | None
     baseline: str | None
     bound: str | None
     failure: str | None
@@ -138,9 +138,9 @@ def _judged(m: Move) -> str:
 def _timed(m: Move) -> str:
     if m.verdict not in (None, Verdict.PASSED):
         return _judged(m)
-    if m.measured is None or m.latency_ms is None:
+    if m.measured is None or m.latency is None:
         return f"Timing of {_kernel(m.number)}: {m.outcome}"
-    return f"{_kernel(m.number).capitalize()} takes {m.latency_ms:.4g} ms, {m.measured} over {m.baseline}"
+    return f"{_kernel(m.number).capitalize()} takes {m.latency}, {m.measured} over {m.baseline}"
 
 
 def _profiled(m: Move) -> str:
@@ -201,7 +201,7 @@ WITH chosen AS (SELECT * FROM moves WHERE run_id = $run AND seq > $after ORDER B
  hoped AS (SELECT candidate_id, max(gain) AS predicted FROM predictions WHERE run_id = $run GROUP BY candidate_id),
  judged AS (SELECT step, arg_max(verdict, seq) AS verdict, arg_max(message, seq) AS message,
     arg_max(max_error, seq) AS max_error, arg_max(tolerance, seq) AS tolerance, arg_max(speedup, seq) AS speedup,
-    arg_max(latency_ms, seq) AS latency_ms, arg_max(baseline, seq) AS baseline,
+    arg_max(as_latency(latency_ms), seq) AS latency, arg_max(baseline, seq) AS baseline,
     arg_max(as_measured(speedup, noise), seq) AS measured
     FROM evaluations WHERE run_id = $run AND step IN (SELECT step FROM chosen) GROUP BY step),
  seen AS (SELECT step, arg_max(coalesce(bound, ''), seq) AS bound, arg_max(coalesce(failure, ''), seq) AS failure
@@ -220,7 +220,7 @@ WITH chosen AS (SELECT * FROM moves WHERE run_id = $run AND seq > $after ORDER B
     WHERE run_id = $run AND step IN (SELECT step FROM chosen) GROUP BY step)
 SELECT c.seq, c.step, c.kind, c.depth, c.candidate_id, c.started_at, c.ended_at, c.seconds, c.outcome, c.is_in_flight,
     o.number, m.made_id, m.made_number, m.summary, h.predicted, j.verdict, j.message, j.max_error, j.tolerance,
-    j.measured, j.latency_ms, j.baseline, s.bound, s.failure, t.patch_reason, a.said,
+    j.measured, j.latency, j.baseline, s.bound, s.failure, t.patch_reason, a.said,
     a.said_problem,
     coalesce(k.is_profile_exposed, FALSE) AS is_profile_exposed,
     b.state, coalesce(n.techniques, 0) AS techniques, l.lesson

@@ -209,7 +209,7 @@ def test_a_long_run_is_thinned_paged_and_filtered(page: Page, server: Server) ->
     samples.write_run(server.runs, "long", depths=600, has_blobs=False)
     page.goto(f"{server.url}/run?run=long")
     expect(page.get_by_text(re.compile(r"1,1\d\d kernels drawn as \d+ marks"))).to_be_visible(timeout=60_000)
-    expect(page.get_by_text(re.compile(r"showing 1–20 of 1,1\d\d"))).to_be_visible()
+    expect(page.get_by_text(re.compile(r"Showing 1–20 of 1,1\d\d"))).to_be_visible()
     expect(page.get_by_role("group", name="Lineage: ", exact=False)).to_have_attribute(
         "aria-label", re.compile(r"the newest 200 of 1,1\d\d kernels")
     )
@@ -217,7 +217,7 @@ def test_a_long_run_is_thinned_paged_and_filtered(page: Page, server: Server) ->
     expect(errors.locator("tbody tr").first).to_contain_text("wrong result")
     page.get_by_label("Find kernels").fill("7")
     page.get_by_label("Find kernels").press("Enter")
-    expect(page.get_by_text(re.compile(r"showing 1–1 of 1 matching kernels \(1,1\d\d in all\)"))).to_be_visible()
+    expect(page.get_by_text(re.compile(r"Showing 1–1 of 1 matching kernels \(1,1\d\d in all\)"))).to_be_visible()
     page.locator('tr[data-id="c007"]').get_by_role("link", name="kernel 7").click()
     expect(panel(page).get_by_role("heading", name="Kernel 7")).to_be_visible()
     becomes(lambda: [p["id"] for p in curve.points(page, "selected")], [None])

@@ -108,7 +108,7 @@ def test_a_copied_or_renamed_folder_is_named_in_the_list_with_what_to_do(home: P
     said = words(app).replace("\\", "")
     assert "The folder r1-cut is ignored, because its run.json has the id r1 and the folder of that name is" in said
     assert len(app.warning) == 1
-    assert "showing 1–1 of 1 run" in said
+    assert "Showing 1–1 of 1 run" in said
     assert "The folder r1-cut is ignored" in words(open_page("run", run="r1-cut")).replace("\\", "")
     run.path.rename(home / "runs" / "r2")
     said = words(open_page()).replace("\\", "")

@@ -153,7 +153,7 @@ def test_negative_evidence_is_a_view_of_its_own(home: Path, open_page: Open) -> 
     slower = [replace(ATTEMPT, candidate_id=f"c{n}", technique="TMA", outcome=Outcome.SLOWER, gain=0.8) for n in "123"]
     files.append_evidence(slower, home / "knowledge")
     app = open_page("knowledge", show="negative evidence")
-    assert "showing 1–1 of 1 pair" in words(app)
+    assert "Showing 1–1 of 1 pair" in words(app)
     (row,) = knowledge.negative(index.current())
     assert part(known_tables.negative_cells(row)["attempts"], "text") == "0 of 3"
 
@@ -183,7 +183,7 @@ def test_a_technique_that_only_a_model_has_named_shows_its_attempts_and_can_be_d
     app = open_page("technique", technique=ATTEMPT.technique)
     assert not app.exception
     assert "nobody has said what it means" in words(app)
-    assert "showing 1–1 of 1 attempt" in words(app)
+    assert "Showing 1–1 of 1 attempt" in words(app)
     app.button(key=f"define:{ATTEMPT.technique}").click().run()
     app.text_area(key="technique_about").set_value("Does it in one pass.")
     app.text_input(key="change_by").set_value("Ada")

@@ -49,7 +49,7 @@ def test_the_overview_shows_every_state(home: Path, open_page: Open) -> None:
         samples.write_run(home / "runs", f"r-{ending}", seed=seed, depths=4, ending=ending, created_at=time.time())
     app = open_page()
     assert not app.exception
-    assert "showing 1–7 of 7 runs" in words(app)
+    assert "Showing 1–7 of 7 runs" in words(app)
     assert "4 lost" in words(app)
 
 

@@ -37,7 +37,9 @@ def test_a_speedup_has_no_more_digits_than_were_measured(value: float | None, no
     assert wording.speedup(value, noise) == text
 
 
-@pytest.mark.parametrize(("ms", "text"), [(0.0123, "12.3 µs"), (1.777, "1.78 ms"), (1234.5, "1.23 s"), (None, "–")])
+@pytest.mark.parametrize(
+    ("ms", "text"), [(0.0123, "12.3 µs"), (0.8292, "0.829 ms"), (1.777, "1.78 ms"), (1234.5, "1.23 s"), (None, "–")]
+)
 def test_latency_comes_in_the_unit_that_suits_it(ms: float | None, text: str) -> None:
     assert wording.latency(ms) == text
 
@@ -51,6 +53,13 @@ def test_latency_comes_in_the_unit_that_suits_it(ms: float | None, text: str) ->
 )  # fmt: skip
 def test_a_profilers_value_reads_like_a_quantity(value: float, unit: str, is_share: bool, text: str) -> None:
     assert wording.quantity(value, unit, is_share) == text
+
+
+def test_a_short_span_is_no_tiny_part_of_a_second_and_digits_are_rounded_before_they_are_counted() -> None:
+    assert [wording.seconds(value) for value in (0.0, 0.0006, 0.02, 0.2, 75.0)] == [
+        "0 s", "600 µs", "20 ms", "0.20 s", "1 min 15 s",
+    ]  # fmt: skip
+    assert [wording.significant(value, 2) for value in (9.96, 9.94, 99.6)] == ["10", "9.9", "100"]
 
 
 def test_an_unknown_cost_is_not_zero() -> None:

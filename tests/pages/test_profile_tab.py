@@ -76,7 +76,7 @@ def test_height_over_height_on_the_roofline_is_the_share_of_the_limit() -> None:
     target = roofline.task_limit(SQUARE)
     assert here
     assert target
-    assert target.name == "theoretical minimum latency 490 µs"
+    assert target.name == "theoretical minimum latency 0.490 ms"
     assert speed_of_light.percent(SQUARE, 0.832) == "59 %" == f"{100 * here.rate / target.rate:.0f} %"
     assert here.intensity == pytest.approx(137.44e9 / 780.26e6, rel=1e-3), "the task's operations, not those executed"
     assert target.rate == max(axes.roofs.values()), "the limit stands on the roof that applies"
@@ -89,7 +89,7 @@ def test_height_over_height_on_the_roofline_is_the_share_of_the_limit() -> None:
         "memory 4.30 TB/s", "memory and caches 6.80 TB/s", "FP32 66.0 TFLOP/s", "TF32 tensor ÷ 3 143 TFLOP/s",
         "BF16 tensor ÷ 3 281 TFLOP/s",
     ]  # fmt: skip
-    assert drawn["layout"]["yaxis"]["title"]["text"] == "the task's operations per second"
+    assert drawn["layout"]["yaxis"]["title"]["text"] == "the task's FLOP/s"
     assert axes.work / (SQUARE.limit_ms / 1e3) <= max(axes.roofs.values()) * 1.0001
 
 

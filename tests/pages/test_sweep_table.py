@@ -15,7 +15,7 @@ BROKEN = VariantRow(1, {"kTile": 96}, Verdict.COMPILE_ERROR, "error: no", False,
 
 def test_a_variant_is_told_with_its_ratio_to_the_kernel_as_it_was_written() -> None:
     assert words(FAST, SWEEP) == {
-        "numbers": "kTile 128, kStages 2", "outcome": "timed fully", "latency": "667 µs", "speedup": "3.00×",
+        "numbers": "kTile 128, kStages 2", "outcome": "timed fully", "latency": "0.667 ms", "speedup": "3.00×",
         "ratio": "1.50×", "seconds": "9.0 s",
     }  # fmt: skip
     failed = cells(BROKEN, SWEEP)["outcome"]

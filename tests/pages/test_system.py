@@ -54,5 +54,5 @@ def test_what_each_device_does_is_shown_with_its_queue_and_why_one_is_out(open_p
             shown = everything(open_page("system"))
     assert "checking: swish-1, step 3" in shown.replace("\\\\", "")
     assert "the driver cannot write memory" in shown
-    assert "0 evaluations waiting for any device. 1 evaluation at work on what needs no device" in shown
+    assert "1 evaluation at work on what needs no device, such as builds." in shown
     assert device_use.uses(0.0, time.time())[0].run_id == "swish-1"

@@ -240,7 +240,7 @@ def test_what_ran_in_pytorch_is_a_table_and_no_raw_fact(home: Path, open_page: O
 def test_an_operators_row_says_what_it_did_how_often_and_for_how_long() -> None:
     cells = trust_tab.operator_cells(ObservedOperator("aten::mm", "computes", 1.0, 4096.0, 0.875))
     assert cells["does"] == table.pill("computes", "red")
-    assert (cells["calls"], cells["elements"], cells["share"]) == ("1", "4,096", "87.5%")
+    assert (cells["calls"], cells["elements"], cells["share"]) == ("1", "4,096", "87.5 %")
     unknown = trust_tab.operator_cells(ObservedOperator("aten::_foreach_mul", "computes", 2.0, None, None))
     assert (unknown["elements"], unknown["share"]) == ("lists of tensors", wording.NONE)
 
@@ -250,7 +250,7 @@ def test_a_kernels_row_says_whose_it_is_and_what_it_took() -> None:
     cells = trust_tab.kernel_cells(ObservedKernel(name, "PyTorch", "aten::fill_", 1.0, 2.5, 0.125))
     assert cells["name"] == table.text("vectorized_elementwise_kernel<4, Fill>", "strong")
     assert cells["origin"] == table.pill("PyTorch: aten::fill_", "orange")
-    assert (cells["launches"], cells["microseconds"], cells["share"]) == ("1", "2.5", "12.5%")
+    assert (cells["launches"], cells["microseconds"], cells["share"]) == ("1", "2.5", "12.5 %")
     foreign = trust_tab.kernel_cells(ObservedKernel("sgemm", "foreign", "", 1.0, 2.5, 0.9))
     assert foreign["origin"] == table.pill("foreign", "red")
 

@@ -65,8 +65,8 @@ def test_the_feed_tells_every_kind_of_item(db: Database, root: Path) -> None:
     assert set(told) == set(FeedKind)
     assert "torch.compile measured: 1.28× over eager" in told[FeedKind.BASELINE]
     assert told[FeedKind.BUDGET] == "Limits changed: 9 depths, $2.50"
-    assert "40 GB/s" in told[FeedKind.LIMIT]
-    assert "line edits" in told[FeedKind.PATCH]
+    assert "40.0 GB/s, 2.40 TFLOP/s" in told[FeedKind.LIMIT]
+    assert "The reply's patch did not apply to kernel 3: edit 1" in told[FeedKind.PATCH]
     assert told[FeedKind.BASE].startswith("Depth 99 starts from kernel 1 again, not from kernel ")
     assert told[FeedKind.BASE].endswith(
         ": by the rule of this run, since 2 depths in a row brought no gain beyond the noise"

@@ -69,19 +69,28 @@ def run(verbs: argparse._SubParsersAction[Parser]) -> None:
         "side (best_of, evolve, and reward_loop with refines=no; default 1)",
     )  # fmt: skip
     run.add_argument("--collect", default="auto", choices=("auto", "on", "off"), help="collect profiles")
+    _limits(run)
+    run.add_argument(
+        "--ask-first", metavar="RULE", help="ask for approval: off, calls or all; 'all yes 60' approves after 60 s"
+    )
+    run.add_argument("--reply-seconds", type=float, help="seconds a recorded reply takes")
+    _leaving(run)
+    run.add_argument("--json", action="store_true", help="with --until-waiting: print JSON, as advance does")
+
+
+def _limits(run: Parser) -> None:
     run.add_argument("--max-calls", dest="model_calls", type=int, help="limit: model calls")
     run.add_argument("--max-tokens", dest="tokens", type=int, help="limit: input and output tokens")
     run.add_argument("--max-cost", dest="cost_usd", type=float, help="limit: US dollars")
     run.add_argument("--max-minutes", type=float, help="limit: minutes of engine time")
     run.add_argument("--target", dest="target_speedup", type=float, help="stop at this speed-up")
-    run.add_argument(
-        "--ask-first", metavar="RULE", help="ask for approval: off, calls or all; 'all yes 60' approves after 60 s"
-    )
-    run.add_argument("--reply-seconds", type=float, help="seconds a recorded reply takes")
-    leaving = run.add_mutually_exclusive_group()
+
+
+def _leaving(parser: Parser) -> None:
+    """Whether the shell is free before the run is over."""
+    leaving = parser.add_mutually_exclusive_group()
     leaving.add_argument("--background", action="store_true", help="run in the background; see it in the dashboard")
     leaving.add_argument("--until-waiting", action="store_true", help=common.UNTIL_WAITING)
-    run.add_argument("--json", action="store_true", help="with --until-waiting: print JSON, as advance does")
 
 
 def resume(verbs: argparse._SubParsersAction[Parser]) -> None:
@@ -97,9 +106,7 @@ def resume(verbs: argparse._SubParsersAction[Parser]) -> None:
         metavar="NAME=NUMBER",
         help=f"change a limit: {', '.join(budgets.FIELDS)}; 'none' removes it; may be repeated",
     )
-    leaving = resume.add_mutually_exclusive_group()
-    leaving.add_argument("--background", action="store_true", help="run in the background; see it in the dashboard")
-    leaving.add_argument("--until-waiting", action="store_true", help=common.UNTIL_WAITING)
+    _leaving(resume)
     common.other_device(resume)
     common.pool(resume)
 

@@ -17,7 +17,7 @@ COLUMNS = [
     table.Column("name", "Suite"),
     table.Column("state", "State"),
     table.Column("cells", "Cells"),
-    table.Column("size", "Tasks x arms x repeats"),
+    table.Column("size", "Tasks × arms × repeats"),
     table.Column("spent", "Spent", "right", "by runs that the runner has let go of"),
 ]
 SHIPPED = [
@@ -27,7 +27,7 @@ SHIPPED = [
 ]
 TONES: dict[str, wording.Tone] = {"running": "blue", "finished": "green", "stopped": "gray"}
 NO_SUITES = (
-    "No suite has been started here. A suite runs tasks x arms x repeats, an arm being one set of settings, and this "
+    "No suite has been started here. A suite runs tasks × arms × repeats, an arm being one set of settings, and this "
     "page shows what came of it: which arm is better, by how much, how sure that is, and at what cost. Start one "
     "from a terminal with a command below; it appears here by itself."
 )
@@ -59,7 +59,7 @@ def _cells(name: str, suite: Suite, has_runner: bool) -> dict[str, table.Cell]:
         "name": table.link(name, wording.cut(defined.title, 70)),
         "state": table.pill(state, TONES[state], state, title=suite.reason),
         "cells": progress_line(summary.gather(suite, {})),
-        "size": f"{len(defined.tasks)} x {len(defined.arms)} x {defined.repeats}",
+        "size": f"{len(defined.tasks)} × {len(defined.arms)} × {defined.repeats}",
         "spent": table.text(
             wording.cost(spent.cost_usd),
             "",

@@ -232,9 +232,9 @@ def language_figures(runs: Sequence[Compared]) -> list[tuple[str, str, str]]:
         own = [run for run in runs if run.conditions.language == name]
         over = over_tasks(own)
         solved = ", ".join(task.task for task in over.tasks if task.best is not None) or "no correct kernel yet"
-        found.append(
-            (languages.label(name), wording.speedup(over.mean), f"{', '.join(r.letter for r in own)}: {solved}")
-        )
+        noise = over.tasks[0].noise if len(over.tasks) == 1 else None
+        value = wording.speedup(over.mean, noise)
+        found.append((languages.label(name), value, f"{', '.join(r.letter for r in own)}: {solved}"))
     return found
 
 

@@ -178,7 +178,7 @@ def _elsewhere(run_id: str, candidate: AttemptRow, found: Sequence[AttemptRow]) 
             for one in others[:MOST_LINKS]:
                 _link(run_id, one, f"Kernel {one.number}, {word} {one.depth}", "Errors", {})
         if len(others) > MOST_LINKS:
-            st.caption(f"showing {MOST_LINKS} of {len(others)}")
+            st.caption(f"Showing {MOST_LINKS} of {len(others)}")
     else:
         st.caption("None in this run (messages that differ only in numbers count as the same).")
 
@@ -249,7 +249,7 @@ def _message(run_id: str, candidate: CandidateRow, diagnostics: str) -> None:
             name = f"Source lines {one.first} to {one.first + len(one.lines) - 1}"
             code.draw(name, lines, f"named:{number}:{candidate.candidate_id}", one.first, one.marked)
         if len(found) > MOST_EXCERPTS:
-            st.caption(f"showing {MOST_EXCERPTS} of {len(found)} places")
+            st.caption(f"Showing {MOST_EXCERPTS} of {len(found)} places")
 
 
 def _whole(run_id: str, candidate: CandidateRow, blob: str) -> None:

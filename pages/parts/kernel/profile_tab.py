@@ -22,7 +22,7 @@ from storage.queries import AdviceRow, AttemptRow, CandidateRow, MetricRow, Prof
 from storage.records import Switch, Verdict
 from storage.verbs import CommandKind
 
-ROOFLINE_PX = 340
+ROOFLINE_HEIGHT = "clamp(340px, 620px - 40vw, 460px)"  # a phone's legend has a line for each name
 MOST_CHARACTERS = 200_000
 FACTS = [table.Column("name", "Conditions", "nowrap"), table.Column("value", "Value")]
 ADVICE_COLUMNS = [
@@ -138,7 +138,7 @@ def _roofline(run_id: str, candidate: CandidateRow, profile: ProfileRow, attempt
         st.markdown("## Roofline")
         drawn = roofline.figure(axes, points, roofline.task_limit(limit))
         zoom = f"{run_id}:{candidate.candidate_id}:roofline"
-        plot.draw(drawn, roofline.name(points), ROOFLINE_PX, zoom, key=f"roofline:{candidate.candidate_id}")
+        plot.draw(drawn, roofline.name(points), ROOFLINE_HEIGHT, zoom, key=f"roofline:{candidate.candidate_id}")
         whole = machine_use.whole(queries.metrics(db, run_id, candidate.candidate_id))
         st.caption(wording.plain(roofline.counted(axes, whole)))
     else:

@@ -60,7 +60,7 @@ def _call(
             f"{wording.plain(hit.after)}…"
         )
     if len(found) > MOST_SNIPPETS:
-        st.caption(f"showing {MOST_SNIPPETS} of {len(found)} places")
+        st.caption(f"Showing {MOST_SNIPPETS} of {len(found)} places")
     if details.open:
         with details:
             _details(run_id, call, [one for one in failed if (one.step, one.call) == (call.step, call.call)])
@@ -158,9 +158,13 @@ def _in(needle: str, where: str, text: str) -> list[Hit]:
     return found
 
 
+NO_TOKENS = "no tokens"
+
+
 def call_title(number: int, call: ModelCallRow, candidate: CandidateRow) -> str:
     """What a call was for, what it used, on one line."""
     size = f"{wording.tokens(call.input_tokens)} → {wording.tokens(call.output_tokens)} tokens"
+    size = size if _used(call.input_tokens, call.output_tokens) else NO_TOKENS
     cost = f"{wording.cost(call.cost_usd)} · {wording.seconds(call.seconds)}"
     return f"{number}. {str(call.role).capitalize()} ({relation(call, candidate)}) · {call.model} · {size} · {cost}"
 
@@ -174,13 +178,24 @@ def relation(call: ModelCallRow, candidate: CandidateRow) -> str:
     return f"about kernel {candidate.parent_number}, its parent"
 
 
+def _used(into: int | None, out: int | None) -> bool:
+    """Whether tokens were used, or may have been: a person's replies and recorded ones use none."""
+    return (into, out) != (0, 0)
+
+
+def _sizes(call: ModelCallRow) -> list[str]:
+    return [
+        f"{wording.tokens(call.input_tokens)} tokens in ({wording.tokens(call.cached_tokens)} from cache)",
+        f"{wording.tokens(call.output_tokens)} out ({wording.tokens(call.reasoning_tokens)} reasoning)",
+    ]
+
+
 def facts(call: ModelCallRow, step: str) -> list[str]:
     """The rest of what is known of a call."""
     parts = [
         wording.moment(call.at),
         f"{step} {call.depth}, step {call.step}",
-        f"{wording.tokens(call.input_tokens)} tokens in ({wording.tokens(call.cached_tokens)} from cache)",
-        f"{wording.tokens(call.output_tokens)} out ({wording.tokens(call.reasoning_tokens)} reasoning)",
+        *(_sizes(call) if _used(call.input_tokens, call.output_tokens) else [NO_TOKENS]),
         f"cost {wording.cost(call.cost_usd)}",
         *(["tokens and cost estimated from the text's length"] if call.is_estimated else []),
         wording.seconds(call.seconds),
@@ -198,7 +213,7 @@ def total(calls: Sequence[ModelCallRow], failed: Sequence[FailedTryRow]) -> str:
     many = f"{len(calls)} {'call' if len(calls) == 1 else 'calls'}"
     tries = f" · {len(failed)} failed {'try' if len(failed) == 1 else 'tries'}" if failed else ""
     seconds = wording.seconds(sum(c.seconds for c in calls))
-    size = f"{wording.tokens(into)} tokens in, {wording.tokens(out)} out"
+    size = f"{wording.tokens(into)} tokens in, {wording.tokens(out)} out" if _used(into, out) else NO_TOKENS
     return f"{many} · {size} · {wording.cost(cost)} · {seconds}{tries}"
 
 

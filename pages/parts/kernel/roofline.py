@@ -118,7 +118,7 @@ def counted(found: Axes, metrics: Mapping[str, float]) -> str:
         )
     parts = [
         f"Both axes count the task's {wording.quantity(float(found.work), 'FLOP')}, whatever a kernel executes for "
-        "them: its height beside the diamond's is its share of the limit."
+        "them; a kernel's rate over that of the theoretical minimum is its share of the limit."
     ]
     if found.products > 1:
         parts.append(
@@ -201,7 +201,7 @@ def _layout(low: float, high: float, shown: Sequence[Point], found: Axes) -> dic
     grid = {"type": "log", "gridcolor": "@border-color", "zeroline": False}
     bottom, head = math.log10(min(rows) / 2), math.log10(max(found.roofs.values()) * 3)
     title = {"size": 12}
-    across = {"text": f"{whose} operations per byte of memory traffic", "font": title, "standoff": 6}
+    across = {"text": f"{whose} FLOP per byte of memory traffic", "font": title, "standoff": 6}
     return {
         "uirevision": "roofline", "hovermode": "closest", "margin": {"l": 96, "r": 14, "t": 30, "b": 66},
         "paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)", "font": {"color": "@text-color", "size": 12},
@@ -209,7 +209,7 @@ def _layout(low: float, high: float, shown: Sequence[Point], found: Axes) -> dic
         "legend": {"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0, "font": {"size": 11}},
         "xaxis": grid | {"title": across,
                          "range": [math.log10(low), math.log10(high)]} | _ticks(math.log10(low), math.log10(high), ""),
-        "yaxis": grid | {"title": {"text": f"{whose} operations per second", "font": title}, "range": [bottom, head]}
+        "yaxis": grid | {"title": {"text": f"{whose} FLOP/s", "font": title}, "range": [bottom, head]}
         | _ticks(bottom, head, "FLOP/s"),
     }  # fmt: skip
 

@@ -132,7 +132,7 @@ def cells(row: StagedCheck) -> dict[str, table.Cell]:
         "standing": table.pill(
             wording.CHECK_OUTCOME_NAME[row.standing], wording.CHECK_OUTCOME_TONE[row.standing], str(row.standing)
         ),
-        "detail": table.text(row.detail[:DETAIL_LENGTH], note=note),
+        "detail": table.text(wording.as_written_here(row.detail[:DETAIL_LENGTH]), note=note),
     }
 
 
@@ -163,7 +163,7 @@ def _draw_kernels(candidate: CandidateRow, evaluation: EvaluationRow | None) -> 
         return
     st.markdown("### Kernels that ran on the GPU")
     own = sum(one.share for one in found if one.origin == "own")
-    whose = f"The file's own kernels took {own:.0%} of the GPU's time."
+    whose = f"The file's own kernels took {100 * own:.0f} % of the GPU's time."
     st.caption(wording.plain(f"Per call, over the calls of the check. {OTHER_INPUTS} {whose}"))
     rows = [table.Row(f"{i}", kernel_cells(one)) for i, one in enumerate(found)]
     name = "Kernels that ran on the GPU, per call"
@@ -177,7 +177,7 @@ def kernel_cells(one: ObservedKernel) -> dict[str, table.Cell]:
         "origin": table.pill(f"{one.origin}: {one.by}" if one.by else one.origin, ORIGIN_TONE.get(one.origin, "gray")),
         "launches": f"{one.launches:.3g}",
         "microseconds": f"{one.microseconds:.4g}",
-        "share": f"{one.share:.1%}",
+        "share": f"{100 * one.share:.1f} %",
     }
 
 
@@ -204,7 +204,7 @@ def own_share(found: Sequence[ObservedOperator]) -> str:
     if any(share is None for share in computing):
         return "PyTorch computed a part of it; how much of the time is not known."
     library = min(1.0, sum(share for share in computing if share is not None))
-    return f"Share of the call's time: own code {1 - library:.0%}, PyTorch's operators {library:.0%}."
+    return f"Share of the call's time: own code {100 * (1 - library):.0f} %, PyTorch's operators {100 * library:.0f} %."
 
 
 def operator_cells(one: ObservedOperator) -> dict[str, table.Cell]:
@@ -214,7 +214,7 @@ def operator_cells(one: ObservedOperator) -> dict[str, table.Cell]:
         "does": table.pill(one.does, "red" if one.does == "computes" else "gray"),
         "calls": f"{one.calls:.3g}",
         "elements": "lists of tensors" if one.elements is None else f"{one.elements:,.0f}",
-        "share": wording.NONE if one.share is None else f"{one.share:.1%}",
+        "share": wording.NONE if one.share is None else f"{100 * one.share:.1f} %",
     }
 
 
@@ -366,7 +366,7 @@ OF_GROUP: Mapping[Group, Callable[[EvaluationRow], Facts]] = {
 
 
 def _named(evidence: Mapping[str, str]) -> Facts:
-    return [(name.replace("_", " "), value) for name, value in evidence.items()]
+    return [(name.replace("_", " "), wording.as_written_here(value)) for name, value in evidence.items()]
 
 
 def _number(value: float | None) -> str:

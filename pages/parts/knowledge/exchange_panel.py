@@ -87,7 +87,7 @@ def _look(theirs: Exported, found: Sequence[Conflict]) -> Prefer | None:
     rows = [table.Row(f"{one.kind} {one.name}", cells(one)) for one in found[:SHOWN]]
     table.draw("What differs", COLUMNS, rows, key="conflicts", is_cards=True)
     if len(found) > SHOWN:
-        st.caption(f"showing {SHOWN} of {len(found):,}")
+        st.caption(f"Showing {SHOWN} of {len(found):,}")
     chosen = st.segmented_control("Where they differ", list(PREFER), default="keep what is here", required=True,
                                   key="import_prefer")  # fmt: skip
     return PREFER[str(chosen)]

@@ -3,8 +3,6 @@ kernels. Which one is open stands in the address. What turns rows into words is 
 
 from __future__ import annotations
 
-import re
-
 import streamlit as st
 
 from pages.parts import access, index, wording
@@ -71,18 +69,13 @@ def link(one: FailureRule) -> str:
     return f"knowledge?show=failure+rules&rule={one.rule_id}"
 
 
-def quoted(signature: str) -> str:
-    """A failure as people read it: what stands between backticks in quotation marks, and none without the other."""
-    return re.sub("`([^`]*)`", "“\\1”", signature).replace("`", "")
-
-
 def cells(one: FailureRule) -> dict[str, table.Cell]:
     """One rule as cells."""
     tone, icon, title = STATUS[one.status]
     place = f"{one.language} on {one.toolchain}"
     why = f"waits for {one.waits_for}" if one.waits_for else title
     return {
-        "failure": table.link(quoted(one.signature), f"{place}: {one.mend}"),
+        "failure": table.link(wording.as_written_here(one.signature), f"{place}: {one.mend}"),
         "status": table.pill(one.status, tone, icon, why),
         "kernels": table.text(wording.count(one.kernels), "", wording.counted(one.runs, "run")),
         "mended": wording.count(one.mended),
@@ -93,7 +86,7 @@ def cells(one: FailureRule) -> dict[str, table.Cell]:
 
 
 def _draw_one(rule: FailureRule) -> str | None:
-    st.markdown(f"## {wording.plain(quoted(rule.signature))}")
+    st.markdown(f"## {wording.plain(wording.as_written_here(rule.signature))}")
     by = "as a person words it" if rule.is_worded else "as the first repair that mended it says"
     st.markdown(f"**{wording.plain(rule.words)}** ({by})" if rule.words else f"{rule.mend.capitalize()}.")
     if rule.waits_for:

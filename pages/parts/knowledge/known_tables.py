@@ -47,7 +47,7 @@ CATEGORY_TONE: dict[Category, wording.Tone] = {
 TECHNIQUE_COLUMNS = [
     table.Column("name", "Technique"),
     table.Column("category", "Works on"),
-    table.Column("attempts", "Faster", help="attempts whose kernel became faster, of all attempts"),
+    table.Column("attempts", "Faster", "nowrap", "attempts whose kernel became faster, of all attempts"),
     table.Column("gain", "Measured gain", "right", "over the parent kernel: geometric mean of the timed attempts"),
     table.Column("predicted", "Predicted", "right", "geometric mean of the gains that models predicted"),
     table.Column(
@@ -62,14 +62,16 @@ STATE_COLUMNS = [
     table.Column("bottleneck", "Limited by"),
     table.Column("about", "Recognised by"),
     table.Column("techniques", "Techniques", "right", "in use in this state"),
-    table.Column("attempts", "Faster", help="attempts from this state whose kernel became faster, of all attempts"),
+    table.Column(
+        "attempts", "Faster", "nowrap", "attempts from this state whose kernel became faster, of all attempts"
+    ),
     table.Column("gain", "Measured gain", "right", "over the parent kernel: geometric mean of the timed attempts"),
     table.Column("used", "Last attempt", "right"),
 ]
 NEGATIVE_COLUMNS = [
     table.Column("name", "Technique"),
     table.Column("state", "In state", "nowrap"),
-    table.Column("attempts", "Faster"),
+    table.Column("attempts", "Faster", "nowrap"),
     table.Column("slower", "Slower", "right"),
     table.Column("failed", "Failed", "right", "wrong result, does not compile, or the patch did not apply"),
     table.Column("gain", "Measured gain", "right", "over the parent kernel: geometric mean of the timed attempts"),
@@ -176,7 +178,7 @@ def part_number(total: int, key: str = PART) -> int:
 
 def showing(offset: int, count: int, total: int, noun: str) -> str:
     """Which part of what fits is on screen."""
-    return f"showing {offset + 1:,}–{offset + count:,} of {wording.counted(total, noun)}"
+    return f"Showing {offset + 1:,}–{offset + count:,} of {wording.counted(total, noun)}"
 
 
 def ordered(rows: Sequence[TechniqueRow], order: Order) -> list[TechniqueRow]:

@@ -19,7 +19,7 @@ MOST_OFFERED = 6
 RUN_COLUMNS = [
     table.Column("run", "Run"),
     table.Column("asked", "Answers", "right", "how often it asked about a kernel"),
-    table.Column("attempts", "Faster", help="of the attempts that it added, those whose kernel became faster"),
+    table.Column("attempts", "Faster", "nowrap", "of the attempts that it added, those whose kernel became faster"),
     table.Column("changes", "Changes", "right", "revisions of states, techniques and expectations that it made"),
     table.Column("at", "Latest", "right"),
 ]
@@ -46,7 +46,7 @@ def draw_runs() -> str | None:
     db = index.current()
     total = learning.count_learning_runs(db)
     if not total:
-        st.info("No run has asked the knowledge base or added to it yet.", icon=":material/school:")
+        st.info("No run has asked the knowledge base or added an attempt to it yet.", icon=":material/school:")
         return None
     offset = (known_tables.part_number(total) - 1) * known_tables.PAGE_SIZE
     found = learning.learning_runs(db, known_tables.PAGE_SIZE, offset)

@@ -19,7 +19,7 @@ from storage.queries.evidence import EvidenceFilter
 from storage.queries.knowledge import DeviceRow
 
 FIGURES = [
-    table.Column("attempts", "Faster", help="attempts whose kernel became faster, of all attempts"),
+    table.Column("attempts", "Faster", "nowrap", "attempts whose kernel became faster, of all attempts"),
     table.Column("slower", "Slower", "right"),
     table.Column("failed", "Failed", "right", "wrong result, does not compile, or the patch did not apply"),
     table.Column("gain", "Measured gain", "right", "over the parent kernel: geometric mean of the timed attempts"),

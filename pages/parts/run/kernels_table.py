@@ -89,7 +89,7 @@ def _pages(run: RunRow, total: int, first: int, count: int) -> None:
         st.pagination(-(-total // PAGE_SIZE), key="kernels_page")
     of_all = f" matching kernels ({run.attempts:,} in all)" if total < run.attempts else ""
     if run.attempts > PAGE_SIZE:
-        st.caption(f"showing {first:,}–{first + count - 1:,} of {total:,}{of_all}")
+        st.caption(f"Showing {first:,}–{first + count - 1:,} of {total:,}{of_all}")
 
 
 def address(a: AttemptRow) -> str:
@@ -155,7 +155,7 @@ def draw_errors(run: RunRow) -> None:
     )
     total = queries.count_error_groups(index.current(), run.run_id) if len(found) == SHOWN_ERRORS else len(found)
     if total > len(found):
-        st.caption(f"showing the {len(found)} largest of {total:,} groups")
+        st.caption(f"Showing the {len(found)} largest of {total:,} groups")
 
 
 def _error_cells(run: RunRow, group: ErrorGroupRow) -> dict[str, table.Cell]:

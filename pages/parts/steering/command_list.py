@@ -34,7 +34,7 @@ def draw(run: RunRow) -> None:
     rows = [table.Row(command.command_id, cells(run, command, has_engine)) for command in found[:LIMIT]]
     table.draw("Steering commands, newest first", COLUMNS, rows, key="commands", is_compact=True)
     if len(found) > LIMIT:
-        st.caption(f"showing {LIMIT} of {len(found):,}, newest first")
+        st.caption(f"Showing {LIMIT} of {len(found):,}, newest first")
     st.page_link(
         "steering.py", label="All commands and their results", icon=":material/history:",
         query_params={"run": run.run_id},

@@ -28,7 +28,7 @@ MODELS = [
     table.Column("passed", "Correct", "right", "correct kernels of all that were judged"),
     table.Column("timed", "Timed", "right", "kernels"),
     table.Column("best", "Best speed-up", "right", "over the eager baseline, of any run"),
-    table.Column("last", "Last timing", "nowrap"),
+    table.Column("last", "Last timing", "right"),
 ]
 
 
@@ -50,8 +50,10 @@ def draw() -> None:
 
 
 def _beside(waiting: int, beside: int) -> str:
-    builds = f"{wording.counted(beside, 'evaluation')} at work on what needs no device, such as builds."
-    return f"{wording.counted(waiting, 'evaluation')} waiting for any device. {builds}"
+    builds = f"{wording.counted(beside, 'evaluation')} at work on what needs no device, such as builds"
+    waits = f"{wording.counted(waiting, 'evaluation')} waiting for any device"
+    said = [words for words, count in ((waits, waiting), (builds, beside)) if count]
+    return f"{'; '.join(said)}." if said else "No evaluation waits for a device."
 
 
 def cells(one: DeviceStanding) -> dict[str, table.Cell]:
@@ -93,5 +95,5 @@ def model_cells(row: DeviceModelRow) -> dict[str, table.Cell]:
             wording.speedup(row.best_speedup, row.best_noise), "green" if (row.best_speedup or 0) > 1 else "",
             (row.best_task or "").replace("_", " "),
         ),
-        "last": wording.moment(row.last_at),
+        "last": table.age(row.last_at),
     }  # fmt: skip
