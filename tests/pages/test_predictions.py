@@ -10,7 +10,7 @@ import pytest
 from pages.parts import index, wording
 from pages.parts.api import api_answers
 from pages.parts.kernel import kernel_header
-from pages.parts.models import calibration
+from pages.parts.models import by_model, calibration
 from pages.parts.report.report_run import run_report
 from storage import queries
 from tests import samples
@@ -43,7 +43,7 @@ def test_the_models_page_shows_how_far_predictions_hold(open_page: Open, predict
     (row,) = queries.calibration(index.current())
     shown = calibration.cells(row)
     assert row.measured > 1
-    assert shown["measured"] == f"{row.measured} of {row.predictions} ({round(100 * row.measured / row.predictions)} %)"
+    assert shown["measured"] == by_model.part(row.measured, row.predictions)
     points = calibration.figure(queries.measured_predictions(index.current()))["data"][2:]
     assert [len(trace["x"]) for trace in points] == [row.measured]
     assert set(points[0]["x"]) == {1.5}
