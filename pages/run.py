@@ -87,7 +87,11 @@ def draw_course(run: RunRow) -> None:
         if first_kernel.is_due(run):
             first_kernel.draw(run)
         elif not run.curve and not run.failed:
-            st.info("The run ended before it had a kernel.", icon=":material/show_chart:")
+            waits = run_state.shown_state(run) is RunState.WAITING
+            nothing = (
+                "No kernel yet: the run waits for your reply." if waits else "The run ended before it had a kernel."
+            )
+            st.info(nothing, icon=":material/show_chart:")
         else:
             curve_chart.draw(run)
     lineage_strip.draw(run)

@@ -28,8 +28,8 @@ def estimate(found: Estimate | None) -> str:
 
 
 def percent(value: float | None) -> str:
-    """A share from 0 to 1."""
-    return NONE if value is None else f"{100 * value:.0f} %"
+    """A share from 0 to 1; below 0 where a gap has grown."""
+    return NONE if value is None else f"{100 * value:.0f} %".replace("-", "−")
 
 
 def part(found: Estimate | None) -> str:
@@ -54,8 +54,13 @@ def tokens(value: float | None) -> str:
 
 
 def minutes(value: float | None) -> str:
-    """Minutes of engine time."""
-    return NONE if value is None else f"{value:.1f} min" if value < 120 else f"{value / 60:.1f} h"
+    """Minutes of engine time, as the pages write a span: `6 min 21 s`."""
+    if value is None:
+        return NONE
+    whole, seconds = divmod(round(60 * value), 60)
+    if whole >= 60:
+        return f"{whole // 60} h {whole % 60:02d} min"
+    return f"{whole} min {seconds:02d} s" if whole else f"{seconds} s"
 
 
 def name(text: str) -> str:

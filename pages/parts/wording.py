@@ -200,7 +200,11 @@ _PREFIXES = (
 def quantity(value: float, unit: str, is_share: bool = False) -> str:
     """A profiler's value: SI prefixes for base units, percent for shares, whole numbers as such."""
     if is_share and unit in ("1", ""):
-        return f"{significant(100 * value)} %"
+        return (
+            "under 0.01 %"
+            if 0 < value < 5e-5
+            else f"{100 * value:.{0 if value > 0.9995 else 1 if value > 0.09995 else 2}f} %"
+        )
     if unit in ("s", "B", "B/s", "FLOP", "FLOP/s", "Hz") and value:
         scale, prefix = next(((s, p) for s, p in _PREFIXES if abs(value) >= s), _PREFIXES[-1])
         return f"{significant(value / scale)} {prefix}{unit}"

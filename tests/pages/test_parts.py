@@ -48,7 +48,9 @@ def test_latency_comes_in_the_unit_that_suits_it(ms: float | None, text: str) ->
     ("value", "unit", "is_share", "text"),
     [
         (2.435e10, "FLOP/s", False, "24.4 GFLOP/s"), (0.08826, "s", False, "88.3 ms"), (0.046, "1", True, "4.60 %"),
-        (1281.0, "1", False, "1,281"), (0.0, "s", False, "0 s"), (60.0, "%", False, "60 %"),
+        (1281.0, "1", False, "1,281"), (0.0008, "1", True, "0.08 %"), (0.598, "1", True, "59.8 %"),
+        (1.0, "1", True, "100 %"), (2e-5, "1", True, "under 0.01 %"), (0.0, "s", False, "0 s"),
+        (60.0, "%", False, "60 %"),
     ],
 )  # fmt: skip
 def test_a_profilers_value_reads_like_a_quantity(value: float, unit: str, is_share: bool, text: str) -> None:

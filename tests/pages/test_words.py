@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from pathlib import Path
 
+from engine.suites import formats
 from pages.parts import wording
 from storage.database import open_database
 
@@ -40,3 +41,9 @@ def test_the_index_writes_latencies_and_rates_as_the_pages_do(tmp_path: Path) ->
         for giga in (1.5, 40.0, 812.0, 6795.23, 280_555.86):
             found = cursor.execute("SELECT as_rate(?::DOUBLE, 'B/s')", [giga]).fetchone()
             assert found == (wording.quantity(giga * 1e9, "B/s"),), giga
+
+
+def test_a_suites_tables_write_spans_as_the_pages_do() -> None:
+    for seconds in (48.0, 75.0, 381.0, 5826.0):
+        assert formats.minutes(seconds / 60) == wording.seconds(seconds)
+    assert formats.percent(-3.82) == "−382 %"

@@ -93,7 +93,9 @@ def _patch(run_id: str, candidate: CandidateRow, found: PatchRow) -> None:
         st.markdown(f"**Patch: {PATCH_NAME.get(kind, kind)}** ({about}) {verdict} :gray[{wording.moment(found.at)}]")
         again = "" if found.rung == "edits" else f"asked for again, as {PATCH_NAME.get(found.rung, found.rung)}"
         reason = "" if found.is_applied else found.reason
-        if note := " · ".join(part for part in (again, way if kind != "rewrite" else "", reason) if part):
+        if note := " · ".join(
+            part for part in (again, way.replace("json", "JSON") if kind != "rewrite" else "", reason) if part
+        ):
             st.caption(wording.plain(note))
         if found.edits_blob:
             details = st.expander("Edits as sent by the model", key=f"edits:{found.seq}", on_change="rerun")

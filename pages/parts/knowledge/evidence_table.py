@@ -74,13 +74,15 @@ def _filter(choices: EvidenceChoices, techniques: Sequence[str], states: Sequenc
     )
 
 
-def draw_attempts(chosen: EvidenceFilter, key: str, has_technique: bool = True) -> str | None:
-    """Those that fit: their predictions as points, and a page of them as rows."""
+def draw_attempts(
+    chosen: EvidenceFilter, key: str, has_technique: bool = True, nothing: str = "No attempt matches all filters."
+) -> str | None:
+    """Those that fit: their predictions as points, and a page of them as rows; `nothing` where none fits."""
     db = index.current()
     total = evidence.count(db, chosen)
     if not total:
         st.info(
-            "No attempts yet." if chosen == EvidenceFilter() else "No attempt matches all filters.",
+            "No attempts yet." if chosen == EvidenceFilter() else nothing,
             icon=":material/science:",
         )
         return None

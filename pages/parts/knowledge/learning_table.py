@@ -81,7 +81,10 @@ def draw_run(run_id: str) -> str | None:
     asked = _draw_answers(run_id)
     _draw_taken(run_id)
     st.markdown("## Attempts that it added")
-    return evidence_table.draw_attempts(EvidenceFilter(run_id=run_id), "added") or asked
+    return (
+        evidence_table.draw_attempts(EvidenceFilter(run_id=run_id), "added", nothing="This run has added no attempt.")
+        or asked
+    )
 
 
 def _draw_taken(run_id: str) -> None:

@@ -58,4 +58,6 @@ def draw(state: State) -> tuple[str | None, str | None]:
     else:
         st.caption("No technique is known for this state yet.")
     st.markdown("## Attempts from this state")
-    return technique, evidence_table.draw_attempts(EvidenceFilter(state=state.name), "state_story")
+    return technique, evidence_table.draw_attempts(
+        EvidenceFilter(state=state.name), "state_story", nothing="Nothing was tried in this state yet."
+    )

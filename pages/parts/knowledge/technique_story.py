@@ -116,7 +116,9 @@ def _draw_figures(name: str) -> str | None:
         st.markdown("## On each device")
         table.draw("Figures on each device", DEVICE_COLUMNS, device_rows(devices), key="by_device", is_cards=True)
     st.markdown("## Attempts")
-    return evidence_table.draw_attempts(EvidenceFilter(technique=name), "story", has_technique=False)
+    return evidence_table.draw_attempts(
+        EvidenceFilter(technique=name), "story", has_technique=False, nothing="This technique was not tried yet."
+    )
 
 
 def by_state(reckoned: Reckoning, name: str) -> list[StateFigures]:

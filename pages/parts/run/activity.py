@@ -50,7 +50,10 @@ def draw_feed(run: RunRow) -> None:
 def cells(item: FeedRow) -> dict[str, table.Cell]:
     """One event as cells."""
     tone = TONE.get(item.outcome or "", "strong" if item.kind == "command" else "")
-    return {"at": table.text(wording.clock(item.at), "muted"), "text": table.text(item.text, tone)}
+    return {
+        "at": table.text(wording.clock(item.at), "muted"),
+        "text": table.text(wording.as_written_here(item.text), tone),
+    }
 
 
 def draw_reply(run: RunRow, state: RunState, step: StepRow | None) -> None:

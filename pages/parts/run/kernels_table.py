@@ -39,7 +39,7 @@ def draw(run: RunRow) -> str | None:
     """Draw the table; what was opened just now, if anything: a kernel's id, with `#Trust` after it for its flags."""
     st.markdown(f"## Kernels :gray[{run.attempts:,}]")
     if not run.attempts:
-        st.caption("No kernels yet. The first one is listed as soon as the model has written it.")
+        st.caption("No kernels yet. The first one is listed as soon as it has been written.")
         return None
     _tell_passes(run)
     chosen = _filter() if run.attempts > PAGE_SIZE else KernelFilter()
