@@ -153,6 +153,8 @@ def test_the_story_of_a_failed_kernel_names_the_one_that_mended_it(rows_of: Look
     first = next(a for a in attempts if a.number == 1)
     assert story.ancestor(first, attempts) is None
     assert story.mended_by(replace(candidate, candidate_id="nobody"), attempts) is None
+    said = story.sentences(story.Facts(replace(candidate, summary="loads by `cp.async`."), None, None))
+    assert said[0].endswith(": loads by “cp.async”."), "one full stop, no backticks"
 
 
 def test_a_difference_within_the_noise_is_told_as_none(rows_of: Look) -> None:

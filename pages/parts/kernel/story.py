@@ -74,11 +74,15 @@ def faster_or_slower(found: relative.Relative) -> str:
     return "no measurable difference"
 
 
+def _summary(one: CandidateRow) -> str:
+    return wording.as_written_here(one.summary.rstrip("."))
+
+
 def _origin(facts: Facts) -> str:
     one, parent = facts.candidate, facts.parent
     name = f"Kernel {one.number}"
     lines = f" (+{one.lines_added} −{one.lines_removed} lines)" if one.lines_added is not None and parent else ""
-    what = f": {one.summary.rstrip('.')}" if one.summary else ""
+    what = f": {_summary(one)}" if one.summary else ""
     if parent is None:
         return f"{name} was {wording.ORIGIN_NAME[one.origin]}{what}."
     if one.origin is Origin.REPAIR and parent.verdict not in (None, Verdict.PASSED):
@@ -156,7 +160,7 @@ def draw(run_id: str, candidate: CandidateRow) -> None:
     """Sentences of facts, each of which the tabs below show."""
     text = wording.plain(" ".join(sentences(gather(run_id, candidate))))
     if candidate.summary:
-        summary = wording.plain(candidate.summary.rstrip(".")).strip()
+        summary = wording.plain(_summary(candidate)).strip()
         text = text.replace(summary, f"**{summary}**", 1) if summary else text
     st.markdown(text)
 

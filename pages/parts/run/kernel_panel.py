@@ -77,7 +77,7 @@ def _flagged(run: RunRow, kernel: CandidateRow, count: int) -> None:
 
 def _outcome(kernel: CandidateRow, parent: AttemptRow | None, base: AttemptRow | None) -> None:
     """What changed, and the speed-up it gave."""
-    st.markdown(f"**{wording.plain(kernel.summary) or wording.ORIGIN_NAME[kernel.origin]}**")
+    st.markdown(f"**{wording.plain(wording.as_written_here(kernel.summary)) or wording.ORIGIN_NAME[kernel.origin]}**")
     if kernel.speedup is None:
         return
     other = parent if parent and parent.speedup is not None else base

@@ -112,7 +112,9 @@ def _cells(a: AttemptRow, parent: int | None, count: OutcomeCount | None) -> dic
     return {
         "number": table.link(f"kernel {a.number}", f"from kernel {parent}" if parent else "", badges=()),
         "depth": str(a.depth),
-        "what": table.text(a.summary or wording.ORIGIN_NAME[a.origin], note=origin(a), badges=badges),
+        "what": table.text(
+            wording.as_written_here(a.summary) or wording.ORIGIN_NAME[a.origin], note=origin(a), badges=badges
+        ),
         "verdict": verdict(a),
         "speedup": speedup(a),
         "latency": wording.latency(a.latency_ms),
