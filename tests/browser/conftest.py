@@ -23,6 +23,7 @@ from playwright.sync_api import BrowserContext, Locator, Page, Response, Viewpor
 
 from pages.parts.status import welcome
 from storage import journal
+from tests.browser import forked_server
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 EXPECT_MS = 45_000
@@ -41,7 +42,7 @@ HARMLESS = ("fonts.gstatic.com", "/_stcore/")
 class Server:
     url: str
     home: Path
-    process: subprocess.Popen[bytes]
+    process: subprocess.Popen[bytes] | forked_server.Forked
 
     @property
     def runs(self) -> Path:
@@ -51,22 +52,29 @@ class Server:
 SERVERS: dict[str, Server] = {}
 # Below the ports that the system hands out by itself, and in another place for each process that runs tests.
 PORTS = itertools.count(10_000 + os.getpid() * 97 % 20_000)
+is_pytest = False
 # Of servers that have ended: the browser keeps compiled scripts for an address, so the next server gets the same.
 ENDED: list[int] = []
 
 
 def start_server(home: Path, **environment: str) -> Server:
     port = ENDED.pop() if ENDED else next(port for port in PORTS if is_free(port))
-    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.headless=true", f"--server.port={port}"]
     known = {k: v for k, v in os.environ.items() if k in KEPT or not k.startswith(("TILEWRIGHT_", "OPENAI_"))}
     variables = known | {"TILEWRIGHT_HOME": str(home), "TILEWRIGHT_NO_DEMO": "1"} | environment
-    with open(home / "server.log", "ab") as log:
-        begin = log.tell()
-        process = subprocess.Popen(command, cwd=ROOT, env=variables, stdout=log, stderr=log)
+    log = home / "server.log"
+    begin = log.stat().st_size if log.exists() else 0
+    process = (forked_server.start if is_pytest else start_anew)(port, log, variables)
     server = Server(f"http://127.0.0.1:{port}", home, process)
     wait_until_healthy(server, begin)
     SERVERS[server.url] = server
     return server
+
+
+def start_anew(port: int, log: Path, variables: dict[str, str]) -> subprocess.Popen[bytes]:
+    """For programs that measure a server, as a person starts it."""
+    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.headless=true", f"--server.port={port}"]
+    with open(log, "ab") as file:
+        return subprocess.Popen(command, cwd=ROOT, env=variables, stdout=file, stderr=file)
 
 
 def is_free(port: int) -> bool:
@@ -79,7 +87,8 @@ def wait_until_healthy(server: Server, begin: int) -> None:
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline and server.process.poll() is None:
         time.sleep(0.05)
-        if b"Dashboard: http" not in (server.home / "server.log").read_bytes()[begin:]:
+        log = server.home / "server.log"
+        if not log.exists() or b"Dashboard: http" not in log.read_bytes()[begin:]:
             continue
         # It may be too busy with its first look at many runs to answer at once.
         with contextlib.suppress(OSError), urllib.request.urlopen(f"{server.url}/_stcore/health", timeout=5):
@@ -292,6 +301,11 @@ def watch(visitor: BrowserContext) -> list[str]:
 
 
 FAILED = pytest.StashKey[bool]()
+
+
+def pytest_collection_modifyitems() -> None:
+    global is_pytest
+    is_pytest = True
 
 
 @pytest.hookimpl(hookwrapper=True)
