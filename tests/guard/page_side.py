@@ -21,7 +21,7 @@ from storage.steering_state import SteeringState
 Ask = Callable[[Database, str], Any]
 # What rows tell today beside what they told: Compare has model calls as an axis, a limit may say what the device is,
 # a method may have several lines of kernels, two parents and a reward of its own, people label runs, profiles have
-# samples by source line, a speed-up its noise and a step its end.
+# samples by source line, a speed-up its noise, a step its end and a question what its answer has to be.
 NEW = (
     (queries.TimedRow, "calls"),
     (HardwareLimit, "facts"),
@@ -41,6 +41,7 @@ NEW = (
     (queries.ReachedRow, "best_noise"),
     (queries.FamilyRow, "noise"),
     (queries.StepRow, "ended_at"),
+    (queries.QuestionRow, "expects"),
 )
 KERNELS = 4  # of a run, the newest: what is asked about one kernel is asked about these
 
