@@ -1,4 +1,4 @@
-"""Finished runs that come with Tilewright: `tasks/examples/`, one archive a run. Packs, lists, opens and removes them.
+"""Runs that come with Tilewright: `tasks/examples/`, one archive a run. Packs, lists, opens and removes them.
 
 An archive is a run folder as it is on disk, without what only its machine can use: locks, logs, the profiler's own
 report files. Paths of that machine are cut to their last part, and the texts renamed by their new hashes. Knows folders
@@ -216,7 +216,7 @@ def refuse(run: RunFolder) -> None:
 
 
 def pack(run: RunFolder, folder: Path | None = None) -> Path:
-    """Write a finished run as an archive and return its path; name, tags and note of the run go with it.
+    """Write a run that has ended as an archive and return its path; name, tags and note of the run go with it.
 
     Raises:
         EngineError: the run is not over, is damaged or no run of its own, the archive would be too large, or it would

@@ -33,6 +33,14 @@ class Mismatch:
     trial: str = ""
 
 
+def percent_wrong(wrong: int, total: int) -> str:
+    """The share of wrong elements in percent, as messages and pages write it; only all of them are 100."""
+    share = 100 * wrong / max(total, 1)
+    if 0 < wrong < total and not 0.01 <= share < 99.995:
+        return "under 0.01" if share < 1 else "over 99.99"
+    return f"{share:.2f}"
+
+
 @dataclass(frozen=True, slots=True)
 class KernelResources:
     """What the compiler gave one device kernel. Sizes are bytes; `kernel` is its readable, shortened name.

@@ -197,7 +197,7 @@ class RunSettings:
     whose journal is told once more, `replay_speed` times as fast; nothing is done then. `knowledge` is the base that
     the run asks: off, on (what runs have learned, and the seed), seed, empty (only what this run learns), or the path
     of another one, which is only read. `tune` is how many variants of an accepted kernel's tunables are tried at most.
-    `is_example`: a finished run that came with Tilewright; it was made elsewhere and counts in no total.
+    `is_example`: a run that came with Tilewright; it was made elsewhere and counts in no total.
     With `compiler_hint` the model is shown what torch.compile writes for the task before it writes a first kernel;
     `start` may make that the first kernel, where it calls no library.
     `width` is how many step indexes are at work at once, where those of the strategy are independent of each other.

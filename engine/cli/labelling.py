@@ -75,7 +75,7 @@ def run_examples(options: Namespace) -> int:
 
 
 def list_examples(options: Namespace) -> int:
-    """The finished runs that come with Tilewright."""
+    """The runs that come with Tilewright."""
     found = examples.shipped_examples()
     if options.json:
         print(json.dumps([examples.plain(one) for one in found]))
@@ -107,7 +107,7 @@ def remove_examples(options: Namespace) -> int:
 
 
 def pack_example(options: Namespace) -> int:
-    """Write finished runs as archives for others to open."""
+    """Write runs that have ended as archives for others to open."""
     for run_id in options.run_ids:
         path = examples.pack(find_run(run_id))
         print(f"{path}: {path.stat().st_size:,} bytes")

@@ -13,7 +13,7 @@ from engine.evaluation import comparison, tolerance
 from engine.evaluation.candidate_failures import Failure
 from engine.evaluation.comparison import Errors, Scale, real
 from engine.evaluation.trials import ONE_WAY, Style, Trial
-from storage.evaluation_results import Mismatch
+from storage.evaluation_results import Mismatch, percent_wrong
 from storage.records import Verdict
 
 SAMPLE = 100_000
@@ -283,10 +283,10 @@ def is_exact(own: torch.Tensor, answer: torch.Tensor) -> bool:
 
 def wrong_values(mismatch: Mismatch, allowed: float) -> str:
     """What the model is told about wrong numbers."""
-    share = mismatch.wrong_count / max(mismatch.total_count, 1)
+    share = percent_wrong(mismatch.wrong_count, mismatch.total_count)
     nan = " NaN stands where no value was written, or was computed." if mismatch.actual != mismatch.actual else ""
     return (
-        f"{mismatch.wrong_count} of {mismatch.total_count} elements ({share:.2%}) are wrong "
+        f"{mismatch.wrong_count} of {mismatch.total_count} elements ({share}%) are wrong "
         f"in trial {mismatch.trial!r}: first at index {mismatch.index}: "
         f"expected {mismatch.expected:.8g}, got {mismatch.actual:.8g}. "
         f"Largest error {mismatch.max_rel_error:.3g} relative to |expected| + rms, allowed {allowed:.3g}; "

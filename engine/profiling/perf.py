@@ -63,7 +63,16 @@ class Sampling:
         ]
         rows = [row for row in found if row][:MOST]
         names = _demangled([_name(row[3]) for row in rows])
-        return [(float(row[1]) / 100, row[2], name) for row, name in zip(rows, names, strict=True)]
+        return _added_up((float(row[1]) / 100, row[2], name) for row, name in zip(rows, names, strict=True))
+
+
+def _added_up(rows: Iterable[tuple[float, str, str]]) -> list[tuple[float, str, str]]:
+    """Symbols that are called alike as one, the largest first: a compiler makes several of a function with threads."""
+    found: dict[tuple[str, str], float] = {}
+    for share, library, name in rows:
+        found[library, name] = found.get((library, name), 0.0) + share
+    ordered = sorted(found.items(), key=lambda one: -one[1])
+    return [(share, library, name) for (library, name), share in ordered]
 
 
 def _name(symbol: str) -> str:

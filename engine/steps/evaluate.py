@@ -8,7 +8,7 @@ from dataclasses import replace
 from engine.context import RunContext
 from engine.errors import BaselineUnavailable, ProfileUnavailable
 from engine.record import Candidate
-from storage.evaluation_results import CheckResult, CompileResult, Mismatch, TimingResult
+from storage.evaluation_results import CheckResult, CompileResult, Mismatch, TimingResult, percent_wrong
 from storage.events import BaselineMeasured, Checked, Compiled, LimitMeasured, Profiled, ProfileFailed, Timed
 from storage.records import Verdict
 
@@ -172,7 +172,7 @@ def _describe_mismatch(m: Mismatch) -> str:
     return (
         f"First wrong element{trial}: index ({index}) of shape {tuple(m.shape)}, "
         f"expected {m.expected:.8g}, got {m.actual:.8g}.\n"
-        f"{m.wrong_count} of {m.total_count} elements are wrong ({m.wrong_count / max(m.total_count, 1):.1%}); "
+        f"{m.wrong_count} of {m.total_count} elements are wrong ({percent_wrong(m.wrong_count, m.total_count)}%); "
         f"largest absolute error {m.max_abs_error:.3g}, largest relative error {m.max_rel_error:.3g}.\n"
         + _describe_region(m)
     )

@@ -162,6 +162,7 @@ from storage.queries.runs import demo_run as demo_run
 from storage.queries.runs import first_example as first_example
 from storage.queries.runs import limit as limit
 from storage.queries.runs import limit_speedup as limit_speedup
+from storage.queries.runs import lowest_latency as lowest_latency
 from storage.queries.runs import of_ids as of_ids
 from storage.queries.runs import overview as overview
 from storage.queries.runs import overview_version as overview_version

@@ -169,6 +169,23 @@ def count_examples(db: Database) -> int:
     return int(fetch.tuples(db, "SELECT count(*) FROM runs WHERE is_example")[0][0])
 
 
+@dataclass(frozen=True, slots=True)
+class LowestLatency:
+    """The correct kernel of a run with the lowest latency, which need not have the best speed-up."""
+
+    number: int
+    speedup: float
+    latency_ms: float
+
+
+def lowest_latency(db: Database, run_id: str) -> LowestLatency | None:
+    """None before the first kernel was timed."""
+    sql = """SELECT n.number, t.speedup, t.latency_ms FROM timings t JOIN numbered n USING (run_id, candidate_id)
+        WHERE t.run_id = $run AND n.run_id = $run AND t.speedup IS NOT NULL ORDER BY t.latency_ms LIMIT 1"""
+    found = fetch.rows(db, LowestLatency, sql, {"run": run_id})
+    return found[0] if found else None
+
+
 def first_example(db: Database) -> str | None:
     """The example that was made first; None where none is open."""
     found = fetch.tuples(db, "SELECT arg_min(run_id, created_at) FROM runs WHERE is_example AND replay_of IS NULL")

@@ -1,4 +1,4 @@
-"""The finished runs from a GPU, opened in a home that has nothing: read, compared, forked, removed, without a GPU."""
+"""The runs from a GPU, opened in a home that has nothing: read, compared, forked, removed, without a GPU."""
 
 from __future__ import annotations
 

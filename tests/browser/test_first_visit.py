@@ -41,7 +41,7 @@ def test_a_first_visit_opens_the_demo_says_what_it_is_and_stays_away_once_dismis
     expect(page.get_by_role("heading", name="Speed-up by depth")).to_be_visible()
     expect(welcome).to_contain_text("Next: click a point of the curve")
     page.goto(server.url)  # seen once: a later visit begins with the list, and leads there again on a click
-    expect(page.get_by_role("heading", name="No runs of your own yet")).to_be_visible()
+    expect(page.get_by_role("heading", name="Begin a run of your own")).to_be_visible()
     page.get_by_role("link", name="Open the demo run").click()
     expect(page.get_by_role("heading", name="Speed-up by depth")).to_be_visible()
     drawn(page).get_by_role("button", name="Dismiss").click()

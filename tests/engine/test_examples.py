@@ -1,4 +1,4 @@
-"""Finished runs as archives: packed without what tells of a machine, opened whole, counted in no total."""
+"""Runs that have ended as archives: packed without what tells of a machine, opened whole, counted in no total."""
 
 from __future__ import annotations
 

@@ -137,6 +137,22 @@ def test_what_an_engine_at_work_has_not_told_yet_is_no_damage(home: Path, open_p
     assert lock
 
 
+def test_a_command_that_the_end_of_a_run_overtook_is_not_told_as_received(home: Path, open_page: Open) -> None:
+    run = write_run(home / "runs", "r1", depths=2, ending="stopped")
+    book = Journal(run.journal_file)
+    book.append(
+        ev.CommandAcknowledged(Command("x1", CommandKind.ANSWER, str(Answer(7, 0, "cd" * 32)), "me", 1.75e9), 7)
+    )
+    book.close()
+    open_page("run", run="r1")
+    db = index.current()
+    left = queries.commands(db, "r1")[-1]
+    assert command_list.stage(left, has_engine=True) == "received"
+    assert command_list.stage(left, has_engine=False) == "not in effect"
+    assert "the run ended before it took effect" in str(command_list.state(left, has_engine=False))
+    assert "the run ended before it took effect" in run_report(db, "r1")
+
+
 def test_an_estimate_never_stands_against_what_has_passed() -> None:
     assert now.usual(0.3) == ["usually under 1 s", "longer than usual (under 1 s)"]
     assert now.usual(75) == ["usually 1 min 15 s", "longer than usual (1 min 15 s)"]

@@ -356,3 +356,20 @@ def test_no_two_components_share_a_name() -> None:
     files = (ROOT / "pages").rglob("*.py")
     names = [name for file in files for name in re.findall(r'"(tilewright_\w+)"', file.read_text())]
     assert len(names) == len(set(names)), sorted(names)
+
+
+def test_symbols_of_one_function_are_one_row_of_where_the_time_goes() -> None:
+    rows = [replace(change("sampled time share", None, share), kernel=name) for name, share in
+            (("gemm (1.so)", 0.6), ("malloc (libc.so)", 0.1), ("gemm (1.so)", 0.3))]  # fmt: skip
+    found = metrics.by_function(rows)
+    assert [one.kernel for one in found] == ["gemm (1.so)", "malloc (libc.so)"]
+    assert [one.value for one in found] == pytest.approx([0.9, 0.1])
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [("some-model", "Shown to some\\-model in 1 prompt"), ("manual", "Shown to the person who answers in 1 prompt"),
+     ("recorded", "Part of 1 prompt, exactly as below; recorded replies do not depend on it.")],
+)  # fmt: skip
+def test_a_profile_says_who_has_seen_it(model: str, said: str) -> None:
+    assert profile_tab.shown_to(model, "1 prompt").startswith(said)

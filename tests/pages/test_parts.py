@@ -21,6 +21,7 @@ from pages.parts.run import curve_chart, curve_marks
 from pages.parts.run.curve_marks import TEXT_PX, Place, Scale, places
 from pages.parts.widgets import code, diff
 from storage import queries
+from storage.evaluation_results import percent_wrong
 from storage.queries import BaselineRow, PointRow, SteeringMark
 from storage.records import Origin
 from storage.relative import Relative
@@ -72,6 +73,8 @@ def test_an_unknown_cost_is_not_zero() -> None:
 def test_nothing_judged_is_not_zero_percent() -> None:
     assert wording.share(0, 0) == "–"
     assert wording.share(7, 9) == "7 of 9 (78 %)"
+    shares = [(1, 3), (0, 3), (3, 3), (1, 10**6), (10**6 - 1, 10**6), (9995, 10_000)]
+    assert [percent_wrong(*one) for one in shares] == ["33.33", "0.00", "100.00", "under 0.01", "over 99.99", "99.95"]
 
 
 def test_moments_carry_their_zone() -> None:

@@ -16,7 +16,7 @@ from engine.cli.argument_types import Parser
 from engine.cli.arguments import across_runs, common, one_run, outside_runs, starting
 
 DESCRIPTION = """\
-Optimise the GPU kernels of a PyTorch module with a language model in the loop.
+Optimise the kernels of a PyTorch module, on a GPU or the processor, with a language model in the loop.
 Without an API key, runs use recorded model replies; compiling, checking, timing and profiling are always real."""
 
 EXAMPLES = """\
@@ -28,8 +28,8 @@ examples:
   python -m engine evaluate swish my_kernel.py        judge one file outside a run
   python -m engine tune swish my_kernel.py            try other tile sizes, threads, … that the file declares
   python -m engine screen swish my_kernel.py          what its text breaks, at once; builds and runs nothing
-  python -m engine examples open                      finished runs from a GPU, to read, compare, replay and fork
-  python -m engine replay RUN --speed 10              play back a finished run, ten times as fast
+  python -m engine examples open                      runs from a GPU, to read, compare, replay and fork
+  python -m engine replay RUN --speed 10              play back a run that has ended, ten times as fast
   python -m engine remeasure RUN 7 RUN 5              time two kernels again, in alternation
   python -m engine compile my_kernel.py --arch sm_90a      registers, spills and shared memory; needs no GPU
   python -m engine command RUN pause                  steer a running engine; also resume, stop, hint, roll_back ...

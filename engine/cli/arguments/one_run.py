@@ -87,7 +87,7 @@ def export(verbs: argparse._SubParsersAction[Parser]) -> None:
 
 def examples(verbs: argparse._SubParsersAction[Parser]) -> None:
     """`examples` and its commands."""
-    shown = verbs.add_parser("examples", help="finished runs that come with Tilewright: list, open, remove, pack")
+    shown = verbs.add_parser("examples", help="runs from a GPU that come with Tilewright: list, open, remove, pack")
     what = shown.add_subparsers(dest="what", required=True, metavar="COMMAND")
     listing = what.add_parser("list", help="list them")
     listing.add_argument("--json", action="store_true", help="print JSON")
@@ -95,7 +95,7 @@ def examples(verbs: argparse._SubParsersAction[Parser]) -> None:
     opening.add_argument("run_ids", nargs="*", metavar="RUN", help="(default: all)")
     what.add_parser("remove", help="move the open examples to the trash")
     packing = what.add_parser(
-        "pack", help="write finished runs as archives to tasks/examples, without paths of this machine"
+        "pack", help="write runs that have ended as archives to tasks/examples, without paths of this machine"
     )
     packing.add_argument("run_ids", nargs="+", metavar="RUN")
 

@@ -10,8 +10,9 @@ import streamlit as st
 
 from engine import supervisor
 from engine.errors import EngineError
-from pages.parts import access, index, texts, wording
+from pages.parts import access, index, texts, timed_anew, wording
 from pages.parts.compare.compared_runs import Compared
+from pages.parts.timed_anew import Timed
 from pages.parts.widgets import diff, table
 from storage import queries, remeasurements
 from storage.queries import TimedRow
@@ -175,6 +176,14 @@ def _rounds(found: Remeasurement) -> None:
         "Each round times both kernels against eager PyTorch in separate sessions, in turn. The result above is the "
         "median over rounds, from six rounds on with a 95 % confidence interval."
     )
+    for number, one in enumerate(found.progress.rounds, 1):
+        pair = [
+            Timed("the first", one.first_speedup, one.first_ms),
+            Timed("the second", one.second_speedup, one.second_ms),
+        ]
+        if anew := timed_anew.sentence(pair):
+            st.caption(f"Round {number}: {anew[:1].lower()}{anew[1:]}")
+            break
 
 
 def _start_remeasurement(first: TimedRow, second: TimedRow) -> None:

@@ -13,6 +13,7 @@ from pages.parts import client, index, method, texts, wording
 from pages.parts.kernel import story
 from pages.parts.widgets import code, table
 from storage import queries
+from storage.evaluation_results import percent_wrong
 from storage.queries import AttemptRow, CandidateRow, CorrectnessErrorRow, EvaluationRow
 from storage.records import Verdict
 
@@ -84,7 +85,7 @@ def facts(error: CorrectnessErrorRow, evaluation: EvaluationRow | None = None) -
         ("first wrong index", f"[{', '.join(map(str, error.first_index))}]"),
         ("expected there", _value(error.expected)),
         ("actual there", _value(error.actual)),
-        ("wrong elements", f"{wrong:,} of {total:,} ({100 * wrong / total:.3g} %)" if total else wording.NONE),
+        ("wrong elements", f"{wrong:,} of {total:,} ({percent_wrong(wrong, total)} %)" if total else wording.NONE),
         ("largest absolute error", _value(error.max_abs_error)),
         ("largest relative error", _value(error.max_rel_error)),
     ]

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.parts import access, client, index, method, run_state, speed_of_light, wording
+from pages.parts import access, client, index, method, run_state, speed_of_light, timed_anew, wording
 from pages.parts.kernel import story
 from pages.parts.status import provenance
 from pages.parts.steering import dialogs
@@ -146,6 +146,21 @@ def _numbers(run: RunRow, candidate: CandidateRow) -> None:
     found = numbers(candidate, evaluation, queries.baseline(db, run.run_id), queries.limit(db, run.run_id))
     found += gain(queries.prediction(db, run.run_id, candidate.candidate_id), candidate.candidate_id)
     figures.draw("Figures of this kernel", found, key="kernel_figures")
+    if anew := _anew(run, candidate):
+        st.caption(wording.plain(anew))
+
+
+def _anew(run: RunRow, candidate: CandidateRow) -> str:
+    """Why the kernel and one that its page compares it with, the best first, differ in latency another way than in
+    speed-up; empty where none does."""
+    timed = {
+        one.candidate_id: timed_anew.kernel(one.number, one.speedup, one.latency_ms)
+        for one in index.attempts(run.run_id)
+    }
+    own = timed.get(candidate.candidate_id, [])
+    others = (run.best_candidate_id, candidate.parent_id, candidate.base_id)
+    told = (timed_anew.sentence([*own, *timed.get(other or "", [])]) for other in others)
+    return next(filter(None, told), "")
 
 
 def numbers(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import groupby
 
@@ -54,13 +54,24 @@ ICONS = {Judgement.BETTER: "held", Judgement.WORSE: "broken"}
 
 def draw_functions(changes: Sequence[MetricChangeRow]) -> None:
     """Where the time goes, the function with most of it first; nothing where it was not sampled."""
-    functions = sorted((c for c in changes if c.launch < 0 and c.kernel), key=lambda c: -c.value)
+    functions = by_function(changes)
     if functions:
         st.markdown("## Where the time goes")
         rows = [table.Row(f"{i}", function_cells(c)) for i, c in enumerate(functions[:MOST_FUNCTIONS])]
         table.draw("Profile metrics by function", FUNCTION_COLUMNS, rows, key="metrics:functions", is_compact=True)
         if len(functions) > MOST_FUNCTIONS:
             st.caption(f"Showing {MOST_FUNCTIONS} of {len(functions)} functions")
+
+
+def by_function(changes: Sequence[MetricChangeRow]) -> list[MetricChangeRow]:
+    """What was sampled in each function, most first. Compilers split one function into several symbols, which count as
+    one: profiles from before they were added up have a row for each."""
+    found: dict[tuple[str, str], MetricChangeRow] = {}
+    for one in changes:
+        if one.launch < 0 and one.kernel:
+            known = found.get(key := (one.metric, one.kernel))
+            found[key] = replace(known, value=known.value + one.value) if known else one
+    return sorted(found.values(), key=lambda one: -one.value)
 
 
 def draw_all(changes: Sequence[MetricChangeRow]) -> None:

@@ -16,6 +16,7 @@ from pages.parts.kernel.metrics import Weighed
 from pages.parts.steering import steer
 from pages.parts.widgets import bars, code, plot, table
 from storage import counters, kernel_names, queries
+from storage.command_arguments import MANUAL
 from storage.exposure import Exposure
 from storage.method_words import MethodWords
 from storage.queries import AdviceRow, AttemptRow, CandidateRow, MetricRow, ProfileRow, RunRow
@@ -201,13 +202,21 @@ def _for_the_model(run_id: str, candidate: CandidateRow, profile: ProfileRow) ->
     st.markdown("## As shown to the model")
     if shown:
         prompts = wording.counted(len(shown), "prompt")
-        sentence = f"Shown to {wording.plain(shown[-1].model)} in {prompts}, exactly as below."
+        sentence = shown_to(shown[-1].model, prompts)
     elif profile.disturbance:
         sentence = "Not shown to a model, because the profile was disturbed. It would read:"
     else:
         sentence = "Not shown to a model yet. It would be shown exactly as below."
     st.caption(sentence)
     st.code(profile.summary or "(empty)", language=None, wrap_lines=True)
+
+
+def shown_to(model: str, prompts: str) -> str:
+    """Who has seen the profile, and in how many prompts."""
+    if model == "recorded":
+        return f"Part of {prompts}, exactly as below; recorded replies do not depend on it."
+    reader = "the person who answers" if model == MANUAL else wording.plain(model)
+    return f"Shown to {reader} in {prompts}, exactly as below."
 
 
 def _how(run_id: str, candidate: CandidateRow, profile: ProfileRow) -> None:

@@ -1,4 +1,4 @@
-"""The finished runs that come with Tilewright: one click puts them beside a person's own, another takes them away."""
+"""The runs that come with Tilewright: one click puts them beside a person's own, another takes them away."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from pages.parts.steering import steer
 from storage import queries
 
 ABOUT = (
-    "finished runs with every prompt, kernel, profile and check. Read, compare, replay and fork them; none needs a "
-    "GPU, and none counts in the totals."
+    "runs with every prompt, kernel, profile and check; most were stopped once they had the kernel that they are here "
+    "to show. Read, compare, replay and fork them; none needs a GPU, and none counts in the totals."
 )
 
 

@@ -20,7 +20,7 @@ def draw() -> None:
     db = index.current()
     demo = queries.demo_run(db)
     with st.container(border=True, key="getting_started"):
-        title = "No runs yet" if not queries.count_runs(db) else "No runs of your own yet"
+        title = "No runs yet" if not queries.count_runs(db) else "Begin a run of your own"
         st.header(f":material/monitoring: {title}")
         st.markdown(ABOUT)
         columns = st.columns(3, gap="medium")

@@ -50,7 +50,7 @@ def run_report(db: Database, run_id: str) -> str:
         depths=list(_depths(db, run, shown, attempts)),
         depth_count=len(depths),
         words=method.words(run_id, db),
-        commands=[_command(one) for one in queries.commands(db, run_id)],
+        commands=[_command(one, run_state.of(run).is_over) for one in queries.commands(db, run_id)],
         **_best(db, run, attempts),
         **_settings(run_id),
     )
@@ -101,18 +101,20 @@ def _best(db: Database, run: RunRow, attempts: Sequence[AttemptRow]) -> dict[str
     }
 
 
-def _command(c: CommandRow) -> tuple[str, str, str, str, str]:
+def _command(c: CommandRow, is_over: bool) -> tuple[str, str, str, str, str]:
     verb = f"{VERBS[c.kind].name} {readable(c.argument)}".strip()
-    return wording.moment(c.asked_at), c.asked_by, verb, command_state(c), c.note
+    return wording.moment(c.asked_at), c.asked_by, verb, command_state(c, is_over), c.note
 
 
-def command_state(command: CommandRow) -> str:
+def command_state(command: CommandRow, is_over: bool) -> str:
     """How far a command has come, in words."""
     if command.refused_at is not None:
         return "refused"
     if command.effective_at is not None:
         return f"in effect since step {command.effective_step}"
-    return "received" if command.acknowledged_at is not None else "asked"
+    if command.acknowledged_at is None:
+        return "asked"
+    return "the run ended before it took effect" if is_over else "received"
 
 
 def _settings(run_id: str) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from pages.parts import index, method, wording
+from pages.parts import index, method, timed_anew, wording
 from pages.parts.pass_rates import ABOUT, ABOUT_RANKING, PassRates, ranked
 from pages.parts.run import selection
 from pages.parts.widgets import table
@@ -17,14 +17,13 @@ from storage.records import Verdict
 
 PAGE_SIZE = 20
 REASON_LENGTH = 110
-ANEW = "Eager PyTorch is timed anew beside each kernel, so one with a lower latency can have a lower speed-up."
 COLUMNS = [
     table.Column("number", "Kernel"),
     table.Column("depth", "Step", "right minor"),
     table.Column("what", "What changed", "wide"),
     table.Column("verdict", "Verdict", "wide"),
-    table.Column("speedup", "Speed-up", "right", f"over the eager baseline, with the noise of the measurement. {ANEW}"),
-    table.Column("latency", "Latency", "right minor", f"median of the timed calls. {ANEW}"),
+    table.Column("speedup", "Speed-up", "right", "over the eager baseline, with the noise of the measurement"),
+    table.Column("latency", "Latency", "right minor", "median of the timed calls"),
     table.Column("lines", "Lines", "right minor", "added and removed against its parent"),
 ]
 SHOWN_ERRORS = 12
@@ -57,6 +56,8 @@ def draw(run: RunRow) -> str | None:
     opened = table.draw(
         "Kernels of this run, newest first", titled, rows, key="kernels", selected=selected, is_folding=True
     )
+    if anew := timed_anew.sentence(one for k in shown for one in timed_anew.kernel(k.number, k.speedup, k.latency_ms)):
+        st.caption(wording.plain(anew))
     _pages(run, total, (number - 1) * PAGE_SIZE + 1, len(shown))
     return opened
 

@@ -49,8 +49,13 @@ def sentence(run: RunRow, state: RunState) -> str:
         speedup = wording.speedup(run.best_speedup, run.best_noise)
         how_fast = interval if speedup == wording.UNKNOWN else f"{speedup} ({interval})"
         came = f"kernel {_number(run)} is {how_fast} as fast as eager PyTorch"
-    tied = f", {run_header.tied(run)}" if run.best_speedup and run.tied_kernels else ""
-    return f"{str(state).capitalize()}: {came}{tied}."
+    tied = f" {_tied(run)}" if run.best_speedup and run.tied_kernels else ""
+    return f"{str(state).capitalize()}: {came}.{tied}"
+
+
+def _tied(run: RunRow) -> str:
+    verb = "is" if run.tied_kernels == 1 else "are"
+    return f"{wording.counted(run.tied_kernels, 'other kernel')} {verb} tied with kernel {_number(run)}, the best."
 
 
 def _number(run: RunRow) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from pages.parts import speed_of_light, wording
+from pages.parts import speed_of_light, timed_anew, wording
+from pages.parts.timed_anew import Timed
 from pages.parts.widgets.bars import Bar
 from pages.parts.widgets.figures import Figure
 from storage import queries, relative
@@ -30,7 +31,7 @@ def figures(db: Database, run: RunRow) -> list[Figure]:
         ),
         Figure(
             "Latency", f"{wording.latency(eager_ms)} → {wording.latency(run.best_latency_ms)}", "PyTorch → best kernel",
-            wording.LATENCIES,
+            f"{wording.LATENCIES} {_anew(db, run)}".strip(),
         ),
         *_over_further(db, run),
         Figure(
@@ -42,6 +43,15 @@ def figures(db: Database, run: RunRow) -> list[Figure]:
         Figure("Cost", wording.cost(run.cost_usd), "of the model calls"),
         Figure("Engine time", wording.seconds(allowed.spent_s if allowed else None), "in finished steps"),
     ]  # fmt: skip
+
+
+def _anew(db: Database, run: RunRow) -> str:
+    """Why the best kernel is not the one with the lowest latency; empty where it is."""
+    lowest = queries.lowest_latency(db, run.run_id)
+    if lowest is None or not run.best_speedup or not run.best_latency_ms:
+        return ""
+    best = Timed("the best one", run.best_speedup, run.best_latency_ms)
+    return timed_anew.sentence([best, Timed(f"kernel {lowest.number}", lowest.speedup, lowest.latency_ms)])
 
 
 def _over_further(db: Database, run: RunRow) -> list[Figure]:

@@ -15,8 +15,8 @@ COOKIE = "tilewright-welcome"
 SEEN_COOKIE = "tilewright-demo-seen"
 _DISMISSED, _SENT = "welcome_dismissed", "sent_to_demo"
 WHAT = (
-    "Tilewright makes a PyTorch module faster: a language model writes GPU kernels for it, and each is compiled, "
-    "proved correct and timed before it counts."
+    "Tilewright makes a PyTorch module faster, on a GPU or, as in this demo, on the processor: a language model writes "
+    "kernels for it, and each is compiled, proved correct and timed before it counts."
 )
 _SEEN = (
     ("A model writes", "one change at a time; you see its reply arrive. In this demo the replies are recorded."),
@@ -58,7 +58,7 @@ def draw(run: RunRow, state: RunState) -> None:
     _welcome(data=content, key="welcome", on_dismissed_change=_dismiss)
     if example := queries.first_example(index.current()):
         st.page_link(
-            "run.py", label="See a finished run from a GPU", icon=":material/school:", query_params={"run": example},
+            "run.py", label="See a run from a GPU", icon=":material/school:", query_params={"run": example},
             width="content",
         )  # fmt: skip
 

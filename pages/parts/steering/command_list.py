@@ -17,10 +17,11 @@ from storage.verbs import VERBS, Result, Takes
 LIMIT = 8
 COLUMNS = [
     table.Column("what", "Command"),
-    table.Column("state", "State", help="sent, received, in effect or rejected"),
+    table.Column("state", "State", help="sent, received, in effect, rejected; or the run ended before it took effect"),
 ]
 ASKED, UNREAD, READ, HOLDS, REFUSED = "sent", "not read", "received", "in effect", "rejected"
-STATES = (ASKED, UNREAD, READ, HOLDS, REFUSED)
+CUT_OFF = "not in effect"
+STATES = (ASKED, UNREAD, READ, HOLDS, CUT_OFF, REFUSED)
 _SHOWN_LATER = (Result.DEPTH, Result.CALL, Result.PROMPTS, Result.PROFILE_IN_PROMPT)
 
 
@@ -76,6 +77,8 @@ def _not_yet(command: CommandRow, has_engine: bool) -> str:
     match stage(command, has_engine):
         case "rejected":
             return "no change"
+        case "not in effect":
+            return "none: the run ended first"
         case "in effect":
             return "no result yet" if VERBS[command.kind].result in _SHOWN_LATER else "done"
         case _:
@@ -112,7 +115,7 @@ def stage(command: CommandRow, has_engine: bool) -> str:
     if command.effective_at is not None:
         return HOLDS
     if command.acknowledged_at is not None:
-        return READ
+        return READ if has_engine else CUT_OFF
     return ASKED if has_engine else UNREAD
 
 
@@ -122,6 +125,7 @@ _LOOK: dict[str, tuple[str, str]] = {
     READ: ("blue", "waiting"),
     ASKED: ("gray", "waiting"),
     UNREAD: ("orange", "lost"),
+    CUT_OFF: ("gray", "stopped"),
 }
 
 
@@ -132,6 +136,7 @@ def state(command: CommandRow, has_engine: bool) -> table.Cell:
         READ: "takes effect after the current step",
         ASKED: "not read by the engine yet",
         UNREAD: "no engine is running; read when the run is resumed",
+        CUT_OFF: "the run ended before it took effect",
     }
     return table.pill(word, *_LOOK[word], note=notes.get(word, command.note))
 

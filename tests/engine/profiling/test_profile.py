@@ -83,6 +83,11 @@ def test_unsupported_counters_are_left_out_instead_of_zero() -> None:
     assert perf._counts(text) == {"instructions": 1234.0}
 
 
+def test_symbols_that_are_called_alike_are_one_function() -> None:
+    rows = [(0.5, "1.so", "gemm"), (0.3, "libc.so", "malloc"), (0.2, "1.so", "gemm"), (0.1, "2.so", "gemm")]
+    assert perf._added_up(rows) == [(0.7, "1.so", "gemm"), (0.3, "libc.so", "malloc"), (0.1, "2.so", "gemm")]
+
+
 def test_instructions_are_counted_in_the_candidates_own_functions_only() -> None:
     listing = (
         "0000000000001000 <kernel(float*)>:\n"

@@ -1,0 +1,41 @@
+"""Why one kernel can have the lower latency and another the higher speed-up: said only where it is so. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from pages.parts import wording
+
+BECAUSE = "eager PyTorch is timed anew beside each kernel"
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """A kernel as it was timed, and how people call it."""
+
+    name: str
+    speedup: float
+    latency_ms: float
+
+
+def kernel(number: int, speedup: float | None, latency_ms: float | None) -> list[Timed]:
+    """A kernel of a run by its number; nothing where it was not timed."""
+    return [Timed(f"kernel {number}", speedup, latency_ms)] if speedup and latency_ms else []
+
+
+def sentence(kernels: Iterable[Timed]) -> str:
+    """The kernel with the highest speed-up that another one undercuts in latency; empty where the two orders agree, as
+    far as latencies can be told apart on the page."""
+    ordered = sorted(kernels, key=lambda one: -one.speedup)
+    for place, first in enumerate(ordered):
+        shown = wording.latency(first.latency_ms)
+        lower = [
+            one for one in ordered[place + 1 :]
+            if one.latency_ms < first.latency_ms and wording.latency(one.latency_ms) != shown
+        ]  # fmt: skip
+        if lower:
+            least = min(lower, key=lambda one: one.latency_ms)
+            name = f"{least.name[:1].upper()}{least.name[1:]}"
+            return f"{name} has a lower latency than {first.name}, but a lower speed-up too: {BECAUSE}."
+    return ""

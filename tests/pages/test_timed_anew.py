@@ -1,0 +1,55 @@
+"""Latencies and speed-ups of kernels that disagree are told why, and only those; the banner names its kernel."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pages.parts import index
+from pages.parts.run import result_banner
+from pages.parts.status import outcome
+from pages.parts.timed_anew import Timed, sentence
+from storage import events as ev
+from storage import queries
+from storage.database import index_file, open_database
+from storage.evaluation_results import CheckResult, TimingResult
+from storage.records import RunState, Verdict
+from tests.pages.conftest import Open, words
+from tests.storage.test_queries_predictions import FIRST, made, tell, timed
+
+SAID = "Kernel 1 has a lower latency than kernel 2, but a lower speed-up too: eager PyTorch is timed anew beside each"
+
+
+def test_only_orders_that_a_reader_can_see_disagree_are_told() -> None:
+    first, second = Timed("kernel 1", 2.0, 1.0), Timed("kernel 2", 3.0, 1.2)
+    assert sentence([first, second]).startswith(SAID)
+    assert sentence([first, Timed("kernel 2", 3.0, 0.9)]) == ""
+    assert sentence([first, Timed("kernel 2", 3.0, 1.001)]) == "", "both read 1.00 ms"
+    assert sentence([first]) == sentence([]) == ""
+
+
+def test_the_table_the_kernel_and_the_banner_say_why_the_best_has_not_the_lowest_latency(
+    home: Path, open_page: Open
+) -> None:
+    slower = TimingResult((2.0,) * 9, (6.0,) * 9)
+    second = [
+        *made(3, "c002", "c001"), *timed(4, "c002", 3.0)[:1], ev.Checked(4, "c002", CheckResult(Verdict.PASSED, 1.0)),
+        ev.Timed(4, "c002", slower),
+    ]  # fmt: skip
+    third = [*made(5, "c003", "c002", depth=2), *timed(6, "c003", 3.0)[:2]]
+    third.append(ev.Timed(6, "c003", TimingResult((2.0,) * 9, (5.98,) * 9)))
+    ended = ev.RunEnded(RunState.FINISHED, "all 2 depths are done", "c002", None)
+    with open_database(index_file(home)) as db:
+        tell(db, home / "runs", *FIRST, *second, *third, ended, run_id="r1")
+        tell(db, home / "runs", *FIRST, ended, run_id="r2")
+    assert SAID in words(open_page("run", run="r1")).replace("\\", "")
+    assert SAID in words(open_page("candidate", run="r1", candidate="c002")).replace("\\", "")
+    db = index.current()
+    runs = {run.run_id: run for run in queries.overview(db)}
+    told = {name: " ".join(one.about for one in outcome.figures(db, run)) for name, run in runs.items()}
+    assert "Kernel 1 has a lower latency than the best one" in told["r1"]
+    assert "timed anew" not in told["r2"]
+    assert result_banner.sentence(runs["r1"], RunState.FINISHED) == (
+        "Finished: kernel 2 is 3.00× (3.00 to 3.00×) as fast as eager PyTorch. 1 other kernel is tied with kernel 2, "
+        "the best."
+    )
+    assert "timed anew" not in words(open_page("run", run="r2"))
