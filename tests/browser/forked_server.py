@@ -12,6 +12,9 @@ from collections.abc import Mapping
 from multiprocessing import get_context
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
+from types import ModuleType
+
+import pytest
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 CONTEXT = get_context("forkserver")
@@ -22,7 +25,10 @@ class Forked:
     """A fork as `subprocess` gives a process."""
 
     def __init__(self, process: ForkServerProcess) -> None:
-        process.start()
+        # A fork imports what its parent calls __main__, and a test of a page leaves that page there.
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setitem(sys.modules, "__main__", ModuleType("__main__"))
+            process.start()
         self._process = process
         self.pid = process.pid or 0
 
