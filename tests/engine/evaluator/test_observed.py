@@ -182,8 +182,10 @@ def test_moving_data_is_the_work_of_a_task_that_moves_data(cpu: CpuToolchain, tm
 def test_timed_calls_are_observed_to_the_last(cpu: CpuToolchain, small_swish: Task) -> None:
     result = cpu.time(small_swish, forward(CALL))
     assert isinstance(result, TimingResult)
-    check_record = next(one for one in result.proofs if one.check == operators.CHECK)
-    assert int(check_record.detail.split()[1]) > 2 * 30
+    details = {one.check: one.detail for one in result.proofs}
+    compared = int(details["outputs of timed calls"].split()[0])  # a busy machine has time for fewer
+    assert compared >= len(result.candidate_ms) > 1
+    assert int(details[operators.CHECK].split()[1]) >= compared
 
 
 def seen(*rows: tuple[str, int, int], marks: tuple[int, ...] = (5, 6)) -> dict[str, object]:
