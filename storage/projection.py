@@ -84,7 +84,7 @@ def _storable(value: Any) -> Any:
     if isinstance(value, Mapping):
         return _storable(json.dumps(dict(value), ensure_ascii=False))
     if isinstance(value, Timeline):
-        return codec.dumps(value)
+        return _storable(codec.dumps(value))
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
         raise DecodeError(f"{value} does not fit into 64 bits")
     return value
@@ -252,7 +252,7 @@ def _(event: events.Timed) -> Rows:
     row = _stage(event, "time") | _fields(result) | _derived(result)
     yield "evaluations", row | {"verdict": Verdict.PASSED, "message": ""}
     for number, one in enumerate(result.workloads):
-        head = {"candidate_id": event.candidate_id, "number": number, "sizes": codec.dumps(one.sizes)}
+        head = {"candidate_id": event.candidate_id, "number": number, "sizes": _storable(codec.dumps(one.sizes))}
         yield "workloads", head | _derived(one.timing)
     yield from _proofs(event, "time")
 
@@ -280,7 +280,7 @@ def _(event: events.ProfileFailed) -> Rows:
 
 @project.register(events.SweepStarted)
 def _(event: events.SweepStarted) -> Rows:
-    yield "sweeps", _fields(event) | {"tunables": codec.dumps(event.tunables)}
+    yield "sweeps", _fields(event) | {"tunables": _storable(codec.dumps(event.tunables))}
 
 
 @project.register(events.VariantCompiled)
