@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from storage import codec, folder, labels, projection
+from storage import codec, labels, projection
 from storage.folder import RunFolder
 from storage.journal import Entry, Fault, FaultKind, Reader, encode
 from storage.labels import Labels
@@ -97,9 +97,11 @@ def rows_until(run: RunFolder, entries: Iterable[Entry]) -> Iterator[tuple[str, 
 def read_settings(run: RunFolder, now: Position) -> Chunk:
     """The whole of run.json; one that cannot be read, or has the id of another run, is a problem shown to people."""
     try:
-        rows = list(projection.rows_of_settings(run.read_settings()))
-        if claimed := folder.claimed_id(run):
-            rows = [_problem(run.run_id, SETTINGS, 0, FaultKind.FOREIGN, claimed)]
+        settings = run.read_settings()
+        if settings.run_id == run.run_id:
+            rows = list(projection.rows_of_settings(settings))
+        else:
+            rows = [_problem(run.run_id, SETTINGS, 0, FaultKind.FOREIGN, settings.run_id)]
     except (codec.DecodeError, UnicodeDecodeError) as error:
         rows = [_problem(run.run_id, SETTINGS, 0, FaultKind.UNREADABLE, f"{error}")]
     return Chunk(run.run_id, SETTINGS, rows, now, now.offset)

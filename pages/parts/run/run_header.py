@@ -273,16 +273,16 @@ def _best(run: RunRow) -> dict[str, str]:
     return {
         "label": "Best speed-up over eager PyTorch",
         "value": wording.speedup(run.best_speedup, run.best_noise),
-        "note": nothing if run.best_speedup is None else measured + (f" · {tied(run)}" if tied(run) else ""),
+        "note": nothing if run.best_speedup is None else measured + (f" · {_tied(run)}" if run.tied_kernels else ""),
         "title": BEST if run.best_speedup else "",
         "second": _second(run),
         "tone": "good" if run.best_low and run.best_low > 1 else "",
     }
 
 
-def tied(run: RunRow) -> str:
-    """How many other kernels the best one does not beat beyond the noise; empty where there is none."""
-    return f"tied with {wording.counted(run.tied_kernels, 'other kernel')}" if run.tied_kernels else ""
+def _tied(run: RunRow) -> str:
+    """How many other kernels the best one does not beat beyond the noise."""
+    return f"tied with {wording.counted(run.tied_kernels, 'other kernel')}"
 
 
 def headroom(run: RunRow) -> dict[str, Any]:
