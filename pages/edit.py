@@ -26,7 +26,7 @@ def page() -> None:
         address.unknown_run(run_id, change_token.of([run_id], is_overview=False))
         return
     st.page_link(
-        "run.py", label=run.title.capitalize(), icon=":material/arrow_back:", query_params={"run": run_id},
+        "run.py", label=wording.capital(run.title), icon=":material/arrow_back:", query_params={"run": run_id},
         width="content",
     )  # fmt: skip
     st.title("Edit a kernel by hand", anchor=False)

@@ -36,6 +36,6 @@ def sentence(kernels: Iterable[Timed]) -> str:
         ]  # fmt: skip
         if lower:
             least = min(lower, key=lambda one: one.latency_ms)
-            name = f"{least.name[:1].upper()}{least.name[1:]}"
+            name = wording.capital(least.name)
             return f"{name} has a lower latency than {first.name}, but a lower speed-up too: {BECAUSE}."
     return ""

@@ -294,6 +294,11 @@ def escaped(text: str, length: int = 110) -> str:
     return html.escape(cut(text, length), quote=False)
 
 
+def capital(text: str) -> str:
+    """Text with a capital first; the rest is left as it is, as in "GELU"."""
+    return text[:1].upper() + text[1:]
+
+
 def plain(text: str) -> str:
     """Text for a Markdown element with nothing in it acting as markup."""
     return "".join(f"\\{c}" if c in r"\`*_{}[]()<>#+-.!|$:~" else c for c in text.replace("\n", " "))

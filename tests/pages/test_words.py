@@ -47,3 +47,9 @@ def test_a_suites_tables_write_spans_as_the_pages_do() -> None:
     for seconds in (48.0, 75.0, 381.0, 5826.0):
         assert formats.minutes(seconds / 60) == wording.seconds(seconds)
     assert formats.percent(-3.82) == "−382 %"
+
+
+def test_a_name_keeps_the_capitals_that_it_was_given() -> None:
+    assert wording.capital("GELU: fast, wrong, refused") == "GELU: fast, wrong, refused"
+    assert wording.capital("square matmul") == "Square matmul"
+    assert wording.capital("") == ""

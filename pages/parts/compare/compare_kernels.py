@@ -208,7 +208,7 @@ def sentence(found: Remeasurement) -> str:
         case RemeasureState.WAITING:
             return f"Waiting for another timing to finish ({progress.message}). {_so_far(found)}"
         case _:
-            return f"{progress.message[:1].upper()}{progress.message[1:]}. {_so_far(found)}"
+            return f"{wording.capital(progress.message)}. {_so_far(found)}"
 
 
 def verdict(first: KernelName, second: KernelName, ratio: Ratio) -> str:

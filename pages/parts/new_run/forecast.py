@@ -133,7 +133,7 @@ def _memory(source: str, sizes: Mapping[str, float], is_on_gpu: bool, backward: 
             f"memory {size}", icon=":material/memory:", color="red" if why else "green",
             help="more than this host may use: choose smaller sizes" if why else "to judge a kernel",
         )  # fmt: skip
-        return f"{why[:1].upper()}{why[1:]}." if why else ""
+        return f"{wording.capital(why)}." if why else ""
     else:
         st.badge("memory unknown", color="gray", help="the module cannot be followed without being run")
     return ""

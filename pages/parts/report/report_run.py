@@ -38,7 +38,7 @@ def run_report(db: Database, run_id: str) -> str:
     reached = f"{best} over eager PyTorch" if run.best_speedup else "no correct kernel yet"
     return render(
         "run.html",
-        f"{run.title.capitalize()}: {reached}",
+        f"{wording.capital(run.title)}: {reached}",
         text_of=lambda blob: texts.source(run_id, blob),
         warnings=list(_warnings(db, run)),
         known=_known(db, run),

@@ -66,7 +66,7 @@ EXAMPLE = "made on another machine and shipped with Tilewright; it counts in no 
 def _name(run: RunRow) -> None:
     """What the run is, and what it works on with what."""
     st.page_link("overview.py", label="Runs", icon=":material/arrow_back:", width="content")
-    st.title(run.title.capitalize(), anchor=False, width="content")
+    st.title(wording.capital(run.title), anchor=False, width="content")
     provenance.replay_badge(run)
     if run.is_demo:
         st.badge("demo", color="gray", help="model replies are recorded; kernels are really built, checked and timed")
@@ -106,7 +106,7 @@ def _alert(run: RunRow, state: RunState) -> None:
     if state is RunState.WAITING:
         st.warning(f"**Waiting for you.** {wording.plain(run.waiting_reason)}", icon=":material/schedule:")
     elif state is RunState.FAILED:
-        st.error(f"**The engine failed.** {wording.plain(run.state_reason)}", icon=":material/error:")
+        st.error(f"**The run failed:** {wording.plain(run.state_reason)}", icon=":material/error:")
     elif state is RunState.STOPPED and run_state.shown_state(run) is RunState.WAITING:
         st.info(f"**Stopped while it waited for you.** {wording.plain(run.waiting_reason)}", icon=":material/schedule:")
     found = damaged.of(run.run_id)

@@ -10,7 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from engine.errors import EngineError
 from engine.strategies.options import Option, Value
-from pages.parts import number_field
+from pages.parts import number_field, wording
 
 IN_A_ROW = 3
 WHEN = {"auto": "", "from": "from {step} …", "off": "never"}
@@ -98,7 +98,7 @@ def _index(option: Option, value: Value, key: str, depths: int, step: str, wrong
         return depths + 1
     least = max(int(option.least or 0), 1)
     at = known if known is not None and least <= known <= depths else min(3, depths)
-    words = f"{option.about[:1].upper()}{option.about[1:]}"
+    words = wording.capital(option.about)
     place = st.container()
     return number_field.draw(place, words, f"{key}:first", max(at, least), least, wrong, max(depths, least))
 
