@@ -31,6 +31,7 @@ async def lifespan(_app: st.App) -> AsyncIterator[None]:
     sys.setswitchinterval(0.0005)
     streamlit_internals.bound_shutdown(SHUTDOWN_S)
     streamlit_internals.give_components_plain_values()
+    streamlit_internals.draw_no_part_of_a_page_that_was_left()
     try:
         index.open_index()
     except DatabaseError as error:

@@ -233,8 +233,7 @@ def _draw_again_when_known(source: str, backward: bool) -> None:
 
 @st.fragment
 def _ask_again(source: str, backward: bool) -> None:
-    """Trap: with Streamlit's own `run_every` the browser asks for this part also while a click on *Start run* leads to
-    another page, and that one goes blank."""
+    """The watcher asks, as it waits while a click is on its way to the server; Streamlit's own `run_every` does not."""
     now.watch([CLOCK], is_overview=False, token=change_token.of([CLOCK], is_overview=False))
     if _is_known(source, backward):
         st.rerun()

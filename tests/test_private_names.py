@@ -18,6 +18,9 @@ import pytest
 import streamlit.auth_util
 import uvicorn
 from streamlit.components.v2.bidi_component import serialization
+from streamlit.runtime.fragment import MemoryFragmentStorage
+from streamlit.runtime.scriptrunner.script_runner import ScriptRunner
+from streamlit.runtime.scriptrunner_utils.script_requests import RerunData
 from streamlit.web.server.starlette import starlette_app_utils, starlette_server_config
 
 from engine.errors import ModelError
@@ -88,6 +91,11 @@ def adapters() -> list[Adapter]:
         "serialization.is_dataframe_like": (
             "(obj: 'object') -> 'bool'", shape(vars(serialization)["is_dataframe_like"]),
         ),
+        "ScriptRunner._run_script": (
+            "(self, rerun_data: 'RerunData') -> 'None'", shape(vars(ScriptRunner)["_run_script"]),
+        ),
+        "FragmentStorage.contains": ("(self, key: 'str') -> 'bool'", shape(MemoryFragmentStorage.contains)),
+        "RerunData.fragment_id_queue": ("[]", shape(RerunData().fragment_id_queue)),
         "uvicorn.Server.handle_exit": ("(self, sig: 'int', frame: 'FrameType | None') -> 'None'",
                                        shape(uvicorn.Server.handle_exit)),
     }  # fmt: skip

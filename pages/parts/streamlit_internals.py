@@ -22,6 +22,8 @@ try:
         get_signing_secret,
     )
     from streamlit.components.v2.bidi_component import serialization
+    from streamlit.runtime.scriptrunner.script_runner import ScriptRunner
+    from streamlit.runtime.scriptrunner_utils.script_requests import RerunData
     from streamlit.web.server.starlette.starlette_app_utils import decode_signed_value
     from streamlit.web.server.starlette.starlette_server_config import USER_COOKIE_NAME
 except ImportError as error:
@@ -73,3 +75,20 @@ def give_components_plain_values() -> None:
 
 def _is_no_table(obj: object) -> bool:
     return False
+
+
+def draw_no_part_of_a_page_that_was_left() -> None:
+    """Leave out a request for parts (fragments) none of which is on the page that is shown.
+
+    Trap: a page that is being left may still ask for a part of itself, for news. Streamlit drops such a request only
+    when the new page is drawn already: one that came in while it was drawn ran after it, drew nothing, and made the
+    browser take away all that it did not draw. The new page stayed blank.
+    """
+    run_script = vars(ScriptRunner)["_run_script"]
+
+    def run(self: ScriptRunner, rerun_data: RerunData) -> None:
+        asked, known = rerun_data.fragment_id_queue, vars(self)["_fragment_storage"]
+        if not asked or any(known.contains(one) for one in asked):
+            run_script(self, rerun_data)
+
+    setattr(ScriptRunner, "_run_script", run)  # noqa: B010 - it is none of its exported names

@@ -45,7 +45,6 @@ function pace() {
 
 // Trap: a rerun of the page while a click in its open dialog is on its way can swallow that click. A popover has the
 // role of a dialog too, but the page behind it is still looked at: only a modal one holds it up.
-// Trap: news of a page that is being left make the server draw a part that is not on the next page: it goes blank.
 // What is asked of a server that is away, or just back, cannot be sent.
 const isAway = () => app().testConnectionState !== "CONNECTED"
 const isBusy = box => box.isAsking || isPressed() || document.hidden || isDrawing() || isAway()
@@ -84,7 +83,6 @@ function watchActs() {
   const act = () => { found.until = Date.now() + ON_ITS_WAY_MS }
   document.addEventListener("click", event => { if (event.composedPath().some(one => one.matches?.(ACTS))) act() }, true)
   document.addEventListener("keydown", event => { if (!isTyping(event) && event.key.length === 1) act() }, true)
-  window.addEventListener("popstate", act, true)
   const look = () => { if (found.isRunning()) found.until = 0 }
   new MutationObserver(look).observe(document.body, {
     subtree: true, attributes: true, attributeFilter: ["data-test-script-state"],
