@@ -10,6 +10,7 @@ Each runs as `python -m benchmarks.NAME`; its docstring names a full run and the
     demo_runs.py, recorded_kernels.py, replies.py   recorded runs, their kernels, raw replies of real models
     kill_engine.py, kill_server.py, kill_suite.py   SIGKILL at random moments, then compare what is left
     dashboard_scale.py, scale_home.py   1,000 runs, 20,000 iterations, four browsers
+    chromium.py                         whose pages those are that a program opens
     labelled_runs.py                    1,000 named and tagged runs: the list; delete and undo
     prompt_sizes.py                     tokens of the longest prompts, by step and by section
     redraw.py, wire.py, ingest.py       one redraw, one event on the wire, journals into rows

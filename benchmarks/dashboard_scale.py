@@ -20,12 +20,14 @@ import statistics
 import tempfile
 import time
 import urllib.request
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Page
 
+from benchmarks.chromium import Pages, of_new_visitors
 from benchmarks.scale_home import LIVE, LONG, WIDE, Growing, write_home
 from tests.browser.conftest import Server, start_server, stop_server
 
@@ -48,7 +50,7 @@ class Watched:
     received: list[int] = field(default_factory=lambda: [0, 0])
 
 
-def main() -> None:
+def main(pages: Pages = of_new_visitors) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=1000)
     parser.add_argument("--iterations", type=int, default=20_000)
@@ -65,18 +67,15 @@ def main() -> None:
     for old in home.glob("index-*"):
         old.unlink()
     print("| what | figure |\n|---|---|", flush=True)
-    with sync_playwright() as playwright:
-        args = ["--no-sandbox", "--disable-dev-shm-usage"]
-        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=args)
+    with pages() as new_page:
         first_start(home)
-        for name, (address, sign) in pages(home).items():
+        for name, (address, sign) in places(home).items():
             if options.only in name:
-                paint(home, browser, name, address, sign, options.loads)
-        live(home, browser, options.minutes, options.lines, options.watch)
-        browser.close()
+                paint(home, new_page, name, address, sign, options.loads)
+        live(home, new_page, options.minutes, options.lines, options.watch)
 
 
-def pages(home: Path) -> dict[str, tuple[str, str]]:
+def places(home: Path) -> dict[str, tuple[str, str]]:
     """Address of each page and a selector of what people come for."""
     runs = len(list((home / "runs").iterdir()))
     wide = re.findall(r'"candidate_id":"(c\d+)"', (home / "runs" / WIDE / "journal.jsonl").read_text())
@@ -114,29 +113,30 @@ def first_start(home: Path) -> None:
     stop_server(server)
 
 
-def paint(home: Path, browser: Browser, name: str, address: str, sign: str, loads: int) -> None:
-    """First request of a fresh server, then the median of some more in fresh contexts."""
+def paint(home: Path, new_page: Callable[[], Page], name: str, address: str, sign: str, loads: int) -> None:
+    """First request of a fresh server, then the median of some more, of new visitors."""
     server = start_server(home)
     times = []
     for _ in range(1 + loads):
         began = time.perf_counter()
-        page = open_page(browser, f"{server.url}/{address}", sign)
+        page = new_page()
+        show(page, f"{server.url}/{address}", sign)
         times.append(time.perf_counter() - began)
-        page.context.close()
+        page.close()
     tell(f"{name}: first paint, cold", times[0])
     if loads:
         tell(f"{name}: first paint, warm, median of {loads}", statistics.median(times[1:]))
     stop_server(server)
 
 
-def live(home: Path, browser: Browser, minutes: float, lines: int, which: str) -> None:
+def live(home: Path, new_page: Callable[[], Page], minutes: float, lines: int, which: str) -> None:
     """A browser a page while a line is appended once a second to two runs: bytes, processor time, memory, delay."""
     server = start_server(home)
     engines = [Growing(home, LIVE), Growing(home, LONG)]
-    known = pages(home)
+    known = places(home)
     addresses = {name: known[name] for name in list(known)[:3]} | {"run page, small": (f"run?run={LIVE}", CURVE)}
     print(f"| memory of the server, no page open | {memory(server):.0f} MB |", flush=True)
-    watched = [watch(browser, server, name, *found) for name, found in addresses.items() if which in name]
+    watched = [watch(new_page(), server, name, *found) for name, found in addresses.items() if which in name]
     browsers = f"{len(watched)} browser{'s' * (len(watched) > 1)}"
     seconds = max(1, round(60 * min(minutes, 1)))
     watched[0].page.wait_for_timeout(min(5, seconds) * 1000)
@@ -154,6 +154,8 @@ def live(home: Path, browser: Browser, minutes: float, lines: int, which: str) -
     line_to_screen(engines[0], watched[-1].page, lines)
     for engine in engines:
         engine.close()
+    for one in watched:
+        one.page.close()
     stop_server(server)
 
 
@@ -173,9 +175,8 @@ def line_to_screen(engine: Growing, page: Page, lines: int) -> None:
     tell(f"journal line to screen, worst of {lines}", max(waits))
 
 
-def watch(browser: Browser, server: Server, name: str, address: str, sign: str) -> Watched:
-    """Open a page in a context of its own, counting what its websocket receives."""
-    page = browser.new_context(viewport={"width": 1280, "height": 900}).new_page()
+def watch(page: Page, server: Server, name: str, address: str, sign: str) -> Watched:
+    """Lead a page there, counting what its websocket receives."""
     one = Watched(name, page)
 
     def count(frame: str | bytes) -> None:
@@ -187,14 +188,8 @@ def watch(browser: Browser, server: Server, name: str, address: str, sign: str) 
     return one
 
 
-def open_page(browser: Browser, address: str, sign: str) -> Page:
-    """A page in a context of its own, as soon as what people come for is drawn."""
-    page = browser.new_context(viewport={"width": 1280, "height": 900}).new_page()
-    show(page, address, sign)
-    return page
-
-
 def show(page: Page, address: str, sign: str) -> None:
+    """Until what people come for is drawn."""
     page.goto(address, wait_until="domcontentloaded")
     page.locator(sign).first.wait_for(timeout=120_000)
 

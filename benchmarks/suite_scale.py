@@ -16,10 +16,12 @@ import statistics
 import tempfile
 import time
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Page
 
+from benchmarks.chromium import Pages, of_new_visitors
 from benchmarks.dashboard_scale import cpu_s
 from tests.browser.conftest import start_server, stop_server
 from tests.sample_suites import NAME, write_suite
@@ -34,7 +36,7 @@ VIEWS = {
 }
 
 
-def main() -> None:
+def main(pages: Pages = of_new_visitors) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tasks", type=int, default=26)
     parser.add_argument("--arms", type=int, default=3)
@@ -50,16 +52,14 @@ def main() -> None:
         write_suite(home, options.tasks, options.arms, options.repeats, options.iterations)
     print("| what | figure |\n|---|---|", flush=True)
     server = start_server(home)
-    with sync_playwright() as playwright:
-        args = ["--no-sandbox", "--disable-dev-shm-usage"]
-        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=args)
+    with pages() as new_page:
         wait_until_read(server.url, home)
         for view, sign in VIEWS.items():
             if options.only not in view:
                 continue
             address = f"{server.url}/benchmark?suite={NAME}&show_suite={view.replace(' ', '+')}"
-            first, before = paint(browser, address, sign), cpu_s(server.process.pid)
-            times = [paint(browser, address, sign) for _ in range(options.loads)]
+            first, before = paint(new_page, address, sign), cpu_s(server.process.pid)
+            times = [paint(new_page, address, sign) for _ in range(options.loads)]
             tell(f"{view}: first paint, first time", first)
             if options.loads:
                 tell(f"{view}: first paint, median of {options.loads} more", statistics.median(times))
@@ -67,7 +67,6 @@ def main() -> None:
                     f"{view}: processor time of the server for one",
                     (cpu_s(server.process.pid) - before) / options.loads,
                 )
-        browser.close()
     stop_server(server)
 
 
@@ -84,14 +83,14 @@ def wait_until_read(url: str, home: Path) -> None:
         time.sleep(0.2)
 
 
-def paint(browser: Browser, address: str, sign: str) -> float:
-    """Seconds until what people come for is drawn, in a context of its own."""
-    page = browser.new_context(viewport={"width": 1280, "height": 900}).new_page()
+def paint(new_page: Callable[[], Page], address: str, sign: str) -> float:
+    """Seconds until what people come for is drawn."""
+    page = new_page()
     began = time.perf_counter()
     page.goto(address, wait_until="domcontentloaded")
     page.locator(sign).first.wait_for(timeout=120_000)
     took = time.perf_counter() - began
-    page.context.close()
+    page.close()
     return took
 
 

@@ -47,6 +47,7 @@ READING = {
     "pool_simulation": ("--gpus", "1", "2", "--runs", "8", "--iterations", "2", "--heads", "1"),
     "kill_server": ("--kills", "1", "--depths", "3", "--seconds", "2"),
 }
+# These run in tests/browser/test_programs.py.
 BROWSING = {
     "dashboard_scale": (
         *("--runs", "4", "--iterations", "20", "--loads", "0", "--only", "source", "--lines", "1"),
@@ -65,23 +66,24 @@ DEVICE = {
 }
 # Each has a test of its own below; the parts are imported or run by another program.
 ELSEWHERE = {"builds", "languages", "several_devices", "demo_runs", "kill_engine", "mutations", "replies"}
-PARTS = {"recorded_kernels", "scale_home", "stock_build", "mutation", "mutations_of_guards", "mutations_of_results"}
+PARTS = {"recorded_kernels", "scale_home", "stock_build", "mutation", "mutations_of_guards", "mutations_of_results",
+         "chromium"}  # fmt: skip
 
 
-# They kill what they start, or count what one program holds: the others share the tests' process and its fork server.
-IN_A_PROCESS = {"kill_suite", "kill_server", "redraw", *BROWSING}
+# It leaves killed children behind. The others share the tests' process, its imports and its fork servers.
+IN_A_PROCESS = {"kill_suite"}
 
 
-def run(name: str, *words: str) -> str:
+def run(name: str, *words: str, **given: object) -> str:
     if name not in IN_A_PROCESS:
-        return run_here(name, *words)
+        return run_here(name, *words, **given)
     command = [sys.executable, "-m", f"benchmarks.{name}", *words]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, env=os.environ)
     assert done.returncode == 0, f"{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
     return done.stdout
 
 
-def run_here(name: str, *words: str) -> str:
+def run_here(name: str, *words: str, **given: object) -> str:
     """A program sets variables for what it starts, and another folder for temporary files: they are its own."""
     out, before = io.StringIO(), dict(os.environ)
     with redirect_stdout(out), pytest.MonkeyPatch.context() as patch:
@@ -89,7 +91,7 @@ def run_here(name: str, *words: str) -> str:
         patch.setattr(tempfile, "tempdir", tempfile.tempdir)
         patch.chdir(ROOT)
         try:
-            code = importlib.import_module(f"benchmarks.{name}").main()
+            code = importlib.import_module(f"benchmarks.{name}").main(**given)
         except SystemExit as ended:
             code = ended.code
         finally:
@@ -113,12 +115,6 @@ def test_a_program_that_judges_kernels_runs(home: Path, name: str) -> None:
 @pytest.mark.parametrize("name", READING)
 def test_a_program_that_reads_runs_runs(home: Path, name: str) -> None:
     assert run(name, *READING[name])
-
-
-@pytest.mark.browser
-@pytest.mark.parametrize("name", BROWSING)
-def test_a_program_with_a_browser_runs(home: Path, name: str) -> None:
-    assert re.search("kB|paint", run(name, *BROWSING[name]))
 
 
 @pytest.mark.gpu
