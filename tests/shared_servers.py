@@ -34,6 +34,7 @@ _ask, _interrupt, _close, _ready = (
 )
 _asking: set[int] = set()
 _estimate = CpuToolchain._estimate
+_asked = fitting._asked
 _meters: list[fitting.CostMeter] = []
 
 
@@ -42,6 +43,7 @@ def take_turns() -> None:
     for name, of_ours in (("ask", ask), ("interrupt", interrupt), ("close", close), ("_ready", ready)):
         setattr(EvaluatorClient, name, of_ours)
     setattr(CpuToolchain, "_estimate", estimate)  # noqa: B010 - it is a method
+    fitting._asked = asked
 
 
 def start_each() -> None:
@@ -50,6 +52,7 @@ def start_each() -> None:
     for name, of_theirs in (("ask", _ask), ("interrupt", _interrupt), ("close", _close), ("_ready", _ready)):
         setattr(EvaluatorClient, name, of_theirs)
     setattr(CpuToolchain, "_estimate", _estimate)  # noqa: B010
+    fitting._asked = _asked
 
 
 def end_all() -> None:
@@ -62,10 +65,19 @@ def end_all() -> None:
     _meters.clear()
 
 
-def estimate(toolchain: CpuToolchain, task: Task) -> int | None:
+def meter() -> fitting.CostMeter:
+    """The one whose child estimates for all tests."""
     if not _meters:
         _meters.append(fitting.CostMeter())
-    found = _meters[0].cost(task.source, backward=task.policy.backward)
+    return _meters[0]
+
+
+def estimate(toolchain: CpuToolchain, task: Task) -> int | None:
+    return asked(task.source, backward=task.policy.backward)
+
+
+def asked(source: str, *, backward: bool) -> int | None:
+    found = meter().cost(source, backward=backward)
     return found.bytes if found else None
 
 

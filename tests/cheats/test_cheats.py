@@ -19,9 +19,13 @@ HONEST = [one for one in FILES if one.is_honest]
 TIMED = ("workspace_cached", "thread_pool_joined", "python_threads_joined", "openmp_schedules", "strided_result",
          "static_workspace_cpp", "table_in_constructor")  # fmt: skip
 CHEATS = [one for one in FILES if not one.is_honest]
-# Their builds work until they are ended, however long that is.
-ENDLESS_BUILDS = ("compile_never_ends",)
-ENDED_BUILD_S = 4.0
+# They work until they are ended, however long that is.
+ENDLESS = {
+    "compile_never_ends": {"build_s": 2.0},
+    "endless_import": {"import_s": 1.0},
+    "endless_loop_cpp": {"call_s": 1.0},
+    "endless_loop_python": {"call_s": 1.0},
+}
 # Built against all of PyTorch's headers, which a busy machine takes long for.
 HEAVY_BUILDS = ("library_aten_cpp",)
 HEAVY_BUILD_S = 150.0
@@ -52,8 +56,8 @@ def test_a_cheat_gets_its_verdict(
 ) -> None:
     if declared.needs_walls and not running.walls_hold():
         pytest.skip("does harm where the sandbox does not hold")
-    if by_name(declared) in ENDLESS_BUILDS:
-        monkeypatch.setattr(evaluator, "_times", replace(running.TIMES, build_s=ENDED_BUILD_S))
+    if by_name(declared) in ENDLESS:
+        monkeypatch.setattr(evaluator, "_times", replace(running.TIMES, **ENDLESS[by_name(declared)]))
     if by_name(declared) in HEAVY_BUILDS:
         monkeypatch.setattr(evaluator, "_times", replace(running.TIMES, build_s=HEAVY_BUILD_S))
     if by_name(declared) in SELDOM_WRONG:

@@ -60,19 +60,19 @@ def process(*words: str) -> subprocess.CompletedProcess[str]:
 @pytest.fixture
 def run_id(home: Path) -> str:
     recording = write_recording(home / "replies.jsonl", REPLIES)
-    words = ["--model", "recorded", "--recording", str(recording), "--reply-seconds", "0", "--depths", "2", *SET]
+    words = ["--model", "recorded", "--recording", str(recording), "--reply-seconds", "0", "--depths", "1", *SET]
     words += ["--collect", "off"]  # profiles are seen in test_loop.py
     done = process("run", "swish", *words)
     assert done.returncode == 0, done.stderr
     assert "kernel 3: incorrect" in done.stdout
-    assert "finished: all 2 depths are done" in done.stdout
+    assert "finished: all 1 depths are done" in done.stdout
     (folder,) = (home / "runs").iterdir()
     return folder.name
 
 
 def test_a_run_in_the_foreground_is_listed_shown_steered_exported_and_judged(home: Path, run_id: str) -> None:
     listed = json.loads(tilewright("list", "--json").stdout)
-    assert [(row["run"], row["state"], row["depth"]) for row in listed] == [(run_id, "finished", 2)]
+    assert [(row["run"], row["state"], row["depth"]) for row in listed] == [(run_id, "finished", 1)]
     shown = json.loads(tilewright("show", run_id, "--json").stdout)
     assert [row["verdict"] for row in shown["attempts"]][:3] == ["compile_error", "passed", "incorrect"]
     told = tilewright("show", run_id).stdout
@@ -80,9 +80,9 @@ def test_a_run_in_the_foreground_is_listed_shown_steered_exported_and_judged(hom
     assert "strategy cutegen: each depth starts from: always the latest correct kernel" in told
 
     assert "has no kernel 99" in tilewright("command", run_id, "pin", "99").stderr
-    assert "has finished (all 2 depths are done)" in tilewright("command", run_id, "hint", "try again").stderr
+    assert "has finished (all 1 depths are done)" in tilewright("command", run_id, "hint", "try again").stderr
     assert not RunFolder(home / "runs" / run_id).commands_file.exists()
-    assert tilewright("command", run_id, "set_budget", "depths=3").returncode == 0
+    assert tilewright("command", run_id, "set_budget", "depths=2").returncode == 0
     asked = tilewright("command", run_id, "hint", "try again")
     assert asked.returncode == 0
     assert "takes effect when it is resumed" in asked.stdout
@@ -90,9 +90,11 @@ def test_a_run_in_the_foreground_is_listed_shown_steered_exported_and_judged(hom
 
     saved = home / "saved.jsonl"
     assert tilewright("record", run_id, "--output", str(saved)).returncode == 0
-    assert [(line.role, line.reply) for line in read_recording(saved).lines] == [(r, reply) for r, _, reply in REPLIES]
+    assert [(line.role, line.reply) for line in read_recording(saved).lines] == [
+        (r, reply) for r, _, reply in REPLIES[:-1]
+    ]
     again = supervisor.new_settings("swish", model="recorded", recording=str(saved))
-    assert (dict(again.sizes), again.budget.depths) == (SIZES, 2)
+    assert (dict(again.sizes), again.budget.depths) == (SIZES, 1)
 
     exported = home / "best.py"
     assert tilewright("export", run_id, "--output", str(exported)).returncode == 0

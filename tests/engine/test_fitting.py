@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,26 +12,28 @@ import pytest
 from engine import fitting, supervisor, tasks
 from engine.errors import TaskError
 from engine.toolchains.cpu import CpuToolchain
+from tests.shared_servers import meter
 
 GB = 10**9
 
 
-@pytest.fixture(scope="module")
-def meter() -> Iterator[fitting.CostMeter]:
-    with fitting.CostMeter() as one:
-        yield one
-
-
-def test_the_estimate_is_what_was_measured(meter: fitting.CostMeter) -> None:
+def test_the_estimate_is_what_was_measured() -> None:
     """Peaks of the proportional set size of all processes, sampled while these were checked and timed."""
     measured: list[tuple[str, dict[str, int | float], float]] = [
         ("swish", {"batch_size": 2048, "dim": 16384}, 5.75),
         ("swish", {"batch_size": 2048, "dim": 34816}, 12.12),
         ("square_matmul", {"N": 4096}, 3.97),
     ]
-    told = [meter.cost(tasks.find(name).task("cpu", sizes).source) for name, sizes, _ in measured]
+    told = [meter().cost(tasks.find(name).task("cpu", sizes).source) for name, sizes, _ in measured]
     gib = [cost.bytes / 2**30 for cost in told if cost]
     assert gib == pytest.approx([peak for _, _, peak in measured], rel=0.15)
+
+
+def test_a_task_that_looks_at_its_values_is_not_estimated_and_not_refused() -> None:
+    looking = tasks.find("swish").text.replace(
+        "        return x *", "        assert float(x.sum()) > 0\n        return x *"
+    )
+    fitting.see_that_it_fits(looking, {"dim": 393216})
 
 
 def test_a_task_that_is_too_large_is_refused_with_the_need_what_is_free_and_a_size_that_fits() -> None:
@@ -60,13 +61,6 @@ def test_the_command_line_refuses_before_anything_is_allocated(cpu: CpuToolchain
         cpu.limit(task)
 
 
-def test_a_task_that_looks_at_its_values_is_not_estimated_and_not_refused() -> None:
-    looking = tasks.find("swish").text.replace(
-        "        return x *", "        assert float(x.sum()) > 0\n        return x *"
-    )
-    fitting.see_that_it_fits(looking, {"dim": 393216})
-
-
 TALKING = """import os
 print("[1, 2]")
 os.write(1, b"[1, 2]")
@@ -75,7 +69,7 @@ assert "OPENAI_API_KEY" not in os.environ and os.nice(0) >= 10
 
 
 def test_new_run_asks_only_about_the_processors_memory_whatever_a_module_prints(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, own_server: None
 ) -> None:
     """The module sees no key either, and leaves the processor to whatever measures."""
     monkeypatch.setenv("OPENAI_API_KEY", "a key of the server's")

@@ -19,7 +19,7 @@ from engine.errors import EngineError, ModelError, TaskError
 from storage import commands, journal, liveness
 from storage import events as ev
 from storage.folder import RunFolder
-from storage.records import Budget, KernelClass, RunState
+from storage.records import Budget, KernelClass, RunState, Switch
 from storage.verbs import CommandKind
 from tests.engine.contexts import write_recording
 from tests.engine.swish_story import REPLIES
@@ -39,7 +39,7 @@ def events_of(folder: RunFolder, kind: type) -> list[ev.Event]:
     return [entry.event for entry in journal.read(folder.journal_file) if isinstance(entry.event, kind)]
 
 
-def start(home: Path, reply_seconds: float = 0.0, depths: int = 1) -> RunFolder:
+def start(home: Path, reply_seconds: float) -> RunFolder:
     recording = write_recording(home / "replies.jsonl", REPLIES)
     settings = supervisor.new_settings(
         "swish",
@@ -47,7 +47,8 @@ def start(home: Path, reply_seconds: float = 0.0, depths: int = 1) -> RunFolder:
         recording=str(recording),
         overrides=SIZES,
         reply_seconds=reply_seconds,
-        budget=Budget(depths=depths),
+        collect=Switch.OFF,  # what a profile is made of is seen in test_loop.py
+        budget=Budget(depths=1),
     )
     return supervisor.start(settings)
 
@@ -56,10 +57,10 @@ def engine_pid(folder: RunFolder) -> int:
     return int(json.loads(folder.engine_file.read_text())["pid"])
 
 
-def test_an_engine_leads_its_own_session_and_outlives_its_starter(home: Path) -> None:
+def test_an_engine_outlives_its_starter_lets_no_second_one_in_and_goes_on_after_a_stop(home: Path) -> None:
     code = (
         "import sys; from tests.engine.test_supervisor import start; from pathlib import Path;"
-        "print(start(Path(sys.argv[1]), 2.0).run_id)"
+        "print(start(Path(sys.argv[1]), 20.0).run_id)"
     )
     starter = subprocess.run([sys.executable, "-c", code, str(home)], capture_output=True, text=True, check=True)
     folder = RunFolder(home / "runs" / starter.stdout.strip())
@@ -67,14 +68,36 @@ def test_an_engine_leads_its_own_session_and_outlives_its_starter(home: Path) ->
     pid = engine_pid(folder)
     assert os.getsid(pid) == pid
     assert os.getpgid(pid) == pid
+
+    with pytest.raises(EngineError, match="already running"):
+        supervisor.resume(folder)
+    again = subprocess.run(
+        [sys.executable, "-m", "engine", "resume", folder.run_id], capture_output=True, text=True, check=False
+    )
+    assert again.returncode == 3
+    assert "already running" in again.stderr
+
+    until(lambda: events_of(folder, ev.StepStarted), "the first step")
+    commands.send(folder.commands_file, CommandKind.STOP)
+    until(lambda: not supervisor.is_alive(folder), "the engine to stop during a reply")
+    (ended,) = events_of(folder, ev.RunEnded)
+    assert isinstance(ended, ev.RunEnded)
+    assert ended.state is RunState.STOPPED
+    supervisor.resume(folder)
+    until(lambda: supervisor.is_alive(folder), "the engine to go on")
+    until(lambda: len(events_of(folder, ev.EngineStarted)) == 2, "the second start")
     assert supervisor.stop(folder)
+    assert not liveness.is_held(folder)
 
 
-def test_an_engine_killed_at_work_is_resumed_and_nothing_is_paid_for_twice(home: Path) -> None:
+def test_an_engine_killed_at_work_leaves_no_child_is_resumed_and_nothing_is_paid_for_twice(home: Path) -> None:
     folder = start(home, reply_seconds=0.3)
-    for seen in (1, 4):
-        until(lambda seen=seen: len(events_of(folder, ev.StepStarted)) > seen, f"step {seen + 1}")  # type: ignore[misc]
-        os.kill(engine_pid(folder), signal.SIGKILL)
+    for is_there in (is_at_second_step, has_workers_at_a_check):
+        until(lambda is_there=is_there: is_there(folder), is_there.__name__)  # type: ignore[misc]
+        pid = engine_pid(folder)
+        children = descendants(pid)
+        os.kill(pid, signal.SIGKILL)
+        until(lambda children=children: not children & set(living()), "every child to be gone")  # type: ignore[misc]
         until(lambda: not supervisor.is_alive(folder), "the lock of a dead engine to be free")
         assert not events_of(folder, ev.RunEnded)
         supervisor.resume(folder)
@@ -89,17 +112,13 @@ def test_an_engine_killed_at_work_is_resumed_and_nothing_is_paid_for_twice(home:
     assert ended.state is RunState.FINISHED
 
 
-def test_no_child_of_a_killed_engine_lives_on(home: Path) -> None:
-    folder = start(home)
-    until(lambda: kinds_begun(folder) >= {"check"} and len(descendants(engine_pid(folder))) >= 3, "workers at a check")
-    pid = engine_pid(folder)
-    children = descendants(pid)
-    os.kill(pid, signal.SIGKILL)
-    until(lambda: not children & set(living()), "every child to be gone")
+def is_at_second_step(folder: RunFolder) -> bool:
+    return len(events_of(folder, ev.StepStarted)) > 1
 
 
-def kinds_begun(folder: RunFolder) -> set[str]:
-    return {str(s.kind) for s in events_of(folder, ev.StepStarted) if isinstance(s, ev.StepStarted)}
+def has_workers_at_a_check(folder: RunFolder) -> bool:
+    begun = {str(step.kind) for step in events_of(folder, ev.StepStarted) if isinstance(step, ev.StepStarted)}
+    return "check" in begun and len(descendants(engine_pid(folder))) >= 3
 
 
 def living() -> dict[tuple[str, str], str]:
@@ -122,34 +141,6 @@ def descendants(pid: int) -> set[tuple[str, str]]:
         family |= grown
         ids |= {child for child, _ in grown}
     return family
-
-
-def test_a_second_engine_on_a_run_is_refused(home: Path) -> None:
-    folder = start(home, reply_seconds=2.0)
-    until(lambda: supervisor.is_alive(folder), "a live engine")
-    with pytest.raises(EngineError, match="already running"):
-        supervisor.resume(folder)
-    again = subprocess.run(
-        [sys.executable, "-m", "engine", "resume", folder.run_id], capture_output=True, text=True, check=False
-    )
-    assert again.returncode == 3
-    assert "already running" in again.stderr
-    assert supervisor.stop(folder)
-    assert not liveness.is_held(folder)
-
-
-def test_stop_during_a_reply_ends_the_run_in_order_and_a_resume_goes_on(home: Path) -> None:
-    folder = start(home, reply_seconds=20.0)
-    until(lambda: events_of(folder, ev.StepStarted), "the first step")
-    commands.send(folder.commands_file, CommandKind.STOP)
-    until(lambda: not supervisor.is_alive(folder), "the engine to stop")
-    (ended,) = events_of(folder, ev.RunEnded)
-    assert isinstance(ended, ev.RunEnded)
-    assert ended.state is RunState.STOPPED
-    supervisor.resume(folder)
-    until(lambda: supervisor.is_alive(folder), "the engine to go on")
-    until(lambda: len(events_of(folder, ev.EngineStarted)) == 2, "the second start")
-    assert supervisor.stop(folder)
 
 
 def test_a_method_that_cannot_be_imported_is_told_to_who_starts_the_run(home: Path) -> None:

@@ -16,6 +16,7 @@ from engine.toolchains.cpu import CpuToolchain
 from storage.records import Verdict
 from tests.engine.toolchains.fixtures import free
 from tests.engine.toolchains.shapes import HEAD, SHAPES, as_candidate
+from tests.shared_servers import meter
 
 
 @pytest.fixture
@@ -73,11 +74,10 @@ def test_a_file_too_large_for_the_processor_gets_sizes_that_fit_and_a_persons_ow
     path = tmp_path / "large.py"
     path.write_text(HEAD + SHAPES["attention"][1].replace("2, 32, 16", "4096, 65536, 512"))
     task = tasks.read(path)
-    with fitting.CostMeter() as meter:
-        found = fitting.sizes_that_fit(task, {"width": 64}, meter)
-        cost = meter.cost(task.task("cpu", {**found, "width": 64}).source)
-        assert set(found) == {"heads", "length"}
-        assert cost is not None
-        assert cost.bytes <= fitting.SMALL.bytes
-        path.with_suffix(".toml").write_text("[sizes.cpu]\nheads = 2\n")
-        assert fitting.sizes_that_fit(tasks.read(path), {}, meter) == {}
+    found = fitting.sizes_that_fit(task, {"width": 64}, meter())
+    cost = meter().cost(task.task("cpu", {**found, "width": 64}).source)
+    assert set(found) == {"heads", "length"}
+    assert cost is not None
+    assert cost.bytes <= fitting.SMALL.bytes
+    path.with_suffix(".toml").write_text("[sizes.cpu]\nheads = 2\n")
+    assert fitting.sizes_that_fit(tasks.read(path), {}, meter()) == {}
