@@ -60,7 +60,6 @@ JUDGING = (
     "engine/knowledge/test_evidence.py",
     "engine/strategies/test_graph_search_run.py",
     "engine/strategies/test_kernelblaster_run.py",
-    "browser/test_remeasure.py",
 )
 FIRST_CHAIN = ("cheats", "engine/build", "engine/toolchains", "engine/profiling", "engine/test_cli.py")
 TEXT_ONLY = "engine/evaluation/screening"
@@ -68,6 +67,7 @@ TEXT_ONLY = "engine/evaluation/screening"
 LONG = (
     "browser/test_real_engine.py",
     "browser/test_manual.py",
+    "browser/test_remeasure.py",
     "browser/test_screens.py",
     "test_benchmarks.py",
     "browser",

@@ -128,27 +128,31 @@ def stop_server(server: Server) -> None:
         ENDED.append(port)
 
 
-def new_home(path: Path) -> Path:
+def new_home(path: Path, cache: Path | None = None) -> Path:
+    """An empty home. What is in `cache`, tests' own, is neither estimated nor compiled once more."""
     (path / "runs").mkdir(parents=True)
+    if cache:
+        cache.mkdir(exist_ok=True)
+        (path / "cache").symlink_to(cache)
     return path
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def server(tmp_path_factory: pytest.TempPathFactory, shared_cache: Path) -> Iterator[Server]:
     """One server for all tests that do not need their own; each test writes runs under names of its own."""
-    started = start_server(new_home(tmp_path_factory.mktemp("browser") / "home"))
+    started = start_server(new_home(tmp_path_factory.mktemp("browser") / "home", shared_cache))
     yield started
     stop_server(started)
 
 
 @pytest.fixture
-def own_server(tmp_path: Path) -> Iterator[Callable[..., Server]]:
+def own_server(tmp_path: Path, shared_cache: Path) -> Iterator[Callable[..., Server]]:
     """Start a server of the test's own. Name it before `page`: the server must outlive the page that talks to it."""
     started: list[Server] = []
 
     def start(**environment: str) -> Server:
         home = tmp_path / "home"
-        started.append(start_server(home if home.exists() else new_home(home), **environment))
+        started.append(start_server(home if home.exists() else new_home(home, shared_cache), **environment))
         return started[-1]
 
     yield start

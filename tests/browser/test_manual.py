@@ -1,4 +1,4 @@
-"""A person as the model: a whole run answered in the browser, with a real engine and the real compiler behind it.
+"""A person as the model: a whole run started and answered in the browser, with a real engine and the real compiler.
 
 Most of its time is compiling and timing three kernels. A killed engine is resumed in tests/engine/test_supervisor.py.
 """
@@ -6,7 +6,7 @@ Most of its time is compiling and timing three kernels. A killed engine is resum
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -15,32 +15,14 @@ from playwright.sync_api import Page, expect
 from engine import supervisor
 from engine.cli import report
 from storage import events as ev
-from storage.folder import RunFolder
-from storage.records import Budget, RunState, Switch
-from tests.browser.conftest import Server, start_server, stop_server
+from storage.folder import RunFolder, find_run
+from storage.records import RunState
+from tests.browser.conftest import Server, drawn
 from tests.browser.test_real_engine import SLOW_MS, told
 from tests.engine.swish_story import FIRST, SECOND, THIRD, edits
 from tests.engine.test_loop import SIZES
 
 pytestmark = pytest.mark.browser
-
-
-@pytest.fixture
-def server(home: Path) -> Iterator[Server]:
-    (home / "runs").mkdir()
-    started = start_server(home)
-    yield started
-    stop_server(started)
-
-
-@pytest.fixture
-def run(home: Path, server: Server) -> Iterator[RunFolder]:
-    settings = supervisor.new_settings(
-        "swish", model="manual", overrides=SIZES, collect=Switch.OFF, budget=Budget(depths=2)
-    )
-    folder = supervisor.start(settings)
-    yield folder
-    supervisor.stop(folder)
 
 
 def expect_question(page: Page, title: str, depth: int) -> None:
@@ -52,10 +34,59 @@ def send(page: Page) -> None:
     page.get_by_role("button", name="Send reply").click()
 
 
-def test_a_manual_run_goes_from_its_first_prompt_to_depth_two(server: Server, run: RunFolder, page: Page) -> None:
-    page.goto(server.url)
-    expect(page.get_by_text("1 waiting for you")).to_be_visible(timeout=SLOW_MS)
-    page.goto(f"{server.url}/run?run={run.run_id}")
+def choose_in_box(page: Page, label: str, value: str) -> None:
+    box = drawn(page).get_by_role("combobox", name=label)
+    box.click()
+    box.press_sequentially(value)  # a long list shows but a part of it
+    page.get_by_role("option", name=re.compile(rf"^{value}\b", re.I)).first.click()
+
+
+def fill_in(page: Page, label: str, value: str) -> None:
+    box = drawn(page).get_by_label(label, exact=True)
+    box.fill(value)
+    box.press("Enter")
+
+
+@pytest.fixture
+def runs_end(home: Path) -> Iterator[None]:
+    """Whatever becomes of the test, no engine waits for a reply for ever."""
+    (home / "runs").mkdir()
+    yield
+    for path in (home / "runs").iterdir():
+        supervisor.stop(RunFolder(path))
+
+
+def start_from_the_form(page: Page, server: Server) -> RunFolder:
+    page.goto(f"{server.url}/new_run")
+    choose_in_box(page, "Model", "manual")
+    choose_in_box(page, "What to optimise", "swish")
+    drawn(page).get_by_text("Options of the strategy").click()
+    for label, value in (*SIZES.items(), ("Depths", 2), ("Maximum repairs per kernel", 4)):
+        fill_in(page, label, str(value))
+    drawn(page).get_by_role("button", name="Start run").click()
+    expect(page).to_have_url(re.compile(r"/run\?run=swish-"), timeout=SLOW_MS)
+    return find_run(page.url.partition("run=")[2])
+
+
+@pytest.mark.usefixtures("runs_end")
+def test_a_manual_run_started_from_the_form_outlives_its_server_and_is_answered_to_its_end_from_the_next_one(
+    own_server: Callable[..., Server], page: Page
+) -> None:
+    first = own_server()
+    run = start_from_the_form(page, first)
+    settings = run.read_settings()
+    assert (settings.model, dict(settings.sizes), settings.budget.depths) == ("manual", SIZES, 2)
+    assert settings.strategy_options["max_repairs"] == 4
+    expect(page.get_by_text("Waiting for you").first).to_be_visible(timeout=SLOW_MS)
+    assert [e.kind for e in told(run, ev.StepStarted) if isinstance(e, ev.StepStarted)] == ["synthesise"]
+    drawn(page).get_by_text("Settings", exact=True).click()
+    expect(page.get_by_text("Maximum repairs per kernel")).to_be_visible()
+    page.goto("about:blank")
+    first.process.kill()
+    first.process.wait()
+    assert supervisor.is_alive(run)
+
+    page.goto(f"{own_server().url}/run?run={run.run_id}")
     expect_question(page, "Write the first kernel", 0)
     expect(page.get_by_text("def get_inputs").first).to_be_visible()
     page.get_by_label("Reply", exact=True).fill("I cannot do that.")

@@ -12,11 +12,11 @@ from playwright.sync_api import Page, expect
 from engine import supervisor
 from storage import events as ev
 from storage import journal
-from storage.folder import RunFolder, find_run
+from storage.folder import RunFolder
 from storage.records import Budget, Origin, RunState
 from storage.verbs import CommandKind
 from tests.browser import curve
-from tests.browser.conftest import Server, at_rest, drawn, start_server, stop_server
+from tests.browser.conftest import Server, at_rest, drawn
 from tests.browser.test_steering import RESUME, steering_rows
 from tests.engine.contexts import write_recording
 from tests.engine.swish_story import FIRST, SECOND, THIRD, edits
@@ -45,16 +45,10 @@ STORY = (
 
 
 @pytest.fixture
-def server(home: Path) -> Iterator[Server]:
-    (home / "runs").mkdir()
-    started = start_server(home)
-    yield started
-    stop_server(started)
-
-
-@pytest.fixture
-def run(home: Path) -> Iterator[RunFolder]:
-    recording = write_recording(home / "replies.jsonl", STORY)
+def run(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunFolder]:
+    """A run of recorded replies in the home of the server that all tests share."""
+    monkeypatch.setenv("TILEWRIGHT_HOME", str(server.home))
+    recording = write_recording(tmp_path / "replies.jsonl", STORY)
     settings = supervisor.new_settings(
         "swish",
         model="recorded",
@@ -199,58 +193,3 @@ def roll_back(page: Page, kernel: str) -> None:
     page.get_by_role("option").filter(has_text=f"{kernel} ·").first.click()
     expect(dialog.locator("table.diff td.del").first).to_be_visible()
     dialog.get_by_role("button", name=f"Go back to {kernel}").click()
-
-
-def test_a_run_of_ones_own_strategy_started_from_the_form_outlives_its_server_and_the_next_one_stops_it(
-    page: Page, home: Path
-) -> None:
-    own = "tests.engine.strategies.random_restarts:RandomRestarts"
-    environment = {"TILEWRIGHT_STRATEGIES": f"{own},nowhere.at_all:Beam"}
-    first = start_server_in(home, **environment)
-    page.goto(f"{first.url}/new_run")
-    expect(page.get_by_text("Strategy nowhere.at_all:Beam not available")).to_be_visible(timeout=SLOW_MS)
-    choose_in_box(page, "Model", "manual")
-    choose_in_box(page, "Strategy", own)
-    expect(page.get_by_text("Random restarts: writes a kernel")).to_be_visible()
-    drawn(page).get_by_text("Options of the strategy").click()
-    for label, value in (("Maximum failures", "4"), ("N", "64")):
-        page.get_by_label(label, exact=True).fill(value)
-        page.get_by_label(label, exact=True).press("Enter")
-        drawn(page)
-    page.get_by_role("button", name="Start run").click()
-    expect(page).to_have_url(re.compile(r"/run\?run=square_matmul-"), timeout=SLOW_MS)
-    run = find_run(page.url.partition("run=")[2])
-    settings = run.read_settings()
-    assert (settings.strategy, dict(settings.strategy_options)) == (own, {"most_failures": 4})
-    assert dict(settings.sizes) == {"N": 64}
-    expect(page.get_by_text("Waiting for you").first).to_be_visible(timeout=SLOW_MS)
-    assert [e.kind for e in told(run, ev.StepStarted) if isinstance(e, ev.StepStarted)] == ["write"]
-    drawn(page).get_by_text("Settings", exact=True).click()
-    expect(page.get_by_text("Maximum failures")).to_be_visible()
-    expect(page.get_by_text(own)).to_be_visible()
-    page.goto("about:blank")
-    first.process.kill()
-    first.process.wait()
-    assert supervisor.is_alive(run)
-    second = start_server_in(home, **environment)
-    try:
-        page.goto(f"{second.url}/run?run={run.run_id}")
-        expect(page.get_by_text("Waiting for you").first).to_be_visible(timeout=SLOW_MS)
-        page.get_by_role("button", name="Stop", exact=True).click()
-        page.get_by_role("button", name="Stop the run").click()
-        expect(page.get_by_text("No engine is running").first).to_be_visible(timeout=SLOW_MS)
-        until(lambda: not supervisor.is_alive(run), "the engine to be gone")
-    finally:
-        page.goto("about:blank")
-        stop_server(second)
-        supervisor.stop(run)
-
-
-def choose_in_box(page: Page, label: str, value: str) -> None:
-    drawn(page).get_by_role("combobox", name=label).click()
-    page.get_by_role("option", name=value, exact=True).click()
-
-
-def start_server_in(home: Path, **environment: str) -> Server:
-    (home / "runs").mkdir(exist_ok=True)
-    return start_server(home, **environment)

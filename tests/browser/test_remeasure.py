@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -12,25 +10,18 @@ from playwright.sync_api import Page, expect
 from engine import supervisor
 from storage import remeasurements
 from storage.remeasurements import RemeasureState
-from tests.browser.conftest import Server, start_server, stop_server
+from tests.browser.conftest import Server
 from tests.real_pair import real_pair
 
 pytestmark = pytest.mark.browser
 SLOW_MS = 240_000
 
 
-@pytest.fixture
-def server(home: Path) -> Iterator[Server]:
-    (home / "runs").mkdir()
-    started = start_server(home)
-    yield started
-    stop_server(started)
-
-
 def test_a_real_pair_is_measured_again_and_the_page_follows_it_to_its_verdict(
-    server: Server, page: Page, home: Path
+    server: Server, page: Page, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = real_pair(home)
+    monkeypatch.setenv("TILEWRIGHT_HOME", str(server.home))
+    run = real_pair(server.home)
     name = supervisor.remeasure((run.run_id, "2"), (run.run_id, "1"), rounds=1)
     page.goto(f"{server.url}/compare?runs={run.run_id}")
     card = page.locator(f".st-key-remeasured-{name}")

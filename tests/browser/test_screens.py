@@ -68,8 +68,8 @@ TABS = {
 
 
 @pytest.fixture(scope="module")
-def full(tmp_path_factory: pytest.TempPathFactory, visitor: BrowserContext) -> Iterator[Server]:
-    home = new_home(tmp_path_factory.mktemp("screens") / "home")
+def full(tmp_path_factory: pytest.TempPathFactory, visitor: BrowserContext, shared_cache: Path) -> Iterator[Server]:
+    home = new_home(tmp_path_factory.mktemp("screens") / "home", shared_cache)
     now = time.time()
     samples.write_run(home / "runs", "whole", depths=6, created_at=now, knowledge="on")
     sample_knowledge.write_knowledge(home, 80, ("whole",))
