@@ -28,9 +28,10 @@ ARCHITECTURES = {path.stem for path in (PROMPTS / "architectures").glob("*.md")}
 
 @pytest.fixture(scope="module")
 def asked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Asked]]:
-    """No file changes meanwhile, and there are thousands of prompts: each file is read once."""
+    """No file changes meanwhile, and there are thousands of prompts: each file is looked for and read once."""
     patch = pytest.MonkeyPatch()
-    patch.setattr(prompting, "text", functools.cache(prompting.text))
+    for look_up in ("text", "for_toolchain", "for_language", "of_language"):
+        patch.setattr(prompting, look_up, functools.cache(getattr(prompting, look_up)))
     yield list(every_prompt.every_one(tmp_path_factory.mktemp("prompts")))
     patch.undo()
 

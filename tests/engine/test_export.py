@@ -20,6 +20,7 @@ from tests.engine.evaluation.screening import recorded
 from tests.engine.languages.test_contract import TRITON
 from tests.engine.llm.test_cuda_recordings import last
 from tests.engine.toolchains.kernels import SWISH
+from tests.examples import LONG, PROFILE
 from tests.real_pair import real_pair
 
 # What KernelBench's evaluator does with a source: it puts lines before it, and runs the text without a file.
@@ -37,6 +38,15 @@ for model in (loaded.ModelNew(), context["ModelNew"]()):
     torch.testing.assert_close(model(x), x * torch.sigmoid(x))
 print("equal", any(name.partition(".")[0] in ("engine", "storage") for name in sys.modules))
 """
+# Of PyTorch's own extension.h what the kernel needs: g++ reads all of it for twenty seconds, which it does once for
+# engine/build/test_build.py already.
+SHORT_EXTENSION_H = """#pragma once
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/empty_like.h>
+#include <torch/csrc/Exceptions.h>
+#include <torch/csrc/utils/pybind.h>
+namespace torch { using namespace at; }
+"""
 
 
 @pytest.mark.judging
@@ -50,6 +60,10 @@ def test_a_kernel_of_a_cpu_run_loads_in_a_plain_process_and_as_kernelbench_loads
     kernel.write_text(exported(real_pair(home), "c001"))
     assert "# Kernel 1 of Tilewright run swish-" in kernel.read_text()
     environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "TORCH_EXTENSIONS_DIR": str(builds)}
+    if PROFILE != LONG:
+        (shared_cache / "short" / "torch").mkdir(parents=True, exist_ok=True)
+        (shared_cache / "short" / "torch" / "extension.h").write_text(SHORT_EXTENSION_H)
+        environment["CPATH"] = str(shared_cache / "short")  # g++ looks here before PyTorch's own headers
     command = [sys.executable, "-I", "-c", PLAIN, str(kernel), str(builds)]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert done.stdout == "equal False\n", done.stderr
