@@ -47,8 +47,7 @@ def take_turns() -> None:
 
 
 def start_each() -> None:
-    """As the product does, until `take_turns` again."""
-    end_all()
+    """As the product does, until `take_turns` again. Those that nobody uses meanwhile wait for then."""
     for name, of_theirs in (("ask", _ask), ("interrupt", _interrupt), ("close", _close), ("_ready", _ready)):
         setattr(EvaluatorClient, name, of_theirs)
     setattr(CpuToolchain, "_estimate", _estimate)  # noqa: B010
