@@ -8,10 +8,12 @@ import json
 import os
 import pkgutil
 import re
+import signal
 import subprocess
 import sys
 import tempfile
-from contextlib import redirect_stdout
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 
 import pytest
@@ -21,6 +23,7 @@ from benchmarks import demo_runs, kill_engine, mutations
 from tests import samples
 
 ROOT = Path(__file__).resolve().parent.parent
+LIMIT_S = 180
 TINY = ("swish", "--set", "batch_size=16", "--set", "dim=4096")
 JUDGING = {
     "a_a": (*TINY, "--runs", "1"),
@@ -78,15 +81,31 @@ def run(name: str, *words: str, **given: object) -> str:
     if name not in IN_A_PROCESS:
         return run_here(name, *words, **given)
     command = [sys.executable, "-m", f"benchmarks.{name}", *words]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, env=os.environ)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=LIMIT_S, env=os.environ)
     assert done.returncode == 0, f"{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
     return done.stdout
+
+
+@contextmanager
+def within(limit_s: int) -> Iterator[None]:
+    """A program that waits for what never comes is ended."""
+
+    def end(*_: object) -> None:
+        raise TimeoutError(f"it ran for more than {limit_s} s")
+
+    before = signal.signal(signal.SIGALRM, end)
+    signal.alarm(limit_s)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def run_here(name: str, *words: str, **given: object) -> str:
     """A program sets variables for what it starts, and another folder for temporary files: they are its own."""
     out, before = io.StringIO(), dict(os.environ)
-    with redirect_stdout(out), pytest.MonkeyPatch.context() as patch:
+    with within(LIMIT_S), redirect_stdout(out), pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "argv", [name, *words])
         patch.setattr(tempfile, "tempdir", tempfile.tempdir)
         patch.chdir(ROOT)

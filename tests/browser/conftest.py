@@ -225,9 +225,9 @@ def watched(visitor: BrowserContext, problems: list[str], request: pytest.Fixtur
         opened.close()
 
 
-def becomes(look: Callable[[], Any], wanted: Any) -> None:
+def becomes(look: Callable[[], Any], wanted: Any, patience_ms: float = EXPECT_MS) -> None:
     """Look until what is wanted is there, as `expect` does for what it knows."""
-    deadline = time.monotonic() + EXPECT_MS / 1000
+    deadline = time.monotonic() + patience_ms / 1000
     while (found := look()) != wanted and time.monotonic() < deadline:
         time.sleep(0.05)
     assert found == wanted

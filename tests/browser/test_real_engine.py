@@ -16,15 +16,14 @@ from storage.folder import RunFolder
 from storage.records import Budget, Origin, RunState
 from storage.verbs import CommandKind
 from tests.browser import curve
-from tests.browser.conftest import Server, at_rest, drawn
+from tests.browser.conftest import Server, at_rest, becomes, drawn
 from tests.browser.test_steering import RESUME, steering_rows
 from tests.engine.contexts import write_recording
 from tests.engine.swish_story import FIRST, SECOND, THIRD, edits
 from tests.engine.test_loop import SIZES
-from tests.engine.test_supervisor import until
 
 pytestmark = pytest.mark.browser
-SLOW_MS = 90_000
+SLOW_MS = 60_000
 # How far below the pause button the others stand, in every frame that is drawn.
 PLACES = """() => {
     window.places = new Set()
@@ -126,7 +125,7 @@ def test_every_control_takes_effect_on_a_real_engine(server: Server, run: RunFol
     branched = [c for c in told(run, ev.CandidateCreated) if isinstance(c, ev.CandidateCreated)][-1]
     assert (branched.base_id, branched.depth) == ("c001", 4)
     expect(page.locator('tr[data-id="c004"]')).to_contain_text("correct", timeout=SLOW_MS)
-    until(lambda: "c004" in on_the_curve(page), "the kernel on the curve")
+    becomes(lambda: "c004" in on_the_curve(page), True)
     has_come_to_rest(page, run, times=2)
 
     page.get_by_text("Rules for the model").click()
@@ -138,14 +137,14 @@ def test_every_control_takes_effect_on_a_real_engine(server: Server, run: RunFol
     expect_newest(page, "set base kernel")
     edit_by_hand(page)
     expect_newest(page, "kernel by hand")
-    expect(page.locator('tr[data-id="c005"]')).to_contain_text("correct", timeout=2 * SLOW_MS)
+    expect(page.locator('tr[data-id="c005"]')).to_contain_text("correct", timeout=SLOW_MS)
     made = [c for c in told(run, ev.CandidateCreated) if isinstance(c, ev.CandidateCreated)][-1]
     assert (made.origin, made.summary) == (Origin.MANUAL, "a comment of mine")
 
     page.get_by_role("button", name="Stop", exact=True).click()
     page.get_by_role("button", name="Stop the run").click()
     expect(page.get_by_text("No engine is running")).to_be_visible(timeout=SLOW_MS)
-    until(lambda: not supervisor.is_alive(run), "the engine to be gone")
+    becomes(lambda: supervisor.is_alive(run), False)
     done = {
         "pause": "",
         "collect": "on",
@@ -166,7 +165,7 @@ def has_come_to_rest(page: Page, run: RunFolder, times: int) -> None:
         changes = told(run, ev.StateChanged)
         return [e for e in changes if isinstance(e, ev.StateChanged) and e.state is RunState.WAITING]
 
-    until(lambda: len(waits()) >= times, "the engine to wait for a person")
+    becomes(lambda: len(waits()) >= times, True, SLOW_MS)
     expect(page.get_by_text("Waiting for you").first).to_be_visible(timeout=SLOW_MS)
     drawn(page)
 

@@ -14,7 +14,7 @@ from tests.browser.conftest import Server
 from tests.real_pair import real_pair
 
 pytestmark = pytest.mark.browser
-SLOW_MS = 240_000
+SLOW_MS = 90_000
 
 
 def test_a_real_pair_is_measured_again_and_the_page_follows_it_to_its_verdict(
