@@ -94,6 +94,8 @@ def main() -> None:
     print(f"undisturbed: {took:.0f} s for {cells} cells", flush=True)
     began = time.monotonic()
     begin([*words, "--name", "killed"])
+    while fold(files.read(files.folder_of("killed"))) is None:  # there is nothing yet that can be killed
+        time.sleep(0.05)
     with watched() if options.watched else contextlib.nullcontext() as watch:
         kills = disturb("killed", options.kills, took, random.Random(options.seed), watch)
         wait_for_end("killed")
@@ -107,8 +109,6 @@ def main() -> None:
 @contextlib.contextmanager
 def watched() -> Iterator[Watch]:
     """A dashboard of this home, and a browser that shows the suite."""
-    while not files.folder_of("killed").journal_file.exists():
-        time.sleep(0.05)
     server = start_server(home(), **{MARK: str(os.getpid())})
     with sync_playwright() as playwright:
         args = ["--no-sandbox", "--disable-dev-shm-usage"]
