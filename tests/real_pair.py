@@ -10,15 +10,15 @@ from storage.blobs import Blobs
 from storage.evaluation_results import CheckResult, CompileResult, TimingResult
 from storage.folder import RunFolder
 from storage.journal import Journal
-from storage.records import DepthOutcome, Origin, RunState, Verdict
+from storage.records import DepthOutcome, Origin, RunState, Switch, Verdict
 from tests.engine.swish_story import FIRST, THIRD
 
 SIZES: dict[str, int | float] = {"batch_size": 4, "dim": 1024}
 
 
-def real_pair(home: Path) -> RunFolder:
+def real_pair(home: Path, collect: Switch = Switch.AUTO) -> RunFolder:
     """Kernels 1 and 2 of swish at a small size; the journal says that the second is 1.2 times as fast."""
-    settings = supervisor.new_settings("swish", model="manual", overrides=SIZES)
+    settings = supervisor.new_settings("swish", model="manual", overrides=SIZES, collect=collect)
     folder = RunFolder(home / "runs" / settings.run_id)
     folder.write_settings(settings)
     blobs, book = Blobs(folder.blobs), Journal(folder.journal_file)

@@ -25,7 +25,7 @@ from storage.command_arguments import Submission
 from storage.commands import read_from
 from storage.evaluation_results import CheckResult
 from storage.folder import RunFolder
-from storage.records import Budget, Verdict
+from storage.records import Budget, Switch, Verdict
 from tests.engine.contexts import write_recording
 from tests.engine.swish_story import FIRST, REPLIES, edits
 from tests.engine.test_loop import SIZES
@@ -150,7 +150,7 @@ def test_a_failed_check_tells_its_first_sentence_with_every_digit() -> None:
 
 def test_a_run_is_forked_by_a_real_engine_and_given_a_kernel_by_hand(home: Path) -> None:
     (home / "runs").mkdir()
-    run = real_pair(home)
+    run = real_pair(home, collect=Switch.OFF)  # what a profile is made of is seen in test_loop.py
     run_id = run.run_id
     words = ["--model", "manual", "--no-profiles", "--set-budget", "depths=1", "--hint", "mind the tail"]
     assert "no kernel 99; it has 2" in tilewright("fork", run_id, "99").stderr
