@@ -28,6 +28,7 @@ MOST = 0.6  # of what is free: the rest is for what else runs here, and for the 
 LIMIT_S = 60
 SETTLED_S = 0.9  # so long a text must be asked about before it is run: one that is being typed is not
 NICENESS = 10
+_UNITS = ((10**12, "TB"), (10**9, "GB"))
 
 
 def see_that_it_fits(
@@ -49,17 +50,25 @@ def refusal(needed: int, free: int, sizes: Mapping[str, int | float]) -> str:
     if needed <= MOST * free:
         return ""
     message = (
-        f"checking this task needs about {needed / 1e9:.3g} GB of memory, and at most {MOST * free / 1e9:.3g} of the "
+        f"checking this task needs about {_told(needed)} of memory, and at most {MOST * free / 1e9:.3g} of the "
         f"{free / 1e9:.3g} GB free here may be used"
     )
     whole = {name: size for name, size in sizes.items() if isinstance(size, int) and size > 1}
     if not whole:
         return f"{message}: use smaller sizes"
     name = max(whole, key=lambda one: whole[one])
-    less = 1 << max(0, int(whole[name] * MOST * free / needed).bit_length() - 1)
+    # One number alone is mostly the side of a square; where it is not, the next refusal names a smaller one.
+    share = (MOST * free / needed) ** (0.5 if len(whole) == 1 else 1)
+    less = 1 << max(0, int(whole[name] * share).bit_length() - 1)
     if less < LEAST:
         return f"{message}: use smaller sizes"
-    return f"{message}: use smaller sizes, for example `--set {name}={less}` ({whole[name]} now)"
+    return f"{message}: use smaller sizes, for example {name}={less} ({whole[name]:,} now)"
+
+
+def _told(size: int) -> str:
+    """Bytes in the unit that a person counts so many in."""
+    unit, name = next((one for one in _UNITS if size >= one[0]), _UNITS[-1])
+    return f"{size / unit:.3g} {name}" if size < 1000 * unit else f"{size / unit:,.0f} {name}"
 
 
 def free_bytes() -> int:
@@ -92,6 +101,7 @@ def _estimate_file(source: str, backward: bool) -> Path:
 
 
 _estimates: dict[str, int | None] = {}
+_not_followed: dict[str, str] = {}
 _first_asked: dict[str, float] = {}
 _worker: list[threading.Thread] = []
 _lock = threading.Lock()
@@ -118,6 +128,11 @@ def estimated(source: str, backward: bool = False) -> tuple[bool, int | None]:
     return False, None
 
 
+def why_unknown(source: str, backward: bool = False) -> str:
+    """Why `estimated` has no bytes for a task; empty where it has, or the reason was not told."""
+    return _not_followed.get(_estimate_file(source, backward).name, "")
+
+
 def _estimate(name: str, source: str, backward: bool) -> None:
     needed = None
     try:
@@ -130,6 +145,8 @@ def _estimate(name: str, source: str, backward: bool) -> None:
 def _asked(source: str, *, backward: bool) -> int | None:
     with CostMeter() as meter:
         found = meter.cost(source, backward=backward)
+    if found is None:
+        _not_followed[_estimate_file(source, backward).name] = meter.failure
     return found.bytes if found else None
 
 
@@ -149,9 +166,13 @@ LEAST, LEAST_BATCH = 16, 2
 
 
 class CostMeter:
-    """A child process that follows tasks with tensors that have shapes and no contents; one answers for many tasks."""
+    """A child process that follows tasks with tensors that have shapes and no contents; one answers for many tasks.
+
+    `failure` is why the last task could not be followed, as its own exception says; empty where that is not known.
+    """
 
     def __init__(self) -> None:
+        self.failure = ""
         self._child: subprocess.Popen[str] | None = None
 
     def __enter__(self) -> CostMeter:
@@ -165,6 +186,7 @@ class CostMeter:
     def cost(self, source: str, *, backward: bool = False) -> Cost | None:
         """None for a task that cannot be followed: it is no task, or it looks at values that are not there."""
         child = self._child = self._child or _started()
+        self.failure = ""
         assert child.stdin is not None
         assert child.stdout is not None
         try:
@@ -172,7 +194,10 @@ class CostMeter:
             child.stdin.flush()
             ready, _, _ = select.select([child.stdout], [], [], LIMIT_S)
             found = json.loads(child.stdout.readline() if ready else "")
-            return Cost(*found) if found else None
+            if isinstance(found, str):
+                self.failure = found
+                return None
+            return Cost(*found)
         except (OSError, ValueError, TypeError):  # it broke or takes too long: the next task gets another child
             self._end()
             return None

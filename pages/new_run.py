@@ -62,18 +62,23 @@ def form() -> None:
     """What to optimise and how on the left; what it will take and the way to start it on the right."""
     left, right = st.columns([1.75, 1], gap="medium")
     with left:
-        what, how, limits, more = (st.container(border=True) for _ in range(4))
+        what, how = st.container(border=True), st.container(border=True)
     with how:
         setup = setup_form.draw()
     wrong: list[str] = []
     with what:
         chosen = _task(setup, wrong)
     if chosen is None:
+        with right, st.container(border=True, key="new_run_summary"):
+            st.markdown("## This run")
+            _start_button("There is no module yet that can be read.")
         _draw_again_when_known("", False)
         return
     task, sizes, policy = chosen
     model, strategy = setup.model, setup.strategy
     name = _variant(task, policy)
+    with left:
+        limits, more = st.container(border=True), st.container(border=True)
     no_recording = _no_recording(setup, task, name)
     with limits:
         budget = budget_form.draw(setup, "" if no_recording else name, wrong)

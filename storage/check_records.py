@@ -80,12 +80,12 @@ WORDS = {
     CheckOutcome.HELD: "passed",
     CheckOutcome.FLAGGED: "flagged",
     CheckOutcome.BROKEN: "failed",
-    CheckOutcome.ABSENT: "not possible",
+    CheckOutcome.ABSENT: "not done",
 }
 
 
 def counted(check_records: Sequence[CheckRecord]) -> str:
-    """ "34 checks passed, 1 flagged, 2 not possible"; kinds that there are none of are left out."""
+    """ "34 checks passed, 1 flagged, 2 not done"; kinds that there are none of are left out."""
     number = {kind: sum(check_record.standing is kind for check_record in check_records) for kind in WORDS}
     counts = [(number[kind], word) for kind, word in WORDS.items() if number[kind]]
     if not counts:

@@ -179,6 +179,6 @@ def check_address(text: str) -> None:
     except ValueError:
         raise ValueError("the endpoint's address is invalid") from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError("base_url takes an address such as http://localhost:8000/v1")
+        raise ValueError("the address (base_url) must look like http://localhost:8000/v1")
     if secret:
         raise ValueError("base_url must contain no password and no query: put the key into an environment variable")

@@ -168,7 +168,7 @@ _TABLE = (
     Verb(
         CommandKind.ROLL_BACK, Takes.KERNEL, "roll back", "KERNEL",
         "abandon the current search step; the next one starts from this kernel",
-        "Going back to {} after this step", "Go back or fork", "undo",
+        "Going back to {}", "Go back or fork", "undo",
         "continue from an earlier kernel, in this run or in a new one", result=Result.DEPTH, is_confirmed=True,
         reopens=True,
     ),

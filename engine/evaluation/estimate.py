@@ -1,8 +1,8 @@
 """How much memory judging a task on the host takes, from tensors that have shapes and no contents. Allocates none.
 
 Run as a program it reads tasks from standard input, each a line of JSON `[source, with backward]`, and prints for each
-the bytes and the operations of one call as `[bytes, operations]`, or `null` where a task cannot be followed. What a
-task prints itself goes to standard error, and it finds nothing to read.
+the bytes and the operations of one call as `[bytes, operations]`, or a string that says why the task cannot be
+followed. What a task prints itself goes to standard error, and it finds nothing to read.
 """
 
 from __future__ import annotations
@@ -65,16 +65,16 @@ def bytes_needed(source: str, *, backward: bool = False) -> int | None:
     makes on its way is kept.
     """
     found = cost(source, backward=backward)
-    return found[0] if found else None
+    return found[0] if isinstance(found, tuple) else None
 
 
-def cost(source: str, *, backward: bool = False) -> tuple[int, int] | None:
-    """`bytes_needed`, and the operations of one call as far as products and convolutions count."""
+def cost(source: str, *, backward: bool = False) -> tuple[int, int] | str:
+    """`bytes_needed`, and the operations of one call as far as products and convolutions count; or why not."""
     try:
         with FlopCounterMode(display=False) as counter:
             inputs, weights, outputs, on_the_way = _measured(source)
-    except Exception:  # noqa: BLE001 - a task is a person's code, and may look at values that are not there
-        return None
+    except Exception as error:  # noqa: BLE001 - a task is a person's code, and may look at values that are not there
+        return f"{type(error).__name__}: {error}"
     if backward:
         inputs, outputs, on_the_way = [*inputs, *outputs], [*outputs, *inputs, *weights], 2 * on_the_way
     return _bytes(inputs, weights, outputs, on_the_way), int(counter.get_total_flops())

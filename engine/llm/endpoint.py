@@ -263,13 +263,17 @@ def retry_after(headers: Mapping[str, str], now: float) -> float | None:
 
 
 def _status(error: openai.APIStatusError) -> CallError:
-    said, code = f"HTTP {error.status_code}: {_said(error)}", error.status_code
+    code, reason = error.status_code, _said(error)
+    said = f"HTTP {code}" if reason in ("", f"Error code: {code}") else f"HTTP {code}: {reason}"
     wait = retry_after(error.response.headers, time.time())
     if code == 429 and error.code not in _SPENT and error.type not in _SPENT:
         return CallError(CallFailure.RATE_LIMITED, f"too many requests, {said}", retry_after_s=wait)
     if code >= 500 or code in _BUSY:
         return CallError(CallFailure.SERVER_ERROR, f"endpoint error, {said}", retry_after_s=wait)
-    return CallError(CallFailure.REJECTED, f"the endpoint rejected the call, {said}", is_lasting=True)
+    advice = (
+        ". Check the address, which ends in /v1 for most servers, and the model's name" if code in (404, 405) else ""
+    )
+    return CallError(CallFailure.REJECTED, f"the endpoint rejected the call, {said}{advice}", is_lasting=True)
 
 
 def _connection(error: openai.APIConnectionError | httpx2.HTTPError, has_text: bool) -> CallError:

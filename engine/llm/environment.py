@@ -38,10 +38,9 @@ def key_in(variable: str | None, address: str) -> str:
         return NO_KEY
     key = os.environ.get(variable or KEY, "").strip()
     if not key and (variable or address == OPENAI):
-        raise ModelError(
-            f"no model endpoint is set: set {variable or KEY} to its key"
-            + ("" if variable else " (and OPENAI_BASE_URL for another provider)")
-        )
+        if variable:
+            raise ModelError(f"the endpoint's key is missing: set the environment variable {variable} to it")
+        raise ModelError(f"no model endpoint is set: set {KEY} to its key (and OPENAI_BASE_URL for another provider)")
     if not key.isascii() or not key.isprintable() or " " in key:
         raise ModelError(f"the key in {variable or KEY} contains spaces or characters that no key has: set it again")
     return key or NO_KEY

@@ -22,7 +22,8 @@ def parse(text: str, path: Path | str) -> ast.Module:
     try:
         return ast.parse(text)
     except (SyntaxError, ValueError) as error:
-        raise TaskError(f"{path} is not valid Python: {error}") from error
+        said = f"{error.msg}, line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else str(error)
+        raise TaskError(f"{path} is not valid Python: {said}") from error
 
 
 def constants(module: ast.Module) -> dict[str, Size]:

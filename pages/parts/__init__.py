@@ -5,7 +5,7 @@ holds SQL. A folder imports only those above it in this list; `tests/test_layers
     index.py, run_state.py, change_token.py   the open index; whether an engine works on a run; what a page would show
     suite_folders.py                          suites as their folders say
     number_field.py                           a field for a number that tells what is not valid
-    timed_anew.py                             why latency and speed-up of two kernels can disagree
+    timed_anew.py                             why latencies and speed-ups of kernels can disagree
     texts.py, access.py                       long texts by their hash; who may look and whether anybody may steer
     streamlit_internals.py                    what is used of Streamlit beyond its documented interface
     client/    what runs in the browser

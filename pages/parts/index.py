@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import time
 from collections.abc import Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ class Index:
 
     database: Database
     ingest: Ingest
+    opened_at: float
 
 
 _opened: list[Index] = []
@@ -37,7 +39,7 @@ def open_index(home: Path | None = None) -> Index:
     opened = database.open_database(database.index_file(home))
     ingest = Ingest(opened, home / "runs")
     ingest.start()
-    _opened.append(Index(opened, ingest))
+    _opened.append(Index(opened, ingest, time.time()))
     return _opened[-1]
 
 
@@ -46,6 +48,11 @@ def close_index() -> None:
     closing = _opened.pop()
     closing.ingest.stop()
     closing.database.close()
+
+
+def opened_at() -> float:
+    """When the index was opened, in seconds since the epoch: by which a page tells one server from the next."""
+    return _opened[-1].opened_at
 
 
 def current() -> Database:

@@ -1,7 +1,8 @@
-"""Why one kernel can have the lower latency and another the higher speed-up: said only where it is so. Pure."""
+"""Why latencies and speed-ups of kernels can tell different things: said only where they do. Pure."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -39,3 +40,13 @@ def sentence(kernels: Iterable[Timed]) -> str:
             name = wording.capital(least.name)
             return f"{name} has a lower latency than {first.name}, but a lower speed-up too: {BECAUSE}."
     return ""
+
+
+def moved(one: Timed, other: Timed, noise: float) -> str:
+    """How long eager PyTorch took beside each of two kernels, where that moved by more than `noise` (a share), so that
+    their speed-ups are further apart, or less far, than their latencies; else empty."""
+    beside, before = (found.speedup * found.latency_ms for found in (one, other))
+    if abs(math.log(beside / before)) <= math.log1p(noise):
+        return ""
+    times = f"{wording.latency(beside)} beside {one.name}, {wording.latency(before)} beside {other.name}"
+    return f"Latencies compare otherwise, as {BECAUSE}: {times}."

@@ -109,7 +109,7 @@ def test_a_failed_kernel_is_explained_beside_the_curve(page: Page, server: Serve
     page.wait_for_url("**/candidate?*against=c001*")
 
 
-def test_a_deep_link_is_a_first_request_and_the_open_kernel_survives_a_reload_and_another_server(
+def test_a_deep_link_is_a_first_request_and_a_page_goes_on_with_another_server(
     own_server: Callable[..., Server], page: Page, problems: list[str]
 ) -> None:
     server = own_server()
@@ -125,10 +125,12 @@ def test_a_deep_link_is_a_first_request_and_the_open_kernel_survives_a_reload_an
     expect(page.get_by_role("alert").get_by_text(away.WORDS)).to_be_visible()
     expect(page.get_by_test_id("stDialog")).to_have_count(0)
     expect(panel(page).get_by_role("heading", name="Kernel 4")).to_be_visible()
-    again = start_server(server.home)
+    with page.expect_navigation():
+        again = start_server(server.home)
     expect(page.get_by_text(away.WORDS)).to_be_hidden()
-    page.reload()
     expect(panel(drawn(page)).get_by_role("heading", name="Kernel 4")).to_be_visible()
+    page.get_by_role("button", name="Go back or fork").click()
+    expect(page.get_by_role("dialog")).to_be_visible()
     page.goto("about:blank")
     stop_server(again)
     # What the page's own library and the browser say of a server that is away.

@@ -39,10 +39,13 @@ def test_a_task_that_looks_at_its_values_is_not_estimated_and_not_refused() -> N
 def test_a_task_that_is_too_large_is_refused_with_the_need_what_is_free_and_a_size_that_fits() -> None:
     told = fitting.refusal(60 * GB, 20 * GB, {"batch_size": 4096, "dim": 393216, "scale": 0.5})
     assert "needs about 60 GB of memory, and at most 12 of the 20 GB free here may be used: use smaller" in told
-    assert "--set dim=65536" in told
+    assert "dim=65536 (393,216 now)" in told
+    square = fitting.refusal(228_000 * GB, 20 * GB, {"N": 1_000_000})
+    assert "about 228 TB" in square
+    assert square.endswith("for example N=4096 (1,000,000 now)")
     assert fitting.refusal(12 * GB, 20 * GB, {"dim": 393216}) == ""
     assert fitting.refusal(60 * GB, 20 * GB, {}).endswith("use smaller sizes")
-    assert fitting.refusal(10**18, 20 * GB, {"N": 99_999_999}).endswith("use smaller sizes"), "1 is no advice"
+    assert fitting.refusal(10**18, 20 * GB, {"N": 9_999}).endswith("use smaller sizes"), "1 is no advice"
 
 
 def test_what_a_container_may_use_counts_as_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,8 +60,13 @@ def test_what_a_container_may_use_counts_as_free(tmp_path: Path, monkeypatch: py
 
 def test_the_command_line_refuses_before_anything_is_allocated(cpu: CpuToolchain, own_server: None) -> None:
     task = tasks.find("swish").task("cpu", {"batch_size": 1 << 17, "dim": 1 << 17})
-    with pytest.raises(TaskError, match=r"needs about .* GB of memory, and at most .* GB free here .*: .*--set"):
+    with pytest.raises(TaskError, match=r"needs about .* TB of memory, and at most .* GB free here .*: .* for example"):
         cpu.limit(task)
+
+
+def test_why_a_task_cannot_be_followed_is_told() -> None:
+    assert meter().cost(tasks.find("swish").text.replace("return []", "return [7, 8]")) is None
+    assert meter().failure.startswith("TypeError: Model.__init__() takes ")
 
 
 TALKING = """import os
@@ -75,7 +83,7 @@ def test_new_run_asks_only_about_the_processors_memory_whatever_a_module_prints(
     monkeypatch.setenv("OPENAI_API_KEY", "a key of the server's")
     settings = supervisor.new_settings("swish", model="manual", overrides={"batch_size": 1 << 17, "dim": 1 << 17})
     settings = replace(settings, task_source=TALKING + settings.task_source)
-    with pytest.raises(TaskError, match="--set"):
+    with pytest.raises(TaskError, match="smaller sizes, for example"):
         supervisor.see_that_it_fits(settings, tasks.find("swish"))
     supervisor.see_that_it_fits(replace(settings, toolchain="cuda"), tasks.find("swish"))
 

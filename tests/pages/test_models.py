@@ -34,9 +34,13 @@ def test_a_connection_is_tried_with_one_small_call(
         assert "No reply." in words(app)
         assert "no such key" in words(app)
         assert "secret-key" not in words(app)
+        assert f"OPENAI_BASE_URL={server.address}" in app.code[0].value
+        next(one for one in app.text_input if one.label == "Address").set_value("not an address")
+        app.button(key="try_model").click().run()
+        said = app.error[0].value.replace("\\", "")
+        assert said == "The address (base_url) must look like http://localhost:8000/v1."
     assert server.keys == ["secret-key"] * 2
     assert len(str(server.requests[0])) < 400
-    assert f"OPENAI_BASE_URL={server.address}" in app.code[0].value
 
 
 def test_figures_by_model_are_those_of_its_runs(home: Path) -> None:

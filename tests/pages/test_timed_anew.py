@@ -7,7 +7,7 @@ from pathlib import Path
 from pages.parts import index
 from pages.parts.run import result_banner
 from pages.parts.status import outcome
-from pages.parts.timed_anew import Timed, sentence
+from pages.parts.timed_anew import Timed, moved, sentence
 from storage import events as ev
 from storage import queries
 from storage.database import index_file, open_database
@@ -25,6 +25,15 @@ def test_only_orders_that_a_reader_can_see_disagree_are_told() -> None:
     assert sentence([first, Timed("kernel 2", 3.0, 0.9)]) == ""
     assert sentence([first, Timed("kernel 2", 3.0, 1.001)]) == "", "both read 1.00 ms"
     assert sentence([first]) == sentence([]) == ""
+
+
+def test_eager_is_told_beside_both_where_it_moved_by_more_than_the_noise() -> None:
+    first, second = Timed("kernel 6", 0.26, 64.5), Timed("kernel 8", 0.68, 35.3)
+    assert moved(second, first, 0.15) == (
+        "Latencies compare otherwise, as eager PyTorch is timed anew beside each kernel: 24.0 ms beside kernel 8, "
+        "16.8 ms beside kernel 6."
+    )
+    assert moved(second, first, 0.5) == moved(first, first, 0.01) == ""
 
 
 def test_the_table_the_kernel_and_the_banner_say_why_the_best_has_not_the_lowest_latency(

@@ -34,7 +34,7 @@ BROKEN = check("no library fall-back", CheckOutcome.BROKEN, Group.SCREENING)
 @pytest.mark.parametrize(
     ("verdict", "is_timed", "check_records", "tone", "sentence"),
     [
-        (Verdict.PASSED, True, [HELD, HELD, ABSENT], "green", "Correct: 2 checks passed, 1 not possible."),
+        (Verdict.PASSED, True, [HELD, HELD, ABSENT], "green", "Correct: 2 checks passed, 1 not done."),
         (Verdict.PASSED, True, [HELD, FLAGGED], "orange", "Correct: 1 check passed, 1 flagged. Flagged: “clock”."),
         (Verdict.PASSED, False, [HELD], "green", "Correct, not timed yet: 1 check passed."),
         (Verdict.PASSED, True, [HELD, BROKEN], "red", "Correct, although “no library fall-back” failed."),
@@ -58,7 +58,7 @@ def test_one_sentence_says_how_far_a_kernel_can_be_trusted(
 
 
 def test_checks_are_counted_by_how_they_stand() -> None:
-    assert counted([HELD, HELD, FLAGGED, BROKEN, ABSENT]) == ("2 checks passed, 1 flagged, 1 failed, 1 not possible")
+    assert counted([HELD, HELD, FLAGGED, BROKEN, ABSENT]) == ("2 checks passed, 1 flagged, 1 failed, 1 not done")
     assert counted([FLAGGED]) == "1 check flagged"
     assert counted([]) == "no checks"
 

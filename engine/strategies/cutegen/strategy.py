@@ -32,8 +32,8 @@ class CuteGen:
         "depth", "depths", "completed optimisation steps",
         "A depth is one completed optimisation step: it starts from a correct kernel, changes one thing, and ends when "
         "the result is correct and timed, or is given up. Depth 0 is the first correct kernel. The next depth starts "
-        "from the kernel that the base policy chooses, which counts only gains beyond the noise. A failed kernel is "
-        "first diagnosed in words and then patched by line edits.",
+        "from the kernel that the base policy chooses. A failed kernel is first diagnosed in words and then patched by "
+        "line edits.",
     )  # fmt: skip
 
     def __init__(self) -> None:

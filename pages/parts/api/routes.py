@@ -21,7 +21,8 @@ CHUNK = 64_000
 
 
 def get_change_token(request: Request) -> Response:
-    """The change token of what a page shows; `runs` are ids separated by commas, empty for the overview.
+    """The change token of what a page shows, and since when this server has run; `runs` are ids separated by commas,
+    empty for the overview.
 
     With `measured`, also of how far their re-measurements are.
     With `since`, the number of an event, also how many of the first run's events came after it.
@@ -29,7 +30,7 @@ def get_change_token(request: Request) -> Response:
     runs = [name for name in request.query_params.get("runs", "").split(",") if name]
     asked = request.query_params
     token = change_token.of(runs, is_overview="overview" in asked, has_measurements="measured" in asked)
-    answer: dict[str, object] = {"version": token}
+    answer: dict[str, object] = {"version": token, "server": index.opened_at()}
     since = request.query_params.get("since", "")
     if runs and since.isascii() and since.isdecimal() and len(since) < 19:
         answer["fresh"] = queries.count_events(index.current(), runs[0], int(since))

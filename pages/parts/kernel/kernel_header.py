@@ -16,7 +16,7 @@ from pages.parts.widgets.figures import Figure
 from storage import queries, relative
 from storage.check_records import CheckOutcome
 from storage.hardware_limit import HardwareLimit
-from storage.queries import BaselineRow, CandidateRow, EvaluationRow, ImportRow, PredictionRow, RunRow
+from storage.queries import AttemptRow, BaselineRow, CandidateRow, EvaluationRow, ImportRow, PredictionRow, RunRow
 from storage.records import Verdict
 from storage.relative import Relative
 
@@ -153,14 +153,17 @@ def _numbers(run: RunRow, candidate: CandidateRow) -> None:
 def _anew(run: RunRow, candidate: CandidateRow) -> str:
     """Why the kernel and one that its page compares it with, the best first, differ in latency another way than in
     speed-up; empty where none does."""
-    timed = {
-        one.candidate_id: timed_anew.kernel(one.number, one.speedup, one.latency_ms)
-        for one in index.attempts(run.run_id)
-    }
+    attempts = index.attempts(run.run_id)
+    timed = {one.candidate_id: timed_anew.kernel(one.number, one.speedup, one.latency_ms) for one in attempts}
     own = timed.get(candidate.candidate_id, [])
     others = (run.best_candidate_id, candidate.parent_id, candidate.base_id)
     told = (timed_anew.sentence([*own, *timed.get(other or "", [])]) for other in others)
-    return next(filter(None, told), "")
+    return next(filter(None, told), "") or _moved(candidate, story.ancestor(candidate, attempts))
+
+
+def _moved(candidate: CandidateRow, ancestor: AttemptRow | None) -> str:
+    found = story.gain(candidate, ancestor) if ancestor else None
+    return story.moved(candidate, ancestor, found) if ancestor and found else ""
 
 
 def numbers(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from pages.parts import index, wording
+from pages.parts import index, timed_anew, wording
 from pages.parts.kernel import metrics
 from pages.parts.kernel.metrics import Weighed
 from storage import queries, relative
@@ -33,7 +33,7 @@ class Facts:
 def sentences(facts: Facts) -> list[str]:
     """What changed, what it gave and was to give, what moved inside, and what the model knew."""
     parts = (_origin(facts), _result(facts), _predicted(facts), _moved(facts), _seen(facts))
-    return [part for part in parts if part]
+    return [part.replace("….", "…") for part in parts if part]
 
 
 def ancestor(candidate: AttemptRow, attempts: Sequence[AttemptRow]) -> AttemptRow | None:
@@ -63,6 +63,12 @@ def gain(candidate: AttemptRow, other: AttemptRow) -> relative.Relative | None:
     if candidate.speedup is None or other.speedup is None:
         return None
     return relative.between_sessions(candidate.speedup, candidate.noise or 0.0, other.speedup, other.noise or 0.0)
+
+
+def moved(candidate: AttemptRow, other: AttemptRow, found: relative.Relative) -> str:
+    """Why their latencies tell another gain than their speed-ups; empty where they tell the same within the noise."""
+    timed = [one for a in (candidate, other) for one in timed_anew.kernel(a.number, a.speedup, a.latency_ms)]
+    return timed_anew.moved(timed[0], timed[1], found.noise) if len(timed) == 2 else ""
 
 
 def faster_or_slower(found: relative.Relative) -> str:
@@ -151,9 +157,10 @@ def _moved(facts: Facts) -> str:
 def _seen(facts: Facts) -> str:
     if facts.candidate.origin in (Origin.MANUAL, Origin.IMPORTED, Origin.FORKED, Origin.TUNED, Origin.COMPILED):
         return ""
-    if facts.candidate.is_profile_exposed:
-        return "The model had seen a profile."
-    return "The model had not seen a profile."
+    is_seen = facts.candidate.is_profile_exposed
+    if facts.candidate.origin is Origin.REPAIR:
+        return f"The prompt for this repair had {'a' if is_seen else 'no'} profile."
+    return "The model had seen a profile." if is_seen else "The model had not seen a profile."
 
 
 def draw(run_id: str, candidate: CandidateRow) -> None:

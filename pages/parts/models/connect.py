@@ -12,6 +12,7 @@ import streamlit as st
 from engine import supervisor
 from engine.errors import EngineError
 from pages.parts import access, wording
+from storage.models import read_options
 
 KEY, NO_KEY = "OPENAI_API_KEY", "none"
 
@@ -78,13 +79,14 @@ def _test(address: str, model: str, variable: str) -> None:
         return
     lines = [f"base_url={address}", f"key_variable={variable or NO_KEY}"]
     try:
+        read_options("\n".join(lines))
         with st.spinner("Asking for one word"):
             found = supervisor.try_model(model, lines)
-    except EngineError as error:
-        st.error(wording.plain(str(error)), icon=":material/error:")
+    except (EngineError, ValueError) as error:
+        st.error(f"{wording.plain(wording.capital(str(error)))}.", icon=":material/error:")
         return
     if found.failure:
-        st.error(f"**No reply.** {wording.plain(found.failure)}", icon=":material/error:")
+        st.error(f"**No reply.** {wording.plain(wording.capital(found.failure))}", icon=":material/error:")
         return
     counted = f"{wording.tokens(found.input_tokens)} tokens in, {wording.tokens(found.output_tokens)} out"
     said = f"It replied “{wording.cut(found.reply, 60)}” in {wording.seconds(found.seconds)}; {counted}; cost "

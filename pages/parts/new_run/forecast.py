@@ -135,5 +135,8 @@ def _memory(source: str, sizes: Mapping[str, float], is_on_gpu: bool, backward: 
         )  # fmt: skip
         return f"{wording.capital(why)}." if why else ""
     else:
+        why = supervisor.why_unknown(source, backward)
         st.badge("memory unknown", color="gray", help="the module cannot be followed without being run")
+        if why:
+            st.caption(wording.plain(f"Following the module without data ended in {wording.cut(why, 300)}"))
     return ""

@@ -46,8 +46,7 @@ def draw(run: RunRow) -> None:
         )
     figure = curve_figure(rows, scale != "linear", run.run_id)
     plot.draw(figure, name(run, rows), HEIGHT, f"{run.run_id}:{scale}", key="curve")
-    if shown := _left_out(rows):
-        st.caption(shown)
+    st.caption(" ".join(filter(None, [_marks(rows), _left_out(rows)])))
 
 
 def gather(run: RunRow, selected_id: str = "") -> CurveRows:
@@ -87,6 +86,18 @@ def name(run: RunRow, rows: CurveRows) -> str:
         f"Speed-up by {rows.words.step}: {wording.counted(rows.kernels, 'kernel')}, {run.passed:,} correct, "
         f"{best}{second}. The kernels table lists every point."
     )
+
+
+def _marks(rows: CurveRows) -> str:
+    """What the marks that stand in no legend mean."""
+    if not rows.points:
+        return ""
+    told = ["whiskers: 95 % interval"]
+    if any(p.base_id for p in rows.points):
+        told.append("thin lines: from a kernel to those made from it, dotted where not accepted")
+    if rows.selected_id:
+        told.append("ring: the kernel that is open, or was last")
+    return f"{wording.capital('; '.join(told))}."
 
 
 def _left_out(rows: CurveRows) -> str:

@@ -90,6 +90,8 @@ def _outcome(kernel: CandidateRow, parent: AttemptRow | None, base: AttemptRow |
         what = "parent" if other is parent else "base"
         right.metric(f"Over {what} (kernel {other.number})", wording.speedup(change.speedup, change.noise))
         right.caption(f"{story.faster_or_slower(change).capitalize()} ({wording.plus_minus(change.noise)})")
+        if anew := story.moved(kernel, other, change):
+            st.caption(wording.plain(anew))
 
 
 def _mended(run: RunRow, kernel: CandidateRow) -> None:

@@ -71,7 +71,7 @@ def go_back_or_fork(run: RunRow, state: RunState, candidate_id: str = "") -> Non
     hint = st.text_area("Hint for the next prompt", key="try_hint", height=68, max_chars=2000, placeholder="optional")
     if strategy is None:
         note = command_dialogs.OFF_RECORDING if steer.is_recorded(run) else ""
-        st.info(preview(chosen, False, profiles, words) + note, icon=":material/visibility:")
+        st.info(_back_preview(chosen, state, profiles, words) + note, icon=":material/visibility:")
         if dialogs.buttons("try", f"Go back to kernel {chosen.number}", ":material/undo:"):
             _go_back(run, chosen, profiles, hint.strip())
             dialogs.leave()
@@ -85,7 +85,7 @@ def go_back_or_fork(run: RunRow, state: RunState, candidate_id: str = "") -> Non
     if profiles.taken is not None:
         fields["collect"] = profiles.taken
     note = RECORDED_NOTE if fields["model"] == "recorded" else ""
-    st.info(preview(chosen, True, profiles, words) + note, icon=":material/visibility:")
+    st.info(_fork_preview(chosen, profiles, words) + note, icon=":material/visibility:")
     _fork(run, chosen, hint.strip(), fields, wrong)
 
 
@@ -102,16 +102,20 @@ def _targets(run: RunRow, over: bool, candidate_id: str) -> list[AttemptRow]:
     return queries.attempts(index.current(), run.run_id)[::-1]
 
 
-def preview(chosen: AttemptRow, is_new: bool, profiles: Profiles, words: MethodWords) -> str:
-    """What will happen, and what is lost."""
-    if is_new:
-        return (
-            f"A new run starts with kernel {chosen.number}, which is built, checked and timed again first; "
-            f"then {words.distinct} 1 starts from it{profiles.ending}. This run does not change."
-        )
+def _fork_preview(chosen: AttemptRow, profiles: Profiles, words: MethodWords) -> str:
+    """What will happen in a new run."""
     return (
-        f"After the current step, the current {words.distinct} is abandoned and the next one starts from kernel "
-        f"{chosen.number}{profiles.ending}. All kernels stay in the run."
+        f"A new run starts with kernel {chosen.number}, which is built, checked and timed again first; "
+        f"then {words.distinct} 1 starts from it{profiles.ending}. This run does not change."
+    )
+
+
+def _back_preview(chosen: AttemptRow, state: RunState, profiles: Profiles, words: MethodWords) -> str:
+    """What will happen in this run, when, and what is lost."""
+    when = "After the current step, the" if state is RunState.RUNNING else "The"
+    return (
+        f"{when} current {words.distinct} is abandoned and the next one starts from kernel {chosen.number}"
+        f"{profiles.ending}. All kernels stay in the run."
     )
 
 
@@ -170,7 +174,7 @@ def _settings(run: RunRow, strategy: StrategyDescription, shown: Switch | None, 
 
 ELSEWHERE = (
     "Another toolchain: a shipped task has its sizes for it, and the kernel is built for it first. A kernel that is "
-    "written for another device then fails its build, is diagnosed and is written anew."
+    "written for another device, or in a language that it has not, then fails or is refused, and is written anew."
 )
 
 

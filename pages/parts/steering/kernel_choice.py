@@ -35,7 +35,7 @@ def label(a: AttemptRow, words: MethodWords) -> str:
     """One line in a list of kernels."""
     best = " · best" if a.is_best else ""
     speed = f" · {wording.speedup(a.speedup, a.noise)}" if a.speedup else ""
-    return f"kernel {a.number} · {words.step} {a.depth}{speed}{best} · {a.summary[:60]}"
+    return f"kernel {a.number} · {words.step} {a.depth}{speed}{best} · {wording.cut(a.summary, 60)}"
 
 
 def draw(run: RunRow, question: str, found: list[AttemptRow], key: str, candidate_id: str = "") -> AttemptRow:

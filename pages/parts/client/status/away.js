@@ -4,7 +4,7 @@ const PATIENCE_MS = 1200  // a connection that is back at once is not worth a wo
 const THEIRS = "Connection error"
 
 function watch() {
-  const found = { words: "" }
+  const found = { words: "", server: 0 }
   const state = () => document.querySelector('[data-testid="stApp"]')?.dataset.testConnectionState
   const note = Object.assign(document.createElement("div"), { id: "tilewright-away", hidden: true })
   note.setAttribute("role", "alert")
@@ -19,9 +19,15 @@ function watch() {
   const look = () => {
     document.body.classList.toggle("tilewright-is-away", !isThere())
     if (!isThere()) { timer ||= setTimeout(show, PATIENCE_MS); return }
+    if (timer) seeWhichServer()
     clearTimeout(timer)
     timer = 0
     note.hidden = true
+  }
+  // One that was started anew knows nothing of this page, and answers no click on it.
+  const seeWhichServer = async () => {
+    const answer = await fetch(new URL("api/pulse", document.baseURI)).catch(() => null)
+    if (answer?.ok && (await answer.json()).server !== found.server) location.reload()
   }
   // Closed once, it stays away until the server is back; hidden, it would keep the page from being scrolled and read.
   const closeTheirs = () => {
@@ -39,5 +45,5 @@ function watch() {
 
 export default function ({ data }) {
   const found = (window.tilewrightAway ??= watch())
-  found.words = data.words
+  Object.assign(found, data)
 }

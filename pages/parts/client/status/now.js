@@ -83,6 +83,7 @@ function watchActs() {
   const act = () => { found.until = Date.now() + ON_ITS_WAY_MS }
   document.addEventListener("click", event => { if (event.composedPath().some(one => one.matches?.(ACTS))) act() }, true)
   document.addEventListener("keydown", event => { if (!isTyping(event) && event.key.length === 1) act() }, true)
+  window.addEventListener("popstate", act, true)
   const look = () => { if (found.isRunning()) found.until = 0 }
   new MutationObserver(look).observe(document.body, {
     subtree: true, attributes: true, attributeFilter: ["data-test-script-state"],
