@@ -28,6 +28,7 @@ MOST = 0.6  # of what is free: the rest is for what else runs here, and for the 
 LIMIT_S = 60
 SETTLED_S = 0.9  # so long a text must be asked about before it is run: one that is being typed is not
 NICENESS = 10
+OVERFLOWS = 1 << 63  # as an estimate tells it: a tensor has more bytes than PyTorch can count
 _UNITS = ((10**12, "TB"), (10**9, "GB"))
 
 
@@ -49,6 +50,9 @@ def refusal(needed: int, free: int, sizes: Mapping[str, int | float]) -> str:
     """Why a task is too large here, in one sentence with the remedy; empty when it fits."""
     if needed <= MOST * free:
         return ""
+    if needed >= OVERFLOWS:
+        told = ", ".join(f"{name}={size:,}" for name, size in sizes.items() if isinstance(size, int))
+        return f"a tensor of this task is too large for PyTorch: use smaller sizes{f' ({told} now)' if told else ''}"
     message = (
         f"checking this task needs about {_told(needed)} of memory, and at most {MOST * free / 1e9:.3g} of the "
         f"{free / 1e9:.3g} GB free here may be used"

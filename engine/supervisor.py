@@ -39,6 +39,7 @@ from engine.examples import open_examples as open_examples
 from engine.examples import open_first_example as open_first_example
 from engine.examples import remove_examples as remove_examples
 from engine.examples import shipped_examples as shipped_examples
+from engine.fitting import OVERFLOWS as OVERFLOWS
 from engine.fitting import estimated as estimated
 from engine.fitting import free_bytes as free_bytes
 from engine.fitting import refusal as refusal

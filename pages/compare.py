@@ -103,7 +103,7 @@ def _offer_tasks(choices: Sequence[RunChoice]) -> None:
     st.markdown("## Runs of one task")
     with st.container(horizontal=True, gap="small"):
         for name, runs in list(several.items())[:OFFERED_TASKS]:
-            words = f"{wording.plain(name.replace('_', ' ').capitalize())}: newest {len(runs)} runs"
+            words = f"{wording.plain(wording.task(name))}: newest {len(runs)} runs"
             st.button(words, key=f"offered:{name}", on_click=_choose, args=(runs,))
 
 
@@ -113,7 +113,7 @@ def _choose(runs: Sequence[str]) -> None:
 
 def label(choice: RunChoice) -> str:
     """One line by which a run can be searched."""
-    title = choice.task_name.replace("_", " ")
+    title = wording.task(choice.task_name)
     where = f"{languages.label(choice.language)} · {choice.toolchain}"
     return f"{title} · {choice.model} · {where} · {wording.moment(choice.created_at)} · {choice.run_id[-16:]}"
 

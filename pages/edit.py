@@ -26,7 +26,7 @@ def page() -> None:
         address.unknown_run(run_id, change_token.of([run_id], is_overview=False))
         return
     st.page_link(
-        "run.py", label=wording.capital(run.title), icon=":material/arrow_back:", query_params={"run": run_id},
+        "run.py", label=run.title, icon=":material/arrow_back:", query_params={"run": run_id},
         width="content",
     )  # fmt: skip
     st.title("Edit a kernel by hand", anchor=False)
@@ -76,7 +76,7 @@ def _hand_in(parent: AttemptRow, text: str, note: str, is_over: bool) -> None:
     try:
         blob = Blobs(folder.find_run(run_id).blobs).put(text)
     except (OSError, FileNotFoundError) as error:
-        st.error(wording.plain(str(error)), icon=":material/error:")
+        st.error(wording.sentence(str(error)), icon=":material/error:")
         return
     sent = steer.ask(run_id, CommandKind.SUBMIT, str(Submission(parent.candidate_id, blob, note)))
     if sent and (not is_over or steer.resume(run_id)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.parts import change_token, index, wording
+from pages.parts import change_token, index
 from pages.parts.knowledge import evidence_table, learning_table
 from pages.parts.status import address, now
 from storage import queries
@@ -25,7 +25,7 @@ def live() -> None:
     with st.container(horizontal=True):
         st.page_link("knowledge.py", label="Knowledge", icon=":material/arrow_back:", width="content")
         st.page_link(
-            "run.py", label=wording.capital(run.title), icon=":material/monitoring:", query_params={"run": run_id},
+            "run.py", label=run.title, icon=":material/monitoring:", query_params={"run": run_id},
             width="content",
         )  # fmt: skip
     st.title("What this run learned", anchor=False)

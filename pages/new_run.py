@@ -166,7 +166,7 @@ def _task(setup: Setup, wrong: list[str]) -> tuple[TaskFile, dict[str, Size], di
     try:
         task = module_field.draw(setup.toolchain, setup.strategy.name, setup.language)
     except TaskError as error:
-        st.error(wording.plain(str(error)), icon=":material/error:")
+        st.error(wording.sentence(str(error)), icon=":material/error:")
         return None
     if task is None:
         return None
@@ -307,7 +307,7 @@ def _model_options(wrong: list[str]) -> Options:
     try:
         return read_options("\n".join([*chosen, lines]))
     except ValueError as error:
-        st.error(wording.plain(str(error)), icon=":material/error:")
+        st.error(wording.sentence(str(error)), icon=":material/error:")
         st.stop()
 
 
@@ -320,7 +320,7 @@ def _prompts() -> str:
     try:
         pack = _pack(folder)
     except EngineError as error:
-        st.error(wording.plain(str(error)), icon=":material/error:")
+        st.error(wording.sentence(str(error)), icon=":material/error:")
         st.stop()
     if pack:
         st.caption(wording.plain(f"In place of the shipped ones: {', '.join(sorted(pack['prompts'].files))}"))
@@ -343,7 +343,7 @@ def _start(task: TaskFile, setup: Setup, sizes: dict[str, Size], fields: dict[st
             supervisor.see_that_it_fits(settings, task)
             folder = supervisor.start(settings)
     except EngineError as error:
-        st.error(wording.plain(str(error)), icon=":material/error:")
+        st.error(wording.sentence(str(error)), icon=":material/error:")
         return
     st.switch_page("run.py", query_params={"run": folder.run_id})
 

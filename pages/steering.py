@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from pages.parts import change_token, index, method, run_state, wording
+from pages.parts import change_token, index, method, run_state
 from pages.parts.status import address, now
 from pages.parts.steering import command_list
 from pages.parts.widgets import table
@@ -38,7 +38,7 @@ def live() -> None:
         return
     now.watch([run_id], is_overview=False, token=token)
     st.page_link(
-        "run.py", label=wording.capital(run.title), icon=":material/arrow_back:", query_params={"run": run_id},
+        "run.py", label=run.title, icon=":material/arrow_back:", query_params={"run": run_id},
         width="content",
     )  # fmt: skip
     st.title("Steering", anchor=False)

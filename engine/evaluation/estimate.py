@@ -23,6 +23,9 @@ from torch.utils.flop_counter import FlopCounterMode
 from engine.evaluation.comparison import wide_dtype
 
 PROCESSES = 400 << 20
+# Told for a task with a tensor of so many bytes, or more, that PyTorch cannot count them.
+OVERFLOWS = 1 << 63
+_OVERFLOWED = ("Storage size calculation overflowed", "multiplication overflow", "Overflow when unpacking long")
 
 
 class _Living(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -74,6 +77,8 @@ def cost(source: str, *, backward: bool = False) -> tuple[int, int] | str:
         with FlopCounterMode(display=False) as counter:
             inputs, weights, outputs, on_the_way = _measured(source)
     except Exception as error:  # noqa: BLE001 - a task is a person's code, and may look at values that are not there
+        if any(words in str(error) for words in _OVERFLOWED):
+            return OVERFLOWS, 0
         return f"{type(error).__name__}: {error}"
     if backward:
         inputs, outputs, on_the_way = [*inputs, *outputs], [*outputs, *inputs, *weights], 2 * on_the_way

@@ -110,7 +110,7 @@ def _log_in() -> None:
     try:
         st.login()
     except StreamlitAuthError as error:
-        st.error(wording.plain(str(error)), icon=":material/error:")
+        st.error(wording.sentence(str(error)), icon=":material/error:")
 
 
 def draw_foot() -> None:

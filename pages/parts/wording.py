@@ -299,6 +299,17 @@ def capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
+def task(name: str) -> str:
+    """A task's name where it stands for itself: "Square matmul"."""
+    return capital(name.replace("_", " "))
+
+
+def sentence(text: str) -> str:
+    """What an error says, as a sentence for a Markdown element. What begins with a name, as of a file, is left."""
+    first = text.split(" ", 1)[0].rstrip(",:")
+    return plain(capital(text) if first.isalpha() else text)
+
+
 def plain(text: str) -> str:
     """Text for a Markdown element with nothing in it acting as markup."""
     return "".join(f"\\{c}" if c in r"\`*_{}[]()<>#+-.!|$:~" else c for c in text.replace("\n", " "))

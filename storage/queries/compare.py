@@ -80,7 +80,6 @@ class ConditionsRow:
     precision: str
     baseline: str
     exposed_at: int | None
-    last_depth: int | None
     engine_s: float
     tokens: int | None
     cost_usd: float | None
@@ -153,7 +152,7 @@ def conditions(db: Database, run_ids: Sequence[str]) -> list[ConditionsRow]:
     WITH {_SPENT},
     ended AS (SELECT run_id, max(engine_s) AS engine_s, arg_max([tokens], seq)[1] AS tokens,
         arg_max([cost_usd], seq)[1] AS cost_usd FROM total GROUP BY run_id),
-    walked AS (SELECT run_id, max(depth) AS last_depth, min(depth) FILTER (WHERE is_profile_exposed) AS exposed_at
+    walked AS (SELECT run_id, min(depth) FILTER (WHERE is_profile_exposed) AS exposed_at
         FROM depths WHERE run_id IN {_CHOSEN} GROUP BY run_id),
     other AS (SELECT run_id, arg_max(name, seq) AS name, arg_max(speedup, seq) AS speedup, arg_max(noise, seq) AS noise
         FROM baselines
@@ -161,7 +160,7 @@ def conditions(db: Database, run_ids: Sequence[str]) -> list[ConditionsRow]:
     against AS (SELECT run_id, any_value(baseline) AS baseline FROM timings WHERE run_id IN {_CHOSEN} GROUP BY run_id)
     SELECT r.run_id, r.task_name, coalesce(r.sizes, '') AS sizes, r.toolchain, r.language,
         coalesce(m.model, '') AS device,
-        coalesce(r.precision, '') AS precision, coalesce(g.baseline, '') AS baseline, w.exposed_at, w.last_depth,
+        coalesce(r.precision, '') AS precision, coalesce(g.baseline, '') AS baseline, w.exposed_at,
         coalesce(e.engine_s, 0.0) AS engine_s, CASE WHEN e.run_id IS NULL THEN 0 ELSE e.tokens END AS tokens,
         CASE WHEN e.run_id IS NULL THEN 0.0 ELSE e.cost_usd END AS cost_usd, coalesce(o.name, '') AS second_name,
         o.speedup AS second_speedup, o.noise AS second_noise

@@ -107,7 +107,8 @@ WITH chosen AS ({chosen}),
  brought AS (SELECT DISTINCT run_id FROM imports WHERE run_id IN (SELECT run_id FROM chosen)),
  curves AS (SELECT run_id, list(speedup ORDER BY depth) FILTER (WHERE speedup IS NOT NULL) AS curve FROM risen
     GROUP BY run_id)
-SELECT r.run_id, r.task_name, coalesce(nullif(noted.name, ''), replace(r.task_name, '_', ' ')) AS title,
+SELECT r.run_id, r.task_name,
+    coalesce(nullif(noted.name, ''), upper(r.task_name[1]) || replace(r.task_name[2:], '_', ' ')) AS title,
     coalesce(named.kernel_class, r.kernel_class) AS kernel_class, r.toolchain, r.language,
     coalesce(owned.device, '') AS device, r.model,
     coalesce(latest.state, 'starting') AS state, coalesce(latest.reason, '') AS state_reason,

@@ -76,7 +76,7 @@ def test_runs_are_found_ordered_labelled_compared_and_deleted_with_a_way_back(
     expect(page.get_by_text("showing 1–3 of 3 runs that match")).to_be_visible()
     expect(page).to_have_url(re.compile("find=matmul.*sort=smallest"))
     page.goto(f"{server.url}/?groups=by+task")
-    expect(page.locator("tbody tr").first).to_contain_text("square matmul")
+    expect(page.locator("tbody tr").first).to_contain_text("Square matmul")
     page.get_by_role("link", name="swish").click()
     expect(page.get_by_text("showing 1–2 of 2 runs that match, of 7 in all")).to_be_visible()
 

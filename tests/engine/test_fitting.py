@@ -48,6 +48,12 @@ def test_a_task_that_is_too_large_is_refused_with_the_need_what_is_free_and_a_si
     assert fitting.refusal(10**18, 20 * GB, {"N": 9_999}).endswith("use smaller sizes"), "1 is no advice"
 
 
+@pytest.mark.parametrize("size", [10**10, 10**20])
+def test_a_tensor_with_more_bytes_than_can_be_counted_is_refused_too(size: int) -> None:
+    with pytest.raises(TaskError, match=f"too large for PyTorch: use smaller sizes .N={size:,} now"):
+        fitting.see_that_it_fits(tasks.find("square_matmul").task("cpu", {"N": size}).source, {"N": size})
+
+
 def test_what_a_container_may_use_counts_as_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fitting, "GROUP", tmp_path)
     whole = fitting.free_bytes()

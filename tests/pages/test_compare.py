@@ -118,7 +118,7 @@ def test_what_cannot_be_compared_is_warned_of_and_what_can_is_not(home: Path) ->
     runs = some_runs(home)
     told = compared_runs.warnings(runs)
     assert [text.partition("**")[2].partition("**")[0] for text in told] == ["Different tasks."]
-    assert "A, B, C: square matmul; D: softmax" in told[0]
+    assert "A, B, C: Square matmul; D: Softmax" in told[0]
     assert compared_runs.warnings(runs[:2]) == []
     other = replace(
         runs[1], conditions=replace(runs[1].conditions, device="another", precision="tf32", sizes='{"N":1}')

@@ -220,7 +220,7 @@ def test_the_shell_writes_a_report_or_a_comparison_without_a_server(
     assert "over eager PyTorch</title>" in out.read_text()
     assert report.main(["one", "two", "-o", str(out)]) == 0
     text = out.read_text()
-    assert "2 runs compared: square matmul" in text
+    assert "2 runs compared: Square matmul" in text
     assert all(f"<h2>By {axis}</h2>" in text for axis in ("step", "calls", "time", "tokens", "money"))
     assert report.main(["absent"]) == 2
     assert "no run 'absent'" in capsys.readouterr().err

@@ -53,3 +53,5 @@ def test_a_name_keeps_the_capitals_that_it_was_given() -> None:
     assert wording.capital("GELU: fast, wrong, refused") == "GELU: fast, wrong, refused"
     assert wording.capital("square matmul") == "Square matmul"
     assert wording.capital("") == ""
+    assert wording.sentence("rounds must be 1") == "Rounds must be 1"
+    assert wording.sentence("a.py is empty") == r"a\.py is empty"

@@ -61,7 +61,7 @@ def test_conditions_tell_device_precision_and_when_profiles_were_shown(filled: D
     one, two, new = found["one"], found["two"], found["new"]
     assert (one.device, one.baseline, one.exposed_at) == ("sample device", "eager", 3)
     assert two.engine_s > 0
-    assert (new.device, new.exposed_at, new.last_depth, new.engine_s, new.cost_usd) == ("", None, None, 0.0, 0.0)
+    assert (new.device, new.exposed_at, new.engine_s, new.cost_usd) == ("", None, 0.0, 0.0)
 
 
 def test_nothing_chosen_gives_nothing(filled: Database) -> None:

@@ -58,7 +58,7 @@ def draw_exposure(runs: Sequence[Compared]) -> None:
     task = tasks[0]
     if len(tasks) > 1:
         task = st.segmented_control(
-            "Task", tasks, default=task, required=True, key="compare_task", format_func=lambda t: t.replace("_", " ")
+            "Task", tasks, default=task, required=True, key="compare_task", format_func=wording.task
         )
     of_task = [run for run in runs if run.run.task_name == task]
     found = groups(of_task)

@@ -12,6 +12,7 @@ from engine import supervisor
 from engine.errors import EngineError
 from pages.parts import access, index, texts, timed_anew, wording
 from pages.parts.compare.compared_runs import Compared
+from pages.parts.kernel import story
 from pages.parts.timed_anew import Timed
 from pages.parts.widgets import diff, table
 from storage import queries, remeasurements
@@ -85,14 +86,12 @@ def _difference(first: Choice, second: Choice) -> None:
     if not box.open:
         return
     with box:
-        old, new = _source(first), _source(second)
+        pair = [queries.candidate(index.current(), one.row.run_id, one.row.candidate_id) for one in (first, second)]
+        old, new = (texts.source(one.run_id, found.source_blob if found else None)
+                    for one, found in zip((first.row, second.row), pair, strict=True))  # fmt: skip
+        counts = story.counts(pair[0], pair[1]) if pair[0] and pair[1] else None
         key = f"compare_diff:{first.row.run_id}:{first.row.candidate_id}:{second.row.run_id}:{second.row.candidate_id}"
-        diff.draw(old, new, (first.name, second.name), key=key)
-
-
-def _source(choice: Choice) -> str:
-    found = queries.candidate(index.current(), choice.row.run_id, choice.row.candidate_id)
-    return texts.source(choice.row.run_id, found.source_blob if found else None)
+        diff.draw(old, new, (first.name, second.name), key=key, counts=counts)
 
 
 SHOWN = 10
@@ -191,7 +190,7 @@ def _start_remeasurement(first: TimedRow, second: TimedRow) -> None:
         with st.spinner("Starting the measurement"):
             supervisor.remeasure((first.run_id, first.candidate_id), (second.run_id, second.candidate_id))
     except (EngineError, FileNotFoundError) as error:
-        st.error(wording.plain(str(error)), icon=":material/error:")
+        st.error(wording.sentence(str(error)), icon=":material/error:")
 
 
 def sentence(found: Remeasurement) -> str:

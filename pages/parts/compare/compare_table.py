@@ -16,11 +16,11 @@ from storage import relative
 from storage.queries import ConditionsRow
 
 COLUMNS = [
-    table.Column("run", "Run"),
+    table.Column("run", "Run", "words"),
     table.Column("state", "State"),
     table.Column("best", "Best speed-up", "right", "over the eager baseline, with its 95 % interval"),
     table.Column("second", "Over torch.compile", "right", "the same kernel over torch.compile"),
-    table.Column("depth", "Step", "right", "last finished step of the search (depth, round) of those allowed"),
+    table.Column("depth", "Step", "right", "last step of the search (depth, round) of the maximum"),
     table.Column("correct", "Correct", "right", "correct kernels of those judged"),
     table.Column("tokens", "Tokens", "right", "input and output; unknown where the endpoint did not report them"),
     table.Column("cost", "Cost", "right", "of the model calls; unknown where a price is missing"),
@@ -28,7 +28,7 @@ COLUMNS = [
     table.Column(
         "exposed", "Profiles shown", "nowrap", "first step of the search in which the model was shown a profile"
     ),
-    table.Column("where", "Where"),
+    table.Column("where", "Where", "words"),
 ]
 
 
@@ -86,7 +86,7 @@ def cells(run: Compared) -> dict[str, table.Cell]:
         "state": table.pill(run.state, wording.STATE_TONE[run.state], run.state),
         "best": _best(run),
         "second": second(run),
-        "depth": f"{wording.NONE if known.last_depth is None else known.last_depth} / {row.depths}",
+        "depth": f"{row.depth or 0} / {row.depths}",
         "correct": wording.share(row.passed, row.passed + row.failed),
         "tokens": _known(wording.tokens(known.tokens), wording.counted(row.model_calls, "call")),
         "cost": _known(wording.cost(known.cost_usd)),

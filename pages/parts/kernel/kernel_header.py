@@ -32,7 +32,7 @@ def draw(run: RunRow, candidate: CandidateRow) -> None:
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             st.page_link(
                 "run.py",
-                label=wording.capital(run.title),
+                label=run.title,
                 icon=":material/arrow_back:",
                 query_params={"run": run.run_id},
                 width="content",

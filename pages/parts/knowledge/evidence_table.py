@@ -165,7 +165,7 @@ def cells(one: Evidence, known: Mapping[str, str]) -> dict[str, table.Cell]:
     title = known.get(one.run_id)
     where = one.origin and f"from {one.origin}"
     note = " · ".join(word for word in (one.candidate_id, where) if word)
-    run = table.link(title.capitalize(), note) if title else table.text(wording.cut(one.run_id, 24), "", note)
+    run = table.link(title, note) if title else table.text(wording.cut(one.run_id, 24), "", note)
     return {
         "technique": table.text(one.technique or "no technique named", "strong" if one.technique else "muted"),
         "outcome": table.pill(
@@ -175,7 +175,7 @@ def cells(one: Evidence, known: Mapping[str, str]) -> dict[str, table.Cell]:
         "gain": known_tables.gain_cell(one.gain, _interval(one)) if one.outcome.is_timed else wording.NONE,
         "predicted": wording.speedup(one.predicted_gain),
         "state": one.state or table.text("not known", "muted"),
-        "task": table.text(one.task.replace("_", " "), "", one.kernel_class),
+        "task": table.text(wording.task(one.task), "", one.kernel_class),
         "device": table.text(wording.cut(one.device, 26) or one.toolchain, "", one.architecture),
         "run": run,
         "at": table.age(one.at),

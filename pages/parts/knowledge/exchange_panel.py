@@ -136,7 +136,7 @@ def _import(path: Path, prefer: Prefer | None) -> None:
         with st.spinner("Importing"):
             done = merging.import_file(path, prefer)
     except (KnowledgeError, OSError) as error:
-        st.error(wording.plain(str(error)), icon=":material/error:")
+        st.error(wording.sentence(str(error)), icon=":material/error:")
         return
     steer.say(import_summary(done))
     dialogs.leave()

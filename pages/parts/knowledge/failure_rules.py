@@ -130,7 +130,7 @@ def case_cells(one: FailureCase, rule: FailureRule, is_here: bool) -> dict[str, 
         "kernel": table.link(name, origin) if is_here else table.text(name, "", origin),
         "what": what(one, rule),
         "message": table.text(one.message or wording.NONE, "" if one.message else "muted"),
-        "task": table.text(one.task.replace("_", " "), "", one.model),
+        "task": table.text(wording.task(one.task), "", one.model),
         "at": table.age(one.at),
     }
 

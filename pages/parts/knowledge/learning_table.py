@@ -64,7 +64,7 @@ def address(run_id: str) -> str:
 
 def run_cells(row: LearningRun, known: Mapping[str, str]) -> dict[str, table.Cell]:
     """One run as cells."""
-    title = known.get(row.run_id, "run of another home").capitalize()
+    title = known.get(row.run_id, "Run of another home")
     added = table.bar(f"{row.faster:,} of {row.attempts:,}", row.faster / row.attempts) if row.attempts else None
     return {
         "run": table.link(title, row.run_id[-28:]),

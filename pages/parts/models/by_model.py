@@ -56,7 +56,7 @@ def cells(row: ModelRow) -> dict[str, table.Cell]:
         "passed": part(row.passed, row.judged),
         "compiled": part(row.compiled, row.built),
         "best": table.text(wording.speedup(row.best_speedup, row.best_noise),
-                           "green" if is_gain else "", (row.best_task or "").replace("_", " ")),
+                           "green" if is_gain else "", wording.task(row.best_task or "")),
         "gains": wording.count(row.gains),
         "tokens": table.text(wording.tokens(row.tokens), "", wording.counted(row.calls, "call")),
         "cost": wording.cost(cost),

@@ -83,7 +83,7 @@ def _test(address: str, model: str, variable: str) -> None:
         with st.spinner("Asking for one word"):
             found = supervisor.try_model(model, lines)
     except (EngineError, ValueError) as error:
-        st.error(f"{wording.plain(wording.capital(str(error)))}.", icon=":material/error:")
+        st.error(f"{wording.sentence(str(error))}.", icon=":material/error:")
         return
     if found.failure:
         st.error(f"**No reply.** {wording.plain(wording.capital(found.failure))}", icon=":material/error:")

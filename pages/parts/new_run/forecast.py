@@ -127,11 +127,14 @@ def _memory(source: str, sizes: Mapping[str, float], is_on_gpu: bool, backward: 
     if not is_made:
         st.badge("memory …", icon=":material/hourglass_top:", color="gray", help="being estimated")
     elif needed is not None:
-        size = wording.quantity(float(needed), "B")
-        why = "" if is_on_gpu else supervisor.refusal(needed, supervisor.free_bytes(), sizes)
+        is_countable = needed < supervisor.OVERFLOWS
+        size = wording.quantity(float(needed), "B") if is_countable else "too large"
+        # A GPU's own memory counts there; what no tensor can hold, it cannot either.
+        asks_nobody = is_on_gpu and is_countable
+        why = "" if asks_nobody else supervisor.refusal(needed, supervisor.free_bytes(), sizes)
         st.badge(
             f"memory {size}", icon=":material/memory:", color="red" if why else "green",
-            help="more than this host may use: choose smaller sizes" if why else "to judge a kernel",
+            help="more than may be used here: choose smaller sizes" if why else "to judge a kernel",
         )  # fmt: skip
         return f"{wording.capital(why)}." if why else ""
     else:

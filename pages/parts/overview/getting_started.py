@@ -64,7 +64,7 @@ def _demo(demo: str | None) -> None:
             with st.spinner("Starting the engine"):
                 started = supervisor.start(supervisor.demo_settings())
         except EngineError as error:
-            st.error(wording.plain(str(error)), icon=":material/error:")
+            st.error(wording.sentence(str(error)), icon=":material/error:")
             return
         st.switch_page("run.py", query_params={"run": started.run_id})
 

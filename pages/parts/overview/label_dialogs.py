@@ -39,8 +39,8 @@ def draw() -> None:
 
 @st.dialog("Name, tags, note", icon=":material/label:", on_dismiss=dialogs.close)
 def _one(run: RunRow) -> None:
-    st.caption(wording.plain(f"{run.task_name.replace('_', ' ')} · {run.run_id}"))
-    name = st.text_input("Name", run.label, key="label_name", placeholder=run.task_name.replace("_", " "))
+    st.caption(wording.plain(f"{wording.task(run.task_name)} · {run.run_id}"))
+    name = st.text_input("Name", run.label, key="label_name", placeholder=wording.task(run.task_name))
     tags = _tags("Tags", run.tags, "label_tags")
     note = st.text_area("Note", run.note, key="label_note", height=110)
     is_archived = st.toggle(
@@ -86,7 +86,7 @@ def _change(runs: Sequence[RunRow], how: Change, said: str) -> None:
         for run in runs:
             labels.change(folder.find_run(run.run_id), how, access.person())
     except (LabelError, OSError) as error:
-        st.error(wording.plain(str(error)), icon=":material/error:")
+        st.error(wording.sentence(str(error)), icon=":material/error:")
         return
     finally:
         index.ingest().look_at(run.run_id for run in runs)

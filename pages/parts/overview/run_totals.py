@@ -93,7 +93,7 @@ def draw_groups(by: GroupBy, rows: Sequence[GroupRow]) -> None:
 
 
 def _cells(by: GroupBy, row: GroupRow) -> dict[str, table.Cell]:
-    name = row.name.replace("_", " ") if by is GroupBy.TASK else row.name
+    name = wording.task(row.name) if by is GroupBy.TASK else row.name
     unpriced = f"{wording.counted(row.unpriced_calls, 'call')} without a price" if row.unpriced_calls else ""
     is_known = row.model_calls > row.unpriced_calls or not row.model_calls
     return {

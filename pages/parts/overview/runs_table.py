@@ -92,7 +92,7 @@ def _cells(run: RunRow, state: RunState, found: Sequence[Alert]) -> dict[str, ta
     actions, state = _actions(run, state), run_state.shown_state(run)
     badges = _tags(run) + damaged.cells(run.run_id) + _kinds(run) + alerts.badge(found)
     details = f"{wording.CLASS_NAME[run.kernel_class]} · {languages.label(run.language)} · {run.run_id}"
-    task = f"{run.task_name.replace('_', ' ')} · " if run.label else ""
+    task = f"{wording.task(run.task_name)} · " if run.label else ""
     return {
         "run": table.link(run.title, _why(run, state) or task + details, badges, _hint(run, details)),
         "state": table.pill(
@@ -119,7 +119,7 @@ def _cells(run: RunRow, state: RunState, found: Sequence[Alert]) -> dict[str, ta
 
 def _hint(run: RunRow, details: str) -> str:
     """What stands behind the pointer on a run's name."""
-    return "\n".join(line for line in (run.task_name.replace("_", " "), details, run.note) if line)
+    return "\n".join(line for line in (wording.task(run.task_name), details, run.note) if line)
 
 
 def _tags(run: RunRow) -> list[table.Cell]:

@@ -46,7 +46,7 @@ def _row(run: Compared) -> Sequence[str]:
     return (
         f"{run.letter} · {row.title} · {row.model} · {row.run_id}", str(run.state),
         wording.speedup(row.best_speedup, row.best_noise), wording.interval(row.best_low, row.best_high),
-        f"{known.last_depth} / {row.depths}",
+        f"{row.depth or 0} / {row.depths}",
         wording.share(row.passed, row.passed + row.failed), wording.count(row.model_calls),
         wording.tokens(known.tokens), wording.cost(known.cost_usd), wording.seconds(known.engine_s),
         compare_table.exposure(known), f"{known.device or 'device not known'} · {compare_table.conditions(run)}",
@@ -92,4 +92,4 @@ def _exposure(runs: Sequence[Compared]) -> Iterator[Section]:
         ]  # fmt: skip
         words = f"Best speed-up so far by step of the search, {task}, grouped by when profiles were shown"
         curve = Curve(words, AXIS_TITLE[Axis.DEPTH], series, [EAGER])
-        yield f"When profiles were shown: {task.replace('_', ' ')}", curve, None
+        yield f"When profiles were shown: {wording.task(task)}", curve, None

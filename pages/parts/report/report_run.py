@@ -10,8 +10,9 @@ from typing import Any
 from engine import languages
 from pages.parts import method, run_state, texts, wording
 from pages.parts.kernel import repair_tab, story, sweep_table, trust_tab
-from pages.parts.report.report_html import Curve, Level, Series, Spot, changed_lines, render
+from pages.parts.report.report_html import Curve, Level, Series, Spot, render
 from pages.parts.status import damaged, outcome, settings_list
+from pages.parts.widgets import diff
 from storage import codec, counters, damage, folder, queries
 from storage.command_arguments import readable
 from storage.database import Database
@@ -38,7 +39,7 @@ def run_report(db: Database, run_id: str) -> str:
     reached = f"{best} over eager PyTorch" if run.best_speedup else "no correct kernel yet"
     return render(
         "run.html",
-        f"{wording.capital(run.title)}: {reached}",
+        f"{run.title}: {reached}",
         text_of=lambda blob: texts.source(run_id, blob),
         warnings=list(_warnings(db, run)),
         known=_known(db, run),
@@ -236,8 +237,8 @@ def _change(run: RunRow, result: AttemptRow, by_id: Mapping[str, AttemptRow]) ->
     if base is None or base.candidate_id == result.candidate_id:
         return {"base": None}
     old, new = (texts.source(run.run_id, one.source_blob) for one in (base, result))
-    signs = [line[0] for line in changed_lines(old, new, around=0)]
-    return {"base": base, "added": signs.count("+"), "removed": signs.count("-")}
+    added, removed = story.counts(base, result) or diff.changed_lines(old, new)
+    return {"base": base, "added": added, "removed": removed}
 
 
 def _metrics(db: Database, run: RunRow, result: AttemptRow) -> dict[str, Any]:

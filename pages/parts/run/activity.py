@@ -43,8 +43,9 @@ def draw_feed(run: RunRow) -> None:
     limit = LONG if is_open else SHORT
     rows = [table.Row(f"{item.kind}:{item.seq}", cells(item)) for item in found[:limit]]
     table.draw("Events of this run, newest first", COLUMNS, rows, key="feed", is_compact=True)
-    if is_open or len(found) > limit:
-        st.toggle(f"Show older events (newest {len(rows)} shown)", key="older_events")
+    if len(found) > SHORT:
+        which = "newest" if len(found) > limit else "all"
+        st.toggle(f"Show older events ({which} {len(rows)} shown)", key="older_events")
 
 
 def cells(item: FeedRow) -> dict[str, table.Cell]:

@@ -38,7 +38,8 @@ def draw(run: RunRow) -> str | None:
     """Draw the table; what was opened just now, if anything: a kernel's id, with `#Trust` after it for its flags."""
     st.markdown(f"## Kernels :gray[{run.attempts:,}]")
     if not run.attempts:
-        st.caption("No kernels yet. The first one is listed as soon as it has been written.")
+        still = "No kernels yet. The first one is listed as soon as it has been written."
+        st.caption("No kernels: the run ended before the first." if run.state.is_finished else still)
         return None
     _tell_passes(run)
     chosen = _filter() if run.attempts > PAGE_SIZE else KernelFilter()

@@ -66,7 +66,7 @@ EXAMPLE = "made on another machine and shipped with Tilewright; it counts in no 
 def _name(run: RunRow) -> None:
     """What the run is, and what it works on with what."""
     st.page_link("overview.py", label="Runs", icon=":material/arrow_back:", width="content")
-    st.title(wording.capital(run.title), anchor=False, width="content")
+    st.title(run.title, anchor=False, width="content")
     provenance.replay_badge(run)
     if run.is_demo:
         st.badge("demo", color="gray", help="model replies are recorded; kernels are really built, checked and timed")
@@ -191,7 +191,7 @@ def start_replay(run: RunRow, speed: float | None) -> None:
         with st.spinner("Starting the replay"):
             folder = supervisor.start_replay(run.run_id, speed)
     except (EngineError, OSError) as error:
-        st.error(wording.plain(str(error)), icon=":material/error:")
+        st.error(wording.sentence(str(error)), icon=":material/error:")
         return
     st.switch_page("run.py", query_params={"run": folder.run_id})
 

@@ -107,7 +107,7 @@ def _day_limits() -> None:
         try:
             now = supervisor.day_limits()
         except EngineError as error:
-            st.error(wording.plain(str(error)), icon=":material/error:")
+            st.error(wording.sentence(str(error)), icon=":material/error:")
             return
         for words, used, allowed in supervisor.spent_today():
             st.caption(wording.plain(f"{used:g} of {allowed:g} {words.removesuffix(' of a day')} used today"))
@@ -126,6 +126,6 @@ def _set_day_limits(limits: dict[str, float]) -> None:
     try:
         supervisor.set_day_limits(limits)
     except (EngineError, OSError) as error:
-        st.error(wording.plain(str(error)), icon=":material/error:")
+        st.error(wording.sentence(str(error)), icon=":material/error:")
     else:
         st.caption(":material/check: Saved. Applies from the next call on.")

@@ -125,7 +125,7 @@ class Watcher:
 
     def _notice(self, kind: str, run_id: str, title: str, text: str) -> Notice:
         """Not numbered yet: a browser must not hear of a number before the notice is kept."""
-        said = WORDS[kind].format(title=wording.capital(title))
+        said = WORDS[kind].format(title=title)
         return Notice(0, kind, run_id, said, wording.cut(text, 200), time.time())
 
 

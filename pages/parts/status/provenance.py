@@ -83,6 +83,6 @@ def _delete(run: RunRow) -> None:
     try:
         supervisor.delete_replay(run.run_id)
     except (EngineError, OSError) as error:
-        st.error(wording.plain(str(error)), icon=":material/error:")
+        st.error(wording.sentence(str(error)), icon=":material/error:")
         return
     st.switch_page("run.py", query_params={"run": run.replay_of or ""})

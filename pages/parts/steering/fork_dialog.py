@@ -13,6 +13,7 @@ from engine.errors import EngineError
 from engine.strategies import catalogue
 from engine.strategies.catalogue import StrategyDescription
 from pages.parts import access, index, method, number_field, texts, wording
+from pages.parts.kernel import story
 from pages.parts.steering import command_dialogs, dialogs, kernel_choice, options_form, steer
 from pages.parts.widgets import diff
 from storage import exposure, folder, queries
@@ -128,7 +129,7 @@ def _change(run: RunRow, chosen: AttemptRow) -> None:
     old, new = texts.source(run.run_id, base.source_blob), texts.source(run.run_id, chosen.source_blob)
     names = (f"kernel {base.number} (current base)", f"kernel {chosen.number} (continue from here)")
     with st.container(height=320, border=False):
-        diff.draw(old, new, names, key="try_diff")
+        diff.draw(old, new, names, key="try_diff", counts=story.counts(base, chosen))
 
 
 def _fork(run: RunRow, chosen: AttemptRow, hint: str, fields: dict[str, Any], wrong: Sequence[str]) -> None:
@@ -139,7 +140,7 @@ def _fork(run: RunRow, chosen: AttemptRow, hint: str, fields: dict[str, Any], wr
         with st.spinner("Starting the engine"):
             made = supervisor.fork(folder.find_run(run.run_id), chosen.candidate_id, hint, access.person(), **fields)
     except (EngineError, FileNotFoundError) as error:
-        st.error(wording.plain(str(error)), icon=":material/error:")
+        st.error(wording.sentence(str(error)), icon=":material/error:")
         return
     st.switch_page("run.py", query_params={"run": made.run_id})
 

@@ -97,10 +97,13 @@ def _boxes(run_id: str, question: QuestionRow, refused: CommandRow | None) -> No
 
 def _send(run_id: str, question: QuestionRow, key: str, is_file: bool) -> None:
     text = str(st.session_state[key])
+    if not text.strip():
+        steer.say("Reply not sent: it is empty.", is_error=True)
+        return
     try:
         blobs = Blobs(folder.find_run(run_id).blobs)
     except FileNotFoundError as error:
-        steer.say(str(error), is_error=True)
+        steer.say(wording.capital(str(error)), is_error=True)
         return
     blob = blobs.put(as_file_reply(text) if is_file else text)
     steer.send(run_id, CommandKind.ANSWER, str(Answer(question.step, question.call, blob)))

@@ -10,7 +10,7 @@ import streamlit as st
 
 from engine import supervisor
 from engine.errors import EngineError
-from pages.parts import access, client, index, method
+from pages.parts import access, client, index, method, wording
 from pages.parts.status.alerts import Act
 from pages.parts.steering import dialogs
 from storage import commands, folder, queries
@@ -80,7 +80,7 @@ def ask(run_id: str, command: CommandKind, argument: str = "") -> bool:
     try:
         commands.send(folder.find_run(run_id).commands_file, command, argument, access.person())
     except (CommandError, FileNotFoundError) as error:
-        say(str(error), is_error=True)
+        say(wording.capital(str(error)), is_error=True)
         return False
     say(VERBS[command].sent_words(_readable(run_id, argument)[:60], method.words(run_id)))
     return True
@@ -131,7 +131,7 @@ def resume(run_id: str) -> bool:
         with st.spinner("Starting the engine"):
             supervisor.resume(folder.find_run(run_id))
     except (EngineError, FileNotFoundError) as error:
-        say(str(error), is_error=True)
+        say(wording.capital(str(error)), is_error=True)
         return False
     return True
 

@@ -93,7 +93,7 @@ def model_cells(row: DeviceModelRow) -> dict[str, table.Cell]:
         "timed": wording.count(row.timed),
         "best": table.text(
             wording.speedup(row.best_speedup, row.best_noise), "green" if (row.best_speedup or 0) > 1 else "",
-            (row.best_task or "").replace("_", " "),
+            wording.task(row.best_task or ""),
         ),
         "last": table.age(row.last_at),
     }  # fmt: skip

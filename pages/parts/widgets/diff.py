@@ -34,17 +34,29 @@ _diff = st.components.v2.component(
 )
 
 
-def draw(old: str, new: str, names: tuple[str, str], key: str, is_compact: bool = False) -> None:
+def draw(
+    old: str,
+    new: str,
+    names: tuple[str, str],
+    key: str,
+    is_compact: bool = False,
+    counts: tuple[int, int] | None = None,
+) -> None:
     """Draw the diff; both sources are escaped here, so that nothing in them can act as markup.
 
     A compact one is unified, has no bar and listens to no key. Of sources beyond `MOST_LINES` the rest is left out,
-    which is said.
+    which is said. `counts` are the lines added and removed that are told of this pair elsewhere.
     """
     if old == new:
         st.caption("The sources are identical.")
         return
     shown = cut(old), cut(new)
-    data = {"pieces": rows(*shown), "names": list(names), "summary": summary(old, new), "is_compact": is_compact}
+    data = {
+        "pieces": rows(*shown),
+        "names": list(names),
+        "summary": summary(old, new, counts),
+        "is_compact": is_compact,
+    }
     _diff(data=data | {"left_out": left_out(old, new)}, key=key)
 
 
@@ -54,9 +66,9 @@ def changed_lines(old: str, new: str) -> tuple[int, int]:
     return sum(p[0] in "+~" for p in found), sum(p[0] in "-~" for p in found)
 
 
-def summary(old: str, new: str) -> str:
-    """ "12 lines added, 3 removed", of what is shown."""
-    added, removed = changed_lines(cut(old), cut(new))
+def summary(old: str, new: str, counts: tuple[int, int] | None = None) -> str:
+    """ "12 lines added, 3 removed", of what is shown, unless `counts` are given."""
+    added, removed = counts or changed_lines(cut(old), cut(new))
     return f"{added:,} {'line' if added == 1 else 'lines'} added, {removed:,} removed"
 
 

@@ -114,7 +114,8 @@ def draw(
     """Draw the table and return what was opened just now, if anything: a row's id, or what a badge of it opens.
 
     `name` is what a reader hears. Where it is narrow, a folding table puts its columns of align `wide` under the others
-    and leaves out `minor` ones; with `is_cards` each row becomes a card there, every value under its column's name.
+    and leaves out `minor` ones; with `is_cards` each row becomes a card there, every value under its column's name. A
+    `words` column keeps the room for a sentence.
     With `is_lines` every row is one line: a `line` column gives way, `roomy` ones show where there is room. With
     `for_ticked` rows can be ticked, and these buttons stand above them; `say` is what stands there before.
     """
