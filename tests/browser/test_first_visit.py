@@ -85,6 +85,8 @@ def test_a_pasted_module_is_checked_while_it_is_typed(server: Server, page: Page
     expect(box).to_be_hidden()
     page.get_by_role("radio", name="paste").click()
     expect(box).to_have_value(re.compile("class Model"))
+    box.evaluate("box => { box.value = '#\\n'.repeat(60); box.oninput(); box.scrollTop = 400 }")
+    expect(page.locator(".editor .numbers")).to_have_js_property("scrollTop", 400)  # each number beside its line
 
 
 def test_a_browser_that_asked_for_it_is_told_what_happens(server: Server, page: Page) -> None:

@@ -104,7 +104,7 @@ def test_languages_are_compared_by_the_best_kernels_of_each(home: Path) -> None:
     first, second = compared_runs.language_figures([*runs[:3], other])
     assert (first[0], second[0]) == ("CuTe", "CUDA C++")
     assert first[1] == wording.speedup(max(run.run.best_speedup or 0 for run in runs[:3]))
-    assert second[1:] == (wording.speedup(other.run.best_speedup), "D: softmax")
+    assert second[1:] == (wording.speedup(other.run.best_speedup), "D: Softmax")
 
 
 def test_a_speed_up_has_no_more_digits_than_were_measured_here_either(home: Path) -> None:

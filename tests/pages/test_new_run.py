@@ -232,7 +232,7 @@ def test_a_folder_of_prompts_goes_into_the_run_and_one_that_cannot_be_used_is_to
     app.run()
     assert wording.plain("In place of the shipped ones: hint.md") in words(app)
     app.button(key="start").click().run()
-    assert "prompts mine: {'hint.md': 'MINE {{ hints }}'}" in app.error[0].value.replace("\\", "")
+    assert "Prompts mine: {'hint.md': 'MINE {{ hints }}'}" in app.error[0].value.replace("\\", "")
 
 
 def test_the_command_beside_the_form_starts_the_same_run(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -389,7 +389,7 @@ def test_a_problem_is_uploaded_as_its_two_files_together(open_page: Open, tmp_pa
     app.run()
     definition = ("definition.json", (there / "definition.json").read_bytes(), "application/json")
     app.file_uploader[0].upload(*definition).run()
-    assert wording.plain("upload one Python file, or definition.json and workload.jsonl") in words(app)
+    assert wording.plain("Upload one Python file, or definition.json and workload.jsonl") in words(app)
     workloads = ("workload.jsonl", (there / "workload.jsonl").read_bytes(), "application/jsonl")
     app.file_uploader[0].upload(*definition).upload(*workloads).run()
     assert not app.exception

@@ -48,6 +48,8 @@ def test_a_waiting_call_shows_its_prompt_and_sends_what_is_pasted(home: Path, op
     assert "Make one optimisation" in words(app)
     assert "takes line edits as JSON, SEARCH" in words(app)
     assert "Make it **faster**." in everything(app)
+    next(b for b in app.button if b.label == "Send reply").click().run()
+    assert not commands.read_from(folder.commands_file)[0], "an empty reply is not sent"
     app.text_area(key="reply:r1:90.0").set_value("my reply")
     next(b for b in app.button if b.label == "Send reply").click().run()
     assert not app.exception
