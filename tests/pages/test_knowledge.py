@@ -265,7 +265,7 @@ def test_a_run_shows_what_it_was_told_what_it_tried_and_what_it_added(home: Path
     assert part(shown["state"], "text") == "memory_bandwidth_saturated"
     assert part(shown["offered"], "note") == "rather not: double buffering"
     (run,) = learning.learning_runs(index.current())
-    assert part(learning_table.run_cells(run, {"told": "softmax"})["run"], "text") == "Softmax"
+    assert part(learning_table.run_cells(run, {"told": "Softmax"})["run"], "text") == "Softmax"
     assert learning_table.address("a b") == "learning?run=a%20b"
     assert "There is no run" in words(open_page("learning", run="nowhere"))
 
