@@ -103,7 +103,7 @@ def test_a_new_run_with_a_live_model_takes_options_and_refuses_nonsense(
     assert not app.exception
     assert "its cost is unknown" in words(app).replace("\\", "")
     app.text_area(key="model_options").set_value("diagnoser.temperature=hot").run()
-    assert "temperature takes a number above 0" in words(app).replace("\\", "")
+    assert "Temperature takes a number above 0" in words(app).replace("\\", "")
     assert "start" not in [button.key for button in app.button]
 
 
