@@ -1,5 +1,5 @@
 """Long texts of a run by their hash: sources, prompts, replies, logs. Read only when somebody opens them; one that is
-missing or damaged is said to be so."""
+missing or damaged is said to be so. And how many lines of two sources differ, as that was counted once."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import streamlit as st
 
 from storage.blobs import Blobs, DamagedBlobError
 from storage.folder import RunFolder, runs_folder
+from storage.queries import AttemptRow
 
 LOST = "(this text is missing or damaged in the run folder)"
 
@@ -54,3 +55,15 @@ def say_gone(text: Text, what: str) -> None:
         icon=":material/folder_off:",
     )
     st.caption("File to restore", help=f"`{text.gone}`")
+
+
+def counts(old: AttemptRow, new: AttemptRow) -> tuple[int, int] | None:
+    """Lines added and removed from one to the other, as they were counted when a kernel was made of its parent: of the
+    many ways to count, all pages tell this. None where neither is the other's parent."""
+    if old.run_id != new.run_id:
+        return None
+    if new.parent_id == old.candidate_id and new.lines_added is not None:
+        return new.lines_added, new.lines_removed
+    if old.parent_id == new.candidate_id and old.lines_added is not None:
+        return old.lines_removed, old.lines_added
+    return None

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from engine.strategies import words_of
 from engine.strategies.coder_judge.strategy import CoderJudge
-from pages.parts import index
+from pages.parts import index, texts
 from pages.parts.kernel import (
     diff_tab,
     errors_tab,
@@ -138,9 +138,9 @@ def test_the_story_says_what_changed_what_it_gave_and_what_the_model_knew(rows_o
     told = " ".join(story.sentences(story.gather("r1", candidate)))
     assert told.startswith("Kernel 6 changes kernel 5: unroll the inner loop (+2 −0 lines).")
     by_number = {one.number: one for one in attempts}
-    assert story.counts(by_number[5], candidate) == (2, 0), "what a diff of the two tells"
-    assert story.counts(candidate, by_number[5]) == (0, 2)
-    assert story.counts(by_number[1], candidate) is None
+    assert texts.counts(by_number[5], candidate) == (2, 0), "what a diff of the two tells"
+    assert texts.counts(candidate, by_number[5]) == (0, 2)
+    assert texts.counts(by_number[1], candidate) is None
     assert "13 % faster than kernel 5 (±5 %)." in told
     assert "Profile since kernel 4: memory throughput share from 36.0 % to 48.0 % (better)" in told
     assert told.endswith("The model had seen a profile.")

@@ -226,7 +226,7 @@ def test_a_folder_of_prompts_goes_into_the_run_and_one_that_cannot_be_used_is_to
     pack.mkdir()
     app = open_page("new_run")
     field(app, "Folder of prompt files").set_value(str(pack)).run()
-    assert "no prompt files in" in app.error[0].value
+    assert "No prompt files in" in app.error[0].value
     assert not any(button.key == "start" for button in app.button)
     (pack / "hint.md").write_text("MINE {{ hints }}")
     app.run()

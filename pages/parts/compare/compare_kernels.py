@@ -12,7 +12,6 @@ from engine import supervisor
 from engine.errors import EngineError
 from pages.parts import access, index, texts, timed_anew, wording
 from pages.parts.compare.compared_runs import Compared
-from pages.parts.kernel import story
 from pages.parts.timed_anew import Timed
 from pages.parts.widgets import diff, table
 from storage import queries, remeasurements
@@ -89,7 +88,7 @@ def _difference(first: Choice, second: Choice) -> None:
         pair = [queries.candidate(index.current(), one.row.run_id, one.row.candidate_id) for one in (first, second)]
         old, new = (texts.source(one.run_id, found.source_blob if found else None)
                     for one, found in zip((first.row, second.row), pair, strict=True))  # fmt: skip
-        counts = story.counts(pair[0], pair[1]) if pair[0] and pair[1] else None
+        counts = texts.counts(pair[0], pair[1]) if pair[0] and pair[1] else None
         key = f"compare_diff:{first.row.run_id}:{first.row.candidate_id}:{second.row.run_id}:{second.row.candidate_id}"
         diff.draw(old, new, (first.name, second.name), key=key, counts=counts)
 

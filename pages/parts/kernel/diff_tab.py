@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 import streamlit as st
 
 from pages.parts import index, method, texts, wording
-from pages.parts.kernel import repair_tab, story, sweep_table
+from pages.parts.kernel import repair_tab, sweep_table
 from pages.parts.widgets import code, diff
 from storage.queries import AttemptRow, CandidateRow
 
@@ -40,7 +40,7 @@ def draw(run_id: str, candidate: CandidateRow) -> None:
             texts.say_gone(text, "source")
             return
     key = f"diff:{candidate.candidate_id}:{other.candidate_id}:{is_swapped}"
-    counts = story.counts(*((candidate, other) if is_swapped else (other, candidate)))
+    counts = texts.counts(*((candidate, other) if is_swapped else (other, candidate)))
     diff.draw(old.text, new.text, (old_name, new_name), key=key, counts=counts)
     sweep_table.draw(run_id, candidate.candidate_id)
 

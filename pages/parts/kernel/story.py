@@ -80,18 +80,6 @@ def faster_or_slower(found: relative.Relative) -> str:
     return "no measurable difference"
 
 
-def counts(old: AttemptRow, new: AttemptRow) -> tuple[int, int] | None:
-    """Lines added and removed from one to the other, as they were counted when a kernel was made of its parent: of the
-    many ways to count, all pages tell this. None where neither is the other's parent."""
-    if old.run_id != new.run_id:
-        return None
-    if new.parent_id == old.candidate_id and new.lines_added is not None:
-        return new.lines_added, new.lines_removed
-    if old.parent_id == new.candidate_id and old.lines_added is not None:
-        return old.lines_removed, old.lines_added
-    return None
-
-
 def _summary(one: CandidateRow) -> str:
     return wording.as_written_here(one.summary.rstrip("."))
 

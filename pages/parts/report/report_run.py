@@ -237,7 +237,7 @@ def _change(run: RunRow, result: AttemptRow, by_id: Mapping[str, AttemptRow]) ->
     if base is None or base.candidate_id == result.candidate_id:
         return {"base": None}
     old, new = (texts.source(run.run_id, one.source_blob) for one in (base, result))
-    added, removed = story.counts(base, result) or diff.changed_lines(old, new)
+    added, removed = texts.counts(base, result) or diff.changed_lines(old, new)
     return {"base": base, "added": added, "removed": removed}
 
 

@@ -13,7 +13,6 @@ from engine.errors import EngineError
 from engine.strategies import catalogue
 from engine.strategies.catalogue import StrategyDescription
 from pages.parts import access, index, method, number_field, texts, wording
-from pages.parts.kernel import story
 from pages.parts.steering import command_dialogs, dialogs, kernel_choice, options_form, steer
 from pages.parts.widgets import diff
 from storage import exposure, folder, queries
@@ -129,7 +128,7 @@ def _change(run: RunRow, chosen: AttemptRow) -> None:
     old, new = texts.source(run.run_id, base.source_blob), texts.source(run.run_id, chosen.source_blob)
     names = (f"kernel {base.number} (current base)", f"kernel {chosen.number} (continue from here)")
     with st.container(height=320, border=False):
-        diff.draw(old, new, names, key="try_diff", counts=story.counts(base, chosen))
+        diff.draw(old, new, names, key="try_diff", counts=texts.counts(base, chosen))
 
 
 def _fork(run: RunRow, chosen: AttemptRow, hint: str, fields: dict[str, Any], wrong: Sequence[str]) -> None:
