@@ -43,6 +43,7 @@ NEW = (
     (queries.StepRow, "ended_at"),
     (queries.QuestionRow, "expects"),
 )
+EXPOSED_AT = 8  # so many values of a run's conditions come before its last step index
 KERNELS = 4  # of a run, the newest: what is asked about one kernel is asked about these
 
 
@@ -70,6 +71,14 @@ def _feed(db: Database, run_id: str) -> list[queries.FeedRow]:
         else row
         for row in queries.feed(db, run_id)
     ]
+
+
+def _conditions(db: Database, run_id: str) -> list[list[Any]]:
+    """With the last finished step index, which Compare told of its own and now takes from the run."""
+    with db.reader() as cursor:
+        last = (cursor.execute("SELECT max(depth) FROM depths WHERE run_id = ?", [run_id]).fetchone() or [None])[0]
+    rows = [values(row) for row in queries.conditions(db, [run_id])]
+    return [[*row[:EXPOSED_AT], last, *row[EXPOSED_AT:]] for row in rows]
 
 
 OF_A_RUN: Mapping[str, Ask] = {
@@ -114,7 +123,7 @@ OF_A_RUN: Mapping[str, Ask] = {
     "switches": lambda db, run: _switches(queries.steering_state(db, run), queries.pending_hints(db, run)),
     "typical_seconds": lambda db, run: [queries.typical_seconds(db, run, kind) for kind in StepKind],
     "unapplied": queries.unapplied,
-    "conditions": lambda db, run: queries.conditions(db, [run]),
+    "conditions": _conditions,
     "reached": lambda db, run: queries.reached(db, [run]),
     "timed_kernels": lambda db, run: queries.timed_kernels(db, [run]),
     "best_speedups": lambda db, run: queries.best_speedups(db, [run]),
@@ -182,7 +191,10 @@ def answers(db: Database, run_id: str) -> dict[str, Any]:
 
 
 def values(answer: Any) -> Any:
-    """Rows as lists of values in the order of their fields; what is not JSON becomes its text."""
+    """Rows as lists of values in the order of their fields; what is not JSON becomes its text. A run's title has a
+    capital today."""
+    if isinstance(answer, queries.RunRow):
+        answer = replace(answer, title=answer.title[:1].lower() + answer.title[1:])
     if dataclasses.is_dataclass(answer) and not isinstance(answer, type):
         names = [one.name for one in dataclasses.fields(answer)]
         new = {name for kind, name in NEW if isinstance(answer, kind)}
