@@ -47,6 +47,8 @@ def test_an_attack_gets_a_verdict_in_time_and_leaves_nothing(
 ) -> None:
     if kind in ("macros that explode", "constexpr without end", "a device as header"):
         monkeypatch.setattr(short, "_times", BUILT_WITHOUT_END)
+    if kind in SECRET:  # what the compiler says of it is looked at, however long a busy machine compiles
+        monkeypatch.setattr(short, "_times", replace(TIMES, build_s=25.0))
     if kind.startswith("endless loop"):
         monkeypatch.setattr(short, "_times", RUN_WITHOUT_END)
     started = time.monotonic()
