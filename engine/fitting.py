@@ -28,6 +28,7 @@ MOST = 0.6  # of what is free: the rest is for what else runs here, and for the 
 LIMIT_S = 60
 SETTLED_S = 0.9  # so long a text must be asked about before it is run: one that is being typed is not
 NICENESS = 10
+UNUSABLE = "Model(*get_init_inputs()) ends in "  # as an estimate tells of a task that no run could use
 OVERFLOWS = 1 << 63  # as an estimate tells it: a tensor has more bytes than PyTorch can count
 _UNITS = ((10**12, "TB"), (10**9, "GB"))
 
@@ -38,10 +39,13 @@ def see_that_it_fits(
     """See that the host has the memory to judge a task; `needed` is the estimate, or None to have a child make it.
 
     Raises:
-        TaskError: it has not; the message names the need, what is free and a size that would do.
+        TaskError: it has not; the message names the need, what is free and a size that would do. Or the module cannot
+            be made at all.
     """
     if needed is None:
         needed = remembered(source, lambda: _asked(source, backward=backward), backward=backward)
+        if reason := unusable(source, backward):
+            raise TaskError(reason)
     if needed is not None and (reason := refusal(needed, free_bytes(), sizes)):
         raise TaskError(reason)
 
@@ -137,6 +141,12 @@ def why_unknown(source: str, backward: bool = False) -> str:
     return _not_followed.get(_estimate_file(source, backward).name, "")
 
 
+def unusable(source: str, backward: bool = False) -> str:
+    """Why no run could use a task, with the remedy, as far as following it has shown; else empty."""
+    why = why_unknown(source, backward)
+    return f"{why}: correct the constructor, or what get_init_inputs returns" if why.startswith(UNUSABLE) else ""
+
+
 def _estimate(name: str, source: str, backward: bool) -> None:
     needed = None
     try:
@@ -148,7 +158,12 @@ def _estimate(name: str, source: str, backward: bool) -> None:
 
 def _asked(source: str, *, backward: bool) -> int | None:
     with CostMeter() as meter:
-        found = meter.cost(source, backward=backward)
+        return bytes_by(meter, source, backward=backward)
+
+
+def bytes_by(meter: CostMeter, source: str, *, backward: bool) -> int | None:
+    """The memory that a task needs; why it cannot be told is kept for `why_unknown`."""
+    found = meter.cost(source, backward=backward)
     if found is None:
         _not_followed[_estimate_file(source, backward).name] = meter.failure
     return found.bytes if found else None

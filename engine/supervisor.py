@@ -43,6 +43,7 @@ from engine.fitting import OVERFLOWS as OVERFLOWS
 from engine.fitting import estimated as estimated
 from engine.fitting import free_bytes as free_bytes
 from engine.fitting import refusal as refusal
+from engine.fitting import unusable as unusable
 from engine.fitting import why_unknown as why_unknown
 from engine.prompt_pack import read_pack as read_pack
 from engine.run_settings import DEMO_TASK as DEMO_TASK

@@ -76,8 +76,7 @@ def estimate(toolchain: CpuToolchain, task: Task) -> int | None:
 
 
 def asked(source: str, *, backward: bool) -> int | None:
-    found = meter().cost(source, backward=backward)
-    return found.bytes if found else None
+    return fitting.bytes_by(meter(), source, backward=backward)
 
 
 def ask(client: EvaluatorClient, request: Any, limit_s: float, turn: Turn = nullcontext) -> Any:

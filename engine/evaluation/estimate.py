@@ -2,7 +2,8 @@
 
 Run as a program it reads tasks from standard input, each a line of JSON `[source, with backward]`, and prints for each
 the bytes and the operations of one call as `[bytes, operations]`, or a string that says why the task cannot be
-followed. What a task prints itself goes to standard error, and it finds nothing to read.
+followed; one that begins with `UNUSABLE` is of a task that no run could use. What a task prints itself goes to standard
+error, and it finds nothing to read.
 """
 
 from __future__ import annotations
@@ -23,9 +24,14 @@ from torch.utils.flop_counter import FlopCounterMode
 from engine.evaluation.comparison import wide_dtype
 
 PROCESSES = 400 << 20
+UNUSABLE = "Model(*get_init_inputs()) ends in "
 # Told for a task with a tensor of so many bytes, or more, that PyTorch cannot count them.
 OVERFLOWS = 1 << 63
 _OVERFLOWED = ("Storage size calculation overflowed", "multiplication overflow", "Overflow when unpacking long")
+
+
+class _UnusableError(Exception):
+    """The module cannot be made, whatever the values."""
 
 
 class _Living(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -79,7 +85,7 @@ def cost(source: str, *, backward: bool = False) -> tuple[int, int] | str:
     except Exception as error:  # noqa: BLE001 - a task is a person's code, and may look at values that are not there
         if any(words in str(error) for words in _OVERFLOWED):
             return OVERFLOWS, 0
-        return f"{type(error).__name__}: {error}"
+        return str(error) if isinstance(error, _UnusableError) else f"{type(error).__name__}: {error}"
     if backward:
         inputs, outputs, on_the_way = [*inputs, *outputs], [*outputs, *inputs, *weights], 2 * on_the_way
     return _bytes(inputs, weights, outputs, on_the_way), int(counter.get_total_flops())
@@ -103,7 +109,10 @@ def _measured(source: str) -> tuple[list[torch.Tensor], list[torch.Tensor], list
     names: dict[str, Any] = {"__name__": "task"}
     with FakeTensorMode(), torch.no_grad(), _Living() as living:
         exec(compile(source, "task.py", "exec"), names)
-        model = names["Model"](*names["get_init_inputs"]())
+        try:
+            model = names["Model"](*names["get_init_inputs"]())
+        except (TypeError, NameError, AttributeError) as error:  # no want of values, which are other errors
+            raise _UnusableError(f"{UNUSABLE}{type(error).__name__}: {error}") from error
         inputs = list(names["get_inputs"]())
         before, living.most = living.now, living.now
         outputs = model(*inputs)

@@ -70,9 +70,17 @@ def test_the_command_line_refuses_before_anything_is_allocated(cpu: CpuToolchain
         cpu.limit(task)
 
 
-def test_why_a_task_cannot_be_followed_is_told() -> None:
-    assert meter().cost(tasks.find("swish").text.replace("return []", "return [7, 8]")) is None
-    assert meter().failure.startswith("TypeError: Model.__init__() takes ")
+def test_a_module_that_cannot_be_made_is_refused_and_one_that_looks_at_its_values_is_not() -> None:
+    lacking = tasks.find("swish").text.replace("return []", "return [7, 8]")
+    assert meter().cost(lacking) is None
+    assert meter().failure.startswith("Model(*get_init_inputs()) ends in TypeError: Model.__init__() takes ")
+    with pytest.raises(TaskError, match=r"takes .*: correct the constructor, or what get_init_inputs returns"):
+        fitting.see_that_it_fits(lacking, {})
+    looking = tasks.find("swish").text.replace(
+        "        return x *", "        assert float(x.sum()) > 0\n        return x *"
+    )
+    fitting.see_that_it_fits(looking, {})
+    assert "Exception" in fitting.why_unknown(looking)
 
 
 TALKING = """import os

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -176,4 +177,14 @@ def test_sizes_that_do_not_fit_into_memory_start_no_run(
     app.run()
     assert app.button(key="start").disabled, "the estimate is known now"
     assert "GB free here may be used: use smaller sizes" in app.warning[0].value.replace("\\", "")
+    monkeypatch.setattr(fitting, "why_unknown", lambda source, backward=False: f"{fitting.UNUSABLE}TypeError: slope")
+    monkeypatch.setattr(fitting.CostMeter, "cost", lambda meter, source, *, backward=False: None)
+    size.set_value(f"{1 << 16}").run()
+    app.button(key="start").click().run()
+    assert "ends in TypeError: slope: correct the constructor" in words(app).replace("\\", "")
+    until = time.monotonic() + 30
+    while not app.button(key="start").disabled and time.monotonic() < until:
+        time.sleep(0.3)
+        app.run()
+    assert app.button(key="start").disabled
     assert not list((home / "runs").glob("*"))

@@ -125,7 +125,7 @@ def _memory(source: str, sizes: Mapping[str, float], is_on_gpu: bool, backward: 
     """How much judging takes, beside what is free; a child works it out, and the badge follows."""
     is_made, needed = supervisor.estimated(source, backward)
     if not is_made:
-        st.badge("memory …", icon=":material/hourglass_top:", color="gray", help="being estimated")
+        st.badge("memory …", icon=":material/hourglass_top:", color="gray", help="being estimated; Start waits for it")
     elif needed is not None:
         is_countable = needed < supervisor.OVERFLOWS
         size = wording.quantity(float(needed), "B") if is_countable else "too large"
@@ -137,6 +137,11 @@ def _memory(source: str, sizes: Mapping[str, float], is_on_gpu: bool, backward: 
             help="more than may be used here: choose smaller sizes" if why else "to judge a kernel",
         )  # fmt: skip
         return f"{wording.capital(why)}." if why else ""
+    elif why := supervisor.unusable(source, backward):
+        st.badge(
+            "cannot be made", icon=":material/error:", color="red", help="the module, before any kernel is asked for"
+        )
+        return f"{why}."
     else:
         why = supervisor.why_unknown(source, backward)
         st.badge("memory unknown", color="gray", help="the module cannot be followed without being run")

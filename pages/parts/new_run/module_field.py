@@ -136,7 +136,7 @@ def _valid(task: TaskFile) -> TaskFile:
         st.caption(wording.plain(f"{task.remark}."))
     is_kept = task.path.exists()
     where = f"Kept as `{task.path}`." if is_kept else f"The start keeps it as `{task.path}`."
-    st.markdown(f":green-badge[:material/check: valid] {wording.plain(summary)}. {where}")
+    st.markdown(f":green-badge[:material/check: valid Python] {wording.plain(summary)}. {where}")
     if not is_kept and st.button("Keep it now", key="keep_module", help="so that a terminal finds the file"):
         try:
             supervisor.keep_module(task)

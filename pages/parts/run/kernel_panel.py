@@ -186,7 +186,8 @@ def _metrics(run: RunRow, kernel: CandidateRow) -> None:
     found = queries.metric_changes(index.current(), run.run_id, kernel.candidate_id)
     if not found:
         if kernel.verdict is Verdict.PASSED:
-            st.caption("Not profiled. *Collect profiles* under Steer profiles the kernels to come.")
+            how = "" if run.state.is_over else " *Collect profiles* under Steer profiles the kernels to come."
+            st.caption(f"Not profiled.{how}")
         return
     moved = [one for one in metrics.weighed(found) if one.judgement is not Judgement.SAME]
     if not moved:

@@ -62,7 +62,7 @@ def cells(one: DeviceStanding) -> dict[str, table.Cell]:
     state = ("out of use", "red", "broken") if known.out else ("busy", "blue", "running") if one.now else (
         "free", "green", "held"
     )  # fmt: skip
-    doing = "; ".join(wording.plain(_doing(claimed)) for claimed in one.now)
+    doing = "; ".join(_doing(claimed) for claimed in one.now)
     said = f"{known.out} ({wording.moment(known.out_since)})" if known.out else doing
     return {
         "device": table.text(known.device, "strong", known.model),
@@ -72,7 +72,7 @@ def cells(one: DeviceStanding) -> dict[str, table.Cell]:
         "acts": wording.count(one.acts),
         "wait": wording.seconds(one.waited_s) if one.acts else wording.NONE,
         "queue": wording.count(len(one.queue)),
-        "runs": wording.count(one.runs),
+        "runs": wording.count(max(one.runs, len({claimed.run_id for claimed in one.now if claimed.run_id}))),
     }
 
 
