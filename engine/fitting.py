@@ -30,7 +30,7 @@ SETTLED_S = 0.9  # so long a text must be asked about before it is run: one that
 NICENESS = 10
 UNUSABLE = "Model(*get_init_inputs()) ends in "  # as an estimate tells of a task that no run could use
 OVERFLOWS = 1 << 63  # as an estimate tells it: a tensor has more bytes than PyTorch can count
-_UNITS = ((10**12, "TB"), (10**9, "GB"))
+_UNITS = ((10**15, "PB"), (10**12, "TB"), (10**9, "GB"))
 
 
 def see_that_it_fits(

@@ -135,7 +135,7 @@ def _summary(
         not no_recording, source, {**task.task(setup.toolchain).sizes, **sizes}, supervisor.has_gpu(setup.toolchain),
         fields["backward"],
     )  # fmt: skip
-    why_not = (no_recording if setup.model == "recorded" else "") or too_large
+    why_not = too_large or (no_recording if setup.model == "recorded" else "")
     if not why_not:
         forecast.draw(forecast.of_run(name, setup.toolchain, setup.strategy.name, setup.model, fields["budget"]))
     is_asked = _start_button(why_not)

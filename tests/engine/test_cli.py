@@ -299,7 +299,7 @@ def test_sizes_that_do_not_fit_into_memory_make_no_run_folder(
     monkeypatch.setattr(fitting.CostMeter, "cost", lambda meter, source, *, backward=False: fitting.Cost(1 << 50, 1))
     for where in ([], ["--background"]):
         assert engine.__main__.main(["run", "swish", "--model", "manual", "--set", "dim=99999999", *where]) == 2
-        assert "checking this task needs about 1,126 TB of memory" in capsys.readouterr().err
+        assert "checking this task needs about 1.13 PB of memory" in capsys.readouterr().err
     assert not (home / "runs").exists()
 
 
