@@ -20,7 +20,7 @@ import uvicorn
 from streamlit.components.v2.bidi_component import serialization
 from streamlit.runtime.fragment import MemoryFragmentStorage
 from streamlit.runtime.scriptrunner.script_runner import ScriptRunner
-from streamlit.runtime.scriptrunner_utils.script_requests import RerunData
+from streamlit.runtime.scriptrunner_utils.script_requests import RerunData, ScriptRequests
 from streamlit.web.server.starlette import starlette_app_utils, starlette_server_config
 
 from engine.errors import ModelError
@@ -95,6 +95,11 @@ def adapters() -> list[Adapter]:
             "(self, rerun_data: 'RerunData') -> 'None'", shape(vars(ScriptRunner)["_run_script"]),
         ),
         "FragmentStorage.contains": ("(self, key: 'str') -> 'bool'", shape(MemoryFragmentStorage.contains)),
+        "ScriptRequests.request_rerun": (
+            "(self, new_data: 'RerunData') -> 'bool'", shape(vars(ScriptRequests)["request_rerun"]),
+        ),
+        "ScriptRequests._state": ("<ScriptRequestType.CONTINUE: 'CONTINUE'>", shape(vars(ScriptRequests())["_state"])),
+        "ScriptRequests._rerun_data": ("RerunData", type(vars(ScriptRequests())["_rerun_data"]).__name__),
         "RerunData.fragment_id_queue": ("[]", shape(RerunData().fragment_id_queue)),
         "uvicorn.Server.handle_exit": ("(self, sig: 'int', frame: 'FrameType | None') -> 'None'",
                                        shape(uvicorn.Server.handle_exit)),
@@ -146,6 +151,33 @@ def test_a_streamlit_without_these_names_is_told_with_what_to_do(monkeypatch: py
     assert spec.loader is not None
     with pytest.raises(ImportError, match=r"lacks what again needs.*get_signing_secret.*requirements\.txt"):
         spec.loader.exec_module(importlib.util.module_from_spec(spec))
+
+
+def test_a_part_of_a_page_that_is_left_is_neither_drawn_nor_joined_with_the_next_page(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    drawn = list[list[str]]()
+
+    class Runner:
+        def __init__(self) -> None:
+            self._fragment_storage = MemoryFragmentStorage()
+
+        def _run_script(self, rerun_data: RerunData) -> None:
+            drawn.append(rerun_data.fragment_id_queue)
+
+    class Requests(ScriptRequests):
+        request_rerun = ScriptRequests.request_rerun
+
+    monkeypatch.setattr(streamlit_internals, "ScriptRunner", Runner)
+    monkeypatch.setattr(streamlit_internals, "ScriptRequests", Requests)
+    streamlit_internals.draw_no_part_of_a_page_that_was_left()
+    Runner()._run_script(RerunData(fragment_id_queue=["of the page before"]))
+    Runner()._run_script(RerunData())
+    assert drawn == [[]]
+    requests = Requests()
+    assert requests.request_rerun(RerunData(page_script_hash="next"))
+    assert requests.request_rerun(RerunData(page_script_hash="left", fragment_id="of it"))
+    assert vars(requests)["_rerun_data"].page_script_hash == "next"
 
 
 def test_every_connection_of_a_client_is_watched_through_a_proxy_too(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,7 @@ try:
     )
     from streamlit.components.v2.bidi_component import serialization
     from streamlit.runtime.scriptrunner.script_runner import ScriptRunner
-    from streamlit.runtime.scriptrunner_utils.script_requests import RerunData
+    from streamlit.runtime.scriptrunner_utils.script_requests import RerunData, ScriptRequests, ScriptRequestType
     from streamlit.web.server.starlette.starlette_app_utils import decode_signed_value
     from streamlit.web.server.starlette.starlette_server_config import USER_COOKIE_NAME
 except ImportError as error:
@@ -92,3 +92,13 @@ def draw_no_part_of_a_page_that_was_left() -> None:
             run_script(self, rerun_data)
 
     setattr(ScriptRunner, "_run_script", run)  # noqa: B010 - it is none of its exported names
+    request_rerun = vars(ScriptRequests)["request_rerun"]
+
+    def request(self: ScriptRequests, new_data: RerunData) -> bool:
+        """Trap: of a page that waits to be drawn and a part of the one that is left, Streamlit would make one request,
+        for the page that is left."""
+        waiting = vars(self)["_rerun_data"] if vars(self)["_state"] is ScriptRequestType.RERUN else None
+        is_left = waiting and not waiting.fragment_id_queue and waiting.page_script_hash != new_data.page_script_hash
+        return True if new_data.fragment_id and is_left else bool(request_rerun(self, new_data))
+
+    setattr(ScriptRequests, "request_rerun", request)  # noqa: B010

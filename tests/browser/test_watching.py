@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 
 from tests import samples
 from tests.browser import curve
-from tests.browser.conftest import SIZE, Server, becomes, drawn, start_server, stop_server, width_of_what_is_drawn
+from tests.browser.conftest import SIZE, Server, becomes, start_server, stop_server, width_of_what_is_drawn
 from tests.browser.play import PretendEngine, finished_depth, model_step
 
 pytestmark = pytest.mark.browser
@@ -36,17 +36,6 @@ def test_a_new_run_appears_in_the_list_by_itself_and_is_opened_from_there(page: 
     expect(curve.chart(page)).to_be_visible()
     expect(curve.chart(page).get_by_text("torch.compile 1.28×")).to_be_visible()
     expect(page.get_by_label("Result of the run")).to_contain_text("Over torch.compile")
-
-
-def test_a_page_that_asks_for_news_while_it_is_left_does_not_leave_the_next_one_blank(
-    page: Page, server: Server
-) -> None:
-    page.goto(f"{server.url}/models")
-    expect(page.get_by_role("heading", name="Models", exact=True)).to_be_visible()
-    leave_and_ask = """box => { document.querySelector('a[href$="/compare"]').click(); box.tell("anything new") }"""
-    drawn(page).locator(".now").first.evaluate(leave_and_ask)
-    drawn(page)
-    expect(page.get_by_role("heading", name="Compare", exact=True)).to_be_visible()
 
 
 def test_new_data_keeps_zoom_scroll_and_node(page: Page, server: Server) -> None:
