@@ -50,7 +50,7 @@ def live() -> None:
     with st.container():
         label_dialogs.draw_undo()
     if by:
-        now.watch([], is_overview=True, token=token, is_list=True)
+        now.watch([], is_overview=True, token=token)
         rows = queries.groups(db, by, chosen, lost)
         if rows:
             run_totals.draw_groups(by, rows)
@@ -76,7 +76,7 @@ def draw_list(chosen: RunFilter, sort: RunSort, lost: Sequence[str], everything:
     shown = queries.of_ids(db, found.run_ids)
     states = {run.run_id: run_state.of(run) for run in shown}
     unfinished = [run.run_id for run in shown if not run.state.is_finished]
-    now.watch(unfinished, is_overview=True, token=token + change_token.engines(unfinished), is_list=True)
+    now.watch(unfinished, is_overview=True, token=token + change_token.engines(unfinished))
     opened = None
     with place:
         if shown:

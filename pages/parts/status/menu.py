@@ -1,4 +1,4 @@
-"""The menu of pages on a narrow screen, where it lies over the page."""
+"""From page to page: the menu on a narrow screen, where it lies over the page, and the browser's way back."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ _menu = st.components.v2.component("tilewright_menu", html="<span></span>", js=c
 
 
 def draw() -> None:
-    """Closes the menu when a page is chosen from it; shows nothing."""
+    """Close the menu when a page is chosen from it, and make each step one step back; shows nothing."""
     _menu(key="menu")

@@ -32,14 +32,9 @@ _now = st.components.v2.component(
 )
 
 
-def watch(
-    run_ids: Sequence[str], is_overview: bool, token: str, has_measurements: bool = False, *, is_list: bool = False
-) -> None:
-    """Draw the enclosing fragment again when the change token of these runs is no longer `token`; shows nothing.
-
-    `is_list`: this page is left for others and come back to, and then is to be as its address said.
-    """
-    _mount(run_ids, is_overview, token, {"measured": has_measurements, "is_list": is_list})
+def watch(run_ids: Sequence[str], is_overview: bool, token: str, has_measurements: bool = False) -> None:
+    """Draw the enclosing fragment again when the change token of these runs is no longer `token`; shows nothing."""
+    _mount(run_ids, is_overview, token, {"measured": has_measurements})
 
 
 def draw(
@@ -92,7 +87,7 @@ def _mount(
 ) -> None:
     shown: dict[str, object] = {"text": "", "detail": "", "tone": "gray", "active": "", "since": None, "usual_s": None}
     shown |= {"held_seq": None, "held_at": None, "frozen": "", "measured": False, "is_ending": False}
-    shown |= {"is_list": False, "is_sought": False}
+    shown |= {"is_sought": False}
     watched = {"runs": ",".join(run_ids), "overview": is_overview, "version": token, "every_ms": EVERY_MS}
     _now(
         data=shown | texts | watched | {"server_now": time.time()}, key="now",

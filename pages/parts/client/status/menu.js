@@ -1,3 +1,5 @@
+// From page to page: the menu on a narrow screen, and one step back for each step forth.
+
 // On a phone the menu lies over the page: it closes once a page is chosen. Streamlit does so only where the browser says that it
 // is a phone's.
 const NARROW = "(max-width: 768px)"
@@ -7,8 +9,26 @@ function close(event) {
   setTimeout(() => document.querySelector('[data-testid="stSidebarCollapseButton"] button')?.click())
 }
 
+// Trap: where a page leads to another, Streamlit makes two entries in the browser's history: the page that is left with
+// the other's parameters, then the other. One step back then leads to, say, the list of runs without its filter.
+function goInOneStep() {
+  const push = history.pushState
+  let halfway = null  // the address after the first of the two, until a person does something again
+  history.pushState = function (state, unused, address) {
+    const from = location.pathname, wanted = new URL(address ?? "", location.href)
+    if (halfway === location.href && wanted.pathname !== from && wanted.search === location.search) {
+      halfway = null
+      return history.replaceState(state, unused, address)
+    }
+    halfway = wanted.pathname === from ? wanted.href : null
+    return push.apply(this, arguments)
+  }
+  for (const act of ["pointerdown", "keydown"]) addEventListener(act, () => { halfway = null }, true)
+}
+
 export default function () {
   if (window.tilewrightMenu) return
   window.tilewrightMenu = true
   document.addEventListener("click", close)
+  goInOneStep()
 }

@@ -62,22 +62,6 @@ const ACTS = 'a, button, label, input, tr, [role="tab"], [role="option"], [role=
 const acts = (window.tilewrightActs ??= watchActs())
 const isDrawing = () => acts.isRunning() || Date.now() < acts.until
 
-// Trap: where a page leads to another, Streamlit writes the other's parameters over those of the page that is left, so the
-// way back to a filtered list would lead to all of it. What the address of a list said at the last click is kept here.
-const list = (window.tilewrightList ??= keepList())
-
-function keepList() {
-  const found = { path: null, search: "" }
-  const isThere = () => location.pathname === found.path
-  document.addEventListener("click", () => { if (isThere()) found.search = location.search }, true)
-  window.addEventListener("popstate", event => {
-    if (!isThere() || location.search === found.search) return
-    event.stopImmediatePropagation()
-    location.replace(found.path + found.search)
-  }, true)
-  return found
-}
-
 function watchActs() {
   const found = { until: 0, isRunning: () => ["running", "rerunRequested"].includes(app().testScriptState) }
   const act = () => { found.until = Date.now() + ON_ITS_WAY_MS }
@@ -138,7 +122,6 @@ export default function (component) {
   const { data, parentElement, setTriggerValue } = component
   const box = parentElement.querySelector(".now")
   const isFirst = !box.shown
-  if (data.is_list) list.path = location.pathname
   Object.assign(box, {
     shown: data, skew: data.server_now - Date.now() / 1000, tell: version => setTriggerValue("pulse", version),
   })
