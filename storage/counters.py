@@ -30,6 +30,7 @@ LOCAL_STORES = "smsp__sass_inst_executed_op_local_st.sum"
 EXECUTED = "smsp__inst_executed.sum"
 OCCUPANCY_LIMIT = "launch__occupancy_limit_"
 STALL_START, STALL_END = "smsp__average_warps_issue_stalled_", "_per_issue_active.ratio"
+STALL_UNIT = "cycles per instruction"  # which a warp waits for this reason, between two that it issues
 OPERATION_START, OPERATION_END = "smsp__sass_thread_inst_executed_op_", "_pred_on.sum"
 TENSOR_START = "sm__ops_path_tensor_src_"
 
@@ -126,6 +127,16 @@ CONFLICTS = tuple(counter.name for counter in COUNTERS if counter.name.startswit
 # Counted and not shown to a model, but kept with a profile: what others are shares of.
 WHOLES = frozenset({counter.part_of for counter in COUNTERS if counter.part_of} | {EXECUTED})
 
+# Figures of the whole call that are no counters of the profiler's: what Nsight Compute calls memory throughput is the
+# busiest part of the memory path (MEMORY), so what moves over the time has another name.
+OF_THE_CALL: Mapping[str, tuple[str, str]] = {
+    "memory throughput": ("memory bandwidth", "bytes moved to and from memory, by the time"),
+    "memory throughput share": ("share of peak memory bandwidth", "bytes moved to and from memory, of the most"),
+    "memory throughput at least": ("least memory bandwidth", "the least bytes of the task, by the time"),
+    "memory throughput at least, share": ("share of peak memory bandwidth, at least", "for the task's least bytes"),
+    "arithmetic throughput share": ("share of peak arithmetic throughput", "operations by the time, of the most"),
+}
+
 # What a warp waits for, in the profiler's words, and what that usually means.
 STALLS: Mapping[str, str] = {
     "long_scoreboard": "data from global or local memory",
@@ -176,6 +187,8 @@ def label(name: str) -> str:
     """What people call it; an unknown name as it is."""
     if reason := stall_reason(name):
         return f"stalled: {reason.replace('_', ' ')}"
+    if name in OF_THE_CALL:
+        return OF_THE_CALL[name][0]
     return BY_NAME[name].label if name in BY_NAME else name.replace("_", " ")
 
 
@@ -183,4 +196,6 @@ def meaning(name: str) -> str:
     """One line about it, empty for an unknown name."""
     if reason := stall_reason(name):
         return f"waiting for {STALLS.get(reason, reason)}"
+    if name in OF_THE_CALL:
+        return OF_THE_CALL[name][1]
     return BY_NAME[name].meaning if name in BY_NAME else ""

@@ -255,7 +255,8 @@ def _hour_file(hour: int) -> Path:
 @dataclass(frozen=True, slots=True)
 class DeviceStanding:
     """A device and what became of it in the last hour: `busy` is the share of the time that it was held, `acts` how
-    often, `waited_s` the mean wait for it. `now` holds it, `queue` waits for it; `runs` have settled there.
+    often, `waited_s` the mean wait for it. `now` holds it, `queue` waits for it; `runs` at work have settled there,
+    hold it or wait for it.
     """
 
     known: KnownDevice
@@ -294,7 +295,7 @@ def standing(now: float | None = None) -> PoolStanding:
             known, min(1.0, held_s / HOUR_S), len(used),
             sum(one.waited_s for one in used) / len(used) if used else 0.0, holding,
             tuple(one for one in own if one.stage is Stage.WAITING),
-            len({one.run_id for one in own if one.stage is Stage.SETTLED}),
+            len({one.run_id for one in own if one.run_id and one.stage is not Stage.BESIDE}),
         )  # fmt: skip
 
     return PoolStanding(

@@ -71,9 +71,9 @@ class Pool(Protocol):
         """
         ...
 
-    def settle(self, toolchain: str, model: str = "", wanted: str = "") -> str:
+    def settle(self, toolchain: str, model: str = "", wanted: str = "", run_id: str = "") -> str:
         """The device on which a run that begins is to be timed: the one that is wanted while it can be used, else that
-        which fewest runs have settled on. Empty where there is nothing to choose."""
+        which fewest runs have settled on. Empty where there is nothing to choose. `run_id` is told to people."""
         ...
 
     def fingerprint(self, toolchain: str) -> str:

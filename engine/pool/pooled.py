@@ -35,7 +35,7 @@ class PooledToolchain:
     @property
     def lease_files(self) -> lease.Files:
         """Those of the device that measures."""
-        return self._pool.lease_files(self.name, self._pool.settle(self.name, self._model, self._device))
+        return self._pool.lease_files(self.name, self._settled())
 
     def limit(self, task: Task) -> HardwareLimit:
         """Of the device that measures."""
@@ -90,9 +90,12 @@ class PooledToolchain:
         """Give back what the pool holds for this run."""
         self._pool.close()
 
+    def _settled(self) -> str:
+        return self._pool.settle(self.name, self._model, self._device, self._run_id)
+
     def _ask(self, act: Act, task: Task, *sources: str, timed: TimingResult | None = None) -> Any:
         if act in MEASURING:
-            self._device = self._pool.settle(self.name, self._model, self._device)
+            self._device = self._settled()
         asked = Evaluation(
             act, self.name, task, tuple(sources), timed, self._model, self._device, self._run_id, self.step()
         )  # fmt: skip

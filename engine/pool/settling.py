@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Sequence
 
@@ -18,15 +17,16 @@ class Settlement:
         self._guard = threading.Lock()
         self._claim: Claim | None = None
 
-    def among(self, usable: Sequence[str], wanted: str = "") -> str:
-        """The device so far, or `wanted`, or else the first of those that fewest have settled on; one of `usable`."""
+    def among(self, usable: Sequence[str], wanted: str = "", run_id: str = "") -> str:
+        """The device so far, or `wanted`, or else the first of those that fewest have settled on; one of `usable`.
+        `run_id` says whose timings it takes, for people."""
         with self._guard, lease.hold(device_use.folder() / "settling.lock"):
             chosen = self._claim.claimed.device if self._claim is not None else wanted
             if chosen not in usable:
                 settled = [one.device for one in device_use.claims() if one.stage is Stage.SETTLED]
                 chosen = min(usable, key=settled.count)
             if self._claim is None:
-                self._claim = device_use.claim("settled", str(os.getpid()))
+                self._claim = device_use.claim("settled", run_id)
             if self._claim.claimed.device != chosen:
                 self._claim.settles(chosen)
             return chosen

@@ -80,7 +80,9 @@ def test_why_a_kernel_got_faster_is_one_click_away(page: Page, server: Server) -
     expect(shown).to_contain_text(
         re.compile(r"model calls? · [\d.,k ]+ tokens · \$0\.\d+ · written in .+ · judged in ")
     )
-    changes = shown.get_by_role("table", name="Changes in the profile, largest effect first").locator("tbody tr")
+    changes = shown.get_by_role("table", name="Changes in the profile, what matters most for speed first").locator(
+        "tbody tr"
+    )
     expect(changes.nth(2)).to_be_visible()
     told = changes.all_inner_texts()
     assert all(re.search(", (better|worse|changed)", row) and " → " in row for row in told), told

@@ -138,7 +138,7 @@ def test_a_profile_is_pictures_beside_those_of_its_parent(page: Page, server: Se
     expect(page.locator(".figure .annotation-arrow-g, .figure .annotation").first).to_be_attached()
     expect(page.get_by_role("list", name="Blocks that fit on a multiprocessor")).to_contain_text("← limits")
     changes = page.get_by_role("table", name="Changes of the profile since kernel 4")
-    expect(changes.get_by_role("row").nth(1)).to_contain_text("memory throughput share")
+    expect(changes.get_by_role("row").nth(1)).to_contain_text("share of peak memory bandwidth")
     expect(changes.get_by_role("row").nth(1)).to_contain_text("better")
     expect(page.get_by_role("figure", name=re.compile("Warp stall reasons"))).to_be_visible()
     expect(page.get_by_text(re.compile("Shown to recorded-replies in 1 prompt"))).to_be_visible()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import subprocess
 from collections.abc import Callable, Iterator
@@ -103,9 +104,18 @@ def test_what_matters_most_comes_first_and_each_topic_is_told_once() -> None:
     assert found[-1].judgement is Judgement.SAME
     told = metrics.telling(found)
     assert [one.sense.topic for one in told] == ["memory", "occupancy"]
-    assert metrics.phrase(told[0]) == "memory throughput share from 30.0 % to 60.0 % (better)"
+    assert metrics.phrase(told[0]) == "share of peak memory bandwidth from 30.0 % to 60.0 % (better)"
     assert metrics.phrase(told[1]) == "achieved occupancy (mean of all launches) from 40 % to 60 % (better)"
     assert metrics.counted(found, 4) == "Since kernel 4: 4 better, 1 worse, of 6 metrics."
+
+
+def test_each_quantity_of_memory_has_a_name_of_its_own_and_waits_have_a_unit() -> None:
+    rate, share = "memory throughput", "memory throughput share"
+    assert len({counters.label(name) for name in (rate, share, counters.MEMORY, counters.DRAM)}) == 4
+    (bar,) = machine_use.rates({rate: 1e9, share: 0.5}, {})
+    assert bar.label != counters.label(counters.MEMORY) == "memory throughput", "which is Nsight Compute's name of it"
+    wait = change(counters.stall_counter("barrier"), 4.0, 1.5)
+    assert metrics.with_unit(wait, wait.value) == "1.50 cycles per instruction"
 
 
 def test_without_a_whole_call_the_longest_launch_is_compared() -> None:
@@ -142,7 +152,7 @@ def test_the_story_says_what_changed_what_it_gave_and_what_the_model_knew(rows_o
     assert texts.counts(candidate, by_number[5]) == (0, 2)
     assert texts.counts(by_number[1], candidate) is None
     assert "13 % faster than kernel 5 (±5 %)." in told
-    assert "Profile since kernel 4: memory throughput share from 36.0 % to 48.0 % (better)" in told
+    assert "Profile since kernel 4: share of peak memory bandwidth from 36.0 % to 48.0 % (better)" in told
     assert told.endswith("The model had seen a profile.")
 
 
@@ -170,12 +180,12 @@ def test_a_difference_within_the_noise_is_told_as_none(rows_of: Look) -> None:
     assert "20 % slower than kernel 5" in story.sentences(story.Facts(slow, parent, parent))[1]
 
 
-def test_each_kernel_stands_on_the_roofline_once_with_an_arrow_from_the_parent(rows_of: Look) -> None:
+def test_each_kernel_stands_on_the_roofline_once_with_an_arrow_from_the_one_compared_with(rows_of: Look) -> None:
     candidate, attempts = rows_of("c006")
     axes = roofline.Axes(0, {"memory": 4e12}, {"fp32": 6e13})
-    found = roofline.points("r1", candidate, attempts, axes.work)
+    found = roofline.points("r1", candidate, attempts, axes.work, "c004")
     assert [(one.name, one.role) for one in found][:2] == [
-        ("kernel 6", "this"), ("kernel 4 (nearest profiled ancestor)", "parent"),
+        ("kernel 6", "this"), ("kernel 4 (nearest profiled ancestor)", "compared"),
     ]  # fmt: skip
     drawn = roofline.figure(axes, found, None)
     (arrow,) = drawn["layout"]["annotations"]
@@ -183,6 +193,14 @@ def test_each_kernel_stands_on_the_roofline_once_with_an_arrow_from_the_parent(r
     assert "kernel 4 (nearest profiled ancestor) at 3.00 TFLOP/s" in roofline.name(found)
     assert {"10 TFLOP/s", "100 TFLOP/s"} <= set(drawn["layout"]["yaxis"]["ticktext"])
     assert {"10", "100"} <= set(drawn["layout"]["xaxis"]["ticktext"])
+    best = next(one for one in attempts if one.is_best)
+    other = next(n for n in queries.profiled_kernels(index.current(), "r1") if n not in ("c004", "c006"))
+    chosen = roofline.points("r1", candidate, attempts, axes.work, other)
+    named = f"kernel {int(other.removeprefix('c'))} (chosen to compare with{', best' * (other == best.candidate_id)})"
+    assert [(one.name, one.role) for one in chosen][:2] == [("kernel 6", "this"), (named, "compared")]
+    assert {one.role for one in chosen[2:]} <= {"best"}
+    (arrow,) = roofline.figure(axes, chosen, None)["layout"]["annotations"]
+    assert arrow["ax"] == pytest.approx(math.log10(chosen[1].intensity))
     alone = roofline.figure(axes, found[:1], None)
     assert alone["layout"]["annotations"] == []
 

@@ -22,8 +22,10 @@ from engine.toolchain_table import GPU, HOST, Entry
 from engine.toolchain_table import TABLE as TOOLCHAINS
 from pages.parts import number_field, wording
 from pages.parts.new_run import forecast, module_field
+from pages.parts.steering import fork_dialog
 from pages.parts.steering.dialogs import Dialog, Opened
 from pages.parts.widgets import editor
+from storage.method_words import AS_STORED
 from storage.queries import PaceRow, TokensRow
 from storage.records import Budget, RunSettings
 from tests import samples
@@ -185,6 +187,19 @@ def test_a_fork_offers_the_options_of_its_strategy_as_they_are_set(
     assert "cannot be imported: No module named 'nowhere_at_all'" in words(app).replace("\\", "")
     assert not [one for one in app.button if one.label.startswith("Start a new run")]
     assert "mine_for_a_fork" not in sys.modules
+
+
+def test_a_fork_to_another_toolchain_says_that_its_kernel_will_be_mended_or_written_anew(home: Path) -> None:
+    settings = samples.write_run(home / "runs", "r1").read_settings()
+    told = fork_dialog.fork_preview(3, settings, settings.toolchain, "", AS_STORED)
+    assert "1 starts from it." in told
+    cute = replace(settings, toolchain="cuda", language="cute")
+    told = fork_dialog.fork_preview(3, cute, "cpu", "", AS_STORED)
+    assert "starts from it" not in told
+    assert "It is made for cuda: it will most likely not build there" in told
+    assert "1 starts from the first correct one." in told
+    told = fork_dialog.fork_preview(3, replace(cute, language="triton"), "cpu", "", AS_STORED)
+    assert "It is in Triton, and a run on cpu takes CuTe: " in told
 
 
 def forking(open_page: Open, run: str) -> AppTest:

@@ -45,6 +45,24 @@ def test_a_claim_of_a_killed_process_counts_for_nothing() -> None:
     assert device_use.claims() == []
 
 
+def test_a_run_is_at_work_on_a_device_that_it_settled_on_holds_or_waits_for_and_counts_once() -> None:
+    device_use.found_here(KnownDevice("GPU-1", "NVIDIA H200"))
+    with (
+        device_use.claimed("settled", "r1") as settled,
+        device_use.claimed("time", "r1", 2, "GPU-1") as same,
+        device_use.claimed("check", "r2", 1, "GPU-1") as holding,
+        device_use.claimed("check", "r3", 1, "GPU-1") as waiting,
+        device_use.claimed("check", "", 0, "GPU-1") as no_run,
+        device_use.claimed("compile", "r4", 1, "GPU-1"),
+    ):
+        settled.settles("GPU-1")
+        same.waits()
+        holding.holds()
+        waiting.waits()
+        no_run.waits()
+        assert [one.runs for one in device_use.standing().devices] == [3]
+
+
 def test_of_the_last_hour_only_the_part_inside_it_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 1_000_000.0
     monkeypatch.setattr(time, "time", lambda: now)

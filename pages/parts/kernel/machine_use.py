@@ -15,9 +15,9 @@ from storage.queries import MetricRow
 
 Values = Mapping[str, float]
 SHARES = (
-    ("memory throughput share", "memory throughput"),
+    ("memory throughput share", "memory bandwidth"),
     ("arithmetic throughput share", "arithmetic throughput"),
-    ("memory throughput at least, share", "memory throughput, at least"),
+    ("memory throughput at least, share", "memory bandwidth, at least"),
     ("arithmetic throughput at least, share", "arithmetic throughput, at least"),
 )
 BLOCKS = {

@@ -1,4 +1,4 @@
-"""Every figure of a profile beside that of the nearest profiled ancestor: what changed most first, then the whole call
+"""Every figure of a profile beside that of the kernel it is compared with: what matters most first, then the whole call
 and each launch; and what a change means: whether more of it is better, and how much it matters.
 
 Knows the figures of both toolchains by name. A figure that nobody judged counts little and is neither good nor bad.
@@ -110,12 +110,11 @@ def function_cells(row: MetricChangeRow) -> dict[str, table.Cell]:
 
 def _metric_cells(row: MetricChangeRow) -> dict[str, table.Cell]:
     """One metric as cells; a counter under its plain name, its own name and meaning behind the pointer."""
-    is_share = row.metric.endswith("share")
     name, about = counters.label(row.metric), counters.meaning(row.metric)
     return {
         "metric": table.text(name, title=f"{row.metric}: {about}" if about else name),
-        "value": wording.quantity(row.value, row.unit, is_share),
-        "previous": wording.NONE if row.previous is None else wording.quantity(row.previous, row.unit, is_share),
+        "value": with_unit(row, row.value),
+        "previous": wording.NONE if row.previous is None else with_unit(row, row.previous),
         "change": _moved(row),
     }
 
@@ -156,13 +155,16 @@ def draw_changes(found: Sequence[Weighed], number: int, key: str) -> None:
     )
     same = len(found) - len(moved)
     if is_all or len(moved) > len(shown):
-        label = f"Show all {len(moved)} (the largest effects and all that got worse: {len(shown)} shown)"
+        label = f"Show all {len(moved)} (the first {MOST_CHANGES} and all that got worse: {len(shown)} shown)"
         st.toggle(label, key=f"{key}:all")
-    st.caption(f"Largest effect on speed first. {same} more metrics are unchanged.")
+    st.caption(
+        "Ordered by the size of the change times how much the metric usually matters for speed. "
+        f"{same} more metrics are unchanged."
+    )
 
 
 def foremost(moved: Sequence[Weighed]) -> list[Weighed]:
-    """The largest effects, and all that got worse however small: that is never left out."""
+    """The first ones, and all that got worse however small: that is never left out."""
     return [one for i, one in enumerate(moved) if i < MOST_CHANGES or one.judgement is Judgement.WORSE]
 
 
@@ -305,7 +307,9 @@ def telling(found: Sequence[Weighed], most: int = 3) -> list[Weighed]:
 
 
 def with_unit(change: MetricChangeRow, amount: float) -> str:
-    """A figure with its unit."""
+    """A figure with its unit; a ratio of a stall reason counts cycles."""
+    if counters.stall_reason(change.metric):
+        return f"{wording.significant(amount)} {counters.STALL_UNIT}"
     return wording.quantity(amount, change.unit, change.metric.endswith("share"))
 
 

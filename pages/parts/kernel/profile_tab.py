@@ -43,18 +43,18 @@ def draw(run_id: str, candidate: CandidateRow) -> None:
         return
     attempts = index.attempts(run_id)
     rows = queries.metrics(db, run_id, candidate.candidate_id)
-    ancestor = _compared_with(run_id, candidate, attempts)
-    changes = queries.metric_changes(db, run_id, candidate.candidate_id, ancestor)
+    compared = _compared_with(run_id, candidate, attempts)
+    changes = queries.metric_changes(db, run_id, candidate.candidate_id, compared)
     seen = Seen(
         rows,
-        queries.metrics(db, run_id, ancestor) if ancestor else [],
-        next((a.number for a in attempts if a.candidate_id == ancestor), None),
+        queries.metrics(db, run_id, compared) if compared else [],
+        next((a.number for a in attempts if a.candidate_id == compared), None),
         metrics.weighed(changes),
     )
     _headline(profile, seen)
     left, right = st.columns([1.25, 1], gap="medium")
     with left:
-        _roofline(run_id, candidate, profile, attempts)
+        _roofline(run_id, candidate, profile, attempts, compared)
         _stalls(run_id, candidate, seen)
         metrics.draw_functions(changes)
     with right:
@@ -130,11 +130,13 @@ def _headline(profile: ProfileRow, seen: Seen) -> None:
         st.caption(f"Not available here: {wording.plain(', '.join(names))}")
 
 
-def _roofline(run_id: str, candidate: CandidateRow, profile: ProfileRow, attempts: Sequence[AttemptRow]) -> None:
+def _roofline(
+    run_id: str, candidate: CandidateRow, profile: ProfileRow, attempts: Sequence[AttemptRow], compared: str | None
+) -> None:
     db = index.current()
     limit = queries.limit(db, run_id)
     axes = roofline.axes(profile.ceilings, limit, queries.arithmetic(db, run_id))
-    points = roofline.points(run_id, candidate, attempts, axes.work) if axes else []
+    points = roofline.points(run_id, candidate, attempts, axes.work, compared) if axes else []
     if axes and points:
         st.markdown("## Roofline")
         drawn = roofline.figure(axes, points, roofline.task_limit(limit))

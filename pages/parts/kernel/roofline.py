@@ -1,5 +1,5 @@
-"""The roofline as a Plotly figure: ceilings, a kernel, its ancestor, its base, the run's best and the task's limit, on
-log scales. Pure but for gathering the kernels."""
+"""The roofline as a Plotly figure: ceilings, a kernel, the one that it is compared with, the run's best and the task's
+limit, on log scales. Pure but for gathering the kernels."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ COLOURS = {"fp32": "@blue-color", "peak": "@blue-color", "tf32": "@violet-color"
 @dataclass(frozen=True, slots=True)
 class Point:
     """One kernel: `intensity` in operations per byte, `rate` in operations per second, as `Axes` counts them; `role`
-    says what it is to the kernel looked at: this, parent (or the nearest ancestor with a profile), base or best."""
+    says what it is to the kernel looked at: this, compared (the nearest ancestor with a profile, or a kernel that a
+    person chose), base or best."""
 
     name: str
     intensity: float
@@ -35,7 +36,7 @@ class Point:
 
 LOOKS = {
     "this": ("star", "@green-color", 15),
-    "parent": ("circle-open", "@gray-color", 12),
+    "compared": ("circle-open", "@gray-color", 12),
     "base": ("square-open", "@violet-color", 11),
     "best": ("triangle-up-open", "@orange-color", 13),
 }
@@ -96,7 +97,7 @@ def task_limit(limit: HardwareLimit | None) -> Point | None:
 
 
 def figure(found: Axes, points: Sequence[Point], limit: Point | None) -> dict[str, Any]:
-    """Roofs as lines, kernels as marks, an arrow from the parent to the kernel looked at."""
+    """Roofs as lines, kernels as marks, an arrow from the kernel compared with to the one looked at."""
     shown = [*points, *([limit] if limit else [])]
     top, fastest = max(found.roofs.values()), max(found.slopes.values())
     low, high = _span(found, shown)
@@ -150,12 +151,12 @@ def name(points: Sequence[Point]) -> str:
 
 def _arrow(by_role: Mapping[str, Point]) -> list[dict[str, Any]]:
     """Trap: on a log axis Plotly wants the place of an annotation as a logarithm."""
-    parent, kernel = by_role.get("parent"), by_role.get("this")
-    if parent is None or kernel is None:
+    other, kernel = by_role.get("compared"), by_role.get("this")
+    if other is None or kernel is None:
         return []
     return [{
         "x": math.log10(kernel.intensity), "y": math.log10(kernel.rate), "xref": "x", "yref": "y", "axref": "x",
-        "ayref": "y", "ax": math.log10(parent.intensity), "ay": math.log10(parent.rate), "text": "",
+        "ayref": "y", "ax": math.log10(other.intensity), "ay": math.log10(other.rate), "text": "",
         "showarrow": True, "arrowhead": 2, "arrowwidth": 1.6, "arrowcolor": "@text-color", "standoff": 9,
         "startstandoff": 7,
     }]  # fmt: skip
@@ -221,14 +222,17 @@ def _ticks(low: float, high: float, unit: str) -> dict[str, Any]:
     return {"tickvals": found, "ticktext": [f"{float(number):g}{space}{rest}" for number, space, rest in words]}
 
 
-def points(run_id: str, candidate: CandidateRow, attempts: Sequence[AttemptRow], work: int) -> list[Point]:
+def points(
+    run_id: str, candidate: CandidateRow, attempts: Sequence[AttemptRow], work: int, compared: str | None
+) -> list[Point]:
     """The kernel first; each kernel once, under its nearest relation. Empty where its own place is not known."""
     db = index.current()
     numbers = {a.candidate_id: a.number for a in attempts}
     took = {a.candidate_id: a.latency_ms for a in attempts}
+    ancestor = queries.profiled_ancestor(db, run_id, candidate.candidate_id)
+    names = {"compared": _relation(compared, candidate, ancestor)}
     found: list[Point] = []
-    for name, roles in relations(candidate, queries.profiled_ancestor(db, run_id, candidate.candidate_id), attempts):
-        names = {"parent": "parent" if name == candidate.parent_id else "nearest profiled ancestor"}
+    for name, roles in relations(candidate, ancestor, compared, attempts):
         also = ", ".join(names.get(role, role) for role in roles if role != "this")
         label = f"kernel {numbers.get(name, '?')}" + (f" ({also})" if also else "")
         place = point(label, machine_use.whole(queries.metrics(db, run_id, name)), work, took.get(name), roles[0])
@@ -239,12 +243,20 @@ def points(run_id: str, candidate: CandidateRow, attempts: Sequence[AttemptRow],
     return found
 
 
+def _relation(compared: str | None, candidate: CandidateRow, ancestor: str | None) -> str:
+    if compared == candidate.parent_id:
+        return "parent"
+    return "nearest profiled ancestor" if compared == ancestor else "chosen to compare with"
+
+
 def relations(
-    candidate: CandidateRow, ancestor: str | None, attempts: Sequence[AttemptRow]
+    candidate: CandidateRow, ancestor: str | None, compared: str | None, attempts: Sequence[AttemptRow]
 ) -> list[tuple[str, list[str]]]:
-    """Each kernel once with all that it is to this one. The arrow starts at the ancestor, so it is never left out."""
+    """Each kernel once with all that it is to this one. The arrow starts at the one compared with, so it is never left
+    out; the base is, where a person chose another one."""
     best = next((a.candidate_id for a in attempts if a.is_best), None)
-    related = (("this", candidate.candidate_id), ("parent", ancestor), ("base", candidate.base_id), ("best", best))
+    base = candidate.base_id if compared == ancestor else None
+    related = (("this", candidate.candidate_id), ("compared", compared), ("base", base), ("best", best))
     found: dict[str, list[str]] = {}
     for role, name in related:
         if name:

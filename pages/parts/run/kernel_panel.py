@@ -199,7 +199,7 @@ def _metrics(run: RunRow, kernel: CandidateRow) -> None:
     st.markdown(f"### Profile :gray[against kernel {place.number}]" if place else "### Profile")
     rows = [table.Row(f"{i}", metrics.change_cells(one)) for i, one in enumerate(moved[:MOST])]
     table.draw(
-        "Changes in the profile, largest effect first", metrics.CHANGE_COLUMNS, rows, key="panel_metrics",
+        "Changes in the profile, what matters most for speed first", metrics.CHANGE_COLUMNS, rows, key="panel_metrics",
         is_compact=True, is_folding=True,
     )  # fmt: skip
 

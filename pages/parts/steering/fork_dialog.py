@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from engine import supervisor
+from engine import languages, supervisor
 from engine.errors import EngineError
 from engine.strategies import catalogue
 from engine.strategies.catalogue import StrategyDescription
@@ -85,7 +85,9 @@ def go_back_or_fork(run: RunRow, state: RunState, candidate_id: str = "") -> Non
     if profiles.taken is not None:
         fields["collect"] = profiles.taken
     note = RECORDED_NOTE if fields["model"] == "recorded" else ""
-    st.info(_fork_preview(chosen, profiles, words) + note, icon=":material/visibility:")
+    made_for = folder.find_run(run.run_id).read_settings()
+    told = fork_preview(chosen.number, made_for, fields["toolchain"], profiles.ending, words)
+    st.info(wording.plain(told) + note, icon=":material/visibility:")
     _fork(run, chosen, hint.strip(), fields, wrong)
 
 
@@ -102,11 +104,22 @@ def _targets(run: RunRow, over: bool, candidate_id: str) -> list[AttemptRow]:
     return queries.attempts(index.current(), run.run_id)[::-1]
 
 
-def _fork_preview(chosen: AttemptRow, profiles: Profiles, words: MethodWords) -> str:
-    """What will happen in a new run."""
+def fork_preview(number: int, made_for: RunSettings, toolchain: str, ending: str, words: MethodWords) -> str:
+    """What will happen in a new run on `toolchain`, which begins with a kernel of the run that was `made_for` its own;
+    `ending` says what becomes of profiles."""
+    if toolchain == made_for.toolchain:
+        return (
+            f"A new run starts with kernel {number}, which is built, checked and timed again first; "
+            f"then {words.distinct} 1 starts from it{ending}. This run does not change."
+        )
+    known = languages.of_toolchain(toolchain)
+    name = made_for.language or languages.DEFAULT
+    was, others = languages.label(name), " or ".join(map(languages.label, known))
+    why = f"made for {made_for.toolchain}" if name in known else f"in {was}, and a run on {toolchain} takes {others}"
     return (
-        f"A new run starts with kernel {chosen.number}, which is built, checked and timed again first; "
-        f"then {words.distinct} 1 starts from it{profiles.ending}. This run does not change."
+        f"A new run tries kernel {number} on {toolchain} first. It is {why}: it will most likely not build there, or "
+        "be refused. The model is then asked to mend it (by CuTeGen for a diagnosis first) or to write a new one, and "
+        f"{words.distinct} 1 starts from the first correct one{ending}. This run does not change."
     )
 
 
@@ -172,10 +185,7 @@ def _settings(run: RunRow, strategy: StrategyDescription, shown: Switch | None, 
     return fields
 
 
-ELSEWHERE = (
-    "Another toolchain: a shipped task has its sizes for it, and the kernel is built for it first. A kernel that is "
-    "written for another device, or in a language that it has not, then fails or is refused, and is written anew."
-)
+ELSEWHERE = "On another toolchain a shipped task has its sizes for that one."
 
 
 def _toolchain(before: str) -> str:
@@ -188,7 +198,7 @@ def _toolchain(before: str) -> str:
         st.segmented_control("Toolchain", usable, default=start, required=True, key="fork_toolchain", help=ELSEWHERE)
     )
     if chosen != before:
-        st.caption(f"The run used the toolchain {before}. {ELSEWHERE}")
+        st.caption(wording.plain(f"The run used the toolchain {before}. {ELSEWHERE}"))
     return chosen
 
 

@@ -20,7 +20,9 @@ COLUMNS = [
     table.Column("acts", "Held", "right", "how often in the last hour"),
     table.Column("wait", "Mean wait", "right", "for this device, of evaluations of the last hour"),
     table.Column("queue", "Waiting", "right", "evaluations that wait for this device"),
-    table.Column("runs", "Runs at work", "right", "runs at work whose timings are taken on it"),
+    table.Column(
+        "runs", "Runs at work", "right", "runs whose timings are taken on it, and those that hold it or wait for it"
+    ),
 ]
 MODELS = [
     table.Column("model", "Model of device", "nowrap"),
@@ -72,7 +74,7 @@ def cells(one: DeviceStanding) -> dict[str, table.Cell]:
         "acts": wording.count(one.acts),
         "wait": wording.seconds(one.waited_s) if one.acts else wording.NONE,
         "queue": wording.count(len(one.queue)),
-        "runs": wording.count(max(one.runs, len({claimed.run_id for claimed in one.now if claimed.run_id}))),
+        "runs": wording.count(one.runs),
     }
 
 

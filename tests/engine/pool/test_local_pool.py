@@ -73,6 +73,13 @@ def test_runs_that_begin_settle_on_the_device_that_fewest_have_and_stay_there(tw
     assert device_use.claims() == []
 
 
+def test_a_run_on_the_processors_is_at_work_there_between_its_evaluations() -> None:
+    with closing(LocalPool()) as pool:
+        assert pool.settle("cpu", run_id="r1") == ""
+        assert [one.runs for one in device_use.standing().devices] == [1]
+    assert [one.runs for one in device_use.standing().devices] == [0]
+
+
 def test_a_device_that_fails_its_health_check_is_taken_out_and_another_one_asked(
     two_gpus: pytest.MonkeyPatch,
 ) -> None:
