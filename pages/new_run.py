@@ -140,10 +140,11 @@ def _summary(
         forecast.draw(forecast.of_run(name, setup.toolchain, setup.strategy.name, setup.model, fields["budget"]))
     is_asked = _start_button(why_not)
     failure = st.container()
-    st.caption("The same from a terminal:")
-    values = fields | {"prompts_folder": prompts}
-    line = command_line.of_form(task, setup.toolchain, setup.model, sizes, setup.strategy, values)
-    st.code(line, language=None, wrap_lines=True)
+    if not supervisor.unusable(source, fields["backward"]):  # a terminal refuses it too
+        st.caption("The same from a terminal:")
+        values = fields | {"prompts_folder": prompts}
+        line = command_line.of_form(task, setup.toolchain, setup.model, sizes, setup.strategy, values)
+        st.code(line, language=None, wrap_lines=True)
     if is_asked:
         with failure:
             _start(task, setup, sizes, fields | _pack(prompts))

@@ -212,6 +212,11 @@ def quantity(value: float, unit: str, is_share: bool = False) -> str:
     return number if unit in ("1", "") else f"{number} {unit}"
 
 
+def gain_tone(low: float | None) -> str:
+    """The tone of a speed-up by the low end of its interval: green where it is a gain for sure."""
+    return "green" if low and low > 1 else "strong"
+
+
 def seconds(value: float | None) -> str:
     """A span of time."""
     if value is None:
@@ -304,10 +309,15 @@ def task(name: str) -> str:
     return capital(name.replace("_", " "))
 
 
+def opened(text: str) -> str:
+    """Text with a capital first, unless it begins with a name, as of a file or a run."""
+    first = text.split(" ", 1)[0].rstrip(",:")
+    return capital(text) if first.isalpha() else text
+
+
 def sentence(text: str) -> str:
     """What an error says, as a sentence for a Markdown element. What begins with a name, as of a file, is left."""
-    first = text.split(" ", 1)[0].rstrip(",:")
-    return plain(capital(text) if first.isalpha() else text)
+    return plain(opened(text))
 
 
 def plain(text: str) -> str:

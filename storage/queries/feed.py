@@ -184,7 +184,7 @@ FROM limits WHERE run_id = $run AND seq > $after ORDER BY seq DESC LIMIT $limit
 
 CLASSES = """
 SELECT seq, time AS at, 'class' AS kind, NULL AS step, NULL AS depth, NULL AS candidate_id, kernel_class AS outcome,
-    'Kernel class set by the model: ' || kernel_class AS text
+    'Kernel class, named in the first reply: ' || kernel_class AS text
 FROM classes WHERE run_id = $run AND seq > $after ORDER BY seq DESC LIMIT $limit
 """
 

@@ -12,12 +12,13 @@ from storage.queries import fetch
 @dataclass(frozen=True, slots=True)
 class PaceRow:
     """Medians over runs of one kind, each for one step index: `engine_s`, seconds of work without the calls to the
-    model; `calls`, and the seconds of those, `calls_s`."""
+    model; `calls`, and the seconds of those, `calls_s`. `unfinished` of the runs have not ended."""
 
     runs: int
     engine_s: float
     calls: float
     calls_s: float
+    unfinished: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +45,14 @@ def pace(
      done AS (SELECT run_id, count(DISTINCT depth) AS depths FROM depths SEMI JOIN own USING (run_id) GROUP BY run_id),
      spent AS (SELECT run_id, sum(seconds) AS seconds FROM worked SEMI JOIN own USING (run_id) GROUP BY run_id),
      asked AS (SELECT run_id, count(*) AS calls, sum(seconds) AS seconds FROM model_calls
-        SEMI JOIN own USING (run_id) GROUP BY run_id)
-    SELECT count(*) AS runs, median(greatest(s.seconds - coalesce(a.seconds, 0), 0) / d.depths) AS engine_s,
+        SEMI JOIN own USING (run_id) GROUP BY run_id),
+     latest AS (SELECT run_id, arg_max(state, seq) AS state FROM states SEMI JOIN own USING (run_id) GROUP BY run_id)
+    SELECT count(*) AS runs,
+        count(*) FILTER (WHERE coalesce(l.state, '') NOT IN ('finished', 'stopped', 'failed')) AS unfinished,
+        median(greatest(s.seconds - coalesce(a.seconds, 0), 0) / d.depths) AS engine_s,
         median(coalesce(a.calls, 0) / d.depths) AS calls, median(coalesce(a.seconds, 0) / d.depths) AS calls_s
-    FROM done d JOIN spent s USING (run_id) LEFT JOIN asked a USING (run_id) HAVING count(*) > 0"""
+    FROM done d JOIN spent s USING (run_id) LEFT JOIN asked a USING (run_id)
+        LEFT JOIN latest l USING (run_id) HAVING count(*) > 0"""
     asked = {"toolchain": toolchain, "task": task, "strategy": strategy, "model": model, "without": list(without)}
     return fetch.one(db, PaceRow, sql, asked)
 

@@ -312,6 +312,15 @@ def test_a_limit_that_is_not_valid_is_told_beside_its_field_and_above_start_whic
     assert read == [1e6, None, None, None, None]
 
 
+def test_a_module_that_cannot_be_made_gets_no_command(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(supervisor, "estimated", lambda *_: (True, None))
+    monkeypatch.setattr(supervisor, "unusable", lambda *_: "Model() raised ValueError")
+    app = open_page("new_run")
+    assert "Model() raised ValueError" in words(app).replace("\\", "")
+    assert app.button(key="start").disabled
+    assert not [one for one in app.code if one.value.startswith("python -m engine run")]
+
+
 def test_a_size_that_is_not_valid_is_told_and_keeps_start_off(open_page: Open) -> None:
     app = open_page("new_run")
     for text in ("-5", "0", "2.7", "many", ""):
@@ -347,6 +356,9 @@ def test_a_run_is_estimated_from_those_before_it_within_its_limits(home: Path) -
     uncounted = forecast.put_together(before, None, Budget(depths=9), "some-model", ["task"])
     assert (uncounted.engine_s, "How many tokens a call takes" in uncounted.why_no_cost) == (310, True)
     assert uncounted.basis.startswith("Estimated from 2 runs: this toolchain, the same task.")
+    for runs, told in ((1, "1 run (unfinished):"), (2, "2 runs (1 of them unfinished):")):
+        going = replace(before, runs=runs, unfinished=1)
+        assert told in forecast.put_together(going, None, Budget(depths=9), "some-model").basis
     assert "How many calls a run makes" in forecast.put_together(None, spent, Budget(), "some-model").why_no_cost
     assert forecast.put_together(before, None, Budget(depths=9), "recorded").engine_s == 300
     unpriced = forecast.put_together(before, spent, Budget(depths=9), "another")

@@ -104,6 +104,7 @@ def test_results_are_added_up_by_model_of_device(db: Database, root: Path) -> No
     tell(db, root, ev.LimitMeasured(replace(limit, device="a processor")), run_id="r3")
     h200, processor = device_results(db)
     assert (h200.model, h200.runs, h200.judged, h200.passed, h200.timed) == ("NVIDIA H200", 2, 2, 1, 1)
+    assert h200.best_low == 1.0
     assert (h200.best_speedup, processor.model, processor.timed) == (1.0, "a processor", 0)
 
 

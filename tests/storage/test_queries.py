@@ -265,7 +265,7 @@ def test_a_forecast_rests_on_work_apart_from_calls_and_leaves_out_models_that_te
     db: Database, root: Path
 ) -> None:
     for number, model in enumerate(("recorded", "live")):
-        folder = write_run(root, model, depths=4 + number)
+        folder = write_run(root, model, depths=4 + number, ending=("running", "finished")[number])
         settings = replace(folder.read_settings(), model=model)
         folder.settings_file.unlink()
         folder.write_settings(settings)
@@ -277,6 +277,7 @@ def test_a_forecast_rests_on_work_apart_from_calls_and_leaves_out_models_that_te
     assert live
     assert spent
     assert (both.runs, live.runs) == (2, 1)
+    assert (both.unfinished, live.unfinished) == (1, 0)
     steps = len(queries.depths(db, "live"))
     assert live.calls_s == pytest.approx(live.calls * 5.5)
     assert (live.engine_s + live.calls_s) * steps == pytest.approx(spent.spent_s)

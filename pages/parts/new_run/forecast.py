@@ -87,7 +87,9 @@ def _basis(pace: PaceRow | None, is_free: bool, same: Sequence[str]) -> str:
         which = "run" if is_free else "run with a live model"
         return f"No {which} on this toolchain so far: the first one will tell how long a step takes."
     alike = "".join(f", the same {word}" for word in same)
-    return f"Estimated from {wording.counted(pace.runs, 'run')}: this toolchain{alike}. Limits are kept in any case."
+    part = f"{pace.unfinished} of them unfinished" if pace.runs > 1 else "unfinished"
+    which = f"{wording.counted(pace.runs, 'run')}{f' ({part})' if pace.unfinished else ''}"
+    return f"Estimated from {which}: this toolchain{alike}. Limits are kept in any case."
 
 
 def draw_badges(

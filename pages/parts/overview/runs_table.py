@@ -144,7 +144,7 @@ def _progress(run: RunRow) -> float:
 def _best(run: RunRow) -> table.Cell:
     if run.best_speedup is None:
         return table.text(wording.NONE, "muted", "", "no correct kernel yet")
-    tone = "green" if run.best_low and run.best_low > 1 else "strong"
+    tone = wording.gain_tone(run.best_low)
     best = wording.speedup(run.best_speedup, run.best_noise)
     return table.text(best, tone, wording.interval(run.best_low, run.best_high))
 

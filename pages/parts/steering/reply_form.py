@@ -103,7 +103,7 @@ def _send(run_id: str, question: QuestionRow, key: str, is_file: bool) -> None:
     try:
         blobs = Blobs(folder.find_run(run_id).blobs)
     except FileNotFoundError as error:
-        steer.say(wording.capital(str(error)), is_error=True)
+        steer.say(str(error), is_error=True)
         return
     blob = blobs.put(as_file_reply(text) if is_file else text)
     steer.send(run_id, CommandKind.ANSWER, str(Answer(question.step, question.call, blob)))

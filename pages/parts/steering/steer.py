@@ -80,7 +80,7 @@ def ask(run_id: str, command: CommandKind, argument: str = "") -> bool:
     try:
         commands.send(folder.find_run(run_id).commands_file, command, argument, access.person())
     except (CommandError, FileNotFoundError) as error:
-        say(wording.capital(str(error)), is_error=True)
+        say(str(error), is_error=True)
         return False
     say(VERBS[command].sent_words(_readable(run_id, argument)[:60], method.words(run_id)))
     return True
@@ -131,7 +131,7 @@ def resume(run_id: str) -> bool:
         with st.spinner("Starting the engine"):
             supervisor.resume(folder.find_run(run_id))
     except (EngineError, FileNotFoundError) as error:
-        say(wording.capital(str(error)), is_error=True)
+        say(str(error), is_error=True)
         return False
     return True
 
@@ -161,5 +161,5 @@ _SILENCE = Word("", 0.0)
 
 
 def say(text: str, *, is_error: bool = False) -> None:
-    """Have something told."""
-    st.session_state["word_back"] = Word(text, time.time(), is_error)
+    """Have something told, with a capital first."""
+    st.session_state["word_back"] = Word(wording.opened(text), time.time(), is_error)

@@ -94,7 +94,7 @@ def model_cells(row: DeviceModelRow) -> dict[str, table.Cell]:
         "passed": wording.share(row.passed, row.judged),
         "timed": wording.count(row.timed),
         "best": table.text(
-            wording.speedup(row.best_speedup, row.best_noise), "green" if (row.best_speedup or 0) > 1 else "",
+            wording.speedup(row.best_speedup, row.best_noise), wording.gain_tone(row.best_low),
             wording.task(row.best_task or ""),
         ),
         "last": table.age(row.last_at),
