@@ -25,6 +25,7 @@ from pages.parts.new_run import forecast, module_field
 from pages.parts.steering import fork_dialog
 from pages.parts.steering.dialogs import Dialog, Opened
 from pages.parts.widgets import editor
+from storage import liveness
 from storage.method_words import AS_STORED
 from storage.queries import PaceRow, TokensRow
 from storage.records import Budget, RunSettings
@@ -200,6 +201,17 @@ def test_a_fork_to_another_toolchain_says_that_its_kernel_will_be_mended_or_writ
     assert "1 starts from the first correct one." in told
     told = fork_dialog.fork_preview(3, replace(cute, language="triton"), "cpu", "", AS_STORED)
     assert "It is in Triton, and a run on cpu takes CuTe: " in told
+
+
+@pytest.mark.parametrize("ending", ["paused", "finished"])
+def test_the_page_behind_a_dialog_is_told_to_stand_still_where_the_run_can_go_on(
+    home: Path, open_page: Open, ending: str
+) -> None:
+    folder = samples.write_run(home / "runs", "r1", ending=ending)
+    if ending == "paused":
+        liveness.hold(folder)
+    shown = words(forking(open_page, "r1"))
+    assert ("The page behind stands still until this is closed." in shown) is (ending == "paused")
 
 
 def forking(open_page: Open, run: str) -> AppTest:

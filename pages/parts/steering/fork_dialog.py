@@ -55,7 +55,7 @@ def go_back_or_fork(run: RunRow, state: RunState, candidate_id: str = "") -> Non
         st.info(wording.plain(why), icon=":material/hourglass_top:")
         return
     if not over:
-        st.caption("The run goes on; the page behind is drawn anew once this is closed.")
+        st.caption("The page behind stands still until this is closed.")
     is_new = over or steer.refusal(run, CommandKind.ROLL_BACK) is not None
     ways = [AS_NEW_RUN] if is_new else [IN_THIS_RUN, AS_NEW_RUN]
     chosen = kernel_choice.draw(run, "Kernel to continue from", found, "try_from", candidate_id)
