@@ -46,7 +46,7 @@ from engine.llm.prices import Price
 from engine.llm.recorded import RecordedModel
 from engine.llm.recording import read_recording
 from engine.machine import devices
-from engine.pool import POOL, Pool
+from engine.pool import POOL, Pool, accounts
 from engine.pool.local import LocalPool
 from engine.pool.pooled import PooledToolchain
 from engine.record import Record
@@ -224,7 +224,7 @@ def work(folder: RunFolder, console: Console, device: str | None = None, *, is_p
     )
     models.on_divergence, context.other_model = context.tell_divergence, models.open
     context.knowledge = files.folder()
-    toolchain.step = lambda: context.step
+    toolchain.step, toolchain.share = lambda: context.step, lambda: accounts.of_run(context.whole)
     inbox = Inbox(context, is_patient=is_patient)
     context.interrupt, context.interruptible = inbox.interrupt, inbox.interruptible
     engine_process.on_interrupt_ask_to_stop(folder)
@@ -353,6 +353,7 @@ def remeasure_kernels(options: Namespace) -> int:
     lock = liveness.hold(folder)
     engine_process.leave_name(folder)
     toolchain = _toolchain(request.toolchain, folder.scratch)
+    toolchain.share = lambda: accounts.BY_HAND
     try:
         return sharing.remeasure(folder, request, toolchain, as_json=options.json)
     finally:
@@ -404,10 +405,13 @@ def _connect(options: ModelOptions, address: str, key: str, price: Price | None)
 
 
 def _toolchain_of(options: Namespace) -> Toolchain:
-    return _toolchain(options.toolchain, device=options.device)
+    """For what a person asks by hand, and waits for."""
+    toolchain = _toolchain(options.toolchain, device=options.device)
+    toolchain.share = lambda: accounts.BY_HAND
+    return toolchain
 
 
-def _toolchain(name: str, scratch: Path | None = None, device: str = "") -> Toolchain:
+def _toolchain(name: str, scratch: Path | None = None, device: str = "") -> PooledToolchain:
     _choose(device)
     toolchain_table.find_toolchain(name)  # while whoever asked still hears that there is none
     return PooledToolchain(_pool(scratch), name)

@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 
 from engine.actions import Ask, Conclude, Evaluate, Finish, Step, Tune
@@ -21,9 +21,8 @@ from engine.errors import BudgetExhausted, EngineError, ModelError, StopRequeste
 from engine.human.approval import Approval, await_approval, skip_step
 from engine.human.inbox import POLL_S, Inbox
 from engine.lanes import Lane, Lanes
-from engine.loop import begin_step, finish, measure_limit, next_action, take_step
+from engine.loop import begin_step, finish, next_action, prepare, take_step
 from engine.steps.candidates import conclude
-from engine.steps.compiler import show_compiler
 from engine.steps.knowledge import keep_evidence
 from engine.steps.ranking import keep_scores
 from storage import events as ev
@@ -39,9 +38,7 @@ def run(context: RunContext, inbox: Inbox) -> ev.RunEnded:
     crew = Crew(context, inbox)
     with context.company.at_work():
         try:
-            with suppress(StopRequested):  # the gate reads the command and ends the run
-                measure_limit(context)
-                show_compiler(context)
+            prepare(context, inbox)
             while (ending := crew.go_on()) is None:
                 pass
         finally:

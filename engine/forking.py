@@ -55,6 +55,7 @@ def fork_settings(
         "is_example": False,
         "replay_of": None,
         "width": 1,  # a fork goes on from one kernel
+        "suite": "",
         "forked_from": _fork(folder.run_id, candidate, number),
     }
     fields = known | changes | new

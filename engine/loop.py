@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 
 from engine.actions import (
     Action,
@@ -57,9 +56,7 @@ def run(context: RunContext, inbox: Inbox) -> ev.RunEnded:
     Raises:
         EngineError: our own failure; the journal is whole and the run can be resumed.
     """
-    with suppress(StopRequested):  # the gate reads the command and ends the run
-        measure_limit(context)
-        show_compiler(context)
+    prepare(context, inbox)
     while True:
         inbox.gate()
         if context.record.steering.is_stopped:
@@ -81,6 +78,17 @@ def run(context: RunContext, inbox: Inbox) -> ev.RunEnded:
                     return finish(context, limit)
             case unknown:
                 raise EngineError(f"the strategy asked for {unknown!r}, which is no action of the loop")
+
+
+def prepare(context: RunContext, inbox: Inbox) -> None:
+    """What is known before a first step. A pause breaks off the wait for a device, and then it is begun anew."""
+    while not context.record.steering.is_stopped:
+        try:
+            measure_limit(context)
+            show_compiler(context)
+            return
+        except StopRequested:
+            inbox.gate()
 
 
 def next_action(context: RunContext) -> Action:

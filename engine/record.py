@@ -234,6 +234,10 @@ class Record:
         match event:
             case ev.EngineStarted():
                 self.state, self.ended = RunState.RUNNING, None
+                if (
+                    event.is_resumed and not self.settings.suite
+                ):  # by a person: the cells of a suite resume by themselves
+                    self.human.is_steered = True
             case ev.StateChanged(state=state):
                 self.state = state
             case ev.RunEnded(state=state):

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from engine.errors import EngineError
-from engine.machine import lease
+from engine.machine import turns
 from engine.record import Candidate, Record
 from engine.tasks import Task
 from engine.toolchains import Toolchain
@@ -150,7 +150,7 @@ class Measuring:
         where = f"{name}, round {number + 1} of {self._request.rounds}"
         self._tell(RemeasureState.WAITING, where)
         # Only to say truly whether it waits: the toolchain takes the lease itself.
-        with lease.hold(*self._toolchain.lease_files):
+        with turns.hold(*self._toolchain.lease_files):
             pass
         self._tell(RemeasureState.MEASURING, where)
         result = self._toolchain.time(task, source)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import secrets
 import time
 from collections.abc import Mapping, Sequence
@@ -94,9 +95,11 @@ def new_settings(
 
 
 def _check(fields: Mapping[str, Any], language: str, toolchain: str) -> None:
-    """Raises EngineError for a language, device, start or number of variants that cannot be had here."""
+    """Raises EngineError for a language, device, start, weight or number of variants that cannot be had here."""
     languages.check(language, toolchain)
     _check_device(fields.get("device", ""), toolchain)
+    if not 0 < fields.get("weight", 1.0) < math.inf:
+        raise EngineError(f"a weight is a number above 0, such as 2 for twice the usual share, not {fields['weight']}")
     if fields.get("tune", 0) < 0:
         raise EngineError(f"the number of variants to tune is 0 for none, or more, not {fields['tune']}")
     if fields.get("start") is Start.COMPILED and language != Triton.name:

@@ -53,6 +53,10 @@ _WIDTH_HELP = (
     "So many are written at the same time: their replies are waited for side by side, within the same limits. Kernels "
     "are still judged one after the other."
 )
+_WEIGHT_HELP = (
+    "Where several runs and suites want one device, each has of its time by its weight: with 2 twice as much as one "
+    "with 1. A run that has the device for itself is no faster for it."
+)
 OTHER_BASE = "another base, only read"
 EFFORTS = ("endpoint default", "minimal", "low", "medium", "high")
 EXAMPLE = "diagnoser.model=a-smaller-model\nrepairer.temperature=0.2"
@@ -91,7 +95,9 @@ def form() -> None:
         fields["width"] = _width(strategy, model, fields["strategy_options"], wrong)
         if model not in supervisor.FREE_MODELS:
             fields["model_options"] = _model_options(wrong)
-        with st.expander("Knowledge base, compiler hint, variants to tune", icon=":material/school:"):
+        with st.expander(
+            "Knowledge base, compiler hint, variants to tune, share of the device", icon=":material/school:"
+        ):
             fields["knowledge"] = _knowledge(strategy)
             fields["compiler_hint"] = st.toggle(
                 "Show what torch.compile writes", key="compiler_hint", help=_COMPILER_HELP
@@ -101,6 +107,9 @@ def form() -> None:
             ):
                 fields["start"] = Start.COMPILED
             fields["tune"] = _whole("Variants to tune", "tune", 0, 0, 200, _TUNE_HELP, wrong)
+            fields["weight"] = number_field.draw(
+                st.container(), "Weight", "weight", 1.0, 0.01, wrong, 100.0, step=1.0, help=_WEIGHT_HELP, width=260
+            )
         with st.expander("Reference module", icon=":material/code:"):
             st.code(task.text, language="python")
         with st.expander("Prompts of your own", icon=":material/article:"):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -60,9 +60,32 @@ class KnownDevice:
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """How one stands in the line for a device since `since`: the run or suite has had it for `used_s` seconds and goes
+    by `position`, the least first; before all of those who go by it comes what a person waits for (`is_now`)."""
+
+    is_now: bool = False
+    weight: float = 1.0
+    used_s: float = 0.0
+    position: float = 0.0
+    since: float = 0.0
+
+    @property
+    def rank(self) -> tuple[bool, float, float]:
+        """Sorts a line: the first is next."""
+        return not self.is_now, self.position, self.since
+
+    @property
+    def words(self) -> str:
+        """Why it stands there, for people."""
+        had = f"weight {self.weight:g}, {self.used_s:.0f} s of the device so far"
+        return f"first, a person waits for it; {had}" if self.is_now else had
+
+
+@dataclass(frozen=True, slots=True)
 class Claimed:
     """An evaluation: `act` of the run `run_id` in its `step`, both empty outside a run. `device` is empty while it may
-    be any. `since` is when its stage began."""
+    be any. `since` is when its stage began. One that waits has a `place`."""
 
     act: str
     run_id: str = ""
@@ -70,6 +93,7 @@ class Claimed:
     device: str = ""
     stage: Stage = Stage.BESIDE
     since: float = 0.0
+    place: Place | None = None
 
     @property
     def words(self) -> str:
@@ -100,15 +124,17 @@ class Claim:
 
     def __init__(self, claimed: Claimed, file: int | None, path: Path | None) -> None:
         self.claimed, self._file, self._path = claimed, file, path
-        self._asked_at = time.time()
+        self._asked_at = 0.0
 
     def on(self, device: str) -> None:
         """Which device it is about from now on."""
         self.claimed = replace(self.claimed, device=device)
 
-    def waits(self) -> None:
-        """It waits for its device, or for any."""
-        self._asked_at = time.time()
+    def waits(self, place: Place | None = None) -> None:
+        """It waits for its device, or for any; asked again, it stands elsewhere in line."""
+        place = place or Place(since=time.time())
+        self.claimed = replace(self.claimed, place=place)
+        self._asked_at = place.since
         self.tell(Stage.WAITING)
 
     def holds(self) -> None:
@@ -120,7 +146,8 @@ class Claim:
         was = self.claimed
         self.tell(Stage.BESIDE)
         if was.stage is Stage.HOLDING and self._file is not None:
-            waited_s = max(0.0, was.since - self._asked_at)
+            waited_s = max(0.0, was.since - self._asked_at) if self._asked_at else 0.0
+            self._asked_at = 0.0
             _keep(Use(was.device, was.act, was.run_id, was.step, was.since, time.time(), waited_s))
 
     def settles(self, device: str) -> None:
@@ -138,7 +165,8 @@ class Claim:
 
     def tell(self, stage: Stage) -> None:
         """Where it stands from now on, for others to read."""
-        self.claimed = replace(self.claimed, stage=stage, since=time.time())
+        place = self.claimed.place if stage is Stage.WAITING else None
+        self.claimed = replace(self.claimed, stage=stage, since=time.time(), place=place)
         if self._file is not None:
             line = codec.dumps(self.claimed).encode()
             with suppress(OSError):
@@ -231,10 +259,9 @@ def uses(since: float, until: float) -> list[Use]:
 def _keep(use: Use) -> None:
     hour = int(use.ended // HOUR_S)
     with suppress(OSError):
-        path = _hour_file(hour)
-        is_new = not path.exists()
-        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        file = os.open(_hour_file(hour), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
         try:
+            is_new = not os.fstat(file).st_size
             os.write(file, (codec.dumps(use) + "\n").encode())
         finally:
             os.close(file)
@@ -255,8 +282,8 @@ def _hour_file(hour: int) -> Path:
 @dataclass(frozen=True, slots=True)
 class DeviceStanding:
     """A device and what became of it in the last hour: `busy` is the share of the time that it was held, `acts` how
-    often, `waited_s` the mean wait for it. `now` holds it, `queue` waits for it; `runs` at work have settled there,
-    hold it or wait for it.
+    often, `waited_s` the mean wait for it. `now` holds it, `queue` waits for it, the next first; `runs` at work have
+    settled there, hold it or wait for it.
     """
 
     known: KnownDevice
@@ -294,12 +321,16 @@ def standing(now: float | None = None) -> PoolStanding:
         return DeviceStanding(
             known, min(1.0, held_s / HOUR_S), len(used),
             sum(one.waited_s for one in used) / len(used) if used else 0.0, holding,
-            tuple(one for one in own if one.stage is Stage.WAITING),
+            _line(one for one in own if one.stage is Stage.WAITING),
             len({one.run_id for one in own if one.run_id and one.stage is not Stage.BESIDE}),
         )  # fmt: skip
 
     return PoolStanding(
         tuple(of(one) for one in found if not one.host or one.device in in_use or one.seen_at > since),
-        tuple(one for one in at_work if one.stage is Stage.WAITING and one.device not in names),
+        _line(one for one in at_work if one.stage is Stage.WAITING and one.device not in names),
         tuple(one for one in at_work if one.stage is Stage.BESIDE), at,
     )  # fmt: skip
+
+
+def _line(waiting: Iterable[Claimed]) -> tuple[Claimed, ...]:
+    return tuple(sorted(waiting, key=lambda one: (one.place or Place(since=one.since)).rank))

@@ -31,6 +31,8 @@ def rows_of_settings(settings: RunSettings) -> Rows:
         "compiler_hint",
         "start",
         "width",
+        "weight",
+        "suite",
         "forked_from",
         "strategy_options",
         "prompts",

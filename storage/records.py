@@ -201,6 +201,7 @@ class RunSettings:
     With `compiler_hint` the model is shown what torch.compile writes for the task before it writes a first kernel;
     `start` may make that the first kernel, where it calls no library.
     `width` is how many step indexes are at work at once, where those of the strategy are independent of each other.
+    `weight` is the run's share of a device that others want too; the cells of a suite, which they name, have one share.
     """
 
     run_id: str
@@ -228,6 +229,8 @@ class RunSettings:
     compiler_hint: bool = False
     start: Start = Start.MODEL
     width: int = 1
+    weight: float = 1.0
+    suite: str = ""
     created_at: float = 0.0
     is_demo: bool = False
     is_example: bool = False

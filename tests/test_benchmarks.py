@@ -46,6 +46,7 @@ READING = {
     "knowledge": ("--rows", "200", "--rounds", "1"),
     "prompt_sizes": ("--class", "matmul", "--method", "cutegen"),
     "redraw": ("--rounds", "1"),
+    "turns": ("--turns", "10"),
     "labelled_runs": ("--runs", "20", "--deleted", "2"),
     "pool_simulation": ("--gpus", "1", "2", "--runs", "8", "--iterations", "2", "--heads", "1"),
     "kill_server": ("--kills", "1", "--depths", "3", "--seconds", "2"),

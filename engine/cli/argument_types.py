@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import re
 from collections.abc import Callable
 from typing import NoReturn
@@ -48,6 +49,17 @@ def checked(check: Callable[[str], object]) -> Callable[[str], str]:
         return text
 
     return convert
+
+
+def weight(text: str) -> float:
+    """A share's weight: a number above 0."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 < number < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is no weight: give a number above 0, such as 2 for a double share")
+    return number
 
 
 def positive(text: str) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from collections.abc import Sequence
 
 from rich.console import Console
 from rich.markup import escape
@@ -10,7 +11,7 @@ from rich.table import Table
 
 from engine.cli.subcommands import OK
 from storage import codec, device_use
-from storage.device_use import DeviceStanding, PoolStanding
+from storage.device_use import Claimed, DeviceStanding, Place, PoolStanding
 
 NONE_YET = "No engine has used a device yet under this TILEWRIGHT_HOME. `python -m engine doctor` lists what is here."
 COLUMNS = ("device", "model", "now", "busy (last hour)", "held", "mean wait", "waiting", "runs")
@@ -36,10 +37,22 @@ def _print(console: Console, standing: PoolStanding) -> None:
     for one in standing.devices:
         table.add_row(*map(escape, _words(one)))
     console.print(table, highlight=False)
+    for device in standing.devices:
+        _print_line(console, device.known.device, device.queue)
+    _print_line(console, "whichever device is free first", standing.queue)
     queue, beside = len(standing.queue), len(standing.beside)
     console.print(
         f"{queue} waiting for any device; {beside} at work on what needs no device, such as builds.", highlight=False
     )
+
+
+def _print_line(console: Console, device: str, queue: Sequence[Claimed]) -> None:
+    """Who waits for a device and why in that order, the next one first."""
+    for number, one in enumerate(queue, 1):
+        if number == 1:
+            console.print(f"Waiting for {escape(device)}, the next first:", highlight=False, soft_wrap=True)
+        what, place = f"{one.words} {one.run_id}".rstrip(), one.place or Place()
+        console.print(f"  {number}. {escape(what)}: {place.words}", highlight=False, soft_wrap=True)
 
 
 def _words(one: DeviceStanding) -> tuple[str, ...]:

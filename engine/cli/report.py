@@ -144,6 +144,7 @@ def details(folder: RunFolder) -> dict[str, Any]:
         "compiler_hint": record.settings.compiler_hint,
         "start": record.settings.start,
         "width": record.settings.width,
+        "weight": record.settings.weight,
         "sweeps": sweeps,
         "attempts": rows,
     }

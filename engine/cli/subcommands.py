@@ -249,6 +249,7 @@ def settings_of(options: Namespace) -> RunSettings:
         "compiler_hint": options.compiler_hint,
         "start": Start(options.start),
         "width": options.width,
+        "weight": 1.0 if options.weight is None else options.weight,
         "library": options.library,
         "precision": options.precision,
     }

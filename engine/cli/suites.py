@@ -55,7 +55,8 @@ def run_suite(options: Namespace) -> int:
     defined = definition.read(definition.find(options.suite), options.words)
     defined = definition.chosen(defined, [one for one in options.arms.split(",") if one], options.repeats)
     settings = f"{defined.settings} {options.settings}".strip()
-    defined = replace(defined, name=options.name or defined.name, settings=settings)
+    weight = defined.weight if options.weight is None else options.weight
+    defined = replace(defined, name=options.name or defined.name, settings=settings, weight=weight)
     folder = files.folder_of(defined.name)
     known = fold(files.read(folder))
     if known is not None:
@@ -143,7 +144,9 @@ def settings_of_cell(defined: Defined, cell: Cell) -> RunSettings:
             options = arguments.parse(["run", task.task, *words])
         if options.background or options.until_waiting or options.json:
             raise EngineError("--background, --until-waiting and --json are the suite's own affair")
-        return settings_of(options)
+        if options.weight is not None:
+            raise EngineError("the cells of a suite share one weight: give it to suite run, or write it into the file")
+        return replace(settings_of(options), weight=defined.weight, suite=defined.name)
     except SystemExit as ended:
         raise EngineError(f"{cell.words}: {said.getvalue().strip().removeprefix('tilewright: ')}") from ended
     except (ValueError, EngineError) as error:

@@ -11,12 +11,16 @@ from storage.verbs import Command, CommandKind
 
 @dataclass(slots=True)
 class HumanState:
-    """Open questions and steps that wait for a yes. `is_approved` is the word on the step asked about, if any."""
+    """Open questions and steps that wait for a yes. `is_approved` is the word on the step asked about, if any.
+
+    `is_steered`: a person has steered the run since it last concluded a step index, and may wait for what comes of it.
+    """
 
     question: ev.QuestionAsked | None = None
     asked: ev.ApprovalAsked | None = None
     is_approved: bool | None = None
     divergence: ev.Diverged | None = None
+    is_steered: bool = False
     waiting_answers: dict[str, Answer] = field(default_factory=dict)
 
     def answer_to(self, step: int, call: int) -> tuple[str, Answer] | None:
@@ -39,6 +43,8 @@ class HumanState:
                 self.is_approved = is_given
             case ev.StepFinished(step=step):
                 self._forget(step)
+            case ev.DepthFinished():
+                self.is_steered = False
             case ev.CommandAcknowledged(command=command) if command.kind is CommandKind.ANSWER:
                 self._keep_answer(command)
             case ev.CommandEffective(command_id=name) | ev.CommandRefused(command_id=name):
@@ -61,5 +67,7 @@ class HumanState:
 
     def obey(self, command: Command) -> None:
         """Take a command in force into account."""
+        if command.kind not in (CommandKind.PAUSE, CommandKind.STOP):
+            self.is_steered = True
         if command.kind in (CommandKind.APPROVE, CommandKind.SKIP) and self.asked is not None:
             self.is_approved = command.kind is CommandKind.APPROVE

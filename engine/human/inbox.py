@@ -12,6 +12,7 @@ from engine.actions import NewCandidate, TakeSubmission
 from engine.context import RunContext
 from engine.errors import EngineError, PersonNeeded, StopRequested
 from engine.human import replies
+from engine.machine import turns
 from engine.record import Candidate, Record, named
 from engine.steps.candidates import conclude, create_candidate
 from engine.strategies import refused_verbs, words_of
@@ -74,9 +75,10 @@ POLL_S = 0.1
 class Inbox:
     """Reads commands.jsonl, acknowledges what it reads and carries it out at a step boundary.
 
-    Stop breaks off whatever step is in flight. Pause lets it end, except that a reply coming in is broken off and asked
-    for again later. Stop outranks pause. Commands are carried out in the order asked; the last one wins. A hint is in
-    effect once a prompt has carried it. With `is_patient` False nothing waits for a person: PersonNeeded is raised.
+    Stop breaks off whatever step is in flight. Pause lets it end, but breaks off a reply coming in and the wait for a
+    device, which are asked for again later. Stop outranks pause. Commands are carried out in the order asked; the last
+    one wins. A hint is in effect once a prompt has carried it. With `is_patient` False nothing waits for a person:
+    PersonNeeded is raised.
     """
 
     def __init__(
@@ -173,9 +175,14 @@ class Inbox:
 
     @contextmanager
     def interruptible(self) -> Iterator[None]:
-        """While inside, a stop raises StopRequested, whatever is waited for: a child, a lock or an answer."""
+        """While inside, a stop raises StopRequested, whatever is waited for: a child, a lock or an answer. So does a
+        pause while a device is waited for: a paused run gives its place in line back."""
 
         def look(number: int, frame: object) -> None:
+            is_pause = turns.is_waiting() and self._newly_asked(Moment.BREAKS_REPLY, kind=CommandKind.PAUSE)
+            if is_pause:
+                signal.setitimer(signal.ITIMER_REAL, 0)
+                raise StopRequested("pause was asked for while a device was waited for")
             if self._newly_asked(Moment.AT_ONCE):
                 signal.setitimer(signal.ITIMER_REAL, 0)  # once: what cleans up after it must not be broken off too
                 raise StopRequested("stop was asked for while a kernel was being judged")
@@ -188,12 +195,14 @@ class Inbox:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, before)
 
-    def _newly_asked(self, *moments: Moment) -> Command | None:
-        """The first command of these moments that is news, told once; others are kept for who asks for theirs."""
+    def _newly_asked(self, *moments: Moment, kind: CommandKind | None = None) -> Command | None:
+        """The first command of these moments, or of one kind, that is news, told once; others are kept for who asks for
+        theirs."""
         asked, self._seen_offset = commands.read_from(self._context.folder.commands_file, self._seen_offset)
         known = self._context.record.commands
         self._unheeded = [one for one in (*self._unheeded, *asked) if one.command_id not in known]
-        found = next((one for one in self._unheeded if VERBS[one.kind].moment in moments), None)
+        meant = (one for one in self._unheeded if VERBS[one.kind].moment in moments and kind in (None, one.kind))
+        found = next(meant, None)
         if found is not None:
             self._unheeded.remove(found)
         return found

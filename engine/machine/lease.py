@@ -1,4 +1,5 @@
-"""Exclusive use of something by lock files: a device of this host, a build folder. Knows no purpose.
+"""Exclusive use of something by lock files: a device of this host, a build folder. Knows no purpose, and no order among
+those who wait (`turns`).
 
 The locks of a device hold for every process of the host, whatever its TILEWRIGHT_HOME and its user. They lie in the
 first of /run/lock, /tmp and /var/tmp that is sticky and that everybody may write to. The folder's mode decides, not the
@@ -20,7 +21,7 @@ import os
 import stat
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
@@ -29,7 +30,6 @@ from engine.errors import ToolchainError
 SHARED = (Path("/run/lock"), Path("/tmp"), Path("/var/tmp"))
 FOLDER = "TILEWRIGHT_LEASES"
 FOR_ALL = 0o644
-LOOK_S = 0.03  # how often several devices are looked at: a lock can only be waited for by itself
 Files = tuple[Path, ...]
 
 
@@ -62,28 +62,11 @@ def held_if_free(*files: Path) -> Iterator[bool]:
     with ExitStack() as held:
         is_free = True
         try:
-            for path in sorted(set(files)):
+            for path in sorted(set(files)) if len(files) > 1 else files:
                 held.callback(os.close, _locked(path, fcntl.LOCK_EX | fcntl.LOCK_NB))
         except BlockingIOError:
             is_free = False
         yield is_free
-
-
-@contextmanager
-def hold_first(groups: Sequence[Files], rest: Callable[[float], None] = time.sleep) -> Iterator[tuple[int, float]]:
-    """Wait until all locks of one group are free, whichever it is, and hold them; yields which, and the seconds waited.
-
-    Raises:
-        ToolchainError: one of them is not a file that may be locked.
-    """
-    started = time.monotonic()
-    while True:
-        for number, files in enumerate(groups):
-            with held_if_free(*files) as is_free:
-                if is_free:
-                    yield number, time.monotonic() - started
-                    return
-        rest(LOOK_S)
 
 
 def _folder() -> Path:
@@ -119,11 +102,11 @@ def _opened(path: Path) -> int:
     Raises:
         ToolchainError: what is there may not be opened, or is no plain file.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
     while True:
         try:
             file = _open(path)
         except FileNotFoundError:
+            path.parent.mkdir(parents=True, exist_ok=True)
             _make(path)
             continue
         except OSError as error:
@@ -160,6 +143,6 @@ def _unusable(path: Path, why: str) -> ToolchainError:
 def _is_still_at(file: int, path: Path) -> bool:
     opened = os.fstat(file)
     with suppress(FileNotFoundError):
-        there = path.lstat()
+        there = os.lstat(path)
         return (opened.st_dev, opened.st_ino) == (there.st_dev, there.st_ino)
     return False

@@ -2,7 +2,7 @@
 
 local.py        the devices of this host, each leased for as long as it is needed
 pooled.py       a pool as the toolchain that a run, a suite or a command works with
-settling.py     on which device a run is timed
+settling.py     on which device a run is timed; accounts.py: on whose account
 carrying_out.py one evaluation on a toolchain
 remote.py       workers on other hosts as a pool; on_ray.py: those of a Ray cluster; worker_side.py: what runs there
 plain.py        evaluations and results as text
@@ -10,11 +10,12 @@ plain.py        evaluations and results as text
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
 
 from engine.machine import lease
+from engine.machine.turns import Share
 from engine.tasks import Task
 from storage.evaluation_results import TimingResult
 
@@ -46,7 +47,7 @@ class Evaluation:
 
     `device` is where the run's timings are taken, by name: of what is MEASURING it must be that one, else it is only
     preferred; empty for any. `model` is the model of device that it must be, empty for any. `run_id` and `step` say who
-    asks, for people.
+    asks, for people, `share` on whose account.
     """
 
     act: Act
@@ -58,6 +59,7 @@ class Evaluation:
     device: str = ""
     run_id: str = ""
     step: int = 0
+    share: Share = field(default_factory=Share)
 
 
 class Pool(Protocol):

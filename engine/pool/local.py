@@ -18,7 +18,7 @@ from typing import Any, Protocol, runtime_checkable
 from engine import languages
 from engine.build.host.installation import processor
 from engine.errors import BaselineUnavailable, ProfileUnavailable, StopRequested, TaskError, ToolchainError
-from engine.machine import device_health, devices, lease
+from engine.machine import device_health, devices, lease, turns
 from engine.machine.devices import Device
 from engine.pool import MEASURING, Act, Evaluation
 from engine.pool.carrying_out import carry_out
@@ -64,6 +64,7 @@ class LocalPool:
         """
         with (
             device_use.claimed(asked.act, asked.run_id, asked.step) as claim,
+            turns.on_account(asked.share),
             self._toolchain(asked.toolchain) as toolchain,
         ):
             if isinstance(toolchain, LocalToolchain):
@@ -143,8 +144,7 @@ class LocalPool:
             toolchain.use(near[0], is_only=is_only)
             claim.on(near[0].address)
             return _named(carry_out(toolchain, asked), near[0])
-        claim.waits()
-        with lease.hold_first([lease.of_host(one.lease) for one in near]) as (number, waited_s):
+        with turns.hold_first([lease.of_host(one.lease) for one in near], told=claim.waits) as (number, waited_s):
             gpu = near[number]
             toolchain.use(gpu, is_only=is_only)
             claim.on(gpu.address)
@@ -187,13 +187,17 @@ class LocalPool:
 
     @contextmanager
     def _toolchain(self, name: str) -> Iterator[Toolchain]:
-        """One that is idle, or a new one. One that a person broke off is not used again: it still has a request."""
+        """One that is idle, or a new one. In one that a person broke off a request is still at work: it is ended."""
         with self._guard:
             idle = self._idle.setdefault(name, [])
             toolchain = idle.pop() if idle else self._new(name)
         try:
             yield toolchain
-        except (StopRequested, KeyboardInterrupt):
+        except StopRequested:
+            toolchain.close()  # a run that is paused has no process on a device
+            idle.append(toolchain)
+            raise
+        except KeyboardInterrupt:
             raise
         except BaseException:
             idle.append(toolchain)

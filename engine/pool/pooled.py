@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from engine.machine import lease
+from engine.machine.turns import Share
 from engine.pool import MEASURING, Act, Evaluation, Pool
 from engine.tasks import Task
 from engine.toolchains import CompiledStart
@@ -19,12 +20,13 @@ class PooledToolchain:
     by more than the noise of either, and a run compares its kernels with each other.
 
     `model` is the model of device that the run's kernels were measured on, `device` which one; both are empty where it
-    has measured nothing. `step` says which step of the run asks.
+    has measured nothing. `step` says which step of the run asks, `share` on whose account.
     """
 
     def __init__(self, pool: Pool, name: str, run_id: str = "", model: str = "", device: str = "") -> None:
         self.name = name
         self.step: Callable[[], int] = lambda: 0
+        self.share: Callable[[], Share] = Share
         self._pool, self._run_id, self._model, self._device = pool, run_id, model, device
 
     @property
@@ -97,6 +99,7 @@ class PooledToolchain:
         if act in MEASURING:
             self._device = self._settled()
         asked = Evaluation(
-            act, self.name, task, tuple(sources), timed, self._model, self._device, self._run_id, self.step()
+            act, self.name, task, tuple(sources), timed, self._model, self._device, self._run_id, self.step(),
+            self.share(),
         )  # fmt: skip
         return self._pool.evaluate(asked)

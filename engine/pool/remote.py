@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from engine.errors import BaselineUnavailable, ProfileUnavailable, ToolchainError
-from engine.machine import lease
+from engine.machine import lease, turns
 from engine.pool import MEASURING, Act, Evaluation
 from engine.pool.plain import read_result, request_text
 from engine.pool.settling import Settlement
@@ -82,7 +82,7 @@ class RemotePool:
             ToolchainError: as the toolchain there; or no worker was to be had, or too many were lost.
         """
         lost: list[str] = []
-        with device_use.claimed(asked.act, asked.run_id, asked.step) as claim:
+        with device_use.claimed(asked.act, asked.run_id, asked.step) as claim, turns.on_account(asked.share):
             while len(lost) < MOST_TRIES:
                 try:
                     return self._asked_of_one(asked, claim)
@@ -126,8 +126,7 @@ class RemotePool:
             if not near:
                 raise WorkerLost(f"{settled}: its worker ended")
         claim.on(near[0].device.device if len(near) == 1 else "")
-        claim.waits()
-        with lease.hold_first([_lock(one.device.device) for one in near]) as (number, _):
+        with turns.hold_first([_lock(one.device.device) for one in near], told=claim.waits) as (number, _):
             claim.on(near[number].device.device)
             claim.holds()
             try:

@@ -17,7 +17,7 @@ from pathlib import Path
 from engine import sandbox
 from engine.build.host.installation import Installation
 from engine.errors import ToolchainError
-from engine.machine import lease, quiet
+from engine.machine import lease, quiet, turns
 from storage.hardware_limit import DeviceFacts
 
 SOURCE = Path(__file__).with_name("roof.cpp")
@@ -73,7 +73,7 @@ def measured(installation: Installation, cache: Path, lease_files: lease.Files, 
     file = cache / f"machine-{key}.json"
     known_roof = Roof(**json.loads(file.read_text())) if file.exists() else None
     if known_roof is None or (again and time.time() - file.stat().st_mtime > FRESH_S):
-        with lease.hold(*lease_files):
+        with turns.hold(*lease_files):
             quiet.wait()
             cache.mkdir(parents=True, exist_ok=True)
             roof = _highest(_measure(installation, cache / f"roof-{key}", threads), known_roof)

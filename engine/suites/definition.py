@@ -1,12 +1,14 @@
 """A suite from its TOML file: which tasks, which arms, how often. Reads files, starts nothing.
 
 A file names `tasks` (shipped ones, or files; `*` stands for any characters), `arms` (name = words of `engine run`),
-`settings` (words for every cell) and `repeats`. `parameters` are words that are given beside the file's name and stand
-in braces in its texts; `{here}` is the folder of the file.
+`settings` (words for every cell), `repeats` and `weight` (the share of devices that all cells have together).
+`parameters` are words that are given beside the file's name and stand in braces in its texts; `{here}` is the folder of
+the file.
 """
 
 from __future__ import annotations
 
+import math
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -23,7 +25,7 @@ from storage.suites.records import NAME, Arm, Defined, SuiteLimits, SuiteTask
 SHIPPED = TASKS / "suites"
 KEYS = {
     "name", "title", "about", "parameters", "tasks", "settings", "repeats", "arms", "baseline", "limits", "classes",
-    "task_settings", "paper",
+    "task_settings", "paper", "weight",
 }  # fmt: skip
 
 
@@ -96,10 +98,13 @@ def _defined(path: Path, plain: Mapping[str, Any], text: str, words: tuple[str, 
     repeats = plain.get("repeats", 1)
     if type(repeats) is not int or repeats < 1:
         raise EngineError(f"{path}: repeats = {repeats!r} is no number from 1 on")
+    weight = plain.get("weight", 1.0)
+    if type(weight) not in (int, float) or not 0 < weight < math.inf:
+        raise EngineError(f"{path}: weight = {weight!r} is no number above 0")
     about = {key: str(plain.get(key, "")) for key in ("title", "about", "settings")}
     return Defined(
         name, tuple(_tasks(path, plain)), tuple(arms), repeats, baseline_arm=baseline, limits=_limits(path, plain),
-        toml=text, words=words, **about,
+        toml=text, words=words, weight=float(weight), **about,
     )  # fmt: skip
 
 

@@ -24,7 +24,7 @@ from engine.errors import BaselineUnavailable
 from engine.evaluation import timing_checks
 from engine.evaluation.timing_checks import Bounds
 from engine.evaluator.client import REQUEST_FOLDER, EvaluatorClient, Turn
-from engine.machine import lease
+from engine.machine import lease, turns
 from engine.machine.stopwatch import Stopwatch
 from engine.machine.worker_limits import Limits, Times
 from engine.tasks import Task
@@ -205,9 +205,7 @@ class LocalToolchain(ABC):
     @contextmanager
     def _leased(self) -> Iterator[float]:
         """Alone on the device as far as Tilewright goes; yields the seconds waited for that."""
-        if not self._is_alone:
-            self.claim.waits()
-        with lease.hold(*self._locks) as waited_s:
+        with turns.hold(*self._locks, told=self.claim.waits) as waited_s:
             if not self._is_alone:
                 self.claim.holds()
             self._spent.add(Part.LEASE, waited_s)

@@ -105,7 +105,8 @@ class Spent:
 class Defined:
     """What the suite is from here on: its TOML file as `toml`, and what was made of it. The last one counts.
 
-    `settings` are words of `engine run` for every cell. `words` are what was said beside the file's name.
+    `settings` are words of `engine run` for every cell. `words` are what was said beside the file's name. `weight` is
+    the share of devices that all its cells have together.
     """
 
     name: str
@@ -119,6 +120,7 @@ class Defined:
     limits: SuiteLimits = field(default_factory=SuiteLimits)
     toml: str = ""
     words: tuple[str, ...] = ()
+    weight: float = 1.0
 
     @property
     def cells(self) -> list[Cell]:

@@ -7,6 +7,8 @@ import pytest
 from engine.context import RunContext
 from engine.errors import StopRequested
 from engine.human.inbox import Inbox
+from engine.machine import lease, turns
+from engine.pool import accounts
 from storage import commands
 from storage import events as ev
 from storage.records import DepthOutcome, RunState, StepKind, Switch
@@ -163,6 +165,44 @@ def test_a_pause_lets_the_judging_in_flight_end(tmp_path: Path) -> None:
     with Inbox(context).interruptible():
         ask(context, CommandKind.PAUSE)
         signal.raise_signal(signal.SIGALRM)
+
+
+def test_a_pause_gives_the_place_in_line_for_a_device_back(tmp_path: Path) -> None:
+    context, lock = open_context(tmp_path), tmp_path / "a.lock"
+    inbox = Inbox(context, Meanwhile(lambda: ask(context, CommandKind.RESUME)))
+    context.interruptible = inbox.interruptible
+
+    def judge() -> int:
+        with turns.hold(lock, told=lambda place: ask(context, CommandKind.PAUSE)):
+            return 7
+
+    with lease.hold(lock), pytest.raises(StopRequested, match="pause"):
+        context.judge(judge)
+    assert not turns.is_waiting()
+    assert list((tmp_path / turns.QUEUE).iterdir()) == []
+    inbox.gate()
+    assert context.record.state is RunState.RUNNING
+    assert context.judge(judge) == 7
+
+
+def test_what_a_run_asks_goes_first_from_a_command_until_a_step_index_is_concluded(tmp_path: Path) -> None:
+    context = open_context(tmp_path, weight=2.0)
+    assert accounts.of_run(context.record).is_now is False
+    ask(context, CommandKind.PAUSE)
+    Inbox(context, Meanwhile(lambda: ask(context, CommandKind.RESUME))).gate()
+    share = accounts.of_run(context.record)
+    assert (share.is_now, share.weight) == (True, 2.0)
+    add_candidate(context, speedup=2.0)
+    assert accounts.of_run(context.record).is_now is False
+
+
+def test_a_resumed_run_goes_first_but_not_the_cell_of_a_suite(tmp_path: Path) -> None:
+    for suite, is_now in (("", True), ("mine", False)):
+        context = open_context(tmp_path / (suite or "none"), suite=suite)
+        context.emit(ev.EngineStarted(1, is_resumed=True))
+        share = accounts.of_run(context.record)
+        assert share.is_now is is_now
+        assert ("mine" in share.account) is bool(suite)
 
 
 def test_a_hint_stays_pending_until_a_prompt_has_carried_it(tmp_path: Path) -> None:

@@ -18,24 +18,24 @@ PROCESS = """
 import sys, time
 from contextlib import contextmanager
 from engine import tasks
-from engine.machine import lease
+from engine.machine import turns
 from engine.machine.worker_limits import Times
 from engine.toolchains.cuda import CudaToolchain
 from storage.evaluation_results import TimingResult
 from tests.gpu.faults import kernel
 
-hold = lease.hold
+hold = turns.hold
 
 @contextmanager
-def told(*files):
-    with hold(*files) as waited_s:
+def told(*files, **how):
+    with hold(*files, **how) as waited_s:
         began = time.monotonic_ns()
         yield waited_s
         ended = time.monotonic_ns()
     if any("gpu-" in file.name for file in files):
         print(began, ended, *files, flush=True)
 
-lease.hold = told
+turns.hold = told
 task = tasks.find("swish").task("cuda", {"batch_size": 1024, "dim": 16384})
 with CudaToolchain(times=Times(call_s=8.0, check_s=1.0, timing_s=1.0)) as toolchain:
     for _ in range(3):

@@ -9,7 +9,7 @@ import pytest
 from engine.supervisor import Finding
 from pages.parts.system import findings_table
 from storage import device_use
-from storage.device_use import KnownDevice
+from storage.device_use import KnownDevice, Place
 from tests.pages.conftest import Open, everything, words
 
 
@@ -47,12 +47,16 @@ def test_what_each_device_does_is_shown_with_its_queue_and_why_one_is_out(open_p
     with (
         device_use.claimed("check", "swish-1", 3, "GPU-1") as busy,
         device_use.claimed("time", "r2", 5, "GPU-1") as late,
+        device_use.claimed("profile", "r4", 2, "GPU-1") as now,
     ):
         busy.holds()
-        late.waits()
+        late.waits(Place(weight=2.0, used_s=7.0, position=3.5))
+        now.waits(Place(is_now=True, position=9.0))
         with device_use.claimed("compile", "r3", 1):
             shown = everything(open_page("system"))
     assert "checking: swish-1, step 3" in shown.replace("\\\\", "")
     assert "the driver cannot write memory" in shown
+    assert shown.index("profiling: r4") < shown.index("timing: r2")  # in the order of their turns
+    assert "a person waits" in shown
     assert "1 evaluation at work on what needs no device, such as builds." in shown
     assert device_use.uses(0.0, time.time())[0].run_id == "swish-1"

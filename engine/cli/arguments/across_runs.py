@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from engine.cli.argument_types import Parser, positive, size
+from engine.cli.argument_types import Parser, positive, size, weight
 from engine.cli.arguments import common
 from engine.suites import definition, exporting
 from storage.knowledge.merging import Prefer
@@ -71,6 +71,11 @@ def suite(verbs: argparse._SubParsersAction[Parser]) -> None:
     run.add_argument(
         "--settings", default="", metavar="WORDS",
         help='further words of `run` for every cell, such as --settings="--model manual --toolchain cpu"',
+    )  # fmt: skip
+    run.add_argument(
+        "--weight", type=weight, metavar="NUMBER",
+        help="share that all cells together have of a device that others want too (default: that of the file, else 1: "
+        "as much as one run)",
     )  # fmt: skip
     resume = what.add_parser("resume", help="go on with a suite; finished cells stay as they are")
     resume.add_argument("suite", metavar="NAME")

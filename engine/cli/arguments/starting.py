@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from engine.cli.argument_types import Parser, checked
+from engine.cli.argument_types import Parser, checked, weight
 from engine.cli.arguments import common
 from engine.languages import DEFAULT as LANGUAGE
 from engine.languages import LANGUAGES, of_toolchain
@@ -67,6 +67,11 @@ def run(verbs: argparse._SubParsersAction[Parser]) -> None:
         "--width", type=int, default=1, metavar="N",
         help="work on N kernels at once, where they do not build on each other: their replies are waited for side by "
         "side (best_of, evolve, and reward_loop with refines=no; default 1)",
+    )  # fmt: skip
+    run.add_argument(
+        "--weight", type=weight, metavar="NUMBER",
+        help="share of a device that other runs and suites want too: with 2 twice as much of its time as one with 1 "
+        "(default 1)",
     )  # fmt: skip
     run.add_argument("--collect", default="auto", choices=("auto", "on", "off"), help="collect profiles")
     _limits(run)

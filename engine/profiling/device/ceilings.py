@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.errors import ToolchainError
-from engine.machine import lease
+from engine.machine import lease, turns
 from engine.machine.devices import Device
 from storage.hardware_limit import DeviceFacts
 
@@ -116,7 +116,7 @@ def measured(
     old = read(file)
     if old is not None and not again:
         return old
-    with lease.hold(*lease_files):
+    with turns.hold(*lease_files):
         found = highest(_measure(device, nvcc, python, variables or {}), old)
     cache.mkdir(parents=True, exist_ok=True)
     draft = file.with_suffix(f".{os.getpid()}")

@@ -43,6 +43,8 @@ def of_form(
         found.append(["--start", str(Start.COMPILED)])
     if fields.get("width", 1) > 1:
         found.append(["--width", f"{fields['width']}"])
+    if fields.get("weight", 1.0) != 1.0:
+        found.append(["--weight", f"{fields['weight']:g}"])
     if fields.get("tune"):
         found.append(["--tune", f"{fields['tune']}"])
     found += _budget(fields["budget"])

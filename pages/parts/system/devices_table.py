@@ -3,12 +3,14 @@ engines have written; asks no driver."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import streamlit as st
 
 from pages.parts import index, wording
 from pages.parts.widgets import table
 from storage import device_use
-from storage.device_use import Claimed, DeviceStanding
+from storage.device_use import Claimed, DeviceStanding, Place, PoolStanding
 from storage.queries import device_results
 from storage.queries.device_results import DeviceModelRow
 
@@ -22,6 +24,19 @@ COLUMNS = [
     table.Column("queue", "Waiting", "right", "evaluations that wait for this device"),
     table.Column(
         "runs", "Runs at work", "right", "runs whose timings are taken on it, and those that hold it or wait for it"
+    ),
+]
+LINE = [
+    table.Column("device", "Device", "nowrap"),
+    table.Column("number", "Turn", "right", "1 has the device next"),
+    table.Column("what", "Waiting"),
+    table.Column("why", "First", "nowrap", "what a person waits for goes before everything else"),
+    table.Column("weight", "Weight", "right", "share of the device, of its run or suite"),
+    table.Column(
+        "used",
+        "Had so far",
+        "right",
+        "seconds of the device that its run or suite has had; by weight, the fewer the sooner",
     ),
 ]
 MODELS = [
@@ -43,6 +58,9 @@ def draw() -> None:
     else:
         rows = [table.Row(one.known.device, cells(one)) for one in standing.devices]
         table.draw("Devices of this host", COLUMNS, rows, key="devices", is_compact=True, is_cards=True)
+        waiting = [*line_rows(standing)]
+        if waiting:
+            table.draw("Waiting for a device", LINE, waiting, key="device_line", is_compact=True, is_cards=True)
         st.caption(f"{_beside(len(standing.queue), len(standing.beside))} At {wording.clock(standing.at)}.")
     found = device_results.device_results(index.current())
     if found:
@@ -76,6 +94,23 @@ def cells(one: DeviceStanding) -> dict[str, table.Cell]:
         "queue": wording.count(len(one.queue)),
         "runs": wording.count(one.runs),
     }
+
+
+def line_rows(standing: PoolStanding) -> Iterator[table.Row]:
+    """Who waits, device by device, the next one first, and why in that order."""
+    lines = [(one.known.device, one.queue) for one in standing.devices]
+    for device, queue in (*lines, ("any", standing.queue)):
+        for number, one in enumerate(queue, 1):
+            place = one.place or Place()
+            why = table.pill("a person waits", "blue", "running") if place.is_now else wording.NONE
+            yield table.Row(
+                f"{device} {number}",
+                {
+                    "device": table.text(device, "strong"), "number": wording.count(number),
+                    "what": table.text(_doing(one), "", _since(one)), "why": why,
+                    "weight": f"{place.weight:g}", "used": wording.seconds(place.used_s),
+                },
+            )  # fmt: skip
 
 
 def _doing(claimed: Claimed) -> str:

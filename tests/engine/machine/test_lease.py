@@ -7,7 +7,6 @@ import stat
 import subprocess
 import sys
 import tempfile
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -30,26 +29,6 @@ with lease.hold(*cpu.lease_files()):
 def is_free(*files: Path) -> bool:
     with lease.held_if_free(*files) as free:
         return free
-
-
-def test_of_several_devices_the_first_that_is_free_is_had(tmp_path: Path) -> None:
-    one, two = (tmp_path / "one",), (tmp_path / "two",)
-    looks = 0
-    with ExitStack() as held:
-        assert held.enter_context(lease.hold_first([one, two]))[0] == 0
-        second = held.enter_context(ExitStack())
-        assert second.enter_context(lease.hold_first([one, two]))[0] == 1
-
-        def rest(seconds: float) -> None:
-            nonlocal looks
-            looks += 1
-            if looks == 2:
-                second.close()
-
-        with lease.hold_first([one, two], rest) as (which, waited_s):
-            assert (which, looks) == (1, 2)
-            assert waited_s >= 0
-    assert is_free(*one, *two)
 
 
 def test_engines_of_two_homes_share_the_processors_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

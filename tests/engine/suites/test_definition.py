@@ -49,12 +49,22 @@ def test_an_arm_is_written_in_the_words_of_a_run(tmp_path: Path) -> None:
     assert (plain.strategy, other.strategy, other.budget.depths, other.model) == ("cutegen", "best_of", 3, "manual")
 
 
+def test_the_cells_of_a_suite_share_its_weight_and_have_none_of_their_own(tmp_path: Path) -> None:
+    text = 'tasks = ["swish"]\nweight = 3\nsettings = "--model manual"\n[arms]\nplain = ""\nown = "--weight 2"'
+    defined = definition.read(write(tmp_path, text))
+    plain = settings_of_cell(defined, Cell("swish", "plain", 1))
+    assert (plain.weight, plain.suite) == (3.0, "mine")
+    with pytest.raises(EngineError, match="share one weight"):
+        settings_of_cell(defined, Cell("swish", "own", 1))
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
         ("tasks = []", "names no task"),
         ('tasks = ["swish", "swish"]', "two tasks have one name"),
         ('tasks = ["swish"]\nrepeat = 3', "unknown entry repeat"),
+        ('tasks = ["swish"]\nweight = 0', "weight = 0 is no number above 0"),
         ('tasks = ["swish"]\nbaseline = "b"\n[arms]\na = ""', "none of its arms"),
         ('tasks = ["swish"]\n[limits]\nminutes = 3', "unknown limit minutes"),
         ('tasks = ["swish"]\n[classes]\nsoftmax = "activation"', "none of its tasks"),

@@ -1,0 +1,73 @@
+"""A run that a person has paused leaves the device, its line and its processes to others. With a real engine."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from engine.machine import lease, turns
+from engine.machine.processes import descendants
+from engine.toolchains import cpu
+from storage import commands, journal
+from storage import events as ev
+from storage.folder import RunFolder
+from storage.records import RunState
+from storage.verbs import CommandKind
+from tests.engine.test_cli import SET
+
+
+def until(is_so: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 300
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def test_a_paused_run_holds_no_device_no_place_in_line_and_no_worker(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leases = tmp_path / "leases"
+    monkeypatch.setenv("TILEWRIGHT_LEASES", str(leases))
+    words = ["run", "swish", "--model", "recorded", "--depths", "0", "--reply-seconds", "0", *SET]
+
+    def tickets() -> list[Path]:
+        return list((leases / turns.QUEUE).glob(f"{turns.TICKET}*"))
+
+    def happened(kind: type) -> list[object]:
+        found = (entry.event for entry in journal.read(folder.journal_file))
+        return [event for event in found if isinstance(event, kind)]
+
+    def is_paused() -> bool:
+        told = [event.state for event in happened(ev.StateChanged) if isinstance(event, ev.StateChanged)]
+        return bool(told) and told[-1] is RunState.PAUSED
+
+    with ExitStack() as held:
+        by_another = held.enter_context(ExitStack())
+        by_another.enter_context(lease.hold(*cpu.lease_files()))
+        engine = held.enter_context(subprocess.Popen([sys.executable, "-m", "engine", *words]))
+        held.callback(engine.kill)
+        until(tickets)
+        (folder,) = (RunFolder(path) for path in (home / "runs").iterdir())
+        commands.send(folder.commands_file, CommandKind.PAUSE)
+        until(is_paused)
+        assert tickets() == []
+        assert descendants(engine.pid) == []
+        commands.send(folder.commands_file, CommandKind.RESUME)
+        until(tickets)  # it asks again
+        by_another.close()
+        until(lambda: happened(ev.Compiled))
+        commands.send(folder.commands_file, CommandKind.PAUSE)
+        until(is_paused)  # between two steps
+        assert tickets() == []
+        assert len(descendants(engine.pid)) <= 1, "but for the server that starts workers"
+        with lease.held_if_free(*cpu.lease_files()) as is_free:
+            assert is_free
+        commands.send(folder.commands_file, CommandKind.RESUME)
+        assert engine.wait(300) == 0
+        assert len(happened(ev.Timed)) == 1
