@@ -313,6 +313,7 @@ def test_sizes_that_do_not_fit_into_memory_make_no_run_folder(
             "tilewright: unrecognized arguments: --dephts 3. See: python -m engine --help\n",
         ),
         (["run", "swish", "--collect", "yes"], "'yes' is not a valid --collect: use 'auto', 'on', 'off'. See:"),
+        (["run", "swish", "--weight", "0"], "--weight: '0' is no weight: give a number above 0, such as 2"),
         (["rnu"], "'rnu' is not a valid COMMAND: use 'run', 'resume'"),
     ],
 )

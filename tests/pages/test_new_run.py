@@ -356,6 +356,10 @@ def test_a_width_is_offered_where_the_strategy_can_have_one(open_page: Open) -> 
     app.number_input(key="width").set_value(3).run()
     (command,) = (one.value for one in app.code if one.value.startswith("python -m engine run"))
     assert "--width 3" in command
+    assert "--weight" not in command
+    app.number_input(key="weight").set_value(2.0).run()
+    (command,) = (one.value for one in app.code if one.value.startswith("python -m engine run"))
+    assert "--weight 2" in command
 
 
 def test_a_run_is_estimated_from_those_before_it_within_its_limits(home: Path) -> None:

@@ -5,18 +5,22 @@ from __future__ import annotations
 import json
 import time
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+import engine.__main__
 from engine.errors import ProfileUnavailable, ToolchainError
 from engine.machine import lease
 from engine.machine.devices import Device
+from engine.machine.turns import Share
 from engine.pool import Act, Evaluation
 from engine.pool.local import LocalPool
 from engine.pool.pooled import PooledToolchain
 from storage import codec, device_use
 from storage.device_use import DEVICE, Stage
+from storage.evaluation_results import TimingResult
 from tests.engine.machine.driver import FAST, TWIN
 from tests.engine.pool.conftest import ONE, OTHER, Pretend, asked, beside
 
@@ -148,3 +152,23 @@ def test_what_a_device_did_in_the_last_hour_is_added_up(two_gpus: pytest.MonkeyP
     assert (one.known.device, one.acts, one.busy) == (ONE, 0, 0.0)
     assert (other.known.device, other.acts, other.known.model) == (OTHER, 2, "Fast One")
     assert 2 * held_s / 3600 <= other.busy < 1
+
+
+def test_who_waits_is_told_in_the_order_of_turns_with_the_reason(
+    two_gpus: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    weighty, now = Share("a suite", 2.0), Share("a run", is_now=True)
+    with closing(LocalPool()) as pool:
+        pool.settle("cuda", wanted=ONE)
+        with lease.hold(*lease.of_host(f"gpu-{FAST}")):
+            timed = [beside(lambda: pool.evaluate(replace(asked(Act.TIME, "late", ONE), share=weighty)))]
+            until(lambda: stages().count((ONE, Stage.WAITING)) == 1)
+            timed.append(beside(lambda: pool.evaluate(replace(asked(Act.TIME, "steered", ONE), share=now))))
+            until(lambda: stages().count((ONE, Stage.WAITING)) == 2)
+            assert engine.__main__.main(["pool", "status"]) == 0
+        assert all(isinstance(one(), TimingResult) for one in timed)
+    assert (
+        f"Waiting for {ONE}, the next first:\n"
+        "  1. timing steered: first, a person waits for it; weight 1, 0 s of the device so far\n"
+        "  2. timing late: weight 2, 0 s of the device so far\n"
+    ) in capsys.readouterr().out
