@@ -44,6 +44,11 @@ _GAP = re.compile(
     r"|unable to deduce .*&|couldn't deduce template parameter|unresolved overloaded"
 )
 _MISSING_SYMBOL = re.compile(r"undefined (reference to|symbol).*\b(at|c10|torch)::|hidden symbol .*(at|c10)::")
+# What a header that was not read looks like, be it PyTorch's or one of the standard library that comes with it.
+_UNKNOWN = re.compile(
+    r"is not a member of|has no member|not been declared|not declared|does not name|incomplete type|no match"
+    r"|fatal error"
+)
 MAX_REMARKS = 40
 _LINE = re.compile(rf"^(?:{re.escape(CANDIDATE_FILE)}|cpp_sources\[\d+\]):(\d+):\d+: (optimized|missed): +(.*)$")
 # Said about every call and statement next to a loop; the loop's own remark carries the reason.
@@ -95,6 +100,11 @@ def is_gap(log: str) -> bool:
     if any(_GAP.search(block.text) or _GAP.search(block.file) for block in _blocks(log) if block.is_error):
         return True
     return bool(_MISSING_SYMBOL.search(log))
+
+
+def lacks_names(log: str) -> bool:
+    """True when more of PyTorch's own header may help."""
+    return is_gap(log) or any(_UNKNOWN.search(block.text) for block in _blocks(log) if block.is_error)
 
 
 def _blocks(log: str) -> Iterator[Block]:
@@ -172,7 +182,8 @@ class Builder:
     isolation: Isolation = field(default_factory=Isolation)
 
     def build(self, build_request: BuildRequest, module_text: str) -> Built:
-        """The library of a request: light header first, the stock one where the light one does not reach.
+        """The library of a request: light header first, the stock one where the light one does not reach, whole where
+        what is missing may be in PyTorch's C++ frontend.
 
         Raises:
             BuildFailed: the compiler says no, or takes longer than the limit.
@@ -180,16 +191,25 @@ class Builder:
             RequestRefused: the request has device code.
         """
         build_request = request.without_cuda(build_request)
-        stock = recipe.write(build_request, module_text, self.installation, Binding.STOCK)
-        if found := self._libraries.find(stock.key):
-            return found
+        usual, whole = (
+            recipe.write(build_request, module_text, self.installation, Binding.STOCK, is_whole=is_whole)
+            for is_whole in (False, True)
+        )
+        for stock in (usual, whole):
+            if found := self._libraries.find(stock.key):
+                return found
         if light_headers.can_do(build_request.sources, build_request.functions):
             try:
                 return self._light(build_request, module_text)
             except BuildFailed as failure:
                 if failure.is_timeout or not is_gap(failure.log):
                     raise
-        return self._make(stock, module_text)
+        try:
+            return self._make(usual, module_text)
+        except BuildFailed as failure:
+            if failure.is_timeout or not lacks_names(failure.log):
+                raise
+        return self._make(whole, module_text)
 
     def prepare(self) -> None:
         """Build what all candidates share ahead of the first one."""

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from engine.build import request
-from engine.build.host import build, flags, installation
+from engine.build.host import build, flags, installation, recipe
 from engine.tasks import Task
 from engine.toolchains.cpu import CpuToolchain
 from storage.folder import home
@@ -62,15 +62,27 @@ def test_what_only_compiling_shows_to_be_lacking_is_tried_with_the_stock_one(cpu
     (include / "torch" / "csrc").symlink_to(Path(here.torch) / "include" / "torch" / "csrc")
     (include / "torch" / "extension.h").write_text(
         "namespace torch { struct Tensor { bool is_meta() const; }; Tensor empty_like(const Tensor&); }\n"
+        "#ifndef TORCH_INDUCTOR_CPP_WRAPPER\nnamespace torch::nn { inline void init() {} }\n#endif\n"
     )
-    gap = "auto y = torch::empty_like(x);\n  if (y.is_meta()) return y;\n  nonsense;\n  return y;"
-    source = f"torch::Tensor f(torch::Tensor x) {{\n  {gap}\n}}\n"
-    asked = {"name": "lacking", "sources": [source], "functions": ["f"], "flags": ["-DRARE"]}
-    builder = build.Builder(replace(here, torch=str(tmp_path)), home() / "cache" / "cpu")
-    with pytest.raises(build.BuildFailed, match="nonsense") as failed:
-        builder.build(request.read(asked), source)
-    assert "TORCH_EXTENSION_NAME" in failed.value.log
-    assert "is_meta" not in failed.value.log.partition("error:")[2]
+
+    def failed(gap: str) -> str:
+        gap = f"auto y = torch::empty_like(x);\n  if (y.is_meta()) return y;\n  {gap}\n  return y;"
+        source = f"torch::Tensor f(torch::Tensor x) {{\n  {gap}\n}}\n"
+        asked = {"name": "lacking", "sources": [source], "functions": ["f"], "flags": ["-DRARE"]}
+        builder = build.Builder(replace(here, torch=str(tmp_path)), home() / "cache" / "cpu")
+        with pytest.raises(build.BuildFailed) as refused:
+            builder.build(request.read(asked), source)
+        assert "TORCH_EXTENSION_NAME" in refused.value.log
+        assert "is_meta" not in refused.value.log.partition("error:")[2]
+        return refused.value.log
+
+    usual = failed("return 1 +;")
+    assert "expected primary-expression" in usual
+    assert recipe.WITHOUT_FRONTEND in usual, "PyTorch's header without what hardly a kernel uses is enough to say so"
+    whole = failed("torch::nn::init(); return 1 +;")
+    assert "expected primary-expression" in whole
+    assert "torch::nn" not in whole.partition("error:")[2]
+    assert recipe.WITHOUT_FRONTEND not in whole
 
 
 @pytest.mark.parametrize(
