@@ -91,8 +91,12 @@ def test_a_result_kept_under_any_key_is_refused(cpu: CpuToolchain, lines: tuple[
     # Long beside what the clock resolves and what a copy takes on a busy machine: a shorter call may pass, at its true
     # speed.
     swish = tasks.find("swish").task("cpu", {"batch_size": 256, "dim": 4096})
-    result = cpu.time(swish, forward(*lines))
-    assert isinstance(result, CheckResult)
+    for _ in range(4):
+        result = cpu.time(swish, forward(*lines))
+        if isinstance(result, CheckResult):
+            break
+        # Other load made a copy take as long as the work, and the time it took is what it is credited with.
+    assert isinstance(result, CheckResult), result.proofs
     assert result.verdict is Verdict.REFUSED, result.message
     assert "remembers" in result.message
 
