@@ -258,6 +258,12 @@ def at_rest(thing: Locator) -> Locator:
     return thing
 
 
+def look_seldom(page: Page) -> None:
+    """Ask for news every two seconds from here on, for a test that waits for a real engine: whatever an engine has
+    written draws the page once more, which costs half a second of processor time."""
+    page.evaluate("sessionStorage['tilewright:refresh'] = 2000")
+
+
 def forget(visitor: BrowserContext) -> None:
     """The next test meets a visitor who has never been here, but for the welcome, which is dismissed."""
     page, *others = visitor.pages

@@ -17,7 +17,7 @@ from engine.cli import report
 from storage import events as ev
 from storage.folder import RunFolder, find_run
 from storage.records import RunState
-from tests.browser.conftest import Server, drawn
+from tests.browser.conftest import Server, drawn, look_seldom
 from tests.browser.test_real_engine import SLOW_MS, told
 from tests.engine.swish_story import FIRST, SECOND, THIRD, edits
 from tests.engine.test_loop import SIZES
@@ -58,6 +58,7 @@ def runs_end(home: Path) -> Iterator[None]:
 
 def start_from_the_form(page: Page, server: Server) -> RunFolder:
     page.goto(f"{server.url}/new_run")
+    look_seldom(page)
     choose_in_box(page, "Model", "manual")
     choose_in_box(page, "What to optimise", "swish")
     drawn(page).get_by_text("Options of the strategy").click()
@@ -87,6 +88,7 @@ def test_a_manual_run_started_from_the_form_outlives_its_server_and_is_answered_
     assert supervisor.is_alive(run)
 
     page.goto(f"{own_server().url}/run?run={run.run_id}")
+    look_seldom(page)
     expect_question(page, "Write the first kernel", 0)
     expect(page.get_by_text("def get_inputs").first).to_be_visible()
     page.get_by_label("Reply", exact=True).fill("I cannot do that.")

@@ -16,7 +16,7 @@ from storage.folder import RunFolder
 from storage.records import Budget, Origin, RunState
 from storage.verbs import CommandKind
 from tests.browser import curve
-from tests.browser.conftest import Server, at_rest, becomes, drawn
+from tests.browser.conftest import Server, at_rest, becomes, drawn, look_seldom
 from tests.browser.test_steering import RESUME, steering_rows
 from tests.engine.contexts import write_recording
 from tests.engine.swish_story import FIRST, SECOND, THIRD, edits
@@ -87,6 +87,7 @@ def expect_newest(page: Page, verb: str, state: str = "in effect") -> None:
 
 def test_every_control_takes_effect_on_a_real_engine(server: Server, run: RunFolder, page: Page) -> None:
     page.goto(f"{server.url}/run?run={run.run_id}")
+    look_seldom(page)
     expect(page.get_by_role("button", name="Pause")).to_be_visible(timeout=SLOW_MS)
     at_rest(drawn(page).locator('[class*="st-key-edit_by_hand"]'))
     page.evaluate(PLACES)
