@@ -60,6 +60,14 @@ class EvaluatorClient:
         self._spent.take(answer.get("spent", {}))
         return answer["result"]
 
+    def start(self) -> None:
+        """Have the fork server ready, as a first request would; it uses no device.
+
+        Raises:
+            ToolchainError: it does not start.
+        """
+        self._ready()
+
     def interrupt(self) -> None:
         """Let a request in flight fail at once; `close` must follow."""
         self._is_closing = True

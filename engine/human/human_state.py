@@ -14,6 +14,7 @@ class HumanState:
     """Open questions and steps that wait for a yes. `is_approved` is the word on the step asked about, if any.
 
     `is_steered`: a person has steered the run since it last concluded a step index, and may wait for what comes of it.
+    A reply in the place of a model steers nothing.
     """
 
     question: ev.QuestionAsked | None = None
@@ -67,7 +68,7 @@ class HumanState:
 
     def obey(self, command: Command) -> None:
         """Take a command in force into account."""
-        if command.kind not in (CommandKind.PAUSE, CommandKind.STOP):
+        if command.kind not in (CommandKind.PAUSE, CommandKind.STOP, CommandKind.ANSWER):
             self.is_steered = True
         if command.kind in (CommandKind.APPROVE, CommandKind.SKIP) and self.asked is not None:
             self.is_approved = command.kind is CommandKind.APPROVE

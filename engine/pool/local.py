@@ -144,6 +144,7 @@ class LocalPool:
             toolchain.use(near[0], is_only=is_only)
             claim.on(near[0].address)
             return _named(carry_out(toolchain, asked), near[0])
+        toolchain.start()
         with turns.hold_first([lease.of_host(one.lease) for one in near], told=claim.waits) as (number, waited_s):
             gpu = near[number]
             toolchain.use(gpu, is_only=is_only)

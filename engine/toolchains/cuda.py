@@ -8,7 +8,8 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from types import TracebackType
@@ -110,6 +111,13 @@ class CudaToolchain(LocalToolchain):
     def lease_files(self) -> lease.Files:
         """The device's own, under whatever name and by whomever it was chosen."""
         return lease.of_host(self.gpu.lease)
+
+    @contextmanager
+    def _leased(self) -> Iterator[float]:
+        """The server that forks the workers is there before the device is waited for: importing PyTorch needs none."""
+        self.start()
+        with super()._leased() as waited_s:
+            yield waited_s
 
     def _compile(self, task: Task, source: str) -> CompileResult:
         """A kernel that is compiled when it is launched is launched, alone on the device."""

@@ -339,6 +339,15 @@ class LocalToolchain(ABC):
     def _profile(self, task: Task, source: str, timed_ms: float | None) -> ProfileResult:
         """Once."""
 
+    def start(self) -> None:
+        """Have the server ready that forks the processes of each request; it uses no device.
+
+        Raises:
+            ToolchainError: it does not start.
+        """
+        with self._turn:
+            self._evaluator.start()
+
     def close(self) -> None:
         """End every child process and remove what they left; a request in flight in another thread fails at once."""
         self._evaluator.interrupt()

@@ -14,7 +14,8 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -116,8 +117,8 @@ def measured(
     old = read(file)
     if old is not None and not again:
         return old
-    with turns.hold(*lease_files):
-        found = highest(_measure(device, nvcc, python, variables or {}), old)
+    with _built(device, nvcc) as library, turns.hold(*lease_files):
+        found = highest(_measure(device, library, python, variables or {}), old)
     cache.mkdir(parents=True, exist_ok=True)
     draft = file.with_suffix(f".{os.getpid()}")
     draft.write_text(json.dumps(asdict(found), indent=1))
@@ -142,24 +143,38 @@ def highest(new: DeviceCeilings, old: DeviceCeilings | None) -> DeviceCeilings:
     return replace(new, **rates, copy_gb_s=copies)
 
 
-def _measure(device: Device, nvcc: str, python: str, variables: Mapping[str, str]) -> DeviceCeilings:
+@contextmanager
+def _built(device: Device, nvcc: str) -> Iterator[Path]:
+    """The measuring library, for as long as it is needed; the device is not."""
     with tempfile.TemporaryDirectory(prefix="tilewright.ceilings.") as folder:
         library = Path(folder) / "ceilings.so"
         architecture = f"-arch=sm_{device.capability.replace('.', '')}"
-        build = [nvcc, "-O3", architecture, "-Xcompiler", "-fPIC", "-shared", str(SOURCE), "-o", str(library)]
-        measure = [python, "-m", "engine.profiling.device.ceilings", str(library)]
-        try:
+        with _told():
+            build = [nvcc, "-O3", architecture, "-Xcompiler", "-fPIC", "-shared", str(SOURCE), "-o", str(library)]
             subprocess.run(build, check=True, capture_output=True, text=True, timeout=LIMIT_S)
-            done = subprocess.run(
-                measure, check=True, capture_output=True, text=True, timeout=LIMIT_S, cwd=ROOT,
-                env=os.environ | dict(variables),
-            )  # fmt: skip
-            measured = json.loads(done.stdout.splitlines()[-1])
-        except subprocess.CalledProcessError as error:
-            raise ToolchainError(f"the device's limits could not be measured: {error.stderr[-600:]}") from error
-        except (OSError, subprocess.SubprocessError, ValueError, IndexError) as error:
-            raise ToolchainError(f"the device's limits could not be measured: {error}") from error
+        yield library
+
+
+def _measure(device: Device, library: Path, python: str, variables: Mapping[str, str]) -> DeviceCeilings:
+    measure = [python, "-m", "engine.profiling.device.ceilings", str(library)]
+    with _told():
+        done = subprocess.run(
+            measure, check=True, capture_output=True, text=True, timeout=LIMIT_S, cwd=ROOT,
+            env=os.environ | dict(variables),
+        )  # fmt: skip
+        measured = json.loads(done.stdout.splitlines()[-1])
     return from_measured(device, measured)
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Raises ToolchainError for what cannot be run or read."""
+    try:
+        yield
+    except subprocess.CalledProcessError as error:
+        raise ToolchainError(f"the device's limits could not be measured: {error.stderr[-600:]}") from error
+    except (OSError, subprocess.SubprocessError, ValueError, IndexError) as error:
+        raise ToolchainError(f"the device's limits could not be measured: {error}") from error
 
 
 def from_measured(device: Device, measured: Mapping[str, object]) -> DeviceCeilings:

@@ -26,9 +26,14 @@ ONE, OTHER = f"GPU-{FAST}", f"GPU-{TWIN}"
 
 
 class Pretend(CudaToolchain):
-    """Holds the device as the real one does, and asks no evaluator. `on_check` is called while the device is held."""
+    """Holds the device as the real one does, and asks no evaluator. `on_check` is called while the device is held,
+    `on_start` where the evaluator would be started."""
 
+    on_start: Callable[[], None] = staticmethod(lambda: None)
     on_check: Callable[[Device], None] = staticmethod(lambda gpu: None)
+
+    def start(self) -> None:
+        Pretend.on_start()
 
     def _compile(self, task: Task, source: str) -> CompileResult:
         return CompileResult(True, 1.0)

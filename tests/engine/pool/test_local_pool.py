@@ -154,6 +154,22 @@ def test_what_a_device_did_in_the_last_hour_is_added_up(two_gpus: pytest.MonkeyP
     assert 2 * held_s / 3600 <= other.busy < 1
 
 
+def test_the_processes_that_judge_are_started_before_a_device_is_waited_for(two_gpus: pytest.MonkeyPatch) -> None:
+    free: list[bool] = []
+
+    def start() -> None:
+        with lease.held_if_free(*lease.of_host(f"gpu-{FAST}", f"gpu-{TWIN}")) as is_free:
+            free.append(is_free)
+
+    two_gpus.setattr(Pretend, "on_start", staticmethod(start))
+    with closing(LocalPool()) as pool:
+        pool.evaluate(asked(Act.TIME))
+        pool.evaluate(asked(Act.CHECK))
+    assert free
+    assert free[0]
+    assert free[1]
+
+
 def test_who_waits_is_told_in_the_order_of_turns_with_the_reason(
     two_gpus: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -62,3 +62,21 @@ def test_ceilings_survive_in_a_file_and_those_of_another_version_do_not(tmp_path
 def test_a_rate_is_never_lower_for_a_smaller_set() -> None:
     rates = [H200.bandwidth_at(size) for size in (1 << 10, 1 << 20, 1 << 26, 1 << 28, 1 << 33, 1 << 40)]
     assert rates == sorted(rates, reverse=True)
+
+
+def test_what_measures_is_built_before_the_device_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A compiler that says whether it could have had the device, and a child that says whether it had it alone."""
+    lock, seen = tmp_path / "gpu.lock", tmp_path / "seen"
+    look = f"flock --nonblock {lock} true && echo free >> {seen} || echo held >> {seen}"
+    nvcc, python = tmp_path / "nvcc", tmp_path / "python"
+    for program, rest in ((nvcc, ""), (python, f"echo '{json.dumps(TOLD)}'")):
+        program.write_text(f"#!/bin/sh\n{look}\n{rest}\n")
+        program.chmod(0o755)
+    found = ceilings.measured(DEVICE, str(nvcc), tmp_path, (lock,), python=str(python))
+    assert found.bandwidth_gb_s == TOLD["bandwidth_gb_s"]
+    assert seen.read_text().split() == ["free", "held"]
+    nvcc.write_text("#!/bin/sh\necho no such option >&2\nexit 1\n")
+    with pytest.raises(ToolchainError, match="limits could not be measured: no such option"):
+        ceilings.measured(DEVICE, str(nvcc), tmp_path, (lock,), python=str(python), again=True)
