@@ -140,7 +140,7 @@ def test_a_deep_link_is_a_first_request_and_a_page_goes_on_with_another_server(
     problems[:] = [one for one in problems if not any(word in one for word in away_words)]
 
 
-def test_kernels_are_walked_with_the_keyboard(page: Page, server: Server) -> None:
+def test_kernels_are_walked_with_the_keyboard_and_fit_a_telephone(page: Page, server: Server) -> None:
     samples.write_run(server.runs, "walked", depths=5)
     page.goto(f"{server.url}/run?run=walked&candidate=c003")
     curve.chart(page)
@@ -162,6 +162,14 @@ def test_kernels_are_walked_with_the_keyboard(page: Page, server: Server) -> Non
     expect(panel(page)).to_be_visible()
     expect(strip.locator(".path.edge").first).to_be_attached()
     expect(strip.locator("[aria-pressed=true]")).to_have_attribute("data-id", re.compile(r"c\d+"))
+
+    press(page, "Escape")
+    expect(panel(page)).to_have_count(0)
+    page.set_viewport_size({"width": 390, "height": 844})
+    curve.chart(page).scroll_into_view_if_needed()
+    curve.click_point(page, "accepted", 1)
+    expect(panel(page).get_by_role("heading", name=re.compile("Kernel"))).to_be_in_viewport()
+    becomes(lambda: width_of_what_is_drawn(page), 390)
 
 
 def test_a_frozen_page_keeps_what_it_shows_and_counts_what_is_new(page: Page, server: Server) -> None:
@@ -226,16 +234,6 @@ def test_a_long_run_is_thinned_paged_and_filtered(page: Page, server: Server) ->
     expect(panel(page).get_by_role("heading", name="Kernel 7")).to_be_visible()
     becomes(lambda: [p["id"] for p in curve.points(page, "selected")], [None])
     expect(page.get_by_label("Find kernels")).to_have_value("7")
-
-
-def test_the_cockpit_fits_a_telephone(page: Page, server: Server) -> None:
-    samples.write_run(server.runs, "pocket", depths=5)
-    page.set_viewport_size({"width": 390, "height": 844})
-    page.goto(f"{server.url}/run?run=pocket")
-    curve.chart(page).scroll_into_view_if_needed()
-    curve.click_point(page, "accepted", 1)
-    expect(panel(page).get_by_role("heading", name=re.compile("Kernel"))).to_be_in_viewport()
-    becomes(lambda: width_of_what_is_drawn(page), 390)
 
 
 def test_a_fork_leads_to_the_run_it_came_from_and_the_address_follows(page: Page, server: Server) -> None:

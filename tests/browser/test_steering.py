@@ -6,7 +6,7 @@ import itertools
 import re
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from urllib.parse import parse_qs, urlsplit
@@ -50,12 +50,17 @@ def follow(page: Page, engine: PretendEngine, kind: CommandKind, argument: str =
     """The command arrives as asked, and the page shows each of its moments."""
     newest = steering_rows(page).nth(1)
     expect(newest).to_contain_text("sent")
+    takes_effect(engine, kind, argument, lambda: expect(newest).to_contain_text("received"))
+    expect(newest).to_contain_text("in effect")
+
+
+def takes_effect(engine: PretendEngine, kind: CommandKind, argument: str, look: Callable[[], object] = str) -> None:
+    """The command arrives as asked. Each moment of it that is waited for on the page is one more drawing."""
     command = engine.next_command()
     assert (command.kind, command.argument) == (kind, argument)
     engine.emit(ev.CommandAcknowledged(command, 30))
-    expect(newest).to_contain_text("received")
+    look()
     engine.emit(ev.CommandEffective(command.command_id, 30, "at step 30"))
-    expect(newest).to_contain_text("in effect")
 
 
 def test_switches_and_keys_take_effect_and_a_run_that_ends_clicks_none(page: Page, server: Server) -> None:
@@ -67,7 +72,10 @@ def test_switches_and_keys_take_effect_and_a_run_that_ends_clicks_none(page: Pag
         button = page.get_by_role("group", name=label).get_by_role("button", name=value, exact=True)
         expect(button).to_have_attribute("aria-pressed", "false")
         button.click()
-        follow(page, engine, kind, value)
+        if kind is CommandKind.COLLECT:
+            follow(page, engine, kind, value)
+        else:
+            takes_effect(engine, kind, value)
         expect(button).to_have_attribute("aria-pressed", "true")
     page.get_by_role("heading", name="Steer", exact=True).click()
     page.keyboard.press("h")
