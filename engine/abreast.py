@@ -15,7 +15,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 
-from engine.actions import Ask, Conclude, Evaluate, Finish, Step, Tune
+from engine.actions import Ask, Conclude, Evaluate, Finish, Step, Tune, Wait
 from engine.context import Alone, RunContext
 from engine.errors import BudgetExhausted, EngineError, ModelError, StopRequested
 from engine.human.approval import Approval, await_approval, skip_step
@@ -25,6 +25,7 @@ from engine.loop import begin_step, finish, next_action, prepare, take_step
 from engine.steps.candidates import conclude
 from engine.steps.knowledge import keep_evidence
 from engine.steps.ranking import keep_scores
+from engine.strategies import place_of
 from storage import events as ev
 from storage.records import RunState
 
@@ -100,8 +101,8 @@ class Company(Alone):
             self._turn.acquire()
 
     def context_of(self, context: RunContext, index: int) -> RunContext:
-        """The context of the step index."""
-        return self._workers[index].context
+        """The context of the step index; of one that has ended, of the one that looks back at it and is to begin."""
+        return self._workers[index if index in self._workers else max(self._workers)].context
 
     def work_so_far(self, began: float) -> float:
         """Seconds since the earliest beginning of what is at work, as far as nobody has counted them: so the run's time
@@ -164,10 +165,10 @@ class Crew:
             self._look_at(self._worker(lane), steps)
         width = self._context.record.settings.width
         while len(self._lanes.open) < width and not self._is_held():
-            worker, count = self._worker(self._lanes.next()), len(steps)
-            if (ending := self._look_at(worker, steps)) is not None:
+            lane = self._lanes.next()
+            if (ending := self._look_at(self._worker(lane), steps)) is not None:
                 return ending, steps
-            if len(steps) > count:  # it begins with a step that is done here
+            if self._lanes.next() is lane:  # it has not begun: it waits, looks back, or begins with a step done here
                 break
         return None, steps
 
@@ -188,6 +189,8 @@ class Crew:
                 return ending
             case Conclude() as conclusion:
                 self._conclude(worker.context, conclusion)
+            case Wait():
+                self._check_wait(worker)
             case Ask() as ask:
                 self._ask(worker, ask)
             case step if isinstance(step, Step):
@@ -195,6 +198,11 @@ class Crew:
             case unknown:
                 raise EngineError(f"the strategy asked for {unknown!r}, which is no action of the loop")
         return None
+
+    def _check_wait(self, worker: Worker) -> None:
+        """Who waits although nobody is at work beside it would wait for ever."""
+        if worker.context.lane in self._lanes.open or not self._lanes.open:
+            raise EngineError("the strategy waits, and nothing that it could wait for is at work")
 
     def _conclude(self, context: RunContext, conclusion: Conclude) -> None:
         conclude(context, conclusion)
@@ -249,6 +257,9 @@ class Crew:
     def _may(self, context: RunContext, step: Step) -> bool:
         """Whether the step may be taken now: approved where the run's rule wants that. While a person is asked nothing
         else begins."""
+        place = place_of(context.strategy, context.record, step)
+        if place and place != context.record.places.get(step.index):
+            context.emit(ev.PlaceTaken(step.index, place))
         approval = await_approval(context, self._inbox, step)
         if approval is Approval.REFUSED:
             skip_step(context, step)

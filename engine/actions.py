@@ -189,6 +189,11 @@ class Conclude:
 
 
 @dataclass(frozen=True, slots=True)
+class Wait:
+    """Begin nothing until a step index at work has ended, or has taken another place. Only where others are at work."""
+
+
+@dataclass(frozen=True, slots=True)
 class Finish:
     """End the run."""
 
@@ -197,7 +202,7 @@ class Finish:
 
 
 Step = Ask | Evaluate | TakeSubmission | Refuse | Consult | Teach | Rank | Tune | Begin
-Action = Step | Conclude | Finish
+Action = Step | Conclude | Wait | Finish
 
 
 def label(step: Step) -> str:

@@ -2,7 +2,8 @@
 
 A step index sees the run as it was when it began, its own events since, and those of the run (commands, limits). What
 others do meanwhile it does not see: when it ends, its events follow those that had ended before. So each is decided as
-if it were alone, any order in which they end is a legal one, and the same journal leads to the same answer.
+if it were alone, any order in which they end is a legal one, and the same journal leads to the same answer. All that it
+sees of the others is the place that each has taken so far.
 """
 
 from __future__ import annotations
@@ -23,6 +24,11 @@ class Lane:
     record: Record
     own: list[ev.Event] = field(default_factory=list)
 
+    @property
+    def place(self) -> str:
+        """What it has taken for itself; empty as long as it has taken nothing."""
+        return self.record.places.get(self.index, "")
+
 
 class Lanes:
     """The fold. `whole` is the record of all events as they come, `ended` one of those that are of the run or of step
@@ -30,8 +36,8 @@ class Lanes:
 
     def __init__(self, whole: Record, events: Iterable[ev.Event] = ()) -> None:
         self.whole = whole
-        self.ended = self._view(None, ())
         self.open: dict[int, Lane] = {}
+        self.ended = self._view(None, ())
         self._owners = Owners()
         self._begun = 0
         self._next: Lane | None = None
@@ -55,6 +61,8 @@ class Lanes:
         lane = self.open[index]
         lane.own.append(event)
         lane.record.apply(event)
+        if isinstance(event, ev.PlaceTaken):
+            self._tell(index, event.place)
         if isinstance(event, ev.DepthFinished):
             for one in self.open.pop(index).own:
                 self.ended.apply(one)
@@ -74,9 +82,15 @@ class Lanes:
         self.open[index], self._next = lane, None
         self._begun = max(self._begun, index + 1)
 
+    def _tell(self, index: int, place: str) -> None:
+        others = [lane for lane in self.open.values() if lane.index != index]
+        for lane in [*others, self._next] if self._next else others:
+            lane.record.beside[index] = place
+
     def _view(self, index: int | None, events: Iterable[ev.Event]) -> Record:
         view = Record.at_start(self.whole.settings)
         view.index, view.is_view, view.usage = index, True, self.whole.usage
+        view.beside = {lane.index: lane.place for lane in self.open.values()}
         for event in list(events):
             view.apply(event)
         return view

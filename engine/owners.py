@@ -16,20 +16,26 @@ _OF_THE_RUN = (ev.CommandAcknowledged, ev.CommandEffective, ev.CommandRefused)
 
 @dataclass(slots=True)
 class Owners:
-    """A fold: the step index of each step so far."""
+    """A fold: the step index of each step so far. A step after the end of its step index, such as a look back at what
+    that has brought, is of the run: what comes of it holds for every step index that begins later."""
 
     _index_of: dict[int, int] = field(default_factory=dict)
+    _ended: set[int] = field(default_factory=set)
 
     def owner(self, event: ev.Event) -> int | None:
         """The step index that the next event of a journal belongs to; None for one of the run."""
         if isinstance(event, ev.DepthFinished):
+            self._ended.add(event.depth)
+            return event.depth
+        if isinstance(event, ev.PlaceTaken):
             return event.depth
         if isinstance(event, _OF_THE_RUN):
             return None
         step = getattr(event, "step", None)
         if isinstance(event, ev.StepStarted | ev.ApprovalAsked):
             self._index_of[event.step] = event.depth
-        return None if step is None else self._index_of.get(step)
+        index = None if step is None else self._index_of.get(step)
+        return None if index in self._ended else index
 
 
 def in_turn(events: Iterable[ev.Event]) -> list[ev.Event]:

@@ -119,7 +119,8 @@ class Record:
     first one is over, or was not wanted.
 
     A view (`engine.lanes`) is a record of the same run as one step index sees it, the step index `index`; what was
-    spent is counted by the record of the whole run, which a view only reads.
+    spent is counted by the record of the whole run, which a view only reads. `places` has what step indexes have taken
+    for themselves; `beside` the same of those whose end this one does not know, at work beside it or ended since.
     """
 
     settings: RunSettings
@@ -162,8 +163,10 @@ class Record:
     state: RunState = RunState.STARTING
     ended: ev.RunEnded | None = None
     events: list[ev.Event] = field(default_factory=list)
+    places: dict[int, str] = field(default_factory=dict)
     index: int | None = None
     is_view: bool = False
+    beside: dict[int, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, settings: RunSettings, entries: list[Entry]) -> Record:
@@ -252,6 +255,8 @@ class Record:
                 self.kernel_class, self.is_class_known = kernel_class, True
             case ev.BudgetWarned(limit=name):
                 self.warned.add(name)
+            case ev.PlaceTaken(depth=index, place=place):
+                self.places[index] = place
             case ev.StepStarted():
                 self._begin_step(event)
             case ev.StepFinished():

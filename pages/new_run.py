@@ -51,7 +51,7 @@ _TUNE_HELP = (
 )
 _WIDTH_HELP = (
     "So many are written at the same time: their replies are waited for side by side, within the same limits. Kernels "
-    "are still judged one after the other."
+    "are still judged one after the other. Of trajectories, those of one round are written at the same time."
 )
 _WEIGHT_HELP = (
     "Where several runs and suites want one device, each has of its time by its weight: with 2 twice as much as one "

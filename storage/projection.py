@@ -138,6 +138,11 @@ def _(event: events.BaselineMeasured) -> Rows:
     yield "baselines", {"name": event.name, "failure": event.failure} | (_derived(event.result) if event.result else {})
 
 
+@project.register(events.PlaceTaken)
+def _(event: events.PlaceTaken) -> Rows:
+    yield from ()  # pages show it by what comes of it: a kernel with its trajectory, an expansion with its walk
+
+
 @project.register(events.StepStarted)
 def _(event: events.StepStarted) -> Rows:
     yield "steps", _fields(event) | {"phase": "started"}

@@ -48,10 +48,12 @@ class ChatServer(http.server.ThreadingHTTPServer):
 class Handler(http.server.BaseHTTPRequestHandler):
     server: ChatServer
     protocol_version = "HTTP/1.0"
+    asked: dict[str, Any]
 
     def do_POST(self) -> None:
         server = self.server
-        server.requests.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+        self.asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        server.requests.append(self.asked)
         server.keys.append(self.headers.get("Authorization", "").removeprefix("Bearer "))
         server.paths.append(self.path)
         act = server.acts.pop(0) if len(server.acts) > 1 else server.acts[0]

@@ -39,7 +39,9 @@ class Strategy(Protocol):
     `words`: what it calls a step index, everywhere that people read of its runs. One that asks the knowledge base
     unless somebody says otherwise has `knowledge = "on"`; one that under some of its settings asks none says so with
     `consults(record)`. One whose step indexes do not build on each other has `independent`, a mapping of the options
-    and values under which that is so, empty where it always is: then several can be at work at once.
+    and values under which that is so, empty where it always is: then several can be at work at once. Where they do in
+    part, it has `place(record, step)` beside that: what the step index takes for itself with this step, in its own
+    words. It is journaled before the step; the others find it in `record.beside`.
     """
 
     name: str
@@ -92,6 +94,12 @@ def independence_of(strategy: Strategy | type[Strategy]) -> Mapping[str, Value] 
     """The options and values under which several of its step indexes can be at work at once; None where they cannot."""
     found: Mapping[str, Value] | None = getattr(strategy, "independent", None)
     return found
+
+
+def place_of(strategy: Strategy, record: Record, step: Step) -> str:
+    """What a step index takes for itself with this step, while others are at work beside it; empty for nothing."""
+    says: Callable[[Record, Step], str] = getattr(strategy, "place", lambda *_: "")
+    return says(record, step)
 
 
 def check_width(width: int, name: str, independent: Mapping[str, Value] | None, values: Mapping[str, Value]) -> int:

@@ -48,6 +48,7 @@ from storage.events.run import CompilerShown as CompilerShown
 from storage.events.run import DepthFinished as DepthFinished
 from storage.events.run import EngineStarted as EngineStarted
 from storage.events.run import LimitMeasured as LimitMeasured
+from storage.events.run import PlaceTaken as PlaceTaken
 from storage.events.run import RunEnded as RunEnded
 from storage.events.run import RunStarted as RunStarted
 from storage.events.run import StateChanged as StateChanged
@@ -60,6 +61,7 @@ Event = (
     | LimitMeasured
     | BaselineMeasured
     | CompilerShown
+    | PlaceTaken
     | StepStarted
     | StepFinished
     | CallSent

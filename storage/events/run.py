@@ -69,6 +69,17 @@ class StepStarted:
 
 
 @dataclass(frozen=True, slots=True)
+class PlaceTaken:
+    """What a step index takes for itself while others are at work beside it, which leave it alone: a trajectory, say.
+
+    `place` is in the method's own words. Only where a run has a width, and again where the step index takes another.
+    """
+
+    depth: int
+    place: str
+
+
+@dataclass(frozen=True, slots=True)
 class StepFinished:
     """A step ended. `outcome` of a call: created, written; patch_failed, unreadable where the reply could not be used.
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from engine import actions
-from engine.actions import Action, Ask, Conclude, Expects, Finish, label
+from engine.actions import Action, Ask, Conclude, Expects, Finish, Wait, label
 from engine.context import RunContext
 from engine.loop import take_step
 from engine.record import Record
@@ -47,9 +47,9 @@ class Step(NamedTuple):
     candidate_id: str | None = None
 
 
-def brief(action: Action) -> Step | Conclude | Finish:
+def brief(action: Action) -> Step | Conclude | Wait | Finish:
     """A step in the words of the journal; another action as it is."""
-    return action if isinstance(action, Conclude | Finish) else Step(label(action), action.index, action.about)
+    return action if isinstance(action, Conclude | Wait | Finish) else Step(label(action), action.index, action.about)
 
 
 def resolved(context: RunContext, step: Step) -> actions.Step:

@@ -6,7 +6,7 @@ import re
 import shutil
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -35,12 +35,18 @@ from storage.models import CallFailure, ModelOptions
 from storage.records import Budget, DepthOutcome, RunState, Switch, Verdict
 from storage.verbs import CommandKind
 from tests.chat_server import ChatServer, Handler, fails, serving
+from tests.engine import object_answers
 from tests.engine.contexts import open_context
 
 OPTIONS = ModelOptions(model="tester", silence_s=5.0)
 PRICE = Price(1.0, 0.1, 10.0)
 USAGE = {"prompt_tokens": 1000, "completion_tokens": 500, "total_tokens": 1500}
 SAMPLES = 6
+# Methods whose step indexes build on each other in part.
+IN_PART: Mapping[str, dict[str, Any]] = {
+    "kernelblaster": {"trajectories": 3, "steps": 2, "max_repairs": 1},
+    "graph_search": {"expansions": SAMPLES, "outlines": 1, "max_repairs": 1},
+}
 
 
 @dataclass
@@ -75,11 +81,13 @@ class Known:
 
 @dataclass
 class Desk:
-    """Answers each request with a kernel of the next number, when so many wait at once or `most_s` are over."""
+    """Answers each request with a kernel of the next number, or with the object that it asks for, when so many wait at
+    once or `most_s` are over."""
 
     together: int = 1
     most_s: float = 0.5
     taken: int = 0
+    told: int = 0
     at_once: int = 0
     waiting: int = 0
     refuses: set[int] = field(default_factory=set)
@@ -96,8 +104,11 @@ class Desk:
             with self.news:
                 self.waiting -= 1
             return
+        told = object_answers.answer("\n".join(message["content"] for message in handler.asked["messages"]), number)
+        self.told += told is not None
+        kernel = f"Approach: this\n```python\nclass ModelNew:\n    'number {number - self.told}'\n```\n"
         handler.begin()
-        handler.piece(content=f"Approach: this\n```python\nclass ModelNew:\n    'number {number}'\n```\n")
+        handler.piece(content=told or kernel)
         handler.end("stop", USAGE)
         with self.news:
             self.waiting -= 1
@@ -121,6 +132,7 @@ def server(desk: Desk) -> Iterator[ChatServer]:
 def opened(server: ChatServer, tmp_path: Path) -> Iterator[Open]:
     """Open a run's context, again and again, as a new engine would."""
     models: list[EndpointModel] = []
+    (tmp_path / "knowledge").mkdir()
 
     def opening(folder: str = "home", *, toolchain: Known | None = None, **settings: Any) -> RunContext:
         fields = {"width": 3, "strategy": "best_of", "strategy_options": {"samples": SAMPLES}, "collect": Switch.OFF}
@@ -128,6 +140,7 @@ def opened(server: ChatServer, tmp_path: Path) -> Iterator[Open]:
         models.append(EndpointModel(OPTIONS, server.address, "sk-planted-key", PRICE))
         context.model, context.ledger = models[-1], Ledger(tmp_path / folder)
         context.strategy = open_strategy(context.record.settings.strategy)
+        context.knowledge = tmp_path / "knowledge"
         return context
 
     (tmp_path / "home").mkdir()
@@ -351,7 +364,11 @@ def test_recorded_replies_are_given_to_the_samples_in_their_order(tmp_path: Path
 
 @pytest.mark.parametrize(
     ("strategy", "options"),
-    [("evolve", {"founders": 3, "population": 2, "survivors": 1}), ("reward_loop", {"refines": False})],
+    [
+        ("evolve", {"founders": 3, "population": 2, "survivors": 1}),
+        ("reward_loop", {"refines": False}),
+        *IN_PART.items(),
+    ],
 )
 def test_every_strategy_with_independent_step_indexes_works_on_several(
     opened: Open, desk: Desk, strategy: str, options: dict[str, Any]
@@ -364,6 +381,44 @@ def test_every_strategy_with_independent_step_indexes_works_on_several(
     again = Record.of(context.record.settings, context.journal.entries)
     assert (again.best_id, again.usage) == (context.whole.best_id, context.whole.usage)
     assert again.events == context.record.events
+
+
+@pytest.mark.parametrize("strategy", IN_PART)
+def test_a_method_that_builds_on_what_was_goes_on_after_any_cut_and_buys_and_judges_nothing_twice(
+    opened: Open, desk: Desk, tmp_path: Path, strategy: str
+) -> None:
+    desk.together, desk.most_s = 3, 0.05
+    fields = {"strategy": strategy, "strategy_options": IN_PART[strategy], "budget": Budget(), "knowledge": "on"}
+    work(opened("whole", **fields))
+    lines = (tmp_path / "whole/run/journal.jsonl").read_text().splitlines(keepends=True)
+    for kept in range(5, len(lines), 67):
+        name = f"cut-{kept}"
+        shutil.copytree(tmp_path / "whole", tmp_path / name)
+        (tmp_path / name / "run/journal.jsonl").write_text("".join(lines[:kept]))
+        again = opened(name, **fields)
+        lost = len(again.record.open_calls)
+        assert work(again).state is RunState.FINISHED
+        assert len(again.whole.concluded) == SAMPLES + 1, kept
+        assert [call.failure for call in events(again, ev.CallFailed)] == [CallFailure.LOST] * lost
+        for kind in (ev.ModelCalled, ev.Compiled, ev.Checked, ev.Timed, ev.Consulted, ev.Taught):
+            done = [(e.step, getattr(e, "call", 0)) for e in events(again, kind)]
+            assert len(done) == len(set(done)), (kept, kind)
+
+
+@pytest.mark.parametrize("limit", [{"model_calls": 9}, {"tokens": 14000}, {"cost_usd": 0.06}])
+@pytest.mark.parametrize("strategy", IN_PART)
+def test_limits_hold_where_a_method_builds_on_what_was(
+    opened: Open, desk: Desk, strategy: str, limit: dict[str, Any]
+) -> None:
+    desk.together, desk.most_s = 3, 0.05
+    options = IN_PART[strategy]
+    context = opened(strategy=strategy, strategy_options=options, budget=Budget(**limit), knowledge="on")
+    assert work(context).reason.startswith("limit reached")
+    usage = context.whole.usage
+    assert desk.taken == usage.model_calls <= limit.get("model_calls", 99)
+    assert usage.tokens <= limit.get("tokens", 10**6) + 1500
+    assert (usage.cost_usd or 0) <= limit.get("cost_usd", 9.0) + 0.006
+    assert not context.whole.open_calls
 
 
 def test_verbs_that_speak_of_the_one_kernel_at_work_are_refused_with_the_reason(opened: Open, desk: Desk) -> None:
@@ -383,7 +438,7 @@ def test_verbs_that_speak_of_the_one_kernel_at_work_are_refused_with_the_reason(
     ("strategy", "options", "said"),
     [
         ("cutegen", {}, "one kernel after the other"),
-        ("graph_search", {}, "one kernel after the other"),
+        ("coder_judge", {}, "one kernel after the other"),
         ("reward_loop", {}, "only with refines=false"),
         ("best_of", {"model": "manual"}, "with the model manual the width is 1"),
     ],

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from engine import tasks
-from engine.actions import Action, Ask, Conclude, Finish, label
+from engine.actions import Action, Ask, Conclude, Finish, Wait, label
 from engine.context import RunContext
 from engine.errors import EngineError
 from engine.llm import Completion, LanguageModel, Message, OnText, Purpose, Terms
@@ -129,6 +129,8 @@ def _plain(action: Action) -> Any:
             return ["settle", action.index, str(action.outcome), *end]
         case Finish():
             return ["finish", str(action.state), action.reason]
+        case Wait():
+            return ["wait"]
         case _:
             return ["step", label(action), action.index, action.about]
 

@@ -10,14 +10,17 @@ import pytest
 from pages.parts import index
 from pages.parts.run import activity, kernel_panel, lineage_strip
 from pages.parts.run.curve_marks import Phase, phase_bands, phases
-from pages.parts.status import alerts
+from pages.parts.status import alerts, now
 from pages.parts.status.alerts import AlertKind
+from storage import events as ev
 from storage import queries
 from storage.exposure import Exposure
+from storage.journal import Journal
 from storage.method_words import AS_STORED
 from storage.queries import CostRow, ExposureRow, FamilyRow, FeedKind, FeedRow, TroubleRow
-from storage.records import Origin, RunState, Switch, Verdict
+from storage.records import Origin, RunState, StepKind, Switch, Verdict
 from tests import samples
+from tests.pages.conftest import Open
 
 NOW = 2e9
 CALM = TroubleRow(
@@ -137,6 +140,12 @@ def test_the_path_to_the_best_is_on_the_first_lane_and_branches_are_beside_it() 
     assert placed["6"].lane > 0
 
 
+def test_trajectories_that_are_written_at_the_same_time_have_a_lane_each() -> None:
+    first, second = [node(f"{2 + n}", "1") for n in range(6)], [node(f"{8 + n}", f"{2 + n}") for n in range(6)]
+    placed = lineage_strip.place([node("1", None, is_best=True), *first, *second])
+    assert [one.lane for one in placed] == [0, *range(1, 7), *range(1, 7)]
+
+
 def test_a_crossover_is_tied_to_both_its_parents() -> None:
     placed = lineage_strip.place([node("1", None), node("2", "1"), node("3", "2", second="1"), node("4", "3")])
     assert [(n.parent, n.second_parent) for n in placed] == [(None, None), (0, None), (1, 0), (2, None)]
@@ -164,3 +173,16 @@ def test_a_cost_that_is_not_known_is_not_free() -> None:
     assert kernel_panel.cost(CostRow(1, None, None, 2.0, 61.0)) == (
         "1 model call · unknown tokens · unknown · written in 2.0 s · judged in 1 min 01 s"
     )
+
+
+def test_the_bar_tells_how_many_steps_are_at_work_beside_the_one_that_it_shows(home: Path, open_page: Open) -> None:
+    journal = Journal(samples.write_run(home / "runs", "r1", depths=2, ending="stopped").journal_file)
+    journal.append(ev.EngineStarted(1, True))
+    for number in range(3):
+        journal.append(ev.StepStarted(90 + number, StepKind.COMPILE, 3 + number, "c001"))
+    journal.close()
+    open_page("run", run="r1")
+    run, step = queries.run(index.current(), "r1"), queries.current_step(index.current(), "r1")
+    assert run is not None
+    assert now.detail(run, RunState.RUNNING, step).startswith("depth 5 of ")
+    assert now.detail(run, RunState.RUNNING, step).endswith(", 2 others at work")

@@ -66,7 +66,8 @@ def run(verbs: argparse._SubParsersAction[Parser]) -> None:
     run.add_argument(
         "--width", type=int, default=1, metavar="N",
         help="work on N kernels at once, where they do not build on each other: their replies are waited for side by "
-        "side (best_of, evolve, and reward_loop with refines=no; default 1)",
+        "side (best_of, evolve, reward_loop with refines=no, trajectories of kernelblaster, walks of graph_search; "
+        "default 1)",
     )  # fmt: skip
     run.add_argument(
         "--weight", type=weight, metavar="NUMBER",

@@ -14,9 +14,10 @@ from engine.strategies.accepted_line import AcceptedLine
 from engine.strategies.graph_search import lessons
 from engine.strategies.graph_search.selection import Statistics, choose, kept, value_of, weigh
 from engine.strategies.graph_search.settings import GraphSearchSettings, settings_of
+from storage import codec
 from storage import events as ev
 from storage.command_arguments import CONSULT
-from storage.knowledge.graph import NEW_METHOD, START, Ends
+from storage.knowledge.graph import FAILED_VALUE, NEW_METHOD, START, Ends
 from storage.knowledge.records import Advised, KnownEdge, Revision, WeighedEdge
 from storage.records import DepthOutcome, Origin, Verdict
 from storage.relative import Relative, between_sessions
@@ -34,11 +35,15 @@ Payload = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """Where a walk ends: the kernel, the edge that it takes there, and the kernels and edges on the way."""
+    """Where a walk ends: the kernel, the edge that it takes there, and the kernels and edges on the way.
+
+    `branch` is the line of kernels that it has taken where others are at work beside it.
+    """
 
     kernel: str
     target: str
     way: tuple[tuple[str, str], ...] = ()
+    branch: int = 0
 
     @property
     def begin(self) -> str:
@@ -52,10 +57,11 @@ class Present:
 
     `subject_id` is the kernel that its walk has come to, by `way`: (kernel, target) each; it `stays` at one that a
     person has chosen. `target` is the edge that it takes there, empty while that is open; `proposal` the new method
-    where it is that edge. `current_id` is the kernel that came of it, `spent` why none can come. `consulted` are the
-    kernels that the base was asked about.
+    where it is that edge. `place` is the walk as far as it is taken, where others are at work beside it. `current_id`
+    is the kernel that came of it, `spent` why none can come. `consulted` are the kernels that the base was asked about.
     """
 
+    place: Spot | None = None
     subject_id: str | None = None
     way: tuple[tuple[str, str], ...] = ()
     stays: bool = False
@@ -82,7 +88,8 @@ class GraphSearchState(AcceptedLine):
     """The fold. `root_id` is the kernel that walks begin at.
 
     `reached` has the kernel that a technique made of a kernel, None where it failed; `consulted` what the base said
-    last of a kernel; `targets` the nodes that an edge leads to, by node: those of the base and of this run.
+    last of a kernel; `targets` the nodes that an edge leads to, by node: those of the base and of this run. `beside`
+    has the walks whose end the expansion does not know: at work beside it, or ended since it began.
     """
 
     settings: GraphSearchSettings = field(default_factory=GraphSearchSettings)
@@ -92,6 +99,7 @@ class GraphSearchState(AcceptedLine):
     expansions: int = 0
     outlined: int = 0
     present: Present = field(default_factory=Present)
+    beside: Sequence[Spot] = ()
     outlining: Outlining = field(default_factory=Outlining)
     statistics: Statistics = field(default_factory=Statistics)
     steering: SteeringState = field(default_factory=SteeringState)
@@ -115,7 +123,9 @@ class GraphSearchState(AcceptedLine):
     def has_begun(self) -> bool:
         """Whether the step index has anything of its own; a step in flight is the record's to tell."""
         now = self.present
-        return bool(now.subject_id or now.current_id or now.spent or now.generations or self.outlining.steps)
+        return bool(
+            now.place or now.subject_id or now.current_id or now.spent or now.generations or self.outlining.steps
+        )
 
     @property
     def is_outline_due(self) -> bool:
@@ -131,7 +141,8 @@ class GraphSearchState(AcceptedLine):
 
     def branch_of(self, name: str) -> int:
         """The line of kernels that one belongs to, from 1; the next free one for the first kernel's own."""
-        return self._branch.get(name, 0) or max(self._branch.values(), default=0) + 1
+        taken = [*self._branch.values(), *(one.branch for one in self.beside)]
+        return self._branch.get(name, 0) or max(taken, default=0) + 1
 
     def known(self, name: str) -> tuple[str, ...]:
         """The techniques that the base has named for a kernel, those of other states too."""
@@ -153,17 +164,28 @@ class GraphSearchState(AcceptedLine):
         advised = self.advised(name, target)
         return math.log(advised.expected_gain) if advised else 0.0
 
-    def weighed(self, name: str, length: int) -> list[WeighedEdge]:
+    def weighed(self, name: str, length: int, counted: Statistics | None = None) -> list[WeighedEdge]:
         """The edges that a walk of this length so far can take at a kernel, the best first. Not one that failed there,
-        nor one whose kernel lies at the end of the longest walk: nothing could be done with it."""
+        nor one whose kernel lies at the end of the longest walk: nothing could be done with it. Nor one that a walk at
+        work is taking there for the first time: its kernel is still to come."""
         reached, is_last = self.reached.get(name, {}), length + 1 >= self.settings.depth
+        at_work = {one.target for one in self.beside if one.kernel == name}
         open_to = [
             target
             for target in self.targets.get(self.node_of(name), {})
-            if target not in reached or (reached[target] is not None and not is_last)
+            if (target not in at_work if target not in reached else reached[target] is not None and not is_last)
         ]
         priors = {target: self.prior(name, target) for target in [*open_to, NEW_METHOD]}
-        return weigh(name, self.node_of(name), priors, self.statistics, self.settings.c)
+        return weigh(name, self.node_of(name), priors, counted or self._counted(), self.settings.c)
+
+    def _counted(self) -> Statistics:
+        """N and Q with the walks at work, each of which counts as one that has failed until it ends."""
+        if not self.beside:
+            return self.statistics
+        counted = Statistics({**self.statistics.edges}, {**self.statistics.nodes})
+        for one in self.beside:
+            counted.back_up(self.edges_of(one), FAILED_VALUE)
+        return counted
 
     def walk(self) -> Spot:
         """On from where the walk has come to, else from the root, to the first edge that this run has not taken from
@@ -173,10 +195,11 @@ class GraphSearchState(AcceptedLine):
         name, way, stays = now.subject_id or chosen or self.root_id or "", now.way, now.stays or chosen is not None
         if now.target:
             return Spot(name, now.target, way)
+        drawn = self.expansions + len(self.beside)
         while True:
             reached = self.reached.get(name, {})
             weighed = [one for one in self.weighed(name, len(way)) if not stays or one.target not in reached]
-            taken = choose(weighed, f"{self.seed}:{self.expansions}:{len(way)}").target
+            taken = choose(weighed, f"{self.seed}:{drawn}:{len(way)}").target
             further = reached.get(taken)
             if further is None:
                 return Spot(name, taken, way)
@@ -249,6 +272,8 @@ class GraphSearchState(AcceptedLine):
         if command is not None:
             self.steering = self.steering.after(command)
         match event:
+            case ev.PlaceTaken(place=place):
+                self.present.place = codec.read_line(Spot, place.encode())
             case ev.StepFinished():
                 self._finish_step(event)
             case ev.Consulted(candidate_id=name):
@@ -300,7 +325,8 @@ class GraphSearchState(AcceptedLine):
         now, name = self.present, event.candidate_id
         if name is None or event.kind not in (CONSULT, PROPOSE, OPTIMISE) or self.is_outline_due:
             return
-        spot = self.walk()
+        # Read later, the same walk would know more than it was taken by.
+        spot = now.place or self.walk()
         if spot.kernel != name:  # a person wants a call about another kernel done again
             spot = self._written.get(name, Spot(name, NEW_METHOD))
         elif now.subject_id is None and (self.steering.next_base or self.steering.pinned):
@@ -381,7 +407,8 @@ class GraphSearchState(AcceptedLine):
         made = self.technique_of(spot)
         self.statistics.back_up(self.edges_of(spot), value_of(brought.speedup if brought else None), made)
         if made:
-            self.reached.setdefault(now.subject_id, {})[made] = name if brought else None
+            reached = self.reached.setdefault(now.subject_id, {})
+            reached[made] = name if brought else reached.get(made)  # two at work may propose the same new method
             self.targets.setdefault(self.node_of(now.subject_id), {}).setdefault(
                 made, KnownEdge(self.node_of(now.subject_id), made, 1.0)
             )

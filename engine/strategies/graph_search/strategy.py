@@ -7,6 +7,9 @@ walk from it along edges that this run has taken before, and one edge more, whic
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 from engine import limits
 from engine.actions import (
     Action,
@@ -20,6 +23,7 @@ from engine.actions import (
     Step,
     TakeSubmission,
     Teach,
+    Wait,
 )
 from engine.errors import EngineError
 from engine.record import Candidate, Record
@@ -38,6 +42,8 @@ from engine.strategies.graph_search.state import (
     GraphSearchState,
     Spot,
 )
+from engine.strategies.options import Value
+from storage import codec
 from storage.command_arguments import CONSULT, TEACH, Retry, Submission
 from storage.knowledge.graph import NEW_METHOD
 from storage.method_words import MethodWords
@@ -51,6 +57,7 @@ class GraphSearch:
     name = "graph_search"
     options = GraphSearchSettings
     knowledge = "on"
+    independent: Mapping[str, Value] = {}
     words = MethodWords(
         "expansion", "expansions", "expansions of the graph, each one technique",
         "An expansion is a walk through the graph of techniques, from the first kernel along the edges of largest "
@@ -64,7 +71,9 @@ class GraphSearch:
 
     def state(self, record: Record) -> GraphSearchState:
         """What the method remembers of a run."""
-        return self._fold.of(record)
+        state = self._fold.of(record)
+        state.beside = [codec.read_line(Spot, place.encode()) for place in record.beside.values() if place]
+        return state
 
     def next(self, record: Record) -> Action:
         """What the loop does next."""
@@ -81,7 +90,10 @@ class GraphSearch:
             return _evaluate(record, state, current)
         if state.present.spent:
             return _conclude(record, state, DepthOutcome.GIVEN_UP, None, state.present.spent)
-        if not state.has_begun and (reason := _reason_to_stop(record, state)):
+        reason = None if state.has_begun else _reason_to_stop(record, state)
+        if record.beside and not state.has_begun and (reason or _is_alone(record, state)):
+            return Wait()
+        if reason:
             return Finish(RunState.FINISHED, reason)
         if state.first_id is None:
             return _first(record, state)
@@ -110,6 +122,14 @@ class GraphSearch:
         if state.lesson() is not None:
             return self.again(record, TEACH, spot.kernel)
         return self.again(record, OPTIMISE, spot.kernel)
+
+    def place(self, record: Record, step: Step) -> str:
+        """The walk as far as it is taken."""
+        state = self.state(record)
+        if state.first_id is None or state.is_outline_due:
+            return ""
+        spot = state.walk()
+        return codec.dumps(replace(spot, branch=_branch(state, spot)))
 
     def _mend(self, record: Record, state: GraphSearchState, candidate: Candidate) -> Action:
         if state.present.repairs < state.settings.max_repairs:
@@ -173,9 +193,14 @@ class GraphSearch:
 
 def _reason_to_stop(record: Record, state: GraphSearchState) -> str | None:
     most = state.settings.expansions
-    if most is not None and state.expansions >= most:
+    if most is not None and state.expansions + len(state.beside) >= most:
         return f"all {most} expansions are done" if most > 1 else "the expansion is done"
     return limits.reason_to_stop(record, state.fruitless, "expansion")
+
+
+def _is_alone(record: Record, state: GraphSearchState) -> bool:
+    """Whether what is at work is worked on alone: the first kernel, or the expansion that begins with the sequences."""
+    return "" in record.beside.values() or state.is_outline_due
 
 
 def _teach(record: Record, state: GraphSearchState, name: str) -> Teach:
@@ -243,10 +268,11 @@ def _optimise(record: Record, state: GraphSearchState, base: Candidate) -> Ask:
     proposal = state.proposals.get(name, {})
     is_new = spot.target == NEW_METHOD and proposal.get("technique") == technique
     gain = float(proposal["predicted_gain"]) if is_new else advised.expected_gain if advised else None
-    edge = next((one for one in state.weighed(name, len(spot.way)) if one.target == spot.target), None)
+    weighed = state.weighed(name, len(spot.way), state.statistics)  # the model is told of walks that are over
+    edge = next((one for one in weighed if one.target == spot.target), None)
     makes = NewCandidate(
         Origin.OPTIMISATION, name, 0, "Optimi[sz]ation", technique or "a new method", 0,
-        state.branch_of(name if spot.way else ""), technique, gain,
+        _branch(state, spot), technique, gain,
     )  # fmt: skip
     consulted = state.consulted.get(name)
     prompt = prompts.Optimise(
@@ -254,6 +280,13 @@ def _optimise(record: Record, state: GraphSearchState, base: Candidate) -> Ask:
         consulted, state.settings.examples,
     )  # fmt: skip
     return Ask(OPTIMISE, record.step_index, name, Expects.PATCH, prompt, makes, _shows(record, base))
+
+
+def _branch(state: GraphSearchState, spot: Spot) -> int:
+    """The line of kernels that a walk belongs to: the one that it has taken, while it walks as it did then."""
+    taken = state.present.place
+    is_taken = taken is not None and taken.branch and (taken.kernel, taken.way) == (spot.kernel, spot.way)
+    return taken.branch if taken is not None and is_taken else state.branch_of(spot.kernel if spot.way else "")
 
 
 def _repair(record: Record, candidate: Candidate) -> Ask:

@@ -41,12 +41,14 @@ def known_states(consulted: ev.Consulted) -> dict[str, Bottleneck]:
 class Present:
     """The step index being worked on.
 
-    `subject_id` is the kernel that it starts from, None before it has begun; `ruled` the first answer of the base, by
-    the rules; `settled` what a model made of its state,
-    `plan` the relevances and new techniques that one gave. `taught` counts what was taught in it, `drawn` is the
-    technique that is being written, `current_id` the kernel that came of it, `spent` why none can come.
+    `place` is what it has taken for itself where others are at work beside it: its trajectory, and from the draw on the
+    technique and the kernel that it tries that on. `subject_id` is the kernel that it starts from, None before it has
+    begun; `ruled` the first answer of the base, by the rules; `settled` what a model made of its state, `plan` the
+    relevances and new techniques that one gave. `taught` counts what was taught in it, `drawn` is the technique that is
+    being written, `current_id` the kernel that came of it, `spent` why none can come.
     """
 
+    place: Payload = field(default_factory=dict)
     subject_id: str | None = None
     consulted: ev.Consulted | None = None
     ruled: ev.Consulted | None = None
@@ -72,25 +74,34 @@ class Learning:
 
 
 @dataclass(slots=True)
-class KernelBlasterState(AcceptedLine):
-    """The fold. `trajectory` counts from 1 over all rounds, 0 while there is no first kernel; `steps` are done in it.
+class Trajectory:
+    """How far one has come. `tip_id` is the kernel that it goes on from."""
 
-    `is_frozen`: the knowledge base cannot be taught. `tip_id` is the kernel that the trajectory goes on from.
-    `attempts` are those since the knowledge base was last corrected. `judged` holds what the judge claims of a kernel
-    and `evidence` its words, `expected` what the base last said by state and technique, `others` the techniques that
-    it knows elsewhere, `known` its states. `tried` has the techniques by the kernel that they were tried on,
-    `settled_of` the states of kernels that a model was asked about, `discovered` the new ones among them.
+    tip_id: str | None
+    steps: int = 0
+    is_over: bool = False
+
+
+@dataclass(slots=True)
+class KernelBlasterState(AcceptedLine):
+    """The fold. `trajectories` are those begun, by number, which counts from 1 over all rounds; `beside` has the places
+    of those whose end the step index does not know.
+
+    `is_frozen`: the knowledge base cannot be taught. `attempts` are those since it was last corrected. `judged` holds
+    what the judge claims of a kernel and `evidence` its words, `expected` what the base last said by state and
+    technique, `others` the techniques that it knows elsewhere, `known` its states. `tried` has the techniques by the
+    kernel that they were tried on, `settled_of` the states of kernels that a model was asked about, `discovered` the
+    new ones among them.
     """
 
     settings: KernelBlasterSettings = field(default_factory=KernelBlasterSettings)
     seed: str = ""
     is_frozen: bool = False
     first_id: str | None = None
-    tip_id: str | None = None
-    trajectory: int = 0
-    steps: int = 0
+    trajectories: dict[int, Trajectory] = field(default_factory=dict)
     is_round_over: bool = False
     present: Present = field(default_factory=Present)
+    beside: Sequence[Payload] = ()
     learning: Learning = field(default_factory=Learning)
     attempts: list[Attempt] = field(default_factory=list)
     judged: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -117,12 +128,40 @@ class KernelBlasterState(AcceptedLine):
     def has_begun(self) -> bool:
         """Whether the step index has anything of its own; a step in flight is the record's to tell."""
         now = self.present
-        return bool(now.subject_id or now.current_id or now.spent or now.generations)
+        return bool(now.place or now.subject_id or now.current_id or now.spent or now.generations)
 
     @property
     def is_over(self) -> bool:
         """Whether every trajectory of every round is done."""
-        return self.trajectory > self.settings.rounds * self.settings.trajectories
+        return self._ended >= self.settings.rounds * self.settings.trajectories
+
+    @property
+    def trajectory(self) -> int:
+        """The one that the step index belongs to, or would: the first of the round that is not over and that none at
+        work beside it has taken. 0 where there is none, as before the first kernel."""
+        if own := self.present.place.get("trajectory"):
+            return int(own)
+        if self.first_id is None:
+            return 0
+        count = self.settings.trajectories
+        begin, taken = self._ended - self._ended % count + 1, {one.get("trajectory") for one in self.beside}
+        open_ones = (number for number in range(begin, begin + count) if not self._of(number).is_over)
+        return next((number for number in open_ones if number not in taken), 0)
+
+    @property
+    def tip_id(self) -> str | None:
+        """The kernel that the trajectory goes on from."""
+        return self._of(self.trajectory).tip_id
+
+    @property
+    def _ended(self) -> int:
+        return sum(one.is_over for one in self.trajectories.values())
+
+    def _of(self, number: int) -> Trajectory:
+        return self.trajectories.get(number) or Trajectory(self.first_id)
+
+    def _own(self) -> Trajectory:
+        return self.trajectories.setdefault(self.trajectory, Trajectory(self.first_id))
 
     def proposed(self) -> list[Advised]:
         """The techniques that the plan adds to those known."""
@@ -135,17 +174,23 @@ class KernelBlasterState(AcceptedLine):
         ]  # fmt: skip
 
     def drawn(self) -> Advised | None:
-        """The technique of the step, drawn among those found and proposed; None while none is known."""
+        """The technique of the step, drawn among those found and proposed; None while none is known. Once it is taken
+        it stays: read later, the same draw would know more of what was tried. What others try on the same kernel counts
+        as tried."""
         now = self.present
         if now.consulted is None:
             return None
+        found = [*now.consulted.found, *self.proposed()]
+        if taken := now.place.get("technique"):
+            return next((one for one in found if one.technique == taken), None)
+        at_work = {one.get("technique", "") for one in self.beside if one.get("kernel") == now.subject_id}
         return draw(
-            [*now.consulted.found, *self.proposed()],
+            found,
             now.plan.get("relevance", {}),
             count=self.settings.top_k,
             seed=self.seed,
-            place=(self.trajectory, self.steps + 1),
-            tried=self.tried.get(now.subject_id or "", ()),
+            place=(self.trajectory, self._of(self.trajectory).steps + 1),
+            tried={*self.tried.get(now.subject_id or "", ()), *at_work},
         )
 
     def is_known(self, technique: str) -> bool:
@@ -166,7 +211,7 @@ class KernelBlasterState(AcceptedLine):
         if measured is None and not now.spent and name not in self._failed:
             return None
         state, gain = now.consulted.state if now.consulted else "", now.drawn.expected_gain
-        place = self.trajectory, self.steps + 1
+        place = self.trajectory, self._of(self.trajectory).steps + 1
         return Attempt(*place, state, now.drawn.technique, now.subject_id, name, gain, measured)
 
     def _measured(self, name: str | None, parent: str) -> Relative | None:
@@ -184,10 +229,12 @@ class KernelBlasterState(AcceptedLine):
         """Take one event into account."""
         command = self.follow(event)
         if command is not None and command.kind is CommandKind.ROLL_BACK:
-            self.tip_id = command.argument
+            self._own().tip_id = command.argument
         if (call := self.call_of(command)) is not None:
             self._take_back(call)
         match event:
+            case ev.PlaceTaken(place=place):
+                self.present.place = json.loads(place)
             case ev.StepStarted():
                 self._begin_step(event)
             case ev.StepFinished():
@@ -195,6 +242,8 @@ class KernelBlasterState(AcceptedLine):
             case ev.Consulted():
                 self.present.consulted = event
                 self.present.ruled = self.present.ruled or event
+                if self.present.settled is not None and event.state:  # others may have found a state of that name
+                    self.settled_of[event.candidate_id] = event.state
                 self.others = event.others
                 self.known = known_states(event) if event.states else self.known
                 self.expected |= {(event.state, one.technique): one for one in event.found}
@@ -329,29 +378,27 @@ class KernelBlasterState(AcceptedLine):
 
     def _finish_index(self, event: ev.DepthFinished) -> None:
         is_accepted, name = event.outcome is DepthOutcome.ACCEPTED, event.candidate_id
-        if self.present == Present():  # a person left it before it began; older runs looked back in one of its own
-            if self.learning != Learning():
+        own = None if self.first_id is None else self._own()
+        if replace(self.present, place={}) == Present():  # a person left it before it began
+            if self.learning != Learning():  # older runs looked back in one of its own
                 self._close_round()
-        elif self.first_id is not None:
+        elif own is not None:
             # Where a tuned version was accepted, the technique is judged by the kernel that the model wrote.
-            self._finish_attempt(self.present.current_id if is_accepted else name)
-        if is_accepted and name is not None:
-            self.tip_id = name
-            if self.first_id is None:
-                self.first_id, self.trajectory = name, 1
-        if self.first_id is not None and self.steps >= self.settings.steps:
-            self._end_trajectory()
+            self._finish_attempt(own, self.present.current_id if is_accepted else name)
+        if is_accepted and name is not None and own is not None:
+            own.tip_id = name
+        elif is_accepted:
+            self.first_id = name
+        if own is not None and own.steps >= self.settings.steps:
+            own.is_over = True
+            self.is_round_over = self.is_round_over or self._ended % self.settings.trajectories == 0
         self.present = Present()
 
-    def _finish_attempt(self, name: str | None) -> None:
+    def _finish_attempt(self, own: Trajectory, name: str | None) -> None:
         attempt = self.attempt(name)
-        self.steps += 1
+        own.steps += 1
         if attempt is not None:
             self.attempts.append(attempt)
             self.tried.setdefault(attempt.parent_id, set()).add(attempt.technique)
             if attempt.ends_trajectory:
-                self.steps = self.settings.steps
-
-    def _end_trajectory(self) -> None:
-        self.is_round_over = self.is_round_over or self.trajectory % self.settings.trajectories == 0
-        self.trajectory, self.steps, self.tip_id = self.trajectory + 1, 0, self.first_id
+                own.steps = self.settings.steps

@@ -8,9 +8,10 @@ step 0 is the first kernel, each later one a step of a trajectory.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 
-from engine import limits
+from engine import actions, limits
 from engine.actions import (
     Action,
     Ask,
@@ -24,6 +25,7 @@ from engine.actions import (
     Step,
     TakeSubmission,
     Teach,
+    Wait,
 )
 from engine.errors import EngineError
 from engine.knowledge.states import SURE
@@ -46,6 +48,7 @@ from engine.strategies.kernelblaster.state import (
     known_states,
 )
 from engine.strategies.kernelblaster.verification import objection
+from engine.strategies.options import Value
 from storage import events as ev
 from storage.command_arguments import CONSULT, TEACH, Retry, Submission
 from storage.knowledge.records import Revision
@@ -62,6 +65,7 @@ class KernelBlaster:
     name = "kernelblaster"
     options = KernelBlasterSettings
     knowledge = "on"
+    independent: Mapping[str, Value] = {}
     words = MethodWords(
         "step", "steps", "techniques tried, over all trajectories",
         "A step is one technique, drawn from what is known of the kernel's state, written and repaired: it starts from "
@@ -80,7 +84,9 @@ class KernelBlaster:
 
     def state(self, record: Record) -> KernelBlasterState:
         """What the method remembers of a run."""
-        return self._fold.of(record)
+        state = self._fold.of(record)
+        state.beside = [json.loads(place or "{}") for place in record.beside.values()]
+        return state
 
     def next(self, record: Record) -> Action:
         """What the loop does next."""
@@ -102,10 +108,14 @@ class KernelBlaster:
         return _first(record, state) if state.first_id is None else self._work_on(record, state)
 
     def _look_back(self, record: Record, state: KernelBlasterState) -> Action | None:
-        """Before a step begins: what the round has taught, and whether the run is over."""
-        if state.present.subject_id is not None or state.present.generations:
+        """Before a step begins: what the round has taught, and whether the run is over. Both wait for the steps
+        at work, and so does a step for which the round has no trajectory left or the run no first kernel yet."""
+        now = state.present
+        if now.place or now.subject_id is not None or now.generations:
             return None
         reason = _reason_to_stop(record, state)
+        if record.beside and (reason or not state.trajectory):
+            return Wait()
         is_due = state.settings.learns and not state.is_frozen and state.attempts and (state.is_round_over or reason)
         if is_due and limits.exhausted(record) is None:
             return self.again(record, _lesson_step(state), _looked_at(record, state))
@@ -134,6 +144,17 @@ class KernelBlaster:
         if state.drawn() is None:
             return _conclude(record, state, DepthOutcome.GIVEN_UP, None, NOTHING_KNOWN)
         return self.again(record, OPTIMISE, name)
+
+    def place(self, record: Record, step: Step) -> str:
+        """The trajectory that the step goes on with, and from the draw on the technique that it tries there."""
+        state = self.state(record)
+        if step.index != record.step_index or state.first_id is None:
+            return ""
+        taken: dict[str, object] = {**state.present.place, "trajectory": state.trajectory}
+        is_drawn = state.present.is_planned and actions.label(step) in (TEACH, OPTIMISE)
+        if is_drawn and (drawn := state.drawn()) is not None:
+            taken |= {"technique": drawn.technique, "kernel": state.present.subject_id}
+        return json.dumps(taken)
 
     def _mend(self, record: Record, state: KernelBlasterState, candidate: Candidate) -> Action:
         if state.present.repairs < state.settings.max_repairs:

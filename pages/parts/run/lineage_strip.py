@@ -15,7 +15,7 @@ from storage import queries
 from storage.queries import FamilyRow, RunRow
 from storage.records import Origin, Verdict
 
-LANES = 5
+LANES = 12  # at most: the last is for all branches that find no other
 
 _strip = st.components.v2.component(
     "tilewright_lineage",

@@ -57,7 +57,7 @@ def draw(
     texts: dict[str, object] = {
         "text": ending(asked, step) if asked and state is RunState.RUNNING else _text(run, state, step),
         "is_ending": asked is CommandKind.PAUSE,
-        "detail": _detail(run, state, step),
+        "detail": detail(run, state, step),
         "tone": wording.STATE_TONE[state],
         "active": str(step.kind) if step and is_running else "",
         "since": step.started_at if step and is_running else None,
@@ -136,10 +136,15 @@ def _between(run: RunRow) -> str:
     return "Between steps" if is_measured else "Measuring the hardware limit"
 
 
-def _detail(run: RunRow, state: RunState, step: StepRow | None) -> str:
+def detail(run: RunRow, state: RunState, step: StepRow | None) -> str:
+    """Where in the run the step stands and how many others are at work, or why the run is not at work."""
     match state:
+        case RunState.RUNNING if step:
+            others = sum(one.is_in_flight for one in queries.steps(index.current(), run.run_id)) - 1
+            beside = f", {wording.counted(others, 'other')} at work" if others > 0 else ""
+            return f"{method.words(run.run_id).distinct} {step.depth} of {run.depths}{beside}"
         case RunState.RUNNING:
-            return f"{method.words(run.run_id).distinct} {step.depth} of {run.depths}" if step else ""
+            return ""
         case RunState.LOST:
             return ""
         case RunState.STARTING:

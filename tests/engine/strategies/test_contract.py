@@ -25,6 +25,7 @@ from engine.actions import (
     TakeSubmission,
     Teach,
     Tune,
+    Wait,
     label,
 )
 from engine.evaluation import findings
@@ -33,7 +34,7 @@ from engine.lanes import Lanes
 from engine.owners import in_turn
 from engine.record import Candidate, Record
 from engine.steps.tune import tuned_first
-from engine.strategies import Strategy, catalogue, independence_of, refused_verbs
+from engine.strategies import Strategy, catalogue, independence_of, place_of, refused_verbs
 from engine.strategies.graph_search.replies import ReadLabels, ReadOutline, ReadProposal
 from engine.strategies.kernelblaster.replies import CLAIMS, ReadEdits, ReadPlan, ReadState
 from engine.strategies.loading import open_strategy
@@ -48,7 +49,7 @@ from storage.evaluation_results import CheckResult, CompileResult, TimingResult,
 from storage.journal import Entry
 from storage.knowledge.records import Advised, Bottleneck, Category, KnownEdge, State, Transition
 from storage.profile_results import ProfileResult
-from storage.records import Budget, DepthOutcome, Origin, RunSettings, StepKind, Verdict
+from storage.records import Budget, DepthOutcome, Origin, RunSettings, RunState, StepKind, Verdict
 from storage.verbs import Command, CommandKind
 from tests.engine.contexts import open_context
 from tests.engine.story import SETTINGS
@@ -129,7 +130,7 @@ class Play:
                 False, action.reason, action.reward,
             )  # fmt: skip
             return
-        assert not isinstance(action, Finish), action
+        assert not isinstance(action, Finish | Wait), action
         number = self.record.next_step
         yield ev.StepStarted(number, label(action), action.index, action.about)
         outcome = yield from self._work(action, number)
@@ -337,7 +338,8 @@ class SideBySide(Play):
         super().__init__(name, seed)
         chance, independent = random.Random(seed), independence_of(open_strategy(name)) or {}
         own, limits = {**self.settings.strategy_options, **independent}, Budget(depths=5, model_calls=60)
-        own |= {many: 6 for many in ("samples", "attempts") if many in own}
+        own |= {many: 6 for many in ("samples", "attempts", "expansions") if many in own}
+        own |= {"trajectories": 3} if "trajectories" in own else {}
         self.name, self.settings = name, replace(self.settings, budget=limits, strategy_options=own)
         self.settings = replace(self.settings, width=chance.randint(2, 4))
         self.record = Record.of(self.settings, [])
@@ -353,17 +355,27 @@ class SideBySide(Play):
         shown = [*lanes.open.values(), lanes.next()]
         return {one.index: next_action(open_strategy(self.name), one.record) for one in shown}
 
+    def take(self, index: int, action: Action) -> Generator[ev.Event]:
+        """The events of an action, after the place that it takes."""
+        lane = self.lanes.open.get(index) or self.lanes.next()
+        if not isinstance(action, Conclude | Wait | Finish):
+            place = place_of(open_strategy(self.name), lane.record, action)
+            if place and place != lane.place:
+                yield ev.PlaceTaken(action.index, place)
+        yield from self.carry_out(action)
+
     def go_on(self) -> bool:
         """By one event; False where nothing is left to do."""
         idle = {index: action for index, action in self.actions(self.lanes).items() if index not in self.at_work}
+        assert not any(isinstance(one, Wait) for one in idle.values()) or self.lanes.open
         is_full = len(self.lanes.open) >= self.settings.width
-        todo = [*self.at_work, *(n for n, one in idle.items() if not isinstance(one, Finish))]
+        todo = [*self.at_work, *(n for n, one in idle.items() if not isinstance(one, Finish | Wait))]
         todo = [index for index in todo if index in self.lanes.open or index in self.at_work or not is_full]
         if not todo:
             return False
         index = self.chance.choice(todo)
         if index not in self.at_work:
-            self.at_work[index] = self.carry_out(idle[index])
+            self.at_work[index] = self.take(index, idle[index])
         event = next(self.at_work[index], None)
         if event is None:
             del self.at_work[index]
@@ -378,9 +390,10 @@ def test_step_indexes_at_work_at_once_may_end_in_any_order_and_any_journal_leads
     name: str, seed: int
 ) -> None:
     play, at_once = SideBySide(name, seed), 0
+    share = 1.0 if hasattr(open_strategy(name), "place") else 0.3  # of the events after which an engine is killed
     while play.go_on():
         at_once = max(at_once, len(play.lanes.open))
-        if play.chance.random() < 0.3:
+        if play.chance.random() < share:
             again = Record.of(play.settings, [])
             for event in play.record.events:
                 again.apply(event)
@@ -388,6 +401,8 @@ def test_step_indexes_at_work_at_once_may_end_in_any_order_and_any_journal_leads
             assert play.actions(lanes) == play.actions(play.lanes)
             assert lanes.open.keys() == play.lanes.open.keys()
     events, ended = play.record.events, play.lanes.ended
+    if has_no_first_kernel(play):
+        return
     assert not play.lanes.open
     assert ended.events == in_turn(events)
     assert sorted(done.depth for done in ended.concluded) == list(range(len(ended.concluded)))
@@ -396,6 +411,12 @@ def test_step_indexes_at_work_at_once_may_end_in_any_order_and_any_journal_leads
     alone = next_action(open_strategy(name), Record.of(replace(play.settings, width=1), as_entries(in_turn(events))))
     assert isinstance(alone, Finish)
     assert at_once > 1
+
+
+def has_no_first_kernel(play: SideBySide) -> bool:
+    """Whether the run has failed before anything could be at work at once."""
+    first = play.actions(play.lanes).get(0)
+    return isinstance(first, Finish) and first.state is RunState.FAILED
 
 
 def as_entries(events: Sequence[ev.Event]) -> list[Entry]:

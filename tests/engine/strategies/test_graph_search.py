@@ -11,7 +11,7 @@ from typing import cast
 
 import pytest
 
-from engine.actions import Action, Ask, Conclude, Consult, Evaluate, Finish, Refuse, Step, Teach, label
+from engine.actions import Action, Ask, Conclude, Consult, Evaluate, Finish, Refuse, Step, Teach, Wait, label
 from engine.patching.edits import EditError
 from engine.record import Record
 from engine.strategies.graph_search.replies import ReadLabels, ReadOutline, ReadProposal
@@ -250,10 +250,7 @@ class Walks(Play):
 
 
 def words(actions: Sequence[Action]) -> list[str]:
-    return [
-        "conclude" if isinstance(one, Conclude) else "finish" if isinstance(one, Finish) else label(one)
-        for one in actions
-    ]
+    return [type(one).__name__.lower() if isinstance(one, Conclude | Finish | Wait) else label(one) for one in actions]
 
 
 def written(actions: Sequence[Action]) -> list[tuple[str | None, str]]:

@@ -10,7 +10,20 @@ from typing import cast
 
 import pytest
 
-from engine.actions import Action, Ask, Conclude, Consult, Evaluate, Finish, Refuse, Step, TakeSubmission, Teach, label
+from engine.actions import (
+    Action,
+    Ask,
+    Conclude,
+    Consult,
+    Evaluate,
+    Finish,
+    Refuse,
+    Step,
+    TakeSubmission,
+    Teach,
+    Wait,
+    label,
+)
 from engine.evaluation import findings
 from engine.knowledge.states import SURE
 from engine.record import Record
@@ -141,7 +154,9 @@ REPLIES: Mapping[str, object] = {
 
 def name_of(action: Action) -> str:
     """An action in a word."""
-    return "conclude" if isinstance(action, Conclude) else "finish" if isinstance(action, Finish) else label(action)
+    if isinstance(action, Conclude | Finish | Wait):
+        return type(action).__name__.lower()
+    return label(action)
 
 
 def words(actions: Sequence[Action]) -> list[str]:
