@@ -7,6 +7,7 @@ import re
 
 WORDS = {"category": "memory", "about": "does it", "helps": "here", "hurts": "there"}
 CLAIMS = dict.fromkeys(("work_dropped", "library_called", "constant_folded"), False)
+KINDS = "memory|compute|latency|general|hybrid|overhead"  # of a technique, or of a state
 STEP = {"category": "memory", "think": "it waits", "method": "does it", "before": "a;", "after": "b;"}
 
 
@@ -18,7 +19,7 @@ def answer(prompt: str, number: int) -> str | None:
 
 def _fields(prompt: str, number: int) -> dict[str, object] | None:
     asked = prompt.rpartition("JSON")[2] if "JSON object" in prompt else ""
-    listed = re.findall(r"^- ([^(\n]+) \(", prompt, re.MULTILINE)
+    listed = re.findall(rf"^- (.+?) \((?:{KINDS})\): ", prompt, re.MULTILINE)
     if '"relevance"' in asked:
         added = {"technique": f"idea {number}", "predicted_gain": 1.5, "relevance": 0.5}
         return {"reading": "it waits", "relevance": dict.fromkeys(listed, 0.5), "new": [added | WORDS]}

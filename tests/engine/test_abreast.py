@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import threading
@@ -31,6 +32,7 @@ from storage import events as ev
 from storage.command_arguments import AskFirst
 from storage.evaluation_results import CheckResult, CompileResult, TimingResult
 from storage.hardware_limit import HardwareLimit
+from storage.journal import Entry
 from storage.models import CallFailure, ModelOptions
 from storage.records import Budget, DepthOutcome, RunState, Switch, Verdict
 from storage.verbs import CommandKind
@@ -157,6 +159,11 @@ def work(context: RunContext, *, is_patient: bool = True) -> ev.RunEnded:
 
 def events(context: RunContext, *kinds: type) -> list[Any]:
     return [entry.event for entry in context.journal.entries if isinstance(entry.event, kinds)]
+
+
+def trajectories(context: RunContext) -> dict[int, int | None]:
+    """By step index: the one that it has taken."""
+    return {index: json.loads(place).get("trajectory") for index, place in context.whole.places.items()}
 
 
 def verdicts(context: RunContext) -> dict[str, tuple[str, float | None]]:
@@ -419,6 +426,64 @@ def test_limits_hold_where_a_method_builds_on_what_was(
     assert usage.tokens <= limit.get("tokens", 10**6) + 1500
     assert (usage.cost_usd or 0) <= limit.get("cost_usd", 9.0) + 0.006
     assert not context.whole.open_calls
+
+
+@pytest.mark.parametrize("strategy", IN_PART)
+def test_a_method_that_builds_on_what_was_is_paused_and_stopped_with_every_reply_and_goes_on_with_each(
+    opened: Open, desk: Desk, strategy: str
+) -> None:
+    desk.together, desk.most_s = 99, 0.2
+    fields = {"strategy": strategy, "strategy_options": IN_PART[strategy], "budget": Budget(), "knowledge": "on"}
+    context = opened(**fields)
+    todo = [CommandKind.PAUSE, CommandKind.STOP]
+
+    def person(entry: Entry) -> None:
+        if isinstance(entry.event, ev.CallSent) and len(context.whole.open_calls) == 3 and todo:
+            commands.send(context.folder.commands_file, todo.pop(0))
+        elif isinstance(entry.event, ev.StateChanged) and entry.event.state is RunState.PAUSED:
+            commands.send(context.folder.commands_file, CommandKind.RESUME)
+
+    context.listeners.append(person)
+    assert work(context).state is RunState.STOPPED
+    assert [call.failure for call in events(context, ev.CallFailed)][:3] == [CallFailure.CANCELLED] * 3
+    assert len(context.whole.open_steps) == 3
+    desk.together = 3
+    again = opened(**fields)
+    again.emit(ev.EngineStarted(1, True))
+    assert work(again).state is RunState.FINISHED
+    assert len(again.whole.concluded) == SAMPLES + 1
+    assert trajectories(again).items() >= trajectories(context).items()
+
+
+@pytest.mark.parametrize("strategy", IN_PART)
+def test_every_call_of_a_method_that_builds_on_what_was_is_approved_and_a_rejected_one_ends_its_step_index(
+    opened: Open, desk: Desk, strategy: str
+) -> None:
+    desk.together, desk.most_s = 3, 0.02
+    context = opened(
+        strategy=strategy, strategy_options=IN_PART[strategy], budget=Budget(), knowledge="on",
+        ask_first=AskFirst.parse("calls"),
+    )  # fmt: skip
+    asked = list[int]()
+
+    def person(seconds: float) -> None:
+        waiting = context.whole.human.asked
+        if waiting is not None and context.whole.human.is_approved is None and waiting.step not in asked:
+            asked.append(waiting.step)
+            is_first = waiting.kind == "optimise" and not rejected
+            rejected.extend([waiting.depth] * is_first)
+            answer = CommandKind.SKIP if is_first else CommandKind.APPROVE
+            commands.send(context.folder.commands_file, answer, str(waiting.step))
+        threading.Event().wait(0.01)
+
+    rejected = list[int]()
+    inbox = Inbox(context, person)
+    context.interrupt, context.interruptible = inbox.interrupt, inbox.interruptible
+    assert abreast.run(context, inbox).state is RunState.FINISHED
+    assert not events(context, ev.CommandRefused)
+    assert set(asked) >= {step for step, _ in context.whole.calls}
+    left = next(done for done in context.whole.concluded if done.depth in rejected)
+    assert (left.outcome, left.reason) == (DepthOutcome.GIVEN_UP, "optimise skipped by a person")
 
 
 def test_verbs_that_speak_of_the_one_kernel_at_work_are_refused_with_the_reason(opened: Open, desk: Desk) -> None:
