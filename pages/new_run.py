@@ -54,8 +54,8 @@ _WIDTH_HELP = (
     "are still judged one after the other. Of trajectories, those of one round are written at the same time."
 )
 _WEIGHT_HELP = (
-    "Where several runs and suites want one device, each has of its time by its weight: with 2 twice as much as one "
-    "with 1. A run that has the device for itself is no faster for it."
+    "Where several runs and suites want one device all the time, each has of its time by its weight: with 2 twice as "
+    "much as one with 1. A run that has the device for itself is no faster for it."
 )
 OTHER_BASE = "another base, only read"
 EFFORTS = ("endpoint default", "minimal", "low", "medium", "high")

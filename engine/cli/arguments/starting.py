@@ -71,8 +71,8 @@ def run(verbs: argparse._SubParsersAction[Parser]) -> None:
     )  # fmt: skip
     run.add_argument(
         "--weight", type=weight, metavar="NUMBER",
-        help="share of a device that other runs and suites want too: with 2 twice as much of its time as one with 1 "
-        "(default 1)",
+        help="share of a device that other runs and suites want too: of those who want it all the time one with 2 has "
+        "twice as much of its time as one with 1 (default 1)",
     )  # fmt: skip
     run.add_argument("--collect", default="auto", choices=("auto", "on", "off"), help="collect profiles")
     _limits(run)

@@ -135,10 +135,14 @@ def test_weights_of_one_one_and_two_have_a_quarter_a_quarter_and_a_half_of_the_t
     )
 
 
-def test_a_suite_of_three_cells_has_as_much_as_one_run(line: Line) -> None:
-    found = shares(line, 60, ("run", Share("run")), *((f"cell {n}", Share("suite")) for n in range(3)))
-    assert found["run"] == pytest.approx(30, abs=3)
-    assert all(found[f"cell {n}"] == pytest.approx(10, abs=3) for n in range(3))
+@pytest.mark.parametrize(("weight", "of_the_run"), [(1.0, 30), (2.0, 20)])
+def test_a_suite_has_as_much_as_one_run_of_its_weight_however_many_its_cells(
+    line: Line, weight: float, of_the_run: int
+) -> None:
+    cells = [(f"cell {n}", Share("suite", weight)) for n in range(3)]
+    found = shares(line, 60, ("run", Share("run")), *cells)
+    assert found["run"] == pytest.approx(of_the_run, abs=3)
+    assert all(found[name] == pytest.approx((60 - of_the_run) / 3, abs=3) for name, _ in cells)
 
 
 def test_what_a_person_waits_for_goes_first_then_who_came_first(line: Line) -> None:
