@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from engine import fitting, sandbox
-from engine.evaluator.client import EvaluatorClient, Turn
+from engine.evaluator.client import EvaluatorClient
+from engine.machine.turns import Turn
 from engine.tasks import Task
 from engine.toolchains.cpu import CpuToolchain
 

@@ -8,9 +8,9 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
+from contextlib import ExitStack, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +19,13 @@ from engine.errors import TaskError, ToolchainError
 from engine.evaluator import channel
 from engine.evaluator.channel import LineBroken
 from engine.machine.stopwatch import Stopwatch
+from engine.machine.turns import Turn
 from storage.timeline import Part
 
 START_S = 120.0
 GRACE_S = 30.0
 REQUEST_FOLDER = "evaluation."  # how the name of a request's own folder begins
 ROOT = Path(__file__).resolve().parent.parent.parent
-Turn = Callable[[], AbstractContextManager[object]]
 # A fork server ends with the thread that started it: for threads that do not last as long, this one starts it.
 _STARTER = ThreadPoolExecutor(1, "starts evaluators")
 

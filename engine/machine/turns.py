@@ -27,7 +27,7 @@ import stat
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -104,6 +104,7 @@ class Ticket:
         return next((one for one in self.wanted if set(one.locks) & set(wanted.locks)), None)
 
 
+Turn = Callable[[], AbstractContextManager[object]]  # entered, one has the device
 Told = Callable[[Place], object]
 _share: ContextVar[Share | None] = ContextVar("on whose account a device is used", default=None)
 _unwritten: dict[

@@ -17,7 +17,8 @@ from pathlib import Path
 from engine import sandbox
 from engine.build.host.installation import Installation
 from engine.errors import ToolchainError
-from engine.machine import lease, quiet, turns
+from engine.machine import quiet
+from engine.machine.turns import Turn
 from storage.hardware_limit import DeviceFacts
 
 SOURCE = Path(__file__).with_name("roof.cpp")
@@ -59,8 +60,9 @@ class Roof:
         return max(self.copy_gb_s[str(size)] for size in sizes if size >= fitting[-1])
 
 
-def measured(installation: Installation, cache: Path, lease_files: lease.Files, *, again: bool = False) -> Roof:
-    """This machine's roof from the cache; measured now, alone, if there is none yet or when asked to look again.
+def measured(installation: Installation, cache: Path, turn: Turn, *, again: bool = False) -> Roof:
+    """This machine's roof from the cache; measured now, alone inside `turn`, if there is none yet or when asked to look
+    again.
 
     Who asks to look again within ten minutes of the last look gets what that found.
 
@@ -73,7 +75,7 @@ def measured(installation: Installation, cache: Path, lease_files: lease.Files, 
     file = cache / f"machine-{key}.json"
     known_roof = Roof(**json.loads(file.read_text())) if file.exists() else None
     if known_roof is None or (again and time.time() - file.stat().st_mtime > FRESH_S):
-        with turns.hold(*lease_files):
+        with turn():
             quiet.wait()
             cache.mkdir(parents=True, exist_ok=True)
             roof = _highest(_measure(installation, cache / f"roof-{key}", threads), known_roof)

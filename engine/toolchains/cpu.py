@@ -77,7 +77,7 @@ class CpuToolchain(LocalToolchain):
 
     def _limit(self, task: Task, *, again: bool) -> HardwareLimit:
         needs = self._ask("describe", task, "")
-        roof = measured(self.installation, cache_folder(), self._locks, again=again)
+        roof = measured(self.installation, cache_folder(), self._leased, again=again)
         size = int(needs["min_bytes"])
         limit = HardwareLimit(
             roof.device, roof.bandwidth_gb_s(size), roof.peak_gflop_s, size, int(needs["min_flop"]), roof.facts
@@ -87,7 +87,7 @@ class CpuToolchain(LocalToolchain):
 
     def _profile(self, task: Task, source: str, timed_ms: float | None) -> ProfileResult:
         started = time.monotonic()
-        roof = measured(self.installation, cache_folder(), self._locks)
+        roof = measured(self.installation, cache_folder(), self._leased)
         plain = self._ask("measure", task, source, turn=self._leased)
         if "failure" in plain:
             raise ProfileUnavailable(f"the candidate does not run under the profiler: {plain['failure']}")

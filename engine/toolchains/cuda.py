@@ -175,7 +175,7 @@ class CudaToolchain(LocalToolchain):
 
     def _ceilings(self, *, again: bool) -> DeviceCeilings:
         return ceilings.measured(
-            self.gpu, self.installation.nvcc, self.cache, self._locks, again=again, variables=self.variables
+            self.gpu, self.installation.nvcc, self.cache, self._leased, again=again, variables=self.variables
         )
 
 

@@ -23,9 +23,10 @@ from engine.build import just_in_time
 from engine.errors import BaselineUnavailable
 from engine.evaluation import timing_checks
 from engine.evaluation.timing_checks import Bounds
-from engine.evaluator.client import REQUEST_FOLDER, EvaluatorClient, Turn
+from engine.evaluator.client import REQUEST_FOLDER, EvaluatorClient
 from engine.machine import lease, turns
 from engine.machine.stopwatch import Stopwatch
+from engine.machine.turns import Turn
 from engine.machine.worker_limits import Limits, Times
 from engine.tasks import Task
 from engine.toolchains import CompiledStart

@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from engine.errors import ToolchainError
-from engine.machine import lease, turns
 from engine.machine.devices import Device
+from engine.machine.turns import Turn
 from storage.hardware_limit import DeviceFacts
 
 SOURCE = Path(__file__).with_name("ceilings.cu")
@@ -99,13 +99,13 @@ def measured(
     device: Device,
     nvcc: str,
     cache: Path,
-    lease_files: lease.Files,
+    turn: Turn,
     *,
     python: str = sys.executable,
     again: bool = False,
     variables: Mapping[str, str] | None = None,
 ) -> DeviceCeilings:
-    """A device's ceilings from the cache; measured now, alone, if there are none or when asked again.
+    """A device's ceilings from the cache; measured now, alone inside `turn`, if there are none or when asked again.
 
     `variables` choose the device for the child, where it is not the first that a process sees.
 
@@ -117,7 +117,7 @@ def measured(
     old = read(file)
     if old is not None and not again:
         return old
-    with _built(device, nvcc) as library, turns.hold(*lease_files):
+    with _built(device, nvcc) as library, turn():
         found = highest(_measure(device, library, python, variables or {}), old)
     cache.mkdir(parents=True, exist_ok=True)
     draft = file.with_suffix(f".{os.getpid()}")

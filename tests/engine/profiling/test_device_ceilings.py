@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from engine.errors import ToolchainError
+from engine.machine import lease
 from engine.machine.devices import Device
 from engine.profiling.device import ceilings
 from tests.engine.profiling.sessions import H200
@@ -74,9 +75,9 @@ def test_what_measures_is_built_before_the_device_is_waited_for(
     for program, rest in ((nvcc, ""), (python, f"echo '{json.dumps(TOLD)}'")):
         program.write_text(f"#!/bin/sh\n{look}\n{rest}\n")
         program.chmod(0o755)
-    found = ceilings.measured(DEVICE, str(nvcc), tmp_path, (lock,), python=str(python))
+    found = ceilings.measured(DEVICE, str(nvcc), tmp_path, lambda: lease.hold(lock), python=str(python))
     assert found.bandwidth_gb_s == TOLD["bandwidth_gb_s"]
     assert seen.read_text().split() == ["free", "held"]
     nvcc.write_text("#!/bin/sh\necho no such option >&2\nexit 1\n")
     with pytest.raises(ToolchainError, match="limits could not be measured: no such option"):
-        ceilings.measured(DEVICE, str(nvcc), tmp_path, (lock,), python=str(python), again=True)
+        ceilings.measured(DEVICE, str(nvcc), tmp_path, lambda: lease.hold(lock), python=str(python), again=True)
