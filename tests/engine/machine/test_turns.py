@@ -29,7 +29,7 @@ import itertools, json, sys, time
 from pathlib import Path
 from engine.machine import turns
 
-me, share, files, most, company = json.loads(sys.argv[1])
+me, share, files, most, company, turns.PATIENCE_S = json.loads(sys.argv[1])
 files, log = [tuple(map(Path, group)) for group in files], Path(sys.argv[2])
 turns.clock = itertools.count().__next__
 
@@ -60,6 +60,7 @@ class Line:
         self.folder, self._held = folder, held
         self.log = folder / "log"
         self.log.touch()
+        self.patience_s = 120.0  # a busy machine halts processes too
 
     def device(self, name: str = "a") -> tuple[Path, ...]:
         """A lock that stands for a device."""
@@ -72,7 +73,13 @@ class Line:
         by whomever, and ends each when so many others are in line."""
         wanted = [[str(path) for path in group] for group in groups or (self.device(),)]
         plain = {"account": share.account, "weight": share.weight, "is_now": share.is_now}
-        words = [sys.executable, "-c", CHILD, json.dumps([me, plain, wanted, most, company]), str(self.log)]
+        words = [
+            sys.executable,
+            "-c",
+            CHILD,
+            json.dumps([me, plain, wanted, most, company, self.patience_s]),
+            str(self.log),
+        ]
         child = subprocess.Popen(words, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self._held.enter_context(child)
         self._held.callback(child.kill)
@@ -166,6 +173,7 @@ def test_a_killed_process_that_waited_is_passed_over(line: Line) -> None:
 
 
 def test_a_halted_process_at_the_head_of_the_line_does_not_keep_the_device_free(line: Line) -> None:
+    line.patience_s = 0.1
     with lease.hold(*line.device()):
         first = line.wait("first", Share("1", is_now=True))
         first.send_signal(signal.SIGSTOP)
