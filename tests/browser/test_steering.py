@@ -144,7 +144,7 @@ def test_a_fork_starts_a_run_of_its_own_with_other_settings_from_a_kernels_page(
     page.goto(f"{server.url}/candidate?run=forked&candidate=c001")
     page.get_by_role("button", name="Go back or fork from here").click()
     dialog = page.get_by_role("dialog")
-    expect(dialog.get_by_text("A new run starts with kernel 1,")).to_be_visible()
+    expect(dialog.get_by_text("A new run tries kernel 1 on cpu first")).to_be_visible()
     dialog.get_by_text("do not profile", exact=True).click()
     for model, is_heedless in (("recorded", True), ("manual", False)):
         dialog.get_by_role("combobox", name="Model").click()
