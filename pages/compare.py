@@ -19,7 +19,7 @@ from storage.queries import RunChoice
 from storage.queries.suites import run_results
 
 KEY = "compared_runs"
-OFFERED_TASKS, OFFERED_RUNS = 8, 4
+OFFERED_TASKS = 8
 
 
 @st.fragment
@@ -94,17 +94,15 @@ def choose(choices: Sequence[RunChoice]) -> list[str]:
 
 def _offer_tasks(choices: Sequence[RunChoice]) -> None:
     """A button for each task that has several runs: what is compared most."""
-    by_task: dict[str, list[str]] = {}
-    for choice in sorted(choices, key=lambda one: -one.created_at):
-        by_task.setdefault(choice.task_name, []).append(choice.run_id)
-    several = {name: runs[:OFFERED_RUNS] for name, runs in by_task.items() if len(runs) > 1}
+    several = compared_runs.offered(choices)
     if not several:
         return
     st.markdown("## Runs of one task")
     with st.container(horizontal=True, gap="small"):
-        for name, runs in list(several.items())[:OFFERED_TASKS]:
-            words = f"{wording.plain(wording.task(name))}: newest {len(runs)} runs"
-            st.button(words, key=f"offered:{name}", on_click=_choose, args=(runs,))
+        for name, one in list(several.items())[:OFFERED_TASKS]:
+            where = f" on {one.device}" if one.device else ""
+            words = f"{wording.plain(wording.task(name))}: newest {len(one.run_ids)} runs{wording.plain(where)}"
+            st.button(words, key=f"offered:{name}", on_click=_choose, args=(one.run_ids,))
 
 
 def _choose(runs: Sequence[str]) -> None:

@@ -137,6 +137,18 @@ OF_THE_CALL: Mapping[str, tuple[str, str]] = {
     "arithmetic throughput share": ("share of peak arithmetic throughput", "operations by the time, of the most"),
 }
 
+# Shares of what a unit does at most, which is more of one kind of operations than of another: at the same rate BF16
+# operations keep the tensor cores half as busy as TF32 ones. The last three are of the busiest unit or of the tensor's.
+BY_KIND = frozenset({"arithmetic throughput share", COMPUTE, "headroom", f"sm__pipe_tensor_cycles_active{_ACTIVE}"})
+
+
+def main_kind(operations: Mapping[str, float]) -> str:
+    """The kind most operations are of, under the name of its peak (`fp32`, `tf32`, `bf16`); empty where none were
+    counted."""
+    kind = max(operations, key=lambda name: operations[name], default="")
+    return {"fp16": "bf16"}.get(kind, kind)
+
+
 # What a warp waits for, in the profiler's words, and what that usually means.
 STALLS: Mapping[str, str] = {
     "long_scoreboard": "data from global or local memory",

@@ -137,6 +137,7 @@ from storage.queries.profiles import MetricChangeRow as MetricChangeRow
 from storage.queries.profiles import MetricRow as MetricRow
 from storage.queries.profiles import ProfileRow as ProfileRow
 from storage.queries.profiles import advice as advice
+from storage.queries.profiles import main_kind as main_kind
 from storage.queries.profiles import metric_changes as metric_changes
 from storage.queries.profiles import metrics as metrics
 from storage.queries.profiles import planned_exposure as planned_exposure

@@ -12,7 +12,8 @@ from storage.records import DepthOutcome
 
 @dataclass(frozen=True, slots=True)
 class RunChoice:
-    """One run as a list offers it. Replays are not offered: they hold nothing of their own."""
+    """One run as a list offers it. Replays are not offered: they hold nothing of their own. `device` is empty before
+    the hardware limit was measured."""
 
     run_id: str
     task_name: str
@@ -20,6 +21,7 @@ class RunChoice:
     toolchain: str
     language: str
     created_at: float
+    device: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +112,9 @@ _SO_FAR = """coalesce(total.engine_s, 0.0) AS engine_s, coalesce(total.calls, 0)
 
 def comparable_runs(db: Database) -> list[RunChoice]:
     """Every run that can be compared, newest first."""
-    sql = """SELECT run_id, task_name, model, toolchain, language, created_at FROM runs WHERE replay_of IS NULL
-        ORDER BY created_at DESC, run_id DESC"""
+    sql = """SELECT r.run_id, r.task_name, r.model, r.toolchain, r.language, r.created_at,
+        coalesce(m.model, '') AS device FROM runs r LEFT JOIN run_devices m USING (run_id)
+        WHERE r.replay_of IS NULL ORDER BY r.created_at DESC, r.run_id DESC"""
     return fetch.rows(db, RunChoice, sql)
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from storage import exposure
+from storage import counters, exposure
 from storage.database import Database
 from storage.exposure import Exposure
 from storage.profile_results import DISTURBED, SourceLine, disturbance
@@ -65,7 +65,8 @@ class MetricRow:
 
 @dataclass(frozen=True, slots=True)
 class MetricChangeRow:
-    """A value beside that of the nearest profiled ancestor; both None when there is none to compare with."""
+    """A value beside that of the nearest profiled ancestor; both None when there is none to compare with. `kind` and
+    `previous_kind` are what the operations mostly are of which it is a share of the peak (`tf32`); else empty."""
 
     launch: int
     kernel: str
@@ -74,6 +75,13 @@ class MetricChangeRow:
     value: float
     previous: float | None
     previous_id: str | None
+    kind: str = ""
+    previous_kind: str = ""
+
+    @property
+    def is_of_another_peak(self) -> bool:
+        """Whether the two are shares of different peaks, so that neither is the better one."""
+        return bool(self.kind and self.previous_kind) and self.kind != self.previous_kind
 
     @property
     def ratio(self) -> float | None:
@@ -162,15 +170,37 @@ def metric_changes(db: Database, run_id: str, candidate_id: str, against: str | 
     new = metrics(db, run_id, candidate_id)
     is_fit = bool(new) and not _is_disturbed(db, run_id, candidate_id)
     previous_id = (against or profiled_ancestor(db, run_id, candidate_id)) if is_fit else None
-    there = _by_place(metrics(db, run_id, previous_id) if previous_id else [])
-    here = _by_place(new)
+    old = metrics(db, run_id, previous_id) if previous_id else []
+    there, here = _by_place(old), _by_place(new)
+    kinds, none = (main_kind(new), main_kind(old)), ("", "")
     return [
         MetricChangeRow(
-            n.launch, n.kernel, n.metric, n.unit, n.value, value, previous_id if value is not None else None
+            n.launch,
+            n.kernel,
+            n.metric,
+            n.unit,
+            n.value,
+            value,
+            previous_id if value is not None else None,
+            *(kinds if n.metric in counters.BY_KIND else none),
         )
         for n in new
         for value in [_counterpart(n, here[n.launch, n.metric], there.get((n.launch, n.metric), {}))]
     ]
+
+
+OPERATIONS = " operations"  # how the names of counted operations end
+
+
+def main_kind(rows: Sequence[MetricRow]) -> str:
+    """What most operations of the profiled call are: `fp32`, `tf32` or `bf16`, for FP16 too, whose peak is the same;
+    empty where they were not counted."""
+    counted = {
+        row.metric.removesuffix(OPERATIONS): row.value
+        for row in rows
+        if row.launch < 0 and not row.kernel and row.metric.endswith(OPERATIONS)
+    }
+    return counters.main_kind(counted)
 
 
 _Place = tuple[int, str]

@@ -118,6 +118,21 @@ def test_each_quantity_of_memory_has_a_name_of_its_own_and_waits_have_a_unit() -
     assert metrics.with_unit(wait, wait.value) == "1.50 cycles per instruction"
 
 
+def test_shares_of_different_peaks_are_told_and_judged_neither_better_nor_worse() -> None:
+    kinds = {"kind": "bf16", "previous_kind": "tf32"}
+    share, idle = "arithmetic throughput share", "headroom"
+    changes = [change(share, 0.93, 0.479), change(idle, 13.5, 42.8, "%")]
+    assert {one.judgement for one in metrics.weighed(changes)} == {Judgement.WORSE}
+    found = metrics.weighed([replace(one, **kinds) for one in changes])
+    assert {one.judgement for one in found} == {Judgement.CHANGED}
+    assert metrics.change_cells(found[0])["values"] == "93.0 % of the TF32 peak → 47.9 % of the BF16 peak"
+    assert metrics.change_cells(found[1])["values"] == "13.5 % with TF32 operations → 42.8 % with BF16 operations"
+    (bar,) = machine_use.rates({share: 0.479}, {share: 0.93}, ("bf16", "tf32"))
+    assert (bar.before, bar.note) == (None, "of the BF16 peak; the kernel beside it: 93.0 % of the TF32 peak")
+    (bar,) = machine_use.rates({share: 0.479}, {share: 0.93}, ("bf16", "bf16"))
+    assert (bar.before, bar.note) == (0.93, "")
+
+
 def test_without_a_whole_call_the_longest_launch_is_compared() -> None:
     changes = [change(counters.TIME, 1.0, 1.0, "s", 0), change(counters.TIME, 9.0, 8.0, "s", 1)]
     changes.append(change(counters.DRAM, 10.0, 50.0, "%", 1))

@@ -12,10 +12,10 @@ import pytest
 from pages.parts import index, speed_of_light
 from pages.parts.kernel import hot_lines, machine_use, roofline
 from pages.parts.kernel.metrics import SENSES, Judgement, Weighed, foremost
-from storage import counters, queries
+from storage import codec, counters, queries
 from storage.hardware_limit import HardwareLimit
 from storage.policy import arithmetic_of
-from storage.profile_results import ProfileResult, SourceLine
+from storage.profile_results import Metric, ProfileResult, SourceLine
 from storage.queries import MetricChangeRow, MetricRow
 from tests import sample_profiles, samples
 from tests.engine.profiling.sessions import H200, LIMIT
@@ -221,6 +221,26 @@ def test_a_profile_stands_beside_that_of_any_other_kernel(home: Path, open_page:
     beside.select_index(1).run()
     assert not app.exception
     assert f"Since kernel {int(names[2].removeprefix('c'))}: " in words(app).replace("\\", "")
+
+
+def test_a_change_tells_what_the_operations_of_both_kernels_mostly_are(home: Path, open_page: Open) -> None:
+    folder = samples.write_run(home / "runs", "r1", depths=5)
+    lines = [json.loads(line) for line in folder.journal_file.read_text().splitlines()]
+    events = [line["event"] for line in lines if line["kind"] == "Profiled"]
+    for one, kind in zip(events, ("tf32", "fp16"), strict=False):
+        figures = {"arithmetic throughput share": 0.9, f"{kind} operations": 8.0, "fp32 operations": 1.0}
+        one["result"] = codec.to_plain(
+            ProfileResult(
+                "h", tuple(Metric(name, "1", value) for name, value in figures.items()), "compute", "", "", 1.0
+            )
+        )
+    folder.journal_file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    open_page("run", run="r1")
+    before, after = (one["candidate_id"] for one in events[:2])
+    found = {one.metric: one for one in queries.metric_changes(index.current(), "r1", after, before)}
+    share = found["arithmetic throughput share"]
+    assert (share.previous_kind, share.kind, share.is_of_another_peak) == ("tf32", "bf16", True)
+    assert not found["fp32 operations"].is_of_another_peak
 
 
 def test_what_got_worse_is_never_left_out() -> None:

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
+from pages.parts.compare import compared_runs
+from pages.parts.compare.compared_runs import Compared, Offered, offered
 from pages.parts.kernel.same_kernel import words as row_words
 from storage import events as ev
-from storage.database import index_file, open_database
+from storage.database import Database, index_file, open_database
 from storage.hardware_limit import HardwareLimit
+from storage.queries import RunChoice
 from storage.queries.device_results import SameKernelRow
+from tests import samples
 from tests.pages.conftest import Open, words
 from tests.storage.test_queries_predictions import FIRST, tell
 
@@ -30,3 +37,30 @@ def test_one_kernel_on_two_models_has_a_table_and_no_curve_is_drawn_over_both(ho
         tell(db, home / "runs", h100, *FIRST, run_id="r2")
     assert "The same kernel on other devices" in words(open_page("candidate", run="r1", candidate="c001"))
     assert "Runs on different devices make no common curve" in words(open_page("compare", runs="r1,r2"))
+
+
+def test_runs_on_several_devices_are_put_into_no_figure_together(
+    home: Path, open_page: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, seed in (("r1", 0), ("r2", 3), ("r3", 1)):
+        samples.write_run(home / "runs", name, seed=seed)
+    gathered = compared_runs.gather
+
+    def elsewhere(db: Database, run_ids: Sequence[str]) -> list[Compared]:
+        first, *others = gathered(db, run_ids)
+        return [replace(first, conditions=replace(first.conditions, device="a CPU", language="c++")), *others]
+
+    monkeypatch.setattr(compared_runs, "gather", elsewhere)
+    said = words(open_page("compare", runs="r1,r2,r3"))
+    assert "Languages on different devices do not compare" in said
+    assert "Speed-ups on different devices have no common mean" in said
+
+
+def test_offered_are_runs_of_one_device_where_there_are_several() -> None:
+    def run(name: str, at: float, device: str, task: str = "t") -> RunChoice:
+        return RunChoice(name, task, "m", "nvcc", "cuda", at, device)
+
+    mixed = [run("a", 1, "H200"), run("b", 2, "CPU"), run("c", 3, "H200"), run("d", 4, ""), run("e", 5, "", "alone")]
+    assert offered(mixed) == {"t": Offered(("c", "a"), "H200")}
+    assert offered(mixed[1:3]) == {"t": Offered(("c", "b"))}, "no two of one device"
+    assert offered([mixed[0], mixed[2]]) == {"t": Offered(("c", "a"))}, "of all the same device: not told"

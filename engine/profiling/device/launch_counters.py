@@ -130,10 +130,7 @@ class Whole:
     @property
     def main_kind(self) -> str:
         """The kind most operations are of, under the name of its ceiling; empty where none were counted."""
-        if not self.flop:
-            return ""
-        kind = max(self.flop, key=lambda name: (self.flop or {})[name])
-        return {"fp16": "bf16"}.get(kind, kind)
+        return counters.main_kind(self.flop or {})
 
     @property
     def intensity(self) -> float | None:

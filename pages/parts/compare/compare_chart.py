@@ -62,7 +62,7 @@ def draw_exposure(runs: Sequence[Compared]) -> None:
         )
     of_task = [run for run in runs if run.run.task_name == task]
     found = groups(of_task)
-    if len(compared_runs.devices_of([run.conditions for run in of_task])) > 1:
+    if compared_runs.are_of_several_devices(of_task):
         st.caption("Runs on different devices make no common curve: choose runs of one device.")
         return
     if len(found) < 2:
@@ -88,6 +88,9 @@ def draw_languages(runs: Sequence[Compared]) -> None:
     if len(figures) < 2:
         return
     st.markdown("## By language")
+    if compared_runs.are_of_several_devices(runs):
+        st.caption("Languages on different devices do not compare: choose runs of one device.")
+        return
     with st.container(horizontal=True):
         for title, value, note in figures:
             with st.container(border=True, width=250):
@@ -102,6 +105,9 @@ def draw_tasks(runs: Sequence[Compared]) -> None:
     if len(over.tasks) < 2:
         return
     st.markdown("## Over all tasks")
+    if compared_runs.are_of_several_devices(runs):
+        st.caption("Speed-ups on different devices have no common mean: choose runs of one device.")
+        return
     with st.container(horizontal=True):
         for title, value, note in compared_runs.task_figures(over):
             with st.container(border=True, width=250):

@@ -16,11 +16,12 @@ from pages.parts.status import damaged
 from storage import damage, queries
 from storage.database import Database
 from storage.method_words import PLAIN, MethodWords
-from storage.queries import ConditionsRow, ReachedRow, RunRow, TimedRow, TryRow
+from storage.queries import ConditionsRow, ReachedRow, RunChoice, RunRow, TimedRow, TryRow
 from storage.records import RunState
 from storage.suites.statistics import geometric_mean
 
 AT_MOST = 12  # side by side
+OFFERED_RUNS = 4
 MOST = 300  # in a summary: their names must fit into an address
 COLOURS = ("blue", "orange", "green", "violet", "yellow", "red", "gray")
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
@@ -140,6 +141,36 @@ def gather(db: Database, run_ids: Sequence[str]) -> list[Compared]:
     ]
 
 
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """Runs of one task; `device` is that of them all, empty where it need not or cannot be told."""
+
+    run_ids: tuple[str, ...]
+    device: str = ""
+
+
+def offered(choices: Sequence[RunChoice]) -> dict[str, Offered]:
+    """By task, the newest runs that compare: those on the newest one's device where there are several, else any."""
+    by_task: dict[str, list[RunChoice]] = {}
+    for choice in sorted(choices, key=lambda one: -one.created_at):
+        by_task.setdefault(choice.task_name, []).append(choice)
+    return {name: _newest(runs) for name, runs in by_task.items() if len(runs) > 1}
+
+
+def _newest(runs: Sequence[RunChoice]) -> Offered:
+    """The device is that of the newest run whose device is known."""
+    device = next((run.device for run in runs if run.device), "")
+    same = [run for run in runs if run.device == device]
+    chosen = same if len(same) > 1 else runs
+    is_told = chosen is same and len({run.device for run in runs if run.device}) > 1
+    return Offered(tuple(run.run_id for run in chosen[:OFFERED_RUNS]), device if is_told else "")
+
+
+def are_of_several_devices(runs: Sequence[Compared]) -> bool:
+    """Whether speed-ups of these runs must not be put into one figure or beside each other as if they compared."""
+    return len(devices_of([run.conditions for run in runs])) > 1
+
+
 def devices_of(conditions: Sequence[ConditionsRow]) -> set[str]:
     """The models of device that runs were timed on, as far as that is known."""
     return {one.device for one in conditions if one.device}
@@ -160,7 +191,7 @@ def warnings(runs: Sequence[Compared]) -> list[str]:
         if len({run.conditions.sizes for run in same}) > 1:
             found.append("**Different sizes of the same task.** " + _who(same, lambda run: _sizes(run)))
     devices = [run for run in runs if run.conditions.device]
-    if len(devices_of([run.conditions for run in runs])) > 1:
+    if are_of_several_devices(runs):
         found.append(
             "**Different devices.** Speed-ups on different devices do not compare directly. "
             + _who(devices, lambda run: run.conditions.device)

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pages.parts import wording
+from pages.parts.kernel.metrics import of_peak
 from pages.parts.widgets import table
 from pages.parts.widgets.bars import Bar
 from storage import counters, kernel_names
@@ -59,10 +60,11 @@ def longest(rows: Sequence[MetricRow]) -> dict[str, float]:
     return max(launches.values(), key=lambda values: values.get(counters.TIME, 0.0), default={})
 
 
-def rates(values: Values, before: Values) -> list[Bar]:
-    """Shares of what the machine can do at best: memory, arithmetic, processors."""
+def rates(values: Values, before: Values, kinds: tuple[str, str] = ("", "")) -> list[Bar]:
+    """Shares of what the machine can do at best: memory, arithmetic, processors. `kinds` are what most operations are
+    of, here and before: a share of another peak is no mark on the same bar, but told below it."""
     found = [
-        Bar(label, values[name], wording.quantity(values[name], "1", is_share=True), before.get(name))
+        Bar(label, values[name], _share(values[name]), *_mark(name, before.get(name), kinds))
         for name, label in SHARES
         if name in values
     ]
@@ -74,6 +76,18 @@ def rates(values: Values, before: Values) -> list[Bar]:
             Bar("processors busy", used / available, text, earlier / available if earlier is not None else None)
         )
     return found
+
+
+def _share(value: float) -> str:
+    return wording.quantity(value, "1", is_share=True)
+
+
+def _mark(name: str, before: float | None, kinds: tuple[str, str]) -> tuple[float | None, str]:
+    """Where the other kernel's mark stands, and what is said in its place."""
+    kind, previous = kinds
+    if before is None or name not in counters.BY_KIND or not (kind and previous) or kind == previous:
+        return before, ""
+    return None, f"{of_peak(kind)}; the kernel beside it: {_share(before)} {of_peak(previous)}"
 
 
 def _busy(values: Values) -> float | None:

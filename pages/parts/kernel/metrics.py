@@ -37,6 +37,10 @@ CHANGE_COLUMNS = [
     table.Column("change", "Change", "nowrap", "better or worse for speed, by the metric's usual meaning"),
     table.Column("values", "Before → after", "wide"),
 ]
+OTHER_PEAKS = (
+    " Most operations of the two kernels are of different kinds, of which the device does more or fewer in a second: "
+    "shares of different peaks are judged neither better nor worse."
+)
 
 
 class Judgement(StrEnum):
@@ -111,10 +115,11 @@ def function_cells(row: MetricChangeRow) -> dict[str, table.Cell]:
 def _metric_cells(row: MetricChangeRow) -> dict[str, table.Cell]:
     """One metric as cells; a counter under its plain name, its own name and meaning behind the pointer."""
     name, about = counters.label(row.metric), counters.meaning(row.metric)
+    before, after = before_and_after(row)
     return {
         "metric": table.text(name, title=f"{row.metric}: {about}" if about else name),
-        "value": with_unit(row, row.value),
-        "previous": wording.NONE if row.previous is None else with_unit(row, row.previous),
+        "value": after,
+        "previous": wording.NONE if row.previous is None else before,
         "change": _moved(row),
     }
 
@@ -160,6 +165,7 @@ def draw_changes(found: Sequence[Weighed], number: int, key: str) -> None:
     st.caption(
         "Ordered by the size of the change times how much the metric usually matters for speed. "
         f"{same} more metrics are unchanged."
+        + (OTHER_PEAKS if any(one.change.is_of_another_peak for one in moved) else "")
     )
 
 
@@ -174,7 +180,7 @@ def change_cells(one: Weighed) -> dict[str, table.Cell]:
     name, about = counters.label(change.metric), counters.meaning(change.metric)
     moved = _moved(change)
     amount = moved if isinstance(moved, str) else str((moved or {}).get("text", ""))
-    values = f"{with_unit(change, change.previous or 0.0)} → {with_unit(change, change.value)}"
+    values = " → ".join(before_and_after(change))
     return {
         "metric": table.text(name, "strong", title=f"{change.metric}: {about}" if about else ""),
         "change": table.pill(f"{amount}, {one.judgement}", TONES[one.judgement], ICONS.get(one.judgement, "")),
@@ -313,15 +319,33 @@ def with_unit(change: MetricChangeRow, amount: float) -> str:
     return wording.quantity(amount, change.unit, change.metric.endswith("share"))
 
 
+def before_and_after(change: MetricChangeRow) -> tuple[str, str]:
+    """Both figures; where they are shares of different peaks, each with its own."""
+    before, after = with_unit(change, change.previous or 0.0), with_unit(change, change.value)
+    if not change.is_of_another_peak:
+        return before, after
+    told = of_peak if change.metric.endswith("share") else _with_operations
+    return f"{before} {told(change.previous_kind)}", f"{after} {told(change.kind)}"
+
+
+def of_peak(kind: str) -> str:
+    """Of which peak a share is: "of the TF32 peak"."""
+    return f"of the {kind.upper()} peak"
+
+
+def _with_operations(kind: str) -> str:
+    return f"with {kind.upper()} operations"
+
+
 def phrase(one: Weighed) -> str:
     """ "DRAM throughput from 42 % to 61 % (better)"."""
     change = one.change
-    before = with_unit(change, change.previous or 0.0)
+    before, after = before_and_after(change)
     mark = f" ({one.judgement})" if one.judgement in (Judgement.BETTER, Judgement.WORSE) else ""
     name = counters.label(change.metric)
     # The bars show the longest launch's.
     name += " (mean of all launches)" if change.launch < 0 and one.sense.topic == "occupancy" else ""
-    return f"{name} from {before} to {with_unit(change, change.value)}{mark}"
+    return f"{name} from {before} to {after}{mark}"
 
 
 def _weigh(change: MetricChangeRow) -> Weighed:
@@ -330,7 +354,7 @@ def _weigh(change: MetricChangeRow) -> Weighed:
         return Weighed(change, known, Judgement.SAME, 0.0)
     rises = change.value > previous
     judgement = Judgement.CHANGED
-    if known.direction:
+    if known.direction and not change.is_of_another_peak:
         judgement = Judgement.BETTER if rises is (known.direction > 0) else Judgement.WORSE
     return Weighed(change, known, judgement, known.weight * _size(change, previous))
 

@@ -170,9 +170,10 @@ def _use(candidate: CandidateRow, seen: Seen) -> None:
     """Shares of the machine's rates, occupancy, and what limits it, each beside the ancestor's mark."""
     legend = f"Marker: kernel {seen.number}." if seen.before else ""
     call, old_call = machine_use.whole(seen.current), machine_use.whole(seen.before)
+    kinds = queries.main_kind(seen.current), queries.main_kind(seen.before)
     launch, old_launch = machine_use.longest(seen.current), machine_use.longest(seen.before)
     groups = (
-        ("Share of the machine's peak", machine_use.rates(call, old_call)),
+        ("Share of the machine's peak", machine_use.rates(call, old_call, kinds)),
         ("Occupancy of the longest launch", machine_use.occupancy(launch, old_launch)),
         ("Blocks that fit on a multiprocessor", machine_use.blocks(launch, old_launch)),
     )

@@ -22,7 +22,7 @@ Section = tuple[str, Curve | None, str | None]
 
 def comparison_report(runs: Sequence[Compared]) -> str:
     """The whole file as text; `runs` is not empty."""
-    over = compared_runs.over_tasks(runs)
+    over, of_several = compared_runs.over_tasks(runs), compared_runs.are_of_several_devices(runs)
     return render(
         "comparison.html",
         f"{len(runs)} runs compared: {', '.join(dict.fromkeys(run.run.title for run in runs))}",
@@ -32,7 +32,7 @@ def comparison_report(runs: Sequence[Compared]) -> str:
         settings=settings_list.differing([run.run.run_id for run in runs]),
         setting_headings=("Setting", *(run.letter for run in runs)),
         curves=[*(_curve(runs, axis) for axis in Axis), *_exposure(runs)],
-        over_tasks=compared_runs.task_figures(over) if len(over.tasks) > 1 else [],
+        over_tasks=[] if len(over.tasks) < 2 or of_several else compared_runs.task_figures(over),
     )
 
 
@@ -80,8 +80,9 @@ def _series(run: Compared, axis: Axis) -> Series:
 def _exposure(runs: Sequence[Compared]) -> Iterator[Section]:
     """Early against delayed profiling, for each task that has both."""
     for task in dict.fromkeys(run.run.task_name for run in runs):
-        found = compare_chart.groups([run for run in runs if run.run.task_name == task])
-        if len(found) < 2:
+        of_task = [run for run in runs if run.run.task_name == task]
+        found = compare_chart.groups(of_task)
+        if len(found) < 2 or compared_runs.are_of_several_devices(of_task):
             continue
         series = [
             Series(group.name, compare_chart.LOOKS[group.exposure][0][1:].removesuffix("-color"),

@@ -10,6 +10,7 @@ from typing import Any
 from engine import languages
 from pages.parts import method, run_state, texts, wording
 from pages.parts.kernel import repair_tab, story, sweep_table, trust_tab
+from pages.parts.kernel.metrics import before_and_after
 from pages.parts.report.report_html import Curve, Level, Series, Spot, render
 from pages.parts.status import damaged, outcome, settings_list
 from pages.parts.widgets import diff
@@ -260,10 +261,9 @@ def telling(changes: Sequence[MetricChangeRow], limit: int = METRICS) -> list[Me
 
 
 def _metric(change: MetricChangeRow) -> tuple[str, str, str, str]:
-    is_share = change.metric.endswith("share")
-    before = wording.NONE if change.previous is None else wording.quantity(change.previous, change.unit, is_share)
+    before, after = before_and_after(change)
     moved = wording.NONE if change.ratio is None else f"{100 * (change.ratio - 1):+.1f} %"
-    return counters.label(change.metric), wording.quantity(change.value, change.unit, is_share), before, moved
+    return counters.label(change.metric), after, wording.NONE if change.previous is None else before, moved
 
 
 def _failure(db: Database, run: RunRow, a: AttemptRow, child: AttemptRow | None) -> dict[str, Any]:
