@@ -119,11 +119,10 @@ def test_each_quantity_of_memory_has_a_name_of_its_own_and_waits_have_a_unit() -
 
 
 def test_shares_of_different_peaks_are_told_and_judged_neither_better_nor_worse() -> None:
-    kinds = {"kind": "bf16", "previous_kind": "tf32"}
     share, idle = "arithmetic throughput share", "headroom"
     changes = [change(share, 0.93, 0.479), change(idle, 13.5, 42.8, "%")]
     assert {one.judgement for one in metrics.weighed(changes)} == {Judgement.WORSE}
-    found = metrics.weighed([replace(one, **kinds) for one in changes])
+    found = metrics.weighed([replace(one, kind="bf16", previous_kind="tf32") for one in changes])
     assert {one.judgement for one in found} == {Judgement.CHANGED}
     assert metrics.change_cells(found[0])["values"] == "93.0 % of the TF32 peak → 47.9 % of the BF16 peak"
     assert metrics.change_cells(found[1])["values"] == "13.5 % with TF32 operations → 42.8 % with BF16 operations"
