@@ -29,6 +29,7 @@ LIMIT_S = 60
 SETTLED_S = 0.9  # so long a text must be asked about before it is run: one that is being typed is not
 NICENESS = 10
 UNUSABLE = "Model(*get_init_inputs()) ends in "  # as an estimate tells of a task that no run could use
+FAILS = "this module fails when it is called: "  # likewise
 OVERFLOWS = 1 << 63  # as an estimate tells it: a tensor has more bytes than PyTorch can count
 _UNITS = ((10**15, "PB"), (10**12, "TB"), (10**9, "GB"))
 
@@ -40,7 +41,7 @@ def see_that_it_fits(
 
     Raises:
         TaskError: it has not; the message names the need, what is free and a size that would do. Or the module cannot
-            be made at all.
+            be made or called at all.
     """
     if needed is None:
         needed = remembered(source, lambda: _asked(source, backward=backward), backward=backward)
@@ -144,6 +145,8 @@ def why_unknown(source: str, backward: bool = False) -> str:
 def unusable(source: str, backward: bool = False) -> str:
     """Why no run could use a task, with the remedy, as far as following it has shown; else empty."""
     why = why_unknown(source, backward)
+    if why.startswith(FAILS):
+        return f"{why}: correct forward, or what get_inputs returns"
     return f"{why}: correct the constructor, or what get_init_inputs returns" if why.startswith(UNUSABLE) else ""
 
 

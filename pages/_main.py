@@ -7,7 +7,7 @@ from pathlib import Path
 import streamlit as st
 
 from pages.parts import access, client
-from pages.parts.status import address, away, menu, notices
+from pages.parts.status import address, away, menu, notices, welcome
 from pages.parts.steering import dialogs
 
 ASSETS = Path(__file__).parent / "assets"
@@ -38,6 +38,8 @@ pages = [
 if unknown := address.unknown_page({page.url_path for page in pages}):
     pages.append(st.Page("nowhere.py", title="No such page", url_path=unknown, visibility="hidden"))
 page = st.navigation(pages, position="top")
+if page is not pages[0]:
+    welcome.stay()
 dialogs.enter(" ".join([page.url_path, *(st.query_params.get(name, "") for name in ("run", "technique", "state"))]))
 page.run()
 notices.draw()

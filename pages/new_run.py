@@ -149,14 +149,23 @@ def _summary(
         forecast.draw(forecast.of_run(name, setup.toolchain, setup.strategy.name, setup.model, fields["budget"]))
     is_asked = _start_button(why_not)
     failure = st.container()
-    if not supervisor.unusable(source, fields["backward"]):  # a terminal refuses it too
-        st.caption("The same from a terminal:")
-        values = fields | {"prompts_folder": prompts}
-        line = command_line.of_form(task, setup.toolchain, setup.model, sizes, setup.strategy, values)
-        st.code(line, language=None, wrap_lines=True)
+    if not why_not:  # a terminal would refuse it too
+        _command(task, setup, sizes, fields | {"prompts_folder": prompts})
     if is_asked:
         with failure:
             _start(task, setup, sizes, fields | _pack(prompts))
+
+
+def _command(task: TaskFile, setup: Setup, sizes: dict[str, Size], fields: dict[str, Any]) -> None:
+    """The same run as a command, where a terminal would find its module."""
+    if not (task.is_shipped or task.path.exists()):
+        st.caption(
+            "The same from a terminal can be copied here once the module is kept: *Keep it now*, beside its name."
+        )
+        return
+    st.caption("The same from a terminal:")
+    line = command_line.of_form(task, setup.toolchain, setup.model, sizes, setup.strategy, fields)
+    st.code(line, language=None, wrap_lines=True)
 
 
 def _start_button(why_not: str) -> bool:

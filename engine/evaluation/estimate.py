@@ -2,14 +2,15 @@
 
 Run as a program it reads tasks from standard input, each a line of JSON `[source, with backward]`, and prints for each
 the bytes and the operations of one call as `[bytes, operations]`, or a string that says why the task cannot be
-followed; one that begins with `UNUSABLE` is of a task that no run could use. What a task prints itself goes to standard
-error, and it finds nothing to read.
+followed; one that begins with `UNUSABLE` or `FAILS` is of a task that no run could use. What a task prints itself goes
+to standard error, and it finds nothing to read.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import traceback
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -25,13 +26,15 @@ from engine.evaluation.comparison import wide_dtype
 
 PROCESSES = 400 << 20
 UNUSABLE = "Model(*get_init_inputs()) ends in "
+FAILS = "this module fails when it is called: "
+_FILE = "task.py"
 # Told for a task with a tensor of so many bytes, or more, that PyTorch cannot count them.
 OVERFLOWS = 1 << 63
 _OVERFLOWED = ("Storage size calculation overflowed", "multiplication overflow", "Overflow when unpacking long")
 
 
 class _UnusableError(Exception):
-    """The module cannot be made, whatever the values."""
+    """The module cannot be made or called, whatever the values."""
 
 
 class _Living(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -108,16 +111,39 @@ def _measured(source: str) -> tuple[list[torch.Tensor], list[torch.Tensor], list
     """Inputs, weights and outputs of the task, and the most bytes that a call has beside inputs and weights."""
     names: dict[str, Any] = {"__name__": "task"}
     with FakeTensorMode(), torch.no_grad(), _Living() as living:
-        exec(compile(source, "task.py", "exec"), names)
+        exec(compile(source, _FILE, "exec"), names)
         try:
             model = names["Model"](*names["get_init_inputs"]())
         except (TypeError, NameError, AttributeError) as error:  # no want of values, which are other errors
             raise _UnusableError(f"{UNUSABLE}{type(error).__name__}: {error}") from error
         inputs = list(names["get_inputs"]())
         before, living.most = living.now, living.now
-        outputs = model(*inputs)
+        try:
+            outputs = model(*inputs)
+        except (TypeError, NameError, AttributeError) as error:
+            if not _is_certain(error, source):
+                raise
+            told = str(error).replace("'FakeTensor'", "'Tensor'")
+            raise _UnusableError(f"{FAILS}{type(error).__name__}: {told}") from error
         on_the_way = living.most - before
     return _tensors(inputs), list(model.state_dict().values()), _tensors(outputs), on_the_way
+
+
+def _is_certain(error: Exception, source: str) -> bool:
+    """Whether a call would end in it with values too: it is in a line of the task, which does not raise it itself.
+
+    Below that line stands only how PyTorch calls modules and looks up names. Below anything else of PyTorch, a tensor
+    without contents may be what is wrong.
+    """
+    lines, where = source.splitlines(), 0
+    for frame in traceback.extract_tb(error.__traceback__):
+        if frame.filename == _FILE:
+            where = frame.lineno or 0
+        elif where and frame.name != "__getattr__" and frame.filename != torch.nn.modules.module.__file__:
+            return False
+    if not 0 < where <= len(lines) or lines[where - 1].lstrip().startswith("raise"):
+        return False  # as a module does that asks for the exact type of its inputs
+    return isinstance(error, AttributeError) or "FakeTensor" not in str(error)
 
 
 def _tensors(items: Any) -> list[torch.Tensor]:

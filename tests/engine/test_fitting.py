@@ -12,7 +12,7 @@ import pytest
 from engine import fitting, supervisor, tasks
 from engine.errors import TaskError
 from engine.toolchains.cpu import CpuToolchain
-from tests.shared_servers import meter
+from tests.shared_servers import asked, meter
 
 GB = 10**9
 
@@ -74,6 +74,41 @@ def test_a_module_that_cannot_be_made_is_refused_and_one_that_looks_at_its_value
     )
     fitting.see_that_it_fits(looking, {"dim": 393216})
     assert "Exception" in fitting.why_unknown(looking)
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("return torch.sigmoidd(x)", "AttributeError: module 'torch' has no attribute 'sigmoidd'"),
+        ("return x.sigmoidd()", "AttributeError: 'Tensor' object has no attribute 'sigmoidd'"),
+        ("return self.weight * x", "AttributeError: 'Model' object has no attribute 'weight'"),
+        ("return x * slope", "NameError: name 'slope' is not defined"),
+        ("return torch.relu(x, 2, 3)", "TypeError: relu() takes 1 positional argument but 3 were given"),
+        ("return torch.nn.ReLU()(x, x)", "TypeError: ReLU.forward() takes 2 positional arguments but 3 were given"),
+    ],
+)
+def test_a_module_that_fails_when_it_is_called_is_refused(line: str, told: str) -> None:
+    failing = tasks.find("swish").text.replace("return x *", f"{line}\n        return x *")
+    assert asked(failing, backward=False) is None
+    assert fitting.unusable(failing) == f"{fitting.FAILS}{told}: correct forward, or what get_inputs returns"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "if type(x) is not torch.Tensor:\n            raise TypeError('no plain tensor')",
+        "import numpy; numpy.asarray(x); numpy.sin(x)",
+        "memoryview(x)",
+        "x = torch.jit.script(torch.nn.ReLU())(x)",
+        "x = x if x.sum() > 0 else -x",
+        "x = x[x > 0]",
+        "x.tolist()",
+    ],
+)
+def test_a_module_that_may_fail_only_without_values_is_not_refused(line: str) -> None:
+    honest = tasks.find("swish").text.replace("return x *", f"{line}\n        return x *")
+    asked(honest, backward=False)
+    assert fitting.unusable(honest) == ""
 
 
 TALKING = """import os

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from engine import supervisor
+from engine import fitting, supervisor
 from engine.cli.arguments import parse
 from engine.cli.subcommands import settings_of
 from engine.errors import EngineError, TaskError
@@ -159,7 +159,8 @@ def test_a_gpu_is_asked_for_only_where_the_toolchain_uses_one(open_page: Open, m
     assert seen == [False, True]
     assert "compiled_start" not in [one.key for one in app.toggle], "it is for kernels in Triton"
     field(app, "Language").set_value("triton").run()
-    app.toggle(key="compiled_start").set_value(True).run()
+    app.toggle(key="compiled_start").set_value(True)
+    app.selectbox(key="model").set_value("manual").run()
     (command,) = (one.value for one in app.code if one.value.startswith("python -m engine run"))
     assert "--start compiled" in command
 
@@ -324,6 +325,40 @@ def test_a_limit_that_is_not_valid_is_told_beside_its_field_and_above_start_whic
     assert read == [1e6, None, None, None, None]
 
 
+def test_a_module_that_fails_when_it_is_called_starts_no_run_and_one_that_may_is_warned_of(
+    open_page: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervisor, "estimated", lambda *_: (True, None))
+    for why, warned, is_off in (
+        (f"{fitting.FAILS}NameError: slope", "This module fails when it is called: NameError: slope", True),
+        ("TypeError: numpy asks for values", "It may still run with data; where it does not,", False),
+        ("DataDependentOutputException: item", "", False),
+    ):
+        monkeypatch.setattr(supervisor, "why_unknown", lambda *_, why=why: why)
+        monkeypatch.setattr(fitting, "why_unknown", lambda *_, why=why: why)
+        app = open_page("new_run")
+        assert [warned in one.value.replace("\\", "") for one in app.warning] == [True] * bool(warned)
+        assert app.button(key="start").disabled is is_off
+
+
+def test_no_command_is_shown_where_start_is_off(open_page: Open) -> None:
+    app = open_page("new_run")
+    assert commands(app)
+    field(app, "Tensors").set_value("bf16").run()
+    assert app.button(key="start").disabled, "such a variant has no recording"
+    assert not commands(app)
+    app.selectbox(key="model").set_value("manual").run()
+    (command,) = commands(app)
+    assert "--dtype bf16" in command
+    assert "Replies, which you write" in words(app)
+    assert ", beside the time in which you write" in words(app)
+    assert "Model calls" not in [one.value.partition("**")[2][:11] for one in app.markdown]
+
+
+def commands(app: AppTest) -> list[str]:
+    return [one.value for one in app.code if one.value.startswith("python -m engine run")]
+
+
 def test_a_module_that_cannot_be_made_gets_no_command(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(supervisor, "estimated", lambda *_: (True, None))
     monkeypatch.setattr(supervisor, "unusable", lambda *_: "Model() raised ValueError")
@@ -346,7 +381,8 @@ def test_a_size_that_is_not_valid_is_told_and_keeps_start_off(open_page: Open) -
     assert "--set N=512" in command
 
 
-def test_a_width_is_offered_where_the_strategy_can_have_one(open_page: Open) -> None:
+def test_a_width_is_offered_where_the_strategy_can_have_one(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(supervisor, "available_models", lambda: ["some-model"])
     app = open_page("new_run")
     assert not [one for one in app.number_input if one.key == "width"]
     app.selectbox(key="strategy").set_value("best_of").run()
@@ -419,6 +455,8 @@ def test_a_pasted_module_stays_in_its_box_has_no_recording_and_is_kept_by_the_st
     assert field(app, "Name").value == "square_matmul"
     assert list(home.rglob("*.py")) == []
     app.selectbox(key="model").set_value("manual").run()
+    assert not commands(app)
+    assert "can be copied here once the module is kept" in words(app)
     app.button(key="start").click().run()
     assert "square_matmul_" in app.error[0].value.replace("\\", "")
     (kept,) = (home / "modules").rglob("*.py")

@@ -47,6 +47,18 @@ def test_who_has_seen_the_demo_finds_the_list_on_the_next_visit(
     assert "A model writes" in everything(open_page())
 
 
+@pytest.mark.parametrize("first", ["models", "system"])
+def test_a_visit_that_begins_on_another_page_finds_the_list_under_runs(
+    home: Path, open_page: Open, monkeypatch: pytest.MonkeyPatch, first: str
+) -> None:
+    samples.write_run(home / "runs", "the-demo", depths=2)
+    monkeypatch.setattr(welcome, "is_dismissed", lambda: False)
+    monkeypatch.setattr(welcome, "was_seen", lambda: False)
+    app = open_page(first)
+    app.switch_page("overview.py").run()
+    assert [title.value for title in app.title] == ["Runs"]
+
+
 def test_what_is_promised_fits_the_run_and_the_server(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     samples.write_run(home / "runs", "the-demo", depths=2)
     with open_database(index_file(home)) as db:

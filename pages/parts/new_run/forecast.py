@@ -10,13 +10,18 @@ import streamlit as st
 from engine import supervisor
 from pages.parts import index, wording
 from storage import queries
+from storage.command_arguments import MANUAL
 from storage.queries import PaceRow, TokensRow
 from storage.records import Budget
+
+# Why a module cannot be followed that may well run: what it does next depends on the contents of a tensor.
+_WANT_OF_VALUES = ("DataDependentOutputException", "DynamicOutputShapeException", "GuardOnDataDependentSymNode")
 
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """What is expected of a whole run; None where nothing so far tells. `basis` says in a sentence what it rests on."""
+    """What is expected of a whole run; None where nothing so far tells. `basis` says in a sentence what it rests on.
+    `is_manual`: a person writes the replies, in a time of their own that `engine_s` leaves out."""
 
     engine_s: float | None
     calls: float | None
@@ -24,6 +29,7 @@ class Forecast:
     cost_usd: float | None
     basis: str
     why_no_cost: str = ""
+    is_manual: bool = False
 
 
 def of_run(task: str, toolchain: str, strategy: str, model: str, budget: Budget) -> Forecast:
@@ -79,6 +85,7 @@ def put_together(
         None if cost is None else cost * share,
         _basis(pace, is_free, same),
         why,
+        model == MANUAL,
     )
 
 
@@ -109,9 +116,11 @@ def draw_badges(
 
 def draw(found: Forecast) -> None:
     """Time and money."""
+    time = wording.about_seconds(found.engine_s) if found.engine_s else "not known yet"
+    calls = f"about {found.calls:.0f}" if found.calls else "not known yet"
     rows = [
-        ("Time", wording.about_seconds(found.engine_s) if found.engine_s else "not known yet"),
-        ("Model calls", f"about {found.calls:.0f}" if found.calls else "not known yet"),
+        ("Time", f"{time}, beside the time in which you write" if found.is_manual else time),
+        ("Replies, which you write", calls) if found.is_manual else ("Model calls", calls),
         ("Tokens", "none: no model is asked" if found.cost_usd == 0 and not found.tokens
          else f"about {wording.tokens(round(found.tokens))}" if found.tokens else "not known yet"),
         ("Cost", wording.UNKNOWN if found.cost_usd is None
@@ -141,12 +150,16 @@ def _memory(source: str, sizes: Mapping[str, float], is_on_gpu: bool, backward: 
         return f"{wording.capital(why)}." if why else ""
     elif why := supervisor.unusable(source, backward):
         st.badge(
-            "cannot be made", icon=":material/error:", color="red", help="the module, before any kernel is asked for"
+            "cannot be run", icon=":material/error:", color="red", help="the module, before any kernel is asked for"
         )
-        return f"{why}."
+        return f"{wording.capital(why)}."
     else:
         why = supervisor.why_unknown(source, backward)
         st.badge("memory unknown", color="gray", help="the module cannot be followed without being run")
-        if why:
-            st.caption(wording.plain(f"Following the module without data ended in {wording.cut(why, 300)}"))
+        told = wording.plain(f"Following the module without data ended in {wording.cut(why, 300)}")
+        if why.startswith(_WANT_OF_VALUES):
+            st.caption(told)
+        elif why:
+            left_open = "It may still run with data; where it does not, a run ends before its first kernel."
+            st.warning(f"{told}\n\n{left_open}", icon=":material/warning:")
     return ""

@@ -13,7 +13,7 @@ from storage.records import RunState
 
 COOKIE = "tilewright-welcome"
 SEEN_COOKIE = "tilewright-demo-seen"
-_DISMISSED, _SENT = "welcome_dismissed", "sent_to_demo"
+_DISMISSED, _STAYS = "welcome_dismissed", "stays_with_list"
 WHAT = (
     "Tilewright makes a PyTorch module faster, on a GPU or, as in this demo, on the processor: a language model writes "
     "kernels for it, and each is compiled, proved correct and timed before it counts."
@@ -41,13 +41,20 @@ _welcome = st.components.v2.component(
 
 
 def go_to_demo() -> None:
-    """Leave the list of runs for the demo run, once in a browser that has not seen it."""
+    """Leave the list of runs for the demo run: once in a browser that has not seen it, where a visit begins there."""
     db = index.current()
-    if st.query_params or st.session_state.get(_SENT) or was_seen() or queries.count_own_runs(db):
+    if st.query_params:  # a list that was asked for; what is left out later by a click asks for the list too
+        stay()
+    if st.session_state.get(_STAYS) or was_seen() or queries.count_own_runs(db):
         return
     if demo := queries.demo_run(db):
-        st.session_state[_SENT] = True
+        stay()
         st.switch_page("run.py", query_params={"run": demo})
+
+
+def stay() -> None:
+    """From now on *Runs* means the list: this visit has seen another page, or asked for the list itself."""
+    st.session_state[_STAYS] = True
 
 
 def draw(run: RunRow, state: RunState) -> None:
