@@ -36,6 +36,7 @@ TOLD_AS: dict[type, FeedKind | str] = {
     ev.CommandEffective: FeedKind.COMMAND, ev.CommandRefused: FeedKind.COMMAND, ev.BudgetWarned: FeedKind.WARNING,
     ev.BudgetChanged: FeedKind.BUDGET, ev.Ranked: FeedKind.STEP,
     ev.RulesTold: "the page of the kernel that was written next tells it",
+    ev.PlaceTaken: "the kernels that follow are seen in their lane",
     ev.SweepStarted: "its step tells it", ev.CompilerShown: "the first prompt has it",
     ev.VariantCompiled: "the kernel's page lists them",
     ev.VariantChecked: "the kernel's page lists them", ev.VariantTimed: "the kernel's page lists them",
