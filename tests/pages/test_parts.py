@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from pages.parts import index, wording
 from pages.parts.api import routes
 from pages.parts.run import curve_chart, curve_marks
-from pages.parts.run.curve_marks import TEXT_PX, Place, Scale, places
+from pages.parts.run.curve_marks import LABEL_WIDTH, TEXT_PX, Label, Place, Scale, places
 from pages.parts.widgets import code, diff
 from storage import queries
 from storage.evaluation_results import percent_wrong
@@ -183,6 +183,18 @@ def test_names_of_lines_at_the_edge_stand_one_above_the_other() -> None:
     assert [note["yshift"] for note in notes[1:]] == [-2, -2 - TEXT_PX]
 
 
+@pytest.mark.parametrize("at", [0.02, 0.3, 0.45, 0.5, 0.6, 0.8, 0.98])
+def test_the_best_kernels_number_is_whole_on_a_phone_and_covers_no_name_at_the_edge(at: float) -> None:
+    label = Label(2.0, at)
+    begins = at - {"left": 0.0, "center": LABEL_WIDTH / 2, "right": LABEL_WIDTH}[label.anchor]
+    assert begins >= 0.0
+    assert begins + LABEL_WIDTH <= 1.0
+    note = curve_marks.reference_lines(80.0, None, [2.0], True, label=label)[1][-1]
+    assert (note["x"], note["xanchor"]) == ((1, "right") if at < 0.5 else (0, "left"))
+    name = 0.41  # of a phone's chart: "hardware limit 3.94× ↑"
+    assert begins >= name - 1e-9 if note["x"] == 0 else begins + LABEL_WIDTH <= 1 - name + 1e-9
+
+
 def test_a_speedup_over_a_named_baseline_reads_like_a_sentence() -> None:
     assert wording.over(Relative(1.6629, 0.009), "torch.compile") == "1.66× over torch.compile ±0.9 %"
     assert wording.not_measured("torch.compile", "") == "No speed-up over torch.compile: no reason was recorded"
@@ -238,6 +250,14 @@ def test_a_name_stands_where_it_hides_no_point() -> None:
     assert places([1.0], scale) == [Place(is_left=False, is_above=True)]
     assert places([1.0], scale, right=[1.03, 1.05]) == [Place(is_left=False, is_above=False)]
     assert places([1.0], scale, left=[], right=[0.97, 1.03]) == [Place(is_left=True, is_above=True)]
+
+
+def test_a_name_stands_where_the_best_kernels_number_does_not_hide_it() -> None:
+    scale = Scale(0.5, 2.0, 284, is_log=True)
+    value = 1.12  # so far over the kernel at 1× as its number stands
+    assert places([value], scale) == [Place(is_left=False, is_above=True)]
+    assert places([value], scale, label=Label(1.0, 0.3)) == [Place(is_left=False, is_above=True)]
+    assert places([value], scale, label=Label(1.0, 0.95)) == [Place(is_left=True, is_above=True)]
 
 
 def test_flags_say_their_verbs_where_there_is_room_and_behind_the_pointer_everywhere() -> None:

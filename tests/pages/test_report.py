@@ -147,7 +147,8 @@ def test_the_report_draws_the_same_limit_as_the_page_and_names_the_kernels_tied_
         text, tied = run_report(db, "r1"), [a.number for a in queries.attempts(db, "r1") if a.is_tied]
     assert run is not None
     assert limit is not None
-    assert f"hardware limit {wording.speedup(limit)}" in text
+    named = f"hardware limit {wording.speedup(limit)}"
+    assert text.rindex(f'class="small name">{named}') > text.rindex('<path class="best"'), "no curve runs through it"
     assert all(f"kernel {number}" in text for number in tied)
     assert run.tied_kernels == len(tied)
 

@@ -203,11 +203,19 @@ def _layout(rows: CurveRows, is_log: bool, revision: str, values: list[float]) -
         [p.speedup for p in rows.points if p.speedup and p.x < axis[0] + width],
         [p.speedup for p in rows.points if p.speedup and p.x > axis[1] - width],
     )
-    best = [p for p in rows.points if p.is_best]
+    best = next((p for p in rows.points if p.is_best), None)
+    label = _label(best, axis)
     shapes, notes = curve_marks.reference_lines(
-        rows.limit_speedup, rows.target_speedup, values, is_log, rows.second, ends, best[0].number if best else None
+        rows.limit_speedup,
+        rows.target_speedup,
+        values,
+        is_log,
+        rows.second,
+        ends,
+        best.number if best else None,
+        label,
     )
-    notes = [*notes, *curve_marks.best_labels(best)]
+    notes += [curve_marks.best_label(best, label)] if best and label else []
     flags, flag_notes = curve_marks.steering_flags(rows.steering, rows.is_by_hand)
     small = {"size": 12}
     drawn = [*values, *(shape["y0"] for shape in shapes)]
@@ -229,6 +237,12 @@ def _layout(rows: CurveRows, is_log: bool, revision: str, values: list[float]) -
         "shapes": [*curve_marks.phase_bands(rows.phases), *shapes, *flags, curve_marks.LANE],
         "annotations": [*(curve_marks.in_log_units(notes) if is_log else notes), *flag_notes],
     }  # fmt: skip
+
+
+def _label(best: PointRow | None, axis: Sequence[float]) -> curve_marks.Label | None:
+    if best is None or not best.speedup:
+        return None
+    return curve_marks.Label(best.speedup, (best.x - axis[0]) / (axis[1] - axis[0]))
 
 
 def _speed_axis(is_log: bool, revision: str, values: list[float]) -> dict[str, Any]:

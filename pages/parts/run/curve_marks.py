@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, product
 from typing import Any
@@ -32,6 +32,9 @@ HEIGHT_PX = 230  # of the axis in the lowest chart that the page draws
 TEXT_PX = 17  # a line of small text with a little air
 POINT_PX = 5  # half a kernel's mark
 NAME_WIDTH = 0.35  # of the chart's: what a line's name takes up at most
+LABEL_WIDTH = 0.36  # of a phone's chart: what the best kernel's speed-up with its noise takes up
+MIDDLE = 0.1  # of the chart's width beside its middle: from there a centred label reaches into both halves
+LABEL_LIFT_PX, LABEL_PX = 11, 20  # over its point; its height
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +59,11 @@ def reference_lines(
     second: BaselineRow | None = None,
     ends: tuple[Sequence[float], Sequence[float]] = ((), ()),
     best: int | None = None,
+    label: Label | None = None,
 ) -> tuple[list[Shape], list[Shape]]:
     """Baselines, target and hardware limit beside the speed-ups shown; `ends` are those at the left and at the right,
-    `best` is the number of the kernel beside which eager was timed that the limit is drawn against.
+    `best` is the number of the kernel beside which eager was timed that the limit is drawn against, `label` where its
+    speed-up is written.
 
     A line far from all points is named at the edge and not drawn to scale.
     """
@@ -81,19 +86,46 @@ def reference_lines(
             (near if 0.5 * low <= line.value <= 3 * high else far).append(line)
     heights = [*shown, *(line.value for line in near)]
     scale = Scale(min(heights) / ROOM_BELOW, max(heights) * ROOM_ABOVE, HEIGHT_PX, is_log)
-    names = places([line.value for line in near], scale, *ends)
+    names = places([line.value for line in near], scale, *ends, label)
     notes = [_line_note(line, place) for line, place in zip(near, names, strict=True)]
-    return [_line(line) for line in near], notes + [_edge_note(line, top, i) for i, line in enumerate(far)]
+    return [_line(line) for line in near], notes + [_edge_note(line, top, i, label) for i, line in enumerate(far)]
 
 
-def best_labels(best: Iterable[PointRow]) -> list[Shape]:
+@dataclass(frozen=True, slots=True)
+class Label:
+    """Where the best kernel's speed-up is written: over its point, which stands at `at` (0..1) of the chart's width. On
+    a phone it is a third as wide as the chart: at an end it goes inwards, and in the middle away from names at the
+    chart's upper edge, which stand in the half without the point."""
+
+    speedup: float
+    at: float
+
+    @property
+    def is_left(self) -> bool:
+        """Whether the point is in the chart's left half."""
+        return self.at < 0.5
+
+    @property
+    def anchor(self) -> str:
+        """Which part of the text stands over the point: left, center or right."""
+        if self.at > 1 - LABEL_WIDTH / 2 or 0.5 - MIDDLE < self.at < 0.5:
+            return "right"
+        return "left" if self.at < LABEL_WIDTH / 2 or 0.5 <= self.at < 0.5 + MIDDLE else "center"
+
+    def reaches(self, is_left: bool) -> bool:
+        """Whether it comes where names of lines stand at this end."""
+        begins = self.at - {"left": 0.0, "center": LABEL_WIDTH / 2, "right": LABEL_WIDTH}[self.anchor]
+        return begins < NAME_WIDTH if is_left else begins + LABEL_WIDTH > 1 - NAME_WIDTH
+
+
+def best_label(p: PointRow, label: Label) -> Shape:
     """The number that everybody looks for, over its point."""
-    return [
-        {"xref": "x", "x": p.x, "yref": "y", "y": p.speedup, "text": f"<b>{_measured(p)}</b>",
-         "showarrow": False, "xanchor": "center", "yanchor": "bottom", "yshift": 11, "borderpad": 0, "bgcolor": UNDER,
-         "font": {"size": 15, "color": "@green-text-color"}}
-        for p in best if p.speedup
-    ]  # fmt: skip
+    shift = {"left": -POINT_PX, "center": 0, "right": POINT_PX}[label.anchor]
+    return {
+        "xref": "x", "x": p.x, "yref": "y", "y": label.speedup, "text": f"<b>{_measured(p)}</b>", "showarrow": False,
+        "xanchor": label.anchor, "yanchor": "bottom", "xshift": shift, "yshift": LABEL_LIFT_PX, "borderpad": 0,
+        "bgcolor": UNDER, "font": {"size": 15, "color": "@green-text-color"},
+    }  # fmt: skip
 
 
 def _measured(p: PointRow) -> str:
@@ -206,11 +238,12 @@ def _named(line: Line, arrow: str = "") -> Shape:
     return words | {"showarrow": False, "bgcolor": UNDER, "font": {"size": 11, "color": line.text_colour}}
 
 
-def _edge_note(line: Line, top: float, number: int) -> Shape:
-    """Inside the chart, under the ribbon: over it stands the legend."""
+def _edge_note(line: Line, top: float, number: int, label: Label | None) -> Shape:
+    """Inside the chart, under the ribbon, in the half without the best kernel: over it stands the legend."""
+    is_left = label is not None and not label.is_left
     return _named(line, " ↑" if line.value > top else " ↓") | {
-        "xref": "paper", "x": 1, "yref": "paper", "y": RIBBON, "yshift": -2 - number * TEXT_PX, "xanchor": "right",
-        "yanchor": "top",
+        "xref": "paper", "x": 0 if is_left else 1, "yref": "paper", "y": RIBBON, "yshift": -2 - number * TEXT_PX,
+        "xanchor": "left" if is_left else "right", "yanchor": "top",
     }  # fmt: skip
 
 
@@ -296,10 +329,15 @@ OTHERS = (Place(True, True), Place(True, False), Place(False, True), Place(False
 
 
 def places(
-    values: Sequence[float], scale: Scale, left: Sequence[float] = (), right: Sequence[float] = ()
+    values: Sequence[float],
+    scale: Scale,
+    left: Sequence[float] = (),
+    right: Sequence[float] = (),
+    label: Label | None = None,
 ) -> list[Place]:
-    """A place for the name of each of a few lines: none covers another, as few points as can be (those at the `left`
-    and at the `right` end of the chart) lie under one and, if that can be, no line runs through one.
+    """A place for the name of each of a few lines: none covers another or the best kernel's `label`, as few points as
+    can be (those at the `left` and at the `right` end of the chart) lie under one and, if that can be, no line runs
+    through one.
 
     Of equally good choices, the one that moves the fewest names from where they would rather stand.
     """
@@ -313,6 +351,7 @@ def places(
     def faults(chosen: Sequence[Place]) -> tuple[int, int, int, int]:
         named = list(zip(heights, chosen, strict=True))
         covered = sum(_meet(one, other) for one, other in combinations(named, 2))
+        covered += sum(_is_under(name, label, scale) for name in named) if label else 0
         crossed = sum(0 < line - _foot(name) < TEXT_PX for name in named for line in heights)
         return (
             covered,
@@ -327,6 +366,11 @@ def places(
 
 def _meet(one: Name, other: Name) -> bool:
     return one[1].is_left is other[1].is_left and abs(_foot(one) - _foot(other)) < TEXT_PX
+
+
+def _is_under(name: Name, label: Label, scale: Scale) -> bool:
+    above = _foot(name) - scale.px(label.speedup) - LABEL_LIFT_PX
+    return label.reaches(name[1].is_left) and -TEXT_PX < above < LABEL_PX
 
 
 def _foot(name: Name) -> float:
