@@ -359,6 +359,13 @@ def test_help_teaches_each_verb(capsys: pytest.CaptureFixture[str]) -> None:
         assert "usage: python -m engine" in capsys.readouterr().out
 
 
+def test_help_tells_which_strategies_ask_the_knowledge_base(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        arguments.parse(["run", "--help"])
+    told = " ".join(capsys.readouterr().out.split())
+    assert "on for kernelblaster and graph_search, off for the others" in told
+
+
 def test_a_strategy_of_ones_own_works_in_an_engine_of_its_own(home: Path) -> None:
     first = "Kernel class: activation\nApproach: %s\n```python\n" + FIRST + "```\n"
     replies = [("write", None, first % "one"), ("write", None, first % "two")]

@@ -380,6 +380,7 @@ def test_a_failure_rule_is_shown_with_its_kernels_worded_and_turned_off(home: Pa
     told, faded, waiting = sorted(files.load(home / "knowledge").rules(), key=lambda one: one.status)
     assert (told.status, faded.status, waiting.status) == ("active", "faded", "waiting")
     app = open_page("knowledge", show="failure rules", rule=told.rule_id)
+    assert "One stays *waiting* until 2 kernels failed so and a repair said how it mended one" in words(app)
     assert not app.exception
     assert "as the first repair that mended it says" in words(app)
     app.button(key=f"edit:{told.rule_id}").click().run()

@@ -39,6 +39,9 @@ def test_a_connection_is_tried_with_one_small_call(
         app.button(key="try_model").click().run()
         said = app.error[0].value.replace("\\", "")
         assert said == "The address (base_url) must look like http://localhost:8000/v1."
+        next(one for one in app.text_input if one.label == "Model").set_value("").run()
+        assert app.button(key="try_model").disabled
+        assert "Test* is off: name the model first." in words(app)
     assert server.keys == ["secret-key"] * 2
     assert len(str(server.requests[0])) < 400
 

@@ -8,10 +8,11 @@ from engine.cli.argument_types import Parser, checked, weight
 from engine.cli.arguments import common
 from engine.languages import DEFAULT as LANGUAGE
 from engine.languages import LANGUAGES, of_toolchain
-from engine.strategies import catalogue
-from engine.strategies.loading import DEFAULT, TABLE
+from engine.strategies import catalogue, usual_knowledge
+from engine.strategies.loading import DEFAULT, TABLE, find_strategy
 from engine.toolchain_table import TABLE as TOOLCHAINS
 from storage import budgets
+from storage.knowledge.choice import OFF
 from storage.models import with_option
 from storage.records import Budget, KernelClass, Start
 
@@ -43,7 +44,8 @@ def run(verbs: argparse._SubParsersAction[Parser]) -> None:
     )  # fmt: skip
     common.strategy_options(run)
     common.prompts(run)
-    common.asked_base(run, "that of the strategy: on for kernelblaster, off for the others")
+    asking = " and ".join(name for name in TABLE if usual_knowledge(find_strategy(name)) != OFF)
+    common.asked_base(run, f"that of the strategy: on for {asking}, off for the others that are shipped")
     run.add_argument(
         "--language", choices=tuple(LANGUAGES),
         help=f"in which kernels are written (default: that of --recording, else {LANGUAGE}); "

@@ -11,7 +11,7 @@ from pages.parts.steering import dialogs
 from pages.parts.steering.dialogs import Dialog
 from pages.parts.widgets import table
 from storage import queries
-from storage.knowledge.failures import MOST_TOLD, FailureRule, RuleStatus
+from storage.knowledge.failures import LEAST_KERNELS, MOST_TOLD, FailureRule, RuleStatus
 from storage.knowledge.records import FailureCase
 from storage.queries import knowledge
 
@@ -55,7 +55,8 @@ def draw() -> str | None:
     st.caption(
         f"{known_tables.showing(offset, len(shown), len(found), 'failure')}, most kernels first. Runs that ask the "
         f"knowledge base tell the writer of each kernel at most {MOST_TOLD} *active* rules of its language and "
-        "toolchain. A row opens its kernels."
+        f"toolchain. One stays *waiting* until {LEAST_KERNELS} kernels failed so and a repair said how it mended one, "
+        "or until a person words it. A row opens its kernels."
     )
     if opened:
         st.query_params[RULE] = opened

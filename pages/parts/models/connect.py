@@ -74,8 +74,10 @@ def settings(address: str, model: str, variable: str) -> str:
 def _test(address: str, model: str, variable: str) -> None:
     why = "" if access.may_steer() else "this server is read-only and calls no model"
     why = why or ("" if model else "name the model first")
+    if why:
+        st.caption(f":material/info: *Test* is off: {why}.")
     if not st.button("Test", icon=":material/network_check:", key="try_model", disabled=bool(why),
-                     help=why or "one call that asks for one word"):  # fmt: skip
+                     help=None if why else "one call that asks for one word"):  # fmt: skip
         return
     lines = [f"base_url={address}", f"key_variable={variable or NO_KEY}"]
     try:
