@@ -159,7 +159,9 @@ def without_support(text: str) -> str:
 def _heading(run_id: str, record: Record, candidate: Candidate, number: int) -> str:
     heading = f"# Kernel {number} of Tilewright run {run_id}, task {record.settings.task_name}"
     if candidate.timed and record.limit:
-        heading += f": {candidate.timed.speedup:.3g}x eager PyTorch on {record.limit.device}"
+        low, high = candidate.timed.speedup_interval
+        sure = f"95 % interval {low:.3g} to {high:.3g}x{'' if low > 1 else ', not faster beyond the noise'}"
+        heading += f": {candidate.timed.speedup:.3g}x eager PyTorch ({sure}) on {record.limit.device}"
     heading += f"; {record.settings.policy.measured}" if record.settings.policy.variant else ""
     is_triton = record.settings.language == "triton"
     return f"{heading}.\n{NEEDS_TRITON if is_triton else NEEDS[device_of(record.settings.toolchain)]}"

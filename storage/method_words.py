@@ -11,7 +11,8 @@ class MethodWords:
 
     `step` and `steps` name a step index: "depth", "round". `counts` says beside an axis what it counts, `about` what
     one is, in whole sentences. `collected` and `shown` end "on auto, profiles are collected …" and "… are shown …";
-    empty where the method has nothing fixed to say.
+    empty where the method has nothing fixed to say. `counts_first`: the step index 0 is one of those counted, as the
+    first sample is; without it, it makes the first kernel, and the limit counts what follows.
     """
 
     step: str = "step"
@@ -20,6 +21,7 @@ class MethodWords:
     about: str = ""
     collected: str = ""
     shown: str = ""
+    counts_first: bool = False
 
     @property
     def title(self) -> str:
@@ -39,6 +41,16 @@ class MethodWords:
     def counted(self, number: int) -> str:
         """How many: "1 depth", "1,204 rounds"."""
         return f"{number:,} {self.step if number == 1 else self.steps}"
+
+    def begun(self, index: int | None, last: int) -> tuple[int, int]:
+        """How many are begun and how many there may be, by the last step index begun (None: none) and the limit."""
+        more = int(self.counts_first)
+        return (0 if index is None else index + more), last + more
+
+    def place(self, index: int | None, last: int) -> str:
+        """Where a run stands: "depth 3 of 8"; "1 of 8 samples", since the first sample has the number 0."""
+        done, most = self.begun(index, last)
+        return f"{done:,} of {self.counted(most)}" if self.counts_first else f"{self.distinct} {done:,} of {most:,}"
 
 
 PLAIN = MethodWords()

@@ -212,9 +212,9 @@ def quantity(value: float, unit: str, is_share: bool = False) -> str:
     return number if unit in ("1", "") else f"{number} {unit}"
 
 
-def gain_tone(low: float | None) -> str:
-    """The tone of a speed-up by the low end of its interval: green where it is a gain for sure."""
-    return "green" if low and low > 1 else "strong"
+def gain_tone(low: float | None, high: float | None) -> str:
+    """The tone of a speed-up by its 95 % interval: green for a gain beyond the noise, orange for such a loss."""
+    return "green" if low and low > 1 else "orange" if high and high < 1 else "strong"
 
 
 def seconds(value: float | None) -> str:

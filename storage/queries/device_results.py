@@ -21,6 +21,7 @@ class DeviceModelRow:
     timed: int
     best_speedup: float | None
     best_low: float | None
+    best_high: float | None
     best_noise: float | None
     best_task: str | None
     last_at: float | None
@@ -32,13 +33,14 @@ WITH own AS (SELECT d.run_id, d.model FROM run_devices d
  judged AS (SELECT o.model, count(v.verdict) AS judged, count(*) FILTER (WHERE v.verdict = 'passed') AS passed
     FROM own o JOIN verdicts v USING (run_id) GROUP BY o.model),
  timed AS (SELECT o.model, count(*) AS timed, max(t.speedup) AS best_speedup, arg_max(t.noise, t.speedup) AS best_noise,
-    arg_max(t.speedup_low, t.speedup) AS best_low,
+    arg_max(t.speedup_low, t.speedup) AS best_low, arg_max(t.speedup_high, t.speedup) AS best_high,
     arg_max(r.task_name, t.speedup) AS best_task, max(e.time) AS last_at
     FROM own o JOIN timings t USING (run_id) JOIN runs r USING (run_id)
     JOIN evaluations e ON e.run_id = t.run_id AND e.seq = t.seq GROUP BY o.model)
 SELECT o.model, count(*) AS runs, coalesce(any_value(j.judged), 0) AS judged,
     coalesce(any_value(j.passed), 0) AS passed, coalesce(any_value(t.timed), 0) AS timed,
-    any_value(t.best_speedup) AS best_speedup, any_value(t.best_low) AS best_low, any_value(t.best_noise) AS best_noise,
+    any_value(t.best_speedup) AS best_speedup, any_value(t.best_low) AS best_low,
+    any_value(t.best_high) AS best_high, any_value(t.best_noise) AS best_noise,
     any_value(t.best_task) AS best_task, any_value(t.last_at) AS last_at
 FROM own o LEFT JOIN judged j USING (model) LEFT JOIN timed t USING (model)
 GROUP BY o.model ORDER BY runs DESC, o.model"""

@@ -114,6 +114,8 @@ class GroupRow:
     solved: int
     accepted: int
     best_speedup: float | None
+    best_low: float | None
+    best_high: float | None
     best_noise: float | None
     best_run: str | None
     mean_speedup: float | None
@@ -224,13 +226,15 @@ def groups(db: Database, by: GroupBy, chosen: RunFilter | None = None, lost: Seq
     member = "unnest(CASE WHEN len(tags) = 0 THEN [''] ELSE tags END)" if by is GroupBy.TAG else _GROUPS[by]
     sql = f"""WITH {_fitting(chosen)},
      grouped AS (SELECT run_id, replay_of, is_example, state, created_at, {member} AS name FROM fitting),
-     best AS (SELECT run_id, speedup, noise FROM ranked WHERE is_best AND run_id IN (SELECT run_id FROM fitting)),
+     best AS (SELECT run_id, speedup, speedup_low, speedup_high, noise FROM ranked
+        WHERE is_best AND run_id IN (SELECT run_id FROM fitting)),
      kept AS (SELECT run_id, count(*) AS kernels FROM depths WHERE outcome = 'accepted' GROUP BY run_id),
      paid AS (SELECT run_id, count(*) AS calls, sum(coalesce(input_tokens, 0) + coalesce(output_tokens, 0)) AS tokens,
         coalesce(sum(cost_usd), 0) AS cost, count(*) - count(cost_usd) AS unpriced FROM model_calls GROUP BY run_id)
     SELECT g.name, count(*) AS runs,
         count(*) FILTER (WHERE g.state IN ('running', 'starting', 'paused', 'waiting')) AS working,
         count(b.speedup) AS solved, coalesce(sum(k.kernels), 0)::BIGINT AS accepted, max(b.speedup) AS best_speedup,
+        arg_max(b.speedup_low, b.speedup) AS best_low, arg_max(b.speedup_high, b.speedup) AS best_high,
         arg_max(b.noise, b.speedup) AS best_noise, arg_max(g.run_id, b.speedup) AS best_run,
         exp(avg(ln(b.speedup))) AS mean_speedup,
         coalesce(sum(p.calls), 0)::BIGINT AS model_calls, coalesce(sum(p.tokens), 0)::BIGINT AS tokens,

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from engine import examples
+from engine.strategies import catalogue
 from pages.parts import index
 from pages.parts.run import activity, kernel_panel, lineage_strip
 from pages.parts.run.curve_marks import Phase, phase_bands, phases
@@ -186,3 +188,14 @@ def test_the_bar_tells_how_many_steps_are_at_work_beside_the_one_that_it_shows(h
     assert run is not None
     assert now.detail(run, RunState.RUNNING, step).startswith("depth 5 of ")
     assert now.detail(run, RunState.RUNNING, step).endswith(", 2 others at work")
+
+
+def test_a_run_without_a_correct_kernel_says_so_and_counts_its_only_sample(open_page: Open) -> None:
+    (run,) = examples.open_examples(["gelu-20261125-104436-3c8f"])
+    app = open_page("run", run=run.run_id)
+    (told,) = app.error
+    assert told.value.replace("\\", "").startswith("**No kernel was correct:** wrong result (1 kernel).")
+    assert "refused" not in app.title[0].value
+    assert catalogue.words("best_of").place(0, 0) == "1 of 1 sample"
+    assert catalogue.words("best_of").begun(None, 7) == (0, 8)
+    assert catalogue.words("cutegen").place(3, 8) == "depth 3 of 8"

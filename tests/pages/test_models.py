@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import time
 from pathlib import Path
 
 import pytest
 
+from engine import supervisor
+from pages.parts import index
+from pages.parts.models import by_model
+from pages.parts.status import outcome
 from storage import queries
 from storage.database import index_file, open_database
 from storage.ingest import Ingest
+from storage.queries import GroupBy
 from tests import samples
 from tests.chat_server import fails, says, serving
 from tests.pages.conftest import Open, words
@@ -61,3 +67,23 @@ def test_figures_by_model_are_those_of_its_runs(home: Path) -> None:
     assert 0 < found.passed < found.judged
     assert found.passed <= found.compiled < found.built
     assert 0 < found.gains <= found.passed
+
+
+def test_a_best_speedup_whose_interval_includes_one_is_no_gain_anywhere(home: Path, open_page: Open) -> None:
+    folder = samples.write_run(home / "runs", "noisy", seed=0, created_at=time.time())
+    lines = [json.loads(line) for line in folder.journal_file.read_text().splitlines()]
+    for timed in (line["event"]["result"] for line in lines if line["kind"] == "Timed"):
+        factors = [(0.9, 1.2, 1.3)[i % 3] for i in range(len(timed["baseline_ms"]))]
+        timed["candidate_ms"] = [ms / factor for ms, factor in zip(timed["baseline_ms"], factors, strict=True)]
+    folder.journal_file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    shown, db = open_page("run", run="noisy"), index.current()
+    (found,), run = queries.model_figures(db), queries.run(db, "noisy")
+    (group,) = queries.groups(db, GroupBy.MODEL)
+    assert run
+    assert (found.best_low, found.best_high) == (group.best_low, group.best_high) == (run.best_low, run.best_high)
+    assert (found.best_low or 0) < 1 < (found.best_speedup or 0)
+    assert found.gains == 0
+    assert by_model.cells(found)["best"]["tone"] == "strong"  # type: ignore[index, call-overload]
+    assert outcome.headline(run).endswith("not faster than eager PyTorch beyond the noise")
+    assert "the best kernel is not faster than eager PyTorch" in words(shown)
+    assert "beyond the noise) on " in supervisor.exported(folder, run.best_candidate_id).partition("\n")[0]

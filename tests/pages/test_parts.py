@@ -77,6 +77,14 @@ def test_nothing_judged_is_not_zero_percent() -> None:
     assert [percent_wrong(*one) for one in shares] == ["33.33", "0.00", "100.00", "under 0.01", "over 99.99", "99.95"]
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "tone"),
+    [(1.01, 1.2, "green"), (0.94, 1.46, "strong"), (0.79, 0.92, "orange"), (None, None, "strong")],
+)
+def test_a_speedup_has_a_colour_only_beyond_the_noise(low: float | None, high: float | None, tone: str) -> None:
+    assert wording.gain_tone(low, high) == tone
+
+
 def test_moments_carry_their_zone() -> None:
     assert len(wording.moment(1.75e9).split()) == 3
 

@@ -49,7 +49,7 @@ class BestOf:
         "sample", "samples", "independent first kernels",
         "A sample is a kernel that is written from the task alone. It knows of no other one, and ends when it is "
         "correct and timed, or has failed.",
-        collected="only where a person asks for it",
+        collected="only where a person asks for it", counts_first=True,
     )  # fmt: skip
     refuses: Mapping[CommandKind, str] = {
         CommandKind.SUBMIT: "each sample is the model's own: fork the run to go on from a kernel by hand",

@@ -76,6 +76,7 @@ class RewardLoop:
         "An attempt is one kernel with its reward: it refines the kernel before it, whatever became of that, and ends "
         "when it is correct and timed, or has failed. Attempt 0 is the first kernel.",
         collected="for every correct kernel", shown="whenever a correct kernel is refined",
+        counts_first=True,
     )  # fmt: skip
 
     def __init__(self) -> None:

@@ -129,7 +129,7 @@ def _best(run: Compared) -> table.Cell:
     row = run.run
     if row.best_speedup is None:
         return table.text(wording.NONE, "muted", "no correct kernel timed yet")
-    tone = wording.gain_tone(row.best_low)
+    tone = wording.gain_tone(row.best_low, row.best_high)
     best = wording.speedup(row.best_speedup, row.best_noise)
     return table.text(best, tone, wording.interval(row.best_low, row.best_high))
 

@@ -8,9 +8,8 @@ from pages.parts import index, wording
 from pages.parts.widgets import table
 from storage import queries
 from storage.queries import ModelRow
-from storage.relative import is_known
 
-GAIN = "a kernel that became the best of its run and beats eager PyTorch"
+GAIN = "a kernel that became the best of its run and beats eager PyTorch beyond the noise"
 COLUMNS = [
     table.Column("model", "Model", "nowrap"),
     table.Column("runs", "Runs", "right", "runs in which the model has replied"),
@@ -49,14 +48,13 @@ def part(count: int, whole: int, tone: str = "") -> table.Cell:
 def cells(row: ModelRow) -> dict[str, table.Cell]:
     """One model as cells."""
     cost = row.cost_usd if not row.unpriced else None
-    is_gain = (row.best_speedup or 0) > 1 and is_known(row.best_noise or 0)
     return {
         "model": table.text(row.model, "strong"),
         "runs": wording.count(row.runs),
         "passed": part(row.passed, row.judged),
         "compiled": part(row.compiled, row.built),
         "best": table.text(wording.speedup(row.best_speedup, row.best_noise),
-                           "green" if is_gain else "", wording.task(row.best_task or "")),
+                           wording.gain_tone(row.best_low, row.best_high), wording.task(row.best_task or "")),
         "gains": wording.count(row.gains),
         "tokens": table.text(wording.tokens(row.tokens), "", wording.counted(row.calls, "call")),
         "cost": wording.cost(cost),

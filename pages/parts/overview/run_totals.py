@@ -103,7 +103,7 @@ def _cells(by: GroupBy, row: GroupRow) -> dict[str, table.Cell]:
         "solved": table.text(f"{row.solved:,}", "", wording.percent(row.solved / row.runs)),
         "mean": wording.speedup(row.mean_speedup),
         "best": table.text(
-            wording.speedup(row.best_speedup, row.best_noise), "green" if (row.best_speedup or 0) > 1 else ""
+            wording.speedup(row.best_speedup, row.best_noise), wording.gain_tone(row.best_low, row.best_high)
         ),
         "accepted": f"{row.accepted:,}",
         "calls": f"{row.model_calls:,}",

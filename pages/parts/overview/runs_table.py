@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 import streamlit as st
 
 from engine import languages
+from engine.strategies import catalogue
 from pages.parts import access, run_state, wording
 from pages.parts.overview import label_dialogs, runs_filter
 from pages.parts.status import alerts, damaged, provenance
@@ -91,6 +92,7 @@ def _headed(column: table.Column, sort: RunSort) -> table.Column:
 def _cells(run: RunRow, state: RunState, found: Sequence[Alert]) -> dict[str, table.Cell]:
     actions, state = _actions(run, state), run_state.shown_state(run)
     badges = _tags(run) + damaged.cells(run.run_id) + _kinds(run) + alerts.badge(found)
+    begun, most = catalogue.words(run.strategy).begun(run.depth, run.depths)
     details = f"{wording.CLASS_NAME[run.kernel_class]} · {languages.label(run.language)} · {run.run_id}"
     task = f"{wording.task(run.task_name)} · " if run.label else ""
     return {
@@ -100,7 +102,7 @@ def _cells(run: RunRow, state: RunState, found: Sequence[Alert]) -> dict[str, ta
             run.state_reason,
         ),
         "depth": table.bar(
-            f"{run.depth if run.depth is not None else 0} / {run.depths}", _progress(run), "",
+            f"{begun:,} / {most:,}", min(1.0, begun / most) if most else 0.0, "",
             f"engine time {wording.seconds(run.engine_s)}" if run.engine_s else "",
         ),
         "best": _best(run),
@@ -137,14 +139,10 @@ def _kinds(run: RunRow) -> list[table.Cell]:
     return [table.pill(name, "gray") for name, is_so in kinds.items() if is_so] + provenance.fork_cells(run)
 
 
-def _progress(run: RunRow) -> float:
-    return min(1.0, (run.depth or 0) / run.depths) if run.depths else 0.0
-
-
 def _best(run: RunRow) -> table.Cell:
     if run.best_speedup is None:
         return table.text(wording.NONE, "muted", "", "no correct kernel yet")
-    tone = wording.gain_tone(run.best_low)
+    tone = wording.gain_tone(run.best_low, run.best_high)
     best = wording.speedup(run.best_speedup, run.best_noise)
     return table.text(best, tone, wording.interval(run.best_low, run.best_high))
 
@@ -172,7 +170,9 @@ def _why(run: RunRow, state: RunState) -> str:
         found = damaged.of(run.run_id)
         rest = "; can be resumed" if found.can_resume else ""
         return "end of the journal missing" if found.is_cut else f"its engine ended{rest}"
-    return wording.cut(run.state_reason, 80) if state in (RunState.FAILED, RunState.STOPPED) else ""
+    has_none = state is RunState.FAILED and run.failed and not run.passed and "no correct" not in run.state_reason
+    why = f"no kernel was correct: {run.state_reason}" if has_none else run.state_reason
+    return wording.cut(why, 80) if state in (RunState.FAILED, RunState.STOPPED) else ""
 
 
 def _actions(run: RunRow, state: RunState) -> list[table.Cell]:

@@ -36,11 +36,9 @@ def run_report(db: Database, run_id: str) -> str:
         raise LookupError(f"there is no run {run_id} in the index")
     attempts, depths = queries.attempts(db, run_id), queries.depths(db, run_id)
     shown = chosen(depths)
-    best = wording.speedup(run.best_speedup, run.best_noise)
-    reached = f"{best} over eager PyTorch" if run.best_speedup else "no correct kernel yet"
     return render(
         "run.html",
-        f"{run.title}: {reached}",
+        f"{run.title}: {outcome.headline(run)}",
         text_of=lambda blob: texts.source(run_id, blob),
         warnings=list(_warnings(db, run)),
         known=_known(db, run),

@@ -140,10 +140,10 @@ def verdict(a: AttemptRow) -> table.Cell:
 
 
 def speedup(a: AttemptRow) -> table.Cell:
-    """Speed-up with its noise; green only when faster than the baseline beyond it."""
+    """Speed-up with its noise; coloured only where faster or slower than the baseline beyond it."""
     if a.speedup is None:
         return table.text(wording.NONE, "muted")
-    tone = "green" if a.low and a.low > 1 else "orange" if a.high and a.high < 1 else ""
+    tone = wording.gain_tone(a.low, a.high)
     return table.text(wording.speedup(a.speedup, a.noise), tone, wording.plus_minus(a.noise))
 
 

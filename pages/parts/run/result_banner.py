@@ -42,8 +42,8 @@ def sentence(run: RunRow, state: RunState) -> str:
     """What came of the run."""
     if run.best_speedup is None:
         came = "no correct kernel"
-    elif run.best_low is not None and run.best_low <= 1:
-        came = "no kernel faster than eager PyTorch beyond the noise"
+    elif beyond := outcome.not_faster(run.best_low, run.best_high):
+        came = f"the best kernel is {beyond}"
     else:
         interval = wording.interval(run.best_low, run.best_high)
         speedup = wording.speedup(run.best_speedup, run.best_noise)

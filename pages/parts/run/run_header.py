@@ -5,6 +5,7 @@ room: state, best speed-up, headroom, and the handful of other numbers."""
 from __future__ import annotations
 
 import time
+from collections import Counter
 from functools import partial
 from typing import Any, Literal
 
@@ -20,7 +21,7 @@ from pages.parts.steering import dialogs, steer
 from pages.parts.steering.dialogs import Dialog
 from storage import commands, folder, queries
 from storage.queries import RunRow
-from storage.records import RunState
+from storage.records import RunState, Verdict
 
 PACES: dict[str, float | None] = {"in two minutes": None, "60×": 60.0, "10×": 10.0, "1×": 1.0}
 READ_ONLY = "this server is read-only and starts nothing"
@@ -101,12 +102,25 @@ def was_doing(text: str) -> str:
     return told.replace("the model is ", "the model was ", 1)
 
 
+def failure(run: RunRow) -> str:
+    """Why a run has failed: no kernel was correct, and of what they died, or its engine's own reason."""
+    groups = queries.error_groups(index.current(), run.run_id, run.failed) if not run.passed and run.failed else []
+    if not groups or queries.states(index.current(), run.run_id)[-1].error_blob:
+        return f"**The run failed:** {wording.plain(run.state_reason)}"
+    counts = Counter[Verdict]()
+    for group in groups:
+        counts[group.verdict] += group.count
+    why = ", ".join(f"{wording.VERDICT_NAME[one]} ({wording.counted(n, 'kernel')})" for one, n in counts.most_common())
+    last = f" The last one: “{wording.cut(run.last_error, 200)}”." if run.last_error else ""
+    return f"**No kernel was correct:** {wording.plain(f'{why}.{last} The run ended: {run.state_reason}.')}"
+
+
 def _alert(run: RunRow, state: RunState) -> None:
     """What a person has to know or do before anything else."""
     if state is RunState.WAITING:
         st.warning(f"**Waiting for you.** {wording.plain(run.waiting_reason)}", icon=":material/schedule:")
     elif state is RunState.FAILED:
-        st.error(f"**The run failed:** {wording.plain(run.state_reason)}", icon=":material/error:")
+        st.error(failure(run), icon=":material/error:")
     elif state is RunState.STOPPED and run_state.shown_state(run) is RunState.WAITING:
         st.info(f"**Stopped while it waited for you.** {wording.plain(run.waiting_reason)}", icon=":material/schedule:")
     found = damaged.of(run.run_id)
@@ -263,7 +277,7 @@ def _state(run: RunRow, state: RunState) -> dict[str, str]:
         state = run_state.shown_state(run)
     return {
         "label": "State", "value": str(state), "tone": wording.STATE_TONE[state],
-        "note": f"{method.words(run.run_id).step} {run.depth if run.depth is not None else 0} of {run.depths}",
+        "note": method.words(run.run_id).place(run.depth, run.depths),
     }  # fmt: skip
 
 
@@ -276,7 +290,7 @@ def _best(run: RunRow) -> dict[str, str]:
         "note": nothing if run.best_speedup is None else measured + (f" · {_tied(run)}" if run.tied_kernels else ""),
         "title": BEST if run.best_speedup else "",
         "second": _second(run),
-        "tone": "good" if run.best_low and run.best_low > 1 else "",
+        "tone": {"green": "good", "orange": "poor"}.get(wording.gain_tone(run.best_low, run.best_high), ""),
     }
 
 

@@ -142,7 +142,7 @@ def detail(run: RunRow, state: RunState, step: StepRow | None) -> str:
         case RunState.RUNNING if step:
             others = sum(one.is_in_flight for one in queries.steps(index.current(), run.run_id)) - 1
             beside = f", {wording.counted(others, 'other')} at work" if others > 0 else ""
-            return f"{method.words(run.run_id).distinct} {step.depth} of {run.depths}{beside}"
+            return f"{method.words(run.run_id).place(step.depth, run.depths)}{beside}"
         case RunState.RUNNING:
             return ""
         case RunState.LOST:

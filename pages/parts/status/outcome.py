@@ -45,6 +45,24 @@ def figures(db: Database, run: RunRow) -> list[Figure]:
     ]  # fmt: skip
 
 
+def not_faster(low: float | None, high: float | None) -> str:
+    """What a best kernel is, told by its 95 % interval, that is not faster than eager PyTorch for sure; else empty."""
+    if low is None or low > 1:
+        return ""
+    return f"{'slower' if high and high < 1 else 'not faster'} than eager PyTorch beyond the noise"
+
+
+def headline(run: RunRow) -> str:
+    """The best speed-up, and beside one that is no gain beyond the noise its interval and that it is none."""
+    if not run.best_speedup:
+        return "no correct kernel yet"
+    best = wording.speedup(run.best_speedup, run.best_noise)
+    beyond = not_faster(run.best_low, run.best_high)
+    if not beyond:
+        return f"{best} over eager PyTorch"
+    return f"best kernel {best} ({wording.interval(run.best_low, run.best_high)}), {beyond}"
+
+
 def _anew(db: Database, run: RunRow) -> str:
     """Why the best kernel is not the one with the lowest latency; empty where it is."""
     lowest = queries.lowest_latency(db, run.run_id)
