@@ -51,11 +51,12 @@ class LiveView:
 
     def _render(self) -> RenderableType:
         record, budget = self._record, self._record.budget
-        done = min(max(record.step_index - 1, 0), budget.depths)
+        last = min(record.step_index - 1, budget.depths)
+        done, most = self._words.begun(last if last >= 0 else None, budget.depths)
         bar = Table.grid(padding=(0, 1))
         bar.add_row(
-            ProgressBar(total=max(budget.depths, 1), completed=done, width=40),
-            f"{self._words.step} {done} of {budget.depths}",
+            ProgressBar(total=max(most, 1), completed=done, width=40),
+            self._words.place(last if last >= 0 else None, budget.depths),
         )
         return Group(self._now(), bar, attempts_table(list(record.candidates.values()), self._words))
 

@@ -7,11 +7,17 @@ from pages.parts import index
 from storage import queries
 from storage.database import Database
 from storage.method_words import MethodWords
+from storage.queries import RunRow
 
 
 def words(run_id: str, db: Database | None = None) -> MethodWords:
     """Those of the method of a run."""
     return catalogue.words(queries.strategy(db or index.current(), run_id))
+
+
+def begun(run: RunRow) -> tuple[int, int]:
+    """How many step indexes of a run are begun, and how many there may be."""
+    return catalogue.words(run.strategy).begun(run.depth, run.depths)
 
 
 def has_schedule(run_id: str) -> bool:

@@ -9,7 +9,7 @@ import pytest
 
 from engine import examples
 from engine.strategies import catalogue
-from pages.parts import index
+from pages.parts import index, method
 from pages.parts.run import activity, kernel_panel, lineage_strip
 from pages.parts.run.curve_marks import Phase, phase_bands, phases
 from pages.parts.status import alerts, now
@@ -196,6 +196,9 @@ def test_a_run_without_a_correct_kernel_says_so_and_counts_its_only_sample(open_
     (told,) = app.error
     assert told.value.replace("\\", "").startswith("**No kernel was correct:** wrong result (1 kernel).")
     assert "refused" not in app.title[0].value
+    found = queries.run(index.current(), run.run_id)
+    assert found
+    assert method.begun(found) == (1, 1)
     assert catalogue.words("best_of").place(0, 0) == "1 of 1 sample"
     assert catalogue.words("best_of").begun(None, 7) == (0, 8)
     assert catalogue.words("cutegen").place(3, 8) == "depth 3 of 8"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from engine import languages
-from pages.parts import wording
+from pages.parts import method, wording
 from pages.parts.compare.compared_runs import Compared, pass_rates
 from pages.parts.pass_rates import ABOUT
 from pages.parts.status import settings_list
@@ -86,7 +86,7 @@ def cells(run: Compared) -> dict[str, table.Cell]:
         "state": table.pill(run.state, wording.STATE_TONE[run.state], run.state),
         "best": _best(run),
         "second": second(run),
-        "depth": f"{row.depth or 0} / {row.depths}",
+        "depth": "{:,} / {:,}".format(*method.begun(row)),
         "correct": wording.share(row.passed, row.passed + row.failed),
         "tokens": _known(wording.tokens(known.tokens), wording.counted(row.model_calls, "call")),
         "cost": _known(wording.cost(known.cost_usd)),

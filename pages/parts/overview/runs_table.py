@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 import streamlit as st
 
 from engine import languages
-from engine.strategies import catalogue
-from pages.parts import access, run_state, wording
+from pages.parts import access, method, run_state, wording
 from pages.parts.overview import label_dialogs, runs_filter
 from pages.parts.status import alerts, damaged, provenance
 from pages.parts.status.alerts import Alert
@@ -92,7 +91,7 @@ def _headed(column: table.Column, sort: RunSort) -> table.Column:
 def _cells(run: RunRow, state: RunState, found: Sequence[Alert]) -> dict[str, table.Cell]:
     actions, state = _actions(run, state), run_state.shown_state(run)
     badges = _tags(run) + damaged.cells(run.run_id) + _kinds(run) + alerts.badge(found)
-    begun, most = catalogue.words(run.strategy).begun(run.depth, run.depths)
+    begun, most = method.begun(run)
     details = f"{wording.CLASS_NAME[run.kernel_class]} · {languages.label(run.language)} · {run.run_id}"
     task = f"{wording.task(run.task_name)} · " if run.label else ""
     return {

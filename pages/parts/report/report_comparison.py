@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from pages.parts import wording
+from pages.parts import method, wording
 from pages.parts.compare import compare_chart, compare_table, compared_runs
 from pages.parts.compare.compared_runs import AXIS_TITLE, COLOURS, Axis, Compared, position
 from pages.parts.report.report_html import Curve, Level, Series, Spot, render
@@ -46,7 +46,7 @@ def _row(run: Compared) -> Sequence[str]:
     return (
         f"{run.letter} · {row.title} · {row.model} · {row.run_id}", str(run.state),
         wording.speedup(row.best_speedup, row.best_noise), wording.interval(row.best_low, row.best_high),
-        f"{row.depth or 0} / {row.depths}",
+        "{:,} / {:,}".format(*method.begun(row)),
         wording.share(row.passed, row.passed + row.failed), wording.count(row.model_calls),
         wording.tokens(known.tokens), wording.cost(known.cost_usd), wording.seconds(known.engine_s),
         compare_table.exposure(known), f"{known.device or 'device not known'} · {compare_table.conditions(run)}",
