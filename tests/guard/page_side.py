@@ -34,6 +34,8 @@ NEW = (
     *((queries.RunRow, name) for name in ("strategy", "label", "tags", "note", "is_archived", "is_example")),
     *((queries.Choices, name) for name in ("strategies", "tags", "archived")),
     (queries.RunChoice, "language"),
+    (queries.RunChoice, "device"),
+    *((queries.MetricChangeRow, name) for name in ("kind", "previous_kind")),
     (queries.ConditionsRow, "language"),
     (queries.ProfileRow, "sass_blob"),
     (queries.ProfileRow, "samples"),
