@@ -452,6 +452,7 @@ def test_a_pasted_module_stays_in_its_box_has_no_recording_and_is_kept_by_the_st
     field(app, "Module from").set_value(module_field.SHIPPED).run()
     field(app, "Module from").set_value(module_field.PASTED).run()
     assert begins_with[-1] == module_field.EXAMPLE
+    assert "activation or elementwise at a guess, kernel class named in the first reply; no sizes" in words(app)
     assert field(app, "Name").value == "square_matmul"
     assert list(home.rglob("*.py")) == []
     app.selectbox(key="model").set_value("manual").run()

@@ -63,7 +63,9 @@ def _title(task: TaskFile, toolchain: str, strategy: str, language: str) -> str:
 
 
 def _class(task: TaskFile) -> str:
-    return wording.CLASS_NAME[task.kernel_class] if task.kernel_class else "kernel class named in the first reply"
+    if task.kernel_class:
+        return wording.CLASS_NAME[task.kernel_class]
+    return f"{wording.CLASS_NAME[task.guessed_class]} at a guess, kernel class named in the first reply"
 
 
 def _file() -> TaskFile | None:
