@@ -50,7 +50,7 @@ class MethodWords:
     def place(self, index: int | None, last: int) -> str:
         """Where a run stands: "depth 3 of 8"; "1 of 8 samples", since the first sample has the number 0."""
         done, most = self.begun(index, last)
-        return f"{done:,} of {self.counted(most)}" if self.counts_first else f"{self.distinct} {done:,} of {most:,}"
+        return f"{done} of {self.counted(most)}" if self.counts_first else f"{self.distinct} {done} of {most}"
 
 
 PLAIN = MethodWords()
