@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser import rules
-from tests.browser.conftest import Server, drawn
+from tests.browser.conftest import Server, drawn, wait_until_read
 from tests.pages.test_compare import exposed_from
 from tests.samples import write_run
 
@@ -55,6 +55,7 @@ def test_a_choice_is_kept_in_the_address_sets_two_kernels_side_by_side_and_is_se
     server: Server, page: Page, tmp_path: Path
 ) -> None:
     names = some_runs(server, "choice")
+    wait_until_read(f"{server.url}/compare?runs={names[1]}")  # what can be chosen is read with the page
     page.goto(f"{server.url}/compare?runs={names[0]}")
     expect(page.get_by_text("Choose another run")).to_be_visible()
     box = drawn(page).get_by_role("combobox", name=re.compile("Runs to compare"))
