@@ -37,6 +37,8 @@ PER_CYCLE, REFETCHED = "instructions per cycle", "cache lines missed over the ta
 LATENCY = "latency"  # the metric that only a processor's profile has
 FAULT_COST_S = 5e-7  # a minor page fault with its zeroed page, measured
 LINE_BYTES = 64
+HARDLY_MORE = 1.2  # bytes moved over the task's least
+BUSIEST_PART = 0.98  # of what is busiest in the memory path, which is rounded
 FULL = 99.5  # occupancy that nothing limits
 _GLOBAL_REASONS = ("long_scoreboard", "lg_throttle")
 _SHARED_REASONS = ("short_scoreboard", "mio_throttle")
@@ -148,7 +150,7 @@ def _waits(whole: Mapping[str, float]) -> dict[str, float]:
 def _memory(whole: Mapping[str, float], longest: Mapping[str, float], min_bytes: int) -> dict[str, float]:
     found: dict[str, float] = {}
     used = [whole[name] for name in _SECTOR_COUNTERS if whole.get(name)]  # 0: the kernel has no such access
-    if used:
+    if used and not _moves_the_least(whole, min_bytes):
         found[SECTORS] = min(used)
     pairs = [(name, counters.BY_NAME[name].part_of) for name in counters.CONFLICTS]
     turns = sum(whole.get(part, 0.0) for _, part in pairs)
@@ -160,6 +162,18 @@ def _memory(whole: Mapping[str, float], longest: Mapping[str, float], min_bytes:
     if local and (executed := whole.get(counters.EXECUTED) or longest.get(counters.EXECUTED)):
         found[SPILLS] = 100 * sum(local) / executed
     return found
+
+
+def _moves_the_least(whole: Mapping[str, float], min_bytes: int) -> bool:
+    """Whether device memory is the busiest part of the memory path and moves hardly more than the task needs.
+
+    Then no fetched sector is wasted, whatever the sector counters say: they know ordinary accesses alone, so of a
+    kernel whose tensors go by `cp.async` or TMA they tell how its few weights are read.
+    """
+    traffic, busiest = whole.get("memory traffic"), whole.get(counters.MEMORY)
+    if not min_bytes or traffic is None or busiest is None:
+        return False
+    return traffic <= HARDLY_MORE * min_bytes and whole.get(counters.DRAM, 0.0) >= BUSIEST_PART * busiest
 
 
 def _pipes(whole: Mapping[str, float]) -> dict[str, float]:

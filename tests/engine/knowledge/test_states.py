@@ -183,6 +183,14 @@ DEVICES: Mapping[str, tuple[ProfileResult, str]] = {
     "conflicts": (device(conflicts=5e6, turns=1e7, mio_throttle=20.0), "memory_bank_conflicts"),
     "the shared-memory pipe": (device(memory=55, short_scoreboard=40.0), "memory_bank_conflicts"),
     "strided": (device(memory=70, dram=70, compute=10, sectors=12.5), "cache_inefficient"),
+    "streamed by bulk copies, with weights read one by one": (
+        device(memory=86, dram=86, compute=16, sectors=12.5, traffic=1.02e6),
+        "memory_bandwidth_saturated",
+    ),
+    "strided, though each sector is fetched once": (
+        device(memory=86, dram=40, compute=16, sectors=12.5, traffic=1.02e6),
+        "cache_inefficient",
+    ),
     "read again": (device(memory=70, dram=70, compute=10, traffic=4e6), "cache_inefficient"),
     "served by caches": (device(memory=88, dram=15, compute=40), "cache_inefficient"),
     "tensor product": (device(memory=40, compute=88, fma=80), "compute_throughput_saturated"),
