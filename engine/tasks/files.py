@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -124,7 +125,9 @@ def in_folder(folder: Path) -> list[FolderEntry]:
     """
     definitions = set(folder.rglob(problems.DEFINITION))
     beside = {path.parent for path in definitions}  # a problem may come with its reference as a file of its own
-    found = (path for path in folder.rglob("*.py") if not path.name.startswith(("_", ".")) and path.parent not in beside)
+    found = (
+        path for path in folder.rglob("*.py") if not path.name.startswith(("_", ".")) and path.parent not in beside
+    )
     paths = sorted({*definitions, *found})
     if not paths:
         raise TaskError(
@@ -209,7 +212,9 @@ def made_of(problem: problems.Problem, path: Path) -> TaskFile:
     file = of_text(problem.text, path)
     name = re.sub(r"\W+", "_", problem.name, flags=re.ASCII).strip("_") or "problem"
     policy = replace(file.policy, workloads=problem.workloads)
-    return replace(file, policy=policy, title=problem.name, own_name=name, remark=problem.left_out, made_from=problem.files)
+    return replace(
+        file, policy=policy, title=problem.name, own_name=name, remark=problem.left_out, made_from=problem.files
+    )
 
 
 def of_text(text: str, path: Path) -> TaskFile:
@@ -218,6 +223,12 @@ def of_text(text: str, path: Path) -> TaskFile:
     Raises:
         TaskError: not Python, or without Model, get_inputs and get_init_inputs.
     """
+    beside = path.with_suffix(".toml")
+    return _of_texts(text, path, beside.read_text(encoding="utf-8") if beside.exists() else "")
+
+
+@functools.lru_cache(maxsize=256)  # a form that offers all shipped tasks asks for each of them whenever it is drawn
+def _of_texts(text: str, path: Path, toml: str) -> TaskFile:
     module = parse(text, path)
     missing = [name for name in REQUIRED if name not in _defined(module)]
     if missing:
@@ -225,7 +236,7 @@ def of_text(text: str, path: Path) -> TaskFile:
             f"{path} is not a KernelBench-style task: it does not define {', '.join(missing)}. "
             f"A task defines a class Model(nn.Module), get_inputs() and get_init_inputs()."
         )
-    about = _about(path.with_suffix(".toml"))
+    about = _about(toml, path.with_suffix(".toml"))
     kernel_class = KernelClass(about["class"]) if "class" in about else None
     title = str(about.get("title", path.stem.replace("_", " ")))
     policy = _policy(about.get("policy", {}), path.with_suffix(".toml"))
@@ -299,14 +310,14 @@ def _policy(plain: Mapping[str, Any], path: Path) -> Policy:
     if fault := _of_classes(policy):
         raise TaskError(f"{path}: {fault}")
     if not 0 <= policy.counts_operations <= 1:
-        raise TaskError(f"{path}: counts_operations is {policy.counts_operations}; write a share from 0 to 1, true or false")
+        raise TaskError(
+            f"{path}: counts_operations is {policy.counts_operations}; write a share from 0 to 1, true or false"
+        )
     return policy
 
 
-def _about(path: Path) -> dict[str, Any]:
-    if not path.exists():
-        return {}
+def _about(toml: str, path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(toml)
     except tomllib.TOMLDecodeError as error:
         raise TaskError(f"{path}: {error}") from error

@@ -10,9 +10,12 @@ from typing import Any
 
 import pytest
 from streamlit.components.v2 import manifest_scanner
-from streamlit.testing.v1 import AppTest, app_test
+from streamlit.runtime.scriptrunner.script_cache import ScriptCache
+from streamlit.testing.v1 import AppTest, app_test, local_script_runner
+from streamlit.testing.v1.local_script_runner import LocalScriptRunner
 
 from pages.parts import index
+from tests.emptied_database import emptied_databases
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 Open = Callable[..., AppTest]
@@ -21,11 +24,32 @@ Open = Callable[..., AppTest]
 @pytest.fixture(scope="session", autouse=True)
 def read_once() -> Iterator[None]:
     """Every AppTest would read the metadata of all installed packages and compile the pages anew; neither changes."""
-    patch = pytest.MonkeyPatch()
-    for module, name in ((manifest_scanner, "scan_component_manifests"), (app_test, "ScriptCache")):
-        patch.setattr(module, name, functools.cache(getattr(module, name)))
-    yield
-    patch.undo()
+    compiled = functools.cache(ScriptCache)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            manifest_scanner, "scan_component_manifests", functools.cache(manifest_scanner.scan_component_manifests)
+        )
+        patch.setattr(app_test, "ScriptCache", compiled)
+        patch.setattr(local_script_runner, "ScriptCache", compiled)
+        patch.setattr(local_script_runner, "require_widgets_deltas", _wait)
+        yield
+
+
+def _wait(runner: LocalScriptRunner, timeout: float) -> None:
+    """AppTest would look a thousand times a second whether the script has ended, and keep it from working."""
+    assert runner._script_thread is not None
+    runner._script_thread.join(timeout)
+    if not runner.script_stopped():
+        _require(runner, 0)  # stops it and raises
+
+
+_require = local_script_runner.require_widgets_deltas
+
+
+@pytest.fixture(autouse=True)
+def _index_in_memory() -> Iterator[None]:
+    with emptied_databases():
+        yield
 
 
 @pytest.fixture
