@@ -15,11 +15,16 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import benchmarks
-from benchmarks import demo_runs, kill_engine, mutations
+from benchmarks import demo_runs, kill_engine, mutations, several_devices
+from benchmarks.recorded_kernels import kernels_of
+from engine.llm.recording import shipped_recording
+from engine.suites import definition
+from storage.folder import RunFolder
 from tests import samples
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -66,7 +71,7 @@ DEVICE = {
     "a_a": (*TINY, "--runs", "1", "--toolchain", "cuda"),
     "builds": ("--toolchain", "cuda", "--limit", "1"),
     "languages": ("--task", "swish", "--language", "cuda", *TINY[1:]),
-    "several_devices": ("measure", "0", "--tasks", "swish", "--depths", "0", "--repeats", "1"),
+    "several_devices": ("measure", "0", "--tasks", "swish", "--depths", "0", "--times", "1"),
 }
 # Each has a test of its own below; the parts are imported or run by another program.
 ELSEWHERE = {"builds", "languages", "several_devices", "demo_runs", "kill_engine", "mutations", "replies"}
@@ -158,6 +163,45 @@ def test_a_killed_run_is_compared_without_what_two_measurements_differ_by(
     with pytest.raises(SystemExit):
         kill_engine.report(calm, killed, 1)
     assert "entries): True" in capsys.readouterr().out
+
+
+def test_a_width_is_measured_on_the_same_kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ["measure", "0", "--toolchain", "cpu", "--tasks", "swish,dim=4096", "softmax", "--samples", "3"]
+    shipped = shipped_recording("swish")
+    assert shipped is not None
+    for width in ("--width 1", "--width 3"):
+        monkeypatch.setattr(sys, "argv", ["several_devices", *words, f"--settings={width}"])
+        file = tmp_path / "suite.toml"
+        file.write_text(several_devices.definition(several_devices.options(), tmp_path))
+        defined = definition.read(file)
+        assert "--strategy best_of --samples 3" in defined.settings
+        assert defined.settings.endswith(width)
+        assert [arm.name for arm in defined.arms] == ["once", "again"]
+        assert defined.tasks[0].settings == f"--set dim=4096 --recording {tmp_path / 'swish.jsonl'}"
+        assert kernels_of(tmp_path / "swish.jsonl") == kernels_of(shipped)[:3]
+
+
+def test_measurements_of_devices_are_compared_kernel_by_kernel(tmp_path: Path) -> None:
+    """Whatever the order in which a run with a width writes them, and though one suite goes further."""
+    folder = samples.write_run(tmp_path, "told", depths=3)
+    kernels = several_devices.kernels(RunFolder(folder.path))
+    assert any(one["speedup"] for one in kernels.values())
+    one = {"seconds": 10.0, "busy": {"a": 0.2}, "judged": len(kernels), "states": {"c": "finished"},
+           "cells": [{"cell": "c", "kernels": kernels}]}  # fmt: skip
+    turned = {source: kernels[source] for source in reversed(kernels)}
+    assert "speed-ups beyond both noises: 0 of" in "\n".join(several_devices.compared(one, _with(one, turned)))
+    source = next(name for name, kernel in kernels.items() if kernel["speedup"])
+    found = kernels[source]
+    other = {source: {**found, "speedup": found["speedup"] * 2, "verdicts": ["incorrect"]}}
+    told = several_devices.compared(one, _with(one, other))
+    assert told[0] == "time: 5.0 / 10.0 s = 0.500"
+    assert f"kernels judged: {len(kernels)} and 1, 1 of them the same" in told
+    assert "verdicts that differ: 1 of 1" in told
+    assert "speed-ups beyond both noises: 1 of 1, beyond two sessions' too: 1" in told
+
+
+def _with(one: dict[str, Any], kernels: dict[str, Any]) -> dict[str, Any]:
+    return one | {"seconds": 5.0, "judged": len(kernels), "cells": [{"cell": "c", "kernels": kernels}]}
 
 
 def test_raw_replies_are_judged(home: Path, tmp_path: Path) -> None:
