@@ -108,7 +108,7 @@ def measure(asked: argparse.Namespace) -> dict[str, Any]:
 def _prepare(asked: argparse.Namespace) -> None:
     """One run of the first task on each device, side by side."""
     task, *sizes = asked.tasks[0].split(",")
-    first = ("run", task, *_sizes(sizes), *_settings(asked), "--depths", "0", *_pool(asked))
+    first = ("run", task, *_sizes(sizes), *_settings(asked), "--depths", "0", "--reply-seconds", "0", *_pool(asked))
     places = asked.devices.split(",") if asked.toolchain == "cuda" else [""]
     chosen = asked.toolchain == "cuda" and not asked.pool  # a cluster's devices have names of their own
     _engines([(*first, "--device", _place(asked, one)) if chosen else first for one in places])
