@@ -194,8 +194,8 @@ def _engines(commands: Sequence[Sequence[str]]) -> None:
 
 
 def compared(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
-    """The ratio of times; of the kernels that both judged the verdicts and speed-ups that differ, by the noise of both
-    and by that of two sessions besides."""
+    """The ratio of times; of the kernels that both judged the verdicts and speed-ups that differ: by more than the sum
+    of both noises, and by the rule for two sessions (`relative.between_sessions`)."""
     pairs = list(_pairs(one, other))
     in_both = {name for name, _, _ in pairs}
     verdicts = [f"{name}: {first.verdicts} and {second.verdicts}"
@@ -214,7 +214,7 @@ def compared(one: dict[str, Any], other: dict[str, Any]) -> list[str]:
         f"kernels judged: {one['judged']} and {other['judged']}, {len(in_both)} of them the same",
         f"states: {'the same' if one['states'] == other['states'] else (one['states'], other['states'])}",
         f"verdicts that differ: {len(verdicts)} of {len(pairs)}", *(f"  {line}" for line in verdicts),
-        f"speed-ups beyond both noises: {len(apart)} of {len(timed)}, beyond two sessions' too: {by_session}",
+        f"speed-ups beyond both noises: {len(apart)} of {len(timed)}, of two sessions: {by_session}",
         *(f"  {line}" for line in apart),
     ]  # fmt: skip
 

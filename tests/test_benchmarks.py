@@ -197,7 +197,7 @@ def test_measurements_of_devices_are_compared_kernel_by_kernel(tmp_path: Path) -
     assert told[0] == "time: 5.0 / 10.0 s = 0.500"
     assert f"kernels judged: {len(kernels)} and 1, 1 of them the same" in told
     assert "verdicts that differ: 1 of 1" in told
-    assert "speed-ups beyond both noises: 1 of 1, beyond two sessions' too: 1" in told
+    assert "speed-ups beyond both noises: 1 of 1, of two sessions: 1" in told
 
 
 def _with(one: dict[str, Any], kernels: dict[str, Any]) -> dict[str, Any]:
