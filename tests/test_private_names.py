@@ -241,6 +241,7 @@ def test_only_one_module_knows_private_names_of_inductor_and_they_are_there() ->
     folder = Path(str(importlib.util.find_spec("torch").origin)).parent / "_inductor"  # type: ignore[union-attr]
     for file, names in {
         "utils.py": ("def run_and_get_code(", "return result, list(source_codes)"),
+        "async_compile.py": ("    def cpp_pybinding(self, argtypes", "CppPythonBindingsCodeCache.load_pybinding("),
         "compile_fx.py": ("def compile_fx(",),
         "codecache.py": ("class PyCodeCache", "    modules: list[ModuleType] = []", "cls.modules.append(mod)"),
         "cpu_vec_isa.py": ("supported_vec_isa_list = ",), "runtime/triton_heuristics.py": ("launcher.config = ",),

@@ -8,8 +8,10 @@ import inspect
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
+from unittest import mock
 
 import torch
 from torch import nn
@@ -72,6 +74,10 @@ def _prepare(device: str, folder: Path, policy: Policy) -> None:
 
     config.compile_threads = 1
     if device == "cpu":
+        from torch._functorch import config as of_passes
+
+        # What is kept of a call without kernels would serve the one with them.
+        config.fx_graph_cache = of_passes.enable_autograd_cache = False
         take_first_instruction_set()
     dtypes.compute_within(policy.precision)
 
@@ -86,12 +92,34 @@ def _made(source: str, device: str, policy: Policy) -> tuple[nn.Module, list[Any
 
 
 def _written_by(call: Callable[[], Any], device: str) -> tuple[Any, list[str]]:
-    """What a first call of a compiled module returns, and the files that Inductor wrote for it."""
+    """What a first call of a compiled module returns, None where no kernel ran, and the files that Inductor wrote."""
     from torch._inductor.utils import run_and_get_code
 
     with torch.device(device), torch.no_grad():
+        if device == "cpu" and (codes := _written_alone(call)):
+            return None, codes
         result, codes = run_and_get_code(call)
     return result, codes
+
+
+def _written_alone(call: Callable[[], Any]) -> list[str]:
+    """The files, with no kernel built: g++ takes over two seconds for each, and their text is all that is shown.
+
+    None where values that were not computed may have decided what was written: in parts, or not to the end.
+    """
+    from torch._dynamo.utils import counters
+    from torch._inductor.async_compile import AsyncCompile
+    from torch._inductor.codecache import PyCodeCache
+    from torch._inductor.utils import run_and_get_code
+
+    counters.clear()
+    does_nothing = mock.Mock(return_value=lambda *_: None)
+    with suppress(Exception), mock.patch.object(AsyncCompile, "cpp_pybinding", does_nothing):
+        codes: list[str] = run_and_get_code(call)[1]
+        if counters["frames"]["total"] == 1:  # a module that goes on by a value is compiled function by function
+            return codes
+    PyCodeCache.cache_clear()
+    return []
 
 
 def _generated(source: str, device: str, policy: Policy) -> tuple[list[str], Generated | str]:

@@ -6,6 +6,7 @@ import ast
 import importlib.util
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -164,6 +165,29 @@ def test_where_there_is_no_cpp_compiler_torch_compile_still_serves_a_gpu(monkeyp
     monkeypatch.setattr(config.cpp, "vec_isa_ok", None)
     compiler_source.take_first_instruction_set()
     assert cpu_vec_isa.supported_vec_isa_list == known
+
+
+@pytest.mark.parametrize(
+    ("frames", "error", "built"), [(1, None, [False]), (2, None, [False, True]), (1, IndexError, [False, True])]
+)
+def test_kernels_for_the_processor_are_built_only_where_a_module_goes_on_by_what_they_compute(
+    frames: int, error: type[Exception] | None, built: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from torch._dynamo.utils import counters
+    from torch._inductor import async_compile, utils
+
+    build, found = async_compile.AsyncCompile.cpp_pybinding, list[bool]()
+
+    def run_and_get_code(call: Callable[[], str]) -> tuple[str, list[str]]:
+        found.append(async_compile.AsyncCompile.cpp_pybinding is build)
+        counters["frames"]["total"] += frames
+        if error and not found[-1]:
+            raise error
+        return call(), ["text"]
+
+    monkeypatch.setattr(utils, "run_and_get_code", run_and_get_code)
+    assert compiler_source._written_by(lambda: "y", "cpu") == ("y" if built[-1] else None, ["text"])
+    assert found == built
 
 
 def test_what_calls_a_library_is_no_start_and_the_call_is_named() -> None:
