@@ -1,9 +1,9 @@
 """Attacks in a row against one evaluator: is each a verdict in time, is anything left, and does honest work notice?
 
-    python -m benchmarks.hostile [--runs 200]
-    python -m benchmarks.hostile --runs 1 --seconds 0.2       smallest
+    python -m benchmarks.hostile [--runs 200] [--match REGEX]
+    python -m benchmarks.hostile --runs 1 --seconds 0.2 --match abort       smallest
 
-Runs every kind of `tests/engine/evaluator/hostile.py` in turn, an honest kernel after every tenth. Exits 1 when a run
+Runs every kind of `tests/engine/evaluator/hostile.py`, or those that `--match` finds, in turn, an honest kernel after every tenth. Exits 1 when a run
 passed, outlasted its limit, or left something behind.
 """
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import statistics
 import tempfile
 import time
@@ -48,10 +49,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--seconds", type=float, default=2.0, help="of trials, and of timing, an evaluation (2)")
+    parser.add_argument("--match", default="", help="only kinds that this regular expression finds")
     options = parser.parse_args()
     runs, times = options.runs, replace(TIMES, check_s=options.seconds, timing_s=options.seconds)
     task = tasks.find("swish").task("cpu", {"batch_size": 64, "dim": 4096})
-    tally, kinds = Tally(), list(hostile.KINDS)
+    tally, kinds = Tally(), [kind for kind in hostile.KINDS if re.search(options.match, kind)]
     with (
         tempfile.TemporaryDirectory() as name,
         private_temporary_folder(),

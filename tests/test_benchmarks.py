@@ -35,7 +35,7 @@ JUDGING = {
     "cheats": ("--only", "honest/reversed_sum", "--mode", "without screening"),
     "cost_of_trust": ("--task", *TINY, "--rounds", "1"),
     "kernelbench_files": ("tasks/activation", "--match", "^relu", "--seconds", "0.2"),
-    "hostile": ("--runs", "1", "--seconds", "0.2"),
+    "hostile": ("--runs", "1", "--seconds", "0.2", "--match", "abort"),  # one that ends at once
     "tuner": ("--case", "softmax", "--variants", "1", "--rounds", "1", *TINY[1:]),
     "kill_suite": (
         "quick",
@@ -43,7 +43,7 @@ JUDGING = {
         "1",
         "--task",
         "swish",
-        "--settings=--depths 0 --set batch_size=16 --set dim=4096",
+        "--settings=--depths 0 --collect off --set batch_size=16 --set dim=4096",
     ),
 }
 READING = {
@@ -52,7 +52,7 @@ READING = {
     "prompt_sizes": ("--class", "matmul", "--method", "cutegen"),
     "redraw": ("--rounds", "1"),
     "turns": ("--turns", "10"),
-    "labelled_runs": ("--runs", "20", "--deleted", "2"),
+    "labelled_runs": ("--runs", "5", "--deleted", "2"),
     "pool_simulation": ("--gpus", "1", "2", "--runs", "8", "--iterations", "2", "--heads", "1"),
     "kill_server": ("--kills", "1", "--depths", "3", "--seconds", "2"),
 }
