@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import atexit
+import compileall
 import gc
+import importlib.util
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import hypothesis
@@ -105,8 +109,23 @@ def pytest_collection_finish() -> None:
     atexit.register(gc.unfreeze)  # not before: pytest looks five times at the end. DuckDB would be told as leaked.
 
 
-def pytest_sessionstart() -> None:
+def pytest_sessionstart(session: pytest.Session) -> None:
     shared_servers.take_turns()
+    if session.config.getoption("numprocesses", None) and not sys.dont_write_bytecode:
+        _compile_for_workers()
+
+
+def _compile_for_workers() -> None:
+    """Each of them would compile all files and rewrite their assertions, at the same time as the others."""
+    for folder in ("engine", "storage", "pages", "benchmarks"):
+        compileall.compile_dir(ROOT.parent / folder, quiet=2)
+    for path in ROOT.rglob("test_*.py"):
+        spec = importlib.util.find_spec(".".join(("tests", *path.relative_to(ROOT).with_suffix("").parts)))
+        if spec and spec.loader:
+            module = importlib.util.module_from_spec(spec)
+            vars(module)["__builtins__"] = {}  # a module that can import nothing ends at its first line
+            with suppress(ImportError, SyntaxError):
+                spec.loader.exec_module(module)
 
 
 def pytest_sessionfinish() -> None:
