@@ -3,8 +3,8 @@
     python -m benchmarks.hostile [--runs 200] [--match REGEX]
     python -m benchmarks.hostile --runs 1 --seconds 0.2 --match abort       smallest
 
-Runs every kind of `tests/engine/evaluator/hostile.py`, or those that `--match` finds, in turn, an honest kernel after every tenth. Exits 1 when a run
-passed, outlasted its limit, or left something behind.
+Runs every kind of `tests/engine/evaluator/hostile.py`, or those that `--match` finds, in turn, an honest kernel after
+every tenth. Exits 1 when a run passed, outlasted its limit, or left something behind.
 """
 
 from __future__ import annotations
