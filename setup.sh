@@ -1,7 +1,8 @@
 #!/bin/sh
-# Makes .venv ready for `make run` and `make test`: sh setup.sh REQUIREMENTS MARK
+# Makes .venv ready for `make run` and `make test`: sh setup.sh REQUIREMENTS MARK...
 # Ends in one sentence with the remedy where something is in the way, and mends what an earlier try left half done.
-requirements=$1 mark=$2
+requirements=$1
+shift
 
 stop() {
   echo "tilewright: $1" >&2
@@ -37,11 +38,13 @@ if ! said=$(.venv/bin/python -m pip install --quiet --disable-pip-version-check 
   echo "$said" | tail -n 5 >&2
   stop "pip could not install the packages of $requirements: see its message above, then try again"
 fi
-# All processors compile what is used of it; of the large packages left out that is little, and an import finds it.
+# All processors compile what is used of it; of the large packages left out that is little or nothing, and an import
+# finds it.
 # Where something is missing, whoever needs it says so later.
-rarely='/(tests?|plotly|openai|scipy|networkx|sympy|pip|mypyc?|setuptools|torch/(_inductor|testing))/'
+rarely='/(tests?|plotly|openai|scipy|sklearn|pandas|altair|pygments|PIL|networkx|sympy|mpmath|pip|mypyc?|setuptools'
+rarely="$rarely|joblib|cutlass_[a-z]*|torchgen|torch/(_inductor|testing|distributed|onnx|_vendor))/"
 PYTHONDONTWRITEBYTECODE= .venv/bin/python -c "import torch.utils.cpp_extension, torch._dynamo" 2>/dev/null &
 PYTHONDONTWRITEBYTECODE= .venv/bin/python -c "import plotly, openai, streamlit.testing.v1" 2>/dev/null &
 wait
 .venv/bin/python -m compileall -qq -j 0 -x "$rarely" .venv/lib || true
-touch "$mark"
+touch "$@"

@@ -20,7 +20,8 @@ def checkout(tmp_path: Path) -> Path:
     """A copy of what sets up, with nothing to install, and a PATH that has little beside Python and a compiler."""
     for name in ("Makefile", "setup.sh"):
         shutil.copy(ROOT / name, tmp_path)
-    (tmp_path / "requirements.txt").touch()
+    for name in ("requirements.txt", "requirements-dev.txt", "requirements-ranking.txt"):
+        (tmp_path / name).touch()
     (tmp_path / "bin").mkdir()
     for tool in TOOLS:
         if found := shutil.which(tool):
@@ -45,9 +46,9 @@ def sentence(checkout: Path, **environment: str) -> str:
     return told
 
 
-def make(checkout: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+def make(checkout: Path, target: str = ".venv/ready", **environment: str) -> subprocess.CompletedProcess[str]:
     plain = {"PATH": str(checkout / "bin"), "HOME": str(checkout), "PIP_CONFIG_FILE": os.devnull, **environment}
-    command = ["make", ".venv/ready"]
+    command = ["make", target]
     return subprocess.run(command, cwd=checkout, env=plain, capture_output=True, text=True, check=False)
 
 
@@ -92,6 +93,14 @@ def test_a_second_try_goes_on_where_the_first_one_broke_off(checkout: Path) -> N
     done = make(checkout)
     assert done.returncode == 0, done.stderr
     assert (checkout / ".venv/ready").exists()
+
+
+def test_what_is_set_up_for_the_tests_is_set_up_for_the_dashboard_too(checkout: Path) -> None:
+    assert make(checkout, ".venv/ready-dev").stdout.count("Installing the packages of requirements-dev.txt") == 1
+    assert "up to date" in make(checkout).stdout
+    (checkout / ".venv/ready").unlink()
+    assert "requirements.txt" in make(checkout).stdout
+    assert "up to date" in make(checkout, ".venv/ready-dev").stdout
 
 
 def test_a_taken_port_gives_way_to_the_next_free_one_and_the_address_is_told(home: Path) -> None:
