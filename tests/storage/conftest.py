@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from storage.database import Database, index_file, open_database
-from storage.ingest import Ingest
-from tests.samples import write_run
+from tests.storage.growth import index_of_run
 
 
 @pytest.fixture
@@ -33,8 +32,8 @@ def db(home: Path) -> Iterator[Database]:
         yield opened
 
 
-@pytest.fixture
-def sample(db: Database, root: Path) -> Database:
-    write_run(root, depths=8)
-    Ingest(db, root).catch_up()
-    return db
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
+    """One finished run, for all tests of a module: they only read it."""
+    with index_of_run(tmp_path_factory.mktemp("sample"), depths=8) as opened:
+        yield opened

@@ -1,17 +1,30 @@
-"""Runs that grow while a test looks at them."""
+"""Runs in an index, and runs that grow while a test looks at them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from storage import events as ev
-from storage.database import Database
+from storage.database import Database, index_file, open_database
 from storage.ingest import Ingest
 from storage.journal import Journal
 from storage.records import (
     Origin,
 )
 from tests.samples import write_run
+
+
+@contextmanager
+def index_of_run(home: Path, **run: Any) -> Iterator[Database]:
+    """An index of one run, which is told as `write_run` is."""
+    (home / "runs").mkdir()
+    write_run(home / "runs", **run)
+    with open_database(index_file(home)) as opened:
+        Ingest(opened, home / "runs").catch_up()
+        yield opened
 
 
 def grow(db: Database, root: Path, *news: ev.Event, run_id: str = "sample") -> None:

@@ -6,7 +6,7 @@ import os
 import shutil
 import signal
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -238,13 +238,20 @@ KNOWN = change(
 )
 
 
-@pytest.fixture
-def filled(db: Database, root: Path) -> Database:
-    files.append_revision(change("no seed", reverts="seed"))
-    files.append_revision(KNOWN)
-    files.append_evidence(ROWS)
-    Ingest(db, root).catch_up()
-    return db
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
+    """For tests that only read it."""
+    home = tmp_path_factory.mktemp("filled")
+    with open_database(index_file(home)) as opened:
+        fill(opened, home)
+        yield opened
+
+
+def fill(db: Database, home: Path) -> None:
+    files.append_revision(change("no seed", reverts="seed"), home / "knowledge")
+    files.append_revision(KNOWN, home / "knowledge")
+    files.append_evidence(ROWS, home / "knowledge")
+    Ingest(db, home / "runs").catch_up()
 
 
 def test_techniques_are_found_by_what_they_apply_to_and_where_they_are_known(filled: Database) -> None:
@@ -298,11 +305,12 @@ def test_negative_evidence_is_told_by_state(filled: Database) -> None:
     assert knowledge.negative(filled, device="H200") == []
 
 
-def test_techniques_defined_nowhere_are_listed_apart(filled: Database, root: Path) -> None:
-    assert knowledge.undefined(filled) == []
+def test_techniques_defined_nowhere_are_listed_apart(db: Database, home: Path, root: Path) -> None:
+    fill(db, home)
+    assert knowledge.undefined(db) == []
     files.append_evidence([attempt(9, technique="my own trick"), attempt(10, technique="")])
-    Ingest(filled, root).catch_up()
-    assert [(row.name, row.figures.attempts) for row in knowledge.undefined(filled)] == [("my own trick", 1)]
+    Ingest(db, root).catch_up()
+    assert [(row.name, row.figures.attempts) for row in knowledge.undefined(db)] == [("my own trick", 1)]
 
 
 def test_predicted_is_set_against_measured(filled: Database) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import typing
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from storage.queries import FeedKind, KernelFilter
 from storage.records import Budget, KernelClass, StepKind, Verdict
 from storage.verbs import CommandKind
 from tests.samples import write_run
-from tests.storage.growth import grow
+from tests.storage.growth import grow, index_of_run
 
 # By which kind of item the feed tells an event, or why it has none of its own.
 TOLD_AS: dict[type, FeedKind | str] = {
@@ -44,11 +45,11 @@ TOLD_AS: dict[type, FeedKind | str] = {
 }  # fmt: skip
 
 
-@pytest.fixture
-def long(db: Database, root: Path) -> Database:
-    write_run(root, depths=60, has_blobs=False)
-    Ingest(db, root).catch_up()
-    return db
+@pytest.fixture(scope="module")
+def long(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
+    """A run with over a hundred kernels, which tests only read."""
+    with index_of_run(tmp_path_factory.mktemp("long"), depths=60, has_blobs=False) as opened:
+        yield opened
 
 
 def test_the_feed_has_a_place_for_every_kind_of_event() -> None:
