@@ -53,6 +53,7 @@ from storage.records import Budget, DepthOutcome, Origin, RunSettings, RunState,
 from storage.verbs import Command, CommandKind
 from tests.engine.contexts import open_context
 from tests.engine.story import SETTINGS
+from tests.examples import LONG, PROFILE
 from tests.guard.engine_side import NoToolchain
 
 # Those of one's own that TILEWRIGHT_STRATEGIES names are played too.
@@ -390,7 +391,7 @@ def test_step_indexes_at_work_at_once_may_end_in_any_order_and_any_journal_leads
     name: str, seed: int
 ) -> None:
     play, at_once = SideBySide(name, seed), 0
-    share = 1.0 if hasattr(open_strategy(name), "place") else 0.3  # of the events after which an engine is killed
+    share = 1.0 if PROFILE == LONG else 0.3  # of the events after which an engine is killed
     while play.go_on():
         at_once = max(at_once, len(play.lanes.open))
         if play.chance.random() < share:
