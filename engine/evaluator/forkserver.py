@@ -31,6 +31,7 @@ NEEDED = (
     "torch",
     "torch.utils.cpp_extension",
     "torch.utils.flop_counter",
+    "elftools.elf.elffile",
     "engine.evaluator.process",
     "engine.evaluator.compiled_start",
     "engine.evaluator.compiler_source",

@@ -9,10 +9,6 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from elftools.common.exceptions import ELFError
-from elftools.elf.elffile import ELFFile
-from elftools.elf.sections import SymbolTableSection
-
 from engine.evaluation.operators import words
 from engine.evaluation.screening.finding import Finding, Rule, ordered
 
@@ -110,6 +106,11 @@ def symbols(library: Path) -> tuple[list[str], list[str]]:
     Raises:
         ValueError: the file is not such a library, or is damaged.
     """
+    # Not above: every engine imports this module for its lists, and only processes that judge read libraries.
+    from elftools.common.exceptions import ELFError
+    from elftools.elf.elffile import ELFFile
+    from elftools.elf.sections import SymbolTableSection
+
     if library.stat().st_size > MAX_LIBRARY:
         raise ValueError(f"{library} is too large to read")
     imported: set[str] = set()
