@@ -7,12 +7,10 @@ import pytest
 from engine import tasks
 from engine.evaluation.clock import Call, Clock
 from engine.evaluation.timing_checks import Recall, Twice
-from engine.tasks import Task
 from engine.toolchains.cpu import CpuToolchain
-from storage.check_records import CheckOutcome
-from storage.evaluation_results import CheckResult, TimingResult
+from storage.evaluation_results import CheckResult
 from storage.records import Verdict
-from tests.engine.toolchains.kernels import SWISH, forward
+from tests.engine.toolchains.kernels import forward
 
 CLOCK = Clock(cost_ns=100_000, spread_ns=10_000)
 
@@ -99,13 +97,6 @@ def test_a_result_kept_under_any_key_is_refused(cpu: CpuToolchain, lines: tuple[
     assert isinstance(result, CheckResult), result.proofs
     assert result.verdict is Verdict.REFUSED, result.message
     assert "remembers" in result.message
-
-
-def test_an_honest_kernel_is_as_slow_the_second_time(cpu: CpuToolchain, small_swish: Task) -> None:
-    timed = cpu.time(small_swish, SWISH)
-    assert isinstance(timed, TimingResult), timed
-    standing = {check_record.check: check_record.standing for check_record in timed.proofs}
-    assert standing["nothing remembered"] is not CheckOutcome.BROKEN
 
 
 REMEMBERED, HONEST, BLURRED = (Recall(10.0, *rest) for rest in ((0.1, 1.0, 0.01), (1.0, 1.0, 0.01), (0.1, 1.0, 9.0)))

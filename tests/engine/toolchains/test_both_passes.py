@@ -38,9 +38,11 @@ def test_right_gradients_pass_and_a_wrong_one_is_named_with_how_far_it_is_off(
     assert wrong.message.startswith(f"{gradient}: ")
     assert "All elements are off by one factor: 1.01." in wrong.message
     assert wrong.mismatch is not None
-    # The same task forward alone: the figures of the one are never taken for those of the other.
-    forward = replace(task, policy=Policy())
-    assert cpu.limit(forward).min_bytes < cpu.limit(task).min_bytes
+
+
+def test_the_limits_of_one_pass_and_of_both_are_kept_apart(tmp_path: Path, cpu: CpuToolchain) -> None:
+    both = both_passes.task("silu", tmp_path)
+    assert cpu.limit(replace(both, policy=Policy())).min_bytes < cpu.limit(both).min_bytes
 
 
 def test_both_passes_are_timed_and_the_baseline_says_so(tmp_path: Path, cpu: CpuToolchain) -> None:
