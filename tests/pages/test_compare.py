@@ -34,7 +34,9 @@ def exposed_from(folder: RunFolder, depth: int | None) -> None:
     folder.journal_file.write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
-def some_runs(home: Path) -> list[Compared]:
+@pytest.fixture(scope="module")
+def gathered(tmp_path_factory: pytest.TempPathFactory) -> list[Compared]:
+    home = tmp_path_factory.mktemp("home")
     for name, seed, depth in (("early", 0, 1), ("late", 3, 5), ("later", 6, 6), ("other", 1, None)):
         exposed_from(write_run(home / "runs", name, seed=seed, created_at=1.75e9 + seed), depth)
     with open_database(index_file(home)) as db:
@@ -42,8 +44,13 @@ def some_runs(home: Path) -> list[Compared]:
         return gather(db, ["early", "late", "gone", "later", "other"])
 
 
-def test_runs_keep_the_order_chosen_and_get_letters_dashes_and_symbols_of_their_own(home: Path) -> None:
-    runs = some_runs(home)
+@pytest.fixture
+def runs(gathered: list[Compared]) -> list[Compared]:
+    """Records cannot change; the list is the test's own."""
+    return list(gathered)
+
+
+def test_runs_keep_the_order_chosen_and_get_letters_dashes_and_symbols_of_their_own(runs: list[Compared]) -> None:
     assert [(run.letter, run.run.run_id) for run in runs] == [
         ("A", "early"), ("B", "late"), ("C", "later"), ("D", "other"),
     ]  # fmt: skip
@@ -52,8 +59,7 @@ def test_runs_keep_the_order_chosen_and_get_letters_dashes_and_symbols_of_their_
 
 
 @pytest.mark.parametrize("axis", list(Axis))
-def test_the_best_so_far_never_falls_on_any_axis_and_points_lead_to_kernels(home: Path, axis: Axis) -> None:
-    runs = some_runs(home)
+def test_the_best_so_far_never_falls_on_any_axis_and_points_lead_to_kernels(runs: list[Compared], axis: Axis) -> None:
     figure = compare_chart.curve_figure(runs, axis, is_log=True, has_kernels=True)
     lines = [trace for trace in figure["data"] if trace.get("line", {}).get("shape") == "hv"]
     assert len(lines) == len(runs)
@@ -77,8 +83,8 @@ def test_an_unknown_price_ends_the_curve_and_is_told(home: Path) -> None:
     assert compare_chart.unknown(runs, Axis.TOKENS) == []
 
 
-def test_runs_are_grouped_by_when_their_model_first_saw_a_profile(home: Path) -> None:
-    runs = [run for run in some_runs(home) if run.run.task_name == "square_matmul"]
+def test_runs_are_grouped_by_when_their_model_first_saw_a_profile(gathered: list[Compared]) -> None:
+    runs = [run for run in gathered if run.run.task_name == "square_matmul"]
     early, delayed = compare_chart.groups(runs)
     assert (early.exposure, early.letters, early.exposed_at) == (Exposure.EARLY, ("A",), (1,))
     assert (delayed.exposure, delayed.letters, delayed.exposed_at) == (Exposure.DELAYED, ("B", "C"), (5, 6))
@@ -95,8 +101,7 @@ def test_runs_are_grouped_by_when_their_model_first_saw_a_profile(home: Path) ->
     }
 
 
-def test_languages_are_compared_by_the_best_kernels_of_each(home: Path) -> None:
-    runs = some_runs(home)
+def test_languages_are_compared_by_the_best_kernels_of_each(runs: list[Compared]) -> None:
     assert {run.conditions.language for run in runs} == {run.run.language for run in runs} == {"cute"}
     (only,) = compared_runs.language_figures(runs)
     assert only[0] == "CuTe"
@@ -107,15 +112,14 @@ def test_languages_are_compared_by_the_best_kernels_of_each(home: Path) -> None:
     assert second[1:] == (wording.speedup(other.run.best_speedup), "D: Softmax")
 
 
-def test_a_speed_up_has_no_more_digits_than_were_measured_here_either(home: Path) -> None:
-    first, *others = some_runs(home)
+def test_a_speed_up_has_no_more_digits_than_were_measured_here_either(runs: list[Compared]) -> None:
+    first, *others = runs
     noisy = replace(first, run=replace(first.run, best_speedup=1.649, best_noise=0.08))
     assert compare_table.cells(noisy)["best"]["text"] == "1.6×"  # type: ignore[index]
     assert "A 1.6×" in compare_chart.name([noisy, *others], Axis.DEPTH)
 
 
-def test_what_cannot_be_compared_is_warned_of_and_what_can_is_not(home: Path) -> None:
-    runs = some_runs(home)
+def test_what_cannot_be_compared_is_warned_of_and_what_can_is_not(runs: list[Compared]) -> None:
     told = compared_runs.warnings(runs)
     assert [text.partition("**")[2].partition("**")[0] for text in told] == ["Different tasks."]
     assert "A, B, C: Square matmul; D: Softmax" in told[0]
@@ -126,8 +130,7 @@ def test_what_cannot_be_compared_is_warned_of_and_what_can_is_not(home: Path) ->
     assert len(compared_runs.warnings([runs[0], other])) == 3
 
 
-def test_every_task_counts_once_and_one_without_a_kernel_is_told(home: Path) -> None:
-    runs = some_runs(home)
+def test_every_task_counts_once_and_one_without_a_kernel_is_told(runs: list[Compared]) -> None:
     without = replace(runs[3], run=replace(runs[3].run, best_speedup=None))
     over = compared_runs.over_tasks([*runs[:3], without])
     assert (len(over.tasks), over.solved) == (2, 1)

@@ -41,10 +41,10 @@ PAGES: list[tuple[str, dict[str, str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("page", "query"), PAGES, ids=str)
-def test_a_coder_judge_run_is_told_in_rounds(open_page: Open, judged: str, page: str, query: dict[str, str]) -> None:
-    shown = spoken(open_page(page, run=judged, **query))
-    assert [shown[max(0, m.start() - 80) : m.end() + 40] for m in DEPTH.finditer(shown)] == []
+def test_a_coder_judge_run_is_told_in_rounds(open_page: Open, judged: str) -> None:
+    for page, query in PAGES:
+        shown = spoken(open_page(page, run=judged, **query))
+        assert [shown[max(0, m.start() - 80) : m.end() + 40] for m in DEPTH.finditer(shown)] == [], (page, query)
 
 
 def test_the_run_page_and_the_report_say_round_for_the_judge_and_depth_for_cutegen(
