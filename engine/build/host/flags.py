@@ -16,6 +16,7 @@ BASE = (
 )
 # cute::copy moves 128-bit words through recast pointers: with strict aliasing g++ returns wrong data without a warning.
 LAST = ("-fno-strict-aliasing",)
+OVERRULED = ("-fstrict-aliasing",)
 QUIET = ("-w", "-fdiagnostics-color=never", "-fmax-errors=12", "-ftemplate-backtrace-limit=4")
 
 ALLOWED = re.compile(
@@ -32,7 +33,7 @@ class FlagRefused(ValueError):
 
 
 def allowed(extra: Sequence[str]) -> tuple[str, ...]:
-    """The candidate's own flags, without those it gets anyway.
+    """The candidate's own flags, without those it gets anyway and those that ours overrule.
 
     Raises:
         FlagRefused: a flag may not be used.
@@ -44,9 +45,8 @@ def allowed(extra: Sequence[str]) -> tuple[str, ...]:
                 f"the flag {word!r} is not allowed in extra_cflags; "
                 f"code generation flags (-O, -f, -m, -D, -std) are, include paths and plugins are not"
             )
-    return tuple(
-        word for word in words if word not in BASE and word not in LAST and not word.startswith(("-W", "-std="))
-    )
+    ours = (*BASE, *LAST, *OVERRULED)
+    return tuple(word for word in words if word not in ours and not word.startswith(("-W", "-std=")))
 
 
 def compile_flags(extra: Sequence[str]) -> tuple[str, ...]:

@@ -158,6 +158,7 @@ def test_flags_that_reach_beyond_the_code_are_refused() -> None:
     assert flags.allowed(["-O3", "-march=native", "-ffast-math", "-DTILE=4 -std=c++17"]) == ("-ffast-math", "-DTILE=4")
     assert [flags.has_shared_header(extra) for extra in ((), ("-ffast-math",), ("-DTILE=4",))] == [True, True, False]
     assert flags.compile_flags(["-fstrict-aliasing"])[-1] == "-fno-strict-aliasing"
+    assert flags.allowed(["-fstrict-aliasing"]) == (), "it is built with the header that others share"
 
 
 def test_lines_are_found_for_plain_strings_and_not_guessed_for_others() -> None:
