@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path
@@ -29,9 +27,9 @@ from storage.suites import files, summary
 from storage.suites.records import Arm, CellLeft, CellLinked, CellState, Defined, SuiteTask
 from storage.suites.standing import fold
 from storage.suites.summary import Results
+from tests.engine.test_cli import tilewright
 from tests.sample_suites import NAME, write_suite
 
-ROOT = Path(__file__).resolve().parents[3]
 WORDS = ["run", "swish", "--toolchain", "cpu", "--depths", "0", "--collect", "off", "--set", "batch_size=16"]
 
 
@@ -44,8 +42,8 @@ def results_of(name: str) -> Results:
 def test_a_kernel_is_judged_again_and_what_differs_is_said_and_kept(
     home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    command = [sys.executable, "-m", "engine", *WORDS, "--set", "dim=4096", "--reply-seconds", "0"]
-    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    done = tilewright(*WORDS, "--set", "dim=4096", "--reply-seconds", "0")
+    assert done.returncode == 0, done.stderr
     (run,) = (home / "runs").iterdir()
     defined = Defined("mine", (SuiteTask("swish", "swish"),), (Arm("a"),), baseline_arm="a")
     cell, folder = defined.cells[0], files.folder_of("mine")
