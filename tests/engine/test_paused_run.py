@@ -43,6 +43,10 @@ def test_a_paused_run_holds_no_device_no_place_in_line_and_no_worker(
         found = (entry.event for entry in journal.read(folder.journal_file))
         return [event for event in found if isinstance(event, kind)]
 
+    def is_device_free() -> bool:
+        with lease.held_if_free(*cpu.lease_files()) as is_free:
+            return is_free
+
     def is_paused() -> bool:
         told = [event.state for event in happened(ev.StateChanged) if isinstance(event, ev.StateChanged)]
         return bool(told) and told[-1] is RunState.PAUSED
@@ -66,8 +70,7 @@ def test_a_paused_run_holds_no_device_no_place_in_line_and_no_worker(
         until(is_paused)  # between two steps
         assert tickets() == []
         assert len(descendants(engine.pid)) <= 1, "but for the server that starts workers"
-        with lease.held_if_free(*cpu.lease_files()) as is_free:
-            assert is_free
+        until(is_device_free)  # a moment after the journal says that it is paused
         commands.send(folder.commands_file, CommandKind.RESUME)
         assert engine.wait(300) == 0
         assert len(happened(ev.Timed)) == 1
