@@ -19,7 +19,17 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from playwright.sync_api import BrowserContext, Locator, Page, Response, ViewportSize, expect, sync_playwright
+from playwright.sync_api import (
+    BrowserContext,
+    Error,
+    Frame,
+    Locator,
+    Page,
+    Response,
+    ViewportSize,
+    expect,
+    sync_playwright,
+)
 
 from pages.parts.status import welcome
 from storage import journal
@@ -35,8 +45,17 @@ READ_S = 20.0
 LIGHT = Path("/usr/bin/chromium-headless-shell")
 CHROMIUM = os.environ.get("CHROMIUM") or (str(LIGHT) if LIGHT.exists() else "/usr/bin/chromium")
 # Every page is left again before what a compiler of hot loops costs has come in: a tenth of what browser tests take.
-INTERPRETED = "--js-flags=--no-opt --no-maglev"
+# And before its memory is worth a look for garbage: a twentieth.
+INTERPRETED = "--js-flags=--no-opt --no-maglev --initial-old-space-size=256 --min-semi-space-size=32"
+PLAIN_LOOKS = Path(__file__).parent / "plain_looks.cjs"
 SIZE: ViewportSize = {"width": 1280, "height": 900}
+# As the browser's way back and forth leads from page to page of one dashboard.
+STEP = "address => { history.pushState(null, '', address); dispatchEvent(new PopStateEvent('popstate')) }"
+# These pages keep nothing in a session but by the name of a run, and each test has runs of its own. Others do: the list
+# of runs is as it was left.
+STEPPED = ("run", "candidate")
+NOWHERE = "candidate?run="
+NUMBERS = itertools.count()
 # Streamlit looks for its own endpoints relative to the address first when the first request is a deep link.
 HARMLESS = ("fonts.gstatic.com", "/_stcore/")
 
@@ -53,6 +72,7 @@ class Server:
 
 
 SERVERS: dict[str, Server] = {}
+SHARED: list[str] = []  # the address of the server that outlives a test
 # Below the ports that the system hands out by itself, and in another place for each process that runs tests.
 PORTS = itertools.count(10_000 + os.getpid() * 97 % 20_000)
 is_pytest = False
@@ -141,10 +161,12 @@ def new_home(path: Path, cache: Path | None = None) -> Path:
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory, shared_cache: Path) -> Iterator[Server]:
+def server(tmp_path_factory: pytest.TempPathFactory, shared_cache: Path, visitor: BrowserContext) -> Iterator[Server]:
     """One server for all tests that do not need their own; each test writes runs under names of its own."""
     started = start_server(new_home(tmp_path_factory.mktemp("browser") / "home", shared_cache))
+    SHARED.append(started.url)
     yield started
+    forget(visitor)
     stop_server(started)
 
 
@@ -166,7 +188,9 @@ def own_server(tmp_path: Path, shared_cache: Path) -> Iterator[Callable[..., Ser
 @pytest.fixture(scope="session")
 def visitor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrowserContext]:
     """One visitor for all tests: a new one would compile a page's scripts anew, which takes longer than most tests."""
+    os.environ["NODE_OPTIONS"] = f'--require "{PLAIN_LOOKS}"'
     with sync_playwright() as playwright:
+        del os.environ["NODE_OPTIONS"]  # for the process that has just been started, and for no other
         context = playwright.chromium.launch_persistent_context(
             tmp_path_factory.mktemp("visitor"),
             executable_path=CHROMIUM,
@@ -188,10 +212,19 @@ def problems(visitor: BrowserContext) -> list[str]:
 
 @pytest.fixture
 def page(visitor: BrowserContext, problems: list[str], request: pytest.FixtureRequest) -> Iterator[Page]:
-    """The same tab for all tests: a new one would compile and draw the first page half as slowly again."""
+    """The same tab for all tests: a new one would compile and draw the first page half as slowly again.
+
+    Nor is the dashboard that tests share loaded again for each: that is half of what a page costs."""
+    seen: set[str] = set()
+
+    def note(frame: Frame) -> None:
+        seen.add(frame.url.partition("?")[0])
+
     with watched(visitor, problems, request) as opened:
+        opened.on("framenavigated", note)
         yield opened
-    forget(visitor)
+        opened.remove_listener("framenavigated", note)
+    leave(visitor, seen)
     assert not problems
 
 
@@ -215,6 +248,9 @@ def watched(visitor: BrowserContext, problems: list[str], request: pytest.Fixtur
         wait_until_read(address)  # a page that catches up with what a test has written moves under its pointer
         if address == "about:blank":
             empty_stores(opened)
+        if f"{NOWHERE}nothing-" in opened.url and address.partition("?")[0] in stepped():
+            opened.evaluate(STEP, address)
+            return None
         return goto(address, **how)
 
     opened.goto = goto_when_read  # type: ignore[method-assign, assignment]
@@ -264,13 +300,34 @@ def look_seldom(page: Page) -> None:
     page.evaluate("sessionStorage['tilewright:refresh'] = 2000")
 
 
-def forget(visitor: BrowserContext) -> None:
+def stepped() -> set[str]:
+    return {f"{url}/{page}" for url in SHARED for page in STEPPED}
+
+
+def leave(visitor: BrowserContext, seen: set[str]) -> None:
+    """As `forget`, but the dashboard that tests share stays in the tab, on a page that has nothing of the test."""
+    page, nothing = visitor.pages[0], f"nothing-{next(NUMBERS)}"
+    is_shared = bool(seen) and seen <= stepped()
+    try:
+        if is_shared:
+            page.evaluate(STEP, f"/{NOWHERE}{nothing}")
+            page.get_by_text(f"There is no run {nothing}").wait_for(timeout=20_000)
+            drawn(page).mouse.move(0, 0)
+    except Error:  # a test that has failed may leave anything behind
+        is_shared = False
+    forget(visitor, stays=is_shared)
+
+
+def forget(visitor: BrowserContext, *, stays: bool = False) -> None:
     """The next test meets a visitor who has never been here, but for the welcome, which is dismissed."""
     page, *others = visitor.pages
     for one in others:
         one.close()
     empty_stores(page)
-    page.goto("about:blank")
+    if stays:
+        page.evaluate(HURRY)
+    else:
+        page.goto("about:blank")
     page.set_viewport_size(SIZE)
     page.emulate_media(color_scheme="null")
     visitor.clear_cookies()

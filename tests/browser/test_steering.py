@@ -269,6 +269,7 @@ def test_every_command_ever_asked_can_be_found_with_what_it_led_to(page: Page, s
 def test_what_is_pressed_counts_and_stays_in_place_and_a_dialog_is_closed_by_leaving(
     page: Page, server: Server
 ) -> None:
+    page.goto("about:blank")  # a loaded page makes one entry in the browser's history
     engine = begin(page, server, "pressed")
     bar = page.get_by_role("group", name="What the engine is doing")
     at_rest(drawn(page).get_by_role("button", name="Class", exact=True)).hover()
@@ -337,7 +338,8 @@ def test_no_way_between_runs_writes_a_command_or_loses_the_page(page: Page, serv
     child.emit(ev.RunEnded(RunState.FINISHED, "done", "c001"))
     child.die()
     expect(page.get_by_text("No engine is running")).to_be_visible()
-    page.goto(f"{server.url}/run?run=was-forked")
+    badge.first.click()
+    at("was-forked")
     page.get_by_role("button", name="Pause").click()
     assert parent.next_command().kind is CommandKind.PAUSE, "what was clicked is the one command there is"
     assert child.asked() == []

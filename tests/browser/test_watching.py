@@ -81,6 +81,7 @@ def test_an_idle_page_sends_nothing_and_keeps_its_refresh_interval_for_the_brows
 ) -> None:
     samples.write_run(server.runs, "idle", depths=5)
     frames: list[str | bytes] = []
+    page.goto("about:blank")  # what a page has opened before nobody listens to
     page.on("websocket", lambda socket: socket.on("framereceived", lambda frame: frames.append(frame)))
     page.goto(f"{server.url}/run?run=idle")
     curve.chart(page)
