@@ -14,14 +14,13 @@ from playwright.sync_api import BrowserContext, Page, expect
 
 from tests import sample_knowledge, samples
 from tests.browser import rules
-from tests.browser.conftest import Server, drawn, forget, new_home, start_server, stop_server
+from tests.browser.conftest import STEP, Server, drawn, forget, new_home, start_server, stop_server
 from tests.browser.play import PretendEngine, finished_depth, model_step
 from tests.sample_suites import write_suite
 
 pytestmark = pytest.mark.browser
 
 CHECK = (Path(__file__).parent / "screen_check.js").read_text()
-STEP = "address => { history.pushState(null, '', address); dispatchEvent(new PopStateEvent('popstate')) }"
 # A theme decides colours and a width decides places: each in one of two pairs shows what four would.
 LOOKS = [("light", 1280), ("dark", 390)]
 # Address, and what is there when the page stands.
