@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from engine import tasks
+from engine.evaluation.candidate_failures import TimedCallFailed
+from engine.evaluator import timing
 from engine.tasks import Task
 from engine.toolchains.cpu import CpuToolchain
 from storage.check_records import CheckOutcome, CheckRecord, Group
@@ -212,3 +217,17 @@ def test_a_speed_up_beyond_the_policy_is_measured_again_in_a_fresh_process(cpu: 
     assert again.standing in (CheckOutcome.HELD, CheckOutcome.FLAGGED)
     assert "first" in again.detail
     assert "then" in again.detail
+
+
+@pytest.mark.parametrize(("beside", "is_refused"), [((0.36, 0.2), False), ((0.36, 0.36), True)])
+def test_a_device_that_is_slow_for_a_moment_is_not_taken_for_work_that_goes_on(
+    monkeypatch: pytest.MonkeyPatch, beside: tuple[float, float], is_refused: bool
+) -> None:
+    ended: list[str] = []
+    candidate = SimpleNamespace(end=lambda: ended.append("candidate"))
+    copies = iter((0.9, *beside, 0.2))  # the first ones warm up, the last ones come after the candidate's end
+    monkeypatch.setattr(timing, "_copies_ms", lambda *tensors: next(copies))
+    workers: Any = SimpleNamespace(device="cpu", candidate=candidate)
+    with pytest.raises(TimedCallFailed, match="copies take 0.36 ms") if is_refused else nullcontext():
+        assert "0.2 ms beside" in timing.refuse_busy_device(workers)
+    assert ended == ["candidate"]
