@@ -31,7 +31,9 @@ def expect_question(page: Page, title: str, depth: int) -> None:
 
 
 def send(page: Page) -> None:
-    page.get_by_role("button", name="Send reply").click()
+    button = drawn(page).get_by_role("button", name="Send reply")
+    expect(button).to_have_count(1)  # while the page is drawn again, that of the page before may still stand
+    button.click()
 
 
 def choose_in_box(page: Page, label: str, value: str) -> None:
@@ -94,11 +96,12 @@ def test_a_manual_run_started_from_the_form_outlives_its_server_and_is_answered_
     page.get_by_label("Reply", exact=True).fill("I cannot do that.")
     send(page)
     expect(page.get_by_text("Reply rejected.")).to_be_visible(timeout=SLOW_MS)
-    expect(page.get_by_label("Reply", exact=True)).to_have_value("I cannot do that.")
+    expect(drawn(page).get_by_label("Reply", exact=True)).to_have_value("I cannot do that.")
     page.get_by_label("Reply", exact=True).fill(FIRST)
     send(page)
 
     expect_question(page, "Make one optimisation", 1)
+    expect(page.get_by_label("Reply", exact=True)).to_have_count(1)  # that of the question before is gone
     expect(page.get_by_label("Reply", exact=True)).to_have_value("")
     page.get_by_text("Edit the kernel", exact=True).click()
     kernel = page.get_by_label("Kernel source", exact=True)
