@@ -108,7 +108,8 @@ NAMES: tuple[tuple[Rule, bool, str, re.Pattern[str]], ...] = tuple(
             "Config, cdiv, next_power_of_2, set_allocator and triton.language",
             r"""triton\.(?!(language|jit|autotune|heuristics|Config|cdiv|next_power_of_2|set_allocator|constexpr_function
             |tools\.tensor_descriptor|tools$|__version__$)\b)\w+.*|triton\.language\.(.*\.)?(extern\w*|core\._\w+|semantic|builtin)\b.*
-            |triton\.language\.extra\.cuda\.(?!libdevice\b|smid$|num_threads$|num_warps$|convert_\w+$)\w+.*""",
+            |triton\.language\.extra\.cuda\.(?!libdevice\b|smid$|num_threads$|num_warps$|convert_\w+$|gdc_wait$
+            |gdc_launch_dependents$)\w+.*""",
         ),
     )
 )  # fmt: skip

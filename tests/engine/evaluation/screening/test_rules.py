@@ -231,3 +231,12 @@ def test_rounding_below_the_tasks_precision_is_flagged(source: str) -> None:
 def test_a_task_may_allow_further_imports() -> None:
     assert refused(with_top("import triton.language as tl"), Policy(imports=("triton",))) == set()
     assert Rule.IMPORTS in refused(with_top("import tritonous"), Policy(imports=("triton",)))
+
+
+def test_a_triton_kernel_may_start_before_the_one_before_has_ended_but_not_read_the_clock() -> None:
+    def uses(name: str) -> set[Rule]:
+        text = f"import triton.language as tl\ndef kernel():\n    tl.extra.cuda.{name}()"
+        return refused(with_top(text), Policy(imports=("triton",)))
+
+    assert uses("gdc_wait") == uses("gdc_launch_dependents") == set()
+    assert uses("globaltimer") == {Rule.MACHINERY}
