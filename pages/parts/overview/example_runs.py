@@ -39,10 +39,10 @@ def draw() -> None:
         return
     missing = known - {run.run_id for run in queries.of_ids(index.current(), sorted(known))}
     with st.container(border=True, key="example_runs"):
-        st.markdown(f":material/school: **Examples from an H200**: {ABOUT}")
+        st.markdown(f":material/school: **Examples from an H200 and an H100**: {ABOUT}")
         with st.container(horizontal=True, vertical_alignment="center"):
             if missing and access.may_steer():
-                label = f"Open examples from an H200 ({len(missing)})"
+                label = f"Open examples from an H200 and an H100 ({len(missing)})"
                 st.button(label, icon=":material/folder_open:", key="open_examples", on_click=_open, args=(missing,))
             if opened:
                 st.button("Show only examples", icon=":material/filter_alt:", key="only_examples", on_click=_show)
