@@ -62,7 +62,7 @@ class Known:
     def _number(self, what: str, source: str) -> int:
         self.asked[what, source] += 1
         self.act(what)
-        return int(re.findall(r"number (\d+)", source)[0])
+        return int(re.findall(r"number (-?\d+)", source)[0])  # below 0 where others were told meanwhile
 
     def compile(self, task: Task, source: str) -> CompileResult:
         is_good = self._number("compile", source) % 4 != 3
