@@ -58,8 +58,8 @@ def set_constants(text: str, values: Mapping[str, Size], path: Path | str = "tas
 
 
 def least_size(own: Size) -> int | None:
-    """The least value that may take the place of a module's own: 1 for a whole number, lower where that is 0 or negative;
-    None for a number that need not be whole."""
+    """The least value that may take the place of a module's own: 1 for a whole number, lower where that is 0 or
+    negative; None for a number that need not be whole."""
     if not isinstance(own, int):
         return None
     return 1 if own >= 1 else 0 if own == 0 else -LARGEST

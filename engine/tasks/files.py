@@ -144,8 +144,9 @@ def _entry(path: Path) -> FolderEntry:
 
 
 def find(name: str) -> TaskFile:
-    """A task by path, which may be that of a problem or of its folder, or a shipped one by name; `softmax-bf16-backward` is the shipped `softmax` with bfloat16 tensors,
-    forward and backward.
+    """A task by path, which may be that of a problem or of its folder, or a shipped one by name.
+
+    `softmax-bf16-backward` is the shipped `softmax` with bfloat16 tensors, forward and backward.
 
     Raises:
         TaskError: neither a file nor a shipped task; a file that cannot be used; or a folder, with what is in it.

@@ -1,5 +1,5 @@
-"""Problems of SOL-ExecBench and flashinfer-bench as tasks: a definition in JSON and its workloads in JSON Lines become a
-module in the KernelBench convention. Reads files only; runs no code of the reference.
+"""Problems of SOL-ExecBench and flashinfer-bench as tasks: a definition in JSON and its workloads in JSON Lines become
+a module in the KernelBench convention. Reads files only; runs no code of the reference.
 
 Sources: SOL-ExecBench's docs/definition.md, docs/workload.md (version 0.1.0), and the FlashInfer Trace schema.
 """
@@ -171,7 +171,9 @@ class _Reader:
 
     def _see_that_it_can_be_run(self) -> None:
         if MODEL in _names(self._module):
-            raise TaskError(f"the reference in {self._path} defines {MODEL}, which the task's own class is called: rename it")
+            raise TaskError(
+                f"the reference in {self._path} defines {MODEL}, which the task's own class is called: rename it"
+            )
         if shared := [name for name, spec in self._inputs.items() if spec["shape"] is None and name in self._axes]:
             raise TaskError(f"{self._path}: {shared[0]} is both an axis and an input that is a number: rename one")
         if ENTRY in self._inputs:
@@ -221,7 +223,9 @@ class _Reader:
             if given["type"] == "custom" and not self._custom:
                 raise TaskError(f"{where}: {name} is custom, but {self._path} names no custom_inputs_entrypoint")
             if given["type"] != "custom" and self._custom:
-                return f"the input {name} is {given['type']}, and {self._custom} makes all inputs, so each must be custom"
+                return (
+                    f"the input {name} is {given['type']}, and {self._custom} makes all inputs, so each must be custom"
+                )
             if given["type"] != "scalar":
                 if spec["shape"] is None and given["type"] == "random":
                     return f"the input {name} is a random number: give it as a scalar with its value"
@@ -265,7 +269,9 @@ class _Reader:
         yield from ("", self._plain["reference"].strip(), "")
         # Behind the reference, whose `from __future__ import` must come first.
         brought = set(_names(self._module))
-        yield from (line for name, line in (("torch", "import torch"), ("nn", "import torch.nn as nn")) if name not in brought)
+        yield from (
+            line for name, line in (("torch", "import torch"), ("nn", "import torch.nn as nn")) if name not in brought
+        )
         yield from ("", "")
         if self._custom:
             yield from (f"{OWN_INPUTS} = {self._custom}", "", "")

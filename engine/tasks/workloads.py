@@ -8,10 +8,10 @@ from dataclasses import replace
 
 from engine.tasks.constants import Size, set_constants
 from engine.tasks.files import Task
-from storage.policy import Policy
 from storage.check_records import CheckRecord
 from storage.evaluation_results import TimedWorkload, TimingResult
 from storage.hardware_limit import HardwareLimit
+from storage.policy import Policy
 
 
 def others(source: str, policy: Policy) -> list[Mapping[str, Size]]:
