@@ -234,7 +234,7 @@ def test_a_kernel_is_edited_by_hand_and_handed_in(page: Page, server: Server) ->
 
 def test_steps_are_approved_and_skipped(page: Page, server: Server) -> None:
     engine = begin(page, server, "approves")
-    page.get_by_text("Approve steps before they start").click()
+    at_rest(page.get_by_text("Approve steps before they start")).click()
     at_rest(page.get_by_role("button", name="Apply", exact=True)).click()
     sent = engine.next_command()
     assert (sent.kind, sent.argument) == (CommandKind.ASK_FIRST, "off")

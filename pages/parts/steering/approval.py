@@ -84,7 +84,7 @@ def _answer(run_id: str, kind: CommandKind, step: int) -> None:
 def draw_settings(run: RunRow, steering: SteeringState) -> None:
     """The rule that says which steps are asked about, folded away: most runs need none."""
     verb = VERBS[CommandKind.ASK_FIRST]
-    with st.expander(verb.label, icon=f":material/{verb.icon}:"):
+    with st.expander(verb.label, icon=f":material/{verb.icon}:", key="approve_steps"):
         if steering.ask_first:
             st.caption(f"Now: {rule_words(steering.ask_first)}")
         with st.form(f"ask_first_form:{run.run_id}", border=False):
