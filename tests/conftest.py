@@ -31,7 +31,7 @@ hypothesis.settings.load_profile(PROFILE)
 # Compiling takes long, and every run would do it once; one test of its own does.
 os.environ["TILEWRIGHT_COMPILED_BASELINE"] = "off"
 # Whole runs are about what follows what, not about a percent of speed.
-os.environ |= {"TILEWRIGHT_TIMING_SECONDS": "0.3", "TILEWRIGHT_CHECK_SECONDS": "0.5"}
+os.environ |= {"TILEWRIGHT_TIMING_SECONDS": "0.2", "TILEWRIGHT_CHECK_SECONDS": "0.25"}
 
 # What else measures on this machine, other workers' tests among it, is not waited for: hardly anything here is exact.
 os.environ["TILEWRIGHT_LEASES"] = tempfile.mkdtemp(prefix="tilewright.leases.")
