@@ -45,8 +45,7 @@ READ_S = 20.0
 LIGHT = Path("/usr/bin/chromium-headless-shell")
 CHROMIUM = os.environ.get("CHROMIUM") or (str(LIGHT) if LIGHT.exists() else "/usr/bin/chromium")
 # Every page is left again before what a compiler of hot loops costs has come in: a tenth of what browser tests take.
-# And before its memory is worth a look for garbage: a twentieth.
-INTERPRETED = "--js-flags=--no-opt --no-maglev --initial-old-space-size=256 --min-semi-space-size=32"
+INTERPRETED = "--js-flags=--no-opt --no-maglev"
 PLAIN_LOOKS = Path(__file__).parent / "plain_looks.cjs"
 SIZE: ViewportSize = {"width": 1280, "height": 900}
 # As the browser's way back and forth leads from page to page of one dashboard.
