@@ -29,6 +29,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -86,10 +87,11 @@ def measure(asked: argparse.Namespace) -> dict[str, Any]:
     ended = time.time()
     suite = fold(files.read(files.folder_of("devices")))
     assert suite is not None
+    runs = [RunFolder(runs_folder() / (one.run_id or "-")) for one in suite.planned]
     cells = [
         {"cell": one.cell.words, "state": str(one.state),
-         "kernels": kernels(RunFolder(runs_folder() / (one.run_id or "-")))}
-        for one in suite.planned
+         "kernels": kernels(run)}
+        for one, run in zip(suite.planned, runs, strict=True)
     ]  # fmt: skip
     held = device_use.uses(began, ended + 1)
     return {
@@ -101,6 +103,7 @@ def measure(asked: argparse.Namespace) -> dict[str, Any]:
             for name in sorted({one.device for one in held})
         },
         "waited_s": round(sum(one.waited_s for one in held) / max(len(held), 1), 2),
+        "parts_s": {"checks": _parts(runs, ev.Checked), "timings": _parts(runs, ev.Timed)},
         "cells": cells,
     }  # fmt: skip
 
@@ -178,6 +181,17 @@ def kernels(run: RunFolder) -> dict[str, dict[str, Any]]:
             case _:
                 pass
     return {source: asdict(one) for source, one in found.items() if one.verdicts}
+
+
+def _parts(runs: Sequence[RunFolder], kind: type[ev.Checked | ev.Timed]) -> dict[str, float]:
+    """Mean seconds of the checks or timings of all runs: the lease's, and each part's."""
+    entries = (entry.event for run in runs for entry in journal.read(run.journal_file))
+    found = [event.result.timeline for event in entries if isinstance(event, kind) and event.result.timeline]
+    seconds = defaultdict[str, float](float)
+    for one in found:
+        for name, spent_s in {"the device was held": one.lease_s, **one.parts}.items():
+            seconds[name] += spent_s / len(found)
+    return {name: round(seconds[name], 3) for name in sorted(seconds, key=lambda name: -seconds[name])}
 
 
 def _engines(commands: Sequence[Sequence[str]]) -> None:

@@ -23,7 +23,8 @@ class Part(StrEnum):
     BUILDING = "building"
     IMPORTING = "importing the kernel"
     CONTEXT = "opening the GPU"
-    """The reference's CUDA context; the candidate's is opened while its model is made."""
+    """The reference's CUDA context and the evaluator's, beside each other; the candidate's is opened while its model
+    is made."""
     DESCRIBING = "the reference's model and first call"
     CONSTRUCTING = "the kernel's model"
     INPUTS = "making inputs"
@@ -35,6 +36,8 @@ class Part(StrEnum):
     CLOSING = "checks after timing"
     """Does it rest, do the clocks agree, does it remember results."""
     PROFILING = "profiling"
+    SANITIZING = "compute-sanitizer"
+    """On one call of a kernel that is wrong or crashes."""
     ENDING = "ending processes"
 
 

@@ -260,7 +260,7 @@ def profile(request: EvaluationRequest, folder: Path) -> Any:
     """A profile of the candidate on its device, from a process of its own under the profiler."""
     with request.spent.on(Part.QUIET):
         quiet.raise_priority()
-        quiet.wait(request.times.timing_s)
+        quiet.wait(request.times.timing_s, quiet.BESIDE_A_DEVICE)
     laid_out = _staged(request, folder)
     if isinstance(laid_out, Failure):
         return {"failure": laid_out.message}
@@ -271,7 +271,8 @@ def profile(request: EvaluationRequest, folder: Path) -> Any:
 def sanitize(request: EvaluationRequest, folder: Path) -> dict[str, str]:
     """What compute-sanitizer finds in one call; an empty text where it finds nothing or is not to be had."""
     laid_out = _staged(request, folder)
-    return {"found": "" if isinstance(laid_out, Failure) else observing.sanitize(request, laid_out)}
+    with request.spent.on(Part.SANITIZING):
+        return {"found": "" if isinstance(laid_out, Failure) else observing.sanitize(request, laid_out)}
 
 
 def _staged(request: EvaluationRequest, folder: Path) -> Staged | Failure:

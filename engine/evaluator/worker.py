@@ -80,8 +80,10 @@ class Worker:
         os.close(write_output)
         return cls(child, ours, read_output, limits, on_request)
 
-    def ask(self, question: Mapping[str, object], limit_s: float) -> dict[str, Any]:
-        """The answer to one question.
+    def ask(
+        self, question: Mapping[str, object], limit_s: float, meanwhile: Callable[[], None] = lambda: None
+    ) -> dict[str, Any]:
+        """The answer to one question. `meanwhile` is done here while the worker is at work.
 
         Raises:
             WorkerEnded: no valid answer within the limit; the worker and all its children are dead then.
@@ -91,6 +93,7 @@ class Worker:
         number = secrets.randbits(62)
         try:
             self._line.send({**question, "number": number})
+            meanwhile()
             answer = self._wait(time.monotonic() + limit_s, limit_s)
         except ChannelClosed:
             raise self._end(Ending.DIED, "") from None

@@ -149,7 +149,7 @@ class WorkerPair:
             for worker in (self.reference, self.candidate):
                 if worker is not None:
                     quiet.raise_process(worker.inner_pid)
-            busy = quiet.wait(self.request.times.timing_s)
+            busy = quiet.wait(self.request.times.timing_s, None if self.device == "cpu" else quiet.BESIDE_A_DEVICE)
         return {"others before": f"{busy:.0%} of the processors", "priority": "raised" if is_first else "normal"}
 
     def import_candidate(self) -> None:
@@ -168,7 +168,7 @@ class WorkerPair:
             # What is drawn, filled and compared from here on is made where the outputs are.
             torch.set_default_device(self.device)
         with self.spent.on(Part.DESCRIBING):
-            reply = self.ask_reference("describe", weight_seed=self._weight_seed)
+            reply = self.ask_reference("describe", meanwhile=self._open_device, weight_seed=self._weight_seed)
             self.spent.add(Part.CONTEXT, float(reply["context_s"]))
         self.flop = int(reply["flop"])
         self.observed.moves = operators.only_moves(operators.read(reply["seen"]))
@@ -188,6 +188,11 @@ class WorkerPair:
         self.baseline = str(mapped["baseline"])
         self._shared.size_to({name: layout[name] for name in ("inputs", "own", "weights")})
         self._construction = reply
+
+    def _open_device(self) -> None:
+        """This process's own context."""
+        if self.device != "cpu":
+            torch.empty(1, device=self.device)
 
     def construct(self) -> None:
         """Make the candidate's model and note where its weights come from."""
@@ -247,23 +252,28 @@ class WorkerPair:
         if failure:
             raise ComputedElsewhere(failure)
 
-    def ask_reference(self, name: str, **arguments: Any) -> dict[str, Any]:
-        """One question to the reference.
+    def ask_reference(
+        self, name: str, meanwhile: Callable[[], None] = lambda: None, **arguments: Any
+    ) -> dict[str, Any]:
+        """One question to the reference. `meanwhile` is done here while it is at work.
 
         Raises:
             UnusableTask: the task failed or is too slow.
         """
         if part := ANSWERING.get(name):
             with self.spent.on(part):
-                return self._asked_reference(name, arguments)
-        return self._asked_reference(name, arguments)
+                return self._asked_reference(name, arguments, meanwhile)
+        return self._asked_reference(name, arguments, meanwhile)
 
-    def _asked_reference(self, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    def _asked_reference(
+        self, name: str, arguments: Mapping[str, Any], meanwhile: Callable[[], None]
+    ) -> dict[str, Any]:
         assert self.reference is not None
         model_caller.settle()
         extra = {"marks": _marks()} if name == "load" else {}
         try:
-            answer = self.reference.ask({"ask": name, **arguments, **extra}, self.request.times.reference_s)
+            question = {"ask": name, **arguments, **extra}
+            answer = self.reference.ask(question, self.request.times.reference_s, meanwhile)
         except WorkerEnded as error:
             raise UnusableTask(f"the reference broke while asked to {name}: {error}") from error
         if "failed" in answer:

@@ -11,15 +11,19 @@ WINDOW_S = 0.2
 BUSY = 0.15
 PRIORITY = -10
 LIMIT_S = 3.0
+BESIDE_A_DEVICE = 4
+"""Processors that a timing on a GPU needs: its three processes, and one for the driver's threads."""
 
 
-def wait(limit_s: float = LIMIT_S) -> float:
+def wait(limit_s: float = LIMIT_S, needs: int | None = None) -> float:
     """Wait for a quiet moment, not longer than the limit and three seconds; returns the share of the processors that
-    others used last. Who measures for less than that waits for no longer than it measures."""
+    others used last. Who measures for less than that waits for no longer than it measures. Who `needs` only so many
+    processors waits until as many are idle."""
     deadline = time.monotonic() + min(limit_s, LIMIT_S)
+    allowed = BUSY if needs is None else max(BUSY, 1 - needs / (os.cpu_count() or 1))
     while True:
         share = _busy_share()
-        if share < BUSY or time.monotonic() > deadline:
+        if share < allowed or time.monotonic() > deadline:
             return share
 
 
