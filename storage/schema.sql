@@ -370,13 +370,20 @@ SELECT * FROM timings
 QUALIFY speedup > coalesce(max(speedup) OVER (PARTITION BY run_id ORDER BY seq
     ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0);
 
--- Correct and timed kernels beside the best of their run. is_tied: the best is not faster beyond the noise.
-CREATE VIEW ranked AS
-SELECT * EXCLUDE (best_speedup, best_noise, place), place = 1 AS is_best,
-    place > 1 AND NOT is_faster(best_speedup, best_noise, speedup, noise) AS is_tied
-FROM (SELECT *, row_number() OVER fastest AS place, first_value(speedup) OVER fastest AS best_speedup,
-        first_value(noise) OVER fastest AS best_noise
-    FROM timings WINDOW fastest AS (PARTITION BY run_id ORDER BY speedup DESC, seq));
+-- Candidates with their verdict and, where `timings` has one, their timing beside the best of their run. is_tied: the best is
+-- not faster beyond the noise.
+CREATE VIEW judgements AS
+SELECT * EXCLUDE (best_speedup, best_noise, place), seq IS NOT NULL AND place = 1 AS is_best,
+    seq IS NOT NULL AND place > 1 AND NOT is_faster(best_speedup, best_noise, speedup, noise) AS is_tied
+FROM (SELECT v.run_id, v.candidate_id, v.verdict, v.message, e.seq, e.speedup, e.speedup_low, e.speedup_high, e.noise,
+        e.latency_ms, e.baseline_latency_ms, e.baseline, row_number() OVER fastest AS place,
+        first_value(e.speedup) OVER fastest AS best_speedup, first_value(e.noise) OVER fastest AS best_noise
+    FROM verdicts v LEFT JOIN evaluations e
+        ON v.verdict = 'passed' AND e.run_id = v.run_id AND e.seq = v.timing_seq
+    WINDOW fastest AS (PARTITION BY v.run_id ORDER BY e.speedup DESC NULLS LAST, e.seq NULLS LAST));
+
+-- Those that are correct and timed.
+CREATE VIEW ranked AS SELECT * EXCLUDE (verdict, message) FROM judgements WHERE seq IS NOT NULL;
 
 -- The model of device that each run was timed on, as the engine's record has it: that of its last limit, without the
 -- words of storage.hardware_limit.REACHED for one that a kernel has raised.
@@ -415,28 +422,33 @@ LEFT JOIN timings t ON t.run_id = e.run_id AND t.candidate_id = e.candidate_id
 LEFT JOIN timings b ON b.run_id = e.run_id AND b.candidate_id = e.base_id
 GROUP BY e.run_id, e.seq;
 
+-- Kernels that a depth ended with, and those that were tuned into one.
+CREATE VIEW accepted_kernels AS
+SELECT run_id, candidate_id FROM depths WHERE outcome = 'accepted'
+UNION SELECT u.run_id, u.parent_id FROM candidates u JOIN depths x ON x.run_id = u.run_id AND x.candidate_id = u.candidate_id
+    WHERE u.origin = 'tuned' AND x.outcome = 'accepted';
+
+-- Kernels that came of a prompt with a profile: their own, or that of the review before them.
+CREATE VIEW shown_profile AS
+SELECT c.run_id, c.seq FROM candidates c JOIN model_calls m ON m.run_id = c.run_id AND m.step = c.step
+    WHERE m.is_profile_exposed
+UNION SELECT c.run_id, c.seq FROM reviewed a JOIN model_calls m ON m.run_id = a.run_id AND m.step = a.step
+    JOIN candidates c ON c.run_id = a.run_id AND c.candidate_id = a.made_id WHERE m.is_profile_exposed;
+
 CREATE VIEW attempts AS
 SELECT c.run_id, c.seq, c.step, c.candidate_id, c.number,
     c.parent_id, c.second_parent_id, c.base_id, c.depth, c.generation, c.repair, c.trajectory, c.origin, v.verdict,
-    t.speedup, t.speedup_low AS low, t.speedup_high AS high, t.latency_ms, t.baseline_latency_ms, t.noise,
-    c.summary, d.lines_added, d.lines_removed,
-    EXISTS (SELECT 1 FROM depths x WHERE x.run_id = c.run_id AND x.candidate_id = c.candidate_id
-            AND x.outcome = 'accepted')
-        OR EXISTS (SELECT 1 FROM candidates u JOIN depths x ON x.run_id = u.run_id AND x.candidate_id = u.candidate_id
-            WHERE u.run_id = c.run_id AND u.parent_id = c.candidate_id AND u.origin = 'tuned' AND x.outcome = 'accepted')
-        AS is_accepted,
+    v.speedup, v.speedup_low AS low, v.speedup_high AS high, v.latency_ms, v.baseline_latency_ms, v.noise,
+    c.summary, d.lines_added, d.lines_removed, a.candidate_id IS NOT NULL AS is_accepted,
     c.seq > coalesce(s.settled_seq, 0) AS is_pending,
-    coalesce(t.is_best, FALSE) AS is_best, coalesce(t.is_tied, FALSE) AS is_tied,
-    EXISTS (SELECT 1 FROM model_calls m WHERE m.run_id = c.run_id AND m.step = c.step
-            AND m.is_profile_exposed)
-        OR EXISTS (SELECT 1 FROM reviewed a JOIN model_calls m ON m.run_id = a.run_id AND m.step = a.step
-            WHERE a.run_id = c.run_id AND a.made_id = c.candidate_id AND m.is_profile_exposed) AS is_profile_exposed,
-    c.time AS created_at, c.source_blob, d.diff_blob,
+    coalesce(v.is_best, FALSE) AS is_best, coalesce(v.is_tied, FALSE) AS is_tied,
+    p.seq IS NOT NULL AS is_profile_exposed, c.time AS created_at, c.source_blob, d.diff_blob,
     CASE WHEN v.verdict <> 'passed' THEN coalesce(v.message, '') ELSE '' END AS message
 FROM numbered c
 LEFT JOIN diffs d ON d.run_id = c.run_id AND d.seq = c.seq
-LEFT JOIN verdicts v ON v.run_id = c.run_id AND v.candidate_id = c.candidate_id
-LEFT JOIN ranked t ON t.run_id = c.run_id AND t.candidate_id = c.candidate_id
+LEFT JOIN judgements v ON v.run_id = c.run_id AND v.candidate_id = c.candidate_id
+LEFT JOIN accepted_kernels a ON a.run_id = c.run_id AND a.candidate_id = c.candidate_id
+LEFT JOIN shown_profile p ON p.run_id = c.run_id AND p.seq = c.seq
 LEFT JOIN (SELECT run_id, max(seq) AS settled_seq FROM depths GROUP BY run_id) s ON s.run_id = c.run_id;
 
 -- Every attempt of a run, those whose edits could not be applied included.

@@ -123,16 +123,16 @@ def attempts(db: Database, run_id: str) -> list[AttemptRow]:
 def candidate(db: Database, run_id: str, candidate_id: str) -> CandidateRow | None:
     """One candidate, or None when there is none of that id."""
     sql = """
-    WITH a AS (SELECT * FROM attempts WHERE run_id = $run)
-    SELECT a.*, (SELECT min(p.number) FROM a p WHERE p.candidate_id = a.parent_id) AS parent_number,
-        (SELECT min(p.number) FROM a p WHERE p.candidate_id = a.second_parent_id) AS second_parent_number,
-        (SELECT min(b.number) FROM a b WHERE b.candidate_id = a.base_id) AS base_number,
-        coalesce((SELECT list(c.candidate_id ORDER BY c.seq) FROM a c
-            WHERE a.candidate_id IN (c.parent_id, c.second_parent_id)), [])
+    WITH a AS (SELECT * FROM attempts WHERE run_id = $run AND candidate_id = $candidate ORDER BY seq DESC LIMIT 1),
+        n AS (SELECT candidate_id, number, seq, parent_id, second_parent_id FROM numbered WHERE run_id = $run)
+    SELECT a.*, min(n.number) FILTER (WHERE n.candidate_id = a.parent_id) AS parent_number,
+        min(n.number) FILTER (WHERE n.candidate_id = a.second_parent_id) AS second_parent_number,
+        min(n.number) FILTER (WHERE n.candidate_id = a.base_id) AS base_number,
+        coalesce(list(n.candidate_id ORDER BY n.seq) FILTER (WHERE $candidate IN (n.parent_id, n.second_parent_id)), [])
             AS children,
-        EXISTS (SELECT 1 FROM profiles f WHERE f.run_id = $run AND f.candidate_id = a.candidate_id
-            AND f.failure IS NULL) AS is_profiled
-    FROM a WHERE a.candidate_id = $candidate ORDER BY a.seq DESC LIMIT 1"""
+        EXISTS (SELECT 1 FROM profiles WHERE run_id = $run AND candidate_id = $candidate AND failure IS NULL)
+            AS is_profiled
+    FROM a, n GROUP BY ALL"""
     return fetch.one(db, CandidateRow, sql, {"run": run_id, "candidate": candidate_id})
 
 
@@ -248,6 +248,8 @@ def kernels(db: Database, run_id: str, kernel_filter: KernelFilter, limit: int, 
 
 def count_kernels(db: Database, run_id: str, kernel_filter: KernelFilter) -> int:
     """How many the filter lets through."""
+    if kernel_filter == KernelFilter():
+        return int(fetch.tuples(db, "SELECT count(*) FROM candidates WHERE run_id = ?", [run_id])[0][0])
     return int(fetch.tuples(db, f"{_CHOSEN} SELECT count(*) FROM chosen", _parameters(run_id, kernel_filter))[0][0])
 
 

@@ -155,7 +155,7 @@ def feed(
         for s in steps(db, run_id, after_seq, max(limit, NEWEST))
     ]
     named = {"steps": words.steps, "step": words.title}
-    for sql in (_DEPTHS, _BASES, _COMMANDS, _STATES, _WARNINGS, _CALLS, *NEWS):
+    for sql in (_DEPTHS, _BASES, _STATES, *(sql for table, sql in NEWS.items() if fetch.has_rows(db, table, run_id))):
         own = {name: word for name, word in named.items() if f"${name}::" in sql}
         found += fetch.rows(db, FeedRow, sql, parameters | own)
     return sorted(found, key=lambda row: (row.at, row.seq), reverse=True)[:limit]
@@ -241,7 +241,12 @@ FROM patches p LEFT JOIN (SELECT candidate_id, number FROM numbered
 WHERE p.run_id = $run AND NOT p.is_applied AND p.seq > $after ORDER BY p.seq DESC LIMIT $limit
 """
 
-NEWS = (BASELINES, LIMITS, CLASSES, BUDGETS, QUESTIONS, APPROVALS, DIVERGENCES, IMPORTS, PATCHES)
+# What many runs have nothing of, by its table.
+NEWS = {
+    "commands": _COMMANDS, "warnings": _WARNINGS, "call_failures": _CALLS, "baselines": BASELINES, "limits": LIMITS,
+    "classes": CLASSES, "budgets": BUDGETS, "questions": QUESTIONS, "leaves": APPROVALS, "divergences": DIVERGENCES,
+    "imports": IMPORTS, "patches": PATCHES,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from storage.database import Database
 from storage.queries import fetch
@@ -53,20 +53,23 @@ WITH placed AS (SELECT *, {PLACE} AS x FROM attempts WHERE run_id = $run {SIBLIN
  sorted AS (SELECT *, CASE WHEN $width = 0 THEN number ELSE floor(x / $width) END AS place FROM placed)
 """
 
-_POINTS = f"""{_PLACED}
-SELECT * EXCLUDE (place) FROM sorted WHERE speedup IS NOT NULL
-QUALIFY is_best OR candidate_id = $selected OR number = max(number) OVER ()
+# Points and failures by one query: planning it costs more than carrying it out.
+_SHOWN = f"""{_PLACED}
+SELECT * EXCLUDE (place), count(*) OVER alike AS count FROM sorted WHERE speedup IS NOT NULL OR verdict <> 'passed'
+WINDOW alike AS (PARTITION BY place, verdict, candidate_id = $selected)
+QUALIFY CASE WHEN speedup IS NULL THEN seq = max(seq) OVER alike ELSE is_best OR candidate_id = $selected
+    OR number = max(number) FILTER (WHERE speedup IS NOT NULL) OVER ()
     OR number = arg_max(number, speedup) OVER (PARTITION BY place, is_accepted)
-    OR number = arg_min(number, speedup) OVER (PARTITION BY place, is_accepted)
+    OR number = arg_min(number, speedup) OVER (PARTITION BY place, is_accepted) END
 ORDER BY seq
 """
 
-_FAILURES = f"""{_PLACED}
-SELECT arg_max(x, seq) AS x, verdict, count(*) AS count, arg_max(candidate_id, seq) AS candidate_id,
-    max(number) AS number, arg_max(depth, seq) AS depth, arg_max(summary, seq) AS summary,
-    arg_max(message, seq) AS message
-FROM sorted WHERE verdict <> 'passed' GROUP BY place, verdict, candidate_id = $selected ORDER BY max(seq)
-"""
+
+@dataclass(frozen=True, slots=True)
+class _ShownRow(PointRow):
+    """`count` says how many failures it stands for."""
+
+    count: int
 
 
 def points(db: Database, run_id: str, selected_id: str = "", few: int = FEW_POINTS) -> list[PointRow]:
@@ -75,14 +78,23 @@ def points(db: Database, run_id: str, selected_id: str = "", few: int = FEW_POIN
     Of more than `few` kernels, the fastest and the slowest of each column of pixels; never without the best one, the
     newest one and the selected one.
     """
-    parameters = {"run": run_id, "width": _width(db, run_id, few), "selected": selected_id}
-    return fetch.rows(db, PointRow, _POINTS, parameters)
+    names = [field.name for field in fields(PointRow)]
+    found = [row for row in _shown(db, run_id, selected_id, few) if row.speedup is not None]
+    return [PointRow(*(getattr(row, name) for name in names)) for row in found]
 
 
 def failures(db: Database, run_id: str, selected_id: str = "", few: int = FEW_POINTS) -> list[FailureRow]:
     """Failed kernels by place and verdict, the selected one by itself; their counts add up to all there are."""
+    return [
+        FailureRow(r.x, r.verdict, r.count, r.candidate_id, r.number, r.depth, r.summary, r.message)
+        for r in _shown(db, run_id, selected_id, few)
+        if r.speedup is None and r.verdict
+    ]
+
+
+def _shown(db: Database, run_id: str, selected_id: str, few: int) -> list[_ShownRow]:
     parameters = {"run": run_id, "width": _width(db, run_id, few), "selected": selected_id}
-    return fetch.rows(db, FailureRow, _FAILURES, parameters)
+    return fetch.rows(db, _ShownRow, _SHOWN, parameters)
 
 
 def unapplied(db: Database, run_id: str, few: int = FEW_POINTS) -> list[UnappliedRow]:

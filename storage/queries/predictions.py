@@ -67,6 +67,8 @@ LEFT JOIN numbered b ON b.run_id = p.run_id AND b.candidate_id = p.base_id
 
 def prediction(db: Database, run_id: str, candidate_id: str) -> PredictionRow | None:
     """What was predicted of a kernel, or of the one that it repairs; None where nothing was."""
+    if not fetch.has_rows(db, "predictions", run_id):
+        return None
     sql = f"""{_ROWS} WHERE p.run_id = $run AND p.seq = (SELECT max(seq) FROM prediction_lines
         WHERE run_id = $run AND candidate_id = $candidate)"""
     return fetch.one(db, PredictionRow, sql, {"run": run_id, "candidate": candidate_id})

@@ -71,6 +71,8 @@ FROM asked a, named n, found f
 
 def retrieval(db: Database, run_id: str, candidate_id: str) -> RetrievalRow | None:
     """None where the base was not asked before this kernel."""
+    if not fetch.has_rows(db, "consultations", run_id):
+        return None
     return fetch.one(db, RetrievalRow, _RETRIEVAL, {"run": run_id, "candidate": candidate_id})
 
 

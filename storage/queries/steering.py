@@ -161,7 +161,7 @@ class ImportRow:
 
 def open_question(db: Database, run_id: str) -> QuestionRow | None:
     """The call that waits for a person, or None."""
-    if not _has_any(db, "questions", run_id):
+    if not fetch.has_rows(db, "questions", run_id):
         return None
     sql = """SELECT q.step, q.call, q.role, q.depth, q.candidate_id, q.prompt_blob, coalesce(q.expects, '') AS expects,
         c.source_blob FROM questions q
@@ -175,7 +175,7 @@ def open_question(db: Database, run_id: str) -> QuestionRow | None:
 
 def open_approval(db: Database, run_id: str) -> ApprovalRow | None:
     """The step that waits for a yes, or None."""
-    if not _has_any(db, "leaves", run_id):
+    if not fetch.has_rows(db, "leaves", run_id):
         return None
     sql = """SELECT l.time AS at, l.step, l.kind, l.depth, l.candidate_id, a.number, a.summary, l.fallback, l.after_s
     FROM leaves l LEFT JOIN numbered a ON a.run_id = l.run_id AND a.candidate_id = l.candidate_id
@@ -184,11 +184,6 @@ def open_approval(db: Database, run_id: str) -> ApprovalRow | None:
         AND NOT EXISTS (SELECT 1 FROM steps s WHERE s.run_id = $run AND s.seq > l.seq AND s.phase <> 'resumed')
     ORDER BY l.seq DESC LIMIT 1"""
     return fetch.one(db, ApprovalRow, sql, {"run": run_id})
-
-
-def _has_any(db: Database, table: str, run_id: str) -> bool:
-    """Kept while the table stays as it is; whether a question is still open is looked up anew after every step."""
-    return bool(fetch.tuples(db, f"SELECT 1 FROM {table} WHERE run_id = ? LIMIT 1", [run_id]))
 
 
 def divergences(db: Database, run_id: str) -> list[DivergenceRow]:

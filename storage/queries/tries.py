@@ -31,8 +31,8 @@ def tries(db: Database, run_ids: Sequence[str]) -> list[TryRow]:
         GROUP BY run_id, step),
     ended AS (SELECT run_id, step, max(seq) AS seq, arg_max(outcome, seq) AS outcome FROM steps
         JOIN chosen USING (run_id) WHERE phase = 'finished' GROUP BY run_id, step),
-    written AS (SELECT run_id, step, verdict, speedup FROM attempts JOIN chosen USING (run_id)
-        WHERE origin IN ('synthesis', 'repair', 'optimisation'))
+    written AS (SELECT run_id, step, verdict, speedup FROM candidates JOIN chosen USING (run_id)
+        LEFT JOIN judgements USING (run_id, candidate_id) WHERE origin IN ('synthesis', 'repair', 'optimisation'))
     SELECT e.run_id, e.step, coalesce(w.verdict = 'passed', FALSE) AS is_passed, w.speedup, a.prompt_blob
     FROM ended e LEFT JOIN written w USING (run_id, step) LEFT JOIN asked a USING (run_id, step)
     WHERE (w.run_id IS NOT NULL AND w.verdict IS NOT NULL) OR (w.run_id IS NULL AND e.outcome = 'patch_failed')

@@ -88,14 +88,13 @@ class TroubleRow:
 _TROUBLES = f"""
 WITH chosen AS (SELECT run_id FROM runs WHERE list_contains($runs::VARCHAR[], run_id)),
  ended AS (SELECT * FROM depths WHERE run_id IN (SELECT run_id FROM chosen)),
- gained AS (SELECT c.run_id, min(c.depth) AS depth FROM candidates c JOIN ranked t USING (run_id, candidate_id)
-    WHERE t.run_id IN (SELECT run_id FROM chosen) AND (t.is_best OR t.is_tied) GROUP BY c.run_id),
+ known AS (SELECT run_id, candidate_id, n.number, n.depth, t.speedup, t.noise, t.is_best OR t.is_tied AS is_top
+    FROM numbered n LEFT JOIN ranked t USING (run_id, candidate_id) WHERE run_id IN (SELECT run_id FROM chosen)),
+ gained AS (SELECT run_id, min(depth) AS depth FROM known WHERE is_top GROUP BY run_id),
  stale AS (SELECT e.run_id, count(*) AS since_gain FROM ended e JOIN gained g
     ON g.run_id = e.run_id AND e.depth > g.depth GROUP BY e.run_id),
  newest AS (SELECT run_id, arg_max(candidate_id, seq) AS id, arg_max(base_id, seq) AS base_id,
     arg_max(depth, seq) AS depth, max(seq) AS seq FROM ended WHERE outcome = 'accepted' GROUP BY run_id),
- numbers AS (SELECT run_id, candidate_id, number
-    FROM numbered WHERE run_id IN (SELECT run_id FROM chosen)),
  judged AS (SELECT run_id, verdict, message, seq, {MESSAGE_CLASS} AS class FROM verdicts
     WHERE run_id IN (SELECT run_id FROM chosen) AND verdict IS NOT NULL
     QUALIFY row_number() OVER (PARTITION BY run_id ORDER BY seq DESC) <= {RECENT}),
@@ -106,8 +105,8 @@ WITH chosen AS (SELECT run_id FROM runs WHERE list_contains($runs::VARCHAR[], ru
     WHERE run_id IN (SELECT run_id FROM chosen)
     AND seq > coalesce((SELECT max(b.seq) FROM budgets b WHERE b.run_id = w.run_id), 0) GROUP BY run_id)
 SELECT r.run_id, w.id AS newest_id, n.number AS newest_number, w.depth AS newest_depth, w.seq AS newest_seq,
-    t.speedup AS newest_speedup, t.noise AS newest_noise, b.number AS base_number, s.speedup AS base_speedup,
-    s.noise AS base_noise, coalesce(stale.since_gain, 0) AS since_gain, a.stagnation_depths AS patience,
+    n.speedup AS newest_speedup, n.noise AS newest_noise, b.number AS base_number, b.speedup AS base_speedup,
+    b.noise AS base_noise, coalesce(stale.since_gain, 0) AS since_gain, a.stagnation_depths AS patience,
     coalesce(recent.judged, 0) AS recent_judged, coalesce(recent.failed, 0) AS recent_failed,
     nullif(recent.verdicts[1], 'passed') AS last_verdict,
     CASE WHEN recent.verdicts[1] <> 'passed' THEN coalesce(recent.message, '') ELSE '' END AS last_message,
@@ -118,10 +117,8 @@ SELECT r.run_id, w.id AS newest_id, n.number AS newest_number, w.depth AS newest
     w.base_id
 FROM chosen r LEFT JOIN newest w USING (run_id) LEFT JOIN stale USING (run_id) LEFT JOIN recent USING (run_id)
 LEFT JOIN spent USING (run_id) LEFT JOIN allowances a USING (run_id)
-LEFT JOIN numbers n ON n.run_id = r.run_id AND n.candidate_id = w.id
-LEFT JOIN numbers b ON b.run_id = r.run_id AND b.candidate_id = w.base_id
-LEFT JOIN timings t ON t.run_id = r.run_id AND t.candidate_id = w.id
-LEFT JOIN timings s ON s.run_id = r.run_id AND s.candidate_id = w.base_id
+LEFT JOIN known n ON n.run_id = r.run_id AND n.candidate_id = w.id
+LEFT JOIN known b ON b.run_id = r.run_id AND b.candidate_id = w.base_id
 """
 
 
