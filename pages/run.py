@@ -78,7 +78,8 @@ def draw_standing(run: RunRow, token: str) -> None:
             run_header.draw_figures(run, state)
     now.draw(run, state, step, token, usual_s, pinned, lambda: pinned_snapshot.switch(run_id),
              steer.pending(run_id) if not pinned else None)  # fmt: skip
-    activity.draw_reply(run, state, step)
+    with st.container():  # a run that ends would else be drawn with two curves and two panels for a moment
+        activity.draw_reply(run, state, step)
 
 
 def draw_course(run: RunRow) -> None:
@@ -123,5 +124,6 @@ def open_tab(address: str) -> None:
 
 
 address.confirm("run", run_id)
-live()
+with address.place("run", run_id):
+    live()
 open_dialog.draw()

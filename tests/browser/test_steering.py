@@ -310,6 +310,34 @@ def fork_at_work(server: Server, run_id: str, of: str) -> PretendEngine:
     return engine
 
 
+HOLD = """words => {
+    const send = WebSocket.prototype.send, held = []
+    const hold = event => {
+        const told = new TextDecoder().decode(event.data)
+        if (!held.length && !words.every(word => told.includes(word))) return
+        event.stopImmediatePropagation()
+        held.push(event.data)
+    }
+    WebSocket.prototype.send = function (...all) {
+        WebSocket.prototype.send = send
+        this.addEventListener("message", hold, true)
+        window.drawTheRest = () => {
+            this.removeEventListener("message", hold, true)
+            held.forEach(data => this.dispatchEvent(new MessageEvent("message", { data })))
+        }
+        return send.apply(this, all)
+    }
+}"""
+
+
+@contextmanager
+def half_drawn(page: Page, *words: str) -> Iterator[None]:
+    """What the server sends is kept from the page from the first message on that has all of these words in it."""
+    page.evaluate(HOLD, words)
+    yield
+    page.evaluate("drawTheRest()")
+
+
 def test_no_way_between_runs_writes_a_command_or_loses_the_page(page: Page, server: Server) -> None:
     parent = begin(page, server, "was-forked")
     child = fork_at_work(server, "forked-off", "was-forked")
@@ -325,7 +353,10 @@ def test_no_way_between_runs_writes_a_command_or_loses_the_page(page: Page, serv
         page.get_by_role("link", name="Runs", exact=True).first.click()
         page.locator('a[href="run?run=forked-off"]').first.click()
         at("forked-off")
-        badge.first.click()
+        with half_drawn(page, "tilewright_now", "was-forked"):
+            badge.first.click()
+            expect(badge).to_have_count(0)
+            expect(page.get_by_role("button", name="Pause")).to_have_count(0)  # it would pause the run that is left
         at("was-forked")
         page.go_back()
         at("forked-off")

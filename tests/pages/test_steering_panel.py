@@ -6,11 +6,16 @@ import ast
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 from streamlit.testing.v1 import AppTest
 
 from engine.strategies import catalogue
+from pages.parts.status import address
+from pages.parts.steering import steering_panel
 from storage import commands, liveness
 from storage import events as ev
 from storage.folder import RunFolder
@@ -18,7 +23,7 @@ from storage.journal import Journal
 from storage.records import RunState
 from storage.verbs import Command, CommandKind
 from tests import samples
-from tests.pages.conftest import Open, words
+from tests.pages.conftest import Open, everything, words
 
 PAGES = Path(__file__).resolve().parent.parent.parent / "pages"
 
@@ -80,6 +85,59 @@ def test_pause_and_resume(steered: Steered) -> None:
     steered.tell(ev.StateChanged(RunState.PAUSED, "paused by a person"))
     steered.press("Resume")
     steered.asks(CommandKind.RESUME)
+
+
+def test_a_run_that_ends_leaves_its_controls_in_their_place(steered: Steered) -> None:
+    """What moved would be there twice until all is drawn, the buttons that pause and stop among it."""
+    before = place_of(steered.app._tree, "steering")
+    steered.tell(ev.RunEnded(RunState.FINISHED, "done", "c001"))
+    assert "No engine is running" in words(steered.app)
+    assert place_of(steered.app._tree, "steering") == before
+
+
+def place_of(node: Any, key: str) -> tuple[int, ...]:
+    """The way to a container on the page, as the browser is told it; empty where there is none."""
+    for at, child in (getattr(node, "children", None) or {}).items():
+        if getattr(child.proto, "id", "").endswith(f"-{key}"):
+            return (at,)
+        if way := place_of(child, key):
+            return (at, *way)
+    return ()
+
+
+def test_the_page_is_emptied_for_another_run_also_where_one_was_left_half_drawn(
+    steered: Steered, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    samples.write_run(steered.folder.path.parent, "r2", seed=1, depths=4)
+    steered.look()
+    emptied: list[str] = []
+    empty = address._emptied
+
+    def go(run_id: str) -> None:
+        steered.app.query_params["run"] = run_id
+        steered.app.run()
+
+    def note() -> DeltaGenerator:
+        emptied.append(str(st.query_params["run"]))
+        return empty()
+
+    monkeypatch.setattr(address, "_emptied", note)
+    go("r1")
+    with monkeypatch.context() as broken_off:
+        broken_off.setattr(steering_panel, "draw", lambda *_: st.stop())
+        go("r2")
+    go("r1")
+    go("r1")
+    assert emptied == ["r2", "r1"]
+
+
+def test_a_click_on_the_page_that_is_left_counts_and_is_told_with_the_name_of_its_run(steered: Steered) -> None:
+    samples.write_run(steered.folder.path.parent, "r2", seed=1, depths=4)
+    steered.look()
+    steered.app.query_params["run"] = "r2"
+    steered.press("Pause")
+    steered.asks(CommandKind.PAUSE)
+    assert "Run r1: Pausing" in everything(steered.app)
 
 
 def test_a_waiting_run_says_what_it_waits_for(steered: Steered) -> None:

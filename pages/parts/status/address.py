@@ -6,10 +6,12 @@ address and sends the old parameters with the next rerun of a fragment.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from urllib.parse import unquote, urlsplit
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from pages.parts import wording
 from pages.parts.status import now
@@ -25,6 +27,31 @@ def confirm(page: str, subject: str) -> None:
     st.session_state[key] = subject
     if last not in (None, subject):
         st.query_params.from_dict(st.query_params.to_dict())
+
+
+@contextmanager
+def place(page: str, subject: str) -> Iterator[None]:
+    """Where the content of this page goes; emptied first where the page showed another subject before.
+
+    Trap: the browser replaces what stands there piece by piece, from the top. Buttons of the run that is left stood
+    under the name of the one that comes, and a click on them was a command to the run that is left.
+    """
+    key = f"drawn:{page}"
+    is_other = st.session_state.get(key, subject) != subject
+    if is_other:
+        st.session_state[key] = None  # a drawing that is broken off leaves something of both
+    with _emptied() if is_other else st.container():
+        yield
+    st.session_state[key] = subject
+
+
+def _emptied() -> DeltaGenerator:
+    """A container in whose place the browser keeps nothing. Trap: a container has what one before it held until that is
+    replaced, and an `st.empty` alone may be joined with what follows it before it is sent; a block of another kind has
+    nothing and is sent."""
+    spot = st.empty()
+    spot.expander("")
+    return spot.container()
 
 
 def unknown_run(run_id: str, token: str) -> None:

@@ -82,7 +82,9 @@ def ask(run_id: str, command: CommandKind, argument: str = "") -> bool:
     except (CommandError, FileNotFoundError) as error:
         say(str(error), is_error=True)
         return False
-    say(VERBS[command].sent_words(_readable(run_id, argument)[:60], method.words(run_id)))
+    words = VERBS[command].sent_words(_readable(run_id, argument)[:60], method.words(run_id))
+    is_left = st.query_params.get("run", run_id) != run_id  # clicked before anything of another run's page had come
+    say(f"Run {run_id}: {words}" if is_left else words)
     return True
 
 
