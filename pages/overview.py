@@ -71,7 +71,7 @@ def draw_list(chosen: RunFilter, sort: RunSort, lost: Sequence[str], everything:
     db = index.current()
     # Trap: a table that comes and goes among changing neighbours would be mounted anew; it has a place of its own.
     place = st.container()
-    number = page_number(queries.listing(db, chosen, sort, lost, 1).total)
+    number = page_number(queries.listing(db, chosen, sort, lost, PAGE_SIZE).total)  # mostly the page asked for
     found = queries.listing(db, chosen, sort, lost, PAGE_SIZE, (number - 1) * PAGE_SIZE)
     shown = queries.of_ids(db, found.run_ids)
     states = {run.run_id: run_state.of(run) for run in shown}

@@ -169,6 +169,7 @@ from storage.queries.runs import overview as overview
 from storage.queries.runs import overview_version as overview_version
 from storage.queries.runs import run as run
 from storage.queries.runs import state_counts as state_counts
+from storage.queries.runs import titles as titles
 from storage.queries.runs import totals as totals
 from storage.queries.runs import version as version
 from storage.queries.steering import ApprovalRow as ApprovalRow

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from storage.database import Database
 from storage.queries import fetch
+from storage.queries.runs import TITLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +23,11 @@ class NewsRow:
 
 def news(db: Database, since: float) -> list[NewsRow]:
     """What happened after a moment (seconds since the epoch), oldest first. Replays tell nothing new."""
-    sql = """WITH found AS (
+    sql = f"""WITH found AS (
         SELECT run_id, seq, time, state AS kind, reason AS text FROM states
         WHERE time > $since AND state IN ('waiting', 'finished', 'stopped', 'failed')
         UNION ALL SELECT run_id, seq, time, 'budget', budget FROM warnings WHERE time > $since)
-    SELECT f.run_id, f.seq, f.time AS at,
-        coalesce(nullif(l.name, ''), upper(r.task_name[1]) || replace(r.task_name[2:], '_', ' ')) AS title, f.kind,
-        f.text FROM found f JOIN runs r USING (run_id) LEFT JOIN labelled l USING (run_id)
+    SELECT f.run_id, f.seq, f.time AS at, {TITLE} AS title, f.kind, f.text
+    FROM found f JOIN runs r USING (run_id) LEFT JOIN labelled l USING (run_id)
     WHERE r.replay_of IS NULL AND NOT r.is_example ORDER BY f.time, f.run_id, f.seq"""
     return fetch.rows(db, NewsRow, sql, {"since": since})

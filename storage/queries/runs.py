@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from storage import relative
@@ -78,6 +78,8 @@ class RunRow:
     is_archived: bool
 
 
+# Of a row r of `runs` with its row l of `labelled`, if any.
+TITLE = "coalesce(nullif(l.name, ''), upper(r.task_name[1]) || replace(r.task_name[2:], '_', ' '))"
 _RUNS = """
 WITH chosen AS ({chosen}),
  latest AS (SELECT run_id, arg_max(state, seq) AS state, arg_max(reason, seq) AS reason,
@@ -108,7 +110,7 @@ WITH chosen AS ({chosen}),
  curves AS (SELECT run_id, list(speedup ORDER BY depth) FILTER (WHERE speedup IS NOT NULL) AS curve FROM risen
     GROUP BY run_id)
 SELECT r.run_id, r.task_name,
-    coalesce(nullif(noted.name, ''), upper(r.task_name[1]) || replace(r.task_name[2:], '_', ' ')) AS title,
+    {title} AS title,
     coalesce(named.kernel_class, r.kernel_class) AS kernel_class, r.toolchain, r.language,
     coalesce(owned.device, '') AS device, r.model,
     coalesce(latest.state, 'starting') AS state, coalesce(latest.reason, '') AS state_reason,
@@ -128,14 +130,14 @@ SELECT r.run_id, r.task_name,
         AS waiting_reason, r.is_demo, r.is_example, r.replay_of,
     r.recording IS NOT NULL AS has_recorded_replies,
     brought.run_id IS NOT NULL AND r.forked_run IS NULL AS is_imported, r.forked_run, r.forked_number,
-    coalesce(r.strategy, '') AS strategy, coalesce(noted.name, '') AS label, coalesce(noted.tags, []) AS tags,
-    coalesce(noted.note, '') AS note, coalesce(noted.is_archived, FALSE) AS is_archived
+    coalesce(r.strategy, '') AS strategy, coalesce(l.name, '') AS label, coalesce(l.tags, []) AS tags,
+    coalesce(l.note, '') AS note, coalesce(l.is_archived, FALSE) AS is_archived
 FROM chosen r LEFT JOIN allowances allowed USING (run_id) LEFT JOIN latest USING (run_id)
 LEFT JOIN named USING (run_id) LEFT JOIN paid USING (run_id) LEFT JOIN made USING (run_id)
 LEFT JOIN judged USING (run_id) LEFT JOIN best USING (run_id) LEFT JOIN tied USING (run_id)
 LEFT JOIN curves USING (run_id)
 LEFT JOIN owned USING (run_id) LEFT JOIN brought USING (run_id)
-LEFT JOIN labelled noted USING (run_id)
+LEFT JOIN labelled l USING (run_id)
 ORDER BY r.created_at DESC, r.run_id DESC
 """
 
@@ -151,6 +153,13 @@ def of_ids(db: Database, run_ids: Sequence[str]) -> list[RunRow]:
     chosen = "SELECT * FROM runs WHERE run_id IN (SELECT unnest(?::VARCHAR[]))"
     found = {row.run_id: row for row in _rows(db, chosen, [list(run_ids)])}
     return [found[name] for name in run_ids if name in found]
+
+
+def titles(db: Database, run_ids: Collection[str]) -> dict[str, str]:
+    """What these runs are called, by id; one that has gone is left out."""
+    sql = f"""SELECT run_id, {TITLE} FROM runs r LEFT JOIN labelled l USING (run_id)
+        WHERE list_contains(?::VARCHAR[], run_id)"""
+    return dict(fetch.tuples(db, sql, [sorted(run_ids)]))
 
 
 def count_runs(db: Database) -> int:
@@ -205,7 +214,7 @@ def run(db: Database, run_id: str) -> RunRow | None:
 
 
 def _rows(db: Database, chosen: str, parameters: Sequence[object]) -> list[RunRow]:
-    found = fetch.rows(db, RunRow, _RUNS.format(chosen=chosen, left=LEFT), parameters)
+    found = fetch.rows(db, RunRow, _RUNS.format(chosen=chosen, left=LEFT, title=TITLE), parameters)
     names = [row.run_id for row in found]
     last, stepped = last_events(db, names), _stepped(db, names)
     return [_with(row, last.get(row.run_id), *stepped.get(row.run_id, (None, None))) for row in found]

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from storage import queries
 from storage.database import SCHEMA, Database
 from storage.memory import MOST_ROWS, Memory, frozen, tables_of
 from storage.queries import fetch, runs, steering
@@ -59,6 +60,14 @@ def test_a_step_reads_only_what_is_shown_of_steps_again(db: Database, monkeypatc
     assert steering.open_approval(db, "a") is None
     assert steering.open_question(db, "a") is None
     assert asked == []
+
+
+def test_problems_of_all_runs_are_one_query(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    with db.transaction() as writer:
+        writer.add(("problems", {"run_id": name, "position": 1, "kind": "missing"}) for name in "ab")
+    assert len(queries.problems(db)) == 2
+    monkeypatch.delattr(fetch, "_rows")
+    assert [[row.run_id for row in queries.problems(db, name)] for name in "abc"] == [["a"], ["b"], []]
 
 
 def test_what_a_view_shows_is_read_again_when_a_table_behind_it_was_written(db: Database) -> None:

@@ -75,6 +75,7 @@ def test_rows_come_in_the_order_asked_for_and_say_on_what_they_ran(db: Database)
     found = queries.of_ids(db, wanted)
     assert [row.run_id for row in found] == ["r3-stopped", "r0-finished", "r5-paused"]
     assert found[1].device
+    assert queries.titles(db, wanted) == {row.run_id: row.title for row in found}
 
 
 def test_there_is_a_choice_of_every_task_and_model(db: Database) -> None:

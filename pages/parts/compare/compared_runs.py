@@ -121,7 +121,7 @@ def gather(db: Database, run_ids: Sequence[str]) -> list[Compared]:
     conditions = {row.run_id: row for row in queries.conditions(db, run_ids)}
     reached = queries.reached(db, run_ids)
     timed, tries = queries.timed_kernels(db, run_ids), queries.tries(db, run_ids)
-    known = [run for name in run_ids if name in conditions and (run := queries.run(db, name))]
+    known = [run for run in queries.of_ids(db, run_ids) if run.run_id in conditions]
     has_several = len(devices_of([conditions[run.run_id] for run in known])) > 1
     return [
         Compared(

@@ -89,7 +89,7 @@ def draw_attempts(
     clicked = draw_predictions(evidence.predicted(db, chosen), key)
     offset = (known_tables.part_number(total) - 1) * known_tables.PAGE_SIZE
     shown = evidence.attempts(db, chosen, known_tables.PAGE_SIZE, offset)
-    known = {run.run_id: run.title for run in queries.of_ids(db, list({one.run_id for one in shown}))}
+    known = queries.titles(db, {one.run_id for one in shown})
     rows = [table.Row(row_id(one), cells(one, known), link(one) if one.run_id in known else "") for one in shown]
     columns = COLUMNS if has_technique else [column for column in COLUMNS if column.key != "technique"]
     opened = table.draw("Attempts", columns, rows, key=key, is_cards=True)

@@ -3,6 +3,8 @@ kernels. Which one is open stands in the address. What turns rows into words is 
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 import streamlit as st
 
 from pages.parts import access, index, wording
@@ -105,7 +107,7 @@ def _draw_one(rule: FailureRule) -> str | None:
             )  # fmt: skip
     db = index.current()
     found = knowledge.cases(db, rule)
-    known_runs = {run.run_id for run in queries.of_ids(db, list({one.run_id for one in found}))}
+    known_runs = queries.titles(db, {one.run_id for one in found})
     rows = [
         table.Row(
             f"{one.run_id}\n{one.candidate_id}", case_cells(one, rule, one.run_id in known_runs), _link(one, known_runs)
@@ -118,7 +120,7 @@ def _draw_one(rule: FailureRule) -> str | None:
     return f"{opened}\n" if opened else None
 
 
-def _link(one: FailureCase, known_runs: set[str]) -> str:
+def _link(one: FailureCase, known_runs: Container[str]) -> str:
     run = wording.in_address(one.run_id)
     return f"candidate?run={run}&candidate={wording.in_address(one.candidate_id)}" if one.run_id in known_runs else ""
 

@@ -50,7 +50,7 @@ def draw_runs() -> str | None:
         return None
     offset = (known_tables.part_number(total) - 1) * known_tables.PAGE_SIZE
     found = learning.learning_runs(db, known_tables.PAGE_SIZE, offset)
-    known = {run.run_id: run.title for run in queries.of_ids(db, [row.run_id for row in found])}
+    known = queries.titles(db, [row.run_id for row in found])
     rows = [table.Row(row.run_id, run_cells(row, known), address(row.run_id)) for row in found]
     opened = table.draw("Runs that asked or added something", RUN_COLUMNS, rows, key="learning_runs", is_cards=True)
     st.caption(f"{known_tables.showing(offset, len(found), total, 'run')}, latest first")

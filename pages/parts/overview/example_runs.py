@@ -37,7 +37,7 @@ def draw() -> None:
         st.warning(wording.plain(failure), icon=":material/error:")
     if not known and not opened:
         return
-    missing = known - {run.run_id for run in queries.of_ids(index.current(), sorted(known))}
+    missing = known - queries.titles(index.current(), known).keys()
     with st.container(border=True, key="example_runs"):
         st.markdown(f":material/school: **Examples from an H200 and an H100**: {ABOUT}")
         with st.container(horizontal=True, vertical_alignment="center"):

@@ -24,7 +24,7 @@ def draw_fork(run: RunRow) -> None:
     """The words beside the run's name, as a link while the other run is there."""
     if run.forked_run is None:
         return
-    if queries.of_ids(index.current(), [run.forked_run]):
+    if queries.titles(index.current(), [run.forked_run]):
         st.page_link(
             "run.py", label=wording.plain(fork_words(run)), icon=":material/fork_right:",
             query_params={"run": run.forked_run}, width="content",
