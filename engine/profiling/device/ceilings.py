@@ -14,6 +14,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
@@ -28,6 +29,8 @@ from storage.hardware_limit import DeviceFacts
 SOURCE = Path(__file__).with_name("ceilings.cu")
 ROOT = Path(__file__).resolve().parents[3]
 LIMIT_S = 180
+FRESH_S = 3600.0
+"""What was measured so lately is not measured again for one more run: that holds the device for about six seconds."""
 RATES = ("fp32_gflop_s", "tf32_gflop_s", "bf16_gflop_s", "bandwidth_gb_s")
 SIZES = [1 << power for power in range(20, 34)]
 # cudaDeviceAttr: see cuda_runtime_api.h.
@@ -105,7 +108,8 @@ def measured(
     again: bool = False,
     variables: Mapping[str, str] | None = None,
 ) -> DeviceCeilings:
-    """A device's ceilings from the cache; measured now, alone inside `turn`, if there are none or when asked again.
+    """A device's ceilings from the cache; measured now, alone inside `turn`, if there are none, or when asked `again`
+    and the last ones are an hour old.
 
     `variables` choose the device for the child, where it is not the first that a process sees.
 
@@ -115,7 +119,7 @@ def measured(
     known = [device.uuid, device.driver, SOURCE.read_text(), ATTRIBUTES]
     file = cache / f"device-{hashlib.sha256(json.dumps(known).encode()).hexdigest()[:16]}.json"
     old = read(file)
-    if old is not None and not again:
+    if old is not None and not (again and time.time() - file.stat().st_mtime > FRESH_S):
         return old
     with _built(device, nvcc) as library, turn():
         found = highest(_measure(device, library, python, variables or {}), old)

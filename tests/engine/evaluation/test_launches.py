@@ -205,6 +205,16 @@ def test_where_the_two_clocks_disagree_the_interval_covers_both() -> None:
     assert timed.speedup == plain.speedup
 
 
+def test_a_busy_host_makes_longer_calls_short_for_the_evaluators_clock() -> None:
+    """A call of 47 us that shows as 130 us, by a clock whose questions cost 5 to 45 us."""
+    theirs = [Call(680 * US + gap, 680 * US) for gap in (5 * US, 25 * US, 45 * US) * 4]
+    blurred = session(calls(110 * US, 20 * US, count=12), theirs)
+    device = DeviceClock([(0.047, 0.68)] * 3)
+    assert timing_checks.device_interval(blurred, replace(SETTING, device=device)) == pytest.approx(
+        (14.47, 14.47), 0.01
+    )
+
+
 def test_where_the_driver_gives_no_records_the_interval_is_widened_by_the_clocks_resolution() -> None:
     found, setting = short(), replace(SETTING, device=DeviceClock([]))
     bounds = timing_checks.device_interval(found, setting)
