@@ -11,7 +11,7 @@ run: .venv/ready
 # Tests start hundreds of processes: what one has compiled the others read, whatever the environment says.
 test: export PYTHONDONTWRITEBYTECODE :=
 test: .venv/ready-dev
-	$(BIN)/python -m pytest -m "not gpu" -n 4
+	$(BIN)/python -m pytest -m "not gpu" -n 3
 
 check: .venv/ready-dev
 	$(BIN)/ruff format --check .
