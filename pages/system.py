@@ -3,42 +3,31 @@ report, fetched by a child process."""
 
 from __future__ import annotations
 
-import time
 from itertools import groupby
 
 import streamlit as st
 
-from engine import supervisor
 from engine.errors import EngineError
 from engine.supervisor import Finding
 from pages.parts import change_token, wording
 from pages.parts.status import now
-from pages.parts.system import devices_table, findings_table
-
-
-@st.cache_data(show_spinner=False)
-def looked_at() -> tuple[list[Finding], float]:
-    """The report and when it was made; kept for every session until somebody asks again. A failure is not kept."""
-    return supervisor.examine(), time.time()
-
-
-def again() -> None:
-    """Forget the report."""
-    looked_at.clear()
+from pages.parts.system import devices_table, examined, findings_table
 
 
 def report() -> None:
-    """Everything found, a table per section."""
+    """Everything found, a table per section. An older report is gone while this machine is checked."""
+    place = st.empty()
     try:
-        with st.spinner("Checking this machine: sandbox, compilers, GPU, profiler"):
-            found, at = looked_at()
+        with place, st.spinner("Checking this machine: sandbox, compilers, GPU, profiler"):
+            found, at = examined.latest()
     except EngineError as error:
-        st.error(f"System check failed: {wording.plain(str(error))}", icon=":material/error:")
+        place.error(f"System check failed: {wording.plain(str(error))}", icon=":material/error:")
         return
-    verdict(found)
-    for section, lines in groupby(found, key=lambda one: one.section):
-        findings_table.draw(section, list(lines))
-    st.caption(f"Checked {wording.moment(at)}")
+    with place.container():
+        verdict(found)
+        for section, lines in groupby(found, key=lambda one: one.section):
+            findings_table.draw(section, list(lines))
+        st.caption(f"Checked {wording.moment(at)}")
 
 
 def verdict(found: list[Finding]) -> None:
@@ -65,6 +54,6 @@ def devices() -> None:
 
 with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
     st.title("System", anchor=False, width="content")
-    st.button("Check again", icon=":material/refresh:", on_click=again, key="again")
+    st.button("Check again", icon=":material/refresh:", on_click=examined.ask_again, key="again")
 devices()
 report()

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
 from engine.supervisor import Finding
-from pages.parts.system import findings_table
+from pages.parts.system import examined, findings_table
 from storage import device_use
 from storage.device_use import KnownDevice, Place
 from tests.pages.conftest import Open, everything, words
@@ -32,6 +35,32 @@ def test_a_doctor_that_fails_is_told_and_can_be_asked_again(open_page: Open, mon
     monkeypatch.delenv("PYTHONHOME")
     app.button(key="again").click().run()
     assert "CPU toolchain ready" in words(app)
+
+
+def test_a_check_that_began_before_somebody_asked_again_is_nobodys_report_when_it_ends_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "bin").mkdir()
+    slow, held = tmp_path / "bin" / "perf", tmp_path / "held"
+    os.mkfifo(held)
+    slow.write_text(f"#!/bin/sh\nread word < {held}\n")
+    slow.chmod(0o755)
+
+    def perf_of(report: list[Finding]) -> str:
+        return next(one.detail for one in report if one.name == "perf")
+
+    with ThreadPoolExecutor() as pool, monkeypatch.context() as before:
+        before.setenv("PATH", f"{slow.parent}:{os.environ['PATH']}")
+        examined.ask_again()
+        earlier = pool.submit(examined.latest)
+        with open(held, "w") as release:  # waits until the check has come to what does not end
+            before.undo()
+            examined.ask_again()
+            newer = examined.latest()
+            release.write("end\n")
+        assert perf_of(earlier.result()[0]) == str(slow)
+    assert perf_of(newer[0]) != str(slow)
+    assert examined.latest() == newer
 
 
 def test_what_is_missing_and_needed_stands_out() -> None:
