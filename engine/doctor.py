@@ -34,6 +34,8 @@ ALLOW_NAMESPACES = (
     "kernel.apparmor_restrict_unprivileged_userns=0`, in a container --cap-add SYS_ADMIN --security-opt "
     "seccomp=unconfined; with TILEWRIGHT_ISOLATION=full nothing is judged without them"
 )
+TRY_BY_HAND = "run `python -m engine.sandbox.probe` by hand to see where it stops"
+SANDBOX_S = 120.0
 LEAST_FREE_GB = 5.0
 DASHBOARD = ("streamlit", "duckdb", "plotly", "watchdog", "openai")
 BUILDING, DEVICE, SANDBOX, RUNS = "CPU toolchain", "GPU", "Sandbox", "Runs and models"
@@ -50,11 +52,17 @@ def findings() -> dict[str, list[Checked]]:
     }
 
 
-def sandbox_checks() -> list[Checked]:
+def sandbox_checks(limit_s: float = SANDBOX_S) -> list[Checked]:
     """What stands between a generated kernel and this machine, raised and tried in a process of its own."""
-    tried = subprocess.run([sys.executable, "-m", "engine.sandbox.probe"], capture_output=True, text=True)
+    command = [sys.executable, "-m", "engine.sandbox.probe"]
+    try:
+        tried = subprocess.run(command, capture_output=True, text=True, timeout=limit_s)
+    except subprocess.TimeoutExpired:
+        detail = f"the trial of the sandbox did not end within {limit_s:g} s"
+        return [Checked("isolation", False, detail, TRY_BY_HAND, is_required=True)]
     if tried.returncode != 0:
-        return [Checked("isolation", False, tried.stderr.strip().splitlines()[-1], ALLOW_NAMESPACES, is_required=True)]
+        said = tried.stderr.strip().splitlines()[-1:] or [f"its trial ended with status {tried.returncode}"]
+        return [Checked("isolation", False, said[0], ALLOW_NAMESPACES, is_required=True)]
     found: Isolation = codec.from_plain(Isolation, json.loads(tried.stdout))
     return [
         Checked(name, stands, detail, "" if stands else ALLOW_NAMESPACES) for name, stands, detail in found.described()

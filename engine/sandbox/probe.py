@@ -8,6 +8,7 @@ import os
 import socket
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -15,12 +16,13 @@ from pathlib import Path
 
 from engine.machine.worker_limits import Limits
 from engine.sandbox import filters, linux
-from engine.sandbox.child import ChildSpec, OwnFailure, start
+from engine.sandbox.child import TICK_S, ChildSpec, OwnFailure, start
 from engine.sandbox.filesystem import SandboxFilesystem
 from engine.sandbox.isolation import CALLS, FILES, NETWORK, PROCESSES, USER, Isolation
 from storage import codec
 
 DEMANDED = "TILEWRIGHT_ISOLATION"
+TRIAL_S = 20.0  # a child takes milliseconds
 
 
 def probe() -> Isolation:
@@ -91,8 +93,12 @@ def _escapes(isolation: Isolation) -> Mapping[str, str]:
         filesystem = SandboxFilesystem(folder / "room")
         spec = ChildSpec(isolation, filesystem, Limits(), folder / "scratch", output.fileno())
         child = start(spec, lambda: _try_everything(outside, me, packages))
+        deadline = time.monotonic() + TRIAL_S
         while not child.is_over():
-            pass
+            if time.monotonic() > deadline:
+                child.kill()
+                raise OwnFailure(f"a child process in the sandbox did not end within {TRIAL_S:g} s")
+            time.sleep(TICK_S)
         output.seek(0)
         text = output.read(65536)
     with suppress(ValueError):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -52,6 +54,25 @@ def test_refused_counters_come_with_the_way_to_allow_them() -> None:
     hung = doctor.counted(Done(-9, "", is_timeout=True))
     assert "did not end" in hung.detail
     assert not hung.is_ok
+
+
+@pytest.mark.parametrize(
+    ("does", "detail", "remedy"),
+    [
+        ("exec sleep 600", "the trial of the sandbox did not end within 0.2 s", "engine.sandbox.probe` by hand"),
+        ("exit 3", "its trial ended with status 3", "user namespaces"),
+    ],
+)
+def test_a_trial_of_the_sandbox_that_hangs_or_ends_without_a_word_is_told_with_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, does: str, detail: str, remedy: str
+) -> None:
+    python = tmp_path / "python"
+    python.write_text(f"#!/bin/sh\n{does}\n")
+    python.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(python))
+    (told,) = doctor.sandbox_checks(limit_s=0.2 if "sleep" in does else 60)
+    assert (told.name, told.is_ok, told.is_required, told.detail) == ("isolation", False, True, detail)
+    assert remedy in told.remedy
 
 
 def test_without_a_gpu_everything_about_it_is_optional_and_has_a_remedy() -> None:

@@ -7,6 +7,7 @@ import json
 import os
 import socket
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -27,6 +28,7 @@ from engine.sandbox import (
     linux,
     start,
 )
+from engine.sandbox import probe as probing
 from engine.sandbox.probe import probe
 from storage.check_records import CheckOutcome
 
@@ -243,6 +245,16 @@ def test_the_strongest_set_that_holds_is_found_and_full_isolation_can_be_demande
     else:
         with pytest.raises(OwnFailure, match="TILEWRIGHT_ISOLATION"):
             probe()
+
+
+def test_isolation_in_which_a_child_does_not_end_is_not_used_and_the_reason_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(probing, "TRIAL_S", 0.1)
+    monkeypatch.setattr(probing, "_try_everything", lambda *seen: time.sleep(600))
+    found = probe()
+    assert not found.is_full
+    assert any("did not end within 0.1 s" in why for why in found.missing.values())
 
 
 def test_a_missing_wall_is_absent_with_its_reason() -> None:
