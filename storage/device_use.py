@@ -62,18 +62,23 @@ class KnownDevice:
 @dataclass(frozen=True, slots=True)
 class Place:
     """How one stands in the line for a device since `since`: the run or suite has had it for `used_s` seconds and goes
-    by `position`, the least first; before all of those who go by it comes what a person waits for (`is_now`)."""
+    by `position`, the least first; before all of those who go by it comes what a person waits for (`is_now`). Of a
+    suite's runs, which have one position, the one comes first that has had devices for the smallest part of its life:
+    for `held_s` seconds since `began`."""
 
     is_now: bool = False
     weight: float = 1.0
     used_s: float = 0.0
     position: float = 0.0
     since: float = 0.0
+    began: float = 0.0
+    held_s: float = 0.0
 
     @property
-    def rank(self) -> tuple[bool, float, float]:
+    def rank(self) -> tuple[bool, float, float, float]:
         """Sorts a line: the first is next."""
-        return not self.is_now, self.position, self.since
+        part = self.held_s / max(time.time() - self.began, 1.0)
+        return not self.is_now, self.position, part, self.since
 
     @property
     def words(self) -> str:

@@ -90,6 +90,9 @@ class EvaluatorClient:
                 self._drop()
                 if self._is_closing:
                     raise ToolchainError("the toolchain was closed during an evaluation") from None
+            except BaseException:
+                self._drop()  # its turn was not to be had: what it waits for would be taken for its next request
+                raise
         raise ToolchainError(
             "the evaluation processes were killed twice on this candidate: was the machine out of memory? See dmesg"
         )

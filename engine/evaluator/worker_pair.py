@@ -143,7 +143,9 @@ class WorkerPair:
         Returns:
             What a timing tells of that.
         """
+        self.candidate.stop()  # what it has started would disturb who has the device now
         self.request.turn()
+        self.candidate.resume()
         with self.spent.on(Part.QUIET):
             is_first = quiet.raise_priority()
             for worker in (self.reference, self.candidate):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import replace
 from types import SimpleNamespace
@@ -12,6 +14,7 @@ import pytest
 from engine import tasks
 from engine.evaluation.candidate_failures import TimedCallFailed
 from engine.evaluator import timing
+from engine.machine import lease
 from engine.tasks import Task
 from engine.toolchains.cpu import CpuToolchain
 from storage.check_records import CheckOutcome, CheckRecord, Group
@@ -19,7 +22,7 @@ from storage.evaluation_results import CheckResult, TimingResult
 from storage.records import Verdict
 from tests.engine.evaluator.threaded import forward
 from tests.engine.toolchains import kernels
-from tests.engine.toolchains.fixtures import free
+from tests.engine.toolchains.fixtures import free, is_candidate_halted
 
 HONEST = forward("return ext.swish(x)")
 TIMING_CHECKS = {
@@ -111,6 +114,19 @@ def test_every_check_of_an_honest_timing_is_reported_with_figures(cpu: CpuToolch
     assert found["re-measured"].standing is CheckOutcome.ABSENT
     assert "read from the stopped process" in found["nothing finishes later"].detail
     assert "secret mix" in found["fresh inputs"].detail
+
+
+def test_what_a_kernel_has_started_stands_still_while_its_timing_waits_for_the_device(
+    cpu: CpuToolchain, task: Task
+) -> None:
+    with ThreadPoolExecutor(1) as beside, lease.hold(*cpu.lease_files):
+        timed = beside.submit(cpu.time, task, HONEST)
+        deadline = time.monotonic() + 60
+        while not is_candidate_halted():
+            assert time.monotonic() < deadline, "it runs on"
+            assert not timed.done()
+            time.sleep(0.01)
+    assert isinstance(timed.result(), TimingResult)
 
 
 @pytest.mark.parametrize(

@@ -161,6 +161,18 @@ def test_what_a_person_waits_for_goes_first_then_who_came_first(line: Line) -> N
     assert line.had == ["now", "first", "second"]
 
 
+def test_of_a_suites_runs_the_one_goes_first_that_had_the_device_for_less_of_its_time(line: Line) -> None:
+    suite = Share("suite")
+    line.go(line.add("has it all the time", suite, most=1 << 30))
+    until(lambda: bool(line.had))
+    with lease.hold(*line.device()):
+        until(lambda: len(line.tickets) == 1)
+        builds = line.wait("builds most of the time", suite)
+        before = len(line.had)
+    assert builds.wait(60) == 0
+    assert line.had[before] == "builds most of the time"
+
+
 def test_a_killed_process_that_waited_is_passed_over(line: Line) -> None:
     with lease.hold(*line.device()):
         first, second = line.wait("first", Share("1")), line.wait("second", Share("2"))

@@ -3,13 +3,16 @@ seconds each; the GPU's begins empty."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from engine import tasks
+from engine.machine import processes
 from engine.machine.worker_limits import Times
 from engine.tasks import Task
 from engine.toolchains.cpu import CpuToolchain
@@ -62,3 +65,11 @@ def free(task: Task) -> Task:
 @pytest.fixture(scope="session")
 def small_swish() -> Task:
     return tasks.find("swish").task("cpu", {"batch_size": 16, "dim": 4096})
+
+
+def is_candidate_halted() -> bool:
+    """Whether the candidate's process is stopped: of those below this one it is the deepest, inside its sandbox's."""
+    with suppress(FileNotFoundError, ProcessLookupError, IndexError):
+        deepest = processes.descendants(os.getpid())[-1]
+        return Path(f"/proc/{deepest}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+    return False
