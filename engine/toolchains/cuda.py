@@ -8,6 +8,7 @@ import os
 import shutil
 import stat
 import tempfile
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, replace
@@ -26,7 +27,7 @@ from engine.machine.worker_limits import Limits, Times, times_here
 from engine.profiling.device import ceilings
 from engine.profiling.device.ceilings import DeviceCeilings
 from engine.tasks import Task
-from engine.toolchains.local import AMPLE, LocalToolchain
+from engine.toolchains.local import AMPLE, KnownLimits, LocalToolchain
 from storage import codec
 from storage.evaluation_results import CheckResult, CompileResult
 from storage.folder import home
@@ -54,17 +55,17 @@ class CudaToolchain(LocalToolchain):
         bounded = replace(limits or Limits(), address_space=AMPLE)
         super().__init__(scratch, times or times_here(CALL_S), bounded)
         self._variables: Mapping[str, str] = {}
+        self._limits_of = defaultdict[str, KnownLimits](dict)
 
     def use(self, gpu: Device, *, is_only: bool = False) -> None:
-        """From the next request on work on this device. What was found out about another one is forgotten. Where it
-        `is_only`, every process sees it as the first."""
+        """From the next request on work on this device. Where it `is_only`, every process sees it as the first."""
         self._variables = {} if is_only else {devices.VISIBLE: gpu.address}
         before: Device | None = self.__dict__.get("gpu")
         if before == gpu:
             return
         for name in ("lease_files", *(["installation"] if before and before.capability != gpu.capability else [])):
             self.__dict__.pop(name, None)
-        self._known_limits.clear()
+        self._known_limits = self._limits_of[gpu.address]
         self.gpu = gpu
 
     @property

@@ -39,6 +39,7 @@ from storage.profile_results import ProfileResult
 from storage.timeline import Part
 
 Result = TypeVar("Result", CompileResult, CheckResult, TimingResult, TimingResult | CheckResult, ProfileResult)
+KnownLimits = dict[tuple[str, str], HardwareLimit]  # by the task's source and what is measured of it
 
 REQUEST_S = 900.0
 BRIEF_S = 0.5
@@ -117,7 +118,7 @@ class LocalToolchain(ABC):
         self._spent = Stopwatch()
         self._evaluator = EvaluatorClient(len(os.sched_getaffinity(0)), interpreting, self._spent)
         self._turn = threading.Lock()
-        self._known_limits: dict[tuple[str, str], HardwareLimit] = {}
+        self._known_limits: KnownLimits = {}
 
     def __enter__(self) -> Self:
         return self

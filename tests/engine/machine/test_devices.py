@@ -5,13 +5,24 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from engine import tasks
+from engine.build.device.installation import DeviceInstallation
 from engine.errors import ToolchainError
+from engine.evaluator.client import EvaluatorClient
 from engine.machine import device_health, devices, lease
+from engine.machine.devices import Device
+from engine.profiling.device import ceilings
+from engine.profiling.device.ceilings import DeviceCeilings
 from engine.toolchains.cuda import CudaToolchain
+from storage import codec
+from storage.evaluation_results import TimingResult
 from tests.engine.machine.driver import FAST, PART, SLOW, TWIN, driver
 
 __all__ = ["driver"]
@@ -167,3 +178,29 @@ def test_an_engine_on_another_gpu_does_not_wait(asked: pytest.MonkeyPatch, tmp_p
     asked.setenv("CUDA_VISIBLE_DEVICES", "0")
     with lease.hold(*first.lease_files), lease.held_if_free(*CudaToolchain(tmp_path).lease_files) as is_free:
         assert not is_free
+
+
+def test_what_a_task_needs_is_found_out_once_for_each_device(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = list[str]()
+    timing = codec.to_plain(TimingResult((1.0,) * 20, (2.0,) * 20, "eager", 1.0))
+
+    def answer(_: EvaluatorClient, request: Mapping[str, Any], *__: object, **___: object) -> object:
+        asked.append(request["act"])
+        return {"min_bytes": 1, "min_flop": 1} if request["act"] == "describe" else timing
+
+    monkeypatch.setenv("TILEWRIGHT_LEASES", str(tmp_path))
+    monkeypatch.setattr(EvaluatorClient, "ask", answer)
+    monkeypatch.setattr(EvaluatorClient, "start", lambda _: None)
+    rates = DeviceCeilings("Fast One", FAST, "", "9.0", 1.0, 1.0, 1.0, 1.0, l2_bytes=1, sm_count=1)
+    monkeypatch.setattr(ceilings, "measured", lambda *_, **__: rates)
+    one, other = (Device(0, "Fast One", uuid, "", "9.0", 1 << 14) for uuid in (FAST, TWIN))
+    toolchain, task = CudaToolchain(tmp_path), tasks.find("swish").task("cuda", {})
+    installed = replace(DeviceInstallation(*[""] * 14), arch="90a")
+    toolchain.__dict__ |= {"installation": installed, "device_files": ()}
+    toolchain.use(one)
+    toolchain.limit(task)
+    for gpu in (one, other, one, other):
+        toolchain.use(gpu)
+        toolchain.time(task, "a kernel")
+    assert asked.count("time") >= 4
+    assert asked.count("describe") == 2
