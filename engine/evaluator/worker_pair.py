@@ -7,6 +7,7 @@ import functools
 import os
 import shutil
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -262,20 +263,14 @@ class WorkerPair:
         Raises:
             UnusableTask: the task failed or is too slow.
         """
-        if part := ANSWERING.get(name):
-            with self.spent.on(part):
-                return self._asked_reference(name, arguments, meanwhile)
-        return self._asked_reference(name, arguments, meanwhile)
-
-    def _asked_reference(
-        self, name: str, arguments: Mapping[str, Any], meanwhile: Callable[[], None]
-    ) -> dict[str, Any]:
         assert self.reference is not None
         model_caller.settle()
         extra = {"marks": _marks()} if name == "load" else {}
+        part = ANSWERING.get(name)
         try:
-            question = {"ask": name, **arguments, **extra}
-            answer = self.reference.ask(question, self.request.times.reference_s, meanwhile)
+            with self.spent.on(part) if part else nullcontext():
+                question = {"ask": name, **arguments, **extra}
+                answer = self.reference.ask(question, self.request.times.reference_s, meanwhile)
         except WorkerEnded as error:
             raise UnusableTask(f"the reference broke while asked to {name}: {error}") from error
         if "failed" in answer:
