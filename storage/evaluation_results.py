@@ -197,9 +197,11 @@ class TimingResult:
 
     @property
     def noise(self) -> float:
-        """Half the interval's width over the speed-up: the relative change that counts as real."""
+        """Half the interval's width over the speed-up: the relative change that counts as real. Where the interval
+        covers two clocks that disagree, the speed-up lies near one of its ends: then the longer side."""
         low, high = self.speedup_interval
-        return (high - low) / 2 / self.speedup
+        covers_both = self.device_interval is not None
+        return (max(high - self.speedup, self.speedup - low) if covers_both else (high - low) / 2) / self.speedup
 
     def _combined_interval(self) -> tuple[float, float]:
         low, high, speedup = 0.0, 0.0, self.speedup

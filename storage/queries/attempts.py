@@ -13,7 +13,7 @@ from storage.records import DepthOutcome, Origin, Verdict
 class AttemptRow:
     """One candidate. `number` counts a run's candidates from 1; `verdict` is None until it is judged.
 
-    speedup with its 95 % interval low..high, `noise` (half the interval over the speed-up) and the latencies are None
+    speedup with its 95 % interval low..high, `noise` (`TimingResult.noise`) and the latencies are None
     unless the candidate is correct and timed. `is_accepted`: its depth ended with it; `is_pending`: its depth has not
     ended yet. `message` is one line, empty unless it failed. `is_profile_exposed` says
     that the prompt which led to it showed a profile. `is_best`: the fastest of its run, abandoned branches included;

@@ -199,7 +199,7 @@ def _counted(candidate_id: str, rows: Iterable[_Row]) -> OutcomeCount:
 class BaselineRow:
     """A further baseline against eager: `speedup` is eager latency over its own, with its 95 % interval low..high.
 
-    `noise` is half the interval over the speed-up. Latencies are medians of one session, in milliseconds. All are None
+    `noise` is `TimingResult.noise`. Latencies are medians of one session, in milliseconds. All are None
     when it could not be had; `failure` says why and is empty otherwise.
     """
 
