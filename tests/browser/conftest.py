@@ -41,6 +41,14 @@ KEPT = ("TILEWRIGHT_COMPILED_BASELINE", "TILEWRIGHT_TIMING_SECONDS", "TILEWRIGHT
 # A page asks for news twice a second; a little sooner, tests wait less. Much sooner, asking is a fifth of a core.
 HURRY = "if (location.protocol === 'http:') sessionStorage['tilewright:refresh'] ??= 400"
 READ_S = 20.0
+# Trap: at a socket a listener that captures comes no sooner than others: to hold messages back, listeners are wrapped.
+HOLDABLE = """(() => {
+    const add = WebSocket.prototype.addEventListener
+    WebSocket.prototype.addEventListener = function (type, listener, ...rest) {
+        const held = event => window.hold?.(event.data, () => listener.call(this, event)) || listener.call(this, event)
+        return add.call(this, type, type === "message" ? held : listener, ...rest)
+    }
+})()"""
 # Debian's Chromium without a screen takes a tenth less processor time for the same pages.
 LIGHT = Path("/usr/bin/chromium-headless-shell")
 CHROMIUM = os.environ.get("CHROMIUM") or (str(LIGHT) if LIGHT.exists() else "/usr/bin/chromium")
@@ -198,6 +206,7 @@ def visitor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrowserContext
             reduced_motion="reduce",
         )
         context.add_init_script(HURRY)
+        context.add_init_script(HOLDABLE)
         has_been_here(context)
         context.set_default_timeout(EXPECT_MS)
         yield context
@@ -291,6 +300,33 @@ def at_rest(thing: Locator) -> Locator:
 
     becomes(stands, True)
     return thing
+
+
+HOLD = """words => {
+    const send = WebSocket.prototype.send, held = []
+    const hold = (data, deliver) => {
+        const told = new TextDecoder().decode(data)
+        if (held.length || words.every(word => told.includes(word))) return held.push(deliver)
+    }
+    WebSocket.prototype.send = function (...all) {
+        WebSocket.prototype.send = send
+        window.hold = hold
+        return send.apply(this, all)
+    }
+    window.drawTheRest = () => {
+        window.hold = null
+        held.forEach(deliver => deliver())
+    }
+}"""
+
+
+@contextlib.contextmanager
+def half_drawn(page: Page, *words: str) -> Iterator[None]:
+    """Of what the server sends for what the page asks next, all from the first message on that has these words in it is
+    kept from the page."""
+    page.evaluate(HOLD, words)
+    yield
+    page.evaluate("drawTheRest()")
 
 
 def look_seldom(page: Page) -> None:

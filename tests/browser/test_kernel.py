@@ -13,7 +13,7 @@ from storage import events as ev
 from storage.blobs import Blobs
 from storage.verbs import CommandKind
 from tests import samples
-from tests.browser.conftest import Server, becomes, width_of_what_is_drawn
+from tests.browser.conftest import Server, becomes, drawn, half_drawn, width_of_what_is_drawn
 from tests.browser.play import PretendEngine, finished_depth
 
 pytestmark = pytest.mark.browser
@@ -100,6 +100,20 @@ def test_a_narrow_diff_is_unified_and_a_huge_one_says_what_it_leaves_out(page: P
     becomes(lambda: width_of_what_is_drawn(page), 390)
     page.set_viewport_size({"width": 1280, "height": 900})
     expect(page.locator("table.diff.split td.add mark").first).to_be_visible()
+
+
+@pytest.mark.parametrize("key", ["", "6"])
+def test_a_tab_that_is_asked_for_while_the_tabs_are_drawn_anew_is_opened(page: Page, server: Server, key: str) -> None:
+    engine = PretendEngine(server.runs, f"tabs{key}", depths=6)
+    engine.play_until(finished_depth, times=2)
+    page.goto(f"{server.url}/candidate?run=tabs{key}&candidate=c003&tab=Diff")
+    tab = drawn(page).get_by_role("tab", name="Prompts and replies")
+    expect(page.locator("table.diff")).to_be_visible()
+    with half_drawn(page, "Diagnosis and patch"):
+        engine.play_until(finished_depth)
+        expect(tab).to_be_disabled()
+        page.keyboard.press(key) if key else tab.click(force=True)
+    expect(page.get_by_label("Search in prompts and replies")).to_be_visible()
 
 
 def test_new_data_loses_neither_hunk_nor_unfolded_lines_nor_typed_text(page: Page, server: Server) -> None:

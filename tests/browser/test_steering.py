@@ -24,7 +24,7 @@ from storage.forks import Fork
 from storage.records import RunState, StepKind, Switch
 from storage.verbs import Command, CommandKind
 from tests import samples
-from tests.browser.conftest import Server, at_rest, drawn
+from tests.browser.conftest import Server, at_rest, drawn, half_drawn
 from tests.browser.play import PretendEngine, finished_depth, model_step
 
 pytestmark = pytest.mark.browser
@@ -308,34 +308,6 @@ def fork_at_work(server: Server, run_id: str, of: str) -> PretendEngine:
     engine.play_until(finished_depth, times=3)
     engine.play_until(model_step)
     return engine
-
-
-HOLD = """words => {
-    const send = WebSocket.prototype.send, held = []
-    const hold = event => {
-        const told = new TextDecoder().decode(event.data)
-        if (!held.length && !words.every(word => told.includes(word))) return
-        event.stopImmediatePropagation()
-        held.push(event.data)
-    }
-    WebSocket.prototype.send = function (...all) {
-        WebSocket.prototype.send = send
-        this.addEventListener("message", hold, true)
-        window.drawTheRest = () => {
-            this.removeEventListener("message", hold, true)
-            held.forEach(data => this.dispatchEvent(new MessageEvent("message", { data })))
-        }
-        return send.apply(this, all)
-    }
-}"""
-
-
-@contextmanager
-def half_drawn(page: Page, *words: str) -> Iterator[None]:
-    """What the server sends is kept from the page from the first message on that has all of these words in it."""
-    page.evaluate(HOLD, words)
-    yield
-    page.evaluate("drawTheRest()")
 
 
 def test_no_way_between_runs_writes_a_command_or_loses_the_page(page: Page, server: Server) -> None:

@@ -17,7 +17,7 @@ function find(key, links) {
   const tab = main.querySelectorAll('[role="tablist"]')[0]?.querySelectorAll('[role="tab"]')[Number(key) - 1]
   const link = links[key] ? [...main.querySelectorAll("a")].find(a => a.innerText.includes(links[key])) : null
   const target = tab ?? link
-  const leadsNowhere = !target || target.ariaDisabled === "true" || target.ariaSelected === "true"
+  const leadsNowhere = !target || (target === link && link.ariaDisabled === "true") || target.ariaSelected === "true"
   return leadsNowhere ? null : target
 }
 
@@ -41,16 +41,36 @@ function press(event) {
   act()
 }
 
+// Trap: while Streamlit draws the tabs anew it disables each until it has come, and a click on it would be lost. It is
+// made up for as soon as the tab takes clicks, unless another one is clicked before that.
+function clickOnceEnabled(tab) {
+  state.wanted = tab
+  const until = Date.now() + LONGEST_WAIT
+  const look = () => {
+    if (state.wanted !== tab || Date.now() > until) return
+    if (tab.ariaDisabled === "true") setTimeout(look, 20)
+    else tab.click()
+  }
+  look()
+}
+
+function clicked(event) {
+  const tab = event.target.closest?.('.st-key-kernel_tabs [role="tab"]')
+  if (!tab) return
+  if (tab.ariaDisabled === "true") clickOnceEnabled(tab)
+  else state.wanted = null
+  bringUp(tab)
+}
+
 // On a phone the tabs stand at the foot of the screen: the one that is opened is brought to its head.
-function bringUp(event) {
-  const tabs = event.target.closest?.('[role="tab"]')?.closest(".st-key-kernel_tabs")
-  if (tabs && innerWidth <= 640) tabs.scrollIntoView({ block: "start" })
+function bringUp(tab) {
+  if (innerWidth <= 640) tab.closest(".st-key-kernel_tabs").scrollIntoView({ block: "start" })
 }
 
 export default function ({ data, parentElement }) {
   if (!state.data) {
     document.addEventListener("keydown", press)
-    document.addEventListener("click", bringUp)
+    document.addEventListener("click", clicked)
   }
   if (data.shown) state.drawn = parentElement.querySelector("span")
   if (data.shown || !state.drawn?.isConnected) state.data = data
