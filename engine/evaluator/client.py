@@ -84,15 +84,14 @@ class EvaluatorClient:
         """One retry with a new fork server: something may have killed the old one since the last request."""
         for _ in range(2):
             line = self._ready()
-            try:
-                return _exchange(line, {**request, "sent_at": time.monotonic()}, limit_s, turn)
-            except (LineBroken, OSError):
-                self._drop()
-                if self._is_closing:
-                    raise ToolchainError("the toolchain was closed during an evaluation") from None
-            except BaseException:
-                self._drop()  # its turn was not to be had: what it waits for would be taken for its next request
-                raise
+            with suppress(LineBroken, OSError), ExitStack() as unanswered:
+                # Whose turn is not to be had waits for it: the next request would be taken for it.
+                unanswered.callback(self._drop)
+                answer = _exchange(line, {**request, "sent_at": time.monotonic()}, limit_s, turn)
+                unanswered.pop_all()
+                return answer
+            if self._is_closing:
+                raise ToolchainError("the toolchain was closed during an evaluation")
         raise ToolchainError(
             "the evaluation processes were killed twice on this candidate: was the machine out of memory? See dmesg"
         )

@@ -6,12 +6,14 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from engine import tasks
+from engine.errors import ToolchainError
 from engine.evaluation.candidate_failures import TimedCallFailed
 from engine.evaluator import timing
 from engine.machine import lease
@@ -127,6 +129,16 @@ def test_what_a_kernel_has_started_stands_still_while_its_timing_waits_for_the_d
             assert not timed.done()
             time.sleep(0.01)
     assert isinstance(timed.result(), TimingResult)
+
+
+def test_a_timing_that_cannot_have_its_turn_leaves_nothing_to_the_next_request(
+    cpu: CpuToolchain, task: Task, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as unusable:
+        unusable.setattr(CpuToolchain, "lease_files", (tmp_path,))
+        with pytest.raises(ToolchainError, match=str(tmp_path)):
+            cpu.time(task, HONEST)
+    assert cpu.check(task, forward("return x")).verdict is Verdict.INCORRECT
 
 
 @pytest.mark.parametrize(
