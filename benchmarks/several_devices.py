@@ -8,8 +8,8 @@
 and timed on each device before: no measurement starts with headers to build or limits to measure, or finds kernels that
 another one built. The recordings are those of the four tasks that have three depths and more, failures among them, each
 replayed twice, one after the other in the queue and the longest first: with as many runs at a time for each device,
-none stands idle at the end. Their sizes keep a GPU busy for a few seconds with each kernel. `--pool` measures the same
-on a cluster, whose devices DEVICES counts.
+none stands idle at the end. Sizes are the tasks' own, but for half the rows of the two that would not fit into the
+80 GB of an H100. `--pool` measures the same on a cluster, whose devices DEVICES counts.
 
     python -m benchmarks.several_devices measure 0 --times 1 --samples 6 --reply-seconds 20 --keep narrow.json \\
         --tasks softmax,batch_size=1024 swish,batch_size=1024
@@ -45,9 +45,7 @@ from storage.suites import files
 from storage.suites.standing import fold
 
 ROOT = Path(__file__).resolve().parent.parent
-TASKS = (
-    "square_matmul,N=2048", "diagonal_matmul,N=1024,M=16384", "softmax,batch_size=1024", "swish,batch_size=1024"
-)  # fmt: skip
+TASKS = ("square_matmul", "diagonal_matmul", "softmax,batch_size=2048", "swish,batch_size=2048")
 
 
 @dataclass(slots=True)

@@ -75,15 +75,21 @@ class Place:
     held_s: float = 0.0
 
     @property
+    def part(self) -> float:
+        """Of its life, that with a device."""
+        return self.held_s / max(time.time() - self.began, 1.0)
+
+    @property
     def rank(self) -> tuple[bool, float, float, float]:
         """Sorts a line: the first is next."""
-        part = self.held_s / max(time.time() - self.began, 1.0)
-        return not self.is_now, self.position, part, self.since
+        return not self.is_now, self.position, self.part, self.since
 
     @property
     def words(self) -> str:
         """Why it stands there, for people."""
         had = f"weight {self.weight:g}, {self.used_s:.0f} s of the device so far"
+        if self.held_s:
+            had += f", a device for {self.part:.0%} of its own time"
         return f"first, a person waits for it; {had}" if self.is_now else had
 
 

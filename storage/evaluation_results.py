@@ -200,7 +200,7 @@ class TimingResult:
         """Half the interval's width over the speed-up: the relative change that counts as real. Where the interval
         covers two clocks that disagree, the speed-up lies near one of its ends: then the longer side."""
         low, high = self.speedup_interval
-        covers_both = self.device_interval is not None
+        covers_both = any(one.device_interval for one in (self, *(one.timing for one in self.workloads)))
         return (max(high - self.speedup, self.speedup - low) if covers_both else (high - low) / 2) / self.speedup
 
     def _combined_interval(self) -> tuple[float, float]:

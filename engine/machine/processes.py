@@ -35,12 +35,7 @@ def adopt_orphans() -> None:
 
 def children(pid: int) -> list[int]:
     """Direct children of every thread of a process; empty when it is gone."""
-    found: list[int] = []
-    with suppress(FileNotFoundError, ProcessLookupError):
-        for task in Path(f"/proc/{pid}/task").iterdir():
-            with suppress(FileNotFoundError, ProcessLookupError):
-                found += map(int, (task / "children").read_text().split())
-    return found
+    return [int(child) for text in _read(pid, "children") for child in text.split()]
 
 
 def descendants(pid: int) -> list[int]:
@@ -127,7 +122,7 @@ def each_ns(pid: int) -> dict[int, int]:
     found: dict[int, int] = {}
     for thread in _threads(pid):
         with suppress(FileNotFoundError, ProcessLookupError):
-            found[thread] = int(Path(f"/proc/{pid}/task/{thread}/schedstat").read_text().split()[0])
+            found[thread] = int(_text(f"/proc/{pid}/task/{thread}/schedstat").split()[0])
     return found
 
 
@@ -179,12 +174,22 @@ def _read(pid: int, name: str) -> Iterator[str]:
     """One file of every thread; a thread that ends meanwhile is left out."""
     for thread in _threads(pid):
         with suppress(FileNotFoundError, ProcessLookupError):
-            yield Path(f"/proc/{pid}/task/{thread}/{name}").read_text(errors="replace")
+            yield _text(f"/proc/{pid}/task/{thread}/{name}")
+
+
+def _text(path: str) -> str:
+    """A file of the kernel's, by the calls themselves: a timing reads dozens before and after each call, and a path
+    and a file of Python's cost several times what reading does."""
+    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return b"".join(iter(lambda: os.read(file, 1 << 16), b"")).decode(errors="replace")
+    finally:
+        os.close(file)
 
 
 def _threads(pid: int) -> list[int]:
-    with suppress(FileNotFoundError, ProcessLookupError):
-        return [int(entry.name) for entry in Path(f"/proc/{pid}/task").iterdir()]
+    with suppress(FileNotFoundError, ProcessLookupError), os.scandir(f"/proc/{pid}/task") as entries:
+        return [int(entry.name) for entry in entries]
     return []
 
 

@@ -65,7 +65,7 @@ def run_id(home: Path) -> str:
     done = process("run", "swish", *words)
     assert done.returncode == 0, done.stderr
     assert "kernel 3: incorrect" in done.stdout
-    assert "finished: all 1 depths are done" in done.stdout
+    assert "finished: its one depth is done" in done.stdout
     (folder,) = (home / "runs").iterdir()
     return folder.name
 
@@ -80,7 +80,7 @@ def test_a_run_in_the_foreground_is_listed_shown_steered_exported_and_judged(hom
     assert "strategy cutegen: each depth starts from: always the latest correct kernel" in told
 
     assert "has no kernel 99" in tilewright("command", run_id, "pin", "99").stderr
-    assert "has finished (all 1 depths are done)" in tilewright("command", run_id, "hint", "try again").stderr
+    assert "has finished (its one depth is done)" in tilewright("command", run_id, "hint", "try again").stderr
     assert not RunFolder(home / "runs" / run_id).commands_file.exists()
     assert tilewright("command", run_id, "set_budget", "depths=2").returncode == 0
     asked = tilewright("command", run_id, "hint", "try again")
@@ -122,11 +122,11 @@ def test_a_finished_run_says_so_without_a_model_and_takes_only_what_lets_it_go_o
     run.settings_file.unlink()
     run.write_settings(settings)
     assert engine.__main__.main(["resume", run.run_id]) == 0
-    assert capsys.readouterr().out == "finished: all 1 depths are done\n"
+    assert capsys.readouterr().out == "finished: its one depth is done\n"
     for words in (["pause"], ["stop"], ["collect", "on"]):
         assert engine.__main__.main(["command", run.run_id, *words]) == 2
         told = capsys.readouterr().err
-        assert f"has finished (all 1 depths are done), so {words[0]} has no effect: set_budget" in told
+        assert f"has finished (its one depth is done), so {words[0]} has no effect: set_budget" in told
     assert not run.commands_file.exists()
     for words in (["set_budget", "depths=3"], ["collect", "on"]):
         assert engine.__main__.main(["command", run.run_id, *words]) == 0
@@ -373,7 +373,7 @@ def test_a_strategy_of_ones_own_works_in_an_engine_of_its_own(home: Path) -> Non
     words = ["--model", "recorded", "--recording", str(recording), "--reply-seconds", "0", "--depths", "1", *SET]
     done = tilewright("run", "swish", "--strategy", RESTARTS, *words)
     assert done.returncode == 0, done.stderr
-    assert "finished: all 1 steps are done" in done.stdout
+    assert "finished: its one step is done" in done.stdout
     (run,) = (home / "runs").iterdir()
     shown = json.loads(tilewright("show", run.name, "--json").stdout)
     assert [row["verdict"] for row in shown["attempts"]] == ["passed", "passed"]

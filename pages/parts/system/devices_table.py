@@ -36,7 +36,8 @@ LINE = [
         "used",
         "Had so far",
         "right",
-        "seconds of the device that its run or suite has had; by weight, the fewer the sooner",
+        "seconds of the device that its run or suite has had: by weight, the fewer the sooner. Of runs of one suite "
+        "first the one that has had a device for the smallest part of its own time",
     ),
 ]
 MODELS = [
@@ -108,13 +109,17 @@ def line_rows(standing: PoolStanding) -> Iterator[table.Row]:
                 {
                     "device": table.text(device, "strong"), "number": wording.count(number),
                     "what": table.text(_doing(one), "", _since(one)), "why": why,
-                    "weight": f"{place.weight:g}", "used": wording.seconds(place.used_s),
+                    "weight": f"{place.weight:g}", "used": table.text(wording.seconds(place.used_s), "", _part(place)),
                 },
             )  # fmt: skip
 
 
 def _doing(claimed: Claimed) -> str:
     return f"{claimed.words}: {claimed.run_id}, step {claimed.step}" if claimed.run_id else claimed.words
+
+
+def _part(place: Place) -> str:
+    return f"{wording.percent(place.part)} of its own time" if place.held_s else ""
 
 
 def _since(claimed: Claimed) -> str:

@@ -16,7 +16,7 @@ from engine.evaluation.clock import Call, DeviceClock, Session, TracedCall
 from engine.evaluation.launches import Launches, Trace, kernel_names
 from engine.evaluator import observer
 from storage.check_records import CheckOutcome, CheckRecord
-from storage.evaluation_results import TimingResult, is_improvement
+from storage.evaluation_results import TimedWorkload, TimingResult, is_improvement
 from storage.policy import EVERYTHING, Policy
 from storage.records import Verdict
 from tests.engine.build.test_device_build import has_nvcc
@@ -207,6 +207,9 @@ def test_where_the_two_clocks_disagree_the_interval_covers_both() -> None:
     by_the_devices_clock = TimingResult((0.05,) * 20, (0.15,) * 20)  # the same kernel, timed once more
     assert by_the_devices_clock.speedup == pytest.approx(3.0)
     assert not is_improvement(by_the_devices_clock, timed)
+    workloads = tuple(TimedWorkload({"rows": rows}, timed) for rows in (1, 2))
+    of_two = TimingResult(mine, theirs, workloads=workloads)
+    assert of_two.speedup * (1 + of_two.noise) == pytest.approx(of_two.speedup_interval[1])
 
 
 def test_a_busy_host_makes_longer_calls_short_for_the_evaluators_clock() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from contextlib import closing
 from dataclasses import replace
@@ -183,8 +184,10 @@ def test_who_waits_is_told_in_the_order_of_turns_with_the_reason(
             until(lambda: stages().count((ONE, Stage.WAITING)) == 2)
             assert engine.__main__.main(["pool", "status"]) == 0
         assert all(isinstance(one(), TimingResult) for one in timed)
+    told = capsys.readouterr().out
+    # This process's share of its own time with a device depends on the tests before this one.
     assert (
         f"Waiting for {ONE}, the next first:\n"
         "  1. timing steered: first, a person waits for it; weight 1, 0 s of the device so far\n"
         "  2. timing late: weight 2, 0 s of the device so far\n"
-    ) in capsys.readouterr().out
+    ) in re.sub(", a device for [0-9]+% of its own time", "", told)

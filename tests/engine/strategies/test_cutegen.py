@@ -207,7 +207,7 @@ def test_exposure_can_be_forced_on_before_its_depth() -> None:
 
 def test_the_run_ends_when_all_depths_are_done() -> None:
     story = Story(budget=Budget(depths=1)).accepts("c001", 0.5).accepts("c002", 0.8, "c001")
-    assert move(story) == Finish(RunState.FINISHED, "all 1 depths are done")
+    assert move(story) == Finish(RunState.FINISHED, "its one depth is done")
 
 
 def test_the_run_ends_at_its_target_only_when_the_whole_interval_is_above() -> None:
