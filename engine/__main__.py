@@ -213,8 +213,7 @@ def work(folder: RunFolder, console: Console, device: str | None = None, *, is_p
     prompt_pack.check(settings.prompts.folder, settings.prompts.files)  # the shipped ones may be others by now
     for change in prompt_pack.changes(settings.prompts):
         console.print(f"note: {change}", highlight=False, markup=False, soft_wrap=True)
-    _choose(settings.device if device is None else device)
-    pool = _pool(folder.scratch)
+    pool = _pool(folder.scratch, settings.device if device is None else device)
     toolchain = PooledToolchain(pool, settings.toolchain, folder.run_id, *_measured_on(record))
     is_here = isinstance(pool, LocalPool) and supervisor.has_gpu(settings.toolchain)
     missing = _missing_gpu(record, is_patient=is_patient) if is_here else ""
@@ -412,36 +411,35 @@ def _toolchain_of(options: Namespace) -> Toolchain:
 
 
 def _toolchain(name: str, scratch: Path | None = None, device: str = "") -> PooledToolchain:
-    _choose(device)
     toolchain_table.find_toolchain(name)  # while whoever asked still hears that there is none
-    return PooledToolchain(_pool(scratch), name)
+    return PooledToolchain(_pool(scratch, device), name)
 
 
 def _pool_name() -> str:
     return os.environ.get(POOL) or LOCAL
 
 
-def _pool(scratch: Path | None) -> Pool:
-    """Where evaluations are done, as the person who starts the engine wants it.
+def _pool(scratch: Path | None, device: str) -> Pool:
+    """Where evaluations are done, as the person who starts the engine wants it. `device` is the one to use, or its
+    model: every process that is started here from now on sees it alone, and of a cluster's workers those with it are
+    asked; any without a name.
 
     Raises:
         ToolchainError: it is no pool, or none that can be used here.
     """
     named = _pool_name()
     if named == LOCAL:
+        if device:
+            os.environ[devices.VISIBLE] = devices.choose(device, os.environ.get(devices.VISIBLE))
         return LocalPool(scratch)
     if named == "ray" or named.startswith("ray://"):
         from engine.pool.on_ray import RayCluster
         from engine.pool.remote import RemotePool
 
-        return RemotePool(RayCluster(named))
+        if device.isdecimal() or device.startswith(("GPU-", "MIG-")):
+            raise ToolchainError(f"{device} is a GPU of one host: with --pool {named} name a model, as --device H200")
+        return RemotePool(RayCluster(named), device)
     raise ToolchainError(f"unknown pool {named!r}: use local, ray, or ray://HOST:PORT")
-
-
-def _choose(device: str) -> None:
-    """Let every process that is started from here on see one device alone; all that are there without a name."""
-    if device:
-        os.environ[devices.VISIBLE] = devices.choose(device, os.environ.get(devices.VISIBLE))
 
 
 def _complain(error: BaseException, code: int) -> int:

@@ -96,7 +96,7 @@ def reason_to_stop(record: Record, without_gain: int, word: str = "step") -> str
     `word`: what the method calls a step index."""
     budget = record.budget
     if record.step_index > budget.depths:
-        return {0: f"no {word}s were asked for", 1: f"its one {word} is done"}.get(
+        return {0: f"no {word}s beyond the first kernel were asked for", 1: f"its one {word} is done"}.get(
             budget.depths, f"all {budget.depths} {word}s are done"
         )
     return exhausted(record) or _good_enough(record, without_gain, word)

@@ -18,7 +18,6 @@ from engine.languages import DEFAULT as LANGUAGE
 from engine.languages import Triton
 from engine.llm.environment import configured_model, is_configured
 from engine.llm.recording import recorded_settings, recorded_tasks, shipped_recording
-from engine.machine import devices
 from engine.prompt_pack import shipped
 from engine.strategies import check_width, independence_of, usual_knowledge
 from engine.strategies.loading import DEFAULT, find_strategy, options_of
@@ -120,8 +119,6 @@ def _check_width(width: int, strategy: str, own: Mapping[str, Value], model: str
 def _check_device(device: str, toolchain: str) -> None:
     if device and not has_gpu(toolchain):
         raise EngineError("a device is a GPU: choose the toolchain cuda with it, or leave it out")
-    if device:
-        devices.choose(device, None)
 
 
 def take_options(options: Sequence[Option], fields: dict[str, Any], known: Mapping[str, Value]) -> dict[str, Value]:

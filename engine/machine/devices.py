@@ -103,15 +103,21 @@ def parsed(text: str) -> list[Device]:
 
 def choose(name: str, visible: str | None) -> str:
     """What CUDA_VISIBLE_DEVICES has to be for one device: a number counts those `visible` now (None: all of them), a
-    name such as `GPU-8932f937` or `MIG-…` stays as it is.
+    name such as `GPU-8932f937` or `MIG-…` stays as it is. Of a part of a model's name, all devices of it.
 
     Raises:
-        ToolchainError: it is neither, or not so many devices are visible.
+        ToolchainError: there is none of that name, or not so many devices are visible.
     """
     if name.startswith(("GPU-", "MIG-")):
         return name
     if not name.isdecimal():
-        raise ToolchainError(f"no GPU is called {name!r}: use a number, GPU-… or MIG-…, as in CUDA_VISIBLE_DEVICES")
+        found = usable()
+        if named := [one.address for one in found if name.casefold() in one.name.casefold()]:
+            return ",".join(named)
+        there = ", ".join(sorted({one.name for one in found}))
+        raise ToolchainError(
+            f"no GPU here is called {name!r}, there is {there}: use a part of that, a number, GPU-… or MIG-…"
+        )
     known = [one.strip() for one in visible.split(",")] if visible is not None else None
     if known is not None and int(name) >= len(known):
         raise ToolchainError(f"there is no GPU {name}: CUDA_VISIBLE_DEVICES shows {len(known)}, counted from 0")

@@ -117,6 +117,16 @@ class LocalPool:
         self._settlement.end()
         self._is_closing = False
 
+    def look_again(self) -> None:
+        """Keep what was found; one that was taken out earlier may work again."""
+        out = {one.device: one for one in device_use.devices() if one.out}
+        for one in self._gpus:
+            before = out.get(one.address)
+            why = device_health.why_unhealthy(one) if before else ""
+            since = before.out_since if before and why else 0.0
+            known = KnownDevice(one.address, one.name, one.memory_mib, one.driver, out=why, out_since=since)
+            device_use.found_here(known)
+
     def _on_a_gpu(self, toolchain: Any, asked: Evaluation, claim: Claim) -> Any:
         while True:
             usable = self._usable(asked.model)
@@ -162,7 +172,7 @@ class LocalPool:
         with self._guard:
             if not self._gpus:
                 self._gpus = devices.usable()
-                self._greet()
+                self.look_again()
             model = model or self._gpus[0].name
             if not (alike := [one for one in self._gpus if one.name == model]):
                 self._gpus[0].see_that_it_is(model)
@@ -172,16 +182,6 @@ class LocalPool:
                 reasons = "; ".join(f"{one.address}: {out[one.address]}" for one in alike)
                 raise ToolchainError(f"no {model} of this host can be used. {reasons}")
             return found
-
-    def _greet(self) -> None:
-        """Keep what was found; one that was taken out earlier may work again."""
-        out = {one.device: one for one in device_use.devices() if one.out}
-        for one in self._gpus:
-            before = out.get(one.address)
-            why = device_health.why_unhealthy(one) if before else ""
-            since = before.out_since if before and why else 0.0
-            known = KnownDevice(one.address, one.name, one.memory_mib, one.driver, out=why, out_since=since)
-            device_use.found_here(known)
 
     def _take_out(self, gpu: Device, why: str) -> None:
         device_use.take_out(KnownDevice(gpu.address, gpu.name, gpu.memory_mib, gpu.driver), why)

@@ -8,27 +8,32 @@ and is unpacked once a host; what Python needs beside it (requirements.txt) must
 from __future__ import annotations
 
 import functools
+import hashlib
 import importlib
 import io
 import os
 import socket
 import time
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from engine.errors import ToolchainError
-from engine.pool.remote import RemoteWorker, WorkerLost
+from engine.machine import lease
+from engine.pool.remote import RemoteWorker, WorkerLost, lock_of
 from engine.toolchain_table import GPU, device_of
-from storage import codec
+from storage import codec, device_use
 from storage.device_use import KnownDevice
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMESPACE = "tilewright"
 TRAVELS = ("engine", "storage", "prompts")  # folders of the code that a worker needs
 LOOK_S = 0.2  # how often an answer is looked for: between, a person's stop is heard
-START_S = 180.0
+START_S = 60.0  # how long workers that start are waited for together; one that takes longer is used once it is there
+REASON = 300
 LOST_S = 40.0  # a cluster takes up to half a minute to see that a node is gone
 HEAD_S = 20.0  # how long a head may be silent
 SEE_S = 2.0  # how often its port is tried
@@ -91,6 +96,23 @@ class RayWorker:
         return str(_got(self._ray, self._head, lambda: self._actor.ask.remote(request), self._device.device))
 
 
+@dataclass(frozen=True, slots=True)
+class Starting:
+    """An actor that has been asked for its device."""
+
+    actor: Any
+    told: Any
+    since: float
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """When a worker was lost or did not come to be, and why."""
+
+    at: float
+    why: str
+
+
 class RayCluster:
     """The cluster at an address: `ray://HOST:PORT` of its client server, or `ray` for the one of this host.
 
@@ -104,8 +126,9 @@ class RayCluster:
         except ImportError as error:
             raise ToolchainError(NOT_INSTALLED) from error
         self._known: dict[str, RayWorker] = {}
-        self._lost_at: dict[str, float] = {}
-        self._code: Any = None
+        self._starting: dict[str, Starting] = {}
+        self._lost: dict[str, Lost] = {}
+        self._code: tuple[str, Any] | None = None
         where = "auto" if address == "ray" else address
         os.environ.update(PATIENCE)
         try:
@@ -117,31 +140,58 @@ class RayCluster:
 
     def workers(self, toolchain: str) -> Sequence[RemoteWorker]:
         """One for each GPU of each living node, or one for each node."""
-        gone = {name for name, at in self._lost_at.items() if time.monotonic() - at < LOST_S}
+        now = time.monotonic()
+        gone = {name for name, lost in self._lost.items() if now - lost.at < LOST_S}
         places = {name: node for name, node in self._places(toolchain).items() if name not in gone}
         self._known = {name: one for name, one in self._known.items() if name in places}
-        begun = {
-            name: self._actor(name, toolchain, node, has_gpu=device_of(toolchain) == GPU)
-            for name, node in places.items()
-            if name not in self._known
-        }
-        for name, actor in begun.items():
-            try:
-                told = _got(self._ray, self._head, actor.device.remote, name, START_S)
-                self._known[name] = RayWorker(self._ray, self._head, actor, codec.read_line(KnownDevice, told.encode()))
-            except WorkerLost:
-                self._lost_at[name] = time.monotonic()
+        self._starting = {name: one for name, one in self._starting.items() if name in places}
+        for name, node in places.items():
+            if name not in self._known and name not in self._starting:
+                with self._losing(name):
+                    actor = self._actor(name, toolchain, node, has_gpu=device_of(toolchain) == GPU)
+                    self._starting[name] = Starting(actor, actor.device.remote(), now)
+        while self._starting:
+            self._look()
+            if all(time.monotonic() - one.since > START_S for one in self._starting.values()):
+                break
         return list(self._known.values())
+
+    def troubles(self) -> Sequence[str]:
+        """Of those that have not started, or ended not long ago."""
+        slow = [f"{name} has not started yet: is its GPU used by others?" for name in self._starting]
+        return [*slow, *(lost.why for name, lost in self._lost.items() if name not in self._known)]
 
     def forget(self, worker: RemoteWorker) -> None:
         """It is looked for again after LOST_S, on a node that is still there."""
         for name in [name for name, one in self._known.items() if one is worker]:
             del self._known[name]
-            self._lost_at[name] = time.monotonic()
+            self._lost[name] = Lost(time.monotonic(), f"{name} was lost")
 
     def close(self) -> None:
         """Leave the cluster."""
         self._ray.shutdown()
+
+    def _look(self) -> None:
+        """Which of those that start are there by now; those whose node ended are lost."""
+        self._head.see()
+        waiting = {one.told: name for name, one in self._starting.items()}
+        with _translated(self._ray, self._head, "the cluster"):
+            ready, _ = self._ray.wait(list(waiting), num_returns=len(waiting), timeout=LOOK_S)
+        for reference in ready:
+            name = waiting[reference]
+            started = self._starting.pop(name)
+            with self._losing(name):
+                device = codec.read_line(KnownDevice, str(self._ray.get(reference)).encode())
+                self._known[name] = RayWorker(self._ray, self._head, started.actor, device)
+
+    @contextmanager
+    def _losing(self, name: str) -> Iterator[None]:
+        """A worker that is lost in here is kept with the reason."""
+        try:
+            with _translated(self._ray, self._head, name):
+                yield
+        except WorkerLost as why:
+            self._lost[name] = Lost(time.monotonic(), str(why))
 
     def _places(self, toolchain: str) -> dict[str, str]:
         """The node of each worker there should be, by the worker's name."""
@@ -165,14 +215,36 @@ class RayCluster:
 
     def _actor(self, name: str, toolchain: str, node: str, *, has_gpu: bool) -> Any:
         strategies = importlib.import_module("ray.util.scheduling_strategies")
+        if self._code is None:
+            code = _packed()
+            self._code = hashlib.sha256(code).hexdigest()[:12], self._ray.put(code)
+        version, code_there = self._code
+        self._end_others(name, f"{name}-{version}", has_gpu=has_gpu)
         kept = self._ray.remote(_side()).options(
-            name=name, get_if_exists=True, lifetime="detached", max_concurrency=AT_ONCE,
+            name=f"{name}-{version}", get_if_exists=True, lifetime="detached", max_concurrency=AT_ONCE,
             num_cpus=0, num_gpus=1 if has_gpu else 0,
             scheduling_strategy=strategies.NodeAffinitySchedulingStrategy(node, soft=False),
         )  # fmt: skip
-        if self._code is None:
-            self._code = self._ray.put(_packed())
-        return kept.remote(self._code, toolchain, name.removeprefix(f"{toolchain}-")[:6])
+        return kept.remote(code_there, toolchain, name.removeprefix(f"{toolchain}-")[:6])
+
+    def _end_others(self, name: str, ours: str, *, has_gpu: bool) -> None:
+        """End the actors of other versions of the code in this place that no engine works with.
+
+        Raises:
+            WorkerLost: one is at work, and has the place's GPU.
+        """
+        for other in importlib.import_module("ray.util").list_named_actors():
+            if other != ours and (other == name or other.startswith(f"{name}-")):
+                actor = self._ray.get_actor(other)
+                device = codec.read_line(
+                    KnownDevice, str(_got(self._ray, self._head, actor.device.remote, other, START_S)).encode()
+                ).device
+                with ExitStack() as held:
+                    is_free = held.enter_context(lease.held_if_free(*lock_of(device)))
+                    if is_free and not any(one.device == device for one in device_use.claims()):
+                        self._ray.kill(actor)
+                    elif has_gpu:
+                        raise WorkerLost(f"{device} is at work for an engine of another version of the code")
 
 
 def _packed() -> bytes:
@@ -197,6 +269,7 @@ def _side() -> Any:
             import hashlib
             import io
             import os
+            import re
             import sys
             import tempfile
             import zipfile
@@ -212,6 +285,9 @@ def _side() -> Any:
                 own.chmod(0o700)
                 home = str(own)
             os.environ["TILEWRIGHT_HOME"] = home
+            secret = re.compile("KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
+            for name in [one for one in os.environ if secret.search(one) and not one.startswith("RAY_")]:
+                del os.environ[name]  # whatever `ray start` was given, no key is for those who judge
             there = Path(home) / "code" / hashlib.sha256(code).hexdigest()[:16]
             if not there.exists():
                 there.parent.mkdir(parents=True, exist_ok=True)
@@ -237,24 +313,35 @@ def _got(ray: Any, head: Head, ask: Callable[[], Any], name: str, limit_s: float
     """What an actor answers.
 
     Raises:
-        WorkerLost: it ended, or it took too long.
-        ToolchainError: the head was lost; or the actor itself failed, which is a fault of ours.
+        WorkerLost: it ended, it took too long, or something there failed that is no answer (a full disk, say).
+        ToolchainError: the head was lost.
     """
     waited_s = 0.0
     reference: Any = None
     while True:
         head.see()
-        try:
+        with _translated(ray, head, name):
             reference = reference if reference is not None else ask()
             ready, _ = ray.wait([reference], timeout=LOOK_S)
             if ready:
                 return ray.get(reference)
-        except ray.exceptions.RayTaskError as error:
-            raise ToolchainError(f"worker {name} broke: {error}") from error
-        except ray.exceptions.RayError as error:
-            raise WorkerLost(f"{name}: {' '.join(str(error).split())[:200]}") from error
-        except ConnectionError as error:  # of Ray's client, which has tried for half a minute
-            raise head.lost(str(error)) from error
         waited_s += LOOK_S
         if limit_s is not None and waited_s > limit_s:
             raise WorkerLost(f"{name}: it did not answer within {limit_s:.0f} s")
+
+
+@contextmanager
+def _translated(ray: Any, head: Head, name: str) -> Iterator[None]:
+    """What Ray raises, as what it means here."""
+    try:
+        yield
+    except ray.exceptions.RayError as error:
+        raise WorkerLost(f"{name}: {_short(str(error))}") from error
+    except ConnectionError as error:  # of Ray's client, which has tried for half a minute
+        raise head.lost(str(error)) from error
+
+
+def _short(text: str) -> str:
+    """One line; of a traceback the end says most."""
+    line = " ".join(text.split())
+    return line if len(line) <= REASON else f"{line[:80]} … {line[80 - REASON :]}"

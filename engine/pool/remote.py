@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
@@ -21,6 +22,9 @@ from engine.pool.settling import Settlement
 from engine.toolchain_table import GPU, device_of
 from storage import device_use
 from storage.device_use import Claim, KnownDevice
+from storage.evaluation_results import CheckResult, CompileResult, TimingResult
+from storage.profile_results import ProfileResult
+from storage.timeline import Part
 
 MOST_TRIES = 3
 NONE_S = 120.0  # how long a cluster may have no worker for what is asked
@@ -56,6 +60,10 @@ class Cluster(Protocol):
         """Those that live, started where there is a device without one."""
         ...
 
+    def troubles(self) -> Sequence[str]:
+        """Why there is no worker where one should be, a sentence each."""
+        ...
+
     def forget(self, worker: RemoteWorker) -> None:
         """A worker was lost: do not name it again before it had time to come back."""
         ...
@@ -66,10 +74,15 @@ class Cluster(Protocol):
 
 
 class RemotePool:
-    """Workers of a cluster as a pool."""
+    """Workers of a cluster as a pool, for one run: all it is asked is done on devices of one model.
 
-    def __init__(self, cluster: Cluster, rest: Callable[[float], None] = time.sleep) -> None:
-        self._cluster, self._rest = cluster, rest
+    Where none is named, that is the one whose name contains `wanted`, or else which most workers have, when the first
+    evaluation is asked.
+    """
+
+    def __init__(self, cluster: Cluster, wanted: str = "", rest: Callable[[float], None] = time.sleep) -> None:
+        self._cluster, self._wanted, self._rest = cluster, wanted, rest
+        self._models: dict[str, str] = {}
         self._guard = threading.RLock()
         self._turn = itertools.count()
         self._settlement = Settlement()
@@ -104,8 +117,8 @@ class RemotePool:
         raise ToolchainError("results of a cluster are not remembered: evaluate with --fresh")
 
     def lease_files(self, toolchain: str, device: str) -> lease.Files:
-        """Locks of this host, which stand for the workers' devices."""
-        return _lock(device) if device else ()
+        """The lock that stands for the worker's device."""
+        return lock_of(device) if device else ()
 
     def close(self) -> None:
         """Let go of the cluster. What a worker has begun it finishes."""
@@ -126,16 +139,17 @@ class RemotePool:
             if not near:
                 raise WorkerLost(f"{settled}: its worker ended")
         claim.on(near[0].device.device if len(near) == 1 else "")
-        with turns.hold_first([_lock(one.device.device) for one in near], told=claim.waits) as (number, _):
+        with turns.hold_first([lock_of(one.device.device) for one in near], told=claim.waits) as (number, waited_s):
             claim.on(near[number].device.device)
             claim.holds()
             try:
-                return self._answer(near[number], asked)
+                return self._answer(near[number], asked, waited_s)
             finally:
                 claim.lets_go()
 
-    def _answer(self, worker: RemoteWorker, asked: Evaluation) -> Any:
+    def _answer(self, worker: RemoteWorker, asked: Evaluation, waited_s: float = 0.0) -> Any:
         """The model and the device are of this pool's choice: the worker has one device alone."""
+        began = time.monotonic()
         try:
             text = worker.ask(request_text(replace(asked, model="", device="")))
         except WorkerLost:
@@ -143,7 +157,7 @@ class RemotePool:
                 self._cluster.forget(worker)
             raise
         try:
-            return read_result(asked.act, text)
+            return _with_wait(read_result(asked.act, text), waited_s, time.monotonic() - began)
         except (ProfileUnavailable, BaselineUnavailable):
             raise
         except ToolchainError as error:
@@ -153,32 +167,68 @@ class RemotePool:
             raise WorkerLost(f"{worker.device.device}: {error}") from error
 
     def _workers(self, toolchain: str, model: str) -> list[RemoteWorker]:
-        """Those with a device of one model: of the first's without a name. Hosts come and go, so none is waited for.
+        """Those with a device of one model that works. Hosts come and go, so none is waited for.
 
         Raises:
-            ToolchainError: there has been none for a while.
+            ToolchainError: there has been none for a while; or the run is of another model than the one wanted.
         """
         deadline = time.monotonic() + NONE_S
         while True:
             with self._guard:
                 living = self._cluster.workers(toolchain)
-            for one in living:
-                if time.monotonic() - self._seen.get(one.device.device, -SEEN_S) >= SEEN_S:
-                    device_use.found_here(one.device)
-                    self._seen[one.device.device] = time.monotonic()
-            names = sorted({one.device.model for one in living})
-            wanted = model or (names[0] if names else "")
-            if found := [one for one in living if one.device.model == wanted]:
+                self._note(living)
+                usable = [one for one in living if not one.device.out]
+                named = self._model(toolchain, model, [one.device.model for one in usable])
+            if found := [one for one in usable if one.device.model == named]:
                 return found
             if time.monotonic() > deadline:
-                there = f"it has {', '.join(names)}" if names else "it has none"
+                asked_for = named or (f"a device called {self._wanted!r}" if self._wanted else "a device")
                 raise ToolchainError(
-                    f"the cluster has had no worker with {model or 'a device'} for {NONE_S:.0f} s; {there}"
+                    f"the cluster has had no worker with {asked_for} for {NONE_S:.0f} s; {self._there(living)}"
                 )
             self._rest(REST_S)
 
+    def _model(self, toolchain: str, model: str, there: Sequence[str]) -> str:
+        """The model of a run; empty while there is none that it could be."""
+        if model and self._wanted.casefold() not in model.casefold():
+            raise ToolchainError(
+                f"the run was measured on {model}, which is not called {self._wanted!r}: resume it with --device ''"
+            )
+        if not (model or self._models.get(toolchain)):
+            counted = Counter(sorted(one for one in there if self._wanted.casefold() in one.casefold()))
+            if counted:
+                self._models[toolchain] = counted.most_common(1)[0][0]
+        return model or self._models.get(toolchain, "")
 
-def _lock(device: str) -> lease.Files:
+    def _note(self, living: Sequence[RemoteWorker]) -> None:
+        """For *Devices*, once a minute and where a device was taken out or is back."""
+        for one in living:
+            key = f"{one.device.device} {one.device.out}"
+            if time.monotonic() - self._seen.get(key, -SEEN_S) >= SEEN_S:
+                device_use.found_here(one.device)
+                self._seen[key] = time.monotonic()
+
+    def _there(self, living: Sequence[RemoteWorker]) -> str:
+        names = sorted({one.device.model for one in living})
+        out = [f"{one.device.device} is out of use: {one.device.out}" for one in living if one.device.out]
+        has = f"it has {', '.join(names)}" if names else "it has none"
+        return "; ".join([has, *out, *self._cluster.troubles()])
+
+
+def _with_wait(result: Any, waited_s: float, took_s: float) -> Any:
+    """The result's timeline as seen from here: with the wait for the device, and with what the way there took."""
+    if not isinstance(result, CompileResult | CheckResult | TimingResult | ProfileResult) or result.timeline is None:
+        return result
+    told = result.timeline
+    before_s = told.parts.get(Part.LEASE, 0.0)
+    parts = {**told.parts, Part.LEASE: round(before_s + waited_s, 3)} if before_s + waited_s else told.parts
+    if isinstance(result, TimingResult):
+        result = replace(result, evidence={**result.evidence, "lease wait": f"{before_s + waited_s:.2f} s"})
+    return replace(result, timeline=replace(told, total_s=round(took_s + waited_s, 3), parts=parts))
+
+
+def lock_of(device: str) -> lease.Files:
+    """The lock of this host that stands for a worker's device."""
     return lease.of_host("remote-" + "".join(one if one.isalnum() or one in "-." else "_" for one in device))
 
 

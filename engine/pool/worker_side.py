@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import socket
+from contextlib import suppress
 from dataclasses import replace
 from importlib import metadata
 
-from engine.errors import EngineError
+from engine.build.device import installation
+from engine.errors import EngineError, ToolchainError
 from engine.pool.local import LocalPool
 from engine.pool.plain import failure_text, read_request, result_text
-from storage import codec
-from storage.device_use import DEVICE
+from storage import codec, device_use
+from storage.device_use import DEVICE, KnownDevice
 from storage.evaluation_results import CheckResult, TimingResult
 from storage.profile_results import ProfileResult
 
@@ -21,12 +23,24 @@ class WorkerSide:
     def __init__(self, toolchain: str, place: str) -> None:
         self._pool = LocalPool()
         known = self._pool.known(toolchain)[0]
+        self._here = known.device
         host = socket.gethostname()
         self._device = replace(known, device=f"{known.device} on {host} {place}".rstrip(), host=host)
+        self._versions = f"torch {metadata.version('torch')}"
+        if known.driver:
+            self._versions += f", driver {known.driver}"
+            with suppress(ToolchainError):  # a host that builds nothing
+                self._versions += f", nvcc {installation.version_of(installation.find_nvcc())}"
 
     def device(self) -> str:
-        """Its device, as one line."""
-        return codec.dumps(self._device)
+        """Its device as it stands, as one line; one that was taken out is looked at again."""
+        if self._out().out:
+            self._pool.look_again()
+        now = self._out()
+        return codec.dumps(replace(self._device, out=now.out, out_since=now.out_since))
+
+    def _out(self) -> KnownDevice:
+        return next((one for one in device_use.devices() if one.device == self._here), self._device)
 
     def ask(self, request: str) -> str:
         """The answer to a request."""
@@ -36,10 +50,6 @@ class WorkerSide:
             return failure_text(error)
         if isinstance(result, CheckResult | TimingResult | ProfileResult):
             result = replace(
-                result, evidence={**result.evidence, DEVICE: self._device.device, "versions": self._versions()}
+                result, evidence={**result.evidence, DEVICE: self._device.device, "versions": self._versions}
             )
         return result_text(result)
-
-    def _versions(self) -> str:
-        driver = f", driver {self._device.driver}" if self._device.driver else ""
-        return f"torch {metadata.version('torch')}{driver}"

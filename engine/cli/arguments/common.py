@@ -29,7 +29,8 @@ def sizes(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--toolchain", default="cpu", choices=TOOLCHAINS, help="where kernels run (default: cpu)")
     parser.add_argument(
         "--device", default="", metavar="GPU",
-        help="with cuda: a number, GPU-… or MIG-…, as in CUDA_VISIBLE_DEVICES (default: the first that is visible)",
+        help="with cuda: a number, GPU-… or MIG-…, as in CUDA_VISIBLE_DEVICES, or a part of a model's name such as "
+        "H200 (default: the first that is visible); with --pool ray a model's name",
     )  # fmt: skip
 
 

@@ -71,7 +71,7 @@ def _toolchain() -> tuple[str, str]:
         return chosen, ""
     device = st.text_input(
         "GPU", key="device", placeholder="the first that is visible", width=260,
-        help="A number, GPU-… or MIG-…, as in CUDA_VISIBLE_DEVICES.",
+        help="A number, GPU-… or MIG-…, as in CUDA_VISIBLE_DEVICES, or a part of a model's name such as H200.",
     )  # fmt: skip
     return chosen, device.strip()
 

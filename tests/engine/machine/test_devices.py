@@ -88,6 +88,7 @@ def test_the_first_device_is_the_one_that_the_driver_means(
         ("1", "1,0", FAST),
         (f"GPU-{SLOW[:6]}", "0", SLOW),
         (f"MIG-{PART}", None, PART),
+        ("slow", None, SLOW),
     ],
 )
 def test_a_run_uses_the_device_that_its_settings_name(
@@ -99,9 +100,14 @@ def test_a_run_uses_the_device_that_its_settings_name(
 
 @pytest.mark.parametrize(
     ("device", "visible", "problem"),
-    [("2", "1,0", "there is no GPU 2: CUDA_VISIBLE_DEVICES shows 2"), ("fast", None, "no GPU is called 'fast'")],
+    [
+        ("2", "1,0", "there is no GPU 2: CUDA_VISIBLE_DEVICES shows 2"),
+        ("H9", None, "no GPU here is called 'H9', there is Fast One, Slow"),
+    ],
 )
-def test_a_device_that_cannot_be_meant_is_told(device: str, visible: str | None, problem: str) -> None:
+def test_a_device_that_cannot_be_meant_is_told(
+    asked: pytest.MonkeyPatch, device: str, visible: str | None, problem: str
+) -> None:
     with pytest.raises(ToolchainError, match=problem):
         devices.choose(device, visible)
 

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import importlib
+import io
 import json
 import os
 import subprocess
 import sys
 import time
+import zipfile
 from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from engine.pool.on_ray import ROOT
+from engine.errors import ToolchainError
+from engine.pool import Act, on_ray, remote
+from engine.pool.on_ray import ROOT, RayCluster
+from engine.pool.remote import RemotePool
 from storage import device_use
+from tests.engine.pool.conftest import asked
 
 pytest.importorskip("ray")
 MEMORY = 100 << 20
@@ -58,3 +66,37 @@ def test_a_run_goes_on_when_the_node_that_works_for_it_is_taken_away(cluster: An
     assert where
     assert first not in where
     assert not list((tmp_path / "worker").glob("runs/*"))
+
+
+def test_a_worker_of_another_version_of_the_code_is_replaced(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster.add_node(num_cpus=1, object_store_memory=MEMORY)
+    names = importlib.import_module("ray.util").list_named_actors
+    build = replace(asked(Act.COMPILE), toolchain="cpu")
+    with closing(RemotePool(RayCluster("ray"))) as pool:
+        pool.evaluate(build)
+        (before,) = names()
+    code = on_ray._packed()
+    monkeypatch.setattr(on_ray, "_packed", lambda: _with_one_more(code))
+    with closing(RemotePool(RayCluster("ray"))) as pool:
+        pool.evaluate(build)
+        (after,) = names()
+    assert before.rpartition("-")[0] == after.rpartition("-")[0]
+    assert before != after
+
+
+def test_why_no_worker_starts_is_told(cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "worker").write_text("no folder")
+    monkeypatch.setattr(remote, "NONE_S", 0.0)
+    cluster.add_node(num_cpus=1, object_store_memory=MEMORY)
+    with (
+        closing(RemotePool(RayCluster("ray"))) as pool,
+        pytest.raises(ToolchainError, match=r"it has none; cpu-.*(FileExists|NotADirectory)Error"),
+    ):
+        pool.evaluate(replace(asked(Act.COMPILE), toolchain="cpu"))
+
+
+def _with_one_more(code: bytes) -> bytes:
+    archive = io.BytesIO(code)
+    with zipfile.ZipFile(archive, "a") as packed:
+        packed.writestr("engine/newer.txt", "")
+    return archive.getvalue()

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import socket
+import subprocess
+import sys
+import time
 from contextlib import closing, suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from engine.errors import BaselineUnavailable, TaskError, ToolchainError
+from engine.machine import lease
 from engine.pool import Act, Evaluation, on_ray, remote
 from engine.pool.on_ray import Head, RayCluster
 from engine.pool.plain import RESULTS, failure_text, read_request, read_result, result_text
@@ -18,12 +24,13 @@ from storage import device_use
 from storage.device_use import KnownDevice
 from storage.evaluation_results import CheckResult, CompileResult, TimingResult
 from storage.records import Verdict
-from tests.engine.pool.conftest import asked
+from storage.timeline import Timeline
+from tests.engine.pool.conftest import asked, beside
 
 
 class PretendWorker:
-    def __init__(self, name: str, model: str = "NVIDIA H200", failure: str = "") -> None:
-        self.device = KnownDevice(name, model)
+    def __init__(self, name: str, model: str = "NVIDIA H200", failure: str = "", out: str = "") -> None:
+        self.device = KnownDevice(name, model, out=out)
         self.failure, self.asked = failure, list[Act]()
 
     def ask(self, request: str) -> str:
@@ -41,7 +48,8 @@ class PretendWorker:
             return result_text(CompileResult(True, 1.0))
         if read.act is Act.CHECK:
             return result_text(CheckResult(Verdict.PASSED, 1.0, evidence=evidence))
-        return result_text(TimingResult((1.0,) * 9, (2.0,) * 9, evidence=evidence))
+        timeline = Timeline(0.0, 0.5, {"waiting for the device": 0.25})
+        return result_text(TimingResult((1.0,) * 9, (2.0,) * 9, evidence=evidence, timeline=timeline))
 
 
 class PretendCluster:
@@ -50,6 +58,9 @@ class PretendCluster:
 
     def workers(self, toolchain: str) -> list[PretendWorker]:
         return list(self.living)
+
+    def troubles(self) -> list[str]:
+        return ["three: its disk is full"]
 
     def forget(self, worker: object) -> None:
         self.living = [one for one in self.living if one is not worker]
@@ -91,20 +102,60 @@ def test_what_a_lost_worker_had_begun_is_asked_of_another_at_most_so_often() -> 
 
 def test_what_the_host_of_a_worker_cannot_do_is_asked_of_another() -> None:
     ending, other = PretendWorker("ending", failure="ending"), PretendWorker("other")
-    with closing(RemotePool(PretendCluster(ending, other), lambda _: None)) as pool:
+    with closing(RemotePool(PretendCluster(ending, other))) as pool:
         assert pool.evaluate(asked(Act.CHECK, device="ending")).evidence["where"] == "other"
 
 
 def test_only_the_model_that_is_asked_for_is_used_and_its_absence_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(remote, "NONE_S", 0.0)
     h100 = PretendWorker("one", "NVIDIA H100")
-    with closing(RemotePool(PretendCluster(h100, PretendWorker("two")), lambda _: None)) as pool:
+    with closing(RemotePool(PretendCluster(h100, PretendWorker("two")), rest=lambda _: None)) as pool:
         wanted = Evaluation(Act.CHECK, "cuda", asked(Act.CHECK).task, ("class ModelNew: pass",), model="NVIDIA H200")
         assert pool.evaluate(wanted).evidence["where"] == "two"
         assert h100.asked == []
         absent = Evaluation(Act.CHECK, "cuda", wanted.task, wanted.sources, model="NVIDIA B200")
         with pytest.raises(ToolchainError, match="no worker with NVIDIA B200 for 0 s; it has NVIDIA H100, NVIDIA H200"):
             pool.evaluate(absent)
+
+
+def test_a_run_keeps_to_the_model_that_most_have_or_that_is_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remote, "NONE_S", 0.0)
+    cluster = PretendCluster(
+        PretendWorker("a", "NVIDIA A100"), PretendWorker("b", "NVIDIA H100"), PretendWorker("c", "NVIDIA H100")
+    )
+    with closing(RemotePool(cluster)) as pool, closing(RemotePool(cluster, "a100")) as other:
+        assert pool.evaluate(asked(Act.CHECK)).evidence["where"] in ("b", "c")
+        assert other.evaluate(asked(Act.CHECK)).evidence["where"] == "a"
+        del cluster.living[1:]
+        with pytest.raises(ToolchainError, match="no worker with NVIDIA H100 for 0 s; it has NVIDIA A100; three: its"):
+            pool.evaluate(asked(Act.TIME))
+        measured = replace(asked(Act.TIME), model="NVIDIA H100")
+        with pytest.raises(ToolchainError, match="measured on NVIDIA H100, which is not called 'a100': resume it with"):
+            other.evaluate(measured)
+
+
+def test_a_device_that_its_host_has_taken_out_is_shown_and_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remote, "NONE_S", 0.0)
+    broken, well = PretendWorker("one", out="it cannot write memory"), PretendWorker("two")
+    with closing(RemotePool(PretendCluster(broken, well))) as pool:
+        assert {pool.evaluate(asked(Act.CHECK)).evidence["where"] for _ in range(3)} == {"two"}
+    assert [one.out for one in device_use.devices()] == ["it cannot write memory", ""]
+    with (
+        closing(RemotePool(PretendCluster(broken))) as pool,
+        pytest.raises(ToolchainError, match="it has NVIDIA H200; one is out of use: it cannot write memory"),
+    ):
+        pool.evaluate(asked(Act.CHECK))
+
+
+def test_the_wait_for_a_workers_device_is_part_of_where_the_time_went() -> None:
+    with closing(RemotePool(PretendCluster(PretendWorker("one")))) as pool:
+        with lease.hold(*remote.lock_of("one")):
+            timed = beside(lambda: pool.evaluate(asked(Act.TIME)))
+            time.sleep(0.3)
+        found = timed()
+    waited_s = found.timeline.parts["waiting for the device"]
+    assert 0.25 + 0.2 < waited_s <= 0.25 + found.timeline.total_s
+    assert found.evidence["lease wait"] == f"{waited_s:.2f} s"
 
 
 def test_a_failure_there_is_the_same_failure_here_and_no_worker_is_blamed() -> None:
@@ -137,6 +188,19 @@ def test_a_head_that_answers_no_more_is_named_after_a_while(monkeypatch: pytest.
 def test_without_ray_it_is_said_how_to_get_it() -> None:
     with pytest.raises(ToolchainError, match=r"needs Ray, which is not installed: .* -r requirements-ray\.txt"):
         RayCluster("ray://nowhere:10001")
+
+
+def test_no_key_of_the_environment_is_there_for_who_works(tmp_path: Path) -> None:
+    text = (
+        "import os; from engine.pool import on_ray; on_ray._side()(on_ray._packed(), 'cpu', 'place'); "
+        "print(sorted(name for name in os.environ if name in ('MY_API_KEY', 'HF_Token', 'RAY_AUTH_TOKEN', 'LANG')))"
+    )
+    names = ("MY_API_KEY", "HF_Token", "RAY_AUTH_TOKEN", "LANG")
+    environment = {**os.environ, **dict.fromkeys(names, "C"), "TILEWRIGHT_WORKER_HOME": str(tmp_path / "worker")}
+    told = subprocess.run(
+        [sys.executable, "-c", text], env=environment, cwd=on_ray.ROOT, capture_output=True, check=True
+    )
+    assert told.stdout.decode().strip() == "['LANG', 'RAY_AUTH_TOKEN']"
 
 
 def test_a_timing_that_finds_a_wrong_result_comes_back_as_a_check() -> None:
