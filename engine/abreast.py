@@ -1,8 +1,9 @@
 """The loop of a run with a width: several step indexes at work at once, each decided and done as if it were alone.
 
-Only replies of a model are waited for side by side, each in a thread of its own. Everything else is done by the main
-thread, one thing after the other, and kernels are judged as ever. Whoever does not wait for something outside holds the
-turn, so that one thread at a time reads and writes the run; the journal has one writer.
+Replies of a model are waited for side by side, each in a thread of its own; where kernels run on a GPU, that thread
+also builds the kernel that a reply brought, which needs no GPU. Everything else is done by the main thread, one thing
+after the other. Whoever does not wait for something outside holds the turn, so that one thread at a time reads and
+writes the run; the journal has one writer.
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 
-from engine.actions import Ask, Conclude, Evaluate, Finish, Step, Tune, Wait
+from engine import languages
+from engine.actions import Ask, Conclude, Evaluate, Finish, Step, Tune, Wait, label
 from engine.context import Alone, RunContext
 from engine.errors import BudgetExhausted, EngineError, ModelError, StopRequested
 from engine.human.approval import Approval, await_approval, skip_step
@@ -26,8 +28,9 @@ from engine.steps.candidates import conclude
 from engine.steps.knowledge import keep_evidence
 from engine.steps.ranking import keep_scores
 from engine.strategies import place_of
+from engine.toolchain_table import GPU, device_of
 from storage import events as ev
-from storage.records import RunState
+from storage.records import RunState, StepKind
 
 
 def run(context: RunContext, inbox: Inbox) -> ev.RunEnded:
@@ -48,19 +51,19 @@ def run(context: RunContext, inbox: Inbox) -> ev.RunEnded:
 
 
 class Worker:
-    """A step index at work: its context, the reply that a thread waits for, and why it cannot go on by itself."""
+    """A step index at work: its context, what a thread of its own does, and why it cannot go on by itself."""
 
     def __init__(self, context: RunContext) -> None:
         self.context = context
-        self.is_busy = False
+        self.is_busy = self.is_building = False
         self.limit: Finish | None = None
         self.problem = ""
-        self.reply: Future[None] | None = None
+        self.beside: Future[None] | None = None
 
     @property
     def is_at_work(self) -> bool:
         """Whether it is busy with a step, or what came of that is not known yet."""
-        return self.is_busy or (self.reply is not None and not self.reply.done())
+        return self.is_busy or (self.beside is not None and not self.beside.done())
 
     @property
     def is_stuck(self) -> bool:
@@ -153,8 +156,10 @@ class Crew:
         return None
 
     def dismiss(self) -> None:
-        """Break off the replies that are coming in, and wait until nobody is at work any longer."""
+        """Break off the replies that are coming in and what is being built, and wait until nobody is at work."""
         self._is_dismissed = True
+        if any(one.is_building for one in self._workers.values()):
+            self._context.toolchain.close()
         with self._context.company.aside():
             self._threads.shutdown()
 
@@ -177,9 +182,9 @@ class Crew:
         the run ends where it has no action left."""
         if worker.is_at_work:
             return None
-        if worker.reply is not None:
-            worker.reply.result()  # raises our own failure, which ends the run
-            worker.reply = None
+        if worker.beside is not None:
+            worker.beside.result()  # raises our own failure, which ends the run
+            worker.beside = None
         if worker.is_stuck or self._is_held():
             return None
         match next_action(worker.context):
@@ -192,7 +197,9 @@ class Crew:
             case Wait():
                 self._check_wait(worker)
             case Ask() as ask:
-                self._ask(worker, ask)
+                self._go_beside(worker, ask)
+            case Evaluate() as build if _needs_no_device(worker.context, build):
+                self._go_beside(worker, build)
             case step if isinstance(step, Step):
                 steps.append((worker, step))
             case unknown:
@@ -211,14 +218,14 @@ class Crew:
         keep_evidence(self._context)
         keep_scores(self._context)
 
-    def _ask(self, worker: Worker, ask: Ask) -> None:
-        """Let a thread of its own wait for the reply."""
+    def _go_beside(self, worker: Worker, step: Ask | Evaluate) -> None:
+        """Let a thread of its own wait for the reply, or build."""
         context = worker.context
-        if ask.about is not None:
-            context.candidate(ask.about)
-        if not self._may(context, ask):
+        if step.about is not None:
+            context.candidate(step.about)
+        if not self._may(context, step):
             return
-        begin_step(context, ask)
+        begin_step(context, step)
         ear = self._inbox.ear()
 
         def interrupt() -> None:
@@ -226,17 +233,32 @@ class Crew:
                 raise StopRequested("the engine ends")
             ear()
 
-        context.interrupt = interrupt
+        context.interrupt, context.interruptible = interrupt, nullcontext  # signals are the main thread's
         worker.is_busy, context.step_began = True, time.monotonic()
-        worker.reply = self._threads.submit(contextvars.copy_context().run, self._await_reply, worker, ask)
+        worker.beside = self._threads.submit(contextvars.copy_context().run, self._beside, worker, step)
 
-    def _await_reply(self, worker: Worker, ask: Ask) -> None:
+    def _beside(self, worker: Worker, step: Step) -> None:
+        context = worker.context
         with self._context.company.at_work():
             try:
-                self._take(worker, ask)
+                self._take(worker, step)
+                while (build := self._build_next(worker)) is not None:
+                    self._take(worker, build)
             finally:
-                worker.is_busy, worker.context.interrupt = False, self._context.interrupt
+                context.interrupt, context.interruptible = self._context.interrupt, self._context.interruptible
+                worker.is_busy = False
                 self._news.set()
+
+    def _build_next(self, worker: Worker) -> Step | None:
+        """The build that follows at once, if nobody has to be asked about it."""
+        context = worker.context
+        if self._is_dismissed or worker.is_stuck or self._is_held():
+            return None
+        step = next_action(context)
+        if not (isinstance(step, Evaluate) and _needs_no_device(context, step)):
+            return None
+        is_asked_about = context.record.approval_rule.covers(label(step))
+        return step if not is_asked_about and self._may(context, step) else None
 
     def _do_here(self, worker: Worker, step: Step) -> None:
         if self._may(worker.context, step):
@@ -245,6 +267,7 @@ class Crew:
             worker.is_busy = False
 
     def _take(self, worker: Worker, step: Step) -> None:
+        worker.is_building = isinstance(step, Evaluate) and _needs_no_device(worker.context, step)
         try:
             take_step(worker.context, step)
         except BudgetExhausted as limit:
@@ -253,6 +276,8 @@ class Crew:
             worker.problem = str(problem)
         except StopRequested:
             pass  # the gate reads the command; the step is taken again when the run goes on
+        finally:
+            worker.is_building = False
 
     def _may(self, context: RunContext, step: Step) -> bool:
         """Whether the step may be taken now: approved where the run's rule wants that. While a person is asked nothing
@@ -282,6 +307,15 @@ class Crew:
             context = replace(self._context, record=lane.record, strategy=strategy, lane=lane.index, attempts=None)
             known = self._workers[lane.index] = Worker(context)
         return known
+
+
+def _needs_no_device(context: RunContext, step: Evaluate) -> bool:
+    """Whether it is a build beside which a GPU can be used. On processors it would disturb what is timed there."""
+    settings = context.record.settings
+    if step.stage is not StepKind.COMPILE or device_of(settings.toolchain) != GPU:
+        return False
+    written = settings.language or languages.written_in(context.source(context.candidate(step.about)))
+    return not languages.find(written).is_just_in_time
 
 
 def _is_slow(todo: tuple[Worker, Step]) -> bool:

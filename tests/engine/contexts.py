@@ -45,7 +45,7 @@ def open_context(
 ) -> RunContext:
     """A context on a new or an existing run folder; without a toolchain only steps that need none can be taken."""
     folder = RunFolder(home / "run")
-    settings = settings_with(**changes)
+    settings = settings_with(**{"toolchain": getattr(toolchain, "name", "cpu"), **changes})
     if not folder.settings_file.exists():
         folder.write_settings(settings)
     journal = Journal(folder.journal_file)

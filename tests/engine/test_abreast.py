@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -18,7 +19,7 @@ import pytest
 from engine import abreast, loop
 from engine.context import RunContext
 from engine.daily import Ledger, write_limits
-from engine.errors import EngineError, PersonNeeded
+from engine.errors import EngineError, PersonNeeded, ToolchainError
 from engine.human.inbox import Inbox
 from engine.llm.endpoint import EndpointModel
 from engine.llm.prices import Price
@@ -58,6 +59,10 @@ class Known:
     name: str = "cpu"
     asked: Counter[tuple[str, str]] = field(default_factory=Counter)
     act: Callable[[str], None] = lambda what: None
+    closed: threading.Event = field(default_factory=threading.Event)
+
+    def close(self) -> None:
+        self.closed.set()
 
     def _number(self, what: str, source: str) -> int:
         self.asked[what, source] += 1
@@ -172,11 +177,12 @@ def verdicts(context: RunContext) -> dict[str, tuple[str, float | None]]:
     return {context.source(k): (str(k.verdict), k.timed.speedup if k.timed else None) for k in kernels}
 
 
+@pytest.mark.parametrize("runs_on", ["cpu", "cuda"])
 def test_several_kernels_are_written_at_once_and_become_what_they_become_one_after_the_other(
-    opened: Open, desk: Desk
+    opened: Open, desk: Desk, runs_on: str
 ) -> None:
     desk.together = 3
-    wide = opened("wide")
+    wide = opened("wide", toolchain=Known(runs_on))
     ended = work(wide)
     assert (ended.state, ended.reason) == (RunState.FINISHED, f"all {SAMPLES} samples are done")
     assert desk.at_once == 3
@@ -195,15 +201,18 @@ def test_several_kernels_are_written_at_once_and_become_what_they_become_one_aft
     assert len({k.created.candidate_id for k in wide.whole.candidates.values()}) == SAMPLES
 
 
-def test_a_run_cut_off_at_any_time_asks_and_judges_nothing_twice(opened: Open, desk: Desk, tmp_path: Path) -> None:
+@pytest.mark.parametrize("runs_on", ["cpu", "cuda"])
+def test_a_run_cut_off_at_any_time_asks_and_judges_nothing_twice(
+    opened: Open, desk: Desk, tmp_path: Path, runs_on: str
+) -> None:
     desk.together, desk.most_s = 3, 0.05
-    work(opened("whole"))
+    work(opened("whole", toolchain=Known(runs_on)))
     lines = (tmp_path / "whole/run/journal.jsonl").read_text().splitlines(keepends=True)
     for kept in range(1, len(lines), 3):
         name = f"cut-{kept}"
         shutil.copytree(tmp_path / "whole", tmp_path / name)
         (tmp_path / name / "run/journal.jsonl").write_text("".join(lines[:kept]))
-        toolchain, desk.taken = Known(), 100
+        toolchain, desk.taken = Known(runs_on), 100
         again = opened(name, toolchain=toolchain)
         known = len(events(again, ev.ModelCalled))
         judged = {kind: {e.candidate_id for e in events(again, kind)} for kind in (ev.Compiled, ev.Checked, ev.Timed)}
@@ -300,6 +309,48 @@ def test_a_stop_ends_every_reply_and_a_resume_goes_on_with_each(opened: Open, de
     again.emit(ev.EngineStarted(1, True))
     assert work(again).reason == f"all {SAMPLES} samples are done"
     assert desk.taken == SAMPLES
+
+
+def test_a_kernel_for_a_gpu_is_built_while_another_one_is_judged(opened: Open, desk: Desk) -> None:
+    """On processors a build would disturb what is timed beside it."""
+    at_work, beside = Counter[str](), Counter[str]()
+
+    def act(what: str) -> None:
+        at_work[what] += 1
+        beside.update(f"{what} beside {other}" for other, count in at_work.items() if count > (other == what))
+        time.sleep(0.1 if what == "compile" else 0.05)
+        at_work[what] -= 1
+
+    desk.together = 3
+    assert work(opened("gpu", toolchain=Known("cuda", act=act))).state is RunState.FINISHED
+    assert beside["compile beside check"] or beside["check beside compile"]
+    assert not {f"{one} beside {other}" for one in ("check", "time") for other in ("check", "time")} & set(beside)
+    beside.clear()
+    assert work(opened("processors", toolchain=Known(act=act))).state is RunState.FINISHED
+    assert not beside
+
+
+def test_a_stop_ends_what_is_built_beside_and_a_resume_builds_it(opened: Open, desk: Desk) -> None:
+    toolchain = Known("cuda")
+    context = opened(toolchain=toolchain)
+
+    def act(what: str) -> None:
+        if what == "compile":
+            commands.send(context.folder.commands_file, CommandKind.STOP)
+            assert toolchain.closed.wait(10)
+            raise ToolchainError("the toolchain was closed during an evaluation")
+
+    desk.together, toolchain.act = 3, act
+    assert work(context).state is RunState.STOPPED
+    assert not events(context, ev.Compiled)
+    known = len(events(context, ev.ModelCalled))
+    assert known
+    desk.taken = 0
+    again = opened(toolchain=Known("cuda"))
+    again.emit(ev.EngineStarted(1, True))
+    assert work(again).reason == f"all {SAMPLES} samples are done"
+    assert desk.taken == SAMPLES - known
+    assert Counter(e.candidate_id for e in events(again, ev.Compiled)).most_common(1)[0][1] == 1
 
 
 def test_steps_are_approved_one_at_a_time_and_a_rejected_one_ends_its_sample(opened: Open, desk: Desk) -> None:

@@ -21,7 +21,7 @@ from engine.pool.on_ray import Head, RayCluster
 from engine.pool.plain import RESULTS, failure_text, read_request, read_result, result_text
 from engine.pool.remote import MOST_TRIES, RemotePool, WorkerLost
 from storage import device_use
-from storage.device_use import KnownDevice
+from storage.device_use import KnownDevice, Stage
 from storage.evaluation_results import CheckResult, CompileResult, TimingResult
 from storage.records import Verdict
 from storage.timeline import Timeline
@@ -151,10 +151,12 @@ def test_the_wait_for_a_workers_device_is_part_of_where_the_time_went() -> None:
     with closing(RemotePool(PretendCluster(PretendWorker("one")))) as pool:
         with lease.hold(*remote.lock_of("one")):
             timed = beside(lambda: pool.evaluate(asked(Act.TIME)))
+            while not any(one.stage is Stage.WAITING for one in device_use.claims()):
+                time.sleep(0.01)
             time.sleep(0.3)
         found = timed()
     waited_s = found.timeline.parts["waiting for the device"]
-    assert 0.25 + 0.2 < waited_s <= 0.25 + found.timeline.total_s
+    assert 0.25 + 0.2 < waited_s < 0.26 + found.timeline.total_s
     assert found.evidence["lease wait"] == f"{waited_s:.2f} s"
 
 
