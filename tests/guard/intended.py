@@ -11,3 +11,5 @@ _TIMES = "a step stands at its result and a command at its asking; a speed-up ha
 _PATCHES = "a step with patches counts once by when one applied and once by its form"
 _OF_ALL = {"limit_speedup": _LIMIT, "feed": _TIMES, "steps": _TIMES, "patch_rates": _PATCHES}
 INTENDED: Mapping[tuple[str, str], str] = {(name, query): why for name in NAMES for query, why in _OF_ALL.items()}
+REWORDED: Mapping[str, str] = {"all 1 depths are done": "its one depth is done"}
+"""Why a run ends, in the words of then and of today."""
