@@ -150,6 +150,7 @@ def run_task(options: Namespace) -> int:
     if options.json and not options.until_waiting:
         raise EngineError("run --json goes with --until-waiting; list, show and advance print JSON of any run")
     settings = subcommands.settings_of(options)
+    _see_that_it_can_be_had(settings.device)
     if _pool_name() == LOCAL:  # on a cluster the memory of its hosts counts
         supervisor.see_that_it_fits(settings, tasks.find(options.task))
     if options.background:
@@ -427,19 +428,34 @@ def _pool(scratch: Path | None, device: str) -> Pool:
     Raises:
         ToolchainError: it is no pool, or none that can be used here.
     """
-    named = _pool_name()
-    if named == LOCAL:
+    if (named := _pool_name()) == LOCAL:
         if device:
             os.environ[devices.VISIBLE] = devices.choose(device, os.environ.get(devices.VISIBLE))
         return LocalPool(scratch)
-    if named == "ray" or named.startswith("ray://"):
-        from engine.pool.on_ray import RayCluster
-        from engine.pool.remote import RemotePool
+    _see_that_it_can_be_had(device)
+    from engine.pool.on_ray import RayCluster
+    from engine.pool.remote import RemotePool
 
-        if device.isdecimal() or device.startswith(("GPU-", "MIG-")):
-            raise ToolchainError(f"{device} is a GPU of one host: with --pool {named} name a model, as --device H200")
-        return RemotePool(RayCluster(named), device)
-    raise ToolchainError(f"unknown pool {named!r}: use local, ray, or ray://HOST:PORT")
+    return RemotePool(RayCluster(named), device)
+
+
+def _see_that_it_can_be_had(device: str) -> None:
+    """Refuse, while nothing has been written, a pool or device that no engine could use.
+
+    Raises:
+        ToolchainError: it is none.
+    """
+    if (named := _pool_name()) == LOCAL:
+        if device:
+            devices.choose(device, os.environ.get(devices.VISIBLE))
+        return
+    if named != "ray" and not named.startswith("ray://"):
+        raise ToolchainError(f"unknown pool {named!r}: use local, ray, or ray://HOST:PORT")
+    from engine.pool import on_ray
+
+    on_ray.see_that_it_is_installed()
+    if device.isdecimal() or device.startswith(("GPU-", "MIG-")):
+        raise ToolchainError(f"{device} is a GPU of one host: with --pool {named} name a model, as --device H200")
 
 
 def _complain(error: BaseException, code: int) -> int:

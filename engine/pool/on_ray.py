@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import importlib
+import importlib.util
 import io
 import os
 import socket
@@ -44,6 +44,12 @@ AT_ONCE = 4  # what one worker does at a time: a build beside a check beside wha
 NOT_INSTALLED = (
     "--pool ray://… needs Ray, which is not installed: .venv/bin/python -m pip install -r requirements-ray.txt"
 )
+
+
+def see_that_it_is_installed() -> None:
+    """Raises ToolchainError where it is not."""
+    if importlib.util.find_spec("ray") is None:
+        raise ToolchainError(NOT_INSTALLED)
 
 
 class Head:
@@ -121,10 +127,8 @@ class RayCluster:
     """
 
     def __init__(self, address: str) -> None:
-        try:
-            self._ray: Any = importlib.import_module("ray")
-        except ImportError as error:
-            raise ToolchainError(NOT_INSTALLED) from error
+        see_that_it_is_installed()
+        self._ray: Any = importlib.import_module("ray")
         self._known: dict[str, RayWorker] = {}
         self._starting: dict[str, Starting] = {}
         self._lost: dict[str, Lost] = {}

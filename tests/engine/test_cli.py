@@ -259,6 +259,23 @@ def test_a_reply_is_patched_in_as_a_run_would_or_reported(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("words", "said"),
     [
+        (("--pool", "rays"), "unknown pool 'rays': use local, ray, or ray://HOST:PORT"),
+        (("--toolchain", "cuda", "--device", "H9"), "no NVIDIA GPU can be used here"),
+    ],
+)
+def test_a_run_whose_kernels_nobody_could_judge_is_not_begun(
+    home: Path, words: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TILEWRIGHT_POOL", "")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    assert engine.__main__.main(["run", "swish", "--model", "manual", *words]) == 4
+    assert said in capsys.readouterr().err
+    assert not (home / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
         (("run", "no_such_task"), "Shipped tasks"),
         (("run", "swish", "--set", "Q=1"), "no module-level number Q"),
         (("run", "swish", "--base", "worst"), "unknown base policy"),
