@@ -46,7 +46,7 @@ from engine.llm.prices import Price
 from engine.llm.recorded import RecordedModel
 from engine.llm.recording import read_recording
 from engine.machine import devices
-from engine.pool import POOL, Pool, accounts
+from engine.pool import LOCAL, POOL, Pool, accounts, pool_name
 from engine.pool.local import LocalPool
 from engine.pool.pooled import PooledToolchain
 from engine.record import Record
@@ -66,8 +66,6 @@ from storage.models import ModelOptions, read_options
 from storage.records import RunState
 from storage.suites.files import SuiteError
 from storage.verbs import CommandKind
-
-LOCAL = "local"  # the pool of this host's devices
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -151,7 +149,7 @@ def run_task(options: Namespace) -> int:
         raise EngineError("run --json goes with --until-waiting; list, show and advance print JSON of any run")
     settings = subcommands.settings_of(options)
     _see_that_it_can_be_had(settings.device)
-    if _pool_name() == LOCAL:  # on a cluster the memory of its hosts counts
+    if pool_name() == LOCAL:  # on a cluster the memory of its hosts counts
         supervisor.see_that_it_fits(settings, tasks.find(options.task))
     if options.background:
         print(supervisor.start(settings).run_id)
@@ -416,10 +414,6 @@ def _toolchain(name: str, scratch: Path | None = None, device: str = "") -> Pool
     return PooledToolchain(_pool(scratch, device), name)
 
 
-def _pool_name() -> str:
-    return os.environ.get(POOL) or LOCAL
-
-
 def _pool(scratch: Path | None, device: str) -> Pool:
     """Where evaluations are done, as the person who starts the engine wants it. `device` is the one to use, or its
     model: every process that is started here from now on sees it alone, and of a cluster's workers those with it are
@@ -428,7 +422,7 @@ def _pool(scratch: Path | None, device: str) -> Pool:
     Raises:
         ToolchainError: it is no pool, or none that can be used here.
     """
-    if (named := _pool_name()) == LOCAL:
+    if (named := pool_name()) == LOCAL:
         if device:
             os.environ[devices.VISIBLE] = devices.choose(device, os.environ.get(devices.VISIBLE))
         return LocalPool(scratch)
@@ -445,7 +439,7 @@ def _see_that_it_can_be_had(device: str) -> None:
     Raises:
         ToolchainError: it is none.
     """
-    if (named := _pool_name()) == LOCAL:
+    if (named := pool_name()) == LOCAL:
         if device:
             devices.choose(device, os.environ.get(devices.VISIBLE))
         return

@@ -15,6 +15,7 @@ from engine.errors import EngineError, ModelError
 from engine.llm.environment import configured_model, is_configured
 from engine.llm.prices import FILE, read_prices
 from engine.llm.trial import Trial
+from engine.pool import LOCAL, pool_name
 from engine.toolchain_table import GPU, TABLE, device_of
 from storage import read_only
 from storage.command_arguments import MANUAL
@@ -150,8 +151,11 @@ def set_day_limits(limits: Mapping[str, float]) -> None:
 
 
 def available_toolchains() -> dict[str, str]:
-    """Toolchain names with the reason why one is not available here (empty when it is)."""
-    return {name: entry.lacks() for name, entry in TABLE.items()}
+    """Toolchain names with the reason why one is not available here (empty when it is).
+
+    On a cluster its hosts count, which say so when they are asked.
+    """
+    return {name: entry.lacks() if pool_name() == LOCAL else "" for name, entry in TABLE.items()}
 
 
 def has_gpu(toolchain: str) -> bool:

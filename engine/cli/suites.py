@@ -24,7 +24,7 @@ from engine.cli.judgement import printable
 from engine.cli.subcommands import FAILED, OK, settings_of
 from engine.errors import EngineError, ToolchainError
 from engine.machine import devices
-from engine.pool import POOL
+from engine.pool import LOCAL, pool_name
 from engine.suites import adopting, definition, exporting, manifest, measured
 from engine.suites.runner import Runner, hold
 from storage import codec, commands, liveness, read_only
@@ -177,7 +177,7 @@ def _slots(settings: list[RunSettings], at_once: int | None) -> list[str]:
         return [str(number) for number in range(at_once)]
     if not any(supervisor.has_gpu(one.toolchain) for one in settings) or any(one.device for one in settings):
         return [""]
-    if os.environ.get(POOL, "local") != "local":
+    if pool_name() != LOCAL:
         raise EngineError("say with --at-once how many runs a suite works on at a time where its devices are elsewhere")
     try:
         found = devices.usable()

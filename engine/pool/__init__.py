@@ -10,6 +10,7 @@ plain.py        evaluations and results as text
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
@@ -19,7 +20,12 @@ from engine.machine.turns import Share
 from engine.tasks import Task
 from storage.evaluation_results import TimingResult
 
-POOL = "TILEWRIGHT_POOL"
+POOL, LOCAL = "TILEWRIGHT_POOL", "local"
+
+
+def pool_name() -> str:
+    """Where evaluations are done: `local`, or how a cluster is named."""
+    return os.environ.get(POOL) or LOCAL
 
 
 class Act(StrEnum):

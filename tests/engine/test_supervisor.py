@@ -16,6 +16,7 @@ import pytest
 
 from engine import supervisor
 from engine.errors import EngineError, ModelError, TaskError
+from engine.toolchain_table import GPU, TABLE, Entry
 from storage import commands, journal, liveness
 from storage import events as ev
 from storage.folder import RunFolder
@@ -161,3 +162,11 @@ def test_a_task_that_states_no_class_leaves_it_to_the_model(home: Path, tmp_path
     assert settings.class_is_proposed
     assert settings.kernel_class is KernelClass.OTHER
     assert settings.task_source.startswith("N = 5\n")
+
+
+def test_what_this_host_lacks_for_a_toolchain_does_not_count_on_a_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(TABLE, "draft", Entry("no.such:Place", GPU, lambda: "no GPU here"))
+    monkeypatch.delenv("TILEWRIGHT_POOL", raising=False)
+    assert supervisor.available_toolchains()["draft"] == "no GPU here"
+    monkeypatch.setenv("TILEWRIGHT_POOL", "ray")
+    assert not supervisor.available_toolchains()["draft"]
