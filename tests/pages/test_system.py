@@ -81,6 +81,7 @@ def test_what_each_device_does_is_shown_with_its_queue_and_why_one_is_out(open_p
         busy.holds()
         late.waits(Place(weight=2.0, used_s=7.0, position=3.5, began=time.time() - 1000, held_s=250.0))
         now.waits(Place(is_now=True, position=9.0))
+        assert "No evaluation waits" not in everything(open_page("system"))
         with device_use.claimed("compile", "r3", 1):
             shown = everything(open_page("system"))
     assert "checking: swish-1, step 3" in shown.replace("\\\\", "")

@@ -62,7 +62,8 @@ def draw() -> None:
         waiting = [*line_rows(standing)]
         if waiting:
             table.draw("Waiting for a device", LINE, waiting, key="device_line", is_compact=True, is_cards=True)
-        st.caption(f"{_beside(len(standing.queue), len(standing.beside))} At {wording.clock(standing.at)}.")
+        said = _beside(len(standing.queue), len(standing.beside)) or ("" if waiting else "No evaluation waits. ")
+        st.caption(f"{said}At {wording.clock(standing.at)}.")
     found = device_results.device_results(index.current())
     if found:
         shown = [table.Row(one.model, model_cells(one)) for one in found]
@@ -74,7 +75,7 @@ def _beside(waiting: int, beside: int) -> str:
     builds = f"{wording.counted(beside, 'evaluation')} at work on what needs no device, such as builds"
     waits = f"{wording.counted(waiting, 'evaluation')} waiting for any device"
     said = [words for words, count in ((waits, waiting), (builds, beside)) if count]
-    return f"{'; '.join(said)}." if said else "No evaluation waits for a device."
+    return f"{'; '.join(said)}. " if said else ""
 
 
 def cells(one: DeviceStanding) -> dict[str, table.Cell]:
