@@ -122,7 +122,10 @@ def _reproduce(verbs: argparse._SubParsersAction[Parser]) -> None:
         metavar="NAME",
         help="only kernels of this task (repeatable)",
     )
-    reproduce.add_argument("--device", default="", metavar="GPU", help="GPU, by index or UUID (default: the first)")
+    reproduce.add_argument(
+        "--device", default="", metavar="GPU", help="GPU, as for `run --device` (default: the first)"
+    )
+    common.pool(reproduce)
     reproduce.add_argument(
         "--run-references",
         action="store_true",

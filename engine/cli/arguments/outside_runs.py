@@ -34,6 +34,7 @@ def tune(verbs: argparse._SubParsersAction[Parser]) -> None:
     common.required_language(tune)
     common.sizes(tune)
     common.policy(tune)
+    common.pool(tune)
     tune.add_argument("--json", action="store_true", help="print JSON")
 
 
