@@ -239,10 +239,12 @@ class RayCluster:
         """
         for other in importlib.import_module("ray.util").list_named_actors():
             if other != ours and (other == name or other.startswith(f"{name}-")):
-                actor = self._ray.get_actor(other)
-                device = codec.read_line(
-                    KnownDevice, str(_got(self._ray, self._head, actor.device.remote, other, START_S)).encode()
-                ).device
+                try:
+                    actor = self._ray.get_actor(other)
+                    told = _got(self._ray, self._head, actor.device.remote, other, START_S)
+                except (ValueError, WorkerLost):  # another engine that starts has ended it
+                    continue
+                device = codec.read_line(KnownDevice, str(told).encode()).device
                 with ExitStack() as held:
                     is_free = held.enter_context(lease.held_if_free(*lock_of(device)))
                     if is_free and not any(one.device == device for one in device_use.claims()):
