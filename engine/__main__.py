@@ -148,7 +148,7 @@ def run_task(options: Namespace) -> int:
     if options.json and not options.until_waiting:
         raise EngineError("run --json goes with --until-waiting; list, show and advance print JSON of any run")
     settings = subcommands.settings_of(options)
-    _see_that_it_can_be_had(settings.device)
+    _visible_with(settings.device)  # while nothing has been written
     if pool_name() == LOCAL:  # on a cluster the memory of its hosts counts
         supervisor.see_that_it_fits(settings, tasks.find(options.task))
     if options.background:
@@ -422,27 +422,25 @@ def _pool(scratch: Path | None, device: str) -> Pool:
     Raises:
         ToolchainError: it is no pool, or none that can be used here.
     """
-    if (named := pool_name()) == LOCAL:
-        if device:
-            os.environ[devices.VISIBLE] = devices.choose(device, os.environ.get(devices.VISIBLE))
+    visible = _visible_with(device)
+    if pool_name() == LOCAL:
+        if visible:
+            os.environ[devices.VISIBLE] = visible
         return LocalPool(scratch)
-    _see_that_it_can_be_had(device)
     from engine.pool.on_ray import RayCluster
     from engine.pool.remote import RemotePool
 
-    return RemotePool(RayCluster(named), device)
+    return RemotePool(RayCluster(pool_name()), device)
 
 
-def _see_that_it_can_be_had(device: str) -> None:
-    """Refuse, while nothing has been written, a pool or device that no engine could use.
+def _visible_with(device: str) -> str:
+    """What CUDA_VISIBLE_DEVICES has to be with a device; empty where it stays as it is.
 
     Raises:
-        ToolchainError: it is none.
+        ToolchainError: no engine could use the device, or the pool that is meant.
     """
     if (named := pool_name()) == LOCAL:
-        if device:
-            devices.choose(device, os.environ.get(devices.VISIBLE))
-        return
+        return devices.choose(device, os.environ.get(devices.VISIBLE)) if device else ""
     if named != "ray" and not named.startswith("ray://"):
         raise ToolchainError(f"unknown pool {named!r}: use local, ray, or ray://HOST:PORT")
     from engine.pool import on_ray
@@ -450,6 +448,7 @@ def _see_that_it_can_be_had(device: str) -> None:
     on_ray.see_that_it_is_installed()
     if device.isdecimal() or device.startswith(("GPU-", "MIG-")):
         raise ToolchainError(f"{device} is a GPU of one host: with --pool {named} name a model, as --device H200")
+    return ""
 
 
 def _complain(error: BaseException, code: int) -> int:

@@ -55,7 +55,7 @@ class Worker:
 
     def __init__(self, context: RunContext) -> None:
         self.context = context
-        self.is_busy = self.is_building = False
+        self.is_busy = False
         self.limit: Finish | None = None
         self.problem = ""
         self.beside: Future[None] | None = None
@@ -64,6 +64,12 @@ class Worker:
     def is_at_work(self) -> bool:
         """Whether it is busy with a step, or what came of that is not known yet."""
         return self.is_busy or (self.beside is not None and not self.beside.done())
+
+    @property
+    def is_building(self) -> bool:
+        """Whether its thread is at a build."""
+        begun = self.context.record.in_flight
+        return self.beside is not None and self.is_busy and begun is not None and begun.kind == StepKind.COMPILE
 
     @property
     def is_stuck(self) -> bool:
@@ -267,7 +273,6 @@ class Crew:
             worker.is_busy = False
 
     def _take(self, worker: Worker, step: Step) -> None:
-        worker.is_building = isinstance(step, Evaluate) and _needs_no_device(worker.context, step)
         try:
             take_step(worker.context, step)
         except BudgetExhausted as limit:
@@ -276,8 +281,6 @@ class Crew:
             worker.problem = str(problem)
         except StopRequested:
             pass  # the gate reads the command; the step is taken again when the run goes on
-        finally:
-            worker.is_building = False
 
     def _may(self, context: RunContext, step: Step) -> bool:
         """Whether the step may be taken now: approved where the run's rule wants that. While a person is asked nothing
@@ -314,8 +317,7 @@ def _needs_no_device(context: RunContext, step: Evaluate) -> bool:
     settings = context.record.settings
     if step.stage is not StepKind.COMPILE or device_of(settings.toolchain) != GPU:
         return False
-    written = settings.language or languages.written_in(context.source(context.candidate(step.about)))
-    return not languages.find(written).is_just_in_time
+    return not languages.of(context.source(context.candidate(step.about)), settings.language).is_just_in_time
 
 
 def _is_slow(todo: tuple[Worker, Step]) -> bool:

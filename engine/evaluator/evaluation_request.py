@@ -68,4 +68,4 @@ class EvaluationRequest:
     @property
     def is_just_in_time(self) -> bool:
         """Whether its kernels are compiled when they are launched, in the candidate's process."""
-        return languages.find(self.language or languages.written_in(self.source)).is_just_in_time
+        return languages.of(self.source, self.language).is_just_in_time

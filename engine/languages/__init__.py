@@ -94,12 +94,17 @@ def written_in(source: str) -> str:
     return Triton.name if kernel_names(source) else ""
 
 
+def of(source: str, named: str = "") -> Language:
+    """The language of a file: the one that was `named`, else what its text says."""
+    return find(named or written_in(source))
+
+
 def untimed(language: str, source: str, toolchain: str) -> str:
     """Why a kernel is checked on a toolchain and not timed, as a sentence; empty where it is timed.
 
     `language` may be empty for any.
     """
-    found = find(language or written_in(source))
+    found = of(source, language)
     if device_of(toolchain) not in found.interpreted:
         return ""
     return f"checked with {found.label}'s interpreter; not timed: {found.label} kernels are timed on a GPU"

@@ -234,8 +234,7 @@ def _ranges(numbers: Sequence[int]) -> str:
 
 def _needs_device(asked: Evaluation) -> bool:
     if asked.act in (Act.COMPILE, Act.COMPILE_ALL):
-        language = asked.task.language
-        return any(languages.find(language or languages.written_in(one)).is_just_in_time for one in asked.sources)
+        return any(languages.of(one, asked.task.language).is_just_in_time for one in asked.sources)
     return True
 
 

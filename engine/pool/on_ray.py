@@ -149,11 +149,12 @@ class RayCluster:
         places = {name: node for name, node in self._places(toolchain).items() if name not in gone}
         self._known = {name: one for name, one in self._known.items() if name in places}
         self._starting = {name: one for name, one in self._starting.items() if name in places}
-        for name, node in places.items():
-            if name not in self._known and name not in self._starting:
-                with self._losing(name):
-                    actor = self._actor(name, toolchain, node, has_gpu=device_of(toolchain) == GPU)
-                    self._starting[name] = Starting(actor, actor.device.remote(), now)
+        missing = {name: node for name, node in places.items() if name not in {*self._known, *self._starting}}
+        there = self._named() if missing else []
+        for name, node in missing.items():
+            with self._losing(name):
+                actor = self._actor(name, toolchain, node, there, has_gpu=device_of(toolchain) == GPU)
+                self._starting[name] = Starting(actor, actor.device.remote(), now)
         while self._starting:
             self._look()
             if all(time.monotonic() - one.since > START_S for one in self._starting.values()):
@@ -179,7 +180,7 @@ class RayCluster:
         """Which of those that start are there by now; those whose node ended are lost."""
         self._head.see()
         waiting = {one.told: name for name, one in self._starting.items()}
-        with _translated(self._ray, self._head, "the cluster"):
+        with _translated(self._ray, self._head):
             ready, _ = self._ray.wait(list(waiting), num_returns=len(waiting), timeout=LOOK_S)
         for reference in ready:
             name = waiting[reference]
@@ -217,40 +218,46 @@ class RayCluster:
             raise self._head.lost(str(error)) from error
         return found
 
-    def _actor(self, name: str, toolchain: str, node: str, *, has_gpu: bool) -> Any:
+    def _named(self) -> list[str]:
+        """The names of all actors of ours that live."""
+        with _translated(self._ray, self._head):
+            return list(importlib.import_module("ray.util").list_named_actors())
+
+    def _actor(self, name: str, toolchain: str, node: str, there: Sequence[str], *, has_gpu: bool) -> Any:
         strategies = importlib.import_module("ray.util.scheduling_strategies")
         if self._code is None:
             code = _packed()
             self._code = hashlib.sha256(code).hexdigest()[:12], self._ray.put(code)
         version, code_there = self._code
-        self._end_others(name, f"{name}-{version}", has_gpu=has_gpu)
+        ours = f"{name}-{version}"
+        others = [one for one in there if one != ours and (one == name or one.startswith(f"{name}-"))]
+        self._end(others, has_gpu=has_gpu)
         kept = self._ray.remote(_side()).options(
-            name=f"{name}-{version}", get_if_exists=True, lifetime="detached", max_concurrency=AT_ONCE,
+            name=ours, get_if_exists=True, lifetime="detached", max_concurrency=AT_ONCE,
             num_cpus=0, num_gpus=1 if has_gpu else 0,
             scheduling_strategy=strategies.NodeAffinitySchedulingStrategy(node, soft=False),
         )  # fmt: skip
         return kept.remote(code_there, toolchain, name.removeprefix(f"{toolchain}-")[:6])
 
-    def _end_others(self, name: str, ours: str, *, has_gpu: bool) -> None:
-        """End the actors of other versions of the code in this place that no engine works with.
+    def _end(self, others: Sequence[str], *, has_gpu: bool) -> None:
+        """End the actors of other versions of the code in one place that no engine works with.
 
         Raises:
             WorkerLost: one is at work, and has the place's GPU.
         """
-        for other in importlib.import_module("ray.util").list_named_actors():
-            if other != ours and (other == name or other.startswith(f"{name}-")):
-                try:
-                    actor = self._ray.get_actor(other)
-                    told = _got(self._ray, self._head, actor.device.remote, other, START_S)
-                except (ValueError, WorkerLost):  # another engine that starts has ended it
-                    continue
-                device = codec.read_line(KnownDevice, str(told).encode()).device
-                with ExitStack() as held:
-                    is_free = held.enter_context(lease.held_if_free(*lock_of(device)))
-                    if is_free and not any(one.device == device for one in device_use.claims()):
-                        self._ray.kill(actor)
-                    elif has_gpu:
-                        raise WorkerLost(f"{device} is at work for an engine of another version of the code")
+        for other in others:
+            try:
+                actor = self._ray.get_actor(other)
+                told = _got(self._ray, self._head, actor.device.remote, other, START_S)
+            except (ValueError, WorkerLost):  # another engine that starts has ended it
+                continue
+            device = codec.read_line(KnownDevice, str(told).encode()).device
+            with ExitStack() as held:
+                is_free = held.enter_context(lease.held_if_free(*lock_of(device)))
+                if is_free and not any(one.device == device for one in device_use.claims()):
+                    self._ray.kill(actor)
+                elif has_gpu:
+                    raise WorkerLost(f"{device} is at work for an engine of another version of the code")
 
 
 def _packed() -> bytes:
@@ -337,12 +344,13 @@ def _got(ray: Any, head: Head, ask: Callable[[], Any], name: str, limit_s: float
 
 
 @contextmanager
-def _translated(ray: Any, head: Head, name: str) -> Iterator[None]:
-    """What Ray raises, as what it means here."""
+def _translated(ray: Any, head: Head, name: str = "") -> Iterator[None]:
+    """What Ray raises, as what it means here: of the worker of that name, else of the cluster."""
     try:
         yield
     except ray.exceptions.RayError as error:
-        raise WorkerLost(f"{name}: {_short(str(error))}") from error
+        said = _short(str(error))
+        raise (WorkerLost(f"{name}: {said}") if name else head.lost(said)) from error
     except ConnectionError as error:  # of Ray's client, which has tried for half a minute
         raise head.lost(str(error)) from error
 

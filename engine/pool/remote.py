@@ -86,7 +86,7 @@ class RemotePool:
         self._guard = threading.RLock()
         self._turn = itertools.count()
         self._settlement = Settlement()
-        self._seen: dict[str, float] = {}
+        self._seen: dict[KnownDevice, float] = {}
 
     def evaluate(self, asked: Evaluation) -> Any:
         """What a worker answers; asked of another one when it is lost or cannot do it, at most MOST_TRIES in all.
@@ -203,10 +203,9 @@ class RemotePool:
     def _note(self, living: Sequence[RemoteWorker]) -> None:
         """For *Devices*, once a minute and where a device was taken out or is back."""
         for one in living:
-            key = f"{one.device.device} {one.device.out}"
-            if time.monotonic() - self._seen.get(key, -SEEN_S) >= SEEN_S:
+            if time.monotonic() - self._seen.get(one.device, -SEEN_S) >= SEEN_S:
                 device_use.found_here(one.device)
-                self._seen[key] = time.monotonic()
+                self._seen[one.device] = time.monotonic()
 
     def _there(self, living: Sequence[RemoteWorker]) -> str:
         names = sorted({one.device.model for one in living})

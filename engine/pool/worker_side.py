@@ -34,12 +34,12 @@ class WorkerSide:
 
     def device(self) -> str:
         """Its device as it stands, as one line; one that was taken out is looked at again."""
-        if self._out().out:
+        if self._standing().out:
             self._pool.look_again()
-        now = self._out()
+        now = self._standing()
         return codec.dumps(replace(self._device, out=now.out, out_since=now.out_since))
 
-    def _out(self) -> KnownDevice:
+    def _standing(self) -> KnownDevice:
         return next((one for one in device_use.devices() if one.device == self._here), self._device)
 
     def ask(self, request: str) -> str:

@@ -122,7 +122,7 @@ class CudaToolchain(LocalToolchain):
 
     def _compile(self, task: Task, source: str) -> CompileResult:
         """A kernel that is compiled when it is launched is launched, alone on the device."""
-        if not languages.find(task.language or languages.written_in(source)).is_just_in_time:
+        if not languages.of(source, task.language).is_just_in_time:
             return super()._compile(task, source)
         with self._leased():  # configurations are measured
             return super()._compile(task, source)
@@ -209,7 +209,7 @@ class CompileGate:
         Raises:
             ToolchainError: its kernels are compiled when they are launched.
         """
-        if languages.find(languages.written_in(source)).is_just_in_time:
+        if languages.of(source).is_just_in_time:
             raise ToolchainError(
                 "a Triton kernel is compiled when it is launched: use `python -m engine evaluate TASK FILE` on a "
                 "machine with a GPU"

@@ -221,7 +221,7 @@ class LocalToolchain(ABC):
 
     def compile_all(self, task: Task, sources: Sequence[str]) -> list[CompileResult]:
         """Build several candidates at once; one by one where building means to call the kernel."""
-        if any(languages.find(task.language or languages.written_in(one)).is_just_in_time for one in sources):
+        if any(languages.of(one, task.language).is_just_in_time for one in sources):
             return [self.compile(task, one) for one in sources]
         plain = self._ask("compile_all", task, "", details={"sources": list(sources)})
         return [codec.from_plain(CompileResult, one) for one in plain]
