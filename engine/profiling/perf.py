@@ -37,8 +37,9 @@ class Sampling:
         if self._perf is None:
             return
         start = functools.partial(subprocess.Popen, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        record = [self._perf, "record", "-q", "-e", "cpu-clock:u", "-F", "1999", "-o", str(self._file), "-p", str(pid)]
-        self._children["record"] = start(record)
+        # Trap: without -N perf copies all libraries it met to ~/.debug: with PyTorch 480 MB, and a second.
+        record = [self._perf, "record", "-q", "-N", "-e", "cpu-clock:u", "-F", "1999", "-o", str(self._file)]
+        self._children["record"] = start([*record, "-p", str(pid)])
         if events:
             self._children["stat"] = start([self._perf, "stat", "-x,", "-e", ",".join(events), "-p", str(pid)])
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -86,6 +88,18 @@ def test_unsupported_counters_are_left_out_instead_of_zero() -> None:
 def test_symbols_that_are_called_alike_are_one_function() -> None:
     rows = [(0.5, "1.so", "gemm"), (0.3, "libc.so", "malloc"), (0.2, "1.so", "gemm"), (0.1, "2.so", "gemm")]
     assert perf._added_up(rows) == [(0.7, "1.so", "gemm"), (0.3, "libc.so", "malloc"), (0.1, "2.so", "gemm")]
+
+
+@pytest.mark.skipif(shutil.which("perf") is None, reason="no perf here")
+def test_sampling_copies_no_libraries_to_the_users_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as busy:
+        sampling = perf.Sampling(busy.pid, tmp_path, ())
+        time.sleep(0.5)
+        shares, _ = sampling.finish()
+        busy.kill()
+    assert shares
+    assert {path.name for path in tmp_path.iterdir()} == {"perf.data"}
 
 
 def test_instructions_are_counted_in_the_candidates_own_functions_only() -> None:
