@@ -22,6 +22,7 @@ from storage.folder import home
 HOUR_S = 3600.0
 KEPT_HOURS = 24
 DEVICE = "device id"  # in the evidence of a result: where it was taken, where there is more than one such place
+VERSIONS = "versions"  # beside it: of torch, and of a GPU's driver and compiler
 _numbers = itertools.count()
 
 

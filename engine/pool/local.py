@@ -10,12 +10,15 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import cache
+from importlib import metadata
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from engine import languages
+from engine.build.device import installation
 from engine.build.host.installation import processor
 from engine.errors import BaselineUnavailable, ProfileUnavailable, StopRequested, TaskError, ToolchainError
 from engine.machine import device_health, devices, lease, turns
@@ -27,7 +30,7 @@ from engine.toolchain_table import find_toolchain
 from engine.toolchains import Toolchain
 from engine.toolchains.local import LocalToolchain
 from storage import device_use
-from storage.device_use import DEVICE, Claim, KnownDevice
+from storage.device_use import DEVICE, VERSIONS, Claim, KnownDevice
 from storage.evaluation_results import CheckResult, TimingResult
 from storage.profile_results import ProfileResult
 
@@ -239,7 +242,18 @@ def _needs_device(asked: Evaluation) -> bool:
 
 
 def _named(result: Any, gpu: Device) -> Any:
-    """The result with the device that it was taken on."""
+    """The result with the device that it was taken on, and what with."""
     if isinstance(result, CheckResult | TimingResult | ProfileResult):
-        return replace(result, evidence={**result.evidence, DEVICE: gpu.address})
+        return replace(result, evidence={**result.evidence, DEVICE: gpu.address, VERSIONS: versions(gpu.driver)})
     return result
+
+
+@cache
+def versions(driver: str | None = None) -> str:
+    """Of torch, and on a GPU of its driver, where that is known, and of nvcc, where there is one."""
+    found = [f"torch {metadata.version('torch')}"]
+    if driver is not None:
+        found += [f"driver {driver}"] if driver else []
+        with suppress(ToolchainError):  # a host that builds nothing
+            found.append(f"nvcc {installation.version_of(installation.find_nvcc())}")
+    return ", ".join(found)

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import socket
-from contextlib import suppress
 from dataclasses import replace
-from importlib import metadata
 
-from engine.build.device import installation
-from engine.errors import EngineError, ToolchainError
-from engine.pool.local import LocalPool
+from engine.errors import EngineError
+from engine.pool.local import LocalPool, versions
 from engine.pool.plain import failure_text, read_request, result_text
 from storage import codec, device_use
-from storage.device_use import DEVICE, KnownDevice
+from storage.device_use import DEVICE, VERSIONS, KnownDevice
 from storage.evaluation_results import CheckResult, TimingResult
 from storage.profile_results import ProfileResult
 
@@ -26,11 +23,6 @@ class WorkerSide:
         self._here = known.device
         host = socket.gethostname()
         self._device = replace(known, device=f"{known.device} on {host} {place}".rstrip(), host=host)
-        self._versions = f"torch {metadata.version('torch')}"
-        if known.driver:
-            self._versions += f", driver {known.driver}"
-            with suppress(ToolchainError):  # a host that builds nothing
-                self._versions += f", nvcc {installation.version_of(installation.find_nvcc())}"
 
     def device(self) -> str:
         """Its device as it stands, as one line; one that was taken out is looked at again."""
@@ -49,7 +41,6 @@ class WorkerSide:
         except EngineError as error:
             return failure_text(error)
         if isinstance(result, CheckResult | TimingResult | ProfileResult):
-            result = replace(
-                result, evidence={**result.evidence, DEVICE: self._device.device, "versions": self._versions}
-            )
+            found = {VERSIONS: versions(), **result.evidence}
+            result = replace(result, evidence={**found, DEVICE: self._device.device})
         return result_text(result)

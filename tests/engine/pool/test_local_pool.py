@@ -7,6 +7,7 @@ import re
 import time
 from contextlib import closing
 from dataclasses import replace
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ from engine.pool import Act, Evaluation
 from engine.pool.local import LocalPool
 from engine.pool.pooled import PooledToolchain
 from storage import codec, device_use
-from storage.device_use import DEVICE, Stage
+from storage.device_use import DEVICE, VERSIONS, Stage
 from storage.evaluation_results import TimingResult
 from tests.engine.machine.driver import FAST, TWIN
 from tests.engine.pool.conftest import ONE, OTHER, Pretend, asked, beside
@@ -47,7 +48,9 @@ def test_an_evaluation_travels_as_plain_json_and_names_no_path_of_this_host() ->
 
 def test_a_check_takes_whichever_device_is_free_and_a_timing_waits_for_its_own(two_gpus: pytest.MonkeyPatch) -> None:
     with closing(LocalPool()) as pool:
-        assert pool.evaluate(asked(Act.TIME)).evidence[DEVICE] == ONE
+        first = pool.evaluate(asked(Act.TIME)).evidence
+        assert first[DEVICE] == ONE
+        assert re.fullmatch(rf"torch {re.escape(metadata.version('torch'))}(, nvcc [\d.]+)?", str(first[VERSIONS]))
         with lease.hold(*lease.of_host(f"gpu-{FAST}")):
             assert pool.evaluate(asked(Act.CHECK, device=ONE)).evidence[DEVICE] == OTHER
             timed = beside(lambda: pool.evaluate(asked(Act.TIME, "r", ONE)))
