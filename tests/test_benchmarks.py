@@ -110,10 +110,11 @@ def within(limit_s: int) -> Iterator[None]:
 
 def run_here(name: str, *words: str, **given: object) -> str:
     """A program sets variables for what it starts, and another folder for temporary files: they are its own."""
-    out, before = io.StringIO(), dict(os.environ)
-    with within(LIMIT_S), redirect_stdout(out), pytest.MonkeyPatch.context() as patch:
+    out, before, keep = io.StringIO(), dict(os.environ), tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+    with within(LIMIT_S), redirect_stdout(out), pytest.MonkeyPatch.context() as patch, keep as folder:
         patch.setattr(sys, "argv", [name, *words])
-        patch.setattr(tempfile, "tempdir", tempfile.tempdir)
+        # What judges kernels starts processes that serve the tests after it too, with files of their own.
+        patch.setattr(tempfile, "tempdir", tempfile.tempdir if name in JUDGING else folder)
         patch.chdir(ROOT)
         try:
             code = importlib.import_module(f"benchmarks.{name}").main(**given)
