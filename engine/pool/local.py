@@ -12,13 +12,11 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from engine import languages
-from engine.build.device import installation
 from engine.build.host.installation import processor
 from engine.errors import BaselineUnavailable, ProfileUnavailable, StopRequested, TaskError, ToolchainError
 from engine.machine import device_health, devices, lease, turns
@@ -156,7 +154,7 @@ class LocalPool:
         if len(near) == 1 or asked.act in MEASURING or not _needs_device(asked):
             toolchain.use(near[0], is_only=is_only)
             claim.on(near[0].address)
-            return _named(carry_out(toolchain, asked), near[0])
+            return _named(carry_out(toolchain, asked), toolchain)
         toolchain.start()
         with turns.hold_first([lease.of_host(one.lease) for one in near], told=claim.waits) as (number, waited_s):
             gpu = near[number]
@@ -164,7 +162,7 @@ class LocalPool:
             claim.on(gpu.address)
             claim.holds()
             with toolchain.alone(waited_s):
-                return _named(carry_out(toolchain, asked), gpu)
+                return _named(carry_out(toolchain, asked), toolchain)
 
     def _usable(self, model: str) -> list[Device]:
         """Devices of one model that work: of the first's without a name.
@@ -241,19 +239,17 @@ def _needs_device(asked: Evaluation) -> bool:
     return True
 
 
-def _named(result: Any, gpu: Device) -> Any:
+def _named(result: Any, toolchain: Any) -> Any:
     """The result with the device that it was taken on, and what with."""
-    if isinstance(result, CheckResult | TimingResult | ProfileResult):
-        return replace(result, evidence={**result.evidence, DEVICE: gpu.address, VERSIONS: versions(gpu.driver)})
-    return result
+    if not isinstance(result, CheckResult | TimingResult | ProfileResult):
+        return result
+    gpu: Device = toolchain.gpu
+    versions = [torch_version(), *([f"driver {gpu.driver}"] if gpu.driver else [])]
+    with suppress(ToolchainError):  # a host that builds nothing
+        versions.append(f"nvcc {toolchain.installation.nvcc_version}")
+    return replace(result, evidence={**result.evidence, DEVICE: gpu.address, VERSIONS: ", ".join(versions)})
 
 
-@cache
-def versions(driver: str | None = None) -> str:
-    """Of torch, and on a GPU of its driver, where that is known, and of nvcc, where there is one."""
-    found = [f"torch {metadata.version('torch')}"]
-    if driver is not None:
-        found += [f"driver {driver}"] if driver else []
-        with suppress(ToolchainError):  # a host that builds nothing
-            found.append(f"nvcc {installation.version_of(installation.find_nvcc())}")
-    return ", ".join(found)
+def torch_version() -> str:
+    """As results name it."""
+    return f"torch {metadata.version('torch')}"

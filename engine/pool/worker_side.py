@@ -6,7 +6,7 @@ import socket
 from dataclasses import replace
 
 from engine.errors import EngineError
-from engine.pool.local import LocalPool, versions
+from engine.pool.local import LocalPool, torch_version
 from engine.pool.plain import failure_text, read_request, result_text
 from storage import codec, device_use
 from storage.device_use import DEVICE, VERSIONS, KnownDevice
@@ -41,6 +41,6 @@ class WorkerSide:
         except EngineError as error:
             return failure_text(error)
         if isinstance(result, CheckResult | TimingResult | ProfileResult):
-            found = {VERSIONS: versions(), **result.evidence}
+            found = {VERSIONS: torch_version(), **result.evidence}
             result = replace(result, evidence={**found, DEVICE: self._device.device})
         return result_text(result)

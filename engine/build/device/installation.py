@@ -63,7 +63,7 @@ def find(arch: str | None = None) -> DeviceInstallation:
     compiler = find_host_compiler()
     return DeviceInstallation(
         nvcc=str(nvcc),
-        nvcc_version=version_of(nvcc),
+        nvcc_version=_version_of(nvcc),
         compiler=compiler,
         compiler_version=_output_of([compiler, "--version"]).split("\n")[0],
         ninja=host.find_ninja(),
@@ -108,7 +108,7 @@ def find_include(nvcc: Path) -> Path:
 
 def find_cudart(nvcc: Path) -> Path:
     """The CUDA runtime to link: PyTorch's own if its version fits, so that a process has one; else the toolkit's."""
-    major = version_of(nvcc).split(".")[0]
+    major = _version_of(nvcc).split(".")[0]
     root = nvcc.parent.parent
     folders = [*(folder / "lib" for folder in map(Path, _pip_folders())), host.find_torch() / "lib"]
     folders += [root / "lib64", root / "lib", *root.glob("targets/*/lib")]
@@ -167,12 +167,7 @@ def _pip_folders() -> list[str]:
     return [str(folder) for package in packages for folder in sorted(Path(package).glob("cu[0-9]*"), reverse=True)]
 
 
-def version_of(nvcc: Path) -> str:
-    """What it says of itself, such as 13.0.48.
-
-    Raises:
-        ToolchainError: nothing that can be read.
-    """
+def _version_of(nvcc: Path) -> str:
     match = re.search(r"release [\d.]+, V([\d.]+)", _output_of([str(nvcc), "--version"]))
     if match is None:
         raise ToolchainError(f"{nvcc} does not print its version: {INSTALL_NVCC}")
