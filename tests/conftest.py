@@ -35,7 +35,10 @@ os.environ |= {"TILEWRIGHT_TIMING_SECONDS": "0.2", "TILEWRIGHT_CHECK_SECONDS": "
 
 # What else measures on this machine, other workers' tests among it, is not waited for: hardly anything here is exact.
 os.environ["TILEWRIGHT_LEASES"] = tempfile.mkdtemp(prefix="tilewright.leases.")
-atexit.register(shutil.rmtree, os.environ["TILEWRIGHT_LEASES"], ignore_errors=True)
+# A test that asks for no home of its own must neither read nor write the user's.
+os.environ["TILEWRIGHT_HOME"] = tempfile.mkdtemp(prefix="tilewright.home.")
+for _name in ("TILEWRIGHT_LEASES", "TILEWRIGHT_HOME"):
+    atexit.register(shutil.rmtree, os.environ[_name], ignore_errors=True)
 
 # What is imported stays: looking for garbage among it takes a third of the time in which tests are collected.
 gc.disable()
@@ -110,6 +113,7 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
+    _link_cache(Path(os.environ["TILEWRIGHT_HOME"]), _shared_cache(session.config))
     shared_servers.take_turns()
     if session.config.getoption("numprocesses", None) and not sys.dont_write_bytecode:
         _compile_for_workers()
@@ -147,9 +151,17 @@ def _place(item: pytest.Item) -> str:
 @pytest.fixture(scope="session")
 def shared_cache(request: pytest.FixtureRequest) -> Path:
     """The `cache` folder that test homes share, also with those of other workers and of the last time."""
-    cache = request.config.cache
-    assert cache is not None
-    return Path(cache.mkdir("tilewright")) / "cache"
+    return _shared_cache(request.config)
+
+
+def _shared_cache(config: pytest.Config) -> Path:
+    assert config.cache is not None
+    return Path(config.cache.mkdir("tilewright")) / "cache"
+
+
+def _link_cache(folder: Path, shared: Path) -> None:
+    shared.mkdir(exist_ok=True)
+    (folder / "cache").symlink_to(shared)
 
 
 @pytest.fixture
@@ -165,8 +177,7 @@ def home(tmp_path: Path, shared_cache: Path, monkeypatch: pytest.MonkeyPatch) ->
     """A TILEWRIGHT_HOME of the test's own."""
     folder = tmp_path / "home"
     folder.mkdir()
-    shared_cache.mkdir(exist_ok=True)
-    (folder / "cache").symlink_to(shared_cache)
+    _link_cache(folder, shared_cache)
     monkeypatch.setenv("TILEWRIGHT_HOME", str(folder))
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "TILEWRIGHT_MODEL", "TILEWRIGHT_READ_ONLY"):
         monkeypatch.delenv(name, raising=False)

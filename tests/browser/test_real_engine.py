@@ -130,7 +130,7 @@ def test_every_control_takes_effect_on_a_real_engine(server: Server, run: RunFol
 
     page.get_by_text("Rules for the model").click()
     at_rest(page.get_by_label("What", exact=True)).fill("atomics")
-    page.get_by_role("button", name="Add rule").click()
+    at_rest(drawn(page).get_by_role("button", name="Add rule")).click()
     expect_newest(page, "must not use atomics")
     at_rest(page.get_by_role("button", name="Base kernel", exact=True)).click()
     page.get_by_role("dialog").get_by_role("button", name="Start next from kernel").click()

@@ -42,6 +42,7 @@ def others():
 
 print("ready", flush=True)
 sys.stdin.readline()
+turns._began = time.time()  # the lives of all begin now, however long each took to start
 with turns.on_account(turns.Share(**share)):
     is_over = False
     while not is_over:

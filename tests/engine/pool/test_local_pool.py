@@ -81,6 +81,7 @@ def test_runs_that_begin_settle_on_the_device_that_fewest_have_and_stay_there(tw
     assert device_use.claims() == []
 
 
+@pytest.mark.usefixtures("home")
 def test_a_run_on_the_processors_is_at_work_there_between_its_evaluations() -> None:
     with closing(LocalPool()) as pool:
         assert pool.settle("cpu", run_id="r1") == ""

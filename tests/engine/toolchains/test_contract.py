@@ -179,11 +179,11 @@ def test_sources_that_are_built_together_have_the_results_of_each_and_a_brief_ti
 def test_what_the_compiler_writes_for_a_task_is_text_with_its_kernels_and_calls(subject: Subject) -> None:
     policy = replace(subject.task.policy, dtype="bf16", backward=True)
     told = subject.toolchain.compiler_source(replace(subject.task, policy=policy))
-    assert ("@triton.jit" if KINDS[subject.name].is_on_gpu else "#pragma omp") in told
+    assert ("@triton.jit" if KINDS[subject.name].is_on_gpu else 'extern "C"') in told
     assert told.count("# in this order:") == 2, "both passes"
     assert ("*bf16" if KINDS[subject.name].is_on_gpu else "BFloat16*") in told
     found = subject.toolchain.compiled_start(replace(subject.task, language="triton"))
-    assert ("@triton.jit" if KINDS[subject.name].is_on_gpu else "#pragma omp") in found.shown
+    assert ("@triton.jit" if KINDS[subject.name].is_on_gpu else 'extern "C"') in found.shown
     if KINDS[subject.name].is_on_gpu:
         assert subject.toolchain.compile(replace(subject.task, language="triton"), found.kernel).is_ok, found.reason
     else:
