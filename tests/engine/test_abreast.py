@@ -335,12 +335,13 @@ def test_a_kernel_for_a_gpu_is_built_while_another_one_is_judged(opened: Open, d
 
 
 def test_a_stop_ends_what_is_built_beside_and_a_resume_builds_it(opened: Open, desk: Desk) -> None:
-    toolchain = Known("cuda")
+    toolchain, stops = Known("cuda"), iter([CommandKind.STOP])
     context = opened(toolchain=toolchain)
 
     def act(what: str) -> None:
         if what == "compile":
-            commands.send(context.folder.commands_file, CommandKind.STOP)
+            for stop in stops:  # one: a second would be read by who resumes
+                commands.send(context.folder.commands_file, stop)
             assert toolchain.closed.wait(10)
             raise ToolchainError("the toolchain was closed during an evaluation")
 
