@@ -18,10 +18,11 @@ SHAPES = st.sampled_from([(), (1,), (7,), (5, 9), (2, 3, 4), (1, 300)])
 
 
 def drawn(seed: int, shape: tuple[int, ...], dtype: torch.dtype, magnitude: float = 1.0) -> torch.Tensor:
-    """An answer in double precision that the dtype can hold."""
+    """An answer in double precision that the dtype can hold: below its least normal number it rounds more coarsely."""
     generator = torch.Generator().manual_seed(seed)
     wide = torch.complex128 if dtype.is_complex else torch.float64
-    return torch.randn(shape, generator=generator, dtype=wide) * magnitude
+    answer, least = torch.randn(shape, generator=generator, dtype=wide) * magnitude, torch.finfo(dtype).smallest_normal
+    return torch.where(answer.abs() < least, least, answer)
 
 
 def allowed_for(dtype: torch.dtype) -> float:
