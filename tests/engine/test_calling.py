@@ -347,7 +347,7 @@ class Unused:
 def test_a_run_whose_model_gives_no_reply_waits_for_a_person_and_says_why(
     server: ChatServer, opened: Open, act: Act, said: str
 ) -> None:
-    server.acts, context = [act], opened(ModelOptions(model="m", silence_s=0.2))
+    server.acts, context = [act], opened(ModelOptions(model="m", silence_s=0.6))
     context.toolchain = cast(Toolchain, Unused())
     states: list[RunState] = []
     person = Meanwhile(

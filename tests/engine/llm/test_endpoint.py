@@ -17,7 +17,7 @@ from tests.chat_server import Act, ChatServer, drips, drops, fails, hangs, refus
 
 PURPOSE = Purpose(Role.REPAIR, None, 0, wants_edits=True)
 KEY = "sk-planted-0123456789"
-QUICK = ModelOptions(model="tester", timeout_s=5.0, silence_s=0.3)
+QUICK = ModelOptions(model="tester", timeout_s=10.0, silence_s=0.8)
 Ask = Callable[..., Completion]
 
 
