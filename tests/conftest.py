@@ -6,6 +6,7 @@ import atexit
 import compileall
 import gc
 import importlib.util
+import multiprocessing.util
 import os
 import shutil
 import sys
@@ -114,6 +115,8 @@ def pytest_collection_finish() -> None:
 
 def pytest_sessionstart(session: pytest.Session) -> None:
     _link_cache(Path(os.environ["TILEWRIGHT_HOME"]), _shared_cache(session.config))
+    # Fork servers outlive the test that starts them, and with them their sockets, whatever folder that test has.
+    multiprocessing.util.get_temp_dir()
     shared_servers.take_turns()
     if session.config.getoption("numprocesses", None) and not sys.dont_write_bytecode:
         _compile_for_workers()
