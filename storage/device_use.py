@@ -75,22 +75,21 @@ class Place:
     began: float = 0.0
     held_s: float = 0.0
 
-    @property
-    def part(self) -> float:
-        """Of its life, that with a device."""
-        return self.held_s / max(time.time() - self.began, 1.0)
+    def part(self, now: float) -> float:
+        """Of its life until `now`, that with a device."""
+        return self.held_s / max(now - self.began, 1.0)
 
-    @property
-    def rank(self) -> tuple[bool, float, float, float]:
-        """Sorts a line: the first is next."""
-        return not self.is_now, self.position, self.part, self.since
+    def rank(self, now: float) -> tuple[bool, float, float, float]:
+        """Sorts a line: the first is next. Places that are compared need one `now`: lives grow, and of two that are
+        alike each would find the other's part, looked at later, the smaller one."""
+        return not self.is_now, self.position, self.part(now), self.since
 
     @property
     def words(self) -> str:
         """Why it stands there, for people."""
         had = f"weight {self.weight:g}, {self.used_s:.0f} s of the device so far"
         if self.held_s:
-            had += f", a device for {self.part:.0%} of its own time"
+            had += f", a device for {self.part(time.time()):.0%} of its own time"
         return f"first, a person waits for it; {had}" if self.is_now else had
 
 
@@ -345,4 +344,5 @@ def standing(now: float | None = None) -> PoolStanding:
 
 
 def _line(waiting: Iterable[Claimed]) -> tuple[Claimed, ...]:
-    return tuple(sorted(waiting, key=lambda one: (one.place or Place(since=one.since)).rank))
+    now = time.time()
+    return tuple(sorted(waiting, key=lambda one: (one.place or Place(since=one.since)).rank(now)))

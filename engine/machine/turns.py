@@ -294,8 +294,9 @@ def _is_behind(own: Own, wanted: Wanted) -> bool:
     rivals = [(ticket, one) for ticket, one in _rivals(own.folder, wanted, own.name) if not ticket.is_holding]
     if not rivals:
         return False
-    mine = _place(own.folder, own.ticket, wanted).rank
-    return any(_place(own.folder, ticket, one).rank < mine for ticket, one in rivals)
+    now = time.time()
+    mine = _place(own.folder, own.ticket, wanted).rank(now)
+    return any(_place(own.folder, ticket, one).rank(now) < mine for ticket, one in rivals)
 
 
 def _place(folder: Path, ticket: Ticket, wanted: Wanted) -> Place:

@@ -3,6 +3,7 @@ engines have written; asks no driver."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 
 import streamlit as st
@@ -120,7 +121,7 @@ def _doing(claimed: Claimed) -> str:
 
 
 def _part(place: Place) -> str:
-    return f"{wording.percent(place.part)} of its own time" if place.held_s else ""
+    return f"{wording.percent(place.part(time.time()))} of its own time" if place.held_s else ""
 
 
 def _since(claimed: Claimed) -> str:

@@ -29,7 +29,7 @@ import itertools, json, sys, time
 from pathlib import Path
 from engine.machine import turns
 
-me, share, files, most, company, turns.PATIENCE_S = json.loads(sys.argv[1])
+me, share, files, most, company, turns.PATIENCE_S, turns._began = json.loads(sys.argv[1])
 files, log = [tuple(map(Path, group)) for group in files], Path(sys.argv[2])
 turns.clock = itertools.count().__next__
 
@@ -42,7 +42,6 @@ def others():
 
 print("ready", flush=True)
 sys.stdin.readline()
-turns._began = time.time()  # the lives of all begin now, however long each took to start
 with turns.on_account(turns.Share(**share)):
     is_over = False
     while not is_over:
@@ -62,6 +61,7 @@ class Line:
         self.log = folder / "log"
         self.log.touch()
         self.patience_s = 120.0  # a busy machine halts processes too
+        self.began = time.time()  # the lives of all, however long each takes to start
 
     def device(self, name: str = "a") -> tuple[Path, ...]:
         """A lock that stands for a device."""
@@ -78,7 +78,7 @@ class Line:
             sys.executable,
             "-c",
             CHILD,
-            json.dumps([me, plain, wanted, most, company, self.patience_s]),
+            json.dumps([me, plain, wanted, most, company, self.patience_s, self.began]),
             str(self.log),
         ]
         child = subprocess.Popen(words, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
