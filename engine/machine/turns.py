@@ -4,8 +4,8 @@ First come those that a person waits for (`is_now`), then whoever has had the fe
 (start-time fair queueing), then who came first. A share is a run, or a suite with all its cells. One that comes anew
 starts where those in line stand: at the least of them, so that it is not starved, and no further behind the last than
 its own last turn, so that it starves nobody and old debts are forgotten. Of what it has not used it keeps one turn.
-Among the processes of one share, the cells of a suite, the one goes first that has had devices for the smallest part of
-its life: it builds or waits for its model most of the time, and is the one that would end last, beside idle devices.
+Among the processes of one share, the cells of a suite, the one goes first that is furthest from its end: whatever slows
+it (builds, its model, long timings), it is the one that would end last, alone, beside idle devices.
 
 Who waits has a ticket: a file in a folder beside the locks that everybody may write to, locked by its process, so that
 it dies with it. What each share has had lies in a second such folder. A device that is free with nobody in line is had
@@ -52,11 +52,12 @@ MOST = 1 << 16  # bytes that are read of a file of others
 @dataclass(frozen=True, slots=True)
 class Share:
     """On whose account a device is used. Processes with one `account` share `weight`; without a name each has its own.
-    `is_now`: a person waits for what is asked."""
+    `is_now`: a person waits for what is asked. `done`: how much of its search who asks has behind it, 0 to 1."""
 
     account: str = ""
     weight: float = 1.0
     is_now: bool = False
+    done: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,15 +95,12 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Ticket:
-    """What stands in a ticket: one of `wanted` is waited for since `since`, in seconds since the epoch, or held. Its
-    process began at `began` and has held devices for `held_s` since."""
+    """What stands in a ticket: one of `wanted` is waited for since `since`, in seconds since the epoch, or held."""
 
     share: Share
     wanted: tuple[Wanted, ...]
     since: float
     is_holding: bool = False
-    began: float = 0.0
-    held_s: float = 0.0
 
     def rival(self, wanted: Wanted) -> Wanted | None:
         """What it wants that cannot be had at the same time."""
@@ -118,8 +116,6 @@ _unwritten: dict[
 _guard = threading.Lock()
 clock = time.monotonic  # by which turns are counted
 _waiting = 0
-_began = time.time()
-_held_s = 0.0
 
 
 @contextmanager
@@ -149,7 +145,7 @@ def hold(*files: Path, told: Told = lambda place: None) -> Iterator[float]:
         return
     folder, share = files[0].parent, _share.get() or Share()
     with lease.held_if_free(*files) as is_free:  # as below, but for what that costs each evaluation of a run alone
-        if is_free and not _has_rivals(folder, wanted := _wanted(share, files)):
+        if is_free and not _has_rivals(folder, wanted := _wanted(share.account, files)):
             began = clock()
             try:
                 yield 0.0
@@ -171,7 +167,7 @@ def hold_first(
     """
     started, share = time.monotonic(), _share.get() or Share()
     folder = groups[0][0].parent
-    wanted = tuple(_wanted(share, files) for files in groups)
+    wanted = tuple(_wanted(share.account, files) for files in groups)
     for number, files in enumerate(groups):
         with lease.held_if_free(*files) as is_free:
             if is_free and not _has_rivals(folder, wanted[number]):
@@ -181,7 +177,7 @@ def hold_first(
                 finally:
                     _count(folder, wanted[number], share, began)
                 return
-    with ExitStack() as held, _in_line(folder, _ticket(share, wanted)) as own:
+    with ExitStack() as held, _in_line(folder, Ticket(share, wanted, time.time())) as own:
         with _known_to_wait():
             number = held.enter_context(_turn(groups, own, rest, told))
         own.holds(wanted[number])
@@ -191,11 +187,6 @@ def hold_first(
         finally:
             _count(folder, wanted[number], share, began)
             _change(folder, wanted[number].used, lambda had, turns, ended: had.plus(turns))
-
-
-def _ticket(share: Share, wanted: tuple[Wanted, ...]) -> Ticket:
-    with _guard:
-        return Ticket(share, wanted, time.time(), began=_began, held_s=_held_s)
 
 
 class Own:
@@ -294,14 +285,13 @@ def _is_behind(own: Own, wanted: Wanted) -> bool:
     rivals = [(ticket, one) for ticket, one in _rivals(own.folder, wanted, own.name) if not ticket.is_holding]
     if not rivals:
         return False
-    now = time.time()
-    mine = _place(own.folder, own.ticket, wanted).rank(now)
-    return any(_place(own.folder, ticket, one).rank(now) < mine for ticket, one in rivals)
+    mine = _place(own.folder, own.ticket, wanted).rank
+    return any(_place(own.folder, ticket, one).rank < mine for ticket, one in rivals)
 
 
 def _place(folder: Path, ticket: Ticket, wanted: Wanted) -> Place:
     share, had = ticket.share, _read_had(folder, wanted.used)
-    return Place(share.is_now, share.weight, had.used_s, had.place, ticket.since, ticket.began, ticket.held_s)
+    return Place(share.is_now, share.weight, had.used_s, had.place, share.done, ticket.since)
 
 
 def _has_rivals(folder: Path, wanted: Wanted) -> bool:
@@ -328,17 +318,18 @@ def _read_ticket(path: Path) -> Ticket | None:
         ticket: Ticket = codec.read_line(Ticket, text)
     except (ValueError, RecursionError):
         return None
-    numbers = (ticket.since, ticket.began, ticket.held_s)
-    is_whole = all(map(math.isfinite, numbers)) and all(NAME.fullmatch(one.used) for one in ticket.wanted)
+    is_whole = (
+        math.isfinite(ticket.since)
+        and math.isfinite(ticket.share.done)
+        and all(NAME.fullmatch(one.used) for one in ticket.wanted)
+    )
     return ticket if is_whole else None
 
 
 def _count(folder: Path, wanted: Wanted, share: Share, began: float) -> None:
     """A turn has ended. It is written when somebody is in line."""
-    global _held_s
     held_s, key = clock() - began, (folder, wanted.used)
     with _guard:
-        _held_s += held_s
         before, _ = _unwritten.get(key, (Had(), 0.0))
         _unwritten[key] = before.after(held_s, share.weight), time.time()
 
@@ -459,8 +450,8 @@ def _is_shared(folder: Path) -> bool:
 
 
 @functools.lru_cache(256)
-def _wanted(share: Share, files: Files) -> Wanted:
+def _wanted(account: str, files: Files) -> Wanted:
     locks = tuple(sorted(file.name for file in files))
-    account = share.account or f"process {os.getpid()}"
+    account = account or f"process {os.getpid()}"
     key = json.dumps([os.getuid(), account, locks])
     return Wanted(locks, hashlib.sha256(key.encode()).hexdigest()[:32])

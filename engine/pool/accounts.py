@@ -13,4 +13,5 @@ def of_run(record: Record) -> Share:
     """That of a run, as it stands. What a person has just steered goes first until a step index is concluded."""
     settings = record.settings
     account = f"suite {settings.suite}" if settings.suite else f"run {settings.run_id}"
-    return Share(f"{account} of {home()}", settings.weight, record.human.is_steered)
+    done = min(len(record.concluded) / (record.budget.depths + 1), 1.0)
+    return Share(f"{account} of {home()}", settings.weight, record.human.is_steered, done)

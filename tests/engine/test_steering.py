@@ -11,7 +11,7 @@ from engine.machine import lease, turns
 from engine.pool import accounts
 from storage import commands
 from storage import events as ev
-from storage.records import DepthOutcome, RunState, StepKind, Switch
+from storage.records import Budget, DepthOutcome, RunState, StepKind, Switch
 from storage.verbs import Command, CommandKind
 from tests.engine.contexts import add_candidate, open_context
 from tests.engine.story import state_of
@@ -191,9 +191,17 @@ def test_what_a_run_asks_goes_first_from_a_command_until_a_step_index_is_conclud
     ask(context, CommandKind.PAUSE)
     Inbox(context, Meanwhile(lambda: ask(context, CommandKind.RESUME))).gate()
     share = accounts.of_run(context.record)
-    assert (share.is_now, share.weight) == (True, 2.0)
+    assert (share.is_now, share.weight, share.done) == (True, 2.0, 0.0)
     add_candidate(context, speedup=2.0)
     assert accounts.of_run(context.record).is_now is False
+
+
+def test_how_much_of_a_runs_search_is_done_counts_what_a_person_adds_to_it(tmp_path: Path) -> None:
+    context = open_context(tmp_path, budget=Budget(depths=3))
+    add_candidate(context, speedup=2.0)
+    assert accounts.of_run(context.record).done == 0.25
+    context.emit(ev.BudgetChanged(Budget(depths=9)))
+    assert accounts.of_run(context.record).done == 0.1
 
 
 def test_a_resumed_run_goes_first_but_not_the_cell_of_a_suite(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@ engines have written; asks no driver."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 
 import streamlit as st
@@ -38,7 +37,7 @@ LINE = [
         "Had so far",
         "right",
         "seconds of the device that its run or suite has had: by weight, the fewer the sooner. Of runs of one suite "
-        "first the one that has had a device for the smallest part of its own time",
+        "first the one that is furthest from its end",
     ),
 ]
 MODELS = [
@@ -121,7 +120,7 @@ def _doing(claimed: Claimed) -> str:
 
 
 def _part(place: Place) -> str:
-    return f"{wording.percent(place.part(time.time()))} of its own time" if place.held_s else ""
+    return f"{wording.percent(place.done)} of its search done" if place.done else ""
 
 
 def _since(claimed: Claimed) -> str:

@@ -13,6 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -29,7 +30,7 @@ import itertools, json, sys, time
 from pathlib import Path
 from engine.machine import turns
 
-me, share, files, most, company, turns.PATIENCE_S, turns._began = json.loads(sys.argv[1])
+me, share, files, most, company, turns.PATIENCE_S = json.loads(sys.argv[1])
 files, log = [tuple(map(Path, group)) for group in files], Path(sys.argv[2])
 turns.clock = itertools.count().__next__
 
@@ -37,7 +38,7 @@ def lines():
     return log.read_text().count(chr(10))
 
 def others():
-    found = (turns._rivals(group[0].parent, turns._wanted(turns.Share(), group)) for group in files)
+    found = (turns._rivals(group[0].parent, turns._wanted("", group)) for group in files)
     return sum(not ticket.is_holding for rivals in found for ticket, _ in rivals)
 
 print("ready", flush=True)
@@ -61,7 +62,6 @@ class Line:
         self.log = folder / "log"
         self.log.touch()
         self.patience_s = 120.0  # a busy machine halts processes too
-        self.began = time.time()  # the lives of all, however long each takes to start
 
     def device(self, name: str = "a") -> tuple[Path, ...]:
         """A lock that stands for a device."""
@@ -73,14 +73,8 @@ class Line:
         """A process that begins to ask when it is told to `go`; it ends with the turn in which `most` were had in all,
         by whomever, and ends each when so many others are in line."""
         wanted = [[str(path) for path in group] for group in groups or (self.device(),)]
-        plain = {"account": share.account, "weight": share.weight, "is_now": share.is_now}
-        words = [
-            sys.executable,
-            "-c",
-            CHILD,
-            json.dumps([me, plain, wanted, most, company, self.patience_s, self.began]),
-            str(self.log),
-        ]
+        asked = json.dumps([me, asdict(share), wanted, most, company, self.patience_s])
+        words = [sys.executable, "-c", CHILD, asked, str(self.log)]
         child = subprocess.Popen(words, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self._held.enter_context(child)
         self._held.callback(child.kill)
@@ -162,16 +156,13 @@ def test_what_a_person_waits_for_goes_first_then_who_came_first(line: Line) -> N
     assert line.had == ["now", "first", "second"]
 
 
-def test_of_a_suites_runs_the_one_goes_first_that_had_the_device_for_less_of_its_time(line: Line) -> None:
-    suite = Share("suite")
-    line.go(line.add("has it all the time", suite, most=1 << 30))
-    until(lambda: bool(line.had))
+def test_of_a_suites_runs_the_one_goes_first_that_is_furthest_from_its_end(line: Line) -> None:
     with lease.hold(*line.device()):
-        until(lambda: len(line.tickets) == 1)
-        builds = line.wait("builds most of the time", suite)
-        before = len(line.had)
-    assert builds.wait(60) == 0
-    assert line.had[before] == "builds most of the time"
+        children = [line.wait(str(done), Share("suite", done=done)) for done in (0.75, 0.5, 0.25, 0.25)]
+        other = line.wait("other", Share("other"))
+    assert [child.wait(60) for child in (*children, other)] == [0] * 5
+    assert [one for one in line.had if one != "other"] == ["0.25", "0.25", "0.5", "0.75"]
+    assert line.had.index("other") <= 2, "a suite's own order takes nothing from others"
 
 
 def test_a_killed_process_that_waited_is_passed_over(line: Line) -> None:
@@ -332,7 +323,7 @@ def test_figures_are_written_into_no_file_that_has_another_name(line: Line) -> N
     precious.write_text("mine")
     used.mkdir()
     with turns.on_account(Share("linked")), ExitStack() as held:
-        os.link(precious, used / turns._wanted(Share("linked"), line.device()).used)
+        os.link(precious, used / turns._wanted("linked", line.device()).used)
         held.enter_context(lease.hold(*line.device()))
         with turns.hold(*line.device(), told=lambda place: held.close()):
             pass
@@ -345,7 +336,7 @@ def test_a_ticket_of_another_user_that_cannot_be_read_does_not_count_and_one_tha
         "import os, sys; sys.path.insert(0, sys.argv[2]); from pathlib import Path; from engine.machine import turns"
         "\nos.setgroups([]); os.setgid(65534); os.setuid(65534)"
         "\npath = Path(sys.argv[1])"
-        "\nprint(len(list(turns._rivals(path.parent, turns._wanted(turns.Share(), (path,))))), flush=True)"
+        '\nprint(len(list(turns._rivals(path.parent, turns._wanted("", (path,))))), flush=True)'
         "\nwith turns.hold(path): print('held')"
     )
     with tempfile.TemporaryDirectory(dir="/tmp") as name, ExitStack() as held:  # pytest's own are closed to others
