@@ -64,7 +64,8 @@ class KnownDevice:
 class Place:
     """How one stands in the line for a device since `since`: the run or suite has had it for `used_s` seconds and goes
     by `position`, the least first; before all of those who go by it comes what a person waits for (`is_now`). Of a
-    suite's runs, which have one position, the one comes first that has least of its search `done`, 0 to 1."""
+    suite's runs, which have one position, the one comes first that has least of its search `done`, 0 to 1, then the one
+    that has had devices for the smallest part of its life: for `held_s` seconds since `began`."""
 
     is_now: bool = False
     weight: float = 1.0
@@ -72,18 +73,24 @@ class Place:
     position: float = 0.0
     done: float = 0.0
     since: float = 0.0
+    began: float = 0.0
+    held_s: float = 0.0
 
-    @property
-    def rank(self) -> tuple[bool, float, float, float]:
-        """Sorts a line: the first is next."""
-        return not self.is_now, self.position, self.done, self.since
+    def rank(self, now: float) -> tuple[bool, float, float, float, float]:
+        """Sorts a line: the first is next. Places that are compared need one `now`: lives grow, and of two that are
+        alike each would find the other's part, looked at later, the smaller one."""
+        return not self.is_now, self.position, self.done, self.part(now), self.since
+
+    def part(self, now: float) -> float:
+        """Of its life until `now`, that with a device."""
+        return self.held_s / max(now - self.began, 1.0)
 
     @property
     def words(self) -> str:
         """Why it stands there, for people."""
         had = f"weight {self.weight:g}, {self.used_s:.0f} s of the device so far"
-        if self.done:
-            had += f", {self.done:.0%} of its search done"
+        if self.done or self.held_s:
+            had += f", {self.done:.0%} of its search done, a device for {self.part(time.time()):.0%} of its time"
         return f"first, a person waits for it; {had}" if self.is_now else had
 
 
@@ -338,4 +345,5 @@ def standing(now: float | None = None) -> PoolStanding:
 
 
 def _line(waiting: Iterable[Claimed]) -> tuple[Claimed, ...]:
-    return tuple(sorted(waiting, key=lambda one: (one.place or Place(since=one.since)).rank))
+    now = time.time()
+    return tuple(sorted(waiting, key=lambda one: (one.place or Place(since=one.since)).rank(now)))

@@ -4,8 +4,9 @@ First come those that a person waits for (`is_now`), then whoever has had the fe
 (start-time fair queueing), then who came first. A share is a run, or a suite with all its cells. One that comes anew
 starts where those in line stand: at the least of them, so that it is not starved, and no further behind the last than
 its own last turn, so that it starves nobody and old debts are forgotten. Of what it has not used it keeps one turn.
-Among the processes of one share, the cells of a suite, the one goes first that is furthest from its end: whatever slows
-it (builds, its model, long timings), it is the one that would end last, alone, beside idle devices.
+Among the processes of one share, the cells of a suite, the one goes first that is furthest from its end, then the one
+that has had devices for the smallest part of its life: what slows it (its builds, its model) it has to do again, and it
+would end last, alone, beside idle devices.
 
 Who waits has a ticket: a file in a folder beside the locks that everybody may write to, locked by its process, so that
 it dies with it. What each share has had lies in a second such folder. A device that is free with nobody in line is had
@@ -95,12 +96,15 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Ticket:
-    """What stands in a ticket: one of `wanted` is waited for since `since`, in seconds since the epoch, or held."""
+    """What stands in a ticket: one of `wanted` is waited for since `since`, in seconds since the epoch, or held. Its
+    process began at `began` and has held devices for `held_s` since."""
 
     share: Share
     wanted: tuple[Wanted, ...]
     since: float
     is_holding: bool = False
+    began: float = 0.0
+    held_s: float = 0.0
 
     def rival(self, wanted: Wanted) -> Wanted | None:
         """What it wants that cannot be had at the same time."""
@@ -116,6 +120,8 @@ _unwritten: dict[
 _guard = threading.Lock()
 clock = time.monotonic  # by which turns are counted
 _waiting = 0
+_began = time.time()
+_held_s = 0.0
 
 
 @contextmanager
@@ -177,7 +183,7 @@ def hold_first(
                 finally:
                     _count(folder, wanted[number], share, began)
                 return
-    with ExitStack() as held, _in_line(folder, Ticket(share, wanted, time.time())) as own:
+    with ExitStack() as held, _in_line(folder, _ticket(share, wanted)) as own:
         with _known_to_wait():
             number = held.enter_context(_turn(groups, own, rest, told))
         own.holds(wanted[number])
@@ -187,6 +193,11 @@ def hold_first(
         finally:
             _count(folder, wanted[number], share, began)
             _change(folder, wanted[number].used, lambda had, turns, ended: had.plus(turns))
+
+
+def _ticket(share: Share, wanted: tuple[Wanted, ...]) -> Ticket:
+    with _guard:
+        return Ticket(share, wanted, time.time(), began=_began, held_s=_held_s)
 
 
 class Own:
@@ -285,13 +296,15 @@ def _is_behind(own: Own, wanted: Wanted) -> bool:
     rivals = [(ticket, one) for ticket, one in _rivals(own.folder, wanted, own.name) if not ticket.is_holding]
     if not rivals:
         return False
-    mine = _place(own.folder, own.ticket, wanted).rank
-    return any(_place(own.folder, ticket, one).rank < mine for ticket, one in rivals)
+    now = time.time()
+    mine = _place(own.folder, own.ticket, wanted).rank(now)
+    return any(_place(own.folder, ticket, one).rank(now) < mine for ticket, one in rivals)
 
 
 def _place(folder: Path, ticket: Ticket, wanted: Wanted) -> Place:
     share, had = ticket.share, _read_had(folder, wanted.used)
-    return Place(share.is_now, share.weight, had.used_s, had.place, share.done, ticket.since)
+    stands = share.is_now, share.weight, had.used_s, had.place, share.done
+    return Place(*stands, since=ticket.since, began=ticket.began, held_s=ticket.held_s)
 
 
 def _has_rivals(folder: Path, wanted: Wanted) -> bool:
@@ -318,18 +331,17 @@ def _read_ticket(path: Path) -> Ticket | None:
         ticket: Ticket = codec.read_line(Ticket, text)
     except (ValueError, RecursionError):
         return None
-    is_whole = (
-        math.isfinite(ticket.since)
-        and math.isfinite(ticket.share.done)
-        and all(NAME.fullmatch(one.used) for one in ticket.wanted)
-    )
+    numbers = (ticket.since, ticket.began, ticket.held_s, ticket.share.done)
+    is_whole = all(map(math.isfinite, numbers)) and all(NAME.fullmatch(one.used) for one in ticket.wanted)
     return ticket if is_whole else None
 
 
 def _count(folder: Path, wanted: Wanted, share: Share, began: float) -> None:
     """A turn has ended. It is written when somebody is in line."""
+    global _held_s
     held_s, key = clock() - began, (folder, wanted.used)
     with _guard:
+        _held_s += held_s
         before, _ = _unwritten.get(key, (Had(), 0.0))
         _unwritten[key] = before.after(held_s, share.weight), time.time()
 

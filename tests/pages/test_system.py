@@ -79,7 +79,7 @@ def test_what_each_device_does_is_shown_with_its_queue_and_why_one_is_out(open_p
         device_use.claimed("profile", "r4", 2, "GPU-1") as now,
     ):
         busy.holds()
-        late.waits(Place(weight=2.0, used_s=7.0, position=3.5, done=0.25))
+        late.waits(Place(weight=2.0, used_s=7.0, position=3.5, done=0.5, began=time.time() - 1000, held_s=250.0))
         now.waits(Place(is_now=True, position=9.0))
         assert "No evaluation waits" not in everything(open_page("system"))
         with device_use.claimed("compile", "r3", 1):
@@ -88,6 +88,6 @@ def test_what_each_device_does_is_shown_with_its_queue_and_why_one_is_out(open_p
     assert "the driver cannot write memory" in shown
     assert shown.index("profiling: r4") < shown.index("timing: r2")  # in the order of their turns
     assert "a person waits" in shown
-    assert shown.count("25 % of its search done") == 1
+    assert shown.count("50 % of its search done, a device for 25 % of its time") == 1
     assert "1 evaluation at work on what needs no device, such as builds." in shown
     assert device_use.uses(0.0, time.time())[0].run_id == "swish-1"

@@ -3,6 +3,7 @@ engines have written; asks no driver."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 
 import streamlit as st
@@ -37,7 +38,7 @@ LINE = [
         "Had so far",
         "right",
         "seconds of the device that its run or suite has had: by weight, the fewer the sooner. Of runs of one suite "
-        "first the one that is furthest from its end",
+        "first the one that is furthest from its end, then the one that has had devices for less of its time",
     ),
 ]
 MODELS = [
@@ -120,7 +121,10 @@ def _doing(claimed: Claimed) -> str:
 
 
 def _part(place: Place) -> str:
-    return f"{wording.percent(place.done)} of its search done" if place.done else ""
+    if not (place.done or place.held_s):
+        return ""
+    part = wording.percent(place.part(time.time()))
+    return f"{wording.percent(place.done)} of its search done, a device for {part} of its time"
 
 
 def _since(claimed: Claimed) -> str:

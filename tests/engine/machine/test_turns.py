@@ -30,7 +30,7 @@ import itertools, json, sys, time
 from pathlib import Path
 from engine.machine import turns
 
-me, share, files, most, company, turns.PATIENCE_S = json.loads(sys.argv[1])
+me, share, files, most, company, turns.PATIENCE_S, turns._began = json.loads(sys.argv[1])
 files, log = [tuple(map(Path, group)) for group in files], Path(sys.argv[2])
 turns.clock = itertools.count().__next__
 
@@ -62,6 +62,7 @@ class Line:
         self.log = folder / "log"
         self.log.touch()
         self.patience_s = 120.0  # a busy machine halts processes too
+        self.began = time.time()  # the lives of all, however long each takes to start
 
     def device(self, name: str = "a") -> tuple[Path, ...]:
         """A lock that stands for a device."""
@@ -73,7 +74,7 @@ class Line:
         """A process that begins to ask when it is told to `go`; it ends with the turn in which `most` were had in all,
         by whomever, and ends each when so many others are in line."""
         wanted = [[str(path) for path in group] for group in groups or (self.device(),)]
-        asked = json.dumps([me, asdict(share), wanted, most, company, self.patience_s])
+        asked = json.dumps([me, asdict(share), wanted, most, company, self.patience_s, self.began])
         words = [sys.executable, "-c", CHILD, asked, str(self.log)]
         child = subprocess.Popen(words, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self._held.enter_context(child)
@@ -163,6 +164,20 @@ def test_of_a_suites_runs_the_one_goes_first_that_is_furthest_from_its_end(line:
     assert [child.wait(60) for child in (*children, other)] == [0] * 5
     assert [one for one in line.had if one != "other"] == ["0.25", "0.25", "0.5", "0.75"]
     assert line.had.index("other") <= 2, "a suite's own order takes nothing from others"
+
+
+def test_of_runs_equally_far_from_their_end_the_one_goes_first_that_had_the_device_for_less_of_its_time(
+    line: Line,
+) -> None:
+    suite = Share("suite", done=0.5)
+    line.go(line.add("has it all the time", suite, most=1 << 30))
+    until(lambda: bool(line.had))
+    with lease.hold(*line.device()):
+        until(lambda: len(line.tickets) == 1)
+        builds = line.wait("builds most of the time", suite)
+        before = len(line.had)
+    assert builds.wait(60) == 0
+    assert line.had[before] == "builds most of the time"
 
 
 def test_a_killed_process_that_waited_is_passed_over(line: Line) -> None:
