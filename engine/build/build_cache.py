@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from engine.machine import lease
 from storage import codec
 from storage.evaluation_results import KernelResources
 
@@ -45,21 +46,22 @@ class BuildCache:
             return None
         return replace(built, library=str(place / Path(built.library).name), is_cached=True)
 
-    @contextmanager
-    def workplace(self, key: str) -> Iterator[Path]:
-        """A folder to build in, gone afterwards unless it was kept."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        work = Path(tempfile.mkdtemp(prefix=f".{key[:16]}.", dir=self.folder))
-        try:
-            yield work
-        finally:
-            shutil.rmtree(work, ignore_errors=True)
+    def found_or_built(self, key: str, build: Callable[[Path], Built]) -> Built:
+        """The library of this key; `build` makes it in the folder that it is given. What another process is building
+        is waited for: runs that begin with the same kernel build it once."""
+        if found := self.find(key):
+            return found
+        lock = self.folder / f".{key[:32]}.lock"
+        with lease.hold(lock), ExitStack() as left:
+            left.callback(lock.unlink, missing_ok=True)  # whoever waits for it makes a new one
+            if found := self.find(key):
+                return found
+            work = Path(tempfile.mkdtemp(prefix=f".{key[:16]}.", dir=self.folder))
+            left.callback(shutil.rmtree, work, ignore_errors=True)
+            return self._keep(key, work, build(work))
 
-    def put(self, key: str, work: Path, built: Built) -> Built:
-        """Keep what was built in `work`, of its files only the library.
-
-        Two builders of the same key may race: whoever is second keeps the first's folder.
-        """
+    def _keep(self, key: str, work: Path, built: Built) -> Built:
+        """What was built in `work`, of its files only the library."""
         place, name = self._place(key), Path(built.library).name
         for path in work.iterdir():
             if path.name != name:

@@ -6,6 +6,7 @@ says what ptxas tells about each kernel, under names as people read them.
 
 from __future__ import annotations
 
+import functools
 import re
 import time
 from collections.abc import Iterator
@@ -240,8 +241,6 @@ class DeviceBuilder:
             return found
         if light_headers.can_do([*build_request.sources, *build_request.cuda_sources], build_request.functions):
             plan = recipe.write(build_request, module_text, self.installation, Binding.STABLE, self._runtime())
-            if found := self._libraries.find(plan.key):
-                return found
             try:
                 return self._make(plan, module_text)
             except BuildFailed as failure:
@@ -261,17 +260,18 @@ class DeviceBuilder:
         return light_headers.runtime_object(self.installation.compiler, self.installation.compiler_version, self.cache)
 
     def _make(self, plan: Recipe, module_text: str) -> Built:
+        return self._libraries.found_or_built(plan.key, functools.partial(self._build_in, plan, module_text))
+
+    def _build_in(self, plan: Recipe, module_text: str, work: Path) -> Built:
         started = time.monotonic()
-        with self._libraries.workplace(plan.key) as work:
-            for name, text in plan.files.items():
-                (work / name).write_text(text)
-            # Compilers quote the lines that #line points to from the file of that name.
-            (work / CANDIDATE_FILE).write_text(module_text)
-            log = self._compile(plan, work)
-            kernels = kernel_resources(log)
-            seconds, remarks = time.monotonic() - started, spills(kernels)
-            built = Built(LIBRARY, plan.binding, plan.namespace, seconds, log, remarks, resources=kernels)
-            return self._libraries.put(plan.key, work, built)
+        for name, text in plan.files.items():
+            (work / name).write_text(text)
+        # Compilers quote the lines that #line points to from the file of that name.
+        (work / CANDIDATE_FILE).write_text(module_text)
+        log = self._compile(plan, work)
+        kernels = kernel_resources(log)
+        seconds, remarks = time.monotonic() - started, spills(kernels)
+        return Built(LIBRARY, plan.binding, plan.namespace, seconds, log, remarks, resources=kernels)
 
     def _compile(self, plan: Recipe, work: Path) -> str:
         """Both halves of nvcc's work at once; in one piece where that fails without an error that names a reason."""

@@ -6,6 +6,7 @@ g++ says about vectorising the candidate's own lines, from its -fopt-info file.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import os
@@ -223,23 +224,24 @@ class Builder:
     def _light(self, build_request: BuildRequest, module_text: str) -> Built:
         header = self._header(flags.allowed(build_request.flags))
         plan = recipe.write(build_request, module_text, self.installation, Binding.STABLE, header, self._runtime())
-        return self._libraries.find(plan.key) or self._make(plan, module_text)
+        return self._make(plan, module_text)
 
     def _make(self, plan: Recipe, module_text: str) -> Built:
+        return self._libraries.found_or_built(plan.key, functools.partial(self._build_in, plan, module_text))
+
+    def _build_in(self, plan: Recipe, module_text: str, work: Path) -> Built:
         started = time.monotonic()
-        with self._libraries.workplace(plan.key) as work:
-            for name, text in plan.files.items():
-                (work / name).write_text(text)
-            # g++ quotes the lines that #line points to from the file of that name.
-            (work / request.CANDIDATE_FILE).write_text(module_text)
-            log = done_or_failed(
-                sandbox.run([self.installation.ninja, "-v"], work, self.limit_s, self.isolation, self._readable()),
-                self.limit_s,
-            )
-            said = (work / recipe.REMARKS).read_text(errors="replace") if (work / recipe.REMARKS).exists() else ""
-            seconds = time.monotonic() - started
-            built = Built(recipe.LIBRARY, plan.binding, plan.namespace, seconds, log, remarks(said))
-            return self._libraries.put(plan.key, work, built)
+        for name, text in plan.files.items():
+            (work / name).write_text(text)
+        # g++ quotes the lines that #line points to from the file of that name.
+        (work / request.CANDIDATE_FILE).write_text(module_text)
+        log = done_or_failed(
+            sandbox.run([self.installation.ninja, "-v"], work, self.limit_s, self.isolation, self._readable()),
+            self.limit_s,
+        )
+        said = (work / recipe.REMARKS).read_text(errors="replace") if (work / recipe.REMARKS).exists() else ""
+        seconds = time.monotonic() - started
+        return Built(recipe.LIBRARY, plan.binding, plan.namespace, seconds, log, remarks(said))
 
     def _readable(self) -> tuple[Path, ...]:
         """What a build reads beyond the system and Python's own packages."""
