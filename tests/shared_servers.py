@@ -23,14 +23,16 @@ from engine.tasks import Task
 from engine.toolchains.cpu import CpuToolchain
 
 MOST_IDLE = 2
+NAMES = ("ask", "interrupt", "close", "begin", "_ready")
 Server = tuple[subprocess.Popen[bytes], socket.socket]
 Needs = tuple[Any, ...]
 
 _idle: dict[Needs, list[Server]] = {}
-_ask, _interrupt, _close, _ready = (
+_ask, _interrupt, _close, _begin, _ready = (
     EvaluatorClient.ask,
     EvaluatorClient.interrupt,
     EvaluatorClient.close,
+    EvaluatorClient.begin,
     EvaluatorClient._ready,
 )
 _asking: set[int] = set()
@@ -41,7 +43,7 @@ _meters: list[fitting.CostMeter] = []
 
 def take_turns() -> None:
     """From here on, in this process."""
-    for name, of_ours in (("ask", ask), ("interrupt", interrupt), ("close", close), ("_ready", ready)):
+    for name, of_ours in zip(NAMES, (ask, interrupt, close, begin, ready), strict=True):
         setattr(EvaluatorClient, name, of_ours)
     setattr(CpuToolchain, "_estimate", estimate)  # noqa: B010 - it is a method
     fitting._asked = asked
@@ -49,7 +51,7 @@ def take_turns() -> None:
 
 def start_each() -> None:
     """As the product does, until `take_turns` again. Those that nobody uses meanwhile wait for then."""
-    for name, of_theirs in (("ask", _ask), ("interrupt", _interrupt), ("close", _close), ("_ready", _ready)):
+    for name, of_theirs in zip(NAMES, (_ask, _interrupt, _close, _begin, _ready), strict=True):
         setattr(EvaluatorClient, name, of_theirs)
     setattr(CpuToolchain, "_estimate", _estimate)  # noqa: B010
     fitting._asked = _asked
@@ -95,7 +97,8 @@ def interrupt(client: EvaluatorClient) -> None:
 
 def close(client: EvaluatorClient) -> None:
     process, line = client._process, client._line
-    if process is None or line is None or client._is_closing or process.poll() is not None:
+    is_ready = client._is_greeted and not client._is_closing
+    if process is None or line is None or not is_ready or process.poll() is not None:
         _close(client)
         return
     client._process = client._line = None
@@ -105,10 +108,20 @@ def close(client: EvaluatorClient) -> None:
         _end(*idle.pop(0))
 
 
+def begin(client: EvaluatorClient) -> None:
+    _take_over(client)
+    _begin(client)
+
+
 def ready(client: EvaluatorClient) -> socket.socket:
+    _take_over(client)
+    return _ready(client)  # one that has died meanwhile is replaced
+
+
+def _take_over(client: EvaluatorClient) -> None:
     if client._process is None and (idle := _idle.get(needs_of(client))):
         client._process, client._line = idle.pop()
-    return _ready(client)  # one that has died meanwhile is replaced
+        client._is_greeted = True
 
 
 def needs_of(client: EvaluatorClient) -> Needs:

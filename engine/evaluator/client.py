@@ -42,6 +42,7 @@ class EvaluatorClient:
         self._variables = dict(variables or {})
         self._process: subprocess.Popen[bytes] | None = None
         self._line: socket.socket | None = None
+        self._is_greeted = False  # whether the fork server has said that it is there
         self._is_closing = False
 
     def ask(self, request: Mapping[str, object], limit_s: float, turn: Turn = nullcontext) -> Any:
@@ -59,6 +60,11 @@ class EvaluatorClient:
             raise ToolchainError(str(answer.get("message")))
         self._spent.take(answer.get("spent", {}))
         return answer["result"]
+
+    def begin(self) -> None:
+        """Have the fork server started and wait for nothing: it imports PyTorch while the engine does other things."""
+        if self._process is None:
+            self._launch()
 
     def start(self) -> None:
         """Have the fork server ready, as a first request would; it uses no device.
@@ -97,13 +103,16 @@ class EvaluatorClient:
         )
 
     def _ready(self) -> socket.socket:
-        if self._process is not None and self._process.poll() is None and self._line is not None:
-            return self._line
-        self._drop()
-        with self._spent.on(Part.STARTING):
-            return self._started()
+        if self._process is None or self._process.poll() is not None:
+            self._drop()
+            self._launch()
+        assert self._line is not None
+        if not self._is_greeted:
+            with self._spent.on(Part.STARTING):
+                self._greet(self._line)
+        return self._line
 
-    def _started(self) -> socket.socket:
+    def _launch(self) -> None:
         ours, theirs = socket.socketpair()
         environment = sandbox.environment(self._threads) | self._variables
         environment["PYTHONPATH"] = os.pathsep.join([str(ROOT), environment["PYTHONPATH"]])
@@ -116,11 +125,14 @@ class EvaluatorClient:
 
         is_lasting = threading.current_thread() is threading.main_thread()
         self._process = start() if is_lasting else _STARTER.submit(start).result()
-        self._line = ours
+        self._line, self._is_greeted = ours, False
         theirs.close()
+
+    def _greet(self, line: socket.socket) -> None:
+        began = time.monotonic()
         try:
-            ours.settimeout(START_S)
-            message = channel.receive_message(ours)
+            line.settimeout(START_S)
+            message = channel.receive_message(line)
         except (LineBroken, OSError) as error:
             self._drop()
             raise ToolchainError(
@@ -129,16 +141,18 @@ class EvaluatorClient:
         if "failed" in message:
             self._drop()
             raise ToolchainError(str(message["failed"]))
-        self._spent.add(Part.PROBING, message["probing_s"])
-        return ours
+        # It may have been there for long.
+        self._spent.add(Part.PROBING, min(message["probing_s"], time.monotonic() - began))
+        self._is_greeted = True
 
     def _drop(self) -> None:
         if self._line is not None:
             self._line.close()
             self._line = None
         if self._process is not None:
-            with suppress(subprocess.TimeoutExpired):
-                self._process.wait(10)
+            if self._is_greeted:  # one that still imports would first do so to its end
+                with suppress(subprocess.TimeoutExpired):
+                    self._process.wait(10)
             self._process.kill()
             self._process.wait()
             self._process = None

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import uuid
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ FIELDS = "index,name,uuid,driver_version,compute_cap,memory.total"
 LIMIT_S = 60
 ROOT = Path(__file__).resolve().parents[2]
 DRIVER = "libcuda.so.1"
+VERSION = Path("/sys/module/nvidia/version")  # of the driver, as the kernel tells it
 MAJOR, MINOR = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_*: see cuda.h
 NO_DEVICE = 100  # CUDA_ERROR_NO_DEVICE
 VISIBLE = "CUDA_VISIBLE_DEVICES"
@@ -192,8 +194,16 @@ def visible(variables: Mapping[str, str] | None = None) -> list[Device]:
     if done.returncode != 0:
         said = done.stderr.strip().splitlines()[-1:] or [f"exit status {done.returncode}"]
         raise ToolchainError(f"no NVIDIA GPU can be used here: {said[0]}{_hint()}")
-    driver = next((one.driver for one in found()), "")
+    driver = _version()
     return [Device(**{**json.loads(line), "driver": driver}) for line in done.stdout.splitlines()]
+
+
+def _version() -> str:
+    """The driver's. nvidia-smi is asked only where the kernel does not say: it opens every GPU, and the driver lets one
+    process do that at a time."""
+    with suppress(OSError):
+        return VERSION.read_text().strip()
+    return next((one.driver for one in found()), "")
 
 
 def _hint() -> str:

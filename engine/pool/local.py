@@ -129,6 +129,7 @@ class LocalPool:
             device_use.found_here(known)
 
     def _on_a_gpu(self, toolchain: Any, asked: Evaluation, claim: Claim) -> Any:
+        toolchain.begin()  # PyTorch is imported while the driver names its devices
         while True:
             usable = self._usable(asked.model)
             try:

@@ -149,6 +149,18 @@ def test_where_the_environment_hides_every_device_that_is_said(asked: pytest.Mon
         devices.first()
 
 
+def test_the_drivers_version_is_the_kernels_and_else_nvidia_smis(asked: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    program = tmp_path / "nvidia-smi"
+    program.write_text("#!/bin/sh\necho '0, Fast One, GPU-x, 535.1, 9.0, 1'\n")
+    program.chmod(0o755)
+    asked.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    asked.setattr(devices, "VERSION", tmp_path / "version")
+    for text, version in (("", "535.1"), ("580.159.04\n", "580.159.04")):
+        if text:
+            devices.VERSION.write_text(text)
+        assert [one.driver for one in devices.visible()] == [version] * 2
+
+
 def test_without_a_driver_there_is_no_lease_but_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("LD_LIBRARY_PATH", raising=False)
     if any(Path("/dev").glob("nvidia[0-9]*")):

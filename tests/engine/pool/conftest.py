@@ -32,6 +32,9 @@ class Pretend(CudaToolchain):
     on_start: Callable[[], None] = staticmethod(lambda: None)
     on_check: Callable[[Device], None] = staticmethod(lambda gpu: None)
 
+    def begin(self) -> None:
+        pass
+
     def start(self) -> None:
         Pretend.on_start()
 

@@ -14,7 +14,7 @@ import pytest
 
 import engine.__main__
 from engine.errors import ProfileUnavailable, ToolchainError
-from engine.machine import lease
+from engine.machine import devices, lease
 from engine.machine.devices import Device
 from engine.machine.turns import Share
 from engine.pool import Act, Evaluation
@@ -157,6 +157,22 @@ def test_what_a_device_did_in_the_last_hour_is_added_up(two_gpus: pytest.MonkeyP
     assert (one.known.device, one.acts, one.busy) == (ONE, 0, 0.0)
     assert (other.known.device, other.acts, other.known.model) == (OTHER, 2, "Fast One")
     assert 2 * held_s / 3600 <= other.busy < 1
+
+
+def test_the_processes_that_judge_are_begun_before_the_driver_names_its_devices(
+    two_gpus: pytest.MonkeyPatch,
+) -> None:
+    told, usable = list[str](), devices.usable
+
+    def named() -> list[Device]:
+        told.append("named")
+        return usable()
+
+    two_gpus.setattr(Pretend, "begin", lambda _: told.append("begun"))
+    two_gpus.setattr(devices, "usable", named)
+    with closing(LocalPool()) as pool:
+        pool.evaluate(asked(Act.TIME))
+    assert told == ["begun", "named"]
 
 
 def test_the_processes_that_judge_are_started_before_a_device_is_waited_for(two_gpus: pytest.MonkeyPatch) -> None:
