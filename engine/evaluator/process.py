@@ -237,10 +237,8 @@ def time_candidate(request: EvaluationRequest, folder: Path) -> TimingResult | C
 def describe(request: EvaluationRequest, folder: Path) -> dict[str, int]:
     """Bytes and operations the task needs at least: inputs, parameters and outputs once; products as counted."""
     with WorkerPair(request, folder) as workers:
-        workers.describe()
-        groups = [workers.trusted[name] for name in ("inputs", "own", "weights")]
-        operations = int(workers.flop * request.policy.counts_operations)
-        return {"min_bytes": sum(t.nbytes for group in groups for t in group), "min_flop": operations}
+        size, operations = workers.needs()
+        return {"min_bytes": size, "min_flop": int(operations * request.policy.counts_operations)}
 
 
 def measure(request: EvaluationRequest, folder: Path) -> dict[str, Any]:

@@ -192,6 +192,14 @@ class WorkerPair:
         self._shared.size_to({name: layout[name] for name in ("inputs", "own", "weights")})
         self._construction = reply
 
+    def needs(self) -> tuple[int, int]:
+        """Bytes of the inputs, outputs and weights, and operations; no GPU is opened for it but by the reference."""
+        with self.spent.on(Part.DESCRIBING):
+            reply = self.ask_reference("describe", weight_seed=self._weight_seed)
+            self.spent.add(Part.CONTEXT, float(reply["context_s"]))
+        layout = shared_tensors.from_plain(reply["layout"])
+        return sum(one.nbytes for name in ("inputs", "own", "weights") for one in layout[name]), int(reply["flop"])
+
     def _open_device(self) -> None:
         """This process's own context."""
         if self.device != "cpu":
