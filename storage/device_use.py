@@ -76,14 +76,14 @@ class Place:
     began: float = 0.0
     held_s: float = 0.0
 
+    def part(self, now: float) -> float:
+        """Of its life until `now`, that with a device."""
+        return self.held_s / max(now - self.began, 1.0)
+
     def rank(self, now: float) -> tuple[bool, float, float, float, float]:
         """Sorts a line: the first is next. Places that are compared need one `now`: lives grow, and of two that are
         alike each would find the other's part, looked at later, the smaller one."""
         return not self.is_now, self.position, self.done, self.part(now), self.since
-
-    def part(self, now: float) -> float:
-        """Of its life until `now`, that with a device."""
-        return self.held_s / max(now - self.began, 1.0)
 
     @property
     def words(self) -> str:

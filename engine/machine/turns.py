@@ -5,7 +5,7 @@ First come those that a person waits for (`is_now`), then whoever has had the fe
 starts where those in line stand: at the least of them, so that it is not starved, and no further behind the last than
 its own last turn, so that it starves nobody and old debts are forgotten. Of what it has not used it keeps one turn.
 Among the processes of one share, the cells of a suite, the one goes first that is furthest from its end, then the one
-that has had devices for the smallest part of its life: what slows it (its builds, its model) it has to do again, and it
+that has had devices for the smallest part of its life: what slows it (its builds, its model) will do so again, and it
 would end last, alone, beside idle devices.
 
 Who waits has a ticket: a file in a folder beside the locks that everybody may write to, locked by its process, so that

@@ -341,11 +341,6 @@ class LocalToolchain(ABC):
     def _profile(self, task: Task, source: str, timed_ms: float | None) -> ProfileResult:
         """Once."""
 
-    def begin(self) -> None:
-        """Have that server started without waiting until it is ready."""
-        with self._turn:
-            self._evaluator.begin()
-
     def start(self) -> None:
         """Have the server ready that forks the processes of each request; it uses no device.
 
@@ -354,6 +349,11 @@ class LocalToolchain(ABC):
         """
         with self._turn:
             self._evaluator.start()
+
+    def begin(self) -> None:
+        """Have that server started without waiting until it is ready."""
+        with self._turn:
+            self._evaluator.begin()
 
     def close(self) -> None:
         """End every child process and remove what they left; a request in flight in another thread fails at once."""
