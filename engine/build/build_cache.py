@@ -69,7 +69,7 @@ class BuildCache:
         (work / NOTE).write_text(json.dumps(asdict(built)))
         try:
             work.rename(place)
-        except OSError:
+        except OSError:  # of another host, which shares the folder and not its locks, or an older Tilewright
             if not (place / NOTE).exists():
                 raise
         return replace(built, library=str(place / name))

@@ -123,9 +123,9 @@ class EvaluatorClient:
                 command, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()], env=environment, start_new_session=True
             )
 
+        self._line, self._is_greeted = ours, False
         is_lasting = threading.current_thread() is threading.main_thread()
         self._process = start() if is_lasting else _STARTER.submit(start).result()
-        self._line, self._is_greeted = ours, False
         theirs.close()
 
     def _greet(self, line: socket.socket) -> None:

@@ -170,9 +170,7 @@ class WorkerPair:
         if self.device != "cpu":
             # What is drawn, filled and compared from here on is made where the outputs are.
             torch.set_default_device(self.device)
-        with self.spent.on(Part.DESCRIBING):
-            reply = self.ask_reference("describe", meanwhile=self._open_device, weight_seed=self._weight_seed)
-            self.spent.add(Part.CONTEXT, float(reply["context_s"]))
+        reply = self._described(meanwhile=self._open_device)
         self.flop = int(reply["flop"])
         self.observed.moves = operators.only_moves(operators.read(reply["seen"]))
         self.is_single = bool(reply["is_single"])
@@ -194,11 +192,15 @@ class WorkerPair:
 
     def needs(self) -> tuple[int, int]:
         """Bytes of the inputs, outputs and weights, and operations; no GPU is opened for it but by the reference."""
-        with self.spent.on(Part.DESCRIBING):
-            reply = self.ask_reference("describe", weight_seed=self._weight_seed)
-            self.spent.add(Part.CONTEXT, float(reply["context_s"]))
+        reply = self._described()
         layout = shared_tensors.from_plain(reply["layout"])
         return sum(one.nbytes for name in ("inputs", "own", "weights") for one in layout[name]), int(reply["flop"])
+
+    def _described(self, meanwhile: Callable[[], None] = lambda: None) -> dict[str, Any]:
+        with self.spent.on(Part.DESCRIBING):
+            reply = self.ask_reference("describe", meanwhile, weight_seed=self._weight_seed)
+            self.spent.add(Part.CONTEXT, float(reply["context_s"]))
+        return reply
 
     def _open_device(self) -> None:
         """This process's own context."""

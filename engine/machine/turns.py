@@ -303,8 +303,8 @@ def _is_behind(own: Own, wanted: Wanted) -> bool:
 
 def _place(folder: Path, ticket: Ticket, wanted: Wanted) -> Place:
     share, had = ticket.share, _read_had(folder, wanted.used)
-    stands = share.is_now, share.weight, had.used_s, had.place, share.done
-    return Place(*stands, since=ticket.since, began=ticket.began, held_s=ticket.held_s)
+    life = ticket.since, ticket.began, ticket.held_s
+    return Place(share.is_now, share.weight, had.used_s, had.place, share.done, *life)
 
 
 def _has_rivals(folder: Path, wanted: Wanted) -> bool:
