@@ -97,7 +97,7 @@ class Place:
 @dataclass(frozen=True, slots=True)
 class Claimed:
     """An evaluation: `act` of the run `run_id` in its `step`, both empty outside a run. `device` is empty while it may
-    be any. `since` is when its stage began. One that waits has a `place`."""
+    be any. `since` is when its stage began. One that waits has a `place`, a run that settled its `task`."""
 
     act: str
     run_id: str = ""
@@ -106,6 +106,7 @@ class Claimed:
     stage: Stage = Stage.BESIDE
     since: float = 0.0
     place: Place | None = None
+    task: str = ""
 
     @property
     def words(self) -> str:
@@ -189,9 +190,9 @@ LINE = 1024
 UNSEEN = Claim(Claimed(""), None, None)
 
 
-def claim(act: str, run_id: str = "", step: int = 0, device: str = "") -> Claim:
+def claim(act: str, run_id: str = "", step: int = 0, device: str = "", task: str = "") -> Claim:
     """Begin a claim; `end` must follow."""
-    claimed = Claimed(act, run_id, step, device)
+    claimed = Claimed(act, run_id, step, device, task=task)
     try:
         place = folder() / "claims"
         place.mkdir(parents=True, exist_ok=True)

@@ -214,7 +214,7 @@ def _check_apart(request: EvaluationRequest, folder: Path, plan: tuple[Trial, ..
 
 def _check(request: EvaluationRequest, folder: Path, plan: tuple[Trial, ...]) -> CheckResult:
     started = time.monotonic()
-    with WorkerPair(request, folder) as workers:
+    with WorkerPair(request, folder, is_timed=False) as workers:
         outcome = _prepared(workers, lambda: _compared(workers, plan))
         return _finished(outcome, workers, time.monotonic() - started)
 

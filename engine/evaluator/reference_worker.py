@@ -77,9 +77,10 @@ class Reference:
         self.observer = Observer()
         self._caller: ModelCaller | None = None
 
-    def describe(self, weight_seed: int) -> dict[str, Any]:
-        """Build the model, run it once, and say what goes in, what comes out and what it costs."""
-        context_s = self._open_device()
+    def describe(self, weight_seed: int, is_timed: bool) -> dict[str, Any]:
+        """Build the model, run it once, and say what goes in, what comes out and what it costs. `is_timed` says whether
+        later calls are."""
+        context_s = model_caller.open_device(self._shared.device, is_timed=is_timed)
         init_inputs = list(self._names["get_init_inputs"]())
         torch.manual_seed(weight_seed)
         self._model = self._again()
@@ -117,14 +118,6 @@ class Reference:
             "seen": seen,
             "plan": asdict(self._plan) if self._plan else None,
         }
-
-    def _open_device(self) -> float:
-        """Seconds until a GPU can be used from this process; none on the CPU."""
-        began = time.monotonic()
-        if self._shared.device != "cpu":
-            torch.empty(1, device=self._shared.device)
-            model_caller.settle()
-        return time.monotonic() - began if self._shared.device != "cpu" else 0.0
 
     def _see_what_is_differentiated(self) -> None:
         with torch.no_grad():

@@ -81,7 +81,7 @@ class Worker:
         return cls(child, ours, read_output, limits, on_request)
 
     def ask(
-        self, question: Mapping[str, object], limit_s: float, meanwhile: Callable[[], None] = lambda: None
+        self, question: Mapping[str, object], limit_s: float, meanwhile: Callable[[], object] = lambda: None
     ) -> dict[str, Any]:
         """The answer to one question. `meanwhile` is done here while the worker is at work.
 

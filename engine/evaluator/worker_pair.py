@@ -59,7 +59,8 @@ class WorkerPair:
     """A reference worker and a candidate worker. Both are forked before this process computes anything.
 
     `inspect` sees each library and its sources before the candidate does; a text it returns is the reason not to
-    hand it over. `compiles_to` is where the compile step of a just-in-time language keeps its kernels.
+    hand it over. `compiles_to` is where the compile step of a just-in-time language keeps its kernels. `is_timed` says
+    whether the reference's calls may be.
     """
 
     def __init__(
@@ -69,8 +70,11 @@ class WorkerPair:
         with_reference: bool = True,
         inspect: Callable[[Path, tuple[str, ...]], str] | None = None,
         compiles_to: Path | None = None,
+        *,
+        is_timed: bool = True,
     ) -> None:
         self.request = request
+        self._is_timed = is_timed
         self.spent = request.spent
         self._inspect = inspect
         self.builds: list[Built] = []
@@ -170,7 +174,7 @@ class WorkerPair:
         if self.device != "cpu":
             # What is drawn, filled and compared from here on is made where the outputs are.
             torch.set_default_device(self.device)
-        reply = self._described(meanwhile=self._open_device)
+        reply = self._described(meanwhile=lambda: model_caller.open_device(self.device, is_timed=False))
         self.flop = int(reply["flop"])
         self.observed.moves = operators.only_moves(operators.read(reply["seen"]))
         self.is_single = bool(reply["is_single"])
@@ -196,16 +200,12 @@ class WorkerPair:
         layout = shared_tensors.from_plain(reply["layout"])
         return sum(one.nbytes for name in ("inputs", "own", "weights") for one in layout[name]), int(reply["flop"])
 
-    def _described(self, meanwhile: Callable[[], None] = lambda: None) -> dict[str, Any]:
+    def _described(self, meanwhile: Callable[[], object] = lambda: None) -> dict[str, Any]:
         with self.spent.on(Part.DESCRIBING):
-            reply = self.ask_reference("describe", meanwhile, weight_seed=self._weight_seed)
+            about = {"weight_seed": self._weight_seed, "is_timed": self._is_timed}
+            reply = self.ask_reference("describe", meanwhile, **about)
             self.spent.add(Part.CONTEXT, float(reply["context_s"]))
         return reply
-
-    def _open_device(self) -> None:
-        """This process's own context."""
-        if self.device != "cpu":
-            torch.empty(1, device=self.device)
 
     def construct(self) -> None:
         """Make the candidate's model and note where its weights come from."""
@@ -266,7 +266,7 @@ class WorkerPair:
             raise ComputedElsewhere(failure)
 
     def ask_reference(
-        self, name: str, meanwhile: Callable[[], None] = lambda: None, **arguments: Any
+        self, name: str, meanwhile: Callable[[], object] = lambda: None, **arguments: Any
     ) -> dict[str, Any]:
         """One question to the reference. `meanwhile` is done here while it is at work.
 

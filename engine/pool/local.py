@@ -75,13 +75,13 @@ class LocalPool:
             claim.on(_processors())
             return carry_out(toolchain, asked)
 
-    def settle(self, toolchain: str, model: str = "", wanted: str = "", run_id: str = "") -> str:
+    def settle(self, toolchain: str, model: str = "", wanted: str = "", run_id: str = "", task: str = "") -> str:
         """The device for a run's timings; the same for as long as this pool is used and the device can be. Of the
         processors there is nothing to choose: that a run settled on them is kept for people alone."""
         if not hasattr(find_toolchain(toolchain), "use"):
-            self._settlement.among([_processors()], run_id=run_id)
+            self._settlement.among([_processors()], run_id=run_id, task=task)
             return ""
-        return self._settlement.among([one.address for one in self._usable(model)], wanted, run_id)
+        return self._settlement.among([one.address for one in self._usable(model)], wanted, run_id, task)
 
     def known(self, toolchain: str) -> list[KnownDevice]:
         """The devices that a toolchain can use here, one at least.
@@ -150,7 +150,7 @@ class LocalPool:
         is_only = len(self._gpus) == 1
         settled = asked.device
         if asked.act in MEASURING:
-            settled = self.settle(asked.toolchain, asked.model, asked.device, asked.run_id)
+            settled = self.settle(asked.toolchain, asked.model, asked.device, asked.run_id, asked.task.name)
         near = sorted(usable, key=lambda one: one.address != settled)
         if len(near) == 1 or asked.act in MEASURING or not _needs_device(asked):
             toolchain.use(near[0], is_only=is_only)

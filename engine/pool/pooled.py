@@ -92,12 +92,12 @@ class PooledToolchain:
         """Give back what the pool holds for this run."""
         self._pool.close()
 
-    def _settled(self) -> str:
-        return self._pool.settle(self.name, self._model, self._device, self._run_id)
+    def _settled(self, task: str = "") -> str:
+        return self._pool.settle(self.name, self._model, self._device, self._run_id, task)
 
     def _ask(self, act: Act, task: Task, *sources: str, timed: TimingResult | None = None) -> Any:
         if act in MEASURING:
-            self._device = self._settled()
+            self._device = self._settled(task.name)
         asked = Evaluation(
             act, self.name, task, tuple(sources), timed, self._model, self._device, self._run_id, self.step(),
             self.share(),

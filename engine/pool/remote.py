@@ -103,10 +103,10 @@ class RemotePool:
                     lost.append(str(ended))
         raise ToolchainError(f"{len(lost)} workers could not do it, one after the other: {'; '.join(lost)}")
 
-    def settle(self, toolchain: str, model: str = "", wanted: str = "", run_id: str = "") -> str:
+    def settle(self, toolchain: str, model: str = "", wanted: str = "", run_id: str = "", task: str = "") -> str:
         """The device for a run's timings; another one when its worker is gone."""
         usable = [one.device.device for one in self._workers(toolchain, model)]
-        return self._settlement.among(usable, wanted, run_id)
+        return self._settlement.among(usable, wanted, run_id, task)
 
     def fingerprint(self, toolchain: str) -> str:
         """Results of a cluster are not remembered: no two lives of it need be alike.
@@ -134,7 +134,7 @@ class RemotePool:
             return self._answer(worker, asked)
         near = sorted(found, key=lambda one: one.device.device != asked.device)
         if asked.act in MEASURING:
-            settled = self.settle(asked.toolchain, asked.model, asked.device, asked.run_id)
+            settled = self.settle(asked.toolchain, asked.model, asked.device, asked.run_id, asked.task.name)
             near = [one for one in found if one.device.device == settled]
             if not near:
                 raise WorkerLost(f"{settled}: its worker ended")

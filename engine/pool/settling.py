@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Sequence
 
 from engine.machine import lease
@@ -17,16 +18,19 @@ class Settlement:
         self._guard = threading.Lock()
         self._claim: Claim | None = None
 
-    def among(self, usable: Sequence[str], wanted: str = "", run_id: str = "") -> str:
+    def among(self, usable: Sequence[str], wanted: str = "", run_id: str = "", task: str = "") -> str:
         """The device so far, or `wanted`, or else the first of those that fewest have settled on; one of `usable`.
-        `run_id` says whose timings it takes, for people."""
+        `run_id` says whose timings it takes, for people, `task` whose kernels. Runs of that task count twice: their
+        timings take alike long, and a suite's long ones on one device would keep it at work beside an idle one."""
         with self._guard, lease.hold(device_use.folder() / "settling.lock"):
             chosen = self._claim.claimed.device if self._claim is not None else wanted
             if chosen not in usable:
-                settled = [one.device for one in device_use.claims() if one.stage is Stage.SETTLED]
-                chosen = min(usable, key=settled.count)
+                settled = [one for one in device_use.claims() if one.stage is Stage.SETTLED]
+                runs = Counter(one.device for one in settled)
+                alike = Counter(one.device for one in settled if one.task == task)
+                chosen = min(usable, key=lambda device: (runs[device] + alike[device], alike[device]))
             if self._claim is None:
-                self._claim = device_use.claim("settled", run_id)
+                self._claim = device_use.claim("settled", run_id, task=task)
             if self._claim.claimed.device != chosen:
                 self._claim.settles(chosen)
             return chosen

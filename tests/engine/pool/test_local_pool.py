@@ -81,6 +81,22 @@ def test_runs_that_begin_settle_on_the_device_that_fewest_have_and_stay_there(tw
     assert device_use.claims() == []
 
 
+def test_runs_of_one_task_settle_on_different_devices(two_gpus: pytest.MonkeyPatch) -> None:
+    tasks = "square", "long", "softmax", "long", "square", "softmax", "swish", "swish"
+    pools = [LocalPool() for _ in tasks]
+    devices = [pool.settle("cuda", task=task) for pool, task in zip(pools, tasks, strict=True)]
+    assert {task: {device for one, device in zip(tasks, devices, strict=True) if one == task} for task in tasks} == (
+        dict.fromkeys(tasks, {ONE, OTHER})
+    )
+    for pool, device in zip(pools, devices, strict=True):
+        if device == ONE:
+            pool.close()
+    with closing(LocalPool()) as late, closing(LocalPool()) as later:
+        assert (late.settle("cuda", task="long"), later.settle("cuda", task="long")) == (ONE, ONE)  # it has fewer runs
+    for pool in pools:
+        pool.close()
+
+
 @pytest.mark.usefixtures("home")
 def test_a_run_on_the_processors_is_at_work_there_between_its_evaluations() -> None:
     with closing(LocalPool()) as pool:
