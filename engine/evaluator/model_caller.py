@@ -245,6 +245,7 @@ def open_device(device: str, *, is_timed: bool) -> float:
 
     Where none of its calls `is_timed` it gets one queue in place of eight: the driver makes such a context in half the
     time (0.06 s in place of 0.12 on an H100), one at a time for all GPUs of a host, and its one stream needs no more.
+    Not for a candidate: one queue would put its streams in order, and hide a race between them.
     """
     if device == "cpu":
         return 0.0

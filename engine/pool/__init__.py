@@ -81,8 +81,8 @@ class Pool(Protocol):
 
     def settle(self, toolchain: str, model: str = "", wanted: str = "", run_id: str = "", task: str = "") -> str:
         """The device on which a run that begins is to be timed: the one that is wanted while it can be used, else that
-        which fewest runs have settled on, of its `task` above all. Empty where there is nothing to choose. `run_id` is
-        told to people."""
+        which fewest runs have settled on, those of its `task` counted twice. Empty where there is nothing to choose.
+        `run_id` is told to people."""
         ...
 
     def fingerprint(self, toolchain: str) -> str:
