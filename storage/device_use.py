@@ -97,7 +97,7 @@ class Place:
 @dataclass(frozen=True, slots=True)
 class Claimed:
     """An evaluation: `act` of the run `run_id` in its `step`, both empty outside a run. `device` is empty while it may
-    be any. `since` is when its stage began. One that waits has a `place`, a run that settled its `task`."""
+    be any. `since` is when its stage began. `place` is that of one that waits, `task` that of a run that settled."""
 
     act: str
     run_id: str = ""

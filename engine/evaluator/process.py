@@ -236,7 +236,7 @@ def time_candidate(request: EvaluationRequest, folder: Path) -> TimingResult | C
 
 def describe(request: EvaluationRequest, folder: Path) -> dict[str, int]:
     """Bytes and operations the task needs at least: inputs, parameters and outputs once; products as counted."""
-    with WorkerPair(request, folder) as workers:
+    with WorkerPair(request, folder, is_timed=False) as workers:
         size, operations = workers.needs()
         return {"min_bytes": size, "min_flop": int(operations * request.policy.counts_operations)}
 

@@ -84,9 +84,9 @@ def test_runs_that_begin_settle_on_the_device_that_fewest_have_and_stay_there(tw
 def test_runs_of_one_task_settle_on_different_devices(two_gpus: pytest.MonkeyPatch) -> None:
     tasks = "square", "long", "softmax", "long", "square", "softmax", "swish", "swish"
     pools = [LocalPool() for _ in tasks]
-    devices = [pool.settle("cuda", task=task) for pool, task in zip(pools, tasks, strict=True)]
-    assert len(set(zip(tasks, devices, strict=True))) == len(tasks), "no two of a task on one device"
-    for pool, device in zip(pools, devices, strict=True):
+    settled = [pool.settle("cuda", task=task) for pool, task in zip(pools, tasks, strict=True)]
+    assert len(set(zip(tasks, settled, strict=True))) == len(tasks), "no two of a task on one device"
+    for pool, device in zip(pools, settled, strict=True):
         if device == ONE:
             pool.close()
     with closing(LocalPool()) as late, closing(LocalPool()) as later:
