@@ -24,6 +24,43 @@ def arithmetic_of(measured: str) -> str:
     return "half" if found in DTYPES else found
 
 
+RULES = 2
+"""Version of the rules that kernels are judged by. 1: with weights as constructed, whatever the names of a kernel's
+weights, on any task that runs. 2: what this file says."""
+MODES = ("eval", "train")
+
+
+class Weights(StrEnum):
+    """Whether parameters, and buffers that training changes, get other values between trials and between turns."""
+
+    VARY = "vary"
+    FIXED = "fixed"
+
+
+class StateDict(StrEnum):
+    """Whose names, shapes and dtypes the `state_dict` of a kernel's module has."""
+
+    REFERENCE = "reference"
+    ANY = "any"
+
+
+class Strides(StrEnum):
+    """How inputs lie in memory: as `get_inputs` returns them, or in one trial also with gaps or channels last."""
+
+    OWN = "own"
+    ANY = "any"
+
+
+class Draws(StrEnum):
+    """What becomes of a task whose forward draws random numbers that its answer depends on.
+
+    With SEEDED both sides are seeded alike before each call, and a kernel is right that draws what the reference draws.
+    """
+
+    REFUSED = "refused"
+    SEEDED = "seeded"
+
+
 class SpecialValues(StrEnum):
     """What becomes of a candidate that treats NaN and infinities unlike the reference."""
 
@@ -53,6 +90,11 @@ class Policy:
         counts_operations: share of the reference's products that the task needs at least, from 0 to 1, true for all of
             them: less where it multiplies by zeros that are there by the task's making. With false only memory limits
             a kernel.
+        mode: one of MODES that both sides' modules are put into after construction; empty where they stay as the
+            constructor leaves them, which is training mode.
+        weights, state_dict, strides, draws: as their types say.
+        secret_sizes: whether a kernel must be right at a size near the task's own that nobody is told, too.
+        rules: the version of the judging rules that hold.
     """
 
     precision: str = "fp32"
@@ -65,6 +107,13 @@ class Policy:
     counts_operations: bool | float = True
     backward: bool = False
     dtype: str = ""
+    mode: str = ""
+    weights: Weights = Weights.VARY
+    state_dict: StateDict = StateDict.REFERENCE
+    strides: Strides = Strides.OWN
+    draws: Draws = Draws.REFUSED
+    secret_sizes: bool = False
+    rules: int = RULES
 
     @property
     def measured(self) -> str:
@@ -85,6 +134,11 @@ class Policy:
     def arithmetic(self) -> str:
         """The class of arithmetic that the tensors are for, one of PRECISIONS."""
         return "half" if self.dtype else self.precision
+
+    @property
+    def is_judged_as_constructed(self) -> bool:
+        """Whether the first rules hold, which know one set of weights."""
+        return self.rules < 2
 
     @property
     def passes(self) -> str:

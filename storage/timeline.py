@@ -30,6 +30,7 @@ class Part(StrEnum):
     INPUTS = "making inputs"
     REFERENCE = "the reference's answers"
     """In its own dtype and in float64."""
+    WEIGHTS = "loading other weights"
     CALLING = "calling the kernel"
     COMPARING = "comparing"
     TIMING = "timed calls"

@@ -88,6 +88,14 @@ class ComputedElsewhere(CandidateFailed):
         self.failure = failure
 
 
+class ContractBroken(CandidateFailed):
+    """Its module does not hold what the reference's holds."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__({"raised": failure.message}, "")
+        self.failure = failure
+
+
 class Ending(StrEnum):
     """How a worker stopped answering."""
 
@@ -124,7 +132,7 @@ def of_build(failed: FailedBuild) -> Failure:
 def of_candidate(failed: CandidateFailed) -> Failure:
     """An exception in the candidate, or a file without a candidate in it."""
     answer = failed.answer
-    if isinstance(failed, ComputedElsewhere):
+    if isinstance(failed, (ComputedElsewhere, ContractBroken)):
         return failed.failure
     if "missing" in answer:
         return Failure(Verdict.COMPILE_ERROR, str(answer["missing"]))

@@ -275,8 +275,13 @@ def wide_dtype(dtype: torch.dtype) -> str:
 
 
 def widened(model: nn.Module) -> nn.Module:
-    """A copy in float64. `double` leaves complex parameters as they are."""
-    wide = copy.deepcopy(model).double()
+    """A copy in float64."""
+    return in_double(copy.deepcopy(model))
+
+
+def in_double(model: nn.Module) -> nn.Module:
+    """The model in float64. `double` leaves complex parameters as they are."""
+    wide = model.double()
     for parameter in wide.parameters():
         if parameter.is_complex():
             parameter.data = parameter.data.to(torch.complex128)

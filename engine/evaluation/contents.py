@@ -13,7 +13,7 @@ from enum import StrEnum
 
 import torch
 
-from engine.machine.shared_tensors import TensorSpec, private_copy
+from engine.machine.shared_tensors import TensorSpec, laid_out
 
 BUDGET = 512 << 20
 MOST_SETS = 5
@@ -61,7 +61,14 @@ class Contents:
         return any(kind is not Kind.FIXED for kind in self.kinds)
 
     def fresh(self) -> Tensors:
-        """Contents for one call, dense in memory with the strides of the workers' buffers."""
+        """Contents for one call, in memory as in the workers' buffers."""
+        made = self._fresh()
+        return [
+            tensor if spec.is_dense else laid_out(spec, tensor, self._device)
+            for spec, tensor in zip(self._specs, made, strict=True)
+        ]
+
+    def _fresh(self) -> Tensors:
         if not self.is_mixed:
             return self._drawn()
         first, second, *rest = self._choose.sample(self._sets, min(3, len(self._sets)))
@@ -99,7 +106,8 @@ class Contents:
 
     def _drawn(self) -> Tensors:
         return [
-            private_copy(spec, self._device).copy_(drawn) for spec, drawn in zip(self._specs, self._draw(), strict=True)
+            laid_out(spec, drawn, self._device) if spec.is_dense else drawn.clone()
+            for spec, drawn in zip(self._specs, self._draw(), strict=True)
         ]
 
 

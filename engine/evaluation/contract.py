@@ -30,11 +30,11 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What the reference returns: its outputs in the task's dtype, whether as one tensor, where they live, and what
-    each is."""
+    """What the reference returns: its outputs in the task's dtype, in which form (`structure.form_of`), where they live,
+    and what each is."""
 
     outputs: Sequence[torch.Tensor]
-    is_single: bool
+    form: str
     device: str
     names: Sequence[str]
 
@@ -55,7 +55,7 @@ def structure_failure(expected: Expected, answer: Mapping[str, Any], trial: str)
 
 def wrong_output(expected: Expected, fault: Fault, trial: str) -> Failure:
     """What the model is told about a fault."""
-    words = shapes(expected.outputs)
+    words = f"{expected.form}: {shapes(expected.outputs)}"
     return Failure(Verdict.INCORRECT, f"wrong output in trial {trial!r}: {fault.reason}. Expected {words}.")
 
 
@@ -70,6 +70,29 @@ def mutation_failure(
                 f"forward changed {name} in place (trial {trial!r}); write to a new tensor instead",
             )
     return None
+
+
+def state_failure(claimed: Any) -> Failure:
+    """What the model is told of a module whose state is not the reference's, by the worker's claim."""
+    found = claimed if isinstance(claimed, dict) else {}
+    words = {
+        "missing": "it lacks {}",
+        "unexpected": "it has {}, which the reference has not",
+        "other": "{}",
+    }
+    parts = [text.format(_some(found[kind])) for kind, text in words.items() if found.get(kind)]
+    return Failure(
+        Verdict.INCORRECT,
+        f"the reference's state_dict cannot be loaded into ModelNew: {'; '.join(parts) or 'it differs'}. Hold the "
+        "reference's parameters and buffers under its names (as nn.Parameter, nn submodules or register_buffer; what you "
+        "derive from them as plain attributes or register_buffer(..., persistent=False)), or define a function "
+        "convert_state_dict(state_dict) in the file that returns ModelNew's state_dict made from the reference's.",
+    )
+
+
+def _some(names: Any) -> str:
+    shown = [_short(name) for name in names[:6]] if isinstance(names, list) else []
+    return ", ".join(shown) + (f" and {len(names) - 6} more" if isinstance(names, list) and len(names) > 6 else "")
 
 
 def layout_note(expected: Expected, answer: Mapping[str, Any]) -> str:
@@ -96,10 +119,8 @@ def _faults(expected: Expected, answer: Mapping[str, Any]) -> Iterator[Fault]:
     if not isinstance(leaves, list) or not all(isinstance(leaf, dict) for leaf in leaves):
         yield Fault(findings.CONTRACT, "the worker's answer is malformed")
         return
-    is_single = answer.get("container") not in ("tuple", "list")
-    if len(leaves) != len(outputs) or is_single is not expected.is_single:
-        kind = _short(answer.get("container"))
-        yield Fault(findings.CONTRACT, f"forward returned {len(leaves)} value(s) as {kind}")
+    if len(leaves) != len(outputs) or answer.get("container") != expected.form:
+        yield Fault(findings.CONTRACT, f"forward returned {_short(answer.get('container'))}")
         return
     for where, leaf, own in zip(expected.names, leaves, outputs, strict=True):
         if reason := _misfit(leaf, own, expected.device):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -35,9 +35,29 @@ def model_in(dtype: str, model: nn.Module) -> nn.Module:
     return model
 
 
+def in_mode(mode: str, model: nn.Module) -> nn.Module:
+    """The model in training or evaluation mode; as its constructor leaves it where none is named."""
+    return model.train(mode == "train") if mode else model
+
+
 def items_in(dtype: str, items: Sequence[Any], device: str) -> list[Any]:
     """Arguments on a device, floating-point tensors in that dtype; as they are where none is named."""
-    return [_item_in(dtype, item, device) if isinstance(item, torch.Tensor) else item for item in items]
+    return mapped(lambda tensor: _item_in(dtype, tensor, device), items)
+
+
+def mapped(change: Callable[[torch.Tensor], torch.Tensor], items: Sequence[Any]) -> list[Any]:
+    """Arguments with each tensor changed, those in lists, tuples and dicts too."""
+    return [_mapped(change, item) for item in items]
+
+
+def _mapped(change: Callable[[torch.Tensor], torch.Tensor], item: Any) -> Any:
+    if isinstance(item, torch.Tensor):
+        return change(item)
+    if type(item) in (list, tuple):
+        return type(item)(_mapped(change, one) for one in item)
+    if type(item) is dict:
+        return {key: _mapped(change, one) for key, one in item.items()}
+    return item
 
 
 def _item_in(dtype: str, item: torch.Tensor, device: str) -> torch.Tensor:

@@ -17,6 +17,9 @@ MEMORY = "memory of its own"
 HELD_RESULT = "results held"
 REPEAT_RESULT = "repeat"
 UNWRITTEN = "unwritten memory"
+STATE = "state_dict"
+OTHER_WEIGHTS = "other weights"
+STATE_AFTER = "state after a call"
 WEIGHTS = "weights unchanged"
 PRECISION = "precision"
 VARIES = "task varies"
@@ -30,6 +33,9 @@ THROUGHOUT = (
     HELD_RESULT,
     REPEAT_RESULT,
     UNWRITTEN,
+    STATE,
+    OTHER_WEIGHTS,
+    STATE_AFTER,
     WEIGHTS,
     PRECISION,
     VARIES,

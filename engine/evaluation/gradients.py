@@ -14,15 +14,13 @@ from typing import Any
 import torch
 from torch import nn
 
+from engine.evaluation.structure import leaves_of
+
 # Taken before a candidate's code runs, which may put something else in their place.
 _backward = torch.autograd.backward
 _with_gradients = torch.enable_grad
 _copy = torch.Tensor.clone
-
-
-def leaves_of(outputs: Any) -> list[Any]:
-    """The tensors of a flat result."""
-    return list(outputs) if isinstance(outputs, (tuple, list)) else [outputs]
+_CONTAINERS = (tuple, list, Mapping)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +100,8 @@ class ForwardBackward:
         with _with_gradients():
             outputs = self._forward(*arguments)
             found = leaves_of(outputs)
-            if len(found) != plan.results or isinstance(outputs, (tuple, list)) is plan.is_single:
-                expected = "one tensor" if plan.is_single else f"{plan.results} as a tuple or list"
+            if len(found) != plan.results or isinstance(outputs, _CONTAINERS) is plan.is_single:
+                expected = "one tensor" if plan.is_single else f"{plan.results} as a tuple, list or dict"
                 raise TypeError(f"forward returned {len(found)} value(s) as {type(outputs).__name__}, not {expected}")
             # The copies of the call before are let go of only now: no address comes twice in a row.
             self.handed = [_copy(one) for one in gradients]
@@ -161,7 +159,7 @@ def planned(model: nn.Module, arguments: Sequence[Any]) -> tuple[Plan, list[torc
         _differentiate(pairs, [*(wide[number] for number in tensors), *parameters.values()])
     inputs = tuple(number for number in tensors if _taken(wide[number]) is not None)
     names = tuple(name for name, one in parameters.items() if _taken(one) is not None)
-    is_single = not isinstance(outputs, (tuple, list))
+    is_single = not isinstance(outputs, _CONTAINERS)
     plan = Plan(len(arguments), inputs, names, len(found), is_single, tuple(known))
     return plan, [one.detach() for one in gradients]
 

@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from engine.evaluator.reference_worker import UnusableTask
+from engine.evaluator.task_facts import UnusableTask
 from engine.machine import processes
 from engine.sandbox import OwnFailure
 

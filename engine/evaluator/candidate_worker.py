@@ -12,12 +12,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
+from torch.nn.parameter import UninitializedTensorMixin
 
 from engine.build import just_in_time
 from engine.build import request as build_request
 from engine.build.just_in_time import JustInTime, Place
 from engine.build.request import CANDIDATE_FILE
-from engine.evaluation import dtypes, gradients
+from engine.evaluation import dtypes, gradients, seeding, structure, weights
 from engine.evaluation.candidate_failures import is_device_memory
 from engine.evaluation.gradients import ForwardBackward, Plan
 from engine.evaluation.poison import Poison
@@ -29,6 +30,8 @@ from engine.machine import shared_tensors
 from engine.machine.shared_tensors import SharedTensors
 
 MAX_TRACE = 6000
+CONVERTER = "convert_state_dict"
+"""A function of the kernel file that makes ModelNew's state_dict of the reference's."""
 
 
 class Candidate:
@@ -54,11 +57,12 @@ class Candidate:
         sys.modules["candidate"] = module
         exec(compile(self._source, CANDIDATE_FILE, "exec"), module.__dict__)
         self._kind = getattr(module, "ModelNew", None)
+        self._convert = getattr(module, CONVERTER, None)
         if not (isinstance(self._kind, type) and issubclass(self._kind, torch.nn.Module)):
             return {"missing": "the file defines no class ModelNew(nn.Module)"}
         return {"loaded": True}
 
-    def call_first(self, task_source: str, seed: int, backward: bool, dtype: str) -> dict[str, Any]:
+    def call_first(self, task_source: str, seed: int, backward: bool, dtype: str, mode: str) -> dict[str, Any]:
         """Make the model and call it at the task's sizes: what is compiled or tuned when it is launched is so then.
 
         The task's text is executed here: what it makes in this process decides nothing.
@@ -68,9 +72,9 @@ class Candidate:
         task = types.ModuleType("task")
         with torch.device(self._shared.device), torch.no_grad():
             exec(compile(task_source, "task.py", "exec"), task.__dict__)
-            torch.manual_seed(seed)
+            seeding.seed(seed)
             model = self._kind(*dtypes.items_in("", task.get_init_inputs(), self._shared.device))
-            model = dtypes.model_in(dtype, model.to(self._shared.device))
+            model = dtypes.in_mode(mode, dtypes.model_in(dtype, model.to(self._shared.device)))
             inputs = dtypes.items_in(dtype, task.get_inputs(), self._shared.device)
             call = gradients.both_passes(model, inputs) if backward else functools.partial(model, *inputs)
             call()
@@ -81,39 +85,58 @@ class Candidate:
 
     def construct(
         self,
-        init_inputs: Sequence[Any],
+        init_inputs: Sequence[structure.Node],
         weight_seed: int,
         weight_names: Sequence[str],
         layout: Mapping[str, Any],
         place: str,
         plan: Mapping[str, Any] | None,
         dtype: str,
+        mode: str,
+        loads: bool,
     ) -> dict[str, Any]:
-        """Make the model; take over the reference's weights when names, shapes and dtypes agree.
+        """Make the model and load the reference's weights, if it `loads` any or its own have the same names, shapes and
+        dtypes; else tell how they differ.
 
-        With a `plan` its calls are forward and backward, with a `dtype` its weights are converted to that first.
+        With a `plan` its calls are forward and backward, with a `dtype` its weights are converted to that first, with a
+        `mode` it is put into that.
         """
         specs = shared_tensors.from_plain(layout)
         self._shared.map(specs, place)
-        torch.manual_seed(weight_seed)
+        seeding.seed(weight_seed)
         assert self._kind is not None
         with torch.device(self._shared.device):
-            model = dtypes.model_in(dtype, self._kind(*init_inputs).to(self._shared.device))
-        state = model.state_dict()
-        weights = dict(zip(weight_names, self._shared["weights"], strict=True))
-        fits = state.keys() == weights.keys() and all(
-            state[name].shape == weights[name].shape and state[name].dtype == weights[name].dtype for name in state
-        )
-        if fits:
-            for name, value in state.items():
-                value.copy_(weights[name])
-        self._model, self._takes_over = model, fits
-        called: Any = model
+            model = self._kind(*structure.rebuilt(init_inputs, ())).to(self._shared.device)
+        self._model = dtypes.in_mode(mode, dtypes.model_in(dtype, model))
+        self._names = weight_names
+        differences = self._differences([(spec.shape, spec.dtype) for spec in specs["weights"]])
+        self._takes_over = callable(self._convert) or not any(differences.values())
+        if self._takes_over:
+            self.load_weights()
+        elif loads:
+            return {"weights": "differ", "differences": differences}
+        called: Any = self._model
         if plan is not None:
             called = ForwardBackward(model, dict(model.named_parameters()), Plan.from_plain(plan))
         self._caller = model_caller.of(called, self._shared, specs["inputs"], "own")
         self.observer.own = self._caller.flushed
-        return {"weights": "taken over" if fits else "same seed"}
+        way = "converted" if callable(self._convert) else "taken over"
+        return {"weights": way if self._takes_over else "same seed"}
+
+    def _differences(self, specs: Sequence[tuple[tuple[int, ...], str]]) -> dict[str, list[str]]:
+        """From the reference's state. What a lazy module holds before it has weights is not known yet."""
+        state = self._model.state_dict()
+        known = {name: value for name, value in state.items() if not isinstance(value, UninitializedTensorMixin)}
+        pairs = [
+            (name, spec) for name, spec in zip(self._names, specs, strict=True) if name in known or name not in state
+        ]
+        return weights.misfits([name for name, _ in pairs], [spec for _, spec in pairs], known)
+
+    def load_weights(self) -> dict[str, Any]:
+        """What stands in the shared memory becomes the model's state, as a checkpoint is loaded."""
+        state = dict(zip(self._names, self._shared["weights"], strict=True))
+        self._model.load_state_dict(self._convert(state) if callable(self._convert) else state)
+        return {"loaded": True}
 
     def load(
         self,
@@ -129,7 +152,7 @@ class Candidate:
         `poison` may say with what freed memory is filled.
         """
         assert self._caller is not None
-        torch.manual_seed(seed)
+        seeding.seed(seed)
         loaded = self._caller.load(leaves, Poison(poison) if poison else None, slots)
         self.observer.begin(marks, traced)
         return loaded

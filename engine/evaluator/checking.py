@@ -20,6 +20,7 @@ from engine.evaluation.findings import Findings, Ledger, trial_check
 from engine.evaluation.poison import Poison
 from engine.evaluation.trials import FIRST, PLAN, REPEAT, SPECIAL, Style, Trial
 from engine.evaluation.weighing import Output, Weighed, of_precision, pattern, weigh
+from engine.evaluator import weight_faults
 from engine.evaluator.worker_pair import WorkerPair, call_candidate
 from storage.check_records import CheckOutcome
 from storage.evaluation_results import CheckResult
@@ -27,6 +28,8 @@ from storage.policy import SpecialValues
 from storage.records import Verdict
 
 HARDLY = 0.01
+SHOWN_STAYS = 6
+STATE_TOLERANCE = 1e-3  # relative to |value| + rms: a wrong momentum is off by far more, another order of sums by far less
 Ending = tuple[Failure | None, CheckOutcome, str]
 
 
@@ -42,6 +45,7 @@ class Check:
             [*(trial_check(trial.name) for trial in plan), *findings.THROUGHOUT, findings.SPECIAL_VALUES]
         )
         self._at = findings.CONTRACT
+        self._varied = 0
         self._typical: dict[str, float] = {}
         self._first: list[torch.Tensor] = []
 
@@ -66,6 +70,9 @@ class Check:
 
     def _try(self, trial: Trial, poisoned: Poison) -> Failure | None:
         workers = self._workers
+        if workers.can_vary_weights:
+            workers.set_weights(self._weights_seed(trial))
+            self._varied += bool(trial.weights)
         made = workers.ask_reference("make", seed=trials.seed_of(self._seed, trial.seed_name), style=str(trial.style))
         leaves, may_refuse = made["leaves"], trial.style is not Style.OWN
         reply = workers.ask_reference("answer", leaves=leaves, seed=workers.call_seed, may_refuse=may_refuse)
@@ -74,6 +81,9 @@ class Check:
             return None
         answer = call_candidate(workers, leaves, trial.name, poisoned)
         return self._contract(answer, trial) or self._compare(trial, leaves, bool(reply["is_wide"]), poisoned)
+
+    def _weights_seed(self, trial: Trial) -> int | None:
+        return trials.seed_of(self._seed, f"weights {trial.weights}") if trial.weights else None
 
     def _contract(self, answer: dict[str, Any], trial: Trial) -> Failure | None:
         workers, ledger = self._workers, self._ledger
@@ -102,12 +112,12 @@ class Check:
         for number, one in enumerate(weighed):
             self._findings.add(one.errors, one.allowed, one.own_error)
             if failure := one.failure:
-                return self._fail(trial, number, one, failure, poisoned)
+                failure = self._fail(trial, number, one, failure, poisoned)
+                return self._by_weights(trial, leaves, [each.allowed for each in weighed], failure)
         self._typical[trial.name] = max((one.typical for one in weighed), default=0.0)
         self._findings.typical_error = max(self._findings.typical_error, *(one.errors.typical for one in weighed), 0.0)
         self._ledger.note(trial_check(trial.name), *_summary(weighed, self._described(trial)))
-        self._remember(trial, leaves)
-        return None
+        return self._remember(trial, leaves)
 
     def _output(self, number: int) -> Output:
         """Output `number` of the trial now in the shared memory."""
@@ -140,6 +150,18 @@ class Check:
         self._ledger.note(trial_check(trial.name), CheckOutcome.BROKEN, f"{self._described(trial)}: {failure.message}")
         return failure
 
+    def _by_weights(self, trial: Trial, leaves: Any, allowed: list[float], failure: Failure) -> Failure:
+        """With the tensor of the state named that it comes from; asked last, for it changes what both sides hold."""
+        seed = self._weights_seed(trial)
+        if seed is None or not self._workers.can_vary_weights or not self._findings.trials[:-1]:
+            return failure
+        words = ""
+        with suppress(CandidateFailed, WorkerEnded):
+            words = weight_faults.explained(self._workers, leaves, seed, allowed)
+        if words:
+            self._ledger.note(findings.OTHER_WEIGHTS, CheckOutcome.BROKEN, words)
+        return Failure(failure.verdict, f"{words} {failure.message}".strip())
+
     def _rounding(self, number: int, one: Weighed) -> str:
         """Ask for normal inputs once more: sums of positive ones average the rounding of their terms away."""
         workers, typical = self._workers, one.errors.typical
@@ -151,7 +173,7 @@ class Check:
                 typical = max(typical, self._output(number).typical_error)
         return of_precision(tolerance.label(typical, workers.summed), typical, workers.request.policy.precision)
 
-    def _remember(self, trial: Trial, leaves: Any) -> None:
+    def _remember(self, trial: Trial, leaves: Any) -> Failure | None:
         """The first result is held to the end, and its repeat is compared bit by bit."""
         if trial is FIRST:
             self._workers.ask_candidate("keep", "the first trial")
@@ -159,12 +181,16 @@ class Check:
             self._ledger.note(
                 findings.VARIES, *varies_note(self._workers, leaves, trials.seed_of(self._seed, "varied"))
             )
-        elif trial is REPEAT:
+            failure, outcome, detail = state_after_failure(self._workers, leaves)
+            self._ledger.note(findings.STATE_AFTER, outcome, detail)
+            return failure
+        if trial is REPEAT:
             same = all(map(contract.is_same, self._workers.shared["own"], self._first))
             agreement = "bit-identical" if same else "differs from the first, within the tolerance"
             self._ledger.note(
                 findings.REPEAT_RESULT, CheckOutcome.HELD, f"same inputs again, other memory: {agreement}"
             )
+        return None
 
     def _held(self, when: str) -> Failure | None:
         self._at = findings.HELD_RESULT
@@ -197,6 +223,8 @@ class Check:
         self._ledger.settle(findings.MEMORY, "no output shares memory with an input or an earlier output")
         self._ledger.settle(findings.UNWRITTEN, "no trace of the NaN, high and low numbers left in free memory")
         self._ledger.settle(operators.CHECK, self._workers.seen)
+        self._ledger.note(findings.STATE, *state_note(self._workers))
+        self._ledger.note(findings.OTHER_WEIGHTS, *other_weights_note(self._workers, self._varied))
         if self._findings.trials:
             self._ledger.settle(
                 findings.PRECISION, f"{self._precision()}: typical error {self._findings.typical_error:.2g}"
@@ -216,7 +244,8 @@ class Check:
         self._ledger.note(trial_check(trial.name), CheckOutcome.ABSENT, f"left out: {reason}")
 
     def _described(self, trial: Trial) -> str:
-        return f"seed {trials.seed_of(self._seed, trial.seed_name)}"
+        drawn = ", weights drawn anew" if trial.weights and self._workers.can_vary_weights else ""
+        return f"seed {trials.seed_of(self._seed, trial.seed_name)}{drawn}"
 
     def _basis(self) -> float:
         """The typical error that tells precisions apart: full mantissas and zero mean, so that rounding shows."""
@@ -282,6 +311,67 @@ def held_failure(workers: WorkerPair, first: list[torch.Tensor]) -> Failure | No
         Verdict.INCORRECT,
         "the result of an earlier call changed when forward was called again; allocate a new tensor in every call",
     )
+
+
+def state_note(workers: WorkerPair) -> tuple[CheckOutcome, str]:
+    """Whether a checkpoint of the reference can be loaded into the candidate."""
+    count = len(workers.weight_names)
+    match workers.weights:
+        case "none":
+            return CheckOutcome.HELD, "empty, as the reference's"
+        case "taken over":
+            return CheckOutcome.HELD, f"{count} tensors by the reference's names, shapes and dtypes; load_state_dict works"
+        case "converted":
+            return CheckOutcome.HELD, f"{count} tensors of the reference loaded through the file's convert_state_dict"
+    return (
+        CheckOutcome.FLAGGED,
+        "does not load the original's weights: its names, shapes or dtypes are others, which the task's policy allows",
+    )
+
+
+def other_weights_note(workers: WorkerPair, count: int) -> tuple[CheckOutcome, str]:
+    """In how many trials weights had other values than the constructor's, and what stayed."""
+    examined = workers.request.examined
+    if workers.weights == "none":
+        return CheckOutcome.ABSENT, "the task has none"
+    if examined is None or (examined.varied and not workers.can_vary_weights):
+        return CheckOutcome.FLAGGED, "judged with constructed weights only"
+    stays = "; ".join(f"{name} {why}" for name, why in list(examined.stays.items())[:SHOWN_STAYS])
+    more = f" and {len(examined.stays) - SHOWN_STAYS} more" if len(examined.stays) > SHOWN_STAYS else ""
+    kept = f"; these stay: {stays}{more}" if stays else ""
+    if not examined.varied:
+        return CheckOutcome.ABSENT, f"nothing of the state changes in training{kept}"
+    return CheckOutcome.HELD, f"{len(examined.varied)} tensors drawn anew for {count} trials{kept}"
+
+
+def state_after_failure(workers: WorkerPair, leaves: Any) -> Ending:
+    """Buffers that a call of the reference changes, as running statistics in training mode, must be as it leaves them."""
+    if not workers.changing:
+        return None, CheckOutcome.ABSENT, "a call of the reference changes none"
+    if workers.weights != "taken over":
+        return None, CheckOutcome.ABSENT, "its state has other names than the reference's"
+    before = dict(zip(workers.weight_names, (one.clone() for one in workers.trusted["weights"]), strict=True))
+    workers.ask_candidate("state", "its buffers", names=workers.weight_names)
+    workers.ask_reference("state_after", leaves=leaves, seed=workers.call_seed)
+    pairs = zip(workers.weight_names, workers.shared["weights"], workers.trusted["weights"], strict=True)
+    wrong = [(name, now) for name, now, right in pairs if name in workers.changing and not _is_left_so(now, right)]
+    for name, trusted in zip(workers.weight_names, workers.trusted["weights"], strict=True):
+        trusted.copy_(before[name])
+    if not wrong:
+        return None, CheckOutcome.HELD, f"{', '.join(workers.changing[:4])} as the reference leaves them"
+    name, now = wrong[0]
+    how = "as it was" if contract.is_same(now, before[name]) else "with other values than the reference"
+    message = (
+        f"a call leaves the buffer `{name}` {how}, and the reference updates it in every call in training mode: update it "
+        "alike, for the next evaluation reads it"
+    )
+    return Failure(Verdict.INCORRECT, message), CheckOutcome.BROKEN, message
+
+
+def _is_left_so(now: torch.Tensor, right: torch.Tensor) -> bool:
+    if not comparison.is_rounded(right):
+        return torch.equal(now, right)
+    return comparison.errors(now, right, right, comparison.scale_of(right, right)).relative <= STATE_TOLERANCE
 
 
 def weights_failure(workers: WorkerPair) -> Ending:

@@ -17,6 +17,7 @@ from engine.machine.stopwatch import Stopwatch
 from engine.machine.worker_limits import Limits, Times
 from engine.sandbox import Isolation
 from storage.evaluation_results import KernelResources
+from storage.examination import Examination
 from storage.policy import Policy
 
 AnyBuilder = Builder | DeviceBuilder
@@ -48,7 +49,7 @@ class EvaluationRequest:
 
     `language` is the one that the candidate must be written in; empty for any. `first_calls` is what a compile step of
     its own gave, where the language has one. `spent` adds up where the time goes.
-    `turn` waits for the device.
+    `turn` waits for the device. `examined` is what the task was found to be; without it weights stay as constructed.
     """
 
     task_source: str
@@ -64,6 +65,7 @@ class EvaluationRequest:
     first_calls: FirstCalls | None = None
     spent: Stopwatch = field(default_factory=Stopwatch)
     turn: Callable[[], None] = lambda: None
+    examined: Examination | None = None
 
     @property
     def is_just_in_time(self) -> bool:

@@ -90,7 +90,7 @@ def _called(workers: WorkerPair) -> dict[str, Any] | Failure:
         workers.import_candidate()
         request = workers.request
         question = {"ask": "call_first", "task_source": request.task_source, "seed": workers.call_seed}
-        question |= {"backward": request.policy.backward, "dtype": request.policy.dtype}
+        question |= {"backward": request.policy.backward, "dtype": request.policy.dtype, "mode": request.policy.mode}
         workers.stage = "the first call"
         answer = workers.candidate.ask(question, workers.request.times.build_s)
         if "raised" in answer or "missing" in answer:

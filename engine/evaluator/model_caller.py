@@ -13,11 +13,12 @@ from typing import Any
 
 import torch
 
-from engine.evaluation import poison
-from engine.evaluation.gradients import ForwardBackward, leaves_of
+from engine.evaluation import poison, structure
+from engine.evaluation.gradients import ForwardBackward
 from engine.evaluation.poison import Poison, fill
+from engine.evaluation.structure import form_of, leaves_of
 from engine.machine import device_memory, shared_tensors
-from engine.machine.shared_tensors import SharedTensors, TensorSpec
+from engine.machine.shared_tensors import SharedTensors, TensorSpec, put
 
 # An aligned allocation needs a hole somewhat larger than itself.
 SPARE = 1024
@@ -53,8 +54,8 @@ class ModelCaller:
         The answer says where the buffers lie: the evaluator may put other contents there before the call.
         """
         for buffer, source in zip(self._buffers, self._shared["inputs"], strict=True):
-            buffer.copy_(source)
-        self._arguments = [self._buffers[leaf["tensor"]] if "tensor" in leaf else leaf["value"] for leaf in leaves]
+            put(buffer, source)
+        self._arguments = structure.rebuilt(leaves, self._buffers)
         if poisoned:
             self._poison_free_memory(poisoned)
         return {"loaded": True, "buffers": [buffer.data_ptr() for buffer in self._buffers]}
@@ -69,7 +70,7 @@ class ModelCaller:
         lent, held = storages_of(self._buffers), storages_of([*leaves_of(self._outputs), *leaves_of(self._kept)])
         self._described = [self._layout_of(leaf, lent, held) for leaf in leaves_of(outputs)]
         self._outputs = outputs
-        return {"ns": nanoseconds, "outputs": self._described, "container": type(outputs).__name__}
+        return {"ns": nanoseconds, "outputs": self._described, "container": form_of(outputs)}
 
     def store(self, hold: bool, copies: bool) -> dict[str, Any]:
         """Describe the outputs and, if asked and they fit, copy them and the input buffers out for the evaluator."""
@@ -80,7 +81,7 @@ class ModelCaller:
                 source.copy_(buffer)
         if not hold:
             self._outputs = None
-        return {"outputs": self._described, "container": type(found).__name__}
+        return {"outputs": self._described, "container": form_of(found)}
 
     def keep(self) -> dict[str, Any]:
         """Go on holding the outputs stored last, however many calls follow."""
@@ -165,11 +166,8 @@ class DeviceModelCaller(ModelCaller):
         del self._slots[slots:], self._marks[slots:]
         for buffers in self._slots:
             for buffer, source in zip(buffers, self._shared["inputs"], strict=True):
-                buffer.copy_(source)
-        self._calls = [
-            [buffers[leaf["tensor"]] if "tensor" in leaf else leaf["value"] for leaf in leaves]
-            for buffers in self._slots
-        ]
+                put(buffer, source)
+        self._calls = [structure.rebuilt(leaves, buffers) for buffers in self._slots]
         if poisoned:
             self._poison_free_memory(poisoned)
         return {"loaded": True, "buffers": [[_claim(buffer) for buffer in buffers] for buffers in self._slots]}
@@ -199,7 +197,7 @@ class DeviceModelCaller(ModelCaller):
         for found in results:
             leaves = leaves_of(found)
             outputs = [self._layout_of(leaf, lent, held) for leaf in leaves]
-            layouts.append({"outputs": outputs, "container": type(found).__name__})
+            layouts.append({"outputs": outputs, "container": form_of(found)})
             held |= storages_of(leaves)
         return layouts
 

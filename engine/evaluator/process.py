@@ -36,7 +36,8 @@ from engine.evaluator.checking import Check
 from engine.evaluator.client import REQUEST_FOLDER
 from engine.evaluator.evaluation_request import EvaluationRequest, FirstCalls
 from engine.evaluator.observing import Staged
-from engine.evaluator.reference_worker import UnusableTask
+from engine.evaluator.examining import Examining
+from engine.evaluator.task_facts import UnusableTask
 from engine.evaluator.timing import Timing
 from engine.evaluator.worker import Worker
 from engine.evaluator.worker_pair import WorkerPair
@@ -47,6 +48,7 @@ from engine.sandbox import Isolation, OwnFailure
 from storage import codec, observed
 from storage.check_records import CheckOutcome, CheckRecord, Group
 from storage.evaluation_results import CheckResult, CompileResult, TimingResult
+from storage.examination import Examination
 from storage.policy import Policy
 from storage.records import Verdict
 from storage.timeline import Part
@@ -241,6 +243,21 @@ def describe(request: EvaluationRequest, folder: Path) -> dict[str, int]:
         return {"min_bytes": size, "min_flop": int(operations * request.policy.counts_operations)}
 
 
+def examine(request: EvaluationRequest, folder: Path) -> Examination:
+    """Whether kernels can be judged on the task, and what may vary."""
+    if request.device == "cpu":
+        return _examined(request, folder)
+    plain = run_apart(lambda: {"examined": codec.to_plain(_examined(replace(request, spent=Stopwatch()), folder))})
+    found: Examination = codec.from_plain(Examination, plain["examined"])
+    return found
+
+
+def _examined(request: EvaluationRequest, folder: Path) -> Examination:
+    with WorkerPair(request, folder, is_timed=False) as workers:
+        workers.describe()
+        return Examining(workers, _seed() >> 16).run()
+
+
 def measure(request: EvaluationRequest, folder: Path) -> dict[str, Any]:
     """Raw observations for a profile, in the same quiet as a timing."""
     with WorkerPair(request, folder) as workers:
@@ -315,6 +332,7 @@ ACTS: Mapping[str, Callable[[EvaluationRequest, Path], Any]] = {
     "check": check,
     "time": time_candidate,
     "describe": describe,
+    "examine": examine,
     "measure": measure,
     "profile": profile,
     "sanitize": sanitize,
@@ -382,6 +400,7 @@ def _request(request: Mapping[str, Any], isolation: Isolation, spent: Stopwatch)
         language=request.get("language", ""),
         details=request.get("details", {}),
         spent=spent,
+        examined=codec.from_plain(Examination, request["examined"]) if request.get("examined") else None,
     )
 
 

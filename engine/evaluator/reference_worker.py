@@ -5,33 +5,38 @@ from __future__ import annotations
 import functools
 import math
 import time
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 import torch
 from torch import nn
+from torch.nn.parameter import UninitializedTensorMixin
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
-from engine.evaluation import comparison, distributions, dtypes, gradients
+from engine.evaluation import comparison, distributions, dtypes, gradients, seeding, structure, weights
 from engine.evaluation.comparison import is_rounded, nudged, wide_dtype, widened
 from engine.evaluation.gradients import ForwardBackward, Plan
 from engine.evaluation.poison import Poison
 from engine.evaluation.trials import Style, of_gradients
-from engine.evaluator import half_baseline, model_caller
+from engine.evaluation.weights import Kind
+from engine.evaluator import half_baseline, model_caller, task_facts
 from engine.evaluator.channel import Channel
 from engine.evaluator.model_caller import ModelCaller
 from engine.evaluator.observer import Observer
+from engine.evaluator.task_facts import UnusableTask
 from engine.machine import shared_tensors
 from engine.machine.shared_tensors import SharedTensors, TensorSpec
-from storage.policy import Policy
+from storage.policy import Draws, Policy
 
 MARKS = (1 << 41, 1 << 42)
-
-
-class UnusableTask(Exception):
-    """The reference cannot be judged against; the message is for the person who wrote it."""
+TASK_FILE = "task.py"
+JUDGED = (
+    "float64", "float32", "float16", "bfloat16", "complex64", "complex128", "bool",
+    "uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64",
+)  # fmt: skip
 
 
 class OperationCounter(TorchDispatchMode):
@@ -65,7 +70,7 @@ class Reference:
 
     def __init__(self, source: str, shared: SharedTensors, policy: Policy) -> None:
         self._names: dict[str, Any] = {"__name__": "task"}
-        exec(compile(source, "task.py", "exec"), self._names)
+        exec(compile(source, TASK_FILE, "exec"), self._names)
         self._shared = shared
         dtypes.compute_within(policy.precision)  # after the task's text, which may have set something else
         self._is_half = policy.precision == "half"
@@ -76,19 +81,27 @@ class Reference:
             raise UnusableTask(why)
         self.observer = Observer()
         self._caller: ModelCaller | None = None
+        self._changing: list[str] = []
 
-    def describe(self, weight_seed: int, is_timed: bool) -> dict[str, Any]:
-        """Build the model, run it once, and say what goes in, what comes out and what it costs. `is_timed` says whether
-        later calls are."""
+    def describe(self, weight_seed: int, is_timed: bool, varied: Mapping[str, str]) -> dict[str, Any]:
+        """Build the model, run it once, and say what goes in, what comes out and what it costs.
+
+        `is_timed` says whether later calls are; `varied` which tensors of its state may get other values, and how.
+        """
         context_s = model_caller.open_device(self._shared.device, is_timed=is_timed)
         init_inputs = list(self._names["get_init_inputs"]())
-        torch.manual_seed(weight_seed)
+        self._init_nodes = self._plain_nodes(init_inputs)
+        seeding.seed(weight_seed)
         self._model = self._again()
-        torch.manual_seed(weight_seed)
+        self._weight_seed, self._varied = weight_seed, {name: Kind(kind) for name, kind in varied.items()}
+        is_lazy = any(isinstance(one, UninitializedTensorMixin) for one in self._model.state_dict().values())
+        if not is_lazy:
+            self._keep_state()
+        seeding.seed(weight_seed)
         if self._policy.backward:
             self._see_what_is_differentiated()
         inputs = self._drawn()
-        tensors = [item for item in inputs if isinstance(item, torch.Tensor)]
+        tensors, self._nodes = self._flattened(inputs)
         counter = OperationCounter()
         self.observer.begin(MARKS)
         started = time.perf_counter()
@@ -98,26 +111,116 @@ class Reference:
         model_caller.settle()
         seconds = time.perf_counter() - started
         seen = self.observer.end()
+        if is_lazy:
+            self._keep_state()
+        self._changing = [name for name in self._buffers if not torch.equal(self._state[name], self._base[name])]
+        self._restore()
         self._specs = [TensorSpec.of(tensor) for tensor in tensors]
-        state = self._model.state_dict()
         layout = {
             "inputs": self._specs,
             "own": [TensorSpec.of(output) for output in outputs],
             "answer": [TensorSpec.of(output).as_dtype(wide_dtype(output.dtype)) for output in outputs],
-            "weights": [TensorSpec.of(value) for value in state.values()],
+            "weights": [TensorSpec.of(value) for value in self._state.values()],
         }
         return {
             "layout": shared_tensors.to_plain(layout),
-            "init_inputs": init_inputs,
-            "weight_names": list(state),
-            "parameter_names": [name for name, _ in self._model.named_parameters()],
+            "init_inputs": self._init_nodes,
+            "weight_names": list(self._state),
+            "parameter_names": [name for name, _ in self._model.named_parameters(remove_duplicate=False)],
+            "changing": self._changing,
             "flop": counter.total,
             "seconds": seconds,
             "context_s": context_s,
-            "is_single": isinstance(found, torch.Tensor),
+            "form": structure.form_of(found),
             "seen": seen,
             "plan": asdict(self._plan) if self._plan else None,
         }
+
+    def _keep_state(self) -> None:
+        """The state as constructed, and what of it is put back after each call."""
+        self._state = self._model.state_dict()
+        self._constructed = {name: value.clone() for name, value in self._state.items()}
+        self._other: Mapping[str, torch.Tensor] | None = None
+        parameters = {name for name, _ in self._model.named_parameters(remove_duplicate=False)}
+        self._buffers = [name for name in self._state if name not in parameters]
+        self._base = dict(self._constructed)
+
+    def _restore(self) -> None:
+        """Undo what a call in training mode does to running statistics."""
+        for name in self._changing:
+            self._state[name].copy_(self._base[name])
+
+    def set_weights(self, seed: int | None, only: Sequence[str] = ()) -> dict[str, Any]:
+        """Give the state other values by a seed, or those as constructed without one, here and in the shared memory.
+
+        With names `only` these get other values.
+        """
+        with torch.no_grad():
+            for name, value in self._state.items():
+                if name in self._varied or seed is None:
+                    value.copy_(self._constructed[name])
+            if seed is not None:
+                self._vary(seed, only)
+            self._base = {name: self._state[name].clone() for name in self._changing}
+            for target, value in zip(self._shared["weights"], self._state.values(), strict=True):
+                target.copy_(value)
+        return {"set": True}
+
+    def _vary(self, seed: int, only: Sequence[str] = ()) -> None:
+        other = self._from_another_seed()
+        for number, (name, kind) in enumerate(self._varied.items()):
+            if not only or name in only:
+                generator = torch.Generator(self._shared.device)
+                generator.manual_seed(seed + number)
+                self._state[name].copy_(weights.other_values(kind, self._constructed[name], other[name], generator))
+
+    def _from_another_seed(self) -> Mapping[str, torch.Tensor]:
+        """The state of a module that another seed has made; kept, where something of it is used."""
+        if Kind.DRAWN not in self._varied.values():
+            return self._constructed
+        if self._other is None:
+            seeding.seed(self._weight_seed + 1)
+            self._other = self._initialized(self._again()).state_dict()
+        return self._other
+
+    def _initialized(self, model: nn.Module) -> nn.Module:
+        """Lazy modules have no state before a call."""
+        if any(isinstance(one, UninitializedTensorMixin) for one in model.state_dict().values()):
+            with torch.no_grad():
+                model(*self._items())
+        return model
+
+    def state_after(self, leaves: Sequence[Mapping[str, Any]], seed: int) -> dict[str, Any]:
+        """The state as a call on the inputs in the shared memory leaves it, into the shared memory."""
+        seeding.seed(seed)
+        given = [self._copied(spec, tensor) for spec, tensor in zip(self._specs, self._shared["inputs"], strict=True)]
+        with torch.no_grad():
+            self._whole(self._model)(*structure.rebuilt(leaves, given))
+            for target, value in zip(self._shared["weights"], self._state.values(), strict=True):
+                target.copy_(value)
+            self._restore()
+        return {"kept": True}
+
+    def plan_weights(self) -> dict[str, Any]:
+        """Which tensors of the state may get other values, and how; why the others stay. Values are as constructed."""
+        seeding.seed(self._weight_seed + 1)
+        plan = weights.planned(self._model, self._initialized(self._again()))
+        return {"varied": dict(plan.varied), "stays": dict(plan.stays)}
+
+    def observe(self, seed: int, call_seed: int) -> dict[str, Any]:
+        """What calls do beside answering: see `task_facts`."""
+
+        def drawn(number: int) -> list[Any]:
+            seeding.seed(number)
+            return self._drawn()
+
+        with torch.no_grad():
+            return asdict(task_facts.observed(self._model, self._whole(self._model), drawn, seed, call_seed))
+
+    def take_weights(self, varied: Mapping[str, str]) -> dict[str, Any]:
+        """Another choice of what may vary."""
+        self._varied = {name: Kind(kind) for name, kind in varied.items()}
+        return {"taken": True}
 
     def _see_what_is_differentiated(self) -> None:
         with torch.no_grad():
@@ -138,7 +241,7 @@ class Reference:
     def map(self, layout: Mapping[str, Any], place: str) -> dict[str, Any]:
         """Map the sized shared memory and put the weights into it."""
         self._shared.map(shared_tensors.from_plain(layout), place)
-        for target, value in zip(self._shared["weights"], self._model.state_dict().values(), strict=True):
+        for target, value in zip(self._shared["weights"], self._state.values(), strict=True):
             target.copy_(value)
         timed, name = self._in_half() if self._is_half else (self._whole(self._model), half_baseline.AS_IT_IS)
         name += self._policy.baseline
@@ -154,26 +257,27 @@ class Reference:
 
     def make(self, seed: int, style: str) -> dict[str, Any]:
         """Draw the inputs of one trial into the shared memory; items that are no tensors come back as values."""
-        torch.manual_seed(seed)
+        seeding.seed(seed)
         items = self._drawn()
-        tensors = [item for item in items if isinstance(item, torch.Tensor)]
+        tensors, nodes = self._flattened(items)
         if [TensorSpec.of(tensor) for tensor in tensors] != self._specs:
-            raise UnusableTask("get_inputs() must return the same shapes and dtypes every time")
+            raise UnusableTask("get_inputs() must return the same shapes, strides and dtypes every time")
         with torch.device(self._shared.device):
             own = len(tensors) - len(self._given)
             ways = [Style(style)] * own + [of_gradients(Style(style))] * len(self._given)
             styled = [distributions.restyle(tensor, way) for tensor, way in zip(tensors, ways, strict=True)]
-        for target, tensor in zip(self._shared["inputs"], styled, strict=True):
-            target.copy_(tensor)
+        for spec, target, tensor in zip(self._specs, self._shared["inputs"], styled, strict=True):
+            # Along a dimension of stride 0 all values are one.
+            target.copy_(tensor if spec.is_dense else shared_tensors.laid_out(spec, tensor, self._shared.device))
         self._give_back()
-        return {"leaves": _numbered(items), "is_styled": any(a is not b for a, b in zip(styled, tensors, strict=True))}
+        return {"leaves": nodes, "is_styled": any(a is not b for a, b in zip(styled, tensors, strict=True))}
 
     def answer(self, leaves: Sequence[Mapping[str, Any]], seed: int, may_refuse: bool = False) -> dict[str, Any]:
         """Outputs in the task's dtype and in float64 for the inputs now in the shared memory.
 
         With `may_refuse` inputs that the task does not take are told as `refused` instead of failing the task.
         """
-        tensors = [source.clone() for source in self._shared["inputs"]]
+        tensors = self._shared["inputs"]
         try:
             own = self._forward(self._model, leaves, tensors, seed)
         except Exception as error:
@@ -204,7 +308,7 @@ class Reference:
         self, leaves: Sequence[Mapping[str, Any]], seed: int, *, by_rows: bool, alternately: bool
     ) -> list[float]:
         tensors = [nudged(source, alternately=alternately) for source in self._shared["inputs"]]
-        moved = self._forward(widened(self._model), leaves, tensors, seed)
+        moved = self._forward(self._widened(), leaves, tensors, seed)
         return [
             comparison.errors(there, here, here, comparison.row_scales(here, own) if by_rows else scale).relative
             for there, here, own in zip(moved, self._shared["answer"], self._shared["own"], strict=True)
@@ -213,23 +317,29 @@ class Reference:
 
     def vary(self, leaves: Sequence[Mapping[str, Any]], seed: int, other_seed: int) -> dict[str, list[float]]:
         """How far the outputs in the shared memory move with other inputs, and with other weights if there are any."""
-        torch.manual_seed(other_seed)
-        other_inputs = self._drawn()
-        by_inputs = self._changes(lambda: self._called(self._model, other_inputs, seed))
-        if not any(True for _ in self._model.parameters()):
+        seeding.seed(other_seed)
+        tensors, nodes = self._flattened(self._drawn())
+        by_inputs = self._changes(lambda: self._forward(self._model, nodes, tensors, seed))
+        if not self._varied:
             return {"inputs": by_inputs, "weights": []}
-        torch.manual_seed(other_seed)
-        tensors = [source.clone() for source in self._shared["inputs"]]
-        return {
-            "inputs": by_inputs,
-            "weights": self._changes(lambda: self._forward(self._again(), leaves, tensors, seed)),
-        }
+        held = {name: self._state[name].clone() for name in self._varied}
+        with torch.no_grad():
+            self._vary(other_seed)
+        try:
+            given = self._shared["inputs"]
+            return {"inputs": by_inputs, "weights": self._changes(lambda: self._forward(self._model, leaves, given, seed))}
+        finally:
+            with torch.no_grad():
+                for name, value in held.items():
+                    self._state[name].copy_(value)
 
     def _again(self) -> nn.Module:
         """Factory functions in a task make their tensors on the device; what insists on the CPU is moved."""
         with torch.device(self._shared.device):
-            model: nn.Module = self._names["Model"](*self._names["get_init_inputs"]())
-        return dtypes.model_in(self._policy.dtype, model.to(self._shared.device))
+            arguments = structure.rebuilt(self._init_nodes, ())
+            model: nn.Module = self._names["Model"](*arguments)
+        model = dtypes.model_in(self._policy.dtype, model.to(self._shared.device))
+        return dtypes.in_mode(self._policy.mode, model)
 
     def _items(self) -> list[Any]:
         device = self._shared.device
@@ -239,9 +349,30 @@ class Reference:
 
     def _drawn(self) -> list[Any]:
         """The arguments of a call; where it has a backward, gradients of the outputs come last."""
-        items = [item.detach() if isinstance(item, torch.Tensor) else item for item in self._items()]
+        items = dtypes.mapped(torch.Tensor.detach, self._items())
         given = (torch.randn(one.shape, dtype=one.torch_dtype, device=self._shared.device) for one in self._given)
         return [*items, *given]
+
+    def _flattened(self, items: Sequence[Any]) -> tuple[list[torch.Tensor], list[structure.Node]]:
+        try:
+            tensors, nodes = structure.flattened(items)
+        except structure.Unusable as error:
+            raise UnusableTask(f"get_inputs() returns {error}") from error
+        if unknown := [tensor.dtype for tensor in tensors if str(tensor.dtype).removeprefix("torch.") not in JUDGED]:
+            raise UnusableTask(
+                f"get_inputs() returns a tensor of {unknown[0]}, whose numbers cannot be compared or drawn here: "
+                f"return float32 or bfloat16 and convert in forward"
+            )
+        return tensors, nodes
+
+    def _plain_nodes(self, items: Sequence[Any]) -> list[structure.Node]:
+        try:
+            tensors, nodes = structure.flattened(items)
+        except structure.Unusable as error:
+            raise UnusableTask(f"get_init_inputs() returns {error}") from error
+        if tensors:
+            raise UnusableTask("get_init_inputs() returns a tensor: make it in the constructor, from numbers given there")
+        return nodes
 
     def _give_back(self) -> None:
         """Device memory that is cached here is missing elsewhere: the float64 answer needs several times the inputs."""
@@ -266,7 +397,8 @@ class Reference:
     ) -> dict[str, Any]:
         """As the candidate does, observed as it is."""
         assert self._caller is not None
-        torch.manual_seed(seed)
+        self._restore()
+        seeding.seed(seed)
         loaded = self._caller.load(leaves, Poison(poison) if poison else None, slots)
         self.observer.begin(marks, traced)
         return loaded
@@ -282,12 +414,14 @@ class Reference:
         return self._caller.store(hold, copies)
 
     def _forward_wide(
-        self, leaves: Sequence[Mapping[str, Any]], tensors: list[torch.Tensor], seed: int, own: list[torch.Tensor]
+        self, leaves: Sequence[Mapping[str, Any]], tensors: Sequence[torch.Tensor], seed: int, own: list[torch.Tensor]
     ) -> tuple[list[torch.Tensor], bool]:
-        """Float64 outputs, or the task's own where widening changes what the function is."""
+        """Float64 outputs, or the task's own where widening changes what the function is, or what it draws."""
+        if self._policy.draws is Draws.SEEDED:
+            return own, False
         wide = [tensor.to(getattr(torch, wide_dtype(tensor.dtype))) for tensor in tensors]
         try:
-            answers = self._forward(widened(self._model), leaves, wide, seed)
+            answers = self._forward(self._widened(), leaves, wide, seed)
         except (RuntimeError, TypeError, ValueError):
             return own, False
         fits = [
@@ -296,16 +430,37 @@ class Reference:
         ]
         return (answers, True) if all(fits) else (own, False)
 
+    def _widened(self) -> nn.Module:
+        """A copy in float64. Modules that keep what they computed of a parameter (`weight_norm`) cannot be copied."""
+        try:
+            return widened(self._model)
+        except RuntimeError:
+            with torch.no_grad():
+                twin = self._initialized(self._again())
+                twin.load_state_dict(self._state)
+                return comparison.in_double(twin)
+
     def _forward(
-        self, model: nn.Module, leaves: Sequence[Mapping[str, Any]], tensors: list[torch.Tensor], seed: int
+        self, model: nn.Module, leaves: Sequence[Mapping[str, Any]], tensors: Sequence[torch.Tensor], seed: int
     ) -> list[torch.Tensor]:
-        arguments = [tensors[leaf["tensor"]] if "tensor" in leaf else leaf["value"] for leaf in leaves]
-        return self._called(model, arguments, seed)
+        """The outputs for tensors that lie as `get_inputs` made them; a call that changes its inputs changes a copy."""
+        given = [self._copied(spec, tensor) for spec, tensor in zip(self._specs, tensors, strict=True)]
+        return self._called(model, structure.rebuilt(leaves, given), seed)
+
+    def _copied(self, spec: TensorSpec, tensor: torch.Tensor) -> torch.Tensor:
+        """As `get_inputs` laid it out, and not the shared one; a widened copy may be changed as it is."""
+        if spec.is_dense and all(tensor is not shared for shared in self._shared["inputs"]):
+            return tensor
+        return shared_tensors.laid_out(spec.as_dtype(_name(tensor)), tensor, self._shared.device)
 
     def _called(self, model: nn.Module, arguments: Sequence[Any], seed: int) -> list[torch.Tensor]:
-        torch.manual_seed(seed)
-        with torch.no_grad():
-            return _leaves(self._whole(model)(*arguments))
+        seeding.seed(seed)
+        try:
+            with torch.no_grad():
+                return _leaves(self._whole(model)(*arguments))
+        finally:
+            if model is self._model:
+                self._restore()
 
 
 def body(source: str, shared: SharedTensors, policy: Policy, line: Channel) -> None:
@@ -322,28 +477,37 @@ def body(source: str, shared: SharedTensors, policy: Policy, line: Channel) -> N
             model_caller.settle()
         except Exception as error:  # noqa: BLE001 - a task is a person's code and may raise anything
             hint = f" (with {policy.dtype} tensors: without --dtype they stay as written)" if policy.dtype else ""
-            message = str(error) if isinstance(error, UnusableTask) else f"{type(error).__name__}: {error}{hint}"
+            message = str(error) if isinstance(error, UnusableTask) else f"{told(error, source)}{hint}"
             answer = {"failed": message}
         line.send({**answer, "number": number})
 
 
+def told(error: Exception, source: str) -> str:
+    """What a task's own code raised: the line of it, the words, and what mends what is met often."""
+    said = f"{type(error).__name__}: {str(error)[:1000]}"
+    where = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == TASK_FILE]
+    lines = source.splitlines()
+    if where and where[-1] and where[-1] <= len(lines):
+        said = f"line {where[-1]} of the task (`{lines[where[-1] - 1].strip()[:120]}`): {said}"
+    if isinstance(error, ModuleNotFoundError):
+        said += f": install {error.name}, put its folder on PYTHONPATH, or put the code into the task's file"
+    if "not compiled with CUDA" in said or "No CUDA GPUs" in said or "no NVIDIA driver" in said:
+        said += ": leave the device out, tensors are made on the device that judges"
+    return said
+
+
 def _leaves(outputs: Any) -> list[torch.Tensor]:
-    leaves = list(outputs) if isinstance(outputs, (tuple, list)) else [outputs]
+    leaves = structure.leaves_of(outputs)
     if not all(isinstance(leaf, torch.Tensor) for leaf in leaves):
-        raise UnusableTask("forward() must return a tensor or a flat tuple or list of tensors")
+        other = next(type(leaf).__name__ for leaf in leaves if not isinstance(leaf, torch.Tensor))
+        raise UnusableTask(
+            f"forward() returns a {other} among its results: it must return tensors, alone or in tuples, lists and dicts"
+        )
     return leaves
 
 
-def _numbered(items: Sequence[Any]) -> list[dict[str, Any]]:
-    leaves: list[dict[str, Any]] = []
-    count = 0
-    for item in items:
-        if isinstance(item, torch.Tensor):
-            leaves.append({"tensor": count})
-            count += 1
-        else:
-            leaves.append({"value": item})
-    return leaves
+def _name(tensor: torch.Tensor) -> str:
+    return str(tensor.dtype).removeprefix("torch.")
 
 
 def _change(there: torch.Tensor, after: torch.Tensor) -> float:

@@ -21,7 +21,7 @@ from engine.evaluator.worker import Worker
 from engine.machine import process_memory, processes
 from engine.machine.device_memory import DeviceMemory
 from engine.machine.process_memory import BadClaim, MemoryRefused, Place
-from engine.machine.shared_tensors import SharedTensors
+from engine.machine.shared_tensors import SharedTensors, TensorSpec, private_copy, put
 from storage.records import Verdict
 
 LONGEST_NS = 10**13
@@ -100,6 +100,15 @@ class TimedWorker:
         """The call once more, on what the input buffers hold."""
         return self._timed()[0]
 
+    def take_weights(self, question: str, **arguments: Any) -> None:
+        """Between two turns: other weights."""
+        self.worker.resume()
+        self._note(self._ask(question, **arguments))
+        self.halt()
+
+    def _note(self, reply: Mapping[str, Any]) -> None:
+        """What the turn before ran is told with the next answer; on the host nothing of it is needed."""
+
     def rest(self) -> None:
         """The last question: what the last call ran is told with its answer."""
         self.worker.resume()
@@ -153,10 +162,14 @@ class TimedWorker:
         pid = self.worker.inner_pid
         pairs = zip(answer["outputs"], self.shared["own"], strict=True)
         try:
-            outputs = [process_memory.read_tensor(pid, Place.claimed(leaf, like), like) for leaf, like in pairs]
-            inputs = [torch.empty_like(tensor) for tensor in fresh]
+            outputs = [
+                process_memory.read_tensor(pid, Place.claimed(leaf, like), like) if like.numel() else like
+                for leaf, like in pairs
+            ]
+            inputs = [private_copy(TensorSpec.of(tensor), "cpu") for tensor in fresh]
             for address, tensor in zip(reply["buffers"], inputs, strict=True):
-                process_memory.read(pid, address, tensor)
+                if tensor.numel():
+                    process_memory.read(pid, address, tensor)
         except (BadClaim, MemoryRefused) as error:
             raise unusable("an output", error) from error
         return outputs, inputs
@@ -280,7 +293,7 @@ class DeviceTimedWorker(TimedWorker):
             for claim, tensor in zip(claims, fresh, strict=True)
         ]
         for buffer, tensor in zip(buffers, fresh, strict=True):
-            buffer.copy_(tensor)
+            put(buffer, tensor)
         return buffers
 
     def _note(self, reply: Mapping[str, Any]) -> None:

@@ -137,6 +137,7 @@ PRECISE = 0.02
 SLOW_NS = 1_000_000_000
 TIMED = "a timed call"
 TRACED = 0.15
+CHANGED, MOST_CHANGES = 0.1, 5  # share of the turns before which weights change, and how often at most
 MIN_TRACED, MIN_TRACED_SLOW = 10, 3
 MAX_TRACED = 20
 WARM_UP_CALLS = 3
@@ -153,6 +154,7 @@ class Timing:
         self._session = Session()
         self._traced = 0
         self._warm_up_calls = 0
+        self._changes = 0
         self._compared = 0
         self._is_same = process_memory.is_same if workers.device == "cpu" else contract.is_same
 
@@ -187,6 +189,7 @@ class Timing:
             evidence={
                 "threads": os.environ.get("OMP_NUM_THREADS", "?"),
                 "timed outputs checked": str(self._compared),
+                "weights": f"changed {self._changes} times" if self._changes else "as constructed",
                 **machine,
             },
             proofs=timing_checks.of(self._session, setting),
@@ -228,9 +231,14 @@ class Timing:
         return candidate, reference
 
     def _take_pairs(self, started: float) -> None:
+        self._timed_candidate.halt()
+        self._timed_reference.halt()
+        self._change_weights()
         self._burst = self._warm_up()
         deadline = started + self._workers.request.times.timing_s
         while not self._is_enough(deadline):
+            if self._random.random() < CHANGED and self._changes < MOST_CHANGES and self._change_weights():
+                self._pair(self._random.random() < 0.5, 1)  # untimed: what is packed once a model is loaded is packed here
             # Two pairs with opposite orders, so that drift cancels; which order comes first is secret.
             candidate_first = self._random.random() < 0.5
             for is_first in (candidate_first, not candidate_first):
@@ -239,6 +247,17 @@ class Timing:
                 self._session.add([taken.call for taken in candidate], [taken.call for taken in reference])
         while self._is_device and self._traced < (MIN_TRACED if self._burst > 1 else MIN_TRACED_SLOW):
             self._traced_pair()
+
+    def _change_weights(self) -> bool:
+        """Other weights on both sides, which stand still before and after; false where the task has none that vary."""
+        workers = self._workers
+        if not workers.can_vary_weights:
+            return False
+        self._timed_reference.take_weights("set_weights", seed=self._random.getrandbits(62))
+        workers.hand_over_weights()
+        self._timed_candidate.take_weights("load_weights")
+        self._changes += 1
+        return True
 
     @property
     def _is_device(self) -> bool:
@@ -267,8 +286,6 @@ class Timing:
         """The same number of calls for both; returns how many calls make a turn."""
         began = time.monotonic()
         quicker_ns = slower_ns = SLOW_NS
-        self._timed_candidate.halt()
-        self._timed_reference.halt()
         while True:
             candidate, reference = self._pair(self._random.random() < 0.5, 1)
             both = sorted(taken[0].call.evaluator_ns for taken in (candidate, reference))

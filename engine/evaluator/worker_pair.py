@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import os
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from types import TracebackType
@@ -21,10 +21,11 @@ from engine.build.host.build import BuildFailed, Built
 from engine.build.host.flags import FlagRefused
 from engine.build.just_in_time import Place
 from engine.build.request import RequestRefused
-from engine.evaluation import dtypes, operators, poison
+from engine.evaluation import contract, dtypes, operators, poison, structure
 from engine.evaluation.candidate_failures import (
     CandidateFailed,
     ComputedElsewhere,
+    ContractBroken,
     FailedBuild,
     Failure,
     WorkerEnded,
@@ -37,10 +38,11 @@ from engine.evaluation.poison import Poison
 from engine.evaluation.screening.python_text import fall_backs
 from engine.evaluator import candidate_worker, model_caller, reference_worker
 from engine.evaluator.evaluation_request import EvaluationRequest
-from engine.evaluator.reference_worker import UnusableTask
+from engine.evaluator.task_facts import UnusableTask
 from engine.evaluator.worker import Worker
 from engine.machine import quiet, shared_tensors
 from engine.machine.shared_tensors import SharedTensors
+from storage.policy import StateDict, Weights
 from storage.records import Verdict
 from storage.timeline import Part
 
@@ -90,6 +92,7 @@ class WorkerPair:
         self._open: tuple[list[int], bool, int, str] | None = None
         self._calls = self._took_ns = 0
         self._weight_seed = _secret()
+        self._weights_by: tuple[int | None, tuple[str, ...]] = (None, ())
         dtypes.compute_within(request.policy.precision)  # the candidate's process inherits it, and may not change it
         with self.spent.on(Part.FORKING):
             self._fork(folder, with_reference, compiles_to)
@@ -176,8 +179,9 @@ class WorkerPair:
             torch.set_default_device(self.device)
         reply = self._described(meanwhile=lambda: model_caller.open_device(self.device, is_timed=False))
         self.flop = int(reply["flop"])
+        self.form = str(reply["form"])
+        self.changing = [str(name) for name in reply["changing"]]
         self.observed.moves = operators.only_moves(operators.read(reply["seen"]))
-        self.is_single = bool(reply["is_single"])
         self.plan = Plan.from_plain(reply["plan"]) if reply["plan"] else None
         self.weight_names = [str(name) for name in reply["weight_names"]]
         self.parameter_names = [str(name) for name in reply["parameter_names"]]
@@ -202,7 +206,8 @@ class WorkerPair:
 
     def _described(self, meanwhile: Callable[[], object] = lambda: None) -> dict[str, Any]:
         with self.spent.on(Part.DESCRIBING):
-            about = {"weight_seed": self._weight_seed, "is_timed": self._is_timed}
+            varied = dict(self.request.examined.varied) if self.request.examined else {}
+            about = {"weight_seed": self._weight_seed, "is_timed": self._is_timed, "varied": varied}
             reply = self.ask_reference("describe", meanwhile, **about)
             self.spent.add(Part.CONTEXT, float(reply["context_s"]))
         return reply
@@ -213,8 +218,8 @@ class WorkerPair:
             self._construct(self._construction)
 
     def _construct(self, reply: Mapping[str, Any]) -> None:
-        for shared, trusted in zip(self._shared["weights"], self._trusted["weights"], strict=True):
-            shared.copy_(trusted)
+        policy = self.request.policy
+        self.hand_over_weights()
         layout = {name: reply["layout"][name] for name in ("inputs", "own", "weights")}
         answer = self.ask_candidate(
             "construct",
@@ -225,9 +230,43 @@ class WorkerPair:
             layout=layout,
             place=self._shared.place,
             plan=reply["plan"],
-            dtype=self.request.policy.dtype,
+            dtype=policy.dtype,
+            mode=policy.mode,
+            loads=policy.state_dict is StateDict.REFERENCE,
         )
+        if answer["weights"] == "differ":
+            raise ContractBroken(contract.state_failure(answer.get("differences")))
         self.weights = str(answer["weights"]) if reply["weight_names"] else "none"
+
+    def hand_over_weights(self) -> None:
+        """The reference's weights into the memory shared with the candidate."""
+        for shared, trusted in zip(self._shared["weights"], self._trusted["weights"], strict=True):
+            shared.copy_(trusted)
+
+    @property
+    def varied(self) -> Sequence[str]:
+        """The tensors of the state that may get other values, by name."""
+        return list(self.request.examined.varied) if self.request.examined else []
+
+    @property
+    def can_vary_weights(self) -> bool:
+        """Whether both sides can get other weights than the constructed ones."""
+        examined = self.request.examined
+        varies = self.request.policy.weights is Weights.VARY and examined is not None and bool(examined.varied)
+        return varies and self.weights in ("taken over", "converted")
+
+    def set_weights(self, seed: int | None, only: Sequence[str] = ()) -> None:
+        """Other weights on both sides by a seed, or those as constructed without one; loaded as a checkpoint is.
+
+        With names `only` these change.
+        """
+        if (seed, tuple(only)) == self._weights_by:
+            return
+        with self.spent.on(Part.WEIGHTS):
+            self.ask_reference("set_weights", seed=seed, only=list(only))
+            self.hand_over_weights()
+            self.ask_candidate("load_weights", "load_state_dict")
+        self._weights_by = (seed, tuple(only))
 
     def ask_candidate(self, name: str, during: str, **arguments: Any) -> dict[str, Any]:
         """One question to the candidate, within the limit of one call.
@@ -316,7 +355,12 @@ class WorkerPair:
     @property
     def expected(self) -> Expected:
         """What the candidate must return, by the reference's outputs now in the shared memory."""
-        return Expected(self._trusted["own"], self.is_single, self.device, tuple(self.output_names))
+        return Expected(self._trusted["own"], self._form, self.device, tuple(self.output_names))
+
+    @property
+    def _form(self) -> str:
+        """Outputs and gradients come as one tuple."""
+        return self.form if self.plan is None else structure.form_of((None,) * len(self._trusted["own"]))
 
     @property
     def output_names(self) -> list[str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -63,7 +64,7 @@ def dense_extent(stride: Any, like: torch.Tensor) -> int:
     """
     if not isinstance(stride, list) or len(stride) != like.dim() or not all(_is_count(step) for step in stride):
         raise BadClaim("its strides are not those of a tensor of this shape")
-    extent: int = 1 + sum((size - 1) * step for size, step in zip(like.shape, stride, strict=True))
+    extent = extent_of(like.shape, stride)
     if extent * like.itemsize > max(SPREAD * like.nbytes, ROOM):
         raise BadClaim(f"it is spread over {extent * like.itemsize >> 20} MiB; return a dense tensor")
     return extent
@@ -99,7 +100,7 @@ def read_tensor(pid: int, place: Place, like: torch.Tensor) -> torch.Tensor:
 
 
 def read(pid: int, address: int, into: torch.Tensor) -> None:
-    """Fill a dense tensor from another process.
+    """Fill a tensor from another process, what lies in its gaps included.
 
     Raises:
         MemoryRefused: with the system's error number.
@@ -108,7 +109,7 @@ def read(pid: int, address: int, into: torch.Tensor) -> None:
 
 
 def write(pid: int, address: int, content: torch.Tensor) -> None:
-    """Put a dense tensor's bytes into another process, in the order they lie in memory.
+    """Put a tensor's bytes into another process as they lie in memory, those in its gaps included.
 
     Raises:
         MemoryRefused: with the system's error number.
@@ -130,16 +131,26 @@ def write_all(pid: int, addresses: Sequence[Any], contents: Sequence[torch.Tenso
 
 
 def is_same(a: torch.Tensor, b: torch.Tensor) -> bool:
-    """Bit by bit, of two dense tensors of one layout: NaN equals itself, and minus zero is another zero."""
+    """Bit by bit, of two tensors of one layout, gaps included: NaN equals itself, and minus zero is another zero."""
     own_address, there = ctypes.c_void_p(a.data_ptr()), ctypes.c_void_p(b.data_ptr())
-    difference: int = _libc.memcmp(own_address, there, ctypes.c_size_t(a.nbytes))
+    difference: int = _libc.memcmp(own_address, there, ctypes.c_size_t(_spanned(a)))
     return difference == 0
 
 
+def extent_of(shape: Sequence[int], stride: Sequence[int]) -> int:
+    """Elements from the first to the last of a tensor of that shape and stride; 0 where it has none."""
+    return 1 + sum((size - 1) * step for size, step in zip(shape, stride, strict=True)) if math.prod(shape) else 0
+
+
+def _spanned(tensor: torch.Tensor) -> int:
+    """Bytes from a tensor's first element to its last."""
+    return tensor.itemsize * extent_of(tensor.shape, tensor.stride())
+
+
 def _move(call: Callable[..., int], pid: int, address: int, tensor: torch.Tensor) -> None:
-    done = 0
-    while done < tensor.nbytes:
-        size = min(tensor.nbytes - done, PIECE)
+    done, spanned = 0, _spanned(tensor)
+    while done < spanned:
+        size = min(spanned - done, PIECE)
         own_span, there = _Span(tensor.data_ptr() + done, size), _Span(address + done, size)
         moved = call(pid, ctypes.byref(own_span), 1, ctypes.byref(there), 1, 0)
         if moved <= 0:

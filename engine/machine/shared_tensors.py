@@ -13,13 +13,17 @@ from typing import Any
 import torch
 
 from engine.machine import device_memory
+from engine.machine.process_memory import extent_of
 
 ALIGNMENT = 4096
 
 
 @dataclass(frozen=True, slots=True)
 class TensorSpec:
-    """One tensor: shape, dtype by name, stride of the private copy. The shared copy is always contiguous."""
+    """One tensor: shape, dtype by name, stride of the private copy. The shared copy is always contiguous.
+
+    The private copy may have gaps, as a slice has, and dimensions of stride 0, as an expanded tensor has.
+    """
 
     shape: tuple[int, ...]
     dtype: str
@@ -27,9 +31,9 @@ class TensorSpec:
 
     @classmethod
     def of(cls, tensor: torch.Tensor) -> TensorSpec:
-        """Spec of a tensor; strides that leave gaps or overlap become contiguous ones."""
-        dense = torch.empty_like(tensor, device="meta")
-        return cls(tuple(tensor.shape), str(tensor.dtype).removeprefix("torch."), tuple(dense.stride()))
+        """Spec of a tensor; strides of windows that overlap become contiguous ones."""
+        stride = tensor.stride() if _has_places_of_its_own(tensor) else torch.empty_like(tensor, device="meta").stride()
+        return cls(tuple(tensor.shape), str(tensor.dtype).removeprefix("torch."), tuple(stride))
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> TensorSpec:
@@ -53,9 +57,31 @@ class TensorSpec:
         """Bytes of the dense tensor."""
         return self.numel * self.torch_dtype.itemsize
 
+    @property
+    def extent(self) -> int:
+        """Elements from the first to the last of the private copy, gaps included."""
+        return extent_of(self.shape, self.stride)
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether the private copy fills its memory, each place once."""
+        return self.extent == self.numel
+
     def as_dtype(self, dtype: str) -> TensorSpec:
         """The same shape in another dtype."""
         return TensorSpec(self.shape, dtype, self.stride)
+
+
+def _has_places_of_its_own(tensor: torch.Tensor) -> bool:
+    """False where two different indices lie at one place, other than along a dimension of stride 0."""
+    reach = 0
+    for step, size in sorted(zip(tensor.stride(), tensor.shape, strict=True)):
+        if size < 2 or not step:
+            continue
+        if step <= reach:
+            return False
+        reach += step * (size - 1)
+    return tensor.numel() > 0
 
 
 Layout = Mapping[str, Sequence[TensorSpec]]
@@ -116,8 +142,31 @@ def from_plain(plain: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, li
 
 
 def private_copy(spec: TensorSpec, device: str) -> torch.Tensor:
-    """A tensor of this process's own memory with the spec's strides, content undefined."""
-    return torch.empty_strided(spec.shape, spec.stride, dtype=spec.torch_dtype, device=device)
+    """A tensor of this process's own memory with the spec's strides, content undefined; what lies in gaps is zero."""
+    made = torch.empty_strided(spec.shape, spec.stride, dtype=spec.torch_dtype, device=device)
+    if not spec.is_dense:
+        whole(made).zero_()
+    return made
+
+
+def laid_out(spec: TensorSpec, values: torch.Tensor, device: str) -> torch.Tensor:
+    """A private copy that holds these values."""
+    made = private_copy(spec, device)
+    put(made, values)
+    return made
+
+
+def put(target: torch.Tensor, values: torch.Tensor) -> None:
+    """Copy into a tensor that may have dimensions of stride 0: of the values along those the first counts."""
+    for axis, (step, size) in enumerate(zip(target.stride(), target.shape, strict=True)):
+        if not step and size > 1:
+            target, values = target.narrow(axis, 0, 1), values.narrow(axis, 0, 1)
+    target.copy_(values)
+
+
+def whole(tensor: torch.Tensor) -> torch.Tensor:
+    """All memory from the first element to the last, gaps included, as one flat tensor."""
+    return tensor.as_strided((extent_of(tensor.shape, tensor.stride()),), (1,))
 
 
 def _view(memory: mmap.mmap, spec: TensorSpec, offset: int) -> torch.Tensor:

@@ -25,7 +25,7 @@ from storage.folder import home
 from storage.hardware_limit import HardwareLimit
 from storage.profile_results import ProfileResult
 
-ALLOCATING = ("describe", "check", "time", "measure")
+ALLOCATING = ("describe", "examine", "check", "time", "measure")
 __all__ = ["CpuToolchain", "cache_folder", "checks", "lease_files"]
 
 

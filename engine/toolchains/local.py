@@ -12,7 +12,7 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from types import TracebackType
@@ -20,7 +20,7 @@ from typing import Any, Self, TypeVar
 
 from engine import languages, tasks
 from engine.build import just_in_time
-from engine.errors import BaselineUnavailable
+from engine.errors import BaselineUnavailable, TaskError
 from engine.evaluation import timing_checks
 from engine.evaluation.timing_checks import Bounds
 from engine.evaluator.client import REQUEST_FOLDER, EvaluatorClient
@@ -34,7 +34,8 @@ from storage import codec
 from storage.device_use import UNSEEN, Claim
 from storage.evaluation_results import CheckResult, CompileResult, TimedWorkload, TimingResult
 from storage.hardware_limit import HardwareLimit
-from storage.policy import EVERYTHING
+from storage.examination import Examination
+from storage.policy import EVERYTHING, Policy
 from storage.profile_results import ProfileResult
 from storage.timeline import Part
 
@@ -54,6 +55,8 @@ EVALUATOR_FOLDERS = (
     "sandbox",
     "machine",
 )  # folders of the code that a verdict depends on
+CALLING = ("check", "time", "measure")  # acts that call reference and candidate on the same weights
+EVALUATION_MODE = "evaluation mode"
 AMPLE = 1 << 45  # bytes; what we compile ourselves needs no limit
 _TAIL = """
 
@@ -119,6 +122,7 @@ class LocalToolchain(ABC):
         self._evaluator = EvaluatorClient(len(os.sched_getaffinity(0)), interpreting, self._spent)
         self._turn = threading.Lock()
         self._known_limits: KnownLimits = {}
+        self._examined: dict[str, Examination] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -172,6 +176,8 @@ class LocalToolchain(ABC):
 
     def limit(self, task: Task) -> HardwareLimit:
         """What this machine can do at the task's size, and what the task needs at least."""
+        for _, one in tasks.workloads.each(task):
+            self._see_that_it_is_decided(one)
         # What the machine can do is measured again once, whatever the number of workloads.
         found = [self._limit(one, again=not place) for place, (_, one) in enumerate(tasks.workloads.each(task))]
         return tasks.workloads.limit_of(found)
@@ -187,6 +193,46 @@ class LocalToolchain(ABC):
         known = [self.installation.fingerprint, asdict(self._times), asdict(self._limits), threads, _evaluator_code()]
         known += [just_in_time.version()] if just_in_time.version() else []
         return hashlib.sha256(json.dumps(known).encode()).hexdigest()
+
+    def examine(self, task: Task) -> Examination:
+        """Whether kernels can be judged on a task at its sizes, and which of its weights vary; found out once.
+
+        Raises:
+            TaskError: the reference fails.
+        """
+        name = self._examination_name(task)
+        if name not in self._examined:
+            file = self.cache / "examinations" / f"{name}.json"
+            self._examined[name] = _kept_examination(file) or _keep(file, self._examination(task))
+        return self._examined[name]
+
+    def _examination_name(self, task: Task) -> str:
+        words = [self.fingerprint, task.source, codec.to_plain(_what_matters(task.policy))]
+        return hashlib.sha256(json.dumps(words).encode()).hexdigest()
+
+    def _examination(self, task: Task) -> Examination:
+        policy = _what_matters(task.policy)
+        found = self._ask_examination(replace(task, policy=policy))
+        if found.is_decided or policy.mode:
+            return found
+        in_evaluation = self._ask_examination(replace(task, policy=replace(policy, mode="eval")))
+        mends = (f"{EVALUATION_MODE} (--mode eval), in which it is decided",) if in_evaluation.is_decided else ()
+        return replace(found, remedies=(*mends, *found.remedies))
+
+    def _ask_examination(self, task: Task) -> Examination:
+        # On a GPU the reference's calls are work on the device.
+        with nullcontext() if self.device == "cpu" else self._leased():
+            found: Examination = codec.from_plain(Examination, self._ask("examine", task, ""))
+        return found
+
+    def _see_that_it_is_decided(self, task: Task) -> None:
+        """Before a kernel is judged on a task.
+
+        Raises:
+            TaskError: none can be.
+        """
+        if not task.policy.is_judged_as_constructed and (refusal := self.examine(task).refusal):
+            raise TaskError(refusal)
 
     def compile(self, task: Task, source: str) -> CompileResult:
         """Build the candidate's extensions and import the module."""
@@ -228,6 +274,7 @@ class LocalToolchain(ABC):
 
     def check(self, task: Task, source: str) -> CheckResult:
         """Compare with the float64 reference over seeds and value distributions."""
+        self._see_that_it_is_decided(task)
         return self._with_timeline(lambda: self._check(task, source))
 
     def _check(self, task: Task, source: str) -> CheckResult:
@@ -293,6 +340,7 @@ class LocalToolchain(ABC):
         limits = replace(self._limits, address_space=AMPLE, tree_memory=AMPLE)
         # It is the library's own work that is timed here.
         free = replace(task, policy=replace(task.policy, library_operators=(EVERYTHING,)), language="")
+        self._see_that_it_is_decided(free)
         with self._leased():
             source = compiled_source(task.source, task.policy.precision)
             plain = self._ask("time", free, source, times=asdict(times), limits=asdict(limits))
@@ -366,6 +414,7 @@ class LocalToolchain(ABC):
 
     def _time(self, task: Task, source: str, timing_s: float) -> TimingResult | CheckResult:
         """One session, alone on the device as far as Tilewright goes."""
+        self._see_that_it_is_decided(task)
         before_s = self._spent.parts.get(Part.LEASE, 0.0)
         timing = _timed(self._session(task, source, asdict(replace(self._times, timing_s=timing_s))))
         if isinstance(timing, CheckResult):
@@ -405,11 +454,37 @@ class LocalToolchain(ABC):
             "scratch": str(self._scratch),
             "times": asdict(self._times),
             "limits": asdict(self._limits),
+            "examined": codec.to_plain(self._examined.get(self._examination_name(task))) if act in CALLING else None,
             **changed,
         }
         with self._turn:
             self._scratch.mkdir(parents=True, exist_ok=True)
             return self._evaluator.ask(request, limit_s, turn)
+
+
+def _what_matters(policy: Policy) -> Policy:
+    """Of a policy what an examination depends on."""
+    return Policy(
+        precision=policy.precision, dtype=policy.dtype, backward=policy.backward, mode=policy.mode, weights=policy.weights,
+        draws=policy.draws, rules=policy.rules,
+    )  # fmt: skip
+
+
+def _kept_examination(file: Path) -> Examination | None:
+    try:
+        kept: Examination = codec.from_plain(Examination, json.loads(file.read_text()))
+    except (OSError, ValueError):
+        return None
+    return kept
+
+
+def _keep(file: Path, examination: Examination) -> Examination:
+    with suppress(OSError):  # a home that cannot be written to is told of by what must be kept
+        file.parent.mkdir(parents=True, exist_ok=True)
+        draft = file.with_suffix(f".{os.getpid()}")
+        draft.write_text(codec.dumps(examination))
+        draft.replace(file)
+    return examination
 
 
 def _timed(plain: Mapping[str, Any]) -> TimingResult | CheckResult:

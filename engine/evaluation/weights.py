@@ -1,0 +1,142 @@
+"""Which tensors of a module's state training changes, and other values for them. Calls no module and decides nothing.
+
+Constructors leave many tensors constant: scales at one, shifts at zero, running statistics at zero and one. A kernel
+that does not read them is right with these values alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import torch
+from torch import nn
+
+SPREAD = 0.3
+SMALL = 0.05  # a constant of less, as a new layer's scale of 1e-6, hides what it multiplies
+LEAST_SHARE = 0.1  # of a positive constant, that a changed one keeps at least
+FLIPPED = 1 / 16  # of the elements of a scale: products and maxima do not commute with a negative one
+
+
+class Kind(StrEnum):
+    """How a tensor gets other values."""
+
+    CONSTANT = "constant"
+    POSITIVE = "constant, stays positive"
+    DRAWN = "drawn by the constructor"
+    COMPUTED = "computed by the constructor"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Which tensors of a state get other values, by name and how; and why the others stay."""
+
+    varied: Mapping[str, Kind]
+    stays: Mapping[str, str]
+
+    def without(self, names: Iterable[str], reason: str) -> Plan:
+        """The same with some that stay."""
+        out = set(names)
+        return Plan(
+            {name: kind for name, kind in self.varied.items() if name not in out},
+            {**self.stays, **dict.fromkeys(sorted(out), reason)},
+        )
+
+    def positive(self) -> Plan:
+        """The same with all constants above zero kept there: where a root or a logarithm is taken of one."""
+        kinds = {name: Kind.POSITIVE if kind is Kind.CONSTANT else kind for name, kind in self.varied.items()}
+        return Plan(kinds, self.stays)
+
+
+def planned(model: nn.Module, other: nn.Module) -> Plan:
+    """What may change, by two modules made under different seeds.
+
+    Parameters; and of the persistent buffers those that hold statistics or that no seed and no formula explains: what
+    is computed from sizes alone, a table of frequencies or a mask, is the same in every checkpoint.
+    """
+    parameters = {name for name, _ in model.named_parameters(remove_duplicate=False)}
+    drawn_again = other.state_dict()
+    varied: dict[str, Kind] = {}
+    stays: dict[str, str] = {}
+    seen: dict[int, str] = {}
+    for name, value in model.state_dict().items():
+        twin = seen.setdefault(value.data_ptr(), name) if value.numel() else name
+        if twin != name:
+            stays[name] = f"is {twin} under another name"
+        elif not value.is_floating_point():
+            stays[name] = "holds no floating-point numbers"
+        elif not value.numel():
+            stays[name] = "has no elements"
+        else:
+            kind = _kind(value, drawn_again[name], is_parameter=name in parameters)
+            if kind is None:
+                stays[name] = "is a table that the constructor computes"
+            else:
+                varied[name] = kind
+    return Plan(varied, stays)
+
+
+def _kind(value: torch.Tensor, other: torch.Tensor, *, is_parameter: bool) -> Kind | None:
+    if not torch.equal(value, other):
+        return Kind.DRAWN
+    first = value.flatten()[0]
+    if bool((value == first).all()):
+        if is_parameter:
+            return Kind.CONSTANT
+        if value.numel() == 1 and float(first) not in (0.0, 1.0):
+            return None  # a factor such as 1 / sqrt(size)
+        return Kind.POSITIVE if float(first) > 0 else Kind.CONSTANT
+    return Kind.COMPUTED if is_parameter else None
+
+
+def other_values(
+    kind: Kind, constructed: torch.Tensor, other: torch.Tensor, generator: torch.Generator
+) -> torch.Tensor:
+    """New values in the place of those that a constructor left; `other` is what another seed gave.
+
+    What was drawn keeps its distribution: each element is one of the two draws'.
+    """
+    if kind is Kind.DRAWN:
+        chosen = torch.rand(constructed.shape, generator=generator, device=constructed.device) < 0.5
+        return torch.where(chosen, constructed, other)
+    noise = _normal(constructed, generator)
+    if kind is Kind.COMPUTED:
+        return constructed + SPREAD * constructed.float().square().mean().sqrt().to(constructed.dtype) * noise
+    value = float(constructed.flatten()[0])
+    if abs(value) < SMALL:
+        return constructed.abs() + SPREAD * (noise.abs() if kind is Kind.POSITIVE else noise)
+    scale = 1 + SPREAD * noise
+    if kind is Kind.POSITIVE:
+        return constructed * scale.clamp(min=LEAST_SHARE)
+    flips = torch.rand(constructed.shape, generator=generator, device=constructed.device) < FLIPPED
+    return constructed * torch.where(flips, -scale, scale)
+
+
+def _normal(like: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    return torch.randn(like.shape, generator=generator, device=like.device).to(like.dtype)
+
+
+def misfits(
+    names: Sequence[str], specs: Sequence[tuple[tuple[int, ...], str]], state: Mapping[str, torch.Tensor]
+) -> dict[str, list[str]]:
+    """How a state differs from the one that these names, shapes and dtypes describe, by kind of difference."""
+    wanted = dict(zip(names, specs, strict=True))
+    other = [
+        f"{name} is {_described(*_spec(value))}, not {_described(*wanted[name])}"
+        for name, value in state.items()
+        if name in wanted and _spec(value) != wanted[name]
+    ]
+    return {
+        "missing": [name for name in wanted if name not in state],
+        "unexpected": [name for name in state if name not in wanted],
+        "other": other,
+    }
+
+
+def _spec(value: torch.Tensor) -> tuple[tuple[int, ...], str]:
+    return tuple(value.shape), str(value.dtype).removeprefix("torch.")
+
+
+def _described(shape: tuple[int, ...], dtype: str) -> str:
+    return f"{shape} {dtype}"

@@ -1,0 +1,262 @@
+"""Examines a reference before kernels are judged against it: is it a function, and does the tolerance tell right from wrong?
+
+What a call does beside answering; answers that do nothing, weighed as a kernel's are; which weights may vary.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import torch
+
+from engine.evaluation import comparison, trials, weights
+from engine.evaluation.comparison import is_rounded
+from engine.evaluation.trials import FIRST, PLAN, Style, Trial
+from engine.evaluation.weighing import Output, Weighed, weigh
+from engine.evaluation.weights import Kind
+from engine.evaluator.task_facts import Facts, UnusableTask
+from engine.evaluator.worker_pair import WorkerPair
+from storage.examination import Examination, Standing
+from storage.policy import Draws, Weights
+
+# Each answer that does nothing must fail a trial by a factor of one over this at least. Over the shipped tasks and 42
+# files of KernelBench the decided ones have factors of FACTORS and more: docs/evaluator.md.
+FRACTION = 0.25
+TRIED = 24  # tensors of a state that are looked at one by one, where all together leave nothing to compare
+ZEROS, MEAN, OTHER_INPUTS = "an answer of zeros", "the mean over the batch", "the answer to other inputs"
+COPY = "a copy of "
+
+
+class Examining:
+    """One reference, in a worker of its own."""
+
+    def __init__(self, workers: WorkerPair, seed: int) -> None:
+        self._workers = workers
+        self._seed = seed
+        self._allowed = 0.0
+        self._least_off = math.inf
+
+    def run(self) -> Examination:
+        """All of it; the first reason not to judge ends it."""
+        workers = self._workers
+        plain = workers.ask_reference("observe", seed=self._seed, call_seed=workers.call_seed)
+        facts = Facts(**{name: tuple(one) if isinstance(one, list) else one for name, one in plain.items()})
+        if found := self._impure(facts) or self._as_constructed(facts):
+            return found
+        plan = self._plan()
+        if found := self._idle_answers(facts, self._seed if plan.varied else None):
+            return found
+        remarks = []
+        if facts.changed_inputs:
+            remarks.append("the reference changes its inputs in place: each of its calls gets copies, a kernel must not")
+        if facts.changed_state:
+            remarks.append(f"a call changes {', '.join(facts.changed_state[:4])}: a kernel must too")
+        return Examination(
+            Standing.DECIDED,
+            remarks=tuple(remarks),
+            varied=dict(plan.varied),
+            stays=dict(plan.stays),
+            allowed=self._allowed,
+            idle=self._least_off if math.isfinite(self._least_off) else None,
+        )
+
+    def _as_constructed(self, facts: Facts) -> Examination | None:
+        """Whether a first trial with the task's own inputs and the constructor's weights tells right from wrong."""
+        own, made, reply = self._asked(FIRST, None)
+        if not sum(tensor.numel() for tensor in own):
+            return _undecidable("its outputs have no elements, so there is nothing to compare", "sizes above zero")
+        if not any(bool(comparison.real(tensor).isfinite().any()) for tensor in own if tensor.numel()):
+            return _undecidable("no number of the reference's own answer is finite", "inputs with a finite answer")
+        by_itself = self._weighed([tensor.clone() for tensor in own], FIRST, made, reply)
+        self._allowed = max(one.allowed for one in by_itself)
+        return self._blurred(facts) if any(one.is_ill for one in by_itself) else None
+
+    def _impure(self, facts: Facts) -> Examination | None:
+        if facts.shapes_vary:
+            return _undecidable(
+                "the shape of the answer depends on the values of the inputs", "a forward whose outputs have fixed shapes"
+            )
+        if facts.draws and self._workers.request.policy.draws is Draws.REFUSED:
+            return _undecidable(
+                "forward draws random numbers and its answer depends on them, so no trial can tell right from wrong",
+                'draws = "seeded" in the policy, where a kernel draws what the reference draws from the same seed',
+                "the numbers as an input of forward",
+            )
+        if facts.repeats:
+            return None
+        kept = (*facts.changed_attributes, *facts.changed_state)
+        if kept:
+            return _undecidable(
+                f"the reference keeps state between calls and its answer depends on it (`{kept[0]}`): the same inputs "
+                "have another answer in the next call",
+                "the state as an input and an output of forward",
+                "a forward that begins with the same state in every call",
+            )
+        return _undecidable(
+            "the reference gives another answer to the same inputs when it is called again",
+            "a forward that is a function of its inputs and weights",
+        )
+
+    def _plan(self) -> weights.Plan:
+        """Which weights may vary, and they do from here on: those with which the reference still tells right from wrong."""
+        if not self._workers.weight_names:
+            return weights.Plan({}, {})
+        plan = self._chosen()
+        self._workers.ask_reference("take_weights", varied=dict(plan.varied))
+        return plan
+
+    def _chosen(self) -> weights.Plan:
+        plain = self._workers.ask_reference("plan_weights")
+        plan = weights.Plan({name: Kind(kind) for name, kind in plain["varied"].items()}, plain["stays"])
+        if self._workers.request.policy.weights is Weights.FIXED:
+            return plan.without(plan.varied, "is fixed by the task's policy")
+        for tried in (plan, plan.positive()):
+            if not self._spoiled(tried):
+                return tried
+        plan, together = plan.positive(), "leaves nothing to compare when all change"
+        if len(plan.varied) > TRIED:
+            return plan.without(plan.varied, together)
+        spoiling = [name for name, kind in plan.varied.items() if self._spoiled(weights.Plan({name: kind}, {}))]
+        rest = plan.without(spoiling, "leaves nothing to compare when it changes")
+        return plan.without(plan.varied, together) if self._spoiled(rest) else rest
+
+    def _spoiled(self, plan: weights.Plan) -> bool:
+        """Whether the reference is not finite, or far off its float64 self, with weights that vary so."""
+        if not plan.varied:
+            return False
+        workers = self._workers
+        workers.ask_reference("take_weights", varied=dict(plan.varied))
+        own, made, reply = self._asked(FIRST, self._seed)
+        is_bad = not all(map(_is_finite, own)) or any(one.is_ill for one in self._weighed(own, FIRST, made, reply))
+        workers.ask_reference("set_weights", seed=None)
+        return is_bad
+
+    def _asked(self, trial: Trial, weights_seed: int | None) -> tuple[list[torch.Tensor], Mapping[str, Any], Mapping[str, Any]]:
+        """The reference's outputs in a trial, with what `make` and `answer` told."""
+        workers = self._workers
+        workers.ask_reference("set_weights", seed=weights_seed)
+        seed = trials.seed_of(self._seed, trial.seed_name)
+        made = workers.ask_reference("make", seed=seed, style=str(trial.style))
+        reply = workers.ask_reference("answer", leaves=made["leaves"], seed=workers.call_seed, may_refuse=True)
+        if "refused" in reply and trial.style is Style.OWN:
+            raise UnusableTask(f"the reference failed: {reply['refused']}")
+        return list(workers.trusted["own"]), made, reply
+
+    def _weighed(
+        self, outputs: list[torch.Tensor], trial: Trial, made: Mapping[str, Any], reply: Mapping[str, Any]
+    ) -> list[Weighed]:
+        """Outputs weighed as a kernel's would be."""
+        workers = self._workers
+        own = workers.trusted["own"]
+        return [
+            weigh(
+                Output(
+                    workers.output_names[number], len(own), out, own[number], workers.trusted["answer"][number],
+                    workers.trusted["inputs"], workers.summed_into(number), workers.longest_into(number),
+                    workers.request.policy.precision,
+                ),
+                trial,
+                bool(reply["is_wide"]),
+                functools.partial(self._sensitivity, number, made["leaves"]),
+            )
+            for number, out in enumerate(outputs)
+        ]  # fmt: skip
+
+    def _sensitivity(self, number: int, leaves: Any, by_rows: bool) -> float:
+        reply = self._workers.ask_reference("sensitivity", leaves=leaves, seed=self._workers.call_seed, by_rows=by_rows)
+        return float(reply["changes"][number])
+
+    def _idle_answers(self, facts: Facts, weights_seed: int | None) -> Examination | None:
+        """Answers that do nothing, until each has failed a trial by far."""
+        other, _, _ = self._asked(Trial(OTHER_INPUTS, Style.OWN, OTHER_INPUTS), weights_seed)
+        self._other = [tensor.clone() for tensor in other]
+        alive: set[str] | None = None
+        for trial in PLAN:
+            own, made, reply = self._asked(trial, weights_seed)
+            is_left_out = trial.style is not Style.OWN and ("refused" in reply or not made["is_styled"])
+            if is_left_out or not all(map(_is_finite, own)):
+                continue
+            if (passed := self._passing(trial, made, reply)) is not None:
+                alive = passed if alive is None else alive & passed
+            if alive is not None and not alive:
+                return None
+        return self._passed(sorted(alive or ()), facts)
+
+    def _passing(self, trial: Trial, made: Mapping[str, Any], reply: Mapping[str, Any]) -> set[str] | None:
+        """The names of the answers that pass the trial, or nearly; None where it would be left out."""
+        workers = self._workers
+        own = [tensor.clone() for tensor in workers.trusted["own"]]
+        if any(one.is_ill for one in self._weighed(own, trial, made, reply)):
+            return None
+        passed = set()
+        for name, outputs in self._idle(own):
+            weighed = self._weighed(outputs, trial, made, reply)
+            off = max(one.errors.relative for one in weighed)
+            if trial.style is Style.OWN and name in (ZEROS, MEAN, OTHER_INPUTS):
+                self._least_off = min(self._least_off, off)
+            if all(one.errors.relative <= one.allowed / FRACTION for one in weighed):
+                passed.add(name)
+        return passed
+
+    def _idle(self, own: list[torch.Tensor]) -> Iterator[tuple[str, list[torch.Tensor]]]:
+        """Answers that do nothing, by name."""
+        yield ZEROS, [torch.zeros_like(one) for one in own]
+        yield OTHER_INPUTS, self._other
+        yield "a constant answer", [_constant(one, other) for one, other in zip(own, self._other, strict=True)]
+        inputs = self._workers.trusted["inputs"]
+        for number, given in enumerate(inputs):
+            if all(given.numel() == one.numel() and given.dtype == one.dtype for one in own):
+                name = f"{COPY}input {number}" if len(inputs) > 1 else f"{COPY}the input"
+                yield name, [given.reshape(one.shape) for one in own]
+        if all(one.dim() and one.shape[0] > 1 for one in own):
+            yield MEAN, [_mean(one) for one in own]
+
+    def _blurred(self, facts: Facts) -> Examination:
+        why = (
+            "rounding alone moves the reference's answer so far that a kernel could be off by "
+            f"{self._allowed:.2g} of |answer| + rms, and an answer of zeros is off by half of it"
+        )
+        return _undecidable(why, *_of_depth(facts))
+
+    def _passed(self, names: list[str], facts: Facts) -> Examination:
+        """Some answer was never far off."""
+        if not names:
+            return _undecidable("the reference gives no finite answer to its own inputs", "inputs with a finite answer")
+        if OTHER_INPUTS in names:
+            why = f"{OTHER_INPUTS} is right as well: the answer does not depend on them"
+            return Examination(Standing.NOTHING_TO_DO, why, ("a task whose answer depends on its inputs",))
+        if copied := [name for name in names if name.startswith(COPY)]:
+            return Examination(Standing.NOTHING_TO_DO, f"{copied[0]} is right in every trial", ("a task that computes",))
+        why = f"{names[0]} would pass every trial, where an error of {self._allowed:.2g} of |answer| + rms is allowed"
+        return _undecidable(why, *_of_depth(facts))
+
+
+def _is_finite(tensor: torch.Tensor) -> bool:
+    numbers = comparison.real(tensor)
+    return not numbers.dtype.is_floating_point or bool(numbers.isfinite().all())
+
+
+def _constant(own: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+    """One number, which other inputs tell: a loss is one number itself."""
+    if not is_rounded(own):
+        return other.flatten()[:1].expand(own.numel()).reshape(own.shape)
+    return torch.full_like(own, other.mean().item())
+
+
+def _mean(own: torch.Tensor) -> torch.Tensor:
+    if not is_rounded(own):
+        return own[:1].expand_as(own).contiguous()
+    return own.mean(0, keepdim=True).expand_as(own).contiguous()
+
+
+def _undecidable(why: str, *remedies: str) -> Examination:
+    return Examination(Standing.UNDECIDABLE, why, remedies)
+
+
+def _of_depth(facts: Facts) -> tuple[str, ...]:
+    """What makes rounding matter less."""
+    batch = ("a larger batch",) if facts.is_training else ()
+    return (*batch, "fewer layers, or parts of the network as tasks of their own")

@@ -1,0 +1,50 @@
+"""What a task is found to be before a kernel is judged on it: decidable or not, and why. Knows no file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Standing(StrEnum):
+    """Whether kernels can be judged on a task."""
+
+    DECIDED = "decided"
+    UNDECIDABLE = "undecidable"
+    NOTHING_TO_DO = "nothing to do"
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """A reference examined at its sizes, under one policy.
+
+    `why` is a sentence and `remedies` are what mends it, each the beginning of a sentence or a whole one; both are
+    empty where the task is decided.
+    """
+
+    standing: Standing
+    why: str = ""
+    remedies: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+    """What a person should know of a task that is decided."""
+    varied: Mapping[str, str] = field(default_factory=dict)
+    """Tensors of the state that get other values between trials, and how."""
+    stays: Mapping[str, str] = field(default_factory=dict)
+    """Those that keep theirs, and why."""
+    allowed: float | None = None
+    """The largest error allowed in a trial with the task's own inputs, relative to |answer| + rms."""
+    idle: float | None = None
+    """The least that an answer that does nothing is off in such a trial, in the same unit."""
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether a run on the task may start."""
+        return self.standing is Standing.DECIDED
+
+    @property
+    def refusal(self) -> str:
+        """Why not, with what mends it."""
+        words = {Standing.UNDECIDABLE: "This task cannot be judged as given", Standing.NOTHING_TO_DO: "Nothing to do"}
+        mends = f" What mends it: {'; '.join(self.remedies)}." if self.remedies else ""
+        return "" if self.is_decided else f"{words[self.standing]}: {self.why}.{mends}"
