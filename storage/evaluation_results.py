@@ -94,7 +94,8 @@ class CheckResult:
     """Result of comparing a candidate with the float64 reference over several trials.
 
     `max_error` is the largest |candidate - reference64| / (|reference64| + rms(reference64)) over all trials, the
-    quantity that `tolerance` bounds; `reference_error` is the same for the reference in its own dtype.
+    quantity that `tolerance` bounds; `reference_error` is the same for the reference in its own dtype. `rules` is the
+    version of the judging rules, `storage.policy.RULES`; results from before they had one are of the first.
     """
 
     verdict: Verdict
@@ -111,6 +112,7 @@ class CheckResult:
     evidence: Mapping[str, str] = field(default_factory=dict)
     proofs: tuple[CheckRecord, ...] = ()
     timeline: Timeline | None = None
+    rules: int = 1
 
 
 HEADLINE_LENGTH = 240
@@ -154,6 +156,7 @@ class TimingResult:
     device_interval: tuple[float, float] | None = None
     workloads: tuple[TimedWorkload, ...] = ()
     timeline: Timeline | None = None
+    rules: int = 1
 
     def __post_init__(self) -> None:
         if not self.candidate_ms or len(self.candidate_ms) != len(self.baseline_ms):

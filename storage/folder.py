@@ -15,6 +15,8 @@ from storage.records import RunSettings
 
 # Settings of every run before strategies had options of their own; the index keeps a column for each.
 FORMER_OPTIONS = ("base_policy", "max_repairs", "max_regenerations", "expose_from_depth")
+FIRST_RULES = {"rules": 1, "weights": "fixed", "state_dict": "any", "draws": "seeded"}
+"""What the first judging rules come to, in a run's policy that names none."""
 ORIGINAL = "original.jsonl"  # in a replay's folder: the journal of the run that it tells
 RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")
 
@@ -134,7 +136,10 @@ def _as_of_now(plain: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(plain, dict):
         return plain
     own = {name: plain[name] for name in FORMER_OPTIONS if name in plain}
-    return {"version": 1, "strategy_options": own} | plain
+    found = {"version": 1, "strategy_options": own} | plain
+    policy = plain.get("policy", {})
+    # A run keeps the rules that it began with, so that its kernels are judged alike.
+    return found | {"policy": FIRST_RULES | policy} if isinstance(policy, dict) and "rules" not in policy else found
 
 
 def claimed_id(folder: RunFolder) -> str:

@@ -30,7 +30,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What the reference returns: its outputs in the task's dtype, in which form (`structure.form_of`), where they live,
+    """What the reference returns: its outputs in the task's dtype, their form (`structure.form_of`), where they live,
     and what each is."""
 
     outputs: Sequence[torch.Tensor]
@@ -84,7 +84,7 @@ def state_failure(claimed: Any) -> Failure:
     return Failure(
         Verdict.INCORRECT,
         f"the reference's state_dict cannot be loaded into ModelNew: {'; '.join(parts) or 'it differs'}. Hold the "
-        "reference's parameters and buffers under its names (as nn.Parameter, nn submodules or register_buffer; what you "
+        "reference's parameters and buffers under its names (nn.Parameter, nn submodules or register_buffer; what you "
         "derive from them as plain attributes or register_buffer(..., persistent=False)), or define a function "
         "convert_state_dict(state_dict) in the file that returns ModelNew's state_dict made from the reference's.",
     )

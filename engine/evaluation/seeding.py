@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import random
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import torch
+
+_has_device: Callable[[], bool] = torch.cuda.is_initialized
 
 
 def seed(number: int) -> None:
@@ -23,7 +26,7 @@ def state() -> list[Any]:
     drawn = numpy.random.get_state(legacy=False)["state"] if numpy else {}
     return [
         torch.get_rng_state().tolist(),
-        torch.cuda.get_rng_state().tolist() if torch.cuda.is_initialized() else [],
+        torch.cuda.get_rng_state().tolist() if _has_device() else [],
         random.getstate(),
         {name: value.tolist() if hasattr(value, "tolist") else value for name, value in drawn.items()},
     ]

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
-from torch.nn.parameter import UninitializedTensorMixin
+from torch.nn.parameter import is_lazy
 
 from engine.build import just_in_time
 from engine.build import request as build_request
@@ -126,7 +126,7 @@ class Candidate:
     def _differences(self, specs: Sequence[tuple[tuple[int, ...], str]]) -> dict[str, list[str]]:
         """From the reference's state. What a lazy module holds before it has weights is not known yet."""
         state = self._model.state_dict()
-        known = {name: value for name, value in state.items() if not isinstance(value, UninitializedTensorMixin)}
+        known = {name: value for name, value in state.items() if not is_lazy(value)}
         pairs = [
             (name, spec) for name, spec in zip(self._names, specs, strict=True) if name in known or name not in state
         ]

@@ -29,7 +29,9 @@ from storage.records import Verdict
 
 HARDLY = 0.01
 SHOWN_STAYS = 6
-STATE_TOLERANCE = 1e-3  # relative to |value| + rms: a wrong momentum is off by far more, another order of sums by far less
+STATE_TOLERANCE = (
+    1e-3  # relative to |value| + rms: a wrong momentum is off by far more, another order of sums by far less
+)
 Ending = tuple[Failure | None, CheckOutcome, str]
 
 
@@ -320,7 +322,10 @@ def state_note(workers: WorkerPair) -> tuple[CheckOutcome, str]:
         case "none":
             return CheckOutcome.HELD, "empty, as the reference's"
         case "taken over":
-            return CheckOutcome.HELD, f"{count} tensors by the reference's names, shapes and dtypes; load_state_dict works"
+            return (
+                CheckOutcome.HELD,
+                f"{count} tensors by the reference's names, shapes and dtypes; load_state_dict works",
+            )
         case "converted":
             return CheckOutcome.HELD, f"{count} tensors of the reference loaded through the file's convert_state_dict"
     return (
@@ -345,7 +350,7 @@ def other_weights_note(workers: WorkerPair, count: int) -> tuple[CheckOutcome, s
 
 
 def state_after_failure(workers: WorkerPair, leaves: Any) -> Ending:
-    """Buffers that a call of the reference changes, as running statistics in training mode, must be as it leaves them."""
+    """Buffers that a call of the reference changes, such as running statistics, must be as it leaves them."""
     if not workers.changing:
         return None, CheckOutcome.ABSENT, "a call of the reference changes none"
     if workers.weights != "taken over":
@@ -362,8 +367,8 @@ def state_after_failure(workers: WorkerPair, leaves: Any) -> Ending:
     name, now = wrong[0]
     how = "as it was" if contract.is_same(now, before[name]) else "with other values than the reference"
     message = (
-        f"a call leaves the buffer `{name}` {how}, and the reference updates it in every call in training mode: update it "
-        "alike, for the next evaluation reads it"
+        f"a call leaves the buffer `{name}` {how}, and the reference updates it in every call in training mode: update "
+        "it alike, for the next evaluation reads it"
     )
     return Failure(Verdict.INCORRECT, message), CheckOutcome.BROKEN, message
 

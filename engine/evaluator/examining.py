@@ -1,4 +1,4 @@
-"""Examines a reference before kernels are judged against it: is it a function, and does the tolerance tell right from wrong?
+"""Examines a reference before kernels are judged against it: is it a function, and do trials tell right from wrong?
 
 What a call does beside answering; answers that do nothing, weighed as a kernel's are; which weights may vary.
 """
@@ -43,7 +43,7 @@ class Examining:
         """All of it; the first reason not to judge ends it."""
         workers = self._workers
         plain = workers.ask_reference("observe", seed=self._seed, call_seed=workers.call_seed)
-        facts = Facts(**{name: tuple(one) if isinstance(one, list) else one for name, one in plain.items()})
+        facts = Facts.from_plain(plain)
         if found := self._impure(facts) or self._as_constructed(facts):
             return found
         plan = self._plan()
@@ -51,7 +51,9 @@ class Examining:
             return found
         remarks = []
         if facts.changed_inputs:
-            remarks.append("the reference changes its inputs in place: each of its calls gets copies, a kernel must not")
+            remarks.append(
+                "the reference changes its inputs in place: each of its calls gets copies, a kernel must not"
+            )
         if facts.changed_state:
             remarks.append(f"a call changes {', '.join(facts.changed_state[:4])}: a kernel must too")
         return Examination(
@@ -77,7 +79,8 @@ class Examining:
     def _impure(self, facts: Facts) -> Examination | None:
         if facts.shapes_vary:
             return _undecidable(
-                "the shape of the answer depends on the values of the inputs", "a forward whose outputs have fixed shapes"
+                "the shape of the answer depends on the values of the inputs",
+                "a forward whose outputs have fixed shapes",
             )
         if facts.draws and self._workers.request.policy.draws is Draws.REFUSED:
             return _undecidable(
@@ -101,7 +104,7 @@ class Examining:
         )
 
     def _plan(self) -> weights.Plan:
-        """Which weights may vary, and they do from here on: those with which the reference still tells right from wrong."""
+        """Which weights may vary: those with which trials still tell right from wrong. The reference takes them."""
         if not self._workers.weight_names:
             return weights.Plan({}, {})
         plan = self._chosen()
@@ -134,7 +137,9 @@ class Examining:
         workers.ask_reference("set_weights", seed=None)
         return is_bad
 
-    def _asked(self, trial: Trial, weights_seed: int | None) -> tuple[list[torch.Tensor], Mapping[str, Any], Mapping[str, Any]]:
+    def _asked(
+        self, trial: Trial, weights_seed: int | None
+    ) -> tuple[list[torch.Tensor], Mapping[str, Any], Mapping[str, Any]]:
         """The reference's outputs in a trial, with what `make` and `answer` told."""
         workers = self._workers
         workers.ask_reference("set_weights", seed=weights_seed)
@@ -229,7 +234,9 @@ class Examining:
             why = f"{OTHER_INPUTS} is right as well: the answer does not depend on them"
             return Examination(Standing.NOTHING_TO_DO, why, ("a task whose answer depends on its inputs",))
         if copied := [name for name in names if name.startswith(COPY)]:
-            return Examination(Standing.NOTHING_TO_DO, f"{copied[0]} is right in every trial", ("a task that computes",))
+            return Examination(
+                Standing.NOTHING_TO_DO, f"{copied[0]} is right in every trial", ("a task that computes",)
+            )
         why = f"{names[0]} would pass every trial, where an error of {self._allowed:.2g} of |answer| + rms is allowed"
         return _undecidable(why, *_of_depth(facts))
 

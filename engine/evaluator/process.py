@@ -35,8 +35,8 @@ from engine.evaluator.channel import Channel
 from engine.evaluator.checking import Check
 from engine.evaluator.client import REQUEST_FOLDER
 from engine.evaluator.evaluation_request import EvaluationRequest, FirstCalls
-from engine.evaluator.observing import Staged
 from engine.evaluator.examining import Examining
+from engine.evaluator.observing import Staged
 from engine.evaluator.task_facts import UnusableTask
 from engine.evaluator.timing import Timing
 from engine.evaluator.worker import Worker

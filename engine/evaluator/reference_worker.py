@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch.nn.parameter import UninitializedTensorMixin
+from torch.nn.parameter import is_lazy
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
@@ -94,8 +94,8 @@ class Reference:
         seeding.seed(weight_seed)
         self._model = self._again()
         self._weight_seed, self._varied = weight_seed, {name: Kind(kind) for name, kind in varied.items()}
-        is_lazy = any(isinstance(one, UninitializedTensorMixin) for one in self._model.state_dict().values())
-        if not is_lazy:
+        is_made_by_a_call = any(is_lazy(one) for one in self._model.state_dict().values())
+        if not is_made_by_a_call:
             self._keep_state()
         seeding.seed(weight_seed)
         if self._policy.backward:
@@ -111,7 +111,7 @@ class Reference:
         model_caller.settle()
         seconds = time.perf_counter() - started
         seen = self.observer.end()
-        if is_lazy:
+        if is_made_by_a_call:
             self._keep_state()
         self._changing = [name for name in self._buffers if not torch.equal(self._state[name], self._base[name])]
         self._restore()
@@ -185,7 +185,7 @@ class Reference:
 
     def _initialized(self, model: nn.Module) -> nn.Module:
         """Lazy modules have no state before a call."""
-        if any(isinstance(one, UninitializedTensorMixin) for one in model.state_dict().values()):
+        if any(is_lazy(one) for one in model.state_dict().values()):
             with torch.no_grad():
                 model(*self._items())
         return model
@@ -327,7 +327,10 @@ class Reference:
             self._vary(other_seed)
         try:
             given = self._shared["inputs"]
-            return {"inputs": by_inputs, "weights": self._changes(lambda: self._forward(self._model, leaves, given, seed))}
+            return {
+                "inputs": by_inputs,
+                "weights": self._changes(lambda: self._forward(self._model, leaves, given, seed)),
+            }
         finally:
             with torch.no_grad():
                 for name, value in held.items():
@@ -371,7 +374,9 @@ class Reference:
         except structure.Unusable as error:
             raise UnusableTask(f"get_init_inputs() returns {error}") from error
         if tensors:
-            raise UnusableTask("get_init_inputs() returns a tensor: make it in the constructor, from numbers given there")
+            raise UnusableTask(
+                "get_init_inputs() returns a tensor: make it in the constructor, from numbers given there"
+            )
         return nodes
 
     def _give_back(self) -> None:
@@ -501,7 +506,7 @@ def _leaves(outputs: Any) -> list[torch.Tensor]:
     if not all(isinstance(leaf, torch.Tensor) for leaf in leaves):
         other = next(type(leaf).__name__ for leaf in leaves if not isinstance(leaf, torch.Tensor))
         raise UnusableTask(
-            f"forward() returns a {other} among its results: it must return tensors, alone or in tuples, lists and dicts"
+            f"forward() returns a {other} among its results: return tensors, alone or in tuples, lists and dicts"
         )
     return leaves
 

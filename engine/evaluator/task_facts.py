@@ -5,7 +5,7 @@ Runs in the reference's worker. Decides nothing: `examining` says what follows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,6 +44,14 @@ class Facts:
     """Whether a module is in training mode that behaves differently in it."""
     trains: tuple[str, ...]
     """The kinds of such modules."""
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any]) -> Facts:
+        """Read what `asdict` wrote."""
+        fields: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in plain.items()
+        }
+        return cls(**fields)
 
 
 def observed(

@@ -1,4 +1,4 @@
-"""Why a candidate that is right with constructed weights is wrong with others: which of them it does not read, or misuses.
+"""Why a candidate that is right with constructed weights is wrong with others: which it does not read, or misuses.
 
 Asks both workers again, with one tensor of the state changed at a time. Decides no verdict.
 """
@@ -34,9 +34,9 @@ def explained(workers: WorkerPair, leaves: object, seed: int, allowed: Sequence[
             misused.append(name)
     if unread:
         return (
-            f"The answer does not depend on {_named(unread)}, and the reference's does: a trained model has other values "
-            "there than the constructor's. Read them in every call, or pack them anew whenever load_state_dict or a change "
-            "in place (Tensor._version) brings new ones."
+            f"The answer does not depend on {_named(unread)}, and the reference's does: a trained model has other "
+            "values there than the constructor's. Read them in every call, or pack them anew whenever load_state_dict "
+            "or a change in place (Tensor._version) brings new ones."
         )
     if misused:
         return f"It is right with the weights that the constructor makes, and wrong with another {_named(misused)}."

@@ -48,6 +48,7 @@ def together(found: Sequence[TimedWorkload]) -> TimingResult:
         {**timings[0].evidence, "workloads": f"{len(found)}, timed in turn"},
         tuple(_of_all(found)),
         workloads=tuple(replace(one, timing=replace(one.timing, proofs=())) for one in found),
+        rules=timings[0].rules,
     )
 
 

@@ -33,8 +33,8 @@ from engine.toolchains import CompiledStart
 from storage import codec
 from storage.device_use import UNSEEN, Claim
 from storage.evaluation_results import CheckResult, CompileResult, TimedWorkload, TimingResult
-from storage.hardware_limit import HardwareLimit
 from storage.examination import Examination
+from storage.hardware_limit import HardwareLimit
 from storage.policy import EVERYTHING, Policy
 from storage.profile_results import ProfileResult
 from storage.timeline import Part
@@ -275,7 +275,7 @@ class LocalToolchain(ABC):
     def check(self, task: Task, source: str) -> CheckResult:
         """Compare with the float64 reference over seeds and value distributions."""
         self._see_that_it_is_decided(task)
-        return self._with_timeline(lambda: self._check(task, source))
+        return self._with_timeline(lambda: replace(self._check(task, source), rules=task.policy.rules))
 
     def _check(self, task: Task, source: str) -> CheckResult:
         sizes = 1 + len(task.policy.other_sizes) + len(task.policy.workloads)
@@ -417,6 +417,7 @@ class LocalToolchain(ABC):
         self._see_that_it_is_decided(task)
         before_s = self._spent.parts.get(Part.LEASE, 0.0)
         timing = _timed(self._session(task, source, asdict(replace(self._times, timing_s=timing_s))))
+        timing = replace(timing, rules=task.policy.rules)
         if isinstance(timing, CheckResult):
             return timing
         waited_s = self._spent.parts.get(Part.LEASE, 0.0) - before_s
@@ -465,8 +466,8 @@ class LocalToolchain(ABC):
 def _what_matters(policy: Policy) -> Policy:
     """Of a policy what an examination depends on."""
     return Policy(
-        precision=policy.precision, dtype=policy.dtype, backward=policy.backward, mode=policy.mode, weights=policy.weights,
-        draws=policy.draws, rules=policy.rules,
+        precision=policy.precision, dtype=policy.dtype, backward=policy.backward, mode=policy.mode,
+        weights=policy.weights, draws=policy.draws, rules=policy.rules,
     )  # fmt: skip
 
 
