@@ -60,7 +60,7 @@ def judged(path: str, file: TaskFile, options: argparse.Namespace, meter: CostMe
     """One file from its text to a verdict."""
     started = time.monotonic()
     changed: dict[str, Size] = {} if options.original else small(file, meter)
-    policy = tasks.policy_with(file.policy, "all", "", options.backward or None, options.dtype)
+    policy = tasks.policy_with(file.policy, "all", backward=options.backward or None, dtype=options.dtype)
     row = Row(path, str(file.kernel_class or file.guessed_class), ", ".join(f"{k}={v}" for k, v in changed.items()))
     try:
         task = replace(file.task(options.toolchain, changed), policy=policy)

@@ -43,8 +43,8 @@ def new_settings(
 ) -> RunSettings:
     """Settings of a run that does not exist yet. Without a model: recorded replies if no endpoint is configured.
 
-    `library`, `precision`, `backward` and `dtype` change the task's policy, as `tasks.policy_with` says. `options`
-    describes those of the strategy, which is imported where they are not given.
+    Those of `tasks.POLICY_OPTIONS` change the task's policy, as `tasks.policy_with` says. `options` describes those of
+    the strategy, which is imported where they are not given.
 
     Raises:
         TaskError: no such task, or an override names nothing in it.
@@ -55,7 +55,7 @@ def new_settings(
     fields["knowledge"] = consulting.check(fields.get("knowledge", usual))
     options = options_of(strategy) if options is None else options
     own: dict[str, Value] = {}
-    chosen_policy = {name: fields.pop(name) for name in ("library", "precision", "backward", "dtype") if name in fields}
+    chosen_policy = {name: fields.pop(name) for name in tasks.POLICY_OPTIONS if name in fields}
     language = fields.setdefault("language", LANGUAGE)
     _check(fields, language, toolchain)
     file = tasks.find(task)

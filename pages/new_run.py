@@ -14,7 +14,7 @@ from engine.errors import EngineError, TaskError
 from engine.languages import Triton
 from engine.strategies import catalogue
 from engine.strategies.catalogue import StrategyDescription
-from engine.tasks import Size, TaskFile
+from engine.tasks import OWN_MODE, Size, TaskFile
 from pages.parts import access, change_token, number_field, wording
 from pages.parts.change_token import CLOCK
 from pages.parts.new_run import budget_form, command_line, forecast, module_field
@@ -57,6 +57,7 @@ _WEIGHT_HELP = (
     "Where several runs and suites want one device all the time, each has of its time by its weight: with 2 twice as "
     "much as one with 1. A run that has the device for itself is no faster for it."
 )
+_MODES = {OWN_MODE: "as constructed", "eval": "evaluation", "train": "training"}
 OTHER_BASE = "another base, only read"
 EFFORTS = ("endpoint default", "minimal", "low", "medium", "high")
 EXAMPLE = "diagnoser.model=a-smaller-model\nrepairer.temperature=0.2"
@@ -213,13 +214,19 @@ def _policy(task: TaskFile) -> dict[str, Any]:
         help="own: as the task is written. bf16 or fp16: floating-point inputs and parameters are converted, on both "
         "sides; a precision class of its own, so Precision stays at fp32.",
     )  # fmt: skip
+    mode = row.segmented_control(
+        "Mode", tuple(_MODES), default=task.policy.mode or OWN_MODE, required=True, key=f"mode:{task.path}",
+        format_func=_MODES.__getitem__,
+        help="What both modules are put into. As constructed is training mode for most modules: there batch "
+        "normalisation takes its statistics from the batch, and dropout draws random numbers.",
+    )  # fmt: skip
     backward = row.checkbox(
         "Forward and backward", task.policy.backward, key=f"backward:{task.path}",
         help="Gradients of inputs and parameters are checked too, and both passes are timed together, the reference "
         "through autograd. ModelNew then calls a torch.autograd.Function of its own.",
     )  # fmt: skip
     chosen = {"library": library.strip() or "none", "precision": str(precision)}
-    return chosen | {"backward": backward, "dtype": str(dtype)}
+    return chosen | {"backward": backward, "dtype": str(dtype), "mode": str(mode)}
 
 
 def _variant(task: TaskFile, chosen: Mapping[str, Any]) -> str:

@@ -79,7 +79,7 @@ def screen_file(options: Namespace) -> int:
 def _task(options: Namespace) -> tasks.Task:
     """The task of a file that is judged outside a run, with the sizes, policy and language given."""
     task = tasks.find(options.task).task(options.toolchain, subcommands.chosen_sizes(options))
-    policy = tasks.policy_with(task.policy, options.library, options.precision, options.backward, options.dtype)
+    policy = tasks.policy_with(task.policy, **subcommands.chosen_policy(options))
     return replace(task, policy=policy, language=options.language)
 
 

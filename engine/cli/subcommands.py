@@ -212,6 +212,11 @@ def chosen_sizes(options: Namespace) -> dict[str, tasks.Size]:
     return {**smaller, **kept}
 
 
+def chosen_policy(options: Namespace) -> dict[str, Any]:
+    """What the words say of the task's policy, as `tasks.policy_with` takes it."""
+    return {name: getattr(options, name) for name in tasks.POLICY_OPTIONS}
+
+
 def list_strategies(options: Namespace) -> int:
     """The search methods with their options; each is imported, and what it prints then goes to standard error."""
     with contextlib.redirect_stdout(sys.stderr):
@@ -250,10 +255,8 @@ def settings_of(options: Namespace) -> RunSettings:
         "start": Start(options.start),
         "width": options.width,
         "weight": 1.0 if options.weight is None else options.weight,
-        "library": options.library,
-        "precision": options.precision,
+        **chosen_policy(options),
     }
-    fields |= {"backward": options.backward, "dtype": options.dtype}
     if options.prompts:
         fields["prompts"] = read_pack(Path(options.prompts))
     if options.knowledge is not None:

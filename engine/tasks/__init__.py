@@ -1,6 +1,7 @@
 """Tasks: reference modules in the KernelBench convention, read without importing torch. Know no run.
 
-files.py        a module with the TOML file beside it, by path or shipped name; a folder of them; a person's policy
+files.py        a module with the TOML file beside it, by path or shipped name; a folder of them
+policies.py     the policy that the TOML file states, and a person's own for one run
 constants.py    its sizes: module-level numbers, read and replaced
 problems.py     problems of SOL-ExecBench and flashinfer-bench as modules
 workloads.py    a task that is timed at several sizes
@@ -20,7 +21,9 @@ from engine.tasks.files import find as find
 from engine.tasks.files import in_folder as in_folder
 from engine.tasks.files import made_of as made_of
 from engine.tasks.files import of_text as of_text
-from engine.tasks.files import policy_with as policy_with
 from engine.tasks.files import read as read
 from engine.tasks.files import shipped as shipped
 from engine.tasks.files import shipped_names as shipped_names
+from engine.tasks.policies import OWN_MODE as OWN_MODE
+from engine.tasks.policies import POLICY_OPTIONS as POLICY_OPTIONS
+from engine.tasks.policies import policy_with as policy_with

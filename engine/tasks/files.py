@@ -7,7 +7,7 @@ import functools
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +15,9 @@ from engine.errors import TaskError
 from engine.tasks import problems
 from engine.tasks.constants import Size, constants, parse, set_constants
 from engine.tasks.operators import guessed_class, proposed_operators
+from engine.tasks.policies import read_policy
 from engine.toolchain_table import HOST, device_of
-from storage import codec
-from storage.codec import DecodeError
-from storage.policy import DTYPES, EVERYTHING, OWN_DTYPE, PRECISIONS, Policy
+from storage.policy import DTYPES, Policy
 from storage.records import KernelClass
 
 SHIPPED = Path(__file__).resolve().parents[2] / "tasks"
@@ -240,7 +239,7 @@ def _of_texts(text: str, path: Path, toml: str) -> TaskFile:
     about = _about(toml, path.with_suffix(".toml"))
     kernel_class = KernelClass(about["class"]) if "class" in about else None
     title = str(about.get("title", path.stem.replace("_", " ")))
-    policy = _policy(about.get("policy", {}), path.with_suffix(".toml"))
+    policy = read_policy(about.get("policy", {}), path.with_suffix(".toml"))
     if "library_operators" not in about.get("policy", {}):
         policy = replace(policy, library_operators=proposed_operators(module))
     presets = about.get("sizes", {})
@@ -251,70 +250,6 @@ def _defined(module: ast.Module) -> set[str]:
     names = {node.name for node in module.body if isinstance(node, (ast.ClassDef, ast.FunctionDef))}
     assigned = (target for node in module.body if isinstance(node, ast.Assign) for target in node.targets)
     return names | {target.id for target in assigned if isinstance(target, ast.Name)}
-
-
-def policy_with(
-    policy: Policy, library: str = "", precision: str = "", backward: bool | None = None, dtype: str = ""
-) -> Policy:
-    """A task's policy as a person wants it for one run; an empty text leaves it as it is.
-
-    Args:
-        policy: of the task.
-        library: what PyTorch may compute: `none`, `all`, or names of operators with commas between them.
-        precision: one of PRECISIONS.
-        backward: whether a call is forward and backward.
-        dtype: one of DTYPES, or `own` for tensors as the task is written.
-
-    Raises:
-        TaskError: a name that no operator can have, or no such precision.
-    """
-    names = tuple(name.strip() for name in library.split(",") if name.strip())
-    if wrong := [name for name in names if not name.isidentifier()]:
-        raise TaskError(f"{wrong[0]!r} is no operator's name; write none, all, or names such as conv2d,matmul")
-    operators = {("none",): (), ("all",): (EVERYTHING,), (): policy.library_operators}.get(names, names)
-    changed = replace(
-        policy,
-        library_operators=operators,
-        precision=precision or policy.precision,
-        backward=policy.backward if backward is None else backward,
-        dtype={"": policy.dtype, OWN_DTYPE: ""}.get(dtype, dtype),
-    )
-    if fault := _of_classes(changed):
-        raise TaskError(fault)
-    return changed
-
-
-def _of_classes(policy: Policy) -> str:
-    """What is wrong with a policy's precision and dtype; empty where nothing is."""
-    if policy.precision not in PRECISIONS:
-        return f"precision {policy.precision!r} is unknown; choose {' or '.join(PRECISIONS)}"
-    if policy.dtype and policy.dtype not in DTYPES:
-        return f"dtype {policy.dtype!r} is unknown; choose {' or '.join(DTYPES)}, or leave it out"
-    if policy.dtype and policy.precision != PRECISIONS[0]:
-        return (
-            f"dtype {policy.dtype} is a precision class of its own: leave out precision {policy.precision}, which is "
-            "about float32 tensors"
-        )
-    return ""
-
-
-def _policy(plain: Mapping[str, Any], path: Path) -> Policy:
-    known = {one.name for one in fields(Policy)}
-    if unknown := sorted(set(plain) - known):
-        raise TaskError(
-            f"{path}: unknown entry in [policy]: {', '.join(unknown)}. Available: {', '.join(sorted(known))}."
-        )
-    try:
-        policy: Policy = codec.from_plain(Policy, plain)
-    except DecodeError as error:
-        raise TaskError(f"{path}: [policy] cannot be read: {error}") from error
-    if fault := _of_classes(policy):
-        raise TaskError(f"{path}: {fault}")
-    if not 0 <= policy.counts_operations <= 1:
-        raise TaskError(
-            f"{path}: counts_operations is {policy.counts_operations}; write a share from 0 to 1, true or false"
-        )
-    return policy
 
 
 def _about(toml: str, path: Path) -> dict[str, Any]:

@@ -4,7 +4,7 @@ import pytest
 
 from engine import tasks
 from engine.errors import TaskError
-from storage.policy import NOTHING, Policy
+from storage.policy import NOTHING, Draws, Policy, Weights
 from storage.records import KernelClass
 
 FOREIGN = """\
@@ -145,6 +145,41 @@ def test_a_persons_choice_changes_the_policy_and_an_empty_one_does_not() -> None
 def test_a_choice_that_cannot_be_is_named(library: str, precision: str, said: str) -> None:
     with pytest.raises(TaskError, match=said):
         tasks.policy_with(Policy(), library, precision)
+
+
+def test_what_is_tried_is_chosen_by_name_and_a_task_has_its_own(tmp_path: Path) -> None:
+    chosen = {"mode": "train", "weights": "fixed", "state_dict": "any", "draws": "seeded", "strides": "any"}
+    found = tasks.policy_with(Policy(), **chosen)
+    assert {name: str(getattr(found, name)) for name in chosen} == chosen
+    assert tasks.policy_with(found, mode="own", weights="", draws=None).mode == ""
+    assert tasks.policy_with(found, weights="").weights is Weights.FIXED
+    (tmp_path / "mine.py").write_text(FOREIGN)
+    (tmp_path / "mine.toml").write_text('[policy]\nmode = "eval"\ndraws = "seeded"\nother_sizes = "secret"\n')
+    own = tasks.read(tmp_path / "mine.py").policy
+    assert (own.mode, own.draws, own.other_sizes, own.secret_sizes) == ("eval", Draws.SEEDED, (), True)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "said"),
+    [
+        ("mode", "mode 'x' is unknown; choose eval or train"),
+        ("weights", "weights 'x' is unknown; choose vary or fixed"),
+    ],
+)
+def test_a_choice_of_what_is_tried_that_does_not_exist_is_named(tmp_path: Path, chosen: str, said: str) -> None:
+    with pytest.raises(TaskError, match=said):
+        tasks.policy_with(Policy(), **{chosen: "x"})
+    (tmp_path / "mine.py").write_text(FOREIGN)
+    (tmp_path / "mine.toml").write_text(f'[policy]\n{chosen} = "x"\n')
+    with pytest.raises(TaskError, match=rf"mine\.toml: {said}"):
+        tasks.read(tmp_path / "mine.py")
+
+
+def test_a_task_does_not_choose_the_rules_that_judge_it(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(FOREIGN)
+    (tmp_path / "mine.toml").write_text("[policy]\nrules = 1\n")
+    with pytest.raises(TaskError, match=r"unknown entry in \[policy\]: rules"):
+        tasks.read(tmp_path / "mine.py")
 
 
 def test_a_precision_class_that_does_not_exist_is_named_with_its_file(tmp_path: Path) -> None:

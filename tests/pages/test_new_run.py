@@ -277,6 +277,7 @@ def test_the_command_beside_the_form_starts_the_same_run(open_page: Open, monkey
     field(app, "N").set_value("256")
     field(app, "PyTorch may compute").set_value("conv2d")
     field(app, "Tensors").set_value("bf16")
+    field(app, "Mode").set_value("eval")
     next(one for one in app.checkbox if one.label == "Forward and backward").set_value(True)
     field(app, "Each depth starts from").set_value("best")
     field(app, "Variants to tune").set_value(4)
@@ -286,7 +287,7 @@ def test_the_command_beside_the_form_starts_the_same_run(open_page: Open, monkey
     (command,) = (one.value for one in app.code if one.value.startswith("python -m engine run"))
     told = settings_of(parse(shlex.split(command.replace("\\\n", ""))[3:]))
     (made,) = started
-    assert made.task_name == "square_matmul-bf16-backward"
+    assert (made.task_name, made.policy.mode) == ("square_matmul-bf16-backward", "eval")
     for name in ("task_name", "sizes", "budget", "model", "toolchain", "language", "policy", "strategy",
                  "strategy_options", "knowledge", "ask_first", "prompts", "model_options", "tune",
                  "compiler_hint"):  # fmt: skip

@@ -7,10 +7,11 @@ import argparse
 from engine.cli.argument_types import checked, size
 from engine.languages import LANGUAGES
 from engine.strategies.loading import TABLE, options_of
+from engine.tasks import OWN_MODE
 from engine.toolchain_table import TABLE as TOOLCHAINS
 from storage.knowledge.choice import CHOICES, FROZEN, SEED
 from storage.models import NAMES, ModelRole, with_option
-from storage.policy import DTYPES, OWN_DTYPE, PRECISIONS
+from storage.policy import DTYPES, MODES, OWN_DTYPE, PRECISIONS, Draws, StateDict, Strides, Weights
 
 UNTIL_WAITING = "exit when the run waits for a person; advance goes on with it"
 
@@ -44,7 +45,8 @@ def model_options(parser: argparse.ArgumentParser) -> None:
 
 
 def policy(parser: argparse.ArgumentParser) -> None:
-    """What kernels may leave to PyTorch, how exact they must be, in which type, forward alone or backward too."""
+    """What kernels may leave to PyTorch, how exact they must be, in which type, forward alone or backward too; and what
+    is tried: `tasks.POLICY_OPTIONS` names them all."""
     parser.add_argument(
         "--library", default="", metavar="OPERATORS",
         help="what PyTorch may compute in forward: none, all, or operators such as conv2d,matmul (default: as the task "
@@ -60,6 +62,31 @@ def policy(parser: argparse.ArgumentParser) -> None:
         "--backward", action=argparse.BooleanOptionalAction, default=None,
         help="forward and backward: gradients of inputs and parameters are checked too, and both passes are timed "
         "together (default: as the task says; the shipped ones are forward alone)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--mode", default="", choices=(OWN_MODE, *MODES),
+        help="what both modules are put into: eval for evaluation mode, train for training mode, own for what the "
+        "constructor leaves, which is mostly training mode (default: as the task says, else own)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--weights", default="", choices=tuple(Weights),
+        help="vary: parameters, and buffers that training changes, are drawn anew between trials and between turns of "
+        "a timing; fixed: they stay as constructed (default: as the task says, else vary)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--state-dict", default="", choices=tuple(StateDict),
+        help="reference: weights of ModelNew have the reference's names, shapes and dtypes, or the kernel's file "
+        "defines convert_state_dict; any: it may have others (default: as the task says, else reference)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--random", dest="draws", default="", choices=tuple(Draws),
+        help="a forward that draws random numbers: refused, or seeded alike on both sides before each call, so that a "
+        "kernel must draw what the reference draws (default: as the task says, else refused)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--strides", default="", choices=tuple(Strides),
+        help="own: inputs lie in memory as get_inputs returns them; any: in one trial also with gaps or channels last "
+        "(default: as the task says, else own)",
     )  # fmt: skip
 
 

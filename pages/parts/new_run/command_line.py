@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from engine.strategies.catalogue import StrategyDescription
-from engine.tasks import TaskFile
+from engine.tasks import OWN_MODE, TaskFile
 from storage.command_arguments import Ask
 from storage.models import NAMES, ModelRole
 from storage.policy import EVERYTHING, OWN_DTYPE
@@ -68,6 +68,8 @@ def _policy(task: TaskFile, fields: Mapping[str, Any]) -> Iterator[list[str]]:
         yield ["--precision", fields["precision"]]
     if fields["dtype"] != (task.policy.dtype or OWN_DTYPE):
         yield ["--dtype", fields["dtype"]]
+    if fields["mode"] != (task.policy.mode or OWN_MODE):
+        yield ["--mode", fields["mode"]]
     if fields["backward"] != task.policy.backward:
         yield ["--backward" if fields["backward"] else "--no-backward"]
 
