@@ -168,6 +168,8 @@ def fork_run(options: Namespace) -> int:
 
 def list_tasks(options: Namespace) -> int:
     """The shipped tasks, or those of a folder."""
+    if options.json:
+        raise EngineError("tasks --json goes with --lint")
     if options.folder:
         return _list_folder(Path(options.folder))
     for task in tasks.shipped():
@@ -189,6 +191,7 @@ def _list_folder(folder: Path) -> int:
             sizes = f"on the cpu: {_sizes(smaller)}" if smaller else _sizes(task.task().sizes)
             count = f"  {len(task.policy.workloads)} workloads" if task.policy.workloads else ""
             print(f"{entry.path}  {task.kernel_class or task.guessed_class}  {memory}  {sizes}{count}")
+    print(f"Whether kernels can be judged on them: `python -m engine tasks {folder} --lint`", file=sys.stderr)
     return OK
 
 

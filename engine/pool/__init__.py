@@ -31,6 +31,7 @@ def pool_name() -> str:
 class Act(StrEnum):
     """What can be asked: the methods of a toolchain, under their names."""
 
+    EXAMINE = "examine"
     LIMIT = "limit"
     COMPILE = "compile"
     COMPILE_ALL = "compile_all"

@@ -12,6 +12,8 @@ def carry_out(toolchain: Toolchain, asked: Evaluation) -> Any:
     """What the toolchain answers, or raises."""
     task = asked.task
     match asked.act:
+        case Act.EXAMINE:
+            return toolchain.examine(task)
         case Act.LIMIT:
             return toolchain.limit(task)
         case Act.COMPILE:

@@ -12,11 +12,13 @@ from engine.pool import Act, Evaluation
 from engine.toolchains import CompiledStart
 from storage import codec
 from storage.evaluation_results import CheckResult, CompileResult, TimingResult
+from storage.examination import Examination
 from storage.hardware_limit import HardwareLimit
 from storage.profile_results import ProfileResult
 
 RESULTS: Mapping[Act, Any] = {
-    Act.LIMIT: HardwareLimit, Act.COMPILE: CompileResult, Act.COMPILE_ALL: list[CompileResult],
+    Act.EXAMINE: Examination, Act.LIMIT: HardwareLimit,
+    Act.COMPILE: CompileResult, Act.COMPILE_ALL: list[CompileResult],
     Act.CHECK: CheckResult, Act.TIME: TimingResult, Act.TIME_BRIEFLY: TimingResult,
     Act.COMPILED_BASELINE: TimingResult, Act.COMPILER_SOURCE: str, Act.COMPILED_START: CompiledStart,
     Act.PROFILE: ProfileResult,

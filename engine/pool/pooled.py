@@ -11,6 +11,7 @@ from engine.pool import MEASURING, Act, Evaluation, Pool
 from engine.tasks import Task
 from engine.toolchains import CompiledStart
 from storage.evaluation_results import CheckResult, CompileResult, TimingResult
+from storage.examination import Examination
 from storage.hardware_limit import HardwareLimit
 from storage.profile_results import ProfileResult
 
@@ -38,6 +39,11 @@ class PooledToolchain:
     def lease_files(self) -> lease.Files:
         """Those of the device that measures."""
         return self._pool.lease_files(self.name, self._settled())
+
+    def examine(self, task: Task) -> Examination:
+        """On any device of the model."""
+        found: Examination = self._ask(Act.EXAMINE, task)
+        return found
 
     def limit(self, task: Task) -> HardwareLimit:
         """Of the device that measures."""

@@ -21,7 +21,7 @@ def parse(text: str, path: Path | str) -> ast.Module:
     """
     try:
         return ast.parse(text)
-    except (SyntaxError, ValueError) as error:
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:  # the last two where it nests too deep
         said = f"{error.msg}, line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else str(error)
         raise TaskError(f"{path} is not valid Python: {said}") from error
 

@@ -224,7 +224,11 @@ def of_text(text: str, path: Path) -> TaskFile:
         TaskError: not Python, or without Model, get_inputs and get_init_inputs.
     """
     beside = path.with_suffix(".toml")
-    return _of_texts(text, path, beside.read_text(encoding="utf-8") if beside.exists() else "")
+    try:
+        toml = beside.read_text(encoding="utf-8") if beside.exists() else ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise TaskError(f"cannot read {beside}: {error}") from error
+    return _of_texts(text, path, toml)
 
 
 @functools.lru_cache(maxsize=256)  # a form that offers all shipped tasks asks for each of them whenever it is drawn
@@ -237,6 +241,9 @@ def _of_texts(text: str, path: Path, toml: str) -> TaskFile:
             f"A task defines a class Model(nn.Module), get_inputs() and get_init_inputs()."
         )
     about = _about(toml, path.with_suffix(".toml"))
+    if "class" in about and about["class"] not in list(KernelClass):
+        known = ", ".join(KernelClass)
+        raise TaskError(f"{path.with_suffix('.toml')}: class {about['class']!r} is unknown; choose one of {known}")
     kernel_class = KernelClass(about["class"]) if "class" in about else None
     title = str(about.get("title", path.stem.replace("_", " ")))
     policy = read_policy(about.get("policy", {}), path.with_suffix(".toml"))

@@ -15,6 +15,7 @@ from typing import Protocol
 from engine.machine import lease
 from engine.tasks import Task
 from storage.evaluation_results import CheckResult, CompileResult, TimingResult
+from storage.examination import Examination
 from storage.hardware_limit import HardwareLimit
 from storage.profile_results import ProfileResult
 
@@ -48,6 +49,11 @@ class Toolchain(Protocol):
     @property
     def lease_files(self) -> lease.Files:
         """What is locked while timing and profiling, one such job at a time; empty where nothing is shared."""
+        ...
+
+    def examine(self, task: Task) -> Examination:
+        """Whether kernels can be judged on a task at its sizes; asked first, and raised as a TaskError by what judges
+        where they cannot."""
         ...
 
     def limit(self, task: Task) -> HardwareLimit:

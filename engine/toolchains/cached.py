@@ -15,6 +15,7 @@ from engine.tasks import Task
 from engine.toolchains import CompiledStart, Toolchain
 from storage import codec
 from storage.evaluation_results import CheckResult, CompileResult, TimingResult
+from storage.examination import Examination
 from storage.hardware_limit import HardwareLimit
 from storage.profile_results import ProfileResult
 from storage.records import Verdict
@@ -42,6 +43,10 @@ class CachedToolchain:
     def lease_files(self) -> lease.Files:
         """Those of the inner toolchain."""
         return self._inner.lease_files
+
+    def examine(self, task: Task) -> Examination:
+        """Not remembered here: the toolchain does it itself."""
+        return self._inner.examine(task)
 
     def limit(self, task: Task) -> HardwareLimit:
         """Not remembered here: the toolchain keeps its measurement itself."""

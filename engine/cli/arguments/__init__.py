@@ -24,6 +24,7 @@ examples:
   python -m engine run swish                          a shipped task, recorded replies, CPU toolchain
   python -m engine run path/to/model.py --set N=512   any KernelBench-style file, one constant overridden
   python -m engine tasks FOLDER                       the KernelBench-style files in a folder: class, memory, sizes
+  python -m engine tasks FILE --lint                  whether kernels can be judged on it, and what mends it if not
   python -m engine strategies                         search methods and their options
   python -m engine evaluate swish my_kernel.py        judge one file outside a run
   python -m engine tune swish my_kernel.py            try other tile sizes, threads, … that the file declares
@@ -51,7 +52,8 @@ environment:
   OPENAI_API_KEY    key of an OpenAI-compatible endpoint; set OPENAI_BASE_URL for another provider or a local server
   TILEWRIGHT_MODEL  model name at that endpoint; prices.toml and budget.toml under TILEWRIGHT_HOME: see docs/models.md
 
-exit codes: 0 success; 1 the run failed, the patch did not apply, the file does not compile or its text is refused;
+exit codes: 0 success; 1 the run failed, the patch did not apply, the file does not compile, its text is refused or
+            a task is not decided;
             2 bad input; 3 the run is already running; 4 something is missing on this machine (see doctor);
             130 interrupted"""
 
@@ -102,8 +104,18 @@ def _tasks(verbs: argparse._SubParsersAction[Parser]) -> None:
         "folder",
         nargs="?",
         metavar="FOLDER",
-        help="folder of KernelBench-style files or problems (default: the shipped tasks)",
+        help="folder of KernelBench-style files or problems; with --lint also one file or a shipped task's name "
+        "(default: the shipped tasks)",
     )
+    listed.add_argument(
+        "--lint", action="store_true",
+        help="examine each: whether kernels can be judged on it, and if not, why and what mends it; runs the reference "
+        "and asks no model; exit code 1 unless each is decided",
+    )  # fmt: skip
+    common.sizes(listed)
+    common.pool(listed)
+    common.policy(listed)
+    listed.add_argument("--json", action="store_true", help="with --lint: print JSON")
     strategies = verbs.add_parser("strategies", help="list search methods and their options")
     strategies.add_argument(
         "names", nargs="*", metavar="NAME", help="one of these, or package.module:Name for one of your own"

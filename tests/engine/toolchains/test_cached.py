@@ -10,6 +10,7 @@ from engine.tasks import Task
 from engine.toolchains import CompiledStart
 from engine.toolchains.cached import CachedToolchain
 from storage.evaluation_results import CheckResult, CompileResult, TimingResult
+from storage.examination import Examination, Standing
 from storage.hardware_limit import HardwareLimit
 from storage.profile_results import ProfileResult
 from storage.records import Verdict
@@ -31,6 +32,9 @@ class Counting:
     def compiled_baseline(self, task: Task) -> TimingResult:
         self.asked.append("compiled baseline")
         return TimingResult((2.0, 2.0), (3.0, 4.0))
+
+    def examine(self, task: Task) -> Examination:
+        return Examination(Standing.DECIDED)
 
     def limit(self, task: Task) -> HardwareLimit:
         return HardwareLimit("d", 1.0, 1.0, 1, 1)

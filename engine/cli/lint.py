@@ -1,0 +1,197 @@
+"""Whether kernels can be judged on tasks, file by file. Handed the way to a toolchain; runs references, no kernel."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import textwrap
+from argparse import Namespace
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from engine import fitting, tasks
+from engine.cli.subcommands import FAILED, OK, chosen_policy
+from engine.errors import TaskError, ToolchainError
+from engine.fitting import CostMeter
+from engine.tasks import FolderEntry, Size, Task, TaskFile, problems
+from engine.toolchain_table import HOST, device_of
+from engine.toolchains import Toolchain
+from storage.examination import Examination, Standing
+from storage.records import KernelClass
+
+WIDTH, INDENT = 100, 16
+ALIKE = 6  # tensors of one kind that are named
+
+
+class Outcome(StrEnum):
+    """What became of a file: the standings of an examination, and what keeps a file from being examined."""
+
+    DECIDED = Standing.DECIDED
+    UNDECIDABLE = Standing.UNDECIDABLE
+    NOTHING_TO_DO = Standing.NOTHING_TO_DO
+    FAILS = "fails"
+    NO_TASK = "no task"
+    NOT_EXAMINED = "not examined"
+
+
+@dataclass(frozen=True, slots=True)
+class Linted:
+    """One file. `why` is a sentence; `sizes` are those it was examined at, `smaller` the ones of them that were made
+    smaller for this processor."""
+
+    path: Path
+    outcome: Outcome
+    why: str = ""
+    remedies: tuple[str, ...] = ()
+    examination: Examination | None = None
+    kernel_class: KernelClass | None = None
+    sizes: Mapping[str, Size] = field(default_factory=dict)
+    smaller: Mapping[str, Size] = field(default_factory=dict)
+
+    def plain(self) -> dict[str, Any]:
+        """For JSON."""
+        found = self.examination
+        return {
+            "file": str(self.path), "outcome": str(self.outcome), "why": self.why, "remedies": list(self.remedies),
+            "class": self.kernel_class, "sizes": dict(self.sizes), "made_smaller": dict(self.smaller),
+            "allowed": found.allowed if found else None, "idle": found.idle if found else None,
+            "varied": dict(found.varied) if found else {}, "stays": dict(found.stays) if found else {},
+            "remarks": list(found.remarks) if found else [],
+        }  # fmt: skip
+
+
+def lint(options: Namespace, open_toolchain: Callable[[Namespace], Toolchain]) -> int:
+    """Every file that is named: 0 where each is decided."""
+    entries = _entries(options.folder)
+    found = list[Linted]()
+    toolchain = open_toolchain(options)
+    try:
+        with CostMeter() as meter:
+            for entry in entries:
+                found.append(_linted(entry, options, toolchain, meter))
+                if not options.json:
+                    print("\n".join(lines(found[-1], width())), flush=True)
+    finally:
+        toolchain.close()
+    print(json.dumps([one.plain() for one in found]) if options.json else f"\n{summary(found)}")
+    return OK if all(one.outcome is Outcome.DECIDED for one in found) else FAILED
+
+
+def _entries(name: str | None) -> list[FolderEntry]:
+    if name is None:
+        return [FolderEntry(file.path, file) for file in tasks.shipped()]
+    if Path(name).is_dir() and not problems.definition_in(Path(name)):
+        return tasks.in_folder(Path(name))
+    try:
+        file = tasks.find(name)
+    except TaskError as error:
+        if not Path(name).exists():
+            raise
+        return [FolderEntry(Path(name), None, str(error))]
+    return [FolderEntry(file.path, file)]
+
+
+def _linted(entry: FolderEntry, options: Namespace, toolchain: Toolchain, meter: CostMeter) -> Linted:
+    """What becomes of one file, whatever is wrong with it."""
+    if entry.task is None:
+        return Linted(entry.path, Outcome.NO_TASK, entry.reason)
+    about = Linted(entry.path, Outcome.FAILS, kernel_class=entry.task.kernel_class or entry.task.guessed_class)
+    try:
+        task, smaller = _task(entry.task, options, meter)
+    except TaskError as error:
+        return replace(about, outcome=Outcome.NO_TASK, why=str(error))
+    about = replace(about, sizes=task.sizes, smaller=smaller)
+    try:
+        if why := _too_large(task, options.toolchain, meter):
+            return replace(about, outcome=Outcome.NOT_EXAMINED, why=why)
+        return _examined(about, task, toolchain)
+    except TaskError as error:
+        return replace(about, why=str(error))
+    except ToolchainError as error:
+        return replace(about, outcome=Outcome.NOT_EXAMINED, why=str(error))
+
+
+def _task(file: TaskFile, options: Namespace, meter: CostMeter) -> tuple[Task, dict[str, Size]]:
+    """The task as a run with the same words would have it, and the sizes that were made smaller for it."""
+    file = replace(file, policy=tasks.policy_with(file.policy, **chosen_policy(options)))
+    kept: dict[str, Size] = dict(options.overrides)
+    is_small = device_of(options.toolchain) != HOST or file.is_shipped
+    smaller = {} if is_small else fitting.sizes_that_fit(file, kept, meter)
+    return file.task(options.toolchain, {**smaller, **kept}), smaller
+
+
+def _too_large(task: Task, toolchain: str, meter: CostMeter) -> str:
+    if device_of(toolchain) != HOST:
+        return ""
+    cost = meter.cost(task.source, backward=task.policy.backward)
+    return fitting.refusal(cost.bytes, fitting.free_bytes(), task.sizes) if cost else ""
+
+
+def _examined(about: Linted, task: Task, toolchain: Toolchain) -> Linted:
+    """The first of several workloads that is not decided tells; else the last."""
+    found = Examination(Standing.DECIDED)
+    for sizes, one in tasks.workloads.each(task):
+        found = toolchain.examine(one)
+        if not found.is_decided:
+            at = f"With {tasks.workloads.named(sizes)}: " if sizes else ""
+            about = replace(about, why=f"{at}{found.why}")
+            break
+    return replace(about, outcome=Outcome(found.standing), remedies=found.remedies, examination=found)
+
+
+def width() -> int:
+    """Columns of the listing."""
+    return min(WIDTH, shutil.get_terminal_size((WIDTH, 0)).columns)
+
+
+def lines(one: Linted, columns: int) -> Iterator[str]:
+    """What a person reads of one file."""
+    yield f"{one.outcome:{INDENT}}{one.path}"
+    for sentence in _sentences(one):
+        margin = " " * INDENT
+        yield textwrap.fill(
+            sentence, columns, initial_indent=margin, subsequent_indent=f"{margin}  ", break_on_hyphens=False
+        )
+
+
+def _sentences(one: Linted) -> Iterator[str]:
+    if one.why:
+        yield f"{one.why[0].upper()}{one.why[1:]}".rstrip(".") + "."
+    for remedy in one.remedies:
+        yield f"- what mends it: {remedy}"
+    if one.smaller:
+        yield f"sizes made smaller for this processor: {tasks.workloads.named(one.smaller)}"
+    if (found := one.examination) is None:
+        return
+    if found.is_decided:
+        yield f"allowed error {_figure(found.allowed)}; doing nothing is off by {_figure(found.idle)} at least"
+        yield from _tensors("weights that vary: ", found.varied)
+        yield from _tensors("stays as constructed: ", found.stays)
+    yield from (f"note: {remark}" for remark in found.remarks)
+
+
+def _tensors(head: str, kinds: Mapping[str, str]) -> Iterator[str]:
+    """Names by what holds for them, many of one kind as their number."""
+    alike: dict[str, list[str]] = {}
+    for name, kind in kinds.items():
+        alike.setdefault(kind, []).append(name)
+    for kind, names in alike.items():
+        rest = f" and {len(names) - ALIKE} more" if len(names) > ALIKE else ""
+        yield f"{head}{', '.join(names[:ALIKE])}{rest} ({kind})"
+
+
+def _figure(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:.2g}"
+
+
+def summary(found: list[Linted]) -> str:
+    """How many files there are of each outcome."""
+    counts = Counter(one.outcome for one in found)
+    told = ", ".join(f"{counts[outcome]} {outcome}" for outcome in Outcome if counts[outcome])
+    smaller = sum(bool(one.smaller) for one in found)
+    note = f"\n{smaller} at smaller sizes than written: --set NAME=NUMBER chooses others." if smaller else ""
+    return f"{len(found)} file{'s' * (len(found) != 1)}: {told}.{note}"

@@ -1,0 +1,98 @@
+"""`tasks --lint`: what becomes of every file of a folder, told to people and programs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.__main__ import main
+from engine.cli import lint
+from engine.cli.lint import Linted, Outcome
+from storage.examination import Examination, Standing
+
+HEAD = "import torch\nfrom torch import nn\n\nROWS = 8\n\n\n"
+TAIL = "\n\ndef get_inputs():\n    return [torch.randn(ROWS, 16)]\n\n\ndef get_init_inputs():\n    return []\n"
+NORM = """class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.BatchNorm1d(16)
+
+    def forward(self, x):
+        return torch.relu(self.norm(x))
+"""
+FORWARD = "class Model(nn.Module):\n    def forward(self, x):\n        return {}\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    texts = {
+        "broken": FORWARD.format("x @ self.absent"),
+        "copy": FORWARD.format("x"),
+        "drop": FORWARD.format("nn.functional.dropout(x, training=self.training)"),
+        "norm": NORM,
+    }
+    for name, text in texts.items():
+        (tmp_path / f"{name}.py").write_text(HEAD + text + TAIL)
+    (tmp_path / "bad_class.py").write_text(HEAD + NORM + TAIL)
+    (tmp_path / "bad_class.toml").write_text('class = "nonsense"\n')
+    (tmp_path / "bytes.py").write_bytes(b"\xff\xfe")
+    (tmp_path / "nested.py").write_text("x = " + "-" * 100_000 + "1")
+    return tmp_path
+
+
+def linted(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, dict[str, dict[str, Any]]]:
+    code = main(["tasks", *words, "--lint", "--json"])
+    return code, {Path(one["file"]).stem: one for one in json.loads(capsys.readouterr().out)}
+
+
+def test_every_file_of_a_folder_is_told_and_a_broken_one_ends_nothing(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, found = linted(capsys, str(folder))
+    assert code == 1
+    assert {name: one["outcome"] for name, one in found.items()} == {
+        "bad_class": "no task", "broken": "fails", "bytes": "no task", "copy": "nothing to do", "drop": "undecidable",
+        "nested": "no task", "norm": "decided",
+    }  # fmt: skip
+    assert "absent" in found["broken"]["why"]
+    assert "class 'nonsense' is unknown" in found["bad_class"]["why"]
+    assert found["drop"]["remedies"][0].startswith("evaluation mode (--mode eval)") is False, "it copies its input then"
+    norm = found["norm"]
+    assert (norm["sizes"], 0 < norm["allowed"] < norm["idle"]) == ({"ROWS": 8}, True)
+    assert {"norm.weight", "norm.running_var"} <= set(norm["varied"])
+    assert list(norm["stays"]) == ["norm.num_batches_tracked"]
+
+
+def test_one_file_is_examined_with_the_words_of_a_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    drop = str(folder / "drop.py")
+    code, found = linted(capsys, drop, "--random", "seeded")
+    assert (code, found["drop"]["outcome"]) == (0, "decided")
+    code, found = linted(capsys, str(folder / "norm.py"), "--set", "ROWS=4", "--weights", "fixed")
+    assert (code, found["norm"]["sizes"], found["norm"]["varied"]) == (0, {"ROWS": 4}, {})
+    code, found = linted(capsys, drop, "--set", "COLUMNS=4")
+    assert (code, found["drop"]["outcome"]) == (1, "no task")
+    assert main(["tasks", "absent_task", "--lint"]) == 2
+
+
+def test_a_plain_listing_points_to_the_lint_and_has_no_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["tasks", str(folder)]) == 0
+    assert f"engine tasks {folder} --lint" in capsys.readouterr().err
+    assert main(["tasks", str(folder), "--json"]) == 2
+
+
+def test_a_person_reads_it_in_a_hundred_columns() -> None:
+    stays = {f"layers.{number}.index": "holds no floating-point numbers" for number in range(40)}
+    found = Examination(
+        Standing.DECIDED, remarks=("a call changes nothing",), varied={"fc.weight": "drawn"}, stays=stays, allowed=1e-5,
+    )  # fmt: skip
+    decided = Linted(Path("a.py"), Outcome.DECIDED, examination=found, smaller={"N": 64})
+    refused = Linted(Path("b.py"), Outcome.UNDECIDABLE, "a long sentence " * 20, ("another mode",))
+    told = "\n".join(line for one in (decided, refused) for line in lint.lines(one, 100))
+    assert max(map(len, told.splitlines())) <= 100
+    for part in ("layers.5.index and 34 more (holds", "N=64", "1e-05; doing nothing is off by unknown", "A long",
+                 "- what mends it: another mode", "note: a call"):  # fmt: skip
+        assert part in told, part
+    assert lint.summary([decided, refused]).splitlines()[0] == "2 files: 1 decided, 1 undecidable."
