@@ -4,6 +4,7 @@ of prompt files. Measures nothing and decides nothing."""
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping
 
 from engine import languages, prompting, tasks, tuning
@@ -18,7 +19,7 @@ from engine.tasks import Task
 from storage.check_records import CheckOutcome
 from storage.evaluation_results import KernelResources, headline
 from storage.hardware_limit import REACHED, DeviceFacts, HardwareLimit
-from storage.policy import EVERYTHING, PRECISIONS, Policy
+from storage.policy import EVERYTHING, PRECISIONS, Draws, Policy, Strides
 from storage.records import FAILED, Origin
 
 # Generations of GPUs by the number in their architecture's name; each has a file in prompts/architectures.
@@ -31,6 +32,9 @@ RATE_NAMES: Mapping[str, str] = {
     "fp32": "float32 multiply-adds", "tf32": "TF32 on tensor cores", "bf16": "BF16 on tensor cores",
 }  # fmt: skip
 IN_FULL: Mapping[str, str] = {"bf16": "bfloat16", "fp16": "float16"}
+MODE_IN_WORDS: Mapping[str, str] = {"eval": "evaluation", "train": "training"}
+STATISTICS = re.compile(r"BatchNorm|InstanceNorm|running_|register_buffer|batch_norm")
+NEAR = "a size near them that is told to nobody"
 # What TILEWRIGHT_VL is where vectors are no wider: see engine/build/shim/vector_length.hpp.
 LEAST_LANES = 8
 SHOWN_SIZES = 12
@@ -118,10 +122,10 @@ def contract(toolchain: str, task: Task, language: str = languages.DEFAULT) -> s
     policy = task.policy
     sizes = [f"{name}={value}" for name, value in task.sizes.items()][:SHOWN_SIZES]
     stated = f" ({', '.join(sizes)})" if sizes else ""
-    others = "; ".join(map(tasks.workloads.named, policy.workloads or policy.other_sizes))
+    untimed = "; ".join([*map(tasks.workloads.named, policy.other_sizes), *[NEAR] * policy.secret_sizes])
+    others = "; ".join(map(tasks.workloads.named, policy.workloads)) or untimed
     more = {"others": others} if others else {}
     if policy.workloads:
-        untimed = "; ".join(map(tasks.workloads.named, policy.other_sizes))
         more["untimed"] = f" The result must be right at {untimed} too, which is not timed." if untimed else ""
     kind = "workloads" if policy.workloads else "more" if others else "own"
     styles = dict.fromkeys(trial.style for trial in PLAN)
@@ -133,9 +137,29 @@ def contract(toolchain: str, task: Task, language: str = languages.DEFAULT) -> s
         values="; ".join(IN_WORDS[style] for style in styles),
         special=prompting.text(f"policy/special_{policy.special_values}.md").strip(),
         tolerance=_tolerance(policy),
+        state="".join(f"\n{line.strip()}" for line in _state(task)),
         timing=prompting.text(prompting.for_toolchain("timing", toolchain)).strip(),
         backward=prompting.text("policy/backward.md").strip() if policy.backward else "",
     ).strip()
+
+
+def _state(task: Task) -> Iterator[str]:
+    """What a task's weights, its mode and its random numbers ask of a kernel; nothing of what it does not have."""
+    policy = task.policy
+    if policy.is_judged_as_constructed:
+        yield prompting.text("policy/weights_constructed.md")
+        return
+    if tasks.may_have_weights(task.source):
+        values = prompting.text(f"policy/values_{policy.weights}.md").strip()
+        yield prompting.fill(f"policy/weights_{policy.state_dict}.md", values=values)
+        if policy.mode != "eval" and STATISTICS.search(task.source):
+            yield prompting.text("policy/statistics.md")
+    if policy.mode:
+        yield prompting.fill("policy/mode.md", mode=MODE_IN_WORDS[policy.mode])
+    if policy.draws is Draws.SEEDED:
+        yield prompting.text("policy/draws.md")
+    if policy.strides is Strides.ANY:
+        yield prompting.text("policy/strides.md")
 
 
 def _tolerance(policy: Policy) -> str:

@@ -27,6 +27,16 @@ _REDUCES = re.compile(
 _ACTIVATES = re.compile(
     r"relu|elu$|sigmoid|tanh|swish|silu|mish|softplus|softsign|shrink|^exp$|^erf$|^clamp$|^sqrt$|^pow$|^abs$|^glu$"
 )
+_PLAIN_IMPORTS = {"torch", "math", "typing", "__future__", "collections", "functools", "itertools"}
+_MAKES_STATE = {"register_buffer", "register_parameter", "getattr", "jit"}
+_CLASS = re.compile(r"[A-Z][A-Za-z0-9]*[a-z]")
+# Modules without state, and names of classes that are no modules.
+_STATELESS = re.compile(
+    r"^(Module|ModuleList|Sequential|Tensor|Size|Any|Optional|Union|List|Tuple|Dict|Callable|Identity|Flatten|Unflatten|"
+    r"ReLU6?|LeakyReLU|ELU|SELU|CELU|GELU|SiLU|Mish|GLU|Tanh|Sigmoid|LogSigmoid|Softplus|Softsign|Softmin|Softmax2?d?|"
+    r"LogSoftmax|Hard\w+|\w*shrink|Dropout[123]?d?|\w*Pool[123]d|\w*Pad[123]d|Upsample|CosineSimilarity|Fold|"
+    r"Unfold|PixelShuffle|PairwiseDistance)$"
+)
 
 
 def proposed_operators(module: ast.Module) -> tuple[str, ...]:
@@ -54,6 +64,28 @@ def guessed_class(module: ast.Module) -> KernelClass:
         (KernelClass.ACTIVATION, any(_ACTIVATES.search(_lower(name)) for name in called) or _is_arithmetic(module)),
     )
     return next((one for one, holds in choices if holds), KernelClass.OTHER)
+
+
+def may_have_weights(source: str) -> bool:
+    """Whether a module's text may make parameters or buffers; false only where everything that it makes has none."""
+    try:
+        module = ast.parse(source)
+    except (SyntaxError, ValueError):
+        return True
+    own = {node.name for node in ast.walk(module) if isinstance(node, (ast.ClassDef, ast.FunctionDef))}
+    for node in ast.walk(module):
+        if isinstance(node, (ast.Import, ast.ImportFrom)) and not set(_imported(node)) <= _PLAIN_IMPORTS:
+            return True
+        if isinstance(node, (ast.Attribute, ast.Name)):
+            name = node.attr if isinstance(node, ast.Attribute) else node.id
+            if name in _MAKES_STATE or (_CLASS.match(name) and name not in own and not _STATELESS.search(name)):
+                return True
+    return False
+
+
+def _imported(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
+    names = [one.name for one in node.names] if isinstance(node, ast.Import) else [node.module or "."]
+    yield from (name.partition(".")[0] for name in names)
 
 
 def _is_arithmetic(module: ast.Module) -> bool:

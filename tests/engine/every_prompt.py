@@ -34,7 +34,7 @@ from storage.hardware_limit import HardwareLimit
 from storage.journal import Journal
 from storage.knowledge.failures import MOST_TOLD
 from storage.knowledge.records import ToldRule
-from storage.policy import EVERYTHING, Policy, SpecialValues
+from storage.policy import EVERYTHING, Draws, Policy, SpecialValues, StateDict, Strides, Weights
 from storage.records import Budget, KernelClass, RunSettings
 from storage.verbs import Command, CommandKind
 from tests.engine.contexts import open_context
@@ -68,14 +68,19 @@ OF_THE_RUN = {
     "State of the kernel", "Known states", "Known techniques", "Technique drawn", "Predicted and measured",
     "Analysis of the differences", "Second parent",
 }  # fmt: skip
-POLICIES = (
-    Policy(),
+POLICIES = (  # the longest tasks of the first two classes have weights
+    Policy(
+        mode="train", weights=Weights.FIXED, state_dict=StateDict.ANY, draws=Draws.SEEDED, strides=Strides.ANY,
+        secret_sizes=True,
+    ),
     Policy(library_operators=(EVERYTHING,), special_values=SpecialValues.REQUIRED),
     Policy(dtype="bf16"),
     Policy("tf32", library_operators=("conv2d", "matmul"), other_sizes=({"N": 96}, {"N": 1000})),
     Policy("half", backward=True),
     Policy(workloads=({"N": 96}, {"N": 1000})),
-)
+    Policy(rules=1),
+)  # fmt: skip
+STATISTICS = "\n\n# In training mode nn.BatchNorm1d updates its statistics.\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,7 +329,9 @@ def a_run(folder: Path, strategy: str, kernel_class: KernelClass, seed: int) -> 
     context = open_context(folder)
     context.blobs = QuickBlobs(context.blobs.folder)
     policy = POLICIES[list(KernelClass).index(kernel_class) % len(POLICIES)]
-    context.strategy, context.task = open_strategy(strategy), replace(task_of(kernel_class), policy=policy)
+    task = task_of(kernel_class)
+    source = task.source + STATISTICS if policy.mode == "train" else task.source
+    context.strategy, context.task = open_strategy(strategy), replace(task, policy=policy, source=source)
     context.toolchain = cast(Toolchain, NoToolchain("cpu"))
     return LongPlay(strategy, seed, context, kernel_class), context
 

@@ -30,7 +30,7 @@ from storage.check_records import CheckOutcome, CheckRecord, Group
 from storage.evaluation_results import CompileResult, KernelResources, TimingResult
 from storage.hardware_limit import DeviceFacts, HardwareLimit
 from storage.journal import decode
-from storage.policy import PRECISIONS, Policy, SpecialValues
+from storage.policy import PRECISIONS, Draws, Policy, SpecialValues, StateDict, Strides, Weights
 from storage.profile_results import Metric, ProfileResult
 from tests.engine.contexts import SOURCE, add_candidate, open_context
 from tests.engine.story import Step, resolved
@@ -225,6 +225,47 @@ def test_the_contract_names_the_sizes_that_are_tried_and_invites_to_them() -> No
     assert "workloads is tried and timed: dim=9; dim=64." in both
     assert "must be right at batch_size=33; batch_size=1, dim=7 too, which is not timed." in both
     assert {trial.style for trial in SHORT_PLAN} == {Style.OWN, Style.NORMAL}
+
+
+LINEAR = (
+    "from torch import nn\n\n\nclass Model(nn.Module):\n    def __init__(self):\n        self.fc = nn.Linear(4, 4)\n"
+)
+
+
+def test_a_task_without_weights_is_told_nothing_of_them_and_one_that_may_have_some_is() -> None:
+    assert "state_dict" not in briefing.contract("cpu", SOFTMAX)
+    for made in ("nn.Linear(4, 4)", "nn.Parameter(x)", "getattr(nn, kind)()", "nn.NLLLoss(x)", "make()"):
+        source = LINEAR.replace("nn.Linear(4, 4)", made) + ("from mine import make\n" if made == "make()" else "")
+        told = briefing.contract("cpu", replace(SOFTMAX, source=source))
+        assert "register_load_state_dict_post_hook" in told, made
+        assert "training mode" not in told, made
+    plain = LINEAR.replace("Linear(4, 4)", "Sequential(nn.ReLU(), nn.MaxPool2d(2))")
+    assert "state_dict" not in briefing.contract("cpu", replace(SOFTMAX, source=plain))
+
+
+@pytest.mark.parametrize(
+    ("policy", "said", "unsaid"),
+    [
+        (Policy(), "convert_state_dict", "seeded alike"),
+        (Policy(mode="eval"), "put into evaluation mode", "running statistics"),
+        (Policy(mode="train"), "updates buffers such as running statistics", "evaluation"),
+        (Policy(weights=Weights.FIXED), "derives nothing from them", "_version"),
+        (Policy(state_dict=StateDict.ANY), "the reference's random seed", "convert_state_dict"),
+        (Policy(draws=Draws.SEEDED), "seeded alike before each call", "gaps"),
+        (Policy(strides=Strides.ANY), "gaps between their elements", "seeded"),
+        (Policy(secret_sizes=True), "a size near them that is told to nobody too", "Only those"),
+        (Policy(rules=1), "With other names the constructor runs", "_version"),
+    ],
+    ids=lambda value: None if isinstance(value, Policy) else str(value)[:20],
+)
+def test_the_contract_says_what_is_tried_of_weights_mode_draws_and_strides(
+    policy: Policy, said: str, unsaid: str
+) -> None:
+    source = LINEAR.replace("Linear", "BatchNorm1d")
+    told = " ".join(briefing.contract("cpu", replace(SOFTMAX, source=source, policy=policy)).split())
+    assert said in told
+    assert unsaid not in told
+    assert "{{" not in told
 
 
 def test_every_import_that_the_contract_names_is_let_through_and_no_other() -> None:
