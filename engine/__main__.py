@@ -64,6 +64,7 @@ from storage.journal import DamagedJournalError, Journal
 from storage.knowledge import files
 from storage.knowledge.exported import KnowledgeError
 from storage.models import ModelOptions, read_options
+from storage.policy import kept_rules
 from storage.records import RunState
 from storage.suites.files import SuiteError
 from storage.verbs import CommandKind
@@ -171,6 +172,8 @@ def resume_run(options: Namespace) -> int:
     if options.budget:
         commands.send(folder.commands_file, CommandKind.SET_BUDGET, " ".join(options.budget))
     supervisor.refuse_damaged(folder)
+    if kept := kept_rules(folder.read_settings().policy.rules):
+        print(f"note: this run keeps the rules it began with: its kernels are {kept}", file=sys.stderr)
     if reason := subcommands.over(folder):  # before a model is looked for, which is not needed
         print(f"{RunState.FINISHED}: {reason}")
         return OK

@@ -20,8 +20,10 @@ from engine.record import Candidate, Record
 from engine.toolchain_table import GPU, HOST, device_of
 from storage import codec, journal
 from storage.blobs import Blobs
+from storage.check_records import CheckOutcome
 from storage.folder import RunFolder
 from storage.hardware_limit import REACHED
+from storage.policy import Policy, kept_rules
 
 NEEDS = {
     HOST: """# Runs on the CPU. Needs PyTorch, ninja, a C++ compiler and, from pip, nvidia-cutlass, nvidia-cuda-runtime,
@@ -31,6 +33,7 @@ NEEDS = {
 }
 NEEDS_TRITON = """# Runs on an NVIDIA GPU. Needs a CUDA build of PyTorch, which brings Triton along, and a C compiler.
 # Import it from a file: Triton reads the text of its kernels there (KernelBench: backend triton)."""
+STATE = "state_dict"  # the check of it, as engine.evaluation.findings names it
 MARK = "# The kernel, as Tilewright judged it. What stands above builds it with PyTorch alone."
 MARK_OF_TRITON = "# The kernel, as Tilewright judged it."
 SOLUTIONS = SOL_EXECBENCH, FLASHINFER_BENCH = "sol-execbench", "flashinfer-bench"
@@ -164,7 +167,18 @@ def _heading(run_id: str, record: Record, candidate: Candidate, number: int) -> 
         heading += f": {candidate.timed.speedup:.3g}x eager PyTorch ({sure}) on {record.limit.device}"
     heading += f"; {record.settings.policy.measured}" if record.settings.policy.variant else ""
     is_triton = record.settings.language == "triton"
-    return f"{heading}.\n{NEEDS_TRITON if is_triton else NEEDS[device_of(record.settings.toolchain)]}"
+    notes = "".join(f"\n# {note}" for note in _notes(candidate, record.settings.policy))
+    return f"{heading}.{notes}\n{NEEDS_TRITON if is_triton else NEEDS[device_of(record.settings.toolchain)]}"
+
+
+def _notes(candidate: Candidate, policy: Policy) -> Iterator[str]:
+    """What whoever uses the kernel must know of its verdict."""
+    checked = candidate.checked
+    if kept := kept_rules(checked.rules if checked else policy.rules):
+        yield f"It was {kept}: whether it is right with those of a trained model is not known."
+    checks = checked.proofs if checked else ()
+    if any(one.check == STATE and one.standing is CheckOutcome.FLAGGED for one in checks):
+        yield "It does not load the original's weights: names, shapes or dtypes of its state_dict are others."
 
 
 def _host() -> tuple[list[str], list[str], list[str]]:

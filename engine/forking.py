@@ -20,6 +20,7 @@ from storage import journal
 from storage.blobs import Blobs
 from storage.folder import RunFolder, runs_folder
 from storage.forks import Fork
+from storage.policy import as_of_now
 from storage.records import RunSettings
 
 
@@ -29,7 +30,8 @@ def fork_settings(
     """Settings of a run that begins with a kernel of the run in `folder`; what is not changed stays as it is there.
 
     `options` describes those of its strategy, which is imported where they are not given. With another toolchain a
-    shipped task has its sizes for that one.
+    shipped task has its sizes for that one. Its kernel is judged again first, so the rules that hold now are its own,
+    whatever those of the other run.
 
     Raises:
         EngineError: there is no such kernel.
@@ -56,6 +58,7 @@ def fork_settings(
         "replay_of": None,
         "width": 1,  # a fork goes on from one kernel
         "suite": "",
+        "policy": as_of_now(changes.get("policy", settings.policy)),
         "forked_from": _fork(folder.run_id, candidate, number),
     }
     fields = known | changes | new

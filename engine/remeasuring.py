@@ -21,6 +21,7 @@ from storage import journal, remeasurements
 from storage.blobs import Blobs
 from storage.evaluation_results import TimingResult
 from storage.folder import RunFolder, find_run
+from storage.policy import as_of_now
 from storage.records import RunSettings, Verdict
 from storage.remeasurements import KernelName, RemeasureProgress, RemeasureRequest, RemeasureState, Round
 
@@ -40,7 +41,7 @@ def request_of(first: Kernel, second: Kernel, rounds: int = remeasurements.ROUND
     is_one_task = one.task_name == other.task_name
     for what, a, b in (
         ("size or version of the task" if is_one_task else "task", one.task_source, other.task_source),
-        ("precision policy", one.policy, other.policy),
+        ("precision policy", as_of_now(one.policy), as_of_now(other.policy)),
         ("toolchain", one.toolchain, other.toolchain),
     ):
         if a != b:
@@ -81,7 +82,10 @@ def task_and_sources(request: RemeasureRequest) -> tuple[Task, tuple[str, str]]:
         record = _record(folders[0])
         settings = record.settings
         known = (settings.task_name, settings.task_source, settings.sizes, record.kernel_class)
-        task = Task(*known, policy=settings.policy)  # two runs may have two languages: any
+        is_alike = folders[1].read_settings().policy == settings.policy
+        # Both are judged again: by their own rules, or where those are two, by the ones that hold now.
+        policy = settings.policy if is_alike else as_of_now(settings.policy)
+        task = Task(*known, policy=policy)  # two runs may have two languages: any
         return task, (_source(folders[0], request.first), _source(folders[1], request.second))
     except FileNotFoundError as error:
         raise EngineError(f"a kernel to measure is no longer there: {error}") from error

@@ -137,9 +137,12 @@ def _as_of_now(plain: dict[str, Any]) -> dict[str, Any]:
         return plain
     own = {name: plain[name] for name in FORMER_OPTIONS if name in plain}
     found = {"version": 1, "strategy_options": own} | plain
-    policy = plain.get("policy", {})
-    # A run keeps the rules that it began with, so that its kernels are judged alike.
-    return found | {"policy": FIRST_RULES | policy} if isinstance(policy, dict) and "rules" not in policy else found
+    return found | {"policy": policy_as_of_now(plain.get("policy", {}))}
+
+
+def policy_as_of_now(plain: Any) -> Any:
+    """A policy as it was written down: a run keeps the rules it began with, so that its kernels are judged alike."""
+    return FIRST_RULES | plain if isinstance(plain, dict) and "rules" not in plain else plain
 
 
 def claimed_id(folder: RunFolder) -> str:

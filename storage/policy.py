@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 EVERYTHING = "*"
@@ -28,6 +28,11 @@ RULES = 2
 """Version of the rules that kernels are judged by. 1: with weights as constructed, whatever the names of a kernel's
 weights, on any task that runs. 2: what this file says."""
 MODES = ("eval", "train")
+
+
+def kept_rules(version: int) -> str:
+    """How kernels are judged by rules of before, in words; empty for those that hold now."""
+    return "judged with constructed weights only" if version < RULES else ""
 
 
 class Weights(StrEnum):
@@ -151,3 +156,11 @@ class Policy:
         if EVERYTHING in self.library_operators:
             return "anything"
         return ", ".join(self.library_operators) or NOTHING
+
+
+def as_of_now(policy: Policy) -> Policy:
+    """A policy of before under the rules that hold now, for a kernel that is judged again."""
+    if policy.rules >= RULES:
+        return policy
+    now = Policy()
+    return replace(policy, rules=RULES, weights=now.weights, state_dict=now.state_dict, draws=now.draws)

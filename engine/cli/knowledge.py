@@ -22,6 +22,7 @@ from storage.knowledge.exported import KnowledgeError
 from storage.knowledge.failures import FailureRule
 from storage.knowledge.figures import revisions_in_force
 from storage.knowledge.records import Evidence, Figures, Revision, RuleWords, State, Technique
+from storage.policy import RULES, kept_rules
 
 SHOWN_ATTEMPTS = 10
 SHOWN_NAMES = 20
@@ -245,13 +246,16 @@ def _show_fields(console: Console, found: State | Technique) -> None:
 
 def _show_attempts(console: Console, rows: list[Evidence]) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("run", "kernel", "task", "state", "device", "predicted", "measured", "outcome"):
+    for heading in ("run", "kernel", "task", "state", "device", "predicted", "measured", "outcome", "rules"):
         table.add_column(heading)
     for row in rows[-SHOWN_ATTEMPTS:]:
         predicted = f"{row.predicted_gain:.3g}x" if row.predicted_gain is not None else "-"
         measured = f"{row.gain:.3g}x" if row.gain is not None else "-"
         texts = (row.run_id, row.candidate_id, row.task, row.state, row.device, predicted, measured, row.outcome)
-        table.add_row(*(escape(printable(text)) for text in texts))
+        table.add_row(*(escape(printable(text)) for text in (*texts, str(row.rules))))
+    if old := sum(row.rules < RULES for row in rows):
+        told = f"{old} of {len(rows)} attempts have rules 1: their kernels were {kept_rules(1)}. Their gains count."
+        console.print(told, highlight=False, markup=False, soft_wrap=True)
     if len(rows) > SHOWN_ATTEMPTS:
         console.print(f"the last {SHOWN_ATTEMPTS} of {len(rows)} attempts:", highlight=False)
     if rows:

@@ -23,6 +23,7 @@ from storage.events import BaselineMeasured
 from storage.folder import RunFolder
 from storage.journal import Entry
 from storage.knowledge.choice import in_words
+from storage.policy import kept_rules
 from storage.records import LEFT, RunState
 from storage.relative import Relative
 
@@ -82,6 +83,8 @@ def summary(folder: RunFolder) -> dict[str, Any]:
         "cost_usd": record.usage.cost_usd,
         "engine_s": record.usage.engine_s,
         "damage": damage.sentences(found) if found.is_damaged else [],
+        "rules": record.settings.policy.rules,
+        "judged": kept_rules(record.settings.policy.rules),
     }
 
 
@@ -204,6 +207,8 @@ def print_run(console: Console, folder: RunFolder) -> None:
     if record.asks_base:
         console.print(f"knowledge: {in_words(record.settings.knowledge)}", highlight=False, markup=False)
     console.print(f"strategy {record.settings.strategy}: {words or 'no options'}", highlight=False, markup=False)
+    if row["judged"]:
+        console.print(f"kernels: {row['judged']}; the run keeps the rules it began with", highlight=False)
     label = "[bold red]damaged:[/]" if row["damage"] else "note:"
     for note in damage.damage_notes(folder):
         console.print(f"{label} {escape(printable(note))}", highlight=False, soft_wrap=True)

@@ -29,6 +29,7 @@ from storage import budgets, codec, commands, damage, exposure, labels, liveness
 from storage.command_arguments import AskFirst
 from storage.folder import RunFolder, all_runs, find_run, ignored
 from storage.models import read_options
+from storage.policy import kept_rules
 from storage.records import Budget, KernelClass, RunSettings, RunState, Start, Switch
 from storage.verbs import VERBS, CommandKind, Takes
 
@@ -162,6 +163,12 @@ def fork_run(options: Namespace) -> int:
     if options.no_profiles:
         own[exposure.OPTION] = exposure.never(fields["budget"].depths)
     fields["strategy_options"] = own
+    if kept := kept_rules(history.settings.policy.rules):
+        print(
+            f"tilewright: kernels of {folder.run_id} were {kept}. The new run has the rules that hold now, and judges "
+            "its kernel again first.",
+            file=sys.stderr,
+        )
     print(supervisor.fork(folder, kernel, options.hint, **fields).run_id)
     return OK
 

@@ -213,7 +213,14 @@ def _row(record: Record, one: Attempt, at: float) -> Evidence | None:
         after=metrics_of(record, last) if last else {},
         tokens=one.tokens,
         error=last.failure if last and last.has_failed else one.error,
+        rules=_rules(record, last),
     )
+
+
+def _rules(record: Record, last: Candidate | None) -> int:
+    """Those of the verdict that an attempt stands on; of a kernel that was not called, the run's."""
+    verdict = (last.timed or last.checked) if last else None
+    return verdict.rules if verdict else record.settings.policy.rules
 
 
 def _last(record: Record, one: Attempt) -> Candidate | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.metadata
+import json
 import platform
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -18,7 +19,7 @@ from engine.toolchains import Toolchain
 from engine.toolchains.evaluating import evaluate
 from storage import codec, relative
 from storage.blobs import Blobs
-from storage.folder import RunFolder, runs_folder
+from storage.folder import RunFolder, policy_as_of_now, runs_folder
 from storage.hardware_limit import REACHED
 from storage.policy import Policy
 from storage.records import KernelClass, RunSettings
@@ -125,8 +126,11 @@ def read(path: Path) -> Manifest:
         EngineError: it is none, or of a later version.
     """
     try:
-        found: Manifest = codec.read_line(Manifest, path.read_bytes())
-    except (OSError, codec.DecodeError) as error:
+        plain = json.loads(path.read_bytes())
+        for kernel in plain["kernels"]:
+            kernel["policy"] = policy_as_of_now(kernel["policy"])
+        found: Manifest = codec.from_plain(Manifest, plain)
+    except (OSError, ValueError, KeyError, TypeError, codec.DecodeError) as error:
         raise EngineError(f"{path} is no manifest of a suite: {error}. `suite manifest NAME` writes one") from error
     if found.version > VERSION:
         raise EngineError(f"{path} was written by a later version of Tilewright: update this one")

@@ -238,6 +238,8 @@ class Evidence:
     error: str = ""
     origin: str = ""
     """Where an imported row came from; empty for one that was measured under this home."""
+    rules: int = 1
+    """Version of the judging rules that its verdict stands on; a row from before they had one is of the first."""
 
     def __post_init__(self) -> None:
         if not self.run_id or not self.candidate_id:

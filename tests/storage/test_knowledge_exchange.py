@@ -68,7 +68,8 @@ def test_what_is_here_already_is_not_taken_twice(tmp_path: Path) -> None:
     assert [(row.candidate_id, row.origin) for row in found.rows] == [("c002", ""), ("c001", "a team")]
     assert found.techniques["new"]
     assert found.revisions[-1].origin == "a team"
-    merging.import_file(give(mine, attempt(3)), folder=tmp_path / "third")
+    merging.import_file(give(mine, attempt(3), replace(attempt(4), rules=2)), folder=tmp_path / "third")
+    assert [row.rules for row in files.load(tmp_path / "third").rows] == [1, 1, 1, 2], "each keeps its own"
     assert {row.origin for row in files.load(tmp_path / "third").rows} == {"a team", "mine"}
 
 

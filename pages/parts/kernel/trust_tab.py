@@ -11,6 +11,7 @@ import streamlit as st
 from pages.parts import index, wording
 from pages.parts.kernel import trust_charts
 from pages.parts.kernel.trust_charts import Measured
+from pages.parts.status import settings_list
 from pages.parts.widgets import plot, table
 from storage import kernel_names, observed, queries
 from storage.check_records import CheckOutcome, CheckRecord, Group, StagedCheck, counted
@@ -60,6 +61,8 @@ def draw(run_id: str, candidate: CandidateRow) -> None:
     evaluation = queries.evaluation(db, run_id, candidate.candidate_id)
     check_records = queries.check_records(db, run_id, candidate.candidate_id)
     _overall(overall(candidate.verdict, candidate.speedup is not None, check_records))
+    if older := settings_list.older_rules(run_id):
+        st.caption(f":material/history: {wording.plain(older)}")
     if evaluation is None and not check_records:
         return
     for pair in PAIRS:

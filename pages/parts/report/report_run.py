@@ -67,6 +67,8 @@ def _warnings(db: Database, run: RunRow) -> Iterator[str]:
         yield f"Replay of run {run.replay_of}: shown again, not measured again."
     if facts := " ".join(damage.sentences(found)):
         yield f"{damage.title(found)}. {facts}".removeprefix(". ")
+    if older := settings_list.older_rules(run.run_id):
+        yield older
     if not state.is_finished:
         yield f"This run is {state}. The report shows its state at the time of writing."
 

@@ -16,7 +16,7 @@ from engine.errors import EngineError
 from engine.strategies import catalogue
 from pages.parts import access, client, index, method, run_state, speed_of_light, wording
 from pages.parts.report.report_run import file_name, run_report
-from pages.parts.status import alerts, damaged, pinned_snapshot, provenance
+from pages.parts.status import alerts, damaged, pinned_snapshot, provenance, settings_list
 from pages.parts.steering import dialogs, steer
 from pages.parts.steering.dialogs import Dialog
 from storage import commands, folder, queries
@@ -53,6 +53,8 @@ def draw(run: RunRow, state: RunState) -> None:
         provenance.replay_banner(run, state)
         provenance.example_note(run)
         damaged.banner(run.run_id)
+        if older := settings_list.older_rules(run.run_id):
+            st.caption(f":material/history: {wording.plain(older)}")
         with st.container(horizontal=True, vertical_alignment="center", gap="small", key="run_alert"):
             _alert(run, state)
             is_elsewhere = state is RunState.STOPPED and run_state.shown_state(run) is not RunState.WAITING

@@ -11,6 +11,7 @@ from engine.strategies import catalogue
 from pages.parts import wording
 from storage import codec, folder
 from storage.knowledge import choice
+from storage.policy import Policy, kept_rules
 from storage.records import RunSettings, Start
 
 
@@ -22,6 +23,15 @@ def of(run_id: str) -> list[tuple[str, str]] | str:
         return f"run.json cannot be read: {error}"
 
 
+def older_rules(run_id: str) -> str:
+    """That a run's kernels are judged by rules of before, as a sentence; empty where not, or where nobody knows."""
+    try:
+        kept = kept_rules(folder.find_run(run_id).read_settings().policy.rules)
+    except (FileNotFoundError, codec.DecodeError, UnicodeDecodeError):
+        return ""
+    return f"Kernels of this run are {kept}: it keeps the rules it began with." if kept else ""
+
+
 def rows(settings: RunSettings) -> Iterator[tuple[str, str]]:
     """(label, value) in reading order."""
     budget = settings.budget
@@ -29,6 +39,7 @@ def rows(settings: RunSettings) -> Iterator[tuple[str, str]]:
     yield "Sizes", ", ".join(f"{name} = {value:,}" for name, value in settings.sizes.items()) or "as in the reference"
     yield "Precision", settings.policy.measured
     yield "PyTorch may compute", settings.policy.library_in_words
+    yield from _tried(settings.policy)
     yield "Language", languages.title(settings.language)
     if settings.device:
         yield "GPU", settings.device
@@ -54,6 +65,23 @@ def rows(settings: RunSettings) -> Iterator[tuple[str, str]]:
         f"target {wording.speedup(budget.target_speedup)}" if budget.target_speedup is not None else "",
     ]
     yield "Limits at the start", ", ".join(limit for limit in limits if limit)
+
+
+def _tried(policy: Policy) -> Iterator[tuple[str, str]]:
+    """What is tried otherwise than usual."""
+    if kept := kept_rules(policy.rules):
+        yield "Kernels", kept
+        return
+    usual = Policy()
+    labels = {"mode": "Mode", "weights": "Weights", "state_dict": "Names of weights", "draws": "Random numbers",
+              "strides": "Strides of inputs"}  # fmt: skip
+    yield from (
+        (label, str(getattr(policy, name)))
+        for name, label in labels.items()
+        if getattr(policy, name) != getattr(usual, name)
+    )
+    if policy.secret_sizes:
+        yield "Other sizes", "one near its own that nobody is told"
 
 
 def draw(run_id: str) -> None:

@@ -17,6 +17,7 @@ from pages.parts.steering import command_dialogs, dialogs, kernel_choice, option
 from pages.parts.widgets import diff
 from storage import exposure, folder, queries
 from storage.method_words import MethodWords
+from storage.policy import kept_rules
 from storage.queries import AttemptRow, RunRow
 from storage.records import KernelClass, RunSettings, RunState, Switch
 from storage.verbs import CommandKind
@@ -110,8 +111,10 @@ def fork_preview(number: int, made_for: RunSettings, toolchain: str, ending: str
     """What will happen in a new run on `toolchain`, which begins with a kernel of the run that was `made_for` its own;
     `ending` says what becomes of profiles."""
     if toolchain == made_for.toolchain:
+        kept = kept_rules(made_for.policy.rules)
+        now = f", by the rules that hold now (here it was {kept})" if kept else ""
         return (
-            f"A new run starts with kernel {number}, which is built, checked and timed again first; "
+            f"A new run starts with kernel {number}, which is built, checked and timed again first{now}; "
             f"then {words.distinct} 1 starts from it{ending}. This run does not change."
         )
     known = languages.of_toolchain(toolchain)

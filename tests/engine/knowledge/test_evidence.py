@@ -81,6 +81,15 @@ def test_a_timed_attempt_is_faster_or_slower_beyond_the_noise_alone(speedup: flo
     assert row.after[evidence.LATENCY] == pytest.approx(1.0)
 
 
+def test_a_row_has_the_rules_of_the_verdict_it_stands_on() -> None:
+    story = begun(Story()).passes("c002", 1.3).settles("c002")
+    assert told(story)[0].rules == 1, "as journals of before have it"
+    kernel = story.record.candidates["c002"]
+    assert kernel.timed is not None
+    story.record.candidates["c002"] = replace(kernel, timed=replace(kernel.timed, rules=2))
+    assert told(story)[0].rules == 2
+
+
 def test_repairs_belong_to_the_attempt_and_their_tokens_count_for_it() -> None:
     story = begun(Story()).does_not_compile("c002")
     story.tell(ev.StepStarted(8, "repair", 1, "c002"))

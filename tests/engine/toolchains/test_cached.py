@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from engine.tasks import Task
@@ -12,6 +12,7 @@ from engine.toolchains.cached import CachedToolchain
 from storage.evaluation_results import CheckResult, CompileResult, TimingResult
 from storage.examination import Examination, Standing
 from storage.hardware_limit import HardwareLimit
+from storage.policy import Policy, Weights
 from storage.profile_results import ProfileResult
 from storage.records import Verdict
 from storage.timeline import Timeline
@@ -99,6 +100,22 @@ def test_another_source_task_or_machine_is_judged_anew(tmp_path: Path) -> None:
     inner.fingerprint = "machine 2"
     cached.check(TASK, "k")
     assert inner.asked == ["check"] * 4
+
+
+def test_other_rules_or_another_choice_of_what_is_tried_is_judged_anew(tmp_path: Path) -> None:
+    inner = Counting()
+    cached = CachedToolchain(inner, tmp_path)
+    policies = [
+        Policy(),
+        Policy(rules=1),
+        Policy(weights=Weights.FIXED),
+        Policy(mode="eval"),
+        Policy(secret_sizes=True),
+    ]
+    for policy in [*policies, *policies]:
+        cached.check(replace(TASK, policy=policy), "k")
+        cached.time(replace(TASK, policy=policy), "k")
+    assert inner.asked == ["check", "time"] * len(policies)
 
 
 def test_a_timeout_is_asked_again(tmp_path: Path) -> None:
