@@ -13,6 +13,7 @@ import pytest
 from engine import exporting, forking, remeasuring
 from engine.__main__ import main
 from engine.errors import EngineError
+from engine.record import Record
 from engine.suites import manifest
 from storage import liveness
 from storage.check_records import CheckOutcome, CheckRecord, Group
@@ -86,7 +87,7 @@ def test_an_exported_kernel_says_what_its_verdict_leaves_open(
     result = CheckResult(Verdict.PASSED, 1.0, proofs=(check,), rules=rules)
     loaded = exporting._record
 
-    def record(folder: RunFolder) -> exporting.Record:
+    def record(folder: RunFolder) -> Record:
         found = loaded(folder)
         found.candidates |= {name: replace(one, checked=result) for name, one in found.candidates.items()}
         return found

@@ -11,6 +11,8 @@ import pytest
 from pages.parts import index, wording
 from pages.parts.kernel import kernel_header, trust_charts, trust_tab
 from pages.parts.kernel.trust_charts import Measured
+from pages.parts.report.report_run import run_report
+from pages.parts.status import settings_list
 from pages.parts.widgets import table
 from storage import observed, queries
 from storage.check_records import CheckOutcome, Group, StagedCheck, counted
@@ -18,6 +20,7 @@ from storage.folder import RunFolder
 from storage.observed import ObservedKernel, ObservedOperator
 from storage.records import Verdict
 from tests import samples
+from tests.engine.test_rules import old_run
 from tests.pages.conftest import Open, words
 from tests.sample_results import RAN
 
@@ -55,6 +58,17 @@ def test_one_sentence_says_how_far_a_kernel_can_be_trusted(
     found = trust_tab.overall(verdict, is_timed, check_records)
     assert found.tone == tone
     assert f"{found.sentence} {found.rest}".startswith(sentence)
+
+
+def test_a_kernel_of_a_run_of_before_says_by_which_rules_it_was_judged(home: Path, open_page: Open) -> None:
+    old_run(home, "r1")
+    samples.write_run(home / "runs", "r2")
+    judged = "Kernels of this run are judged with constructed weights only: it keeps the rules it began with."
+    for run, told in (("r1", True), ("r2", False)):
+        opened = open_page("candidate", run=run, candidate="c001", tab="Trust"), open_page("run", run=run)
+        assert [judged in words(app).replace("\\", "") for app in opened] == [told, told]
+        assert (judged in run_report(index.current(), run)) is told
+        assert (("Kernels", "judged with constructed weights only") in settings_list.of(run)) is told
 
 
 def test_checks_are_counted_by_how_they_stand() -> None:
