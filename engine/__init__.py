@@ -18,6 +18,7 @@ human/                  commands from people, calls they answer, steps they appr
 toolchain_table.py      the toolchains by name
 toolchains/, evaluation/, profiling/            build, judge and time, profile
 tasks.py, run_settings.py, capabilities.py      tasks, settings of a new run, what this machine can do
+fitting.py, examined.py whether judging a task fits this host, and whether kernels can be judged on it
 suites/                 many runs as one: tasks x arms x repeats
 supervisor.py           starts, finds and stops engine processes
 forking.py, importing.py, replaying.py, recording_runs.py, remeasuring.py   other ways a run begins or is used again

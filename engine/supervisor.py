@@ -35,6 +35,8 @@ from engine.capabilities import set_day_limits as set_day_limits
 from engine.capabilities import spent_today as spent_today
 from engine.capabilities import try_model as try_model
 from engine.errors import EngineError, TaskError
+from engine.examined import Examined as Examined
+from engine.examined import examined as examined
 from engine.examples import open_examples as open_examples
 from engine.examples import open_first_example as open_first_example
 from engine.examples import remove_examples as remove_examples

@@ -14,10 +14,10 @@ from engine.errors import EngineError, TaskError
 from engine.languages import Triton
 from engine.strategies import catalogue
 from engine.strategies.catalogue import StrategyDescription
-from engine.tasks import OWN_MODE, Size, TaskFile
+from engine.tasks import OWN_MODE, Size, Task, TaskFile
 from pages.parts import access, change_token, number_field, wording
 from pages.parts.change_token import CLOCK
-from pages.parts.new_run import budget_form, command_line, forecast, module_field
+from pages.parts.new_run import budget_form, command_line, examination, forecast, module_field
 from pages.parts.new_run import setup as setup_form
 from pages.parts.new_run.setup import Setup
 from pages.parts.status import now
@@ -77,7 +77,7 @@ def form() -> None:
         with right, st.container(border=True, key="new_run_summary"):
             st.markdown("## This run")
             _start_button("There is no module yet that can be read.")
-        _draw_again_when_known("", False)
+        _draw_again_when_known("", False, None, setup)
         return
     task, sizes, policy = chosen
     model, strategy = setup.model, setup.strategy
@@ -118,13 +118,14 @@ def form() -> None:
         with st.expander("Approve steps before they start", icon=":material/front_hand:"):
             fields["ask_first"] = approval.rule_form("new", wrong)
     fields["budget"] = budget
+    examined: Task | None = None
     with right, st.container(border=True, key="new_run_summary"):
         st.markdown("## This run")
         if wrong:  # such a number is not left out: there is no command for a run without it, and no estimate
             _start_button(wrong[0])
         else:
-            _summary(setup, task, sizes, fields, no_recording, prompts)
-    _draw_again_when_known(task.task(setup.toolchain, sizes).source, fields["backward"])
+            examined = _summary(setup, task, sizes, fields, no_recording, prompts)
+    _draw_again_when_known(task.task(setup.toolchain, sizes).source, fields["backward"], examined, setup)
 
 
 def _no_recording(setup: Setup, task: TaskFile, name: str) -> str:
@@ -136,8 +137,9 @@ def _no_recording(setup: Setup, task: TaskFile, name: str) -> str:
 
 def _summary(
     setup: Setup, task: TaskFile, sizes: dict[str, Size], fields: dict[str, Any], no_recording: str, prompts: str
-) -> None:
-    """What the run will take where it can start, the button, and the same run as a command."""
+) -> Task | None:
+    """What the run will take where it can start, the button, and the same run as a command. Returns the task that is
+    being examined, if one is."""
     source, name = task.task(setup.toolchain, sizes).source, _variant(task, fields)
     if not task.is_shipped and (task.own_name or task.path.stem) in tasks.shipped_names():
         name = ""  # a file of one's own with that name: runs of the shipped task tell nothing about it
@@ -145,7 +147,12 @@ def _summary(
         not no_recording, source, {**task.task(setup.toolchain).sizes, **sizes}, supervisor.has_gpu(setup.toolchain),
         fields["backward"],
     )  # fmt: skip
-    why_not = too_large or (no_recording if setup.model == "recorded" else "")
+    examined, undecided = None, ""
+    if not too_large and supervisor.estimated(source, fields["backward"])[0]:
+        examined = examination.to_examine(task, setup.toolchain, sizes, fields)
+    if examined is not None:
+        undecided = examination.draw(examined, setup.toolchain, setup.device, f"mode:{task.path}")
+    why_not = too_large or undecided or (no_recording if setup.model == "recorded" else "")
     if not why_not:
         forecast.draw(forecast.of_run(name, setup.toolchain, setup.strategy.name, setup.model, fields["budget"]))
     is_asked = _start_button(why_not)
@@ -155,6 +162,7 @@ def _summary(
     if is_asked:
         with failure:
             _start(task, setup, sizes, fields | _pack(prompts))
+    return examined
 
 
 def _command(task: TaskFile, setup: Setup, sizes: dict[str, Size], fields: dict[str, Any]) -> None:
@@ -252,21 +260,23 @@ def _sizes(task: TaskFile, toolchain: str, wrong: list[str]) -> dict[str, Size]:
     return {name: value for name, value in found.items() if value != start[name]}
 
 
-def _is_known(source: str, backward: bool) -> bool:
+def _is_known(source: str, backward: bool, examined: Task | None, setup: Setup) -> bool:
     """Whether nothing that this page shows is still being worked out. An empty source is of no task."""
-    return not catalogue.is_reading() and (not source or supervisor.estimated(source, backward)[0])
+    if catalogue.is_reading() or (source and not supervisor.estimated(source, backward)[0]):
+        return False
+    return examined is None or supervisor.examined(examined, setup.toolchain, setup.device) is not None
 
 
-def _draw_again_when_known(source: str, backward: bool) -> None:
-    if not _is_known(source, backward):
-        _ask_again(source, backward)
+def _draw_again_when_known(source: str, backward: bool, examined: Task | None, setup: Setup) -> None:
+    if not _is_known(source, backward, examined, setup):
+        _ask_again(source, backward, examined, setup)
 
 
 @st.fragment
-def _ask_again(source: str, backward: bool) -> None:
+def _ask_again(source: str, backward: bool, examined: Task | None, setup: Setup) -> None:
     """The watcher asks, as it waits while a click is on its way to the server; Streamlit's own `run_every` does not."""
     now.watch([CLOCK], is_overview=False, token=change_token.of([CLOCK], is_overview=False))
-    if _is_known(source, backward):
+    if _is_known(source, backward, examined, setup):
         st.rerun()
 
 

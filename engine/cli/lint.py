@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 import textwrap
 from argparse import Namespace
 from collections import Counter
@@ -13,17 +14,19 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from engine import fitting, tasks
+from engine import examined, fitting, tasks
 from engine.cli.subcommands import FAILED, OK, chosen_policy
-from engine.errors import TaskError, ToolchainError
+from engine.errors import EngineError, TaskError, ToolchainError
 from engine.fitting import CostMeter
 from engine.tasks import FolderEntry, Size, Task, TaskFile, problems
 from engine.toolchain_table import HOST, device_of
 from engine.toolchains import Toolchain
+from storage import codec
 from storage.examination import Examination, Standing
 from storage.records import KernelClass
 
 WIDTH, INDENT = 100, 16
+TASK_GIVEN = "-"
 ALIKE = 6  # tensors of one kind that are named
 
 
@@ -35,7 +38,7 @@ class Outcome(StrEnum):
     NOTHING_TO_DO = Standing.NOTHING_TO_DO
     FAILS = "fails"
     NO_TASK = "no task"
-    NOT_EXAMINED = "not examined"
+    NOT_EXAMINED = examined.NOT_EXAMINED
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +69,16 @@ class Linted:
 
 def lint(options: Namespace, open_toolchain: Callable[[Namespace], Toolchain]) -> int:
     """Every file that is named: 0 where each is decided."""
-    entries = _entries(options.folder)
+    given = _given() if options.folder == TASK_GIVEN else None
+    entries = [] if given else _entries(options.folder)
     found = list[Linted]()
     toolchain = open_toolchain(options)
     try:
         with CostMeter() as meter:
+            if given is not None:
+                found.append(
+                    _of_task(Linted(Path(given.name), Outcome.FAILS), given, options.toolchain, toolchain, meter)
+                )
             for entry in entries:
                 found.append(_linted(entry, options, toolchain, meter))
                 if not options.json:
@@ -79,6 +87,15 @@ def lint(options: Namespace, open_toolchain: Callable[[Namespace], Toolchain]) -
         toolchain.close()
     print(json.dumps([one.plain() for one in found]) if options.json else f"\n{summary(found)}")
     return OK if all(one.outcome is Outcome.DECIDED for one in found) else FAILED
+
+
+def _given() -> Task:
+    """A task with its sizes and policy as JSON on standard input, as a server hands it over."""
+    try:
+        task: Task = codec.from_plain(Task, json.load(sys.stdin))
+    except ValueError as error:
+        raise EngineError(f"standard input holds no task: {error}") from error
+    return task
 
 
 def _entries(name: str | None) -> list[FolderEntry]:
@@ -104,9 +121,13 @@ def _linted(entry: FolderEntry, options: Namespace, toolchain: Toolchain, meter:
         task, smaller = _task(entry.task, options, meter)
     except TaskError as error:
         return replace(about, outcome=Outcome.NO_TASK, why=str(error))
-    about = replace(about, sizes=task.sizes, smaller=smaller)
+    return _of_task(replace(about, smaller=smaller), task, options.toolchain, toolchain, meter)
+
+
+def _of_task(about: Linted, task: Task, name: str, toolchain: Toolchain, meter: CostMeter) -> Linted:
+    about = replace(about, sizes=task.sizes)
     try:
-        if why := _too_large(task, options.toolchain, meter):
+        if why := _too_large(task, name, meter):
             return replace(about, outcome=Outcome.NOT_EXAMINED, why=why)
         return _examined(about, task, toolchain)
     except TaskError as error:

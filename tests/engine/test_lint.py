@@ -8,10 +8,14 @@ from typing import Any
 
 import pytest
 
+from engine import examined
 from engine.__main__ import main
 from engine.cli import lint
 from engine.cli.lint import Linted, Outcome
+from engine.examined import Examined
+from engine.tasks import Task
 from storage.examination import Examination, Standing
+from tests.engine.test_supervisor import until
 
 HEAD = "import torch\nfrom torch import nn\n\nROWS = 8\n\n\n"
 TAIL = "\n\ndef get_inputs():\n    return [torch.randn(ROWS, 16)]\n\n\ndef get_init_inputs():\n    return []\n"
@@ -75,6 +79,30 @@ def test_one_file_is_examined_with_the_words_of_a_run(folder: Path, capsys: pyte
     code, found = linted(capsys, drop, "--set", "COLUMNS=4")
     assert (code, found["drop"]["outcome"]) == (1, "no task")
     assert main(["tasks", "absent_task", "--lint"]) == 2
+
+
+def test_a_task_that_nobody_has_kept_is_examined_by_a_child_that_is_asked_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(examined, "SETTLED_S", 0.0)
+    drop = Task("drop", HEAD + FORWARD.format("nn.functional.dropout(x)") + TAIL, {"ROWS": 8})
+    plain = Task("plain", HEAD + NORM + TAIL, {"ROWS": 8})
+    until(lambda: all(examined.examined(task, "cpu") for task in (drop, plain)), "both are examined")
+    refused, decided = examined.examined(drop, "cpu"), examined.examined(plain, "cpu")
+    assert refused is not None
+    assert refused.refusal.startswith("This task cannot be judged as given: forward draws random numbers")
+    assert decided is not None
+    assert (decided.is_decided, decided.refusal, "norm.weight" in decided.varied) == (True, "", True)
+    assert examined._asked("no JSON", "cpu", "").why.startswith("standard input holds no task")
+
+
+@pytest.mark.parametrize(
+    ("outcome", "refusal"),
+    [("decided", ""), ("not examined", ""), ("fails", "It fails. What mends it: another mode."),
+     ("nothing to do", "Nothing to do: It fails. What mends it: another mode.")],
+)  # fmt: skip
+def test_what_keeps_a_run_from_starting_is_what_is_known(outcome: str, refusal: str) -> None:
+    assert Examined(outcome, "It fails", ("another mode",)).refusal == refusal
 
 
 def test_a_plain_listing_points_to_the_lint_and_has_no_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,8 +16,10 @@ from engine import fitting, supervisor
 from engine.cli.arguments import parse
 from engine.cli.subcommands import settings_of
 from engine.errors import EngineError, TaskError
+from engine.examined import Examined
 from engine.strategies import catalogue
 from engine.strategies.loading import TABLE
+from engine.tasks import Task
 from engine.toolchain_table import GPU, HOST, Entry
 from engine.toolchain_table import TABLE as TOOLCHAINS
 from pages.parts import number_field, wording
@@ -340,6 +342,39 @@ def test_a_module_that_fails_when_it_is_called_starts_no_run_and_one_that_may_is
         app = open_page("new_run")
         assert [warned in one.value.replace("\\", "") for one in app.warning] == [True] * bool(warned)
         assert app.button(key="start").disabled is is_off
+
+
+def test_what_an_examination_found_stands_above_start_and_a_remedy_that_is_an_option_is_one_click(
+    open_page: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def found(task: Task, toolchain: str, device: str) -> Examined | None:
+        if task.policy.mode == "eval":
+            return Examined("decided", varied={"fc.weight": "drawn"}, stays={"table": "is one"}, remarks=("a call",))
+        return answers[-1]
+
+    monkeypatch.setattr(supervisor, "estimated", lambda *_: (True, 1))
+    monkeypatch.setattr(supervisor, "examined", found)
+    answers: list[Examined | None] = [Examined("undecidable", "it draws", ("evaluation mode (--mode eval)", "less"))]
+    app = open_page("new_run")
+    assert not app.button(key="start").disabled, "a shipped task as it is was examined long ago"
+    field(app, "N").set_value("512").run()
+    said = "This task cannot be judged as given: it draws. What mends it: evaluation mode (--mode eval); less."
+    assert said in app.warning[0].value.replace("\\", "")
+    assert app.button(key="start").disabled
+    app.button(key="mend_mode").click().run()
+    assert field(app, "Mode").value == "eval"
+    assert "Examined: decided. Weights that vary: fc.weight. Weights that stay as constructed: table." in told(app)
+    assert not app.button(key="start").disabled
+    assert "--mode eval" in commands(app)[0]
+    field(app, "Mode").set_value("train")
+    for answer, part in ((None, "Being examined"), (Examined("not examined", "no compiler"), "no compiler")):
+        answers.append(answer)
+        assert part in told(app.run())
+        assert not app.button(key="start").disabled
+
+
+def told(app: AppTest) -> str:
+    return " ".join(one.value for one in app.caption).replace("\\", "")
 
 
 def test_no_command_is_shown_where_start_is_off(open_page: Open) -> None:

@@ -1,0 +1,119 @@
+"""Whether kernels can be judged on a task, found out before a run starts: a child process does what `tasks --lint`
+does. Imports no torch and never waits."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from engine.fitting import NICENESS, SETTLED_S
+from engine.tasks import Task
+from storage import codec
+from storage.examination import Standing
+
+ROOT = Path(__file__).resolve().parent.parent
+LIMIT_S = 600
+NOT_EXAMINED = "not examined"
+EVALUATION_MODE = "--mode eval"
+HEADS = {
+    str(Standing.UNDECIDABLE): "This task cannot be judged as given: ",
+    str(Standing.NOTHING_TO_DO): "Nothing to do: ",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """What `tasks --lint` says of one task: `outcome` and `why` in its words."""
+
+    outcome: str
+    why: str = ""
+    remedies: tuple[str, ...] = ()
+    varied: Mapping[str, str] = field(default_factory=dict)
+    stays: Mapping[str, str] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether a run may start."""
+        return self.outcome == Standing.DECIDED
+
+    @property
+    def refusal(self) -> str:
+        """Why no run can be started, as sentences; empty where one can, or where nobody knows."""
+        if self.is_decided or self.outcome == NOT_EXAMINED:
+            return ""
+        mends = f" What mends it: {'; '.join(self.remedies)}." if self.remedies else ""
+        return f"{HEADS.get(self.outcome, '')}{self.why}.{mends}"
+
+    @property
+    def is_mended_by_evaluation_mode(self) -> bool:
+        """Whether that option alone makes it decided."""
+        return any(EVALUATION_MODE in one for one in self.remedies)
+
+
+_found: dict[str, Examined] = {}
+_first_asked: dict[str, float] = {}
+_worker: list[threading.Thread] = []
+_lock = threading.Lock()
+
+
+def examined(task: Task, toolchain: str, device: str = "") -> Examined | None:
+    """What is found of a task; None while it is being found out: ask again.
+
+    A thread has one examined, one task at a time, and only what is still asked about after SETTLED_S.
+    """
+    asked = codec.dumps(task)
+    name = hashlib.sha256(f"{toolchain}\n{device}\n{asked}".encode("utf-8", "surrogatepass")).hexdigest()
+    with _lock:
+        if name in _found:
+            return _found[name]
+        waited = time.monotonic() - _first_asked.setdefault(name, time.monotonic())
+        if waited >= SETTLED_S and not any(one.is_alive() for one in _worker):
+            _first_asked.clear()
+            _worker[:] = [threading.Thread(target=_find, args=(name, asked, toolchain, device), daemon=True)]
+            _worker[0].start()
+    return None
+
+
+def _find(name: str, asked: str, toolchain: str, device: str) -> None:
+    found = Examined(NOT_EXAMINED, "the examination broke off")
+    try:
+        found = _asked(asked, toolchain, device)
+    finally:  # whatever went wrong, who asks must not be put off for ever
+        _found[name] = found
+
+
+def _asked(asked: str, toolchain: str, device: str) -> Examined:
+    """The answer of a child: it runs the reference where an evaluator runs it, in a worker."""
+    command = [sys.executable, "-m", "engine", "tasks", "-", "--lint", "--json", "--toolchain", toolchain]
+    try:
+        child = subprocess.Popen(
+            [*command, *(["--device", device] if device else [])], cwd=ROOT, text=True, stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+    except OSError as error:
+        return Examined(NOT_EXAMINED, f"no process can be started: {error}")
+    with suppress(OSError):  # it has ended already
+        os.setpriority(os.PRIO_PROCESS, child.pid, NICENESS)
+    try:
+        told, said = child.communicate(asked, LIMIT_S)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        child.communicate()
+        return Examined(NOT_EXAMINED, f"it took longer than {LIMIT_S} s")
+    try:
+        (plain,) = json.loads(told)
+        found: Examined = codec.from_plain(Examined, {name: plain[name] for name in Examined.__slots__})
+    except (ValueError, TypeError, KeyError):
+        last = said.strip().rpartition("\n")[2].removeprefix("tilewright: ")
+        return Examined(NOT_EXAMINED, last or f"its process ended with {child.returncode}")
+    return found

@@ -1,0 +1,69 @@
+"""Whether kernels can be judged on the task that the form describes, before a run of it is started."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import streamlit as st
+
+from engine import supervisor, tasks
+from engine.errors import TaskError
+from engine.supervisor import Examined
+from engine.tasks import Size, Task, TaskFile
+from pages.parts import wording
+
+SHOWN = 6
+
+
+def to_examine(file: TaskFile, toolchain: str, sizes: Mapping[str, Size], chosen: Mapping[str, Any]) -> Task | None:
+    """The task as a run would have it; None where nothing is to be found out: a shipped one as it is, or a choice that
+    cannot be, which the start tells of."""
+    options = {name: chosen[name] for name in tasks.POLICY_OPTIONS if name in chosen}
+    try:
+        task = replace(file, policy=tasks.policy_with(file.policy, **options)).task(toolchain, sizes)
+    except TaskError:
+        return None
+    return None if file.is_shipped and task == file.task(toolchain) else task
+
+
+def draw(task: Task, toolchain: str, device: str, mode_key: str) -> str:
+    """What is found, with a click that mends it where one does. Returns why no run can start, as sentences; empty where
+    one can, or where that is not known."""
+    found = supervisor.examined(task, toolchain, device)
+    if found is None:
+        st.caption(":material/hourglass_top: Being examined: whether kernels can be judged on it.")
+    elif why := found.refusal:
+        if found.is_mended_by_evaluation_mode:
+            st.button(
+                "Use evaluation mode", icon=":material/build:", key="mend_mode", on_click=_set, args=(mode_key, "eval"),
+                help="both modules are put into evaluation mode, in which the task is decided",
+            )  # fmt: skip
+        return wording.capital(why)
+    elif not found.is_decided:
+        rest = "A run examines it before a model is asked."
+        told = f"It could not be examined here: {wording.cut(found.why, 300)}. {rest}"
+        st.caption(f":material/help: {wording.plain(told)}")
+    else:
+        st.caption(f":material/verified: {wording.plain(' '.join(decided(found)))}")
+    return ""
+
+
+def decided(found: Examined) -> Sequence[str]:
+    """What a person should know of a task that is decided, a sentence each."""
+    told = ["Examined: decided."]
+    if found.varied:
+        told.append(f"Weights that vary: {_named(found.varied)}.")
+    if found.stays:
+        told.append(f"Weights that stay as constructed: {_named(found.stays)}.")
+    return [*told, *(f"{wording.capital(remark)}." for remark in found.remarks)]
+
+
+def _named(names: Mapping[str, str]) -> str:
+    rest = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return f"{', '.join(list(names)[:SHOWN])}{rest}"
+
+
+def _set(key: str, value: str) -> None:
+    st.session_state[key] = value
