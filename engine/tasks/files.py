@@ -212,6 +212,11 @@ def made_of(problem: problems.Problem, path: Path) -> TaskFile:
     """A problem as a task, as it would be at a path."""
     file = of_text(problem.text, path)
     name = re.sub(r"\W+", "_", problem.name, flags=re.ASCII).strip("_") or "problem"
+    for sizes in problem.workloads:
+        try:
+            set_constants(file.text, sizes, path)
+        except TaskError as error:
+            raise TaskError(f"{path}: a workload cannot be judged: {error}") from error
     policy = replace(file.policy, workloads=problem.workloads)
     return replace(
         file, policy=policy, title=problem.name, own_name=name, remark=problem.left_out, made_from=problem.files
