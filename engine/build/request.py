@@ -134,8 +134,8 @@ def intercept(ask: Ask) -> None:
         **_ignored: object,
     ) -> object:
         paths = _list(sources)
-        texts = [Path(path).read_text() for path in paths if not path.endswith(CUDA_SUFFIXES)]
-        cuda = [Path(path).read_text() for path in paths if path.endswith(CUDA_SUFFIXES)]
+        texts = [Path(path).read_text(encoding="utf-8-sig") for path in paths if not path.endswith(CUDA_SUFFIXES)]
+        cuda = [Path(path).read_text(encoding="utf-8-sig") for path in paths if path.endswith(CUDA_SUFFIXES)]
         return _load(ask, _asked(name, texts, cuda, extra_cflags, extra_cuda_cflags, extra_ldflags))
 
     setattr(cpp_extension, "load_inline", load_inline)  # noqa: B010 - narrower signatures on purpose
