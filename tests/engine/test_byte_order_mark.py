@@ -1,4 +1,4 @@
-"""Editors on Windows write a byte order mark before a text. Python reads over it, and so does all that reads files here."""
+"""Editors on Windows write a byte order mark before a text. Python reads over it, and so does what reads files here."""
 
 from __future__ import annotations
 
