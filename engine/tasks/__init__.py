@@ -4,9 +4,11 @@ files.py        a module with the TOML file beside it, by path or shipped name; 
 constants.py    its sizes: module-level numbers, read and replaced
 problems.py     problems of SOL-ExecBench and flashinfer-bench as modules
 workloads.py    a task that is timed at several sizes
+imported.py     what the modules that it imports say now
 operators.py    what its text calls: the kernel class, and what a whole network leaves to PyTorch
 """
 
+from engine.tasks import imported as imported
 from engine.tasks import problems as problems
 from engine.tasks import workloads as workloads
 from engine.tasks.constants import Size as Size

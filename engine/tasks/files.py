@@ -193,7 +193,7 @@ def read(path: Path) -> TaskFile:
         TaskError: missing, not Python, or without Model, get_inputs and get_init_inputs.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise TaskError(f"cannot read task {path}: {error}") from error
     return of_text(text, path)
@@ -230,7 +230,7 @@ def of_text(text: str, path: Path) -> TaskFile:
         TaskError: not Python, or without Model, get_inputs and get_init_inputs.
     """
     beside = path.with_suffix(".toml")
-    return _of_texts(text, path, beside.read_text(encoding="utf-8") if beside.exists() else "")
+    return _of_texts(text, path, beside.read_text(encoding="utf-8-sig") if beside.exists() else "")
 
 
 @functools.lru_cache(maxsize=256)  # a form that offers all shipped tasks asks for each of them whenever it is drawn
