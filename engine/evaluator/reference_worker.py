@@ -209,13 +209,9 @@ class Reference:
 
     def observe(self, seed: int, call_seed: int) -> dict[str, Any]:
         """What calls do beside answering: see `task_facts`."""
-
-        def drawn(number: int) -> list[Any]:
-            seeding.seed(number)
-            return self._drawn()
-
+        seeding.seed(seed)
         with torch.no_grad():
-            return asdict(task_facts.observed(self._model, self._whole(self._model), drawn, seed, call_seed))
+            return asdict(task_facts.observed(self._model, self._whole(self._model), self._drawn(), call_seed))
 
     def take_weights(self, varied: Mapping[str, str]) -> dict[str, Any]:
         """Another choice of what may vary."""
@@ -272,8 +268,10 @@ class Reference:
         self._give_back()
         return {"leaves": nodes, "is_styled": any(a is not b for a, b in zip(styled, tensors, strict=True))}
 
-    def answer(self, leaves: Sequence[Mapping[str, Any]], seed: int, may_refuse: bool = False) -> dict[str, Any]:
-        """Outputs in the task's dtype and in float64 for the inputs now in the shared memory.
+    def answer(
+        self, leaves: Sequence[Mapping[str, Any]], seed: int, may_refuse: bool = False, is_own_enough: bool = False
+    ) -> dict[str, Any]:
+        """Outputs in the task's dtype, and unless these are enough in float64, for the inputs now in the shared memory.
 
         With `may_refuse` inputs that the task does not take are told as `refused` instead of failing the task.
         """
@@ -284,7 +282,14 @@ class Reference:
             if not may_refuse:
                 raise
             return {"refused": f"{type(error).__name__}: {str(error)[:200]}"}
+        if [tuple(one.shape) for one in own] != [tuple(one.shape) for one in self._shared["own"]]:
+            raise UnusableTask(
+                "the shape of the answer depends on the values of the inputs: write a forward whose outputs have fixed "
+                "shapes"
+            )
         _put(self._shared["own"], own)
+        if is_own_enough:
+            return {"is_wide": False}
         names = [spec.dtype for spec in map(TensorSpec.of, self._shared["answer"])]
         answers, is_wide = own, False
         if any(is_rounded(tensor) for tensor in (*tensors, *own)):
