@@ -29,6 +29,7 @@ SAMPLE = 1 << 16
 TRIED = 24  # tensors of a state that are looked at one by one, where all together leave nothing to compare
 ZEROS, MEAN, OTHER_INPUTS = "an answer of zeros", "the mean over the batch", "the answer to other inputs"
 COPY = "a copy of "
+OTHER_SIZES = "other sizes (--set NAME=...) or inputs, on which the answer depends"
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +233,7 @@ class Examining:
             return _undecidable("the reference gives no finite answer to its own inputs", "inputs with a finite answer")
         if OTHER_INPUTS in names:
             why = f"{OTHER_INPUTS} is right as well: the answer does not depend on them"
-            return Examination(Standing.NOTHING_TO_DO, why, ("a task whose answer depends on its inputs",))
+            return Examination(Standing.NOTHING_TO_DO, why, (OTHER_SIZES,))
         if copied := [name for name in names if name.startswith(COPY)]:
             return Examination(
                 Standing.NOTHING_TO_DO, f"{copied[0]} is right in every trial", ("a task that computes",)

@@ -144,6 +144,7 @@ class Reference:
         parameters = {name for name, _ in self._model.named_parameters(remove_duplicate=False)}
         self._buffers = [name for name in self._state if name not in parameters]
         self._base = dict(self._constructed)
+        self._changed: set[str] = set()  # names that have other values than the constructor's
 
     def _restore(self) -> None:
         """Undo what a call in training mode does to running statistics."""
@@ -156,9 +157,9 @@ class Reference:
         With names `only` these get other values.
         """
         with torch.no_grad():
-            for name, value in self._state.items():
-                if name in self._varied or seed is None:
-                    value.copy_(self._constructed[name])
+            for name in self._changed:
+                self._state[name].copy_(self._constructed[name])
+            self._changed = set()
             if seed is not None:
                 self._vary(seed, only)
             self._base = {name: self._state[name].clone() for name in self._changing}
@@ -173,6 +174,7 @@ class Reference:
                 generator = torch.Generator(self._shared.device)
                 generator.manual_seed(seed + number)
                 self._state[name].copy_(weights.other_values(kind, self._constructed[name], other[name], generator))
+                self._changed.add(name)
 
     def _from_another_seed(self) -> Mapping[str, torch.Tensor]:
         """The state of a module that another seed has made; kept, where something of it is used."""
