@@ -63,6 +63,7 @@ class Trial:
     """One set of inputs. A repeat uses the seed of the trial it repeats. Essential trials are never left out.
 
     `weights` says which values the module's weights have: 0 those of the constructor, else a draw of that number.
+    With `is_strided` inputs lie in memory otherwise than `get_inputs` lays them out.
     """
 
     name: str
@@ -70,6 +71,7 @@ class Trial:
     seed_name: str
     is_essential: bool = False
     weights: int = 0
+    is_strided: bool = False
 
 
 def _own(number: int, is_essential: bool = False, weights: int = 0) -> Trial:
@@ -112,6 +114,7 @@ FURTHER = (
 )
 PLAN = (*ESSENTIAL, *FURTHER)
 SHORT_PLAN = (FIRST, _styled(Style.NORMAL, is_essential=True, weights=1))
+STRIDED = Trial("other strides", Style.OWN, "other strides", is_essential=True, is_strided=True)
 SPECIAL = _styled(Style.SPECIAL)
 
 

@@ -144,6 +144,7 @@ class Candidate:
         marks: Sequence[int],
         traced: bool = False,
         slots: int = 1,
+        is_strided: bool = False,
     ) -> dict[str, Any]:
         """Fresh contents into the private buffers; what runs next is observed, between two tensors as long as `marks`.
 
@@ -151,7 +152,7 @@ class Candidate:
         """
         assert self._caller is not None
         seeding.seed(seed)
-        loaded = self._caller.load(leaves, Poison(poison) if poison else None, slots)
+        loaded = self._caller.load(leaves, Poison(poison) if poison else None, slots, is_strided)
         self.observer.begin(marks, traced)
         return loaded
 

@@ -14,6 +14,7 @@ from engine.tasks import workloads as workloads
 from engine.tasks.constants import Size as Size
 from engine.tasks.constants import least_size as least_size
 from engine.tasks.constants import set_constants as set_constants
+from engine.tasks.constants import sizes_of as sizes_of
 from engine.tasks.files import SHIPPED as SHIPPED
 from engine.tasks.files import FolderEntry as FolderEntry
 from engine.tasks.files import Task as Task
