@@ -8,7 +8,7 @@ import torch
 
 
 def are_of_equal_values(out: torch.Tensor, own: torch.Tensor, inputs: Sequence[torch.Tensor]) -> bool:
-    """Whether two outputs are indices, along a dimension of an input, of the same values: `topk`, `sort` and `argmax` of
+    """Whether two outputs are indices, along a dimension of an input, of equal values: `topk`, `sort` and `argmax` of
     it may give either. Those of one row are different where the reference's are.
     """
     if own.dtype is not torch.int64 or out.shape != own.shape or not own.numel():
