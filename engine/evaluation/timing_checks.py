@@ -288,7 +288,10 @@ class Recall:
 
 
 CHECK = "re-measured"
-IMPOSSIBLE = 3.0
+# Of the time that memory needs, the part that no call can do without. Caches hold inputs that were just written, and
+# outputs that are not yet in memory: as long as they are a large part of all bytes, a call may take less than half.
+IMPOSSIBLE, IMPOSSIBLE_IN_CACHE = 1 / 2, 1 / 3
+BEYOND_CACHE = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,13 +310,20 @@ class Bounds:
         return ""
 
     def is_impossible(self, timed: TimingResult) -> bool:
-        """Three times faster than memory can deliver the inputs and take the outputs.
+        """Far faster than memory can deliver the inputs and take the outputs.
 
         Operations do not count here: a kernel may find a way with fewer. Nor does a limit that the reference beats,
         for then the task does not need all of its inputs.
         """
         memory_ms = self.limit.memory_ms
-        return timed.latency_ms * IMPOSSIBLE < memory_ms <= timed.baseline_latency_ms
+        return timed.latency_ms < self.least_share * memory_ms and memory_ms <= timed.baseline_latency_ms
+
+    @property
+    def least_share(self) -> float:
+        """Of the time that memory needs, the least that is believed."""
+        facts = self.limit.facts
+        cache = max(facts.l2_bytes, facts.l3_bytes) if facts else 0
+        return IMPOSSIBLE if self.limit.min_bytes >= BEYOND_CACHE * cache else IMPOSSIBLE_IN_CACHE
 
 
 def unsuspicious(timed: TimingResult, bounds: Bounds) -> TimingResult:
@@ -351,8 +361,8 @@ def with_check(timed: TimingResult, outcome: CheckOutcome, detail: str) -> Timin
 
 def _refused(timed: TimingResult, bounds: Bounds, detail: str) -> CheckResult:
     message = (
-        f"{timed.latency_ms:.3g} ms per call, twice, is more than {IMPOSSIBLE:.0f} times faster than this machine's "
-        f"memory can deliver the inputs and take the outputs ({bounds.limit.memory_ms:.3g} ms): "
+        f"{timed.latency_ms:.3g} ms per call, measured twice, is less than {bounds.least_share:.0%} of what this "
+        f"machine's memory takes to deliver the inputs and take the outputs ({bounds.limit.memory_ms:.3g} ms): "
         "the work cannot have been done in that time"
     )
     check_record = CheckRecord(Group.TIMING, CHECK, CheckOutcome.BROKEN, detail)
