@@ -113,9 +113,12 @@ def by_device(session: Session, setting: Setting) -> sessions.Pairs:
     """Pairs by the device's own clock, which decide on short calls; none where it does not agree with the evaluator's.
 
     It agrees when its speed-up lies within what the evaluator's clock leaves open. So what a worker tells of its own
-    kernels can sharpen a figure and not move it.
+    kernels can sharpen a figure and not move it. Where a call is longer than its kernels and launches explain, or
+    numbers went to the host, work may have been done there, which this clock does not see.
     """
     if setting.device is None or not setting.device.pairs or not is_short(session, setting):
+        return []
+    if setting.device.asks_the_host or _is_apart(session, setting.device):
         return []
     low, high = sessions.interval([reference / candidate for candidate, reference in session.pairs])
     found = statistics.median(setting.device.ratios)
@@ -154,18 +157,27 @@ def _device(session: Session, setting: Setting) -> list[CheckRecord]:
         f"{reference:.4g} ms in {found.reference_launches:.3g}: {statistics.median(found.ratios):.3g}x; by the "
         f"evaluator's clock the call takes {call_ms:.4g} ms"
     )
-    apart_ms = call_ms - candidate
-    is_apart = abs(apart_ms) > LAUNCH_NS / 1e6 * (1 + found.launches) + session.clock.spread_ns / 1e6 + APART * call_ms
+    is_apart = _is_apart(session, found)
     if is_apart:
-        detail += f", {apart_ms:+.3g} ms that launches do not explain"
+        detail += f", {call_ms - candidate:+.3g} ms that launches do not explain"
+    if found.asks_the_host:
+        detail += "; numbers were copied to the host, where this clock sees nothing"
     disagrees = is_short(session, setting) and not by_device(session, setting)
     if disagrees:
         detail += (
-            "; the call is short for the evaluator's clock, and they disagree: the speed-up's interval covers both"
+            "; the call is short for the evaluator's clock, and the device's does not decide: the speed-up's interval "
+            "covers both"
         )
     elif is_short(session, setting):
         detail += "; the call is short for the evaluator's clock, which agrees: the device's clock decides"
     return [_check(name, CheckOutcome.FLAGGED if is_apart or disagrees else CheckOutcome.HELD, detail + host)]
+
+
+def _is_apart(session: Session, device: DeviceClock) -> bool:
+    """Whether a candidate's call is longer, or shorter, than its kernels and their launches explain."""
+    call_ms = statistics.median(candidate for candidate, _ in session.pairs)
+    apart_ms = call_ms - statistics.median(candidate for candidate, _ in device.pairs)
+    return abs(apart_ms) > LAUNCH_NS / 1e6 * (1 + device.launches) + session.clock.spread_ns / 1e6 + APART * call_ms
 
 
 def _nothing_remembered(recall: Recall) -> CheckRecord:
