@@ -113,8 +113,9 @@ def _places(tree: ast.Module) -> Iterator[tuple[int, ast.expr, About, bool]]:
         for method in (node for node in kind.body if isinstance(node, ast.FunctionDef)):
             is_forward = method.name == "forward" and kind.name == "ModelNew"
             results = {id(node.value) for node in ast.walk(method) if isinstance(node, ast.Return) and is_forward}
+            functions = {id(node.func) for node in ast.walk(method) if isinstance(node, ast.Call)}
             for node in (one for statement in method.body for one in ast.walk(statement)):
-                if isinstance(node, ast.expr) and not _is_target(node):
+                if isinstance(node, ast.expr) and not _is_target(node) and id(node) not in functions:
                     own = About(about.parameters, id(node) in results)
                     yield numbers[id(node)], node, own, method.name == "__init__"
 

@@ -74,7 +74,7 @@ def layer_keeps_constructed_weights(kind: str) -> Iterator[Fields]:
 def layer_epsilon_changed(kind: str) -> Iterator[Fields]:
     """Left out, or another."""
     if kind in NORMS:
-        yield {"eps": "0.0"}
+        yield {"eps": "1e-30"}
         yield {"eps": "(10 * (self.eps or 1e-6))"}
 
 
