@@ -332,6 +332,20 @@ def test_a_call_that_is_longer_than_its_kernels_and_launches_is_flagged(
     assert second(clock).standing is standing, second(clock).detail
 
 
+def test_a_long_call_that_is_not_explained_is_flagged_though_the_evaluators_clock_decides() -> None:
+    long = session(calls(1000 * US), calls(2000 * US))
+    apart, near = (
+        next(
+            one
+            for one in timing_checks.of(long, replace(SETTING, device=DeviceClock([pair] * 3, 1)))
+            if "device" in one.check
+        )
+        for pair in ((0.2, 2.0), (0.99, 2.0))
+    )
+    assert (apart.standing, near.standing) == (CheckOutcome.FLAGGED, CheckOutcome.HELD)
+    assert "ms that launches do not explain" in apart.detail
+
+
 @pytest.mark.parametrize(("host_ns", "is_told"), [(3_000, False), (41_000, True)])
 def test_host_time_is_told_where_it_exceeds_a_tenth_of_the_call(host_ns: int, is_told: bool) -> None:
     assert (f"; forward takes {host_ns // US} us on the host" in second(device(50, 110), host_ns).detail) is is_told
