@@ -365,6 +365,13 @@ class Timing:
                 f"its kernels are recorded, more than the recording costs: forward does other work when it is watched"
             )
             raise TimedCallFailed(timing_checks.DEVICE_TIME, Failure(Verdict.REFUSED, message))
+        if found.computes_ahead:
+            message = (
+                f"the first call of a turn takes {found.lead:.3g} times as long on the GPU as the calls after it, the "
+                f"reference's {found.reference_lead:.3g} times: it computes results of the others. Compute in each "
+                "call what that call asks for"
+            )
+            raise TimedCallFailed(timing_checks.DEVICE_TIME, Failure(Verdict.REFUSED, message))
         return found, statistics.median(candidate.host_ns)
 
     def _recall(self) -> Recall:

@@ -30,7 +30,8 @@ ENDLESS = {
 HEAVY_BUILDS = ("library_aten_cpp", "library_own_operator", "torch_library")
 HEAVY_BUILD_S = 300.0
 # Right in many trials: a busy machine must have the time for those in which they are not.
-SELDOM_WRONG = ("shortcut_sampled_range", "amortised_batch")
+SELDOM_WRONG = ("shortcut_sampled_range", "amortised_batch", "path_by_prefix", "top_k_few_candidates",
+                "recurrence_truncated")  # fmt: skip
 ALL_TRIALS_S = 10.0
 
 
