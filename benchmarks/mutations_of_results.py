@@ -42,6 +42,9 @@ MUTATIONS = [
         ("torch.where(tensor == 0, 0.0, fresh)", "fresh"),
         ("fresh = torch.triu(fresh) + torch.triu(fresh, 1).T", "pass"),
         ("tensor.numel() == 0 or _is_whole(tensor):", "tensor.numel() == 0:"),
+        ("[spared + _places(tensor.numel() - spared, count)]", "[_places(tensor.numel(), count)]"),
+        ("    if not math.isfinite(high - low):\n", "    if False:\n"),
+        ("torch.where(inside, lifted, lowered)", "torch.where(inside, lifted, rows)"),
     ),
     *of("evaluation/weighing", PATTERNS, ("if step > 1:", "if step > 99:"), ("if factor == -1", "if factor == -2")),
     *of(

@@ -106,7 +106,7 @@ def read_limits(path: Path) -> dict[str, float]:
         ModelError: the file cannot be read, or names something else than a limit: no call is sent on a guess.
     """
     try:
-        table: Any = tomllib.loads(path.read_text(encoding="utf-8")).get("day", {})
+        table: Any = tomllib.loads(path.read_text(encoding="utf-8-sig")).get("day", {})
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:

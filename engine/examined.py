@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from engine.fitting import NICENESS, SETTLED_S
-from engine.tasks import Task
+from engine.tasks import Task, imported
 from storage import codec
 from storage.examination import Standing
 
@@ -72,7 +72,8 @@ def examined(task: Task, toolchain: str, device: str = "") -> Examined | None:
     A thread has one examined, one task at a time, and only what is still asked about after SETTLED_S.
     """
     asked = codec.dumps(task)
-    name = hashlib.sha256(f"{toolchain}\n{device}\n{asked}".encode("utf-8", "surrogatepass")).hexdigest()
+    modules = imported.contents(task.source) or ""
+    name = hashlib.sha256(f"{toolchain}\n{device}\n{modules}\n{asked}".encode("utf-8", "surrogatepass")).hexdigest()
     with _lock:
         if name in _found:
             return _found[name]

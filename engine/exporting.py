@@ -278,7 +278,8 @@ def _tilewright(build: "Any", headers: "Any" = (), first: "Any" = (), last: "Any
             cpp = ["\n".join(line for line in headers if is_cute or "<cute/" not in line), *cpp]
             options["extra_cflags"] = [*first, *options["extra_cflags"], *last]
             options["extra_ldflags"] += ["-fopenmp"]
-        if not re.search(rf"PYBIND11_MODULE\(\s*{name}\b", text):  # kernels of one name would share a build folder
+        keeps = rf"PYBIND11_MODULE\(\s*{name}\b|TORCH_LIBRARY\w*\(\s*TORCH_EXTENSION_NAME\b"
+        if not re.search(keeps, text):  # kernels of one name would share a build folder
             name += "_" + hashlib.sha256(repr((cpp, cuda, rest, options)).encode()).hexdigest()[:12]
         return build(name, cpp, cuda, *rest, **options)
 

@@ -18,7 +18,7 @@ from types import TracebackType
 
 from engine import sandbox
 from engine.errors import TaskError
-from engine.tasks import Size, TaskFile, set_constants
+from engine.tasks import Size, TaskFile, imported, set_constants
 from storage.folder import home
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -105,7 +105,8 @@ def remembered(source: str, estimate: Callable[[], int | None], *, backward: boo
 
 
 def _estimate_file(source: str, backward: bool) -> Path:
-    digest = hashlib.sha256(PROGRAM.read_bytes() + source.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    text = f"{source}{imported.contents(source) or ''}"
+    digest = hashlib.sha256(PROGRAM.read_bytes() + text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
     return home() / "cache" / "estimates" / f"{digest}{'-backward' if backward else ''}"
 
 

@@ -139,7 +139,7 @@ def _text(path: Path) -> str:
     try:
         if path.stat().st_size > MAX_BYTES:
             raise EngineError(f"{path} is larger than {MAX_BYTES >> 20} MiB")
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise EngineError(f"cannot read {path}: {error}") from error
 

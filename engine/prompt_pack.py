@@ -98,7 +98,7 @@ def _texts(folder: Path) -> dict[str, str]:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise PromptError(f"the prompt file {path} cannot be read: {error}") from error
 

@@ -112,6 +112,7 @@ def module_of(text: str, name: str) -> TaskFile:
         TaskError: it is no task.
     """
     plain = re.sub(r"\W+", "_", name.strip(), flags=re.ASCII).strip("_")[:60]
+    text = text.removeprefix("\ufeff")  # a byte order mark, as editors on Windows write it
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
     own = f"{plain or 'module'}_{digest}" if not plain or plain in shipped_names() else plain
     path = _modules() / digest / f"{own}.py"

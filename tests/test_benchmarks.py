@@ -34,6 +34,14 @@ JUDGING = {
     "a_a": (*TINY, "--runs", "1"),
     "cheats": ("--only", "honest/reversed_sum", "--mode", "without screening"),
     "cost_of_trust": ("--task", *TINY, "--rounds", "1"),
+    "kernel_mutants": (
+        "--match",
+        "^tasks/relu",
+        "--mutations",
+        "activation_left_out,constant_changed",
+        "--seconds",
+        "0.2",
+    ),
     "kernelbench_files": ("tasks/activation", "--match", "^relu", "--seconds", "0.2"),
     "hostile": ("--runs", "1", "--seconds", "0.2", "--match", "abort"),  # one that ends at once
     "tuner": ("--case", "softmax", "--variants", "1", "--rounds", "1", *TINY[1:]),
@@ -75,8 +83,8 @@ DEVICE = {
 }
 # Each has a test of its own below; the parts are imported or run by another program.
 ELSEWHERE = {"builds", "languages", "several_devices", "demo_runs", "kill_engine", "mutations", "replies"}
-PARTS = {"recorded_kernels", "scale_home", "stock_build", "mutation", "mutations_of_guards", "mutations_of_results",
-         "chromium"}  # fmt: skip
+PARTS = {"meaning", "recorded_kernels", "scale_home", "stock_build", "mutation", "mutations_of_guards",
+         "mutations_of_results", "chromium"}  # fmt: skip
 
 
 # It leaves killed children behind. The others share the tests' process, its imports and its fork servers.

@@ -23,7 +23,7 @@ LIGHT_ENGINE = {
 SHARED_STORAGE = {
     "storage", "storage.records", "storage.models", "storage.budgets",
     "storage.evaluation_results", "storage.profile_results", "storage.hardware_limit",
-    "storage.policy", "storage.check_records", "storage.relative", "storage.events",
+    "storage.policy", "storage.examination", "storage.check_records", "storage.relative", "storage.events",
     "storage.journal", "storage.commands", "storage.damage", "storage.blobs",
     "storage.command_arguments", "storage.verbs", "storage.steering_state", "storage.forks",
     "storage.codec", "storage.folder", "storage.liveness", "storage.remeasurements", "storage.labels", "storage.trash",

@@ -8,9 +8,12 @@ from __future__ import annotations
 import ast
 import importlib.machinery
 import importlib.util
+import inspect
+import json
+import os
 import re
 import types
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +21,10 @@ from typing import Any
 CANDIDATE_FILE = "candidate.py"
 MAX_SOURCE = 4_000_000
 Ask = Callable[[Mapping[str, object]], Mapping[str, Any]]
-Words = str | Iterable[str] | None
+Words = str | os.PathLike[str] | Iterable[str] | None
+# Their headers are found without a path.
+HEADERS = re.compile(r"cutlass|cute|cuda|nvidia|torch|python", re.IGNORECASE)
+MAX_TOLD = 200
 CUDA_SUFFIXES = (".cu", ".cuh")
 
 
@@ -28,7 +34,14 @@ class RequestRefused(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class BuildRequest:
-    """One call of load_inline. `functions` None means the source brings its own binding module."""
+    """One call of load_inline.
+
+    Attributes:
+        functions: None where the source registers what it has itself, in a binding module or with PyTorch's dispatcher.
+        is_wrapped: what functions throw is translated by PyTorch.
+        has_headers: PyTorch's headers stand before the sources.
+        remarks: what is not done as it was asked for, a sentence each.
+    """
 
     name: str
     sources: tuple[str, ...]
@@ -37,14 +50,21 @@ class BuildRequest:
     cuda_sources: tuple[str, ...] = ()
     cuda_flags: tuple[str, ...] = ()
     link_flags: tuple[str, ...] = ()
+    is_wrapped: bool = True
+    has_headers: bool = True
+    remarks: tuple[str, ...] = ()
 
 
 def read(plain: Mapping[str, object]) -> BuildRequest:
     """Check a request.
 
     Raises:
-        RequestRefused: it is malformed or too large.
+        RequestRefused: it is malformed or too large, or asks for what cannot be built here.
     """
+    if plain.get("is_program"):
+        raise RequestRefused("is_standalone=True asks for a program; a kernel is a library that forward calls")
+    if plain.get("has_sycl"):
+        raise RequestRefused("SYCL is not built here: write the kernel in C++ (cpp_sources) or CUDA (cuda_sources)")
     functions = plain.get("functions")
     build_request = BuildRequest(
         name=str(plain.get("name")),
@@ -54,6 +74,9 @@ def read(plain: Mapping[str, object]) -> BuildRequest:
         cuda_sources=_texts(plain.get("cuda_sources", []), "cuda_sources"),
         cuda_flags=_texts(plain.get("cuda_flags", []), "extra_cuda_cflags"),
         link_flags=_texts(plain.get("link_flags", []), "extra_ldflags"),
+        is_wrapped=plain.get("is_wrapped") is not False,
+        has_headers=plain.get("has_headers") is not False,
+        remarks=tuple(_left_out(plain)),
     )
     for name in (build_request.name, *(build_request.functions or ())):
         if not re.fullmatch(r"[A-Za-z_]\w{0,199}", name):
@@ -61,6 +84,23 @@ def read(plain: Mapping[str, object]) -> BuildRequest:
     if sum(map(len, (*build_request.sources, *build_request.cuda_sources))) > MAX_SOURCE:
         raise RequestRefused("the C++ source is too large")
     return build_request
+
+
+def _left_out(plain: Mapping[str, object]) -> Iterator[str]:
+    paths = _texts(plain.get("include_paths", []), "extra_include_paths")
+    if others := " ".join(path for path in paths if not HEADERS.search(path)):
+        yield (
+            f"extra_include_paths: {others[:MAX_TOLD]} is left out. PyTorch's, CuTe's, CUDA's and Python's headers are "
+            "found without a path; write into the source what it needs of others"
+        )
+    if plain.get("has_folder"):
+        yield "build_directory is left out: built libraries are kept in Tilewright's cache"
+
+
+def not_linked(words: Iterable[str], of: str) -> tuple[str, ...]:
+    """The sentence on linker flags that a build leaves out."""
+    told = " ".join(words)[:MAX_TOLD]
+    return (f"extra_ldflags: {told} is left out. A kernel is linked with {of} only",) if told else ()
 
 
 def without_cuda(build_request: BuildRequest) -> BuildRequest:
@@ -110,68 +150,80 @@ def intercept(ask: Ask) -> None:
     """Replace load_inline and load before a candidate is imported."""
     from torch.utils import cpp_extension
 
-    def load_inline(
-        name: str,
-        cpp_sources: Words,
-        cuda_sources: Words = None,
-        sycl_sources: Words = None,
-        functions: Words | Mapping[str, str] = None,
-        extra_cflags: Words = None,
-        extra_cuda_cflags: Words = None,
-        extra_sycl_cflags: Words = None,
-        extra_ldflags: Words = None,
-        **_ignored: object,
-    ) -> object:
-        order = _asked(name, _list(cpp_sources), _list(cuda_sources), extra_cflags, extra_cuda_cflags, extra_ldflags)
-        return _load(ask, order | {"functions": None if functions is None else _list(functions)})
+    loaded: dict[str, object] = {}
 
-    def load(
-        name: str,
-        sources: Words,
-        extra_cflags: Words = None,
-        extra_cuda_cflags: Words = None,
-        extra_ldflags: Words = None,
-        **_ignored: object,
-    ) -> object:
-        paths = _list(sources)
-        texts = [Path(path).read_text() for path in paths if not path.endswith(CUDA_SUFFIXES)]
-        cuda = [Path(path).read_text() for path in paths if path.endswith(CUDA_SUFFIXES)]
-        return _load(ask, _asked(name, texts, cuda, extra_cflags, extra_cuda_cflags, extra_ldflags))
+    def replaced(name: str) -> Callable[..., object]:
+        signature = inspect.signature(getattr(cpp_extension, name))
 
-    setattr(cpp_extension, "load_inline", load_inline)  # noqa: B010 - narrower signatures on purpose
-    setattr(cpp_extension, "load", load)  # noqa: B010
+        def build(*given: object, **named: object) -> object:
+            bound = signature.bind(*given, **named)
+            bound.apply_defaults()
+            order = _order(bound.arguments)
+            # As in PyTorch the same call builds and registers nothing anew.
+            key = json.dumps(order)
+            if key not in loaded:
+                loaded[key] = _load(ask, order, is_module=bool(bound.arguments["is_python_module"]))
+            return loaded[key]
+
+        build.__name__, build.__signature__ = name, signature  # type: ignore[attr-defined]
+        return build
+
+    for name in ("load_inline", "load"):
+        setattr(cpp_extension, name, replaced(name))
 
 
-def _asked(
-    name: str, sources: list[str], cuda: list[str], flags: Words, cuda_flags: Words, link_flags: Words
-) -> dict[str, object]:
+def _order(given: Mapping[str, Any]) -> dict[str, object]:
+    """A call as a request. What is not in it changes nothing here: `verbose` (the compiler's words are kept anyway),
+    `with_cuda` (its headers and libraries are there), `use_pch` (headers are precompiled), `keep_intermediates`."""
+    sources, cuda, sycl = (_list(given.get(f"{kind}_sources")) for kind in ("cpp", "cuda", "sycl"))
+    if "sources" in given:
+        for path in _list(given["sources"]):
+            kind = cuda if path.endswith(CUDA_SUFFIXES) else sycl if path.endswith(".sycl") else sources
+            kind.append(Path(path).read_text(encoding="utf-8-sig"))
+    functions = given.get("functions") if given["is_python_module"] else None
     return {
-        "name": name,
+        "name": given["name"],
         "sources": sources,
         "cuda_sources": cuda,
-        "functions": None,
-        "flags": _list(flags),
-        "cuda_flags": _list(cuda_flags),
-        "link_flags": _list(link_flags),
+        "functions": None if functions is None else _list(functions),
+        "flags": _list(given["extra_cflags"]),
+        "cuda_flags": _list(given["extra_cuda_cflags"]),
+        "link_flags": _list(given["extra_ldflags"]),
+        "include_paths": _list(given["extra_include_paths"]),
+        "has_sycl": bool(sycl or given.get("with_sycl")),
+        "has_folder": bool(given["build_directory"]),
+        "is_program": bool(given.get("is_standalone")),
+        "is_wrapped": bool(given.get("with_pytorch_error_handling", True)),
+        "has_headers": "sources" not in given and not given.get("no_implicit_headers"),
     }
 
 
-def _load(ask: Ask, order: dict[str, object]) -> object:
+def _load(ask: Ask, order: dict[str, object], *, is_module: bool) -> object:
     answer = ask({"build": order})
     if "library" not in answer:
         raise BuildError(f"Error building extension '{order['name']}':\n{answer.get('excerpt', '')}")
-    if answer["binding"] == "stock":
-        return _import_module(answer["namespace"], answer["library"])
-    return _operators(answer["namespace"], answer["library"], order["functions"])
+    library = answer["library"]
+    if answer["binding"] != "stock":
+        return _operators(answer["namespace"], library, order["functions"])
+    if is_module:
+        return _import_module(answer["namespace"], library)
+    _register(library)
+    return library
 
 
-def _operators(namespace: str, library: str, functions: Any) -> types.SimpleNamespace:
+def _register(library: str) -> None:
     import torch
 
     try:
         torch.ops.load_library(library)  # type: ignore[no-untyped-call]
     except OSError as error:  # PyTorch's own words hide the reason
         raise ImportError(str(error.__cause__ or error)) from None
+
+
+def _operators(namespace: str, library: str, functions: Any) -> types.SimpleNamespace:
+    import torch
+
+    _register(library)
     packets = getattr(torch.ops, namespace)
     return types.SimpleNamespace(__file__=library, **{name: getattr(packets, name).default for name in functions})
 
@@ -188,4 +240,4 @@ def _import_module(name: str, library: str) -> object:
 def _list(value: Words | Mapping[str, str]) -> list[str]:
     if value is None:
         return []
-    return [value] if isinstance(value, str) else [str(item) for item in value]
+    return [str(value)] if isinstance(value, str | os.PathLike) else [str(item) for item in value]

@@ -90,6 +90,6 @@ def candidate(path: str) -> str:
         EngineError: it cannot be read.
     """
     try:
-        return exporting.without_support(Path(path).read_text(encoding="utf-8"))
+        return exporting.without_support(Path(path).read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError) as error:
         raise EngineError(f"cannot read candidate {path}: {error}") from error

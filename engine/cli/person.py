@@ -79,7 +79,7 @@ def _text(file: str) -> str:
 
 def _raw(file: str) -> str:
     try:
-        text = (sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()).decode()
+        text = (sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise EngineError(f"cannot read {file}: {error}") from error
     return exporting.without_support(text)

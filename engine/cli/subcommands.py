@@ -124,8 +124,10 @@ def warn_of_damage(folder: RunFolder) -> None:
 def patch_source(options: Namespace) -> int:
     """Put a raw reply through the parser and patcher of a run."""
     try:
-        source = Path(options.source).read_bytes().decode()
-        reply = (sys.stdin.buffer.read() if options.reply == "-" else Path(options.reply).read_bytes()).decode()
+        source = Path(options.source).read_bytes().decode("utf-8-sig")
+        reply = (sys.stdin.buffer.read() if options.reply == "-" else Path(options.reply).read_bytes()).decode(
+            "utf-8-sig"
+        )
     except (OSError, UnicodeDecodeError) as error:
         raise EngineError(f"cannot read: {error}") from error
     try:

@@ -1,6 +1,7 @@
 """Whether a candidate is right and how fast it is: values in, verdicts out. Starts no process and runs no candidate.
 
 screening/                              what may not run at all, from its text and its built library
+live_code.py                            what of a candidate's file runs at all
 trials.py, distributions.py             the inputs of a check, and how they are drawn
 contents.py, poison.py                  the inputs of a timing, and what unwritten memory holds
 comparison.py, weighing.py              how far a result is off, in words too, and whether that is too far

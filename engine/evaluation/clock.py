@@ -22,6 +22,9 @@ BOUND_SPREADS = 4
 # What recording kernels may cost: 8 us a launch were measured, and a share for what shares the host.
 RECORDED = 1.5
 RECORDED_NS = 25_000
+# How many times as long the first call of a turn may be on the device as the others; calls that say anything about it.
+LEAD = 4.0
+FEW_CALLS = 4
 Pairs = list[tuple[float, float]]
 
 
@@ -54,12 +57,26 @@ class TracedCall:
     """One call of a turn whose kernels the driver recorded: their own times added up, and how many were launched.
 
     The gaps between them do not count: recording makes launches slower, and so the gaps longer.
+
+    Attributes:
+        calls: launches and nanoseconds of each call of the turn, in order.
+        asks_the_host: whether numbers were copied from the device to the host.
     """
 
     call: Call
     is_attached: bool
     kernels_ns: float
     launches: float
+    calls: Sequence[tuple[int, int]] = ()
+    asks_the_host: bool = False
+
+    @property
+    def lead(self) -> float:
+        """How many times as long the first call's kernels took as a later call's; 1 where there are few calls."""
+        if len(self.calls) < FEW_CALLS:
+            return 1.0
+        first, *later = (took for _, took in self.calls)
+        return first / max(1.0, statistics.median(later)) if first else 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +152,8 @@ class DeviceClock:
             turns; empty where the driver gives no records.
         evaluator_ns, traced_ns: the candidate's call by the evaluator's clock without and with recording.
         slower: how much longer recording makes the reference's calls, at least 1.
+        lead, reference_lead: how many times as long the first call of a turn took on the device as the others.
+        asks_the_host: whether the candidate copied numbers to the host.
     """
 
     pairs: Pairs
@@ -143,6 +162,9 @@ class DeviceClock:
     evaluator_ns: float = 0.0
     traced_ns: float = 0.0
     slower: float = 1.0
+    lead: float = 1.0
+    reference_lead: float = 1.0
+    asks_the_host: bool = False
 
     @classmethod
     def of(cls, session: Session, candidate: Sequence[TracedCall], reference: Sequence[TracedCall]) -> DeviceClock:
@@ -162,12 +184,20 @@ class DeviceClock:
             evaluator_ns=plain_ns,
             traced_ns=min(one.call.evaluator_ns for one in candidate),
             slower=max(1.0, min(one.call.evaluator_ns for one in reference) / reference_ns),
+            lead=statistics.median(one.lead for one in candidate),
+            reference_lead=statistics.median(one.lead for one in reference),
+            asks_the_host=any(one.asks_the_host for one in candidate),
         )
 
     @property
     def ratios(self) -> list[float]:
         """The speed-up in each recorded pair."""
         return [reference / candidate for candidate, reference in self.pairs]
+
+    @property
+    def computes_ahead(self) -> bool:
+        """True when the first call of a turn did work of the others: all inputs of a turn lie there when it begins."""
+        return self.lead > LEAD * max(1.0, self.reference_lead)
 
     @property
     def behaves(self) -> bool:

@@ -13,6 +13,10 @@ from engine.evaluation.trials import DECADES, HUGE_IN_HALF, OUTLIER_DECADES, POS
 SPARSE = 0.01
 SPRINKLED = 6
 OUTLIERS = 64
+SPARED = (-6.0, -1.0)
+TOP = 0.1
+STRETCHES = (2, 32)
+LEAST_STRETCHED = 16
 GLANCE = 4096
 
 
@@ -50,12 +54,37 @@ def sprinkle(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def outliers(tensor: torch.Tensor) -> torch.Tensor:
-    """The same contents with other magnitudes at a few random places: a kernel that samples its inputs misses them."""
+    """The same contents with other magnitudes at a few random places: a kernel that samples its inputs misses them.
+
+    None in the first part, from a 64th to a half of them all, so that one that looks at the beginning does too.
+    """
     found = tensor.clone(memory_format=torch.contiguous_format)
     count = max(1, min(OUTLIERS, tensor.numel() // 64))
     sizes = 10.0 ** torch.empty(count).uniform_(*OUTLIER_DECADES) * torch.randn(count).sign()
-    found.view(-1)[_places(tensor.numel(), count)] = sizes.to(tensor.dtype)
+    spared = int(tensor.numel() * 2.0 ** float(torch.empty(()).uniform_(*SPARED)))
+    found.view(-1)[spared + _places(tensor.numel() - spared, count)] = sizes.to(tensor.dtype)
     return found
+
+
+def clustered(tensor: torch.Tensor) -> torch.Tensor:
+    """The same contents, their range kept, with the numbers of a stretch of each row above all others.
+
+    Where the stretch begins is secret, and how long it is differs from row to row: one that hands on a few candidates
+    of each tile loses the largest numbers, and one that looks back a few steps forgets what long gates hold. What
+    counts as a row is the last dimension, of three or more also another that is long enough.
+    """
+    low, high = (float(limit) for limit in tensor.aminmax())
+    if not math.isfinite(high - low):
+        return tensor
+    long = [one for one in range(tensor.dim()) if tensor.shape[one] >= LEAST_STRETCHED and tensor.dim() > 2]
+    along = long[int(torch.randint(len(long), ()))] if long else -1
+    rows = tensor.movedim(along, -1) if tensor.dim() else tensor.view(1)
+    length, each = rows.shape[-1], (*rows.shape[:-1], 1)
+    starts = torch.randint(length, each, dtype=torch.int32)
+    widths = length // torch.tensor(STRETCHES, dtype=torch.int32)[torch.randint(len(STRETCHES), each)]
+    inside = (torch.arange(length, dtype=torch.int32) - starts).remainder_(length) < widths.clamp_(min=1)
+    lifted, lowered = high - TOP * (high - rows), low + (1 - TOP) * (rows - low)
+    return torch.where(inside, lifted, lowered).movedim(-1, along).reshape(tensor.shape).contiguous()
 
 
 def _places(numel: int, count: int) -> torch.Tensor:
@@ -118,6 +147,7 @@ _DRAWN: Mapping[Style, Callable[[torch.Tensor], torch.Tensor]] = {
     Style.MIXED: _mixed,
     Style.ONE_HOT: _one_hot,
     Style.OUTLIERS: outliers,
+    Style.CLUSTERED: clustered,
 }
 
 

@@ -25,6 +25,7 @@ MAX_NAME = 4000
 MAX_ROWS = 40
 OWN, LIBRARY, COPY, FOREIGN = "own", "PyTorch", "copy", "foreign"
 _COPIES = ("Memcpy", "Memset")
+_TO_HOST, _FROM_HOST = "Memcpy DtoH", "Memcpy HtoD"
 _STRING = re.compile(rb"[A-Za-z_]\w{2,%d}(?=\0)" % MAX_NAME)
 
 
@@ -43,10 +44,14 @@ class Launched:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """What one observation tells. `attached` is False where the driver gave no record, not even of the worker's own."""
+    """What one observation tells. `attached` is False where the driver gave no record, not even of the worker's own.
+
+    `calls` are launches and nanoseconds of each call of a turn, in order.
+    """
 
     attached: bool
     rows: tuple[Launched, ...]
+    calls: tuple[tuple[int, int], ...] = ()
 
     @classmethod
     def read(cls, seen: Any) -> Trace:
@@ -61,7 +66,8 @@ class Trace:
                 Launched(str(name)[:MAX_NAME], str(by)[:100], int(launches), max(0, int(took)))
                 for name, by, launches, took in kernels["rows"]
             )
-            return cls(int(kernels["overwrites"]) > 0, rows)
+            calls = tuple((int(launches), max(0, int(took))) for launches, took in kernels["calls"])
+            return cls(int(kernels["overwrites"]) > 0, rows, calls)
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise ValueError("what the worker tells of the kernels it saw is malformed") from error
 
@@ -74,6 +80,11 @@ class Trace:
     def nanoseconds(self) -> int:
         """Their own times on the device, added up; gaps between them do not count."""
         return sum(row.nanoseconds for row in self.rows)
+
+    @property
+    def asks_the_host(self) -> bool:
+        """Whether numbers left the device: what is computed of them on the host shows in no record."""
+        return any(row.name.startswith(_TO_HOST) for row in self.rows)
 
 
 @dataclass(slots=True)
@@ -93,8 +104,16 @@ class Launches:
         for row in trace.rows:
             key = (row.name, row.by)
             self.totals[key] = row + self.totals[key] if key in self.totals else row
+        if EVERYTHING in self.policy.library_operators:
+            return None
+        if trace.asks_the_host and _comes_from_host(trace):
+            return Failure(
+                Verdict.REFUSED,
+                f"{during}: no kernel ran on the GPU, and numbers were copied to the host and back: the result was "
+                "computed on the host. Compute it in a kernel",
+            )
         foreign = [row for row in trace.rows if self.origin(row) == FOREIGN]
-        if not foreign or EVERYTHING in self.policy.library_operators:
+        if not foreign:
             return None
         took = max(1, trace.nanoseconds)
         names = ", ".join(f"{row.name[:120]} ({row.nanoseconds / took:.0%} of the device's time)" for row in foreign)
@@ -137,6 +156,13 @@ class Launches:
             )
             for row in rows[:MAX_ROWS]
         )
+
+
+def _comes_from_host(trace: Trace) -> bool:
+    """Whether nothing but copies ran, and some of them from the host."""
+    return all(row.name.startswith(_COPIES) for row in trace.rows) and any(
+        row.name.startswith(_FROM_HOST) for row in trace.rows
+    )
 
 
 def kernel_names(library: Path) -> set[str]:

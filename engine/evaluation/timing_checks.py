@@ -113,9 +113,12 @@ def by_device(session: Session, setting: Setting) -> sessions.Pairs:
     """Pairs by the device's own clock, which decide on short calls; none where it does not agree with the evaluator's.
 
     It agrees when its speed-up lies within what the evaluator's clock leaves open. So what a worker tells of its own
-    kernels can sharpen a figure and not move it.
+    kernels can sharpen a figure and not move it. Where a call is longer than its kernels and launches explain, or
+    numbers went to the host, work may have been done there, which this clock does not see.
     """
     if setting.device is None or not setting.device.pairs or not is_short(session, setting):
+        return []
+    if setting.device.asks_the_host or _is_apart(session, setting.device):
         return []
     low, high = sessions.interval([reference / candidate for candidate, reference in session.pairs])
     found = statistics.median(setting.device.ratios)
@@ -154,18 +157,27 @@ def _device(session: Session, setting: Setting) -> list[CheckRecord]:
         f"{reference:.4g} ms in {found.reference_launches:.3g}: {statistics.median(found.ratios):.3g}x; by the "
         f"evaluator's clock the call takes {call_ms:.4g} ms"
     )
-    apart_ms = call_ms - candidate
-    is_apart = abs(apart_ms) > LAUNCH_NS / 1e6 * (1 + found.launches) + session.clock.spread_ns / 1e6 + APART * call_ms
+    is_apart = _is_apart(session, found)
     if is_apart:
-        detail += f", {apart_ms:+.3g} ms that launches do not explain"
+        detail += f", {call_ms - candidate:+.3g} ms that launches do not explain"
+    if found.asks_the_host:
+        detail += "; numbers were copied to the host, where this clock sees nothing"
     disagrees = is_short(session, setting) and not by_device(session, setting)
     if disagrees:
         detail += (
-            "; the call is short for the evaluator's clock, and they disagree: the speed-up's interval covers both"
+            "; the call is short for the evaluator's clock, and the device's does not decide: the speed-up's interval "
+            "covers both"
         )
     elif is_short(session, setting):
         detail += "; the call is short for the evaluator's clock, which agrees: the device's clock decides"
     return [_check(name, CheckOutcome.FLAGGED if is_apart or disagrees else CheckOutcome.HELD, detail + host)]
+
+
+def _is_apart(session: Session, device: DeviceClock) -> bool:
+    """Whether a candidate's call is longer, or shorter, than its kernels and their launches explain."""
+    call_ms = statistics.median(candidate for candidate, _ in session.pairs)
+    apart_ms = call_ms - statistics.median(candidate for candidate, _ in device.pairs)
+    return abs(apart_ms) > LAUNCH_NS / 1e6 * (1 + device.launches) + session.clock.spread_ns / 1e6 + APART * call_ms
 
 
 def _nothing_remembered(recall: Recall) -> CheckRecord:
@@ -288,7 +300,10 @@ class Recall:
 
 
 CHECK = "re-measured"
-IMPOSSIBLE = 3.0
+# Of the time that memory needs, the part that no call can do without. Caches hold inputs that were just written, and
+# outputs that are not yet in memory: as long as they are a large part of all bytes, a call may take less than half.
+IMPOSSIBLE, IMPOSSIBLE_IN_CACHE = 1 / 2, 1 / 3
+BEYOND_CACHE = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,13 +322,20 @@ class Bounds:
         return ""
 
     def is_impossible(self, timed: TimingResult) -> bool:
-        """Three times faster than memory can deliver the inputs and take the outputs.
+        """Far faster than memory can deliver the inputs and take the outputs.
 
         Operations do not count here: a kernel may find a way with fewer. Nor does a limit that the reference beats,
         for then the task does not need all of its inputs.
         """
         memory_ms = self.limit.memory_ms
-        return timed.latency_ms * IMPOSSIBLE < memory_ms <= timed.baseline_latency_ms
+        return timed.latency_ms < self.least_share * memory_ms and memory_ms <= timed.baseline_latency_ms
+
+    @property
+    def least_share(self) -> float:
+        """Of the time that memory needs, the least that is believed."""
+        facts = self.limit.facts
+        cache = max(facts.l2_bytes, facts.l3_bytes) if facts else 0
+        return IMPOSSIBLE if self.limit.min_bytes >= BEYOND_CACHE * cache else IMPOSSIBLE_IN_CACHE
 
 
 def unsuspicious(timed: TimingResult, bounds: Bounds) -> TimingResult:
@@ -351,8 +373,8 @@ def with_check(timed: TimingResult, outcome: CheckOutcome, detail: str) -> Timin
 
 def _refused(timed: TimingResult, bounds: Bounds, detail: str) -> CheckResult:
     message = (
-        f"{timed.latency_ms:.3g} ms per call, twice, is more than {IMPOSSIBLE:.0f} times faster than this machine's "
-        f"memory can deliver the inputs and take the outputs ({bounds.limit.memory_ms:.3g} ms): "
+        f"{timed.latency_ms:.3g} ms per call, measured twice, is less than {bounds.least_share:.0%} of what this "
+        f"machine's memory takes to deliver the inputs and take the outputs ({bounds.limit.memory_ms:.3g} ms): "
         "the work cannot have been done in that time"
     )
     check_record = CheckRecord(Group.TIMING, CHECK, CheckOutcome.BROKEN, detail)

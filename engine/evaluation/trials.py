@@ -26,6 +26,7 @@ class Style(StrEnum):
     MIXED = "mixed magnitudes"
     ONE_HOT = "one-hot rows"
     OUTLIERS = "outliers"
+    CLUSTERED = "clustered"
     SPECIAL = "special values"
 
 
@@ -53,7 +54,8 @@ IN_WORDS: Mapping[Style, str] = {
     Style.WHOLE: "zeros and ones",
     Style.MIXED: f"rows whose magnitudes differ, from {10**-DECADES:g} to {10**DECADES:g}",
     Style.ONE_HOT: "rows with a single number that is not zero",
-    Style.OUTLIERS: f"the reference's own with a few numbers of up to {10 ** OUTLIER_DECADES[1]:g}",
+    Style.OUTLIERS: f"the reference's own with a few numbers of up to {10 ** OUTLIER_DECADES[1]:g} after its beginning",
+    Style.CLUSTERED: "the reference's own with the largest numbers of a row side by side",
     Style.SPECIAL: "the reference's own with NaN and infinities at a few places",
 }
 
@@ -63,6 +65,7 @@ class Trial:
     """One set of inputs. A repeat uses the seed of the trial it repeats. Essential trials are never left out.
 
     `weights` says which values the module's weights have: 0 those of the constructor, else a draw of that number.
+    With `is_strided` inputs lie in memory otherwise than `get_inputs` lays them out.
     """
 
     name: str
@@ -70,6 +73,7 @@ class Trial:
     seed_name: str
     is_essential: bool = False
     weights: int = 0
+    is_strided: bool = False
 
 
 def _own(number: int, is_essential: bool = False, weights: int = 0) -> Trial:
@@ -109,9 +113,11 @@ FURTHER = (
     _styled(Style.MIXED, weights=2),
     _styled(Style.ONE_HOT, weights=2),
     _styled(Style.OUTLIERS),
+    _styled(Style.CLUSTERED),
 )
 PLAN = (*ESSENTIAL, *FURTHER)
 SHORT_PLAN = (FIRST, _styled(Style.NORMAL, is_essential=True, weights=1))
+STRIDED = Trial("other strides", Style.OWN, "other strides", is_essential=True, is_strided=True)
 SPECIAL = _styled(Style.SPECIAL)
 
 

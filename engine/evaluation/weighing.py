@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from engine.evaluation import comparison, tolerance
+from engine.evaluation import comparison, ties, tolerance
 from engine.evaluation.candidate_failures import Failure
 from engine.evaluation.comparison import Errors, Scale, real
 from engine.evaluation.trials import ONE_WAY, Style, Trial
@@ -265,6 +265,8 @@ def weigh(output: Output, trial: Trial, is_wide: bool, sensitivity: Callable[[bo
         "the reference itself is far off its float64 answer" if is_ill else "",
     )
     if not errors.relative <= allowed:
+        if ties.are_of_equal_values(out, own, output.inputs):
+            return replace(weighed, errors=Errors(0.0, 0.0), note="other indices of equal values than the reference's")
         return _failed(output, trial, weighed, comparison.wrong(out, answer, own, scale, allowed))
     if trial.style is Style.WHOLE and is_exact(own, answer):
         return _exactly(output, trial, weighed)

@@ -18,7 +18,7 @@ from engine.build import just_in_time
 from engine.build import request as build_request
 from engine.build.just_in_time import JustInTime, Place
 from engine.build.request import CANDIDATE_FILE
-from engine.evaluation import dtypes, gradients, seeding, structure, weights
+from engine.evaluation import dtypes, gradients, live_code, seeding, structure, weights
 from engine.evaluation.candidate_failures import is_device_memory
 from engine.evaluation.gradients import ForwardBackward, Plan
 from engine.evaluation.poison import Poison
@@ -30,8 +30,6 @@ from engine.machine import shared_tensors
 from engine.machine.shared_tensors import SharedTensors
 
 MAX_TRACE = 6000
-CONVERTER = "convert_state_dict"
-"""A function of the kernel file that makes ModelNew's state_dict of the reference's."""
 
 
 class Candidate:
@@ -55,9 +53,9 @@ class Candidate:
         module = types.ModuleType("candidate")
         module.__file__ = CANDIDATE_FILE
         sys.modules["candidate"] = module
-        exec(compile(self._source, CANDIDATE_FILE, "exec"), module.__dict__)
+        exec(live_code.code(self._source, CANDIDATE_FILE), module.__dict__)
         self._kind = getattr(module, "ModelNew", None)
-        self._convert = getattr(module, CONVERTER, None)
+        self._convert = getattr(module, live_code.CONVERTER, None)
         if not (isinstance(self._kind, type) and issubclass(self._kind, torch.nn.Module)):
             return {"missing": "the file defines no class ModelNew(nn.Module)"}
         return {"loaded": True}
@@ -146,6 +144,7 @@ class Candidate:
         marks: Sequence[int],
         traced: bool = False,
         slots: int = 1,
+        is_strided: bool = False,
     ) -> dict[str, Any]:
         """Fresh contents into the private buffers; what runs next is observed, between two tensors as long as `marks`.
 
@@ -153,7 +152,7 @@ class Candidate:
         """
         assert self._caller is not None
         seeding.seed(seed)
-        loaded = self._caller.load(leaves, Poison(poison) if poison else None, slots)
+        loaded = self._caller.load(leaves, Poison(poison) if poison else None, slots, is_strided)
         self.observer.begin(marks, traced)
         return loaded
 

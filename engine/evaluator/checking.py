@@ -81,7 +81,7 @@ class Check:
         if may_refuse and (reason := _unfit(workers, made, reply)):
             self._leave_out(trial, reason)
             return None
-        answer = call_candidate(workers, leaves, trial.name, poisoned)
+        answer = call_candidate(workers, leaves, trial.name, poisoned, is_strided=trial.is_strided)
         return self._contract(answer, trial) or self._compare(trial, leaves, bool(reply["is_wide"]), poisoned)
 
     def _weights_seed(self, trial: Trial) -> int | None:

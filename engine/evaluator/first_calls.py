@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from engine import tasks
 from engine.build import just_in_time
 from engine.evaluation import candidate_failures
 from engine.evaluation.candidate_failures import CandidateFailed, FailedBuild, Failure, WorkerEnded
@@ -55,6 +56,7 @@ def ahead(request: EvaluationRequest, folder: Path, inspect: Inspect | None = No
 def _kept(request: EvaluationRequest, version: str) -> Path:
     ours = Path(just_in_time.__file__).read_text() + Path(__file__).read_text()
     known = [request.source, request.task_source, version, request.builder.installation.fingerprint, ours]
+    known += [json.dumps(modules)] if (modules := tasks.imported.contents(request.task_source, request.source)) else []
     known += [request.policy.variant] if request.policy.variant else []
     return request.builder.cache / "triton" / hashlib.sha256(json.dumps(known).encode()).hexdigest()[:32]
 

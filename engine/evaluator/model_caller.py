@@ -39,7 +39,7 @@ class ModelCaller:
     def __init__(self, model: Any, shared: SharedTensors, specs: Sequence[TensorSpec], outputs_group: str) -> None:
         self._model = model
         self._shared = shared
-        self._buffers = [shared_tensors.private_copy(spec, shared.device) for spec in specs]
+        self._dense = self._buffers = [shared_tensors.private_copy(spec, shared.device) for spec in specs]
         self._outputs_group = outputs_group
         self._outputs: Any = None
         self._kept: Any = None
@@ -47,12 +47,15 @@ class ModelCaller:
         self.flushed = 0
         """Elements that it overwrites itself before a call."""
 
-    def load(self, leaves: Sequence[Mapping[str, Any]], poisoned: Poison | None, slots: int) -> dict[str, Any]:
+    def load(
+        self, leaves: Sequence[Mapping[str, Any]], poisoned: Poison | None, slots: int, is_strided: bool = False
+    ) -> dict[str, Any]:
         """Copy contents into the same private buffers. `leaves` are get_inputs' items, tensors by number.
 
-        On the host every call is asked for by itself, so there is one slot.
+        On the host every call is asked for by itself, so there is one slot. Once `is_strided` buffers have gaps.
         The answer says where the buffers lie: the evaluator may put other contents there before the call.
         """
+        self._buffers = list(map(shared_tensors.strided_like, self._dense)) if is_strided else self._dense
         for buffer, source in zip(self._buffers, self._shared["inputs"], strict=True):
             put(buffer, source)
         self._arguments = structure.rebuilt(leaves, self._buffers)
@@ -158,8 +161,12 @@ class DeviceModelCaller(ModelCaller):
         self._flush = torch.empty(FLUSHES * cache, dtype=torch.uint8, device=shared.device)
         self.flushed = self._flush.numel()
 
-    def load(self, leaves: Sequence[Mapping[str, Any]], poisoned: Poison | None, slots: int) -> dict[str, Any]:
+    def load(
+        self, leaves: Sequence[Mapping[str, Any]], poisoned: Poison | None, slots: int, is_strided: bool = False
+    ) -> dict[str, Any]:
         """Copy contents into every slot's buffers, and tell where those lie."""
+        self._buffers = list(map(shared_tensors.strided_like, self._dense)) if is_strided else self._dense
+        self._slots[0] = self._buffers
         while len(self._slots) < slots:
             self._slots.append([shared_tensors.private_copy(spec, self._shared.device) for spec in self._specs])
             self._marks.append(_marks())

@@ -124,26 +124,32 @@ def summary(events: Iterable[Any], own: int = 0) -> dict[str, Any]:
 
 
 def launches(events: Sequence[Any], own: int) -> dict[str, Any]:
-    """How often the worker itself overwrote `own` elements, and rows `[kernel, operator, launches, nanoseconds]`.
+    """How often the worker itself overwrote `own` elements, rows `[kernel, operator, launches, nanoseconds]`, and
+    `[launches, nanoseconds]` of each call: what began on the device after the worker's overwriting before it.
 
     The operator is the innermost that launched the kernel, empty when none did.
     """
     operators = {event.correlation_id(): event for event in events if event.name().partition("::")[0] in NAMESPACES}
     found: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0])
     overwrites = 0
-    for event in events:
-        if event.device_type() != _DEVICE:
-            continue
+    calls: list[list[int]] = []
+    last = None
+    for event in sorted((one for one in events if one.device_type() == _DEVICE), key=lambda one: one.start_ns()):
         by = operators.get(event.linked_correlation_id())
         if by is not None and by.name() in OVERWRITING and own and elements(by.shapes(), by.dtypes()) == own:
             overwrites += 1
+            if by is not last:
+                calls.append([0, 0])
+            last = by
             continue
         row = found[event.name()[:MAX_NAME], by.name()[:100] if by is not None else ""]
-        row[0] += 1
-        row[1] += event.duration_ns()
+        for counted in (row, *calls[-1:]):
+            counted[0] += 1
+            counted[1] += event.duration_ns()
     return {
         "overwrites": overwrites,
         "rows": [[*key, *row] for key, row in found.items()],
+        "calls": calls,
     }
 
 

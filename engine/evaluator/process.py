@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import functools
 import os
+import random
 import shutil
 import tempfile
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,7 +30,7 @@ from engine.evaluation.screening import (
     symbols,
     verdict_message,
 )
-from engine.evaluation.trials import PLAN, SHORT_PLAN, Trial
+from engine.evaluation.trials import PLAN, SHORT_PLAN, STRIDED, Trial
 from engine.evaluator import evaluation_request, first_calls, observing
 from engine.evaluator.apart import run_apart, run_beside
 from engine.evaluator.channel import Channel
@@ -49,7 +51,7 @@ from storage import codec, observed
 from storage.check_records import CheckOutcome, CheckRecord, Group
 from storage.evaluation_results import CheckResult, CompileResult, TimingResult
 from storage.examination import Examination
-from storage.policy import Policy
+from storage.policy import Policy, Strides
 from storage.records import Verdict
 from storage.timeline import Part
 
@@ -118,6 +120,7 @@ def _answer(source: str, policy: Policy, language: str, texts: tuple[str, ...], 
     line.send({"findings": codec.to_plain(findings), "number": number})
 
 
+LEAST_SIZE, SECRET_TRIES = 8, 4
 ONE_SHAPE = "one shape tested: the task names no other sizes"
 
 
@@ -199,7 +202,8 @@ def _compiled(request: EvaluationRequest, folder: Path) -> Any:
 
 def check(request: EvaluationRequest, folder: Path) -> CheckResult:
     """Correct or not, at the task's sizes and at the others its policy names."""
-    result = _check_apart(request, folder, PLAN)
+    plan = (*PLAN, STRIDED) if request.policy.strides is Strides.ANY else PLAN
+    result = _check_apart(request, folder, plan)
     return with_other_sizes(result, request, lambda resized: _check_apart(resized, folder, SHORT_PLAN))
 
 
@@ -418,20 +422,41 @@ def with_other_sizes(
         UnusableTask: the task cannot be had at a size.
     """
     sizes = (*request.policy.other_sizes, *tasks.workloads.others(request.task_source, request.policy))
-    if result.verdict is not Verdict.PASSED or not sizes:
-        return _with(result, CheckOutcome.ABSENT, ONE_SHAPE if not sizes else "not reached")
-    for one in sizes:
-        found = check(_resized(request, one))
-        if found.verdict is not Verdict.PASSED:
-            message = f"right at the task's own sizes, but not with {_named(one)}: {found.message}"
+    is_secret = request.policy.secret_sizes
+    if result.verdict is not Verdict.PASSED or not (sizes or is_secret):
+        return _with(result, CheckOutcome.ABSENT, "not reached" if sizes or is_secret else ONE_SHAPE)
+    tried = []
+    for one in (*sizes, *([None] if is_secret else [])):
+        found, size = _at_secret_size(request, check) if one is None else (check(_resized(request, one)), one)
+        tried.append(f"{'secretly ' if one is None else ''}{_named(size)}")
+        if found is None:
+            tried[-1] = "no other size that the module takes was found for a secret one"
+        elif found.verdict is not Verdict.PASSED:
+            message = f"right at the task's own sizes, but not with {_named(size)}: {found.message}"
             failed = replace(
                 result, verdict=found.verdict, message=message, mismatch=found.mismatch, precision="",
                 max_error=found.max_error, max_abs_error=found.max_abs_error, tolerance=found.tolerance,
                 reference_error=found.reference_error, seconds=result.seconds + found.seconds,
             )  # fmt: skip
             return _with(failed, CheckOutcome.BROKEN, message)
-        result = replace(result, seconds=result.seconds + found.seconds)
-    return _with(result, CheckOutcome.HELD, "; ".join(_named(one) for one in sizes))
+        else:
+            result = replace(result, seconds=result.seconds + found.seconds)
+    return _with(result, CheckOutcome.HELD, "; ".join(tried))
+
+
+def _at_secret_size(
+    request: EvaluationRequest, check: Callable[[EvaluationRequest], CheckResult]
+) -> tuple[CheckResult | None, Mapping[str, int | float]]:
+    """A check at a size near the task's own; nothing where the module takes none of those tried."""
+    choose = random.Random(os.urandom(16))
+    sizes = tasks.sizes_of(request.task_source)
+    names = [name for name, size in sizes.items() if isinstance(size, int) and size >= LEAST_SIZE]
+    for name in choose.sample(names, min(SECRET_TRIES, len(names))):
+        size = sizes[name]
+        near = {name: choose.choice([size - 1, size + 1, size - choose.randint(2, 7), int(size * 0.75)])}
+        with suppress(UnusableTask):
+            return check(_resized(request, near)), near
+    return None, {}
 
 
 def _resized(request: EvaluationRequest, sizes: Mapping[str, int | float]) -> EvaluationRequest:

@@ -144,6 +144,7 @@ class Reference:
         parameters = {name for name, _ in self._model.named_parameters(remove_duplicate=False)}
         self._buffers = [name for name in self._state if name not in parameters]
         self._base = dict(self._constructed)
+        self._changed: set[str] = set()  # names that have other values than the constructor's
 
     def _restore(self) -> None:
         """Undo what a call in training mode does to running statistics."""
@@ -156,9 +157,9 @@ class Reference:
         With names `only` these get other values.
         """
         with torch.no_grad():
-            for name, value in self._state.items():
-                if name in self._varied or seed is None:
-                    value.copy_(self._constructed[name])
+            for name in self._changed:
+                self._state[name].copy_(self._constructed[name])
+            self._changed = set()
             if seed is not None:
                 self._vary(seed, only)
             self._base = {name: self._state[name].clone() for name in self._changing}
@@ -173,6 +174,7 @@ class Reference:
                 generator = torch.Generator(self._shared.device)
                 generator.manual_seed(seed + number)
                 self._state[name].copy_(weights.other_values(kind, self._constructed[name], other[name], generator))
+                self._changed.add(name)
 
     def _from_another_seed(self) -> Mapping[str, torch.Tensor]:
         """The state of a module that another seed has made; kept, where something of it is used."""
@@ -209,13 +211,9 @@ class Reference:
 
     def observe(self, seed: int, call_seed: int) -> dict[str, Any]:
         """What calls do beside answering: see `task_facts`."""
-
-        def drawn(number: int) -> list[Any]:
-            seeding.seed(number)
-            return self._drawn()
-
+        seeding.seed(seed)
         with torch.no_grad():
-            return asdict(task_facts.observed(self._model, self._whole(self._model), drawn, seed, call_seed))
+            return asdict(task_facts.observed(self._model, self._whole(self._model), self._drawn(), call_seed))
 
     def take_weights(self, varied: Mapping[str, str]) -> dict[str, Any]:
         """Another choice of what may vary."""
@@ -272,8 +270,10 @@ class Reference:
         self._give_back()
         return {"leaves": nodes, "is_styled": any(a is not b for a, b in zip(styled, tensors, strict=True))}
 
-    def answer(self, leaves: Sequence[Mapping[str, Any]], seed: int, may_refuse: bool = False) -> dict[str, Any]:
-        """Outputs in the task's dtype and in float64 for the inputs now in the shared memory.
+    def answer(
+        self, leaves: Sequence[Mapping[str, Any]], seed: int, may_refuse: bool = False, is_own_enough: bool = False
+    ) -> dict[str, Any]:
+        """Outputs in the task's dtype, and unless these are enough in float64, for the inputs now in the shared memory.
 
         With `may_refuse` inputs that the task does not take are told as `refused` instead of failing the task.
         """
@@ -284,7 +284,14 @@ class Reference:
             if not may_refuse:
                 raise
             return {"refused": f"{type(error).__name__}: {str(error)[:200]}"}
+        if [tuple(one.shape) for one in own] != [tuple(one.shape) for one in self._shared["own"]]:
+            raise UnusableTask(
+                "the shape of the answer depends on the values of the inputs: write a forward whose outputs have fixed "
+                "shapes"
+            )
         _put(self._shared["own"], own)
+        if is_own_enough:
+            return {"is_wide": False}
         names = [spec.dtype for spec in map(TensorSpec.of, self._shared["answer"])]
         answers, is_wide = own, False
         if any(is_rounded(tensor) for tensor in (*tensors, *own)):

@@ -38,8 +38,6 @@ class Facts:
     """Whether a call draws from a seeded source and its answer depends on what is drawn."""
     repeats: bool
     """Whether the same call once more, seeded alike, gives the same answer."""
-    shapes_vary: bool
-    """Whether the shapes of the answer are others for other inputs."""
     is_training: bool
     """Whether a module is in training mode that behaves differently in it."""
     trains: tuple[str, ...]
@@ -54,18 +52,14 @@ class Facts:
         return cls(**fields)
 
 
-def observed(
-    model: nn.Module, call: Callable[..., Any], drawn: Callable[[int], list[Any]], seed: int, call_seed: int
-) -> Facts:
-    """Call a reference a few times on copies of the same inputs, on others, and under another seed."""
+def observed(model: nn.Module, call: Callable[..., Any], given: Sequence[Any], call_seed: int) -> Facts:
+    """Call a reference twice on copies of the same inputs, and under another seed where it draws numbers."""
     before = _kept(model)
-    given = drawn(seed)
     first_inputs = dtypes.mapped(torch.clone, given)
     first, drew = _answered(call, first_inputs, call_seed)
     after = _kept(model)
     again, _ = _answered(call, dtypes.mapped(torch.clone, given), call_seed)
     another = _answered(call, dtypes.mapped(torch.clone, given), call_seed + 1)[0] if drew else again
-    others, _ = _answered(call, drawn(seed + 1), call_seed)
     state = {name for name, _ in model.state_dict().items()}
     changed = [name for name in before if name not in after or not _is_same(before[name], after[name])]
     _put_back(model, before)
@@ -80,7 +74,6 @@ def observed(
         changed_attributes=tuple(name for name in changed if name not in state),
         draws=drew and not _is_near(first, another),
         repeats=_is_near(first, again),
-        shapes_vary=[one.shape for one in first] != [one.shape for one in others],
         is_training=bool(trains),
         trains=trains,
     )
@@ -150,9 +143,8 @@ def _is_near(first: Sequence[torch.Tensor], second: Sequence[torch.Tensor]) -> b
     if len(first) != len(second) or any(a.shape != b.shape for a, b in zip(first, second, strict=True)):
         return False
     return all(
-        comparison.errors(b, a, a, comparison.scale_of(a, a)).relative <= _apart(a)
-        if is_rounded(a)
-        else torch.equal(a, b)
+        torch.equal(a, b)
+        or (is_rounded(a) and comparison.errors(b, a, a, comparison.scale_of(a, a)).relative <= _apart(a))
         for a, b in zip(first, second, strict=True)
     )
 

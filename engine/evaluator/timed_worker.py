@@ -303,7 +303,7 @@ class DeviceTimedWorker(TimedWorker):
             return
         trace = Trace.read(reply.get("seen"))
         kernels_ns, launches = trace.nanoseconds / self._slots, trace.launches / self._slots
-        self.traced.append(TracedCall(call, trace.attached, kernels_ns, launches))
+        self.traced.append(TracedCall(call, trace.attached, kernels_ns, launches, trace.calls, trace.asks_the_host))
 
     def _calls(self, answer: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         calls = answer.get("calls")

@@ -468,13 +468,16 @@ def _marks() -> list[int]:
     return [_secret() >> 3 | 1 << 59 for _ in range(2)]
 
 
-def call_candidate(workers: WorkerPair, leaves: Any, trial: str, poisoned: Poison = Poison.NAN) -> dict[str, Any]:
+def call_candidate(
+    workers: WorkerPair, leaves: Any, trial: str, poisoned: Poison = Poison.NAN, *, is_strided: bool = False
+) -> dict[str, Any]:
     """Hand over the inputs now shared with the reference, call once, and return what the worker says of its outputs."""
     for shared, trusted in zip(workers.shared["inputs"], workers.trusted["inputs"], strict=True):
         shared.copy_(trusted)
     poison.fill(workers.shared["own"], poisoned)
     during = f"{workers.call_name} (trial {trial!r})"
     with workers.spent.on(Part.CALLING):
-        workers.ask_candidate("load", during, leaves=leaves, poison=str(poisoned), seed=workers.call_seed)
+        question = {"leaves": leaves, "poison": str(poisoned), "seed": workers.call_seed, "is_strided": is_strided}
+        workers.ask_candidate("load", during, **question)
         workers.ask_candidate("go", during)
         return workers.ask_candidate("store", during, hold=True, copies=True)

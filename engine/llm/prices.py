@@ -52,7 +52,7 @@ def read_prices(path: Path) -> Mapping[str, Price]:
         ModelError: no valid TOML, an unknown name, or a number that no price can be.
     """
     try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+        tables = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:

@@ -149,6 +149,17 @@ def private_copy(spec: TensorSpec, device: str) -> torch.Tensor:
     return made
 
 
+def strided_like(tensor: torch.Tensor) -> torch.Tensor:
+    """Memory of its own that lies otherwise: channels last where there are four dimensions, else with gaps between
+    elements; content undefined. What has no dimension stays as it is."""
+    if not tensor.dim():
+        return torch.empty_like(tensor)
+    if tensor.dim() == 4 and tensor.is_contiguous() and tensor.shape[1] > 1:
+        return torch.empty_like(tensor, memory_format=torch.channels_last)
+    wide = torch.zeros((*tensor.shape[:-1], 2 * tensor.shape[-1]), dtype=tensor.dtype, device=tensor.device)
+    return wide[..., ::2]
+
+
 def laid_out(spec: TensorSpec, values: torch.Tensor, device: str) -> torch.Tensor:
     """A private copy that holds these values."""
     made = private_copy(spec, device)

@@ -87,7 +87,7 @@ def find_python(reply: str) -> str | None:
     found = fences(answer)
     blocks = [b.text for b in found if b.tag.partition(" ")[0] in _PYTHON and "ModelNew" in b.text]
     if blocks:
-        return blocks[-1].strip("\n") + "\n"
+        return blocks[-1].strip("\n\ufeff") + "\n"
     is_file = "\nclass ModelNew" in f"\n{answer}" and answer.lstrip().startswith(_FILE_STARTS)
     return answer.strip("\n") + "\n" if is_file and not found and "```" not in answer else None
 

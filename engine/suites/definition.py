@@ -48,7 +48,7 @@ def find(name: str) -> Path:
 
 def outline(name: str) -> tuple[str, list[str]]:
     """What a shipped suite is to find out, and the words that it takes."""
-    plain = tomllib.loads(find(name).read_text(encoding="utf-8"))
+    plain = tomllib.loads(find(name).read_text(encoding="utf-8-sig"))
     return plain.get("about", ""), plain.get("parameters", [])
 
 
@@ -59,7 +59,7 @@ def read(path: Path, words: Sequence[str] = ()) -> Defined:
         EngineError: it cannot be read, or says something that a suite cannot be; the message says where.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
         plain = tomllib.loads(text)
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise EngineError(f"{path}: cannot be read: {error}") from error

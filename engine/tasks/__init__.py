@@ -5,14 +5,17 @@ policies.py     the policy that the TOML file states, and a person's own for one
 constants.py    its sizes: module-level numbers, read and replaced
 problems.py     problems of SOL-ExecBench and flashinfer-bench as modules
 workloads.py    a task that is timed at several sizes
+imported.py     what the modules that it imports say now
 operators.py    what its text calls: the kernel class, and what a whole network leaves to PyTorch
 """
 
+from engine.tasks import imported as imported
 from engine.tasks import problems as problems
 from engine.tasks import workloads as workloads
 from engine.tasks.constants import Size as Size
 from engine.tasks.constants import least_size as least_size
 from engine.tasks.constants import set_constants as set_constants
+from engine.tasks.constants import sizes_of as sizes_of
 from engine.tasks.files import SHIPPED as SHIPPED
 from engine.tasks.files import FolderEntry as FolderEntry
 from engine.tasks.files import Task as Task

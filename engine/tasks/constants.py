@@ -32,6 +32,11 @@ def constants(module: ast.Module) -> dict[str, Size]:
     return {name: value for name, value in pairs if value is not None}
 
 
+def sizes_of(text: str) -> dict[str, Size]:
+    """The same of a module's text."""
+    return constants(parse(text, "task"))
+
+
 def set_constants(text: str, values: Mapping[str, Size], path: Path | str = "task") -> str:
     """The module with the values of its module-level number assignments replaced; all else is untouched.
 

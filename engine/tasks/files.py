@@ -192,7 +192,7 @@ def read(path: Path) -> TaskFile:
         TaskError: missing, not Python, or without Model, get_inputs and get_init_inputs.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise TaskError(f"cannot read task {path}: {error}") from error
     return of_text(text, path)
@@ -211,6 +211,11 @@ def made_of(problem: problems.Problem, path: Path) -> TaskFile:
     """A problem as a task, as it would be at a path."""
     file = of_text(problem.text, path)
     name = re.sub(r"\W+", "_", problem.name, flags=re.ASCII).strip("_") or "problem"
+    for sizes in problem.workloads:
+        try:
+            set_constants(file.text, sizes, path)
+        except TaskError as error:
+            raise TaskError(f"{path}: a workload cannot be judged: {error}") from error
     policy = replace(file.policy, workloads=problem.workloads)
     return replace(
         file, policy=policy, title=problem.name, own_name=name, remark=problem.left_out, made_from=problem.files
@@ -225,7 +230,7 @@ def of_text(text: str, path: Path) -> TaskFile:
     """
     beside = path.with_suffix(".toml")
     try:
-        toml = beside.read_text(encoding="utf-8") if beside.exists() else ""
+        toml = beside.read_text(encoding="utf-8-sig") if beside.exists() else ""
     except (OSError, UnicodeDecodeError) as error:
         raise TaskError(f"cannot read {beside}: {error}") from error
     return _of_texts(text, path, toml)

@@ -114,7 +114,7 @@ def _workloads_of(path: Path) -> Path:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         raise TaskError(f"a problem needs {path}, which does not exist: put {path.name} there") from None
     except (OSError, UnicodeDecodeError) as error:

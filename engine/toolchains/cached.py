@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from engine import tasks
 from engine.machine import lease
 from engine.tasks import Task
 from engine.toolchains import CompiledStart, Toolchain
@@ -118,6 +119,7 @@ class CachedToolchain:
 
     def _file(self, act: str, task: Task, source: str) -> Path:
         words = [act, self.name, self.fingerprint, task.source, codec.to_plain(task.policy), task.language, source]
+        words += filter(None, [tasks.imported.contents(task.source, source)])
         return self._folder / f"{hashlib.sha256(json.dumps(words).encode()).hexdigest()}.json"
 
 

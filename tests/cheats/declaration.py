@@ -14,6 +14,7 @@ from storage.records import Verdict
 KERNELS = Path(__file__).resolve().parent / "kernels" / "cpu"
 CUDA_KERNELS = KERNELS.parent / "cuda"
 TRITON_KERNELS = KERNELS.parent / "triton"
+TASKS = KERNELS.parent.parent / "tasks"
 HONEST = "honest"
 ANY = "any"
 DEFAULT_TASK = "swish batch_size=64 dim=4096"
@@ -78,11 +79,13 @@ def in_folder(folder: Path) -> list[Declaration]:
 
 
 def task_of(declared: Declaration) -> Task:
-    """The task at the sizes that the file names: `swish batch_size=64 dim=4096`."""
+    """The task at the sizes that the file names: `swish batch_size=64 dim=4096`; the suite's own, or a shipped one."""
     name, *sizes = declared.task.split()
     overrides = {key: int(value) for key, _, value in (size.partition("=") for size in sizes)}
     language = "triton" if TRITON_KERNELS in declared.path.parents else ""
-    return replace(tasks.find(name).task("cpu", overrides), language=language)
+    own = TASKS / f"{name}.py"
+    file = tasks.read(own) if own.exists() else tasks.find(name)
+    return replace(file.task("cpu", overrides), language=language)
 
 
 def _docstring(path: Path) -> str:

@@ -13,6 +13,7 @@ import pytest
 import torch
 from torch.utils import cpp_extension
 
+from engine import exporting
 from engine.errors import EngineError
 from engine.exporting import exported, standing_alone, without_support
 from storage.blobs import Blobs
@@ -218,3 +219,11 @@ def test_what_a_machine_lacks_is_told_in_one_sentence(
             assert missing(source) == remedy
     monkeypatch.setattr(torch.version, "cuda", None)
     assert missing(source) == "a CUDA build of PyTorch: https://pytorch.org/get-started/locally"
+
+
+def test_operators_keep_the_namespace_that_an_extension_is_called_by() -> None:
+    def name(text: str) -> str:
+        return str(exporting._tilewright(lambda name, *_given, **_named: name)("own", text))
+
+    assert name("TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) {}") == "own"
+    assert name("TORCH_LIBRARY(other, m) {}").startswith("own_")

@@ -16,13 +16,13 @@ from pathlib import Path
 from engine import sandbox
 from engine.build import light_headers
 from engine.build.build_cache import BuildCache
-from engine.build.device import recipe
+from engine.build.device import flags, recipe
 from engine.build.device.installation import DeviceInstallation
 from engine.build.host import build as host
 from engine.build.host.build import BuildFailed, Built, done_or_failed
 from engine.build.host.installation import trees_of
 from engine.build.host.recipe import LIBRARY, Binding, Recipe
-from engine.build.request import CANDIDATE_FILE, BuildRequest
+from engine.build.request import CANDIDATE_FILE, BuildRequest, not_linked
 from engine.sandbox import Isolation
 from storage.evaluation_results import KernelResources
 
@@ -230,12 +230,18 @@ class DeviceBuilder:
     isolation: Isolation = field(default_factory=Isolation)
 
     def build(self, build_request: BuildRequest, module_text: str) -> Built:
-        """The library of a request: light headers first, PyTorch's own where they do not reach.
+        """The library of a request, with remarks on what was not done as it was asked for.
 
         Raises:
             BuildFailed: a compiler says no, or takes longer than the limit.
             FlagRefused: the request asks for a flag that is not allowed.
         """
+        built = self._built(build_request, module_text)
+        left_out = not_linked(flags.not_linked(build_request.link_flags), "PyTorch and the libraries of CUDA")
+        return replace(built, remarks=(*build_request.remarks, *left_out, *built.remarks))
+
+    def _built(self, build_request: BuildRequest, module_text: str) -> Built:
+        """Light headers first, PyTorch's own where they do not reach."""
         stock = recipe.write(build_request, module_text, self.installation, Binding.STOCK)
         if found := self._libraries.find(stock.key):
             return found

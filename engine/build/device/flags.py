@@ -79,6 +79,11 @@ def libraries(extra: Sequence[str]) -> tuple[str, ...]:
     return tuple(word for word in words if _LIBRARIES.fullmatch(word))
 
 
+def not_linked(extra: Sequence[str]) -> list[str]:
+    """Those that are left out and would change what is linked."""
+    return [word for word in host.not_linked(extra) if not _LIBRARIES.fullmatch(word)]
+
+
 def _joined(extra: Sequence[str]) -> Iterator[str]:
     """`-Xptxas -v` and the like as `-Xptxas=-v`, whether they came as one word or two."""
     words = iter([word for flag in extra for word in flag.split()])

@@ -65,17 +65,19 @@ def write(
         installation.fingerprint,
         light_headers.shim_version(),
         _OURS,
+        *host.unusual(build_request),
     ]
     key = hashlib.sha256(json.dumps(known).encode()).hexdigest()
     namespace = host.space(binding, key, build_request)
-    tail = host.bindings(build_request.functions, namespace, binding)
-    files = {"main.cpp": _preamble(build_request.sources, binding, "torch/extension.h") + main + tail}
+    tail = host.bindings(build_request, namespace, binding)
+    is_bare = binding is Binding.STOCK and not build_request.has_headers
+    head = "" if is_bare else _preamble(build_request.sources, binding, "torch/extension.h")
+    files = {"main.cpp": head + main + tail}
     nvcc: list[str] = []
     if cuda.strip():
         nvcc = _nvcc(installation, binding, namespace, words[1])
-        files["kernel.cu"] = (
-            _preamble(build_request.cuda_sources, binding, "torch/types.h") + CUDA_HEADERS + cuda + "\n"
-        )
+        head = "" if is_bare else _preamble(build_request.cuda_sources, binding, "torch/types.h") + CUDA_HEADERS
+        files["kernel.cu"] = f"{head}{cuda}\n"
         files[PHASES_FILE] = in_one_step(host.escape(nvcc))
     files["build.ninja"] = _ninja(installation, binding, namespace, words, runtime, has_cuda=bool(nvcc))
     return Recipe(key, binding, namespace, files, tuple(nvcc))

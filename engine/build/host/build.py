@@ -14,7 +14,7 @@ import re
 import shutil
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from engine import sandbox
@@ -183,14 +183,20 @@ class Builder:
     isolation: Isolation = field(default_factory=Isolation)
 
     def build(self, build_request: BuildRequest, module_text: str) -> Built:
-        """The library of a request: light header first, the stock one where the light one does not reach, whole where
-        what is missing may be in PyTorch's C++ frontend.
+        """The library of a request, with remarks on what was not done as it was asked for.
 
         Raises:
             BuildFailed: the compiler says no, or takes longer than the limit.
             flags.FlagRefused: the request asks for a flag that is not allowed.
             RequestRefused: the request has device code.
         """
+        built = self._built(build_request, module_text)
+        left_out = request.not_linked(flags.not_linked(build_request.link_flags), "PyTorch and OpenMP")
+        return replace(built, remarks=(*build_request.remarks, *left_out, *built.remarks))
+
+    def _built(self, build_request: BuildRequest, module_text: str) -> Built:
+        """Light header first, the stock one where the light one does not reach, whole where what is missing may be in
+        PyTorch's C++ frontend."""
         build_request = request.without_cuda(build_request)
         usual, whole = (
             recipe.write(build_request, module_text, self.installation, Binding.STOCK, is_whole=is_whole)

@@ -28,6 +28,12 @@ REFUSED = re.compile(
 SHARED_HEADER = (frozenset[str](), frozenset({"-ffast-math"}))
 
 
+# What every extension is linked with, and where the linker would look for it.
+LINKED = re.compile(
+    r"-l(m|pthread|dl|rt|gomp|stdc\+\+|c10|torch(_cpu|_python)?)|-fopenmp|-pthread|-shared|-L.*|-Wl,-rpath.*"
+)
+
+
 class FlagRefused(ValueError):
     """A candidate asked for a flag that reaches beyond its own code."""
 
@@ -47,6 +53,11 @@ def allowed(extra: Sequence[str]) -> tuple[str, ...]:
             )
     ours = (*BASE, *LAST, *OVERRULED)
     return tuple(word for word in words if word not in ours and not word.startswith(("-W", "-std=")))
+
+
+def not_linked(extra: Sequence[str]) -> list[str]:
+    """Those of the candidate's flags for the linker that would change what is linked."""
+    return [word for flag in extra for word in flag.split() if not LINKED.fullmatch(word)]
 
 
 def compile_flags(extra: Sequence[str]) -> tuple[str, ...]:

@@ -65,10 +65,12 @@ def write(
         installation.fingerprint,
         light_headers.shim_version(),
         *([] if is_whole else [WITHOUT_FRONTEND]),
+        *unusual(build_request),
     ]
     key = hashlib.sha256(json.dumps(known).encode()).hexdigest()
     namespace = space(binding, key, build_request)
-    text = "#include <torch/extension.h>\n" + code + bindings(build_request.functions, namespace, binding)
+    head = "#include <torch/extension.h>\n" if build_request.has_headers or binding is Binding.STABLE else ""
+    text = head + code + bindings(build_request, namespace, binding)
     words = [
         *flags.compile_flags(extra),
         *flags.QUIET,
@@ -104,14 +106,20 @@ def candidate_code(sources: Sequence[str], module_text: str, argument: str) -> s
     )
 
 
-def bindings(functions: Sequence[str] | None, namespace: str, binding: Binding) -> str:
+def unusual(build_request: BuildRequest) -> list[str]:
+    """Words for what few requests ask for."""
+    return [*([] if build_request.is_wrapped else ["plain"]), *([] if build_request.has_headers else ["bare"])]
+
+
+def bindings(build_request: BuildRequest, namespace: str, binding: Binding) -> str:
     """C++ that makes the functions known to Python."""
-    names = functions or ()
+    names = build_request.functions or ()
     lines = ["", '#line 1 "bindings"']
     if binding is Binding.STOCK:
-        if functions is not None:
+        if build_request.functions is not None:
+            given = "torch::wrap_pybind_function({0})" if build_request.is_wrapped else "{0}"
             lines.append("PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {")
-            lines += [f'  m.def("{name}", torch::wrap_pybind_function({name}), "{name}");' for name in names]
+            lines += [f'  m.def("{name}", {given.format(name)}, "{name}");' for name in names]
             lines.append("}")
         return "\n".join([*lines, ""])
     lines += ["#include <tilewright/binding.h>", "[[maybe_unused]] static const int tilewright_registered = ("]

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from engine.evaluation.live_code import live
 from engine.evaluation.operators import is_harmless, words
 from engine.evaluation.screening.finding import Finding, Rule
 from storage.policy import Policy
@@ -234,9 +235,9 @@ def constant(node: ast.expr) -> str | None:
 
 
 def fall_backs(source: str) -> list[tuple[str, int]]:
-    """Calls of PyTorch's computing functions that a file has written, with their lines: (`torch.min`, 40)."""
+    """Calls of PyTorch's computing functions where a file runs, with their lines: (`torch.min`, 40)."""
     try:
-        module = ast.parse(source)
+        module = live(ast.parse(source))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []
     names = names_of(module)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from engine import languages
+from engine.evaluation.live_code import live
 from engine.evaluation.screening import cpp_text, python_text
 from engine.evaluation.screening.finding import Finding, Rule, ordered
 from storage.policy import Policy
@@ -18,7 +19,8 @@ CPP_SIGNS = ("#include", "__global__", "::", "#define", "->", "asm", "extern", "
 
 
 def screen(source: str, policy: Policy, language: str = "") -> list[Finding]:
-    """What a candidate may not do, refusals first. A syntax error is for the compiler to report: no findings.
+    """What a candidate may not do where it runs, refusals first. A syntax error is for the compiler to report: no
+    findings.
 
     Args:
         source: the candidate's file.
@@ -36,8 +38,9 @@ def screen(source: str, policy: Policy, language: str = "") -> list[Finding]:
     if sum(1 for _ in ast.walk(module)) > MAX_NODES:
         return [_unreadable("the file has too many expressions to be read")]
     try:
+        module = live(module)
         allowed = _allowing(policy, language or languages.written_in(source))
-        return ordered([*_findings(module, allowed), *_of_language(source, language)])
+        return ordered([*_findings(module, allowed), *_of_language(module, language)])
     except RecursionError:
         return [_unreadable("the file is nested too deeply to be read")]
 
@@ -47,8 +50,8 @@ def _allowing(policy: Policy, language: str) -> Policy:
     return replace(policy, imports=(*policy.imports, *own)) if own else policy
 
 
-def _of_language(source: str, language: str) -> Iterator[Finding]:
-    if language and (lacking := languages.find(language).lacks(source)):
+def _of_language(module: ast.Module, language: str) -> Iterator[Finding]:
+    if language and (lacking := languages.find(language).lacks(ast.unparse(module))):
         yield Finding(Rule.LANGUAGE, None, lacking, True)
 
 

@@ -62,7 +62,7 @@ REFUSED: tuple[tuple[Rule, str, re.Pattern[str]], ...] = tuple(
 )  # fmt: skip
 # What kernels link: C and C++ at work on memory, text and numbers, OpenMP, threads, CUDA's runtime, PyTorch, Python.
 KNOWN = re.compile(
-    r"""_Z\w+|__(cxa|gxx|cuda|kmpc|gmon|assert|stack|isoc|libc_single|errno|tls|dso)\w*|__\w+_(chk|finite)|_(Unwind|ITM|Py)\w+
+    r"""_Z\w+|__(cxa|gxx|dynamic_cast|cuda|kmpc|gmon|assert|stack|isoc|libc_single|errno|tls|dso)\w*|__\w+_(chk|finite)|_(Unwind|ITM|Py)\w+
     |cuda[A-Z]\w+|cu[A-Z]\w+|(aoti_torch|torch|GOMP|omp|Py|pthread|mem|str|wmem|wcs|sched|sysconf|get_nprocs|sem)\w*
     |(m|c|re|aligned_|v)alloc|posix_memalign|free|\w*printf|puts|putchar|putc|fput[cs]|fflush|fwrite|std(out|err)|abort|exit
     |getenv|secure_getenv|qsort|bsearch|rand|srand|ato[fil]l?|(nano|clock_nano|u)?sleep|time|clock|clock_gettime|gettimeofday

@@ -7,6 +7,7 @@ is imported only here, in the process that needs it.
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import random
@@ -53,16 +54,16 @@ def prepare(folder: Path, device: str = "cuda") -> tuple[Call, int]:
     request = json.loads((folder / "request.json").read_text())
     seed = int(request["seed"])
     torch.set_default_device(device)
-    task = _executed("task", folder / "task.py")
+    task = _executed("task", folder / "task.py", functools.partial(compile, mode="exec"))
     if "kernels" in request:
         from engine.build import just_in_time
 
         just_in_time.prepare(just_in_time.Place(Path(request["kernels"]) if request["kernels"] else None))
     _replay_builds(json.loads((folder / "builds.json").read_text()))
-    from engine.evaluation import dtypes
+    from engine.evaluation import dtypes, live_code
 
     dtypes.compute_within(str(request.get("precision", "")))
-    candidate = _executed("candidate", folder / "candidate.py")
+    candidate = _executed("candidate", folder / "candidate.py", live_code.code)
     _seed(seed)
     dtype = str(request.get("dtype", ""))
     initial = dtypes.items_in("", task.get_init_inputs(), device)
@@ -119,11 +120,11 @@ def _replay_builds(answers: list[Mapping[str, Any]]) -> None:
     )
 
 
-def _executed(name: str, file: Path) -> types.ModuleType:
+def _executed(name: str, file: Path, compiled: Callable[[str, str], types.CodeType]) -> types.ModuleType:
     module = types.ModuleType(name)
     module.__file__ = str(file)
     sys.modules[name] = module
-    exec(compile(file.read_text(), str(file), "exec"), module.__dict__)
+    exec(compiled(file.read_text(), str(file)), module.__dict__)
     return module
 
 

@@ -118,7 +118,7 @@ def _uploaded() -> TaskFile | None:
 
 def _text(name: str, content: bytes) -> str:
     try:
-        return content.decode("utf-8")
+        return content.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise TaskError(f"{name} is not a text in UTF-8: upload a text file") from None
 

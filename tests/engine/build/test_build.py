@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from torch.utils import cpp_extension
 
 from engine.build import request
 from engine.build.host import build, flags, installation, recipe
@@ -17,6 +20,8 @@ from storage.records import Verdict
 from tests.cheats.declaration import KERNELS
 from tests.engine.toolchains import kernels
 from tests.engine.toolchains.fixtures import free
+
+EXTENSIONS: Any = cpp_extension
 
 
 def test_an_error_is_reported_at_its_line_of_the_python_file(cpu: CpuToolchain, small_swish: Task) -> None:
@@ -93,6 +98,8 @@ def test_what_only_compiling_shows_to_be_lacking_is_tried_with_the_stock_one(cpu
         (kernels.swish(load='functions=["swish"], extra_cflags=["-fplugin=/tmp/x.so"])'), "-fplugin"),
         (kernels.swish(load='functions=["swish"], cuda_sources="__global__ void f() {}")'), "host CPU"),
         (kernels.swish(load='functions=["absent"])'), "absent"),
+        (kernels.swish(load='functions=["swish"], sycl_sources="void f();")'), "SYCL"),
+        (kernels.swish(load='functions=["swish"], with_sycl=True)'), "SYCL"),
     ],
 )
 def test_files_that_are_no_candidates_are_compile_errors(
@@ -174,6 +181,125 @@ def test_an_order_that_is_not_text_is_refused() -> None:
     for change in ({"sources": 3}, {"functions": ["f(); int g"]}, {"name": "../x"}, {"sources": ["a" * 5_000_000]}):
         with pytest.raises(request.RequestRefused):
             request.read({**good, **change})
+
+
+def asked(monkeypatch: pytest.MonkeyPatch, call: Callable[[], object]) -> dict[str, Any]:
+    """What a candidate's call asks to be built."""
+    orders: list[Any] = []
+    for name in ("load", "load_inline"):
+        monkeypatch.setattr(cpp_extension, name, getattr(cpp_extension, name))  # put back after the test
+
+    def ask(order: Mapping[str, object]) -> Mapping[str, Any]:
+        orders.append(order["build"])
+        return {"excerpt": "seen"}
+
+    request.intercept(ask)
+    with pytest.raises(request.BuildError, match="seen"):
+        call()
+    return dict(orders[0])
+
+
+def test_every_argument_of_load_inline_is_honoured_or_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of them by name, so that one that PyTorch adds or takes away shows here."""
+    order = asked(
+        monkeypatch,
+        lambda: EXTENSIONS.load_inline(
+            name="one", cpp_sources="int f();", cuda_sources=["__global__ void k();"], sycl_sources=None,
+            functions={"f": "what it does"}, extra_cflags="-O2", extra_cuda_cflags=["-lineinfo"],
+            extra_sycl_cflags=["x"], extra_ldflags=["-lm -lfoo"], build_directory="/tmp/b",
+            extra_include_paths=["/opt/cutlass/include", "/opt/mine"],
+            verbose=True, with_cuda=True, with_sycl=False, is_python_module=True, with_pytorch_error_handling=False,
+            keep_intermediates=False, use_pch=True, no_implicit_headers=True,
+        ),
+    )  # fmt: skip
+    read = request.read(order)
+    assert (read.sources, read.cuda_sources, read.functions) == (("int f();",), ("__global__ void k();",), ("f",))
+    assert (read.flags, read.cuda_flags, read.link_flags) == (("-O2",), ("-lineinfo",), ("-lm -lfoo",))
+    assert (read.is_wrapped, read.has_headers) == (False, False)
+    told = " ".join((*read.remarks, *request.not_linked(flags.not_linked(read.link_flags), "PyTorch")))
+    assert [word in told for word in ("/opt/mine", "cutlass/", "build_directory", "-lfoo", "-lm ")] == [
+        True, False, True, True, False,
+    ]  # fmt: skip
+    place = installation.find()
+    text = recipe.write(read, "", place, recipe.Binding.STOCK).files["main.cpp"]
+    assert "torch/extension.h" not in text
+    assert 'm.def("f", f, "f");' in text
+    plain = recipe.write(replace(read, is_wrapped=True, has_headers=True), "", place, recipe.Binding.STOCK)
+    assert "torch::wrap_pybind_function(f)" in plain.files["main.cpp"]
+    assert plain.key != recipe.write(read, "", place, recipe.Binding.STOCK).key
+
+
+def test_every_argument_of_load_is_honoured_or_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    texts = {"a.cpp": "\ufeff#include <torch/extension.h>", "b.cu": "__global__ void k();", "c.sycl": "void s();"}
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+
+    def call(*files: str, **more: Any) -> dict[str, Any]:
+        paths = [str(tmp_path / file) for file in files]
+        return asked(
+            monkeypatch,
+            lambda: EXTENSIONS.load(
+                "one", paths, ["-O2"], ["-lineinfo"], [], ["-lm"], [], None, verbose=True, with_cuda=None,
+                with_sycl=None, keep_intermediates=True, **more,
+            ),
+        )  # fmt: skip
+
+    read = request.read(call("a.cpp", "b.cu", is_python_module=False))
+    assert (read.sources, read.cuda_sources) == (("#include <torch/extension.h>",), ("__global__ void k();",))
+    assert (read.link_flags, read.has_headers, read.remarks) == (("-lm",), False, ())
+    for order, said in (
+        (call("c.sycl"), "SYCL"),
+        (call("a.cpp", is_python_module=False, is_standalone=True), "program"),
+    ):
+        with pytest.raises(request.RequestRefused, match=said):
+            request.read(order)
+
+
+def test_an_argument_that_pytorch_does_not_have_is_refused_in_its_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("load", "load_inline"):
+        monkeypatch.setattr(cpp_extension, name, getattr(cpp_extension, name))
+    request.intercept(lambda order: {})
+    with pytest.raises(TypeError, match="extra_clfags"):
+        EXTENSIONS.load_inline("one", "int f();", extra_clfags=["-O3"])
+
+
+def test_operators_that_a_library_registers_are_there_and_those_of_the_same_call_stay(
+    cpu: CpuToolchain, small_swish: Task
+) -> None:
+    source = (KERNELS / "honest" / "torch_library.py").read_text()  # a build that its own test needs too
+    built = cpu.compile(free(small_swish), source)
+    assert built.is_ok, built.diagnostics
+    assert "torch/extension.h" not in built.log
+    assert cpu.check(small_swish, source).verdict is Verdict.PASSED
+
+
+def test_a_library_of_the_stable_interface_registers_operators_too(cpu: CpuToolchain, small_swish: Task) -> None:
+    source = """
+import torch
+from torch.utils.cpp_extension import load_inline
+SOURCE = '''
+#include <torch/csrc/stable/library.h>
+#include <torch/csrc/stable/ops.h>
+#include <torch/csrc/stable/tensor.h>
+#include <cmath>
+using torch::stable::Tensor;
+Tensor swish(Tensor x) {
+  Tensor y = torch::stable::empty_like(x);
+  const float* p = static_cast<const float*>(x.data_ptr());
+  float* q = static_cast<float*>(y.data_ptr());
+  for (int64_t i = 0; i < x.numel(); ++i) q[i] = p[i] / (1.0f + std::exp(-p[i]));
+  return y;
+}
+STABLE_TORCH_LIBRARY(stable_ops, m) { m.def("swish(Tensor x) -> Tensor"); }
+STABLE_TORCH_LIBRARY_IMPL(stable_ops, CPU, m) { m.impl("swish", TORCH_BOX(&swish)); }
+'''
+load_inline("stable_ops", SOURCE, is_python_module=False, no_implicit_headers=True)
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        return torch.ops.stable_ops.swish(x)
+"""
+    checked = cpu.check(small_swish, source)
+    assert checked.verdict is Verdict.PASSED, checked.message
 
 
 def test_only_errors_the_light_header_can_cause_send_a_build_the_stock_way() -> None:

@@ -144,6 +144,33 @@ def test_restyled_inputs_have_the_range_of_their_style_and_keep_their_dtype() ->
     assert half.dtype is torch.float16
 
 
+def test_outliers_stand_after_a_beginning_that_looks_as_usual() -> None:
+    for _ in range(20):
+        drawn = distributions.restyle(torch.rand(64, 64), Style.OUTLIERS).view(-1)
+        assert bool((drawn[:64] >= 0).all() and (drawn[:64] <= 1).all())
+        assert bool((drawn.abs() > 1).any())
+
+
+@pytest.mark.parametrize("shape", [(64, 256), (3, 40, 32, 2), (512,), (5, 3), (1,), ()])
+def test_clustered_numbers_keep_their_range_and_the_largest_of_a_row_stand_side_by_side(shape: tuple[int, ...]) -> None:
+    torch.manual_seed(5)
+    own = torch.randn(shape)
+    drawn = distributions.restyle(own, Style.CLUSTERED)
+    assert drawn.shape == own.shape
+    assert float(drawn.min()) >= float(own.min())
+    assert float(drawn.max()) <= float(own.max())
+    if len(shape) == 2 and shape[1] > 32:
+        middle = float(own.min()) + 0.9 * (float(own.max()) - float(own.min()))
+        is_top = drawn > middle + 1e-6
+        assert bool(((is_top != is_top.roll(1, -1)).sum(-1) == 2).all()), "one stretch, which may go on at the front"
+        assert set(is_top.sum(-1).tolist()) == {shape[1] // part for part in distributions.STRETCHES}
+
+
+def test_inputs_with_infinities_are_not_clustered() -> None:
+    mask = torch.zeros(16, 16).masked_fill(torch.ones(16, 16).triu(1).bool(), float("-inf")) + 0.5
+    assert distributions.restyle(mask, Style.CLUSTERED) is mask
+
+
 def test_every_number_moves_by_half_a_unit_and_zero_stays() -> None:
     given = torch.tensor([1.0, -2.0, 0.0, 3.0])
     half = torch.finfo(torch.float32).eps / 2

@@ -12,8 +12,9 @@ from torch._C._autograd import DeviceType
 
 from engine.build.device import installation
 from engine.evaluation import timing_checks
+from engine.evaluation.candidate_failures import Failure
 from engine.evaluation.clock import Call, DeviceClock, Session, TracedCall
-from engine.evaluation.launches import Launches, Trace, kernel_names
+from engine.evaluation.launches import Launched, Launches, Trace, kernel_names
 from engine.evaluator import observer
 from storage.check_records import CheckOutcome, CheckRecord
 from storage.evaluation_results import TimedWorkload, TimingResult, is_improvement
@@ -43,6 +44,7 @@ class Event:
     took: int = 0
     shape: tuple[int, ...] = ()
     is_on_device: bool = False
+    began: int = 0
 
     def device_type(self) -> DeviceType:
         kind = DeviceType.CUDA if self.is_on_device else DeviceType.CPU
@@ -56,6 +58,9 @@ class Event:
 
     def linked_correlation_id(self) -> int:
         return self.linked
+
+    def start_ns(self) -> int:
+        return self.began
 
     def duration_ns(self) -> int:
         return self.took
@@ -110,6 +115,61 @@ def test_what_the_worker_overwrites_itself_is_counted_apart() -> None:
         ("Memcpy DtoD (Device -> Device)", "aten::copy_", 1, 2_000),
     ]
     assert (found.launches, found.nanoseconds) == (5, 128_000)
+    assert found.calls == ((5, 128_000),)
+
+
+def turn(*calls: Sequence[int]) -> Trace:
+    """A turn of calls, each with kernels that take so many nanoseconds, as the driver tells it: in any order."""
+    flushes = [Event("aten::zero_", 100 + number, shape=(OWN,)) for number in range(len(calls))]
+    ran = []
+    for number, kernels in enumerate(calls):
+        began = 1_000_000 * number
+        ran.append(Event("memset", 0, 100 + number, 40_000, is_on_device=True, began=began))
+        ran += [
+            Event(SCALED, 0, 0, took, is_on_device=True, began=began + 50_000 + 10 * place)
+            for place, took in enumerate(kernels)
+        ]
+    return Trace.read({"kernels": observer.launches([*flushes, *reversed(ran)], OWN)})
+
+
+def test_what_each_call_of_a_turn_launched_is_told_apart() -> None:
+    assert turn([5_000, 1_000], [], [7_000]).calls == ((2, 6_000), (0, 0), (1, 7_000))
+
+
+@pytest.mark.parametrize(
+    ("calls", "reference", "is_ahead"),
+    [
+        ([[30_000]] + [[]] * 7, [[4_000]] * 8, True),
+        ([[30_000]] + [[1_500]] * 7, [[4_000]] * 8, True),
+        ([[30_000]] + [[6_000]] * 7, [[12_000]] + [[4_000]] * 7, False),
+        ([[4_000]] * 8, [[4_000]] * 8, False),
+        ([[]] * 8, [[4_000]] * 8, False),
+        ([[30_000], [], []], [[4_000]] * 3, False),
+    ],
+    ids=["one launch for all", "with launches that do nothing", "a slow start of both", "alike", "none", "few calls"],
+)
+def test_a_first_call_that_does_the_work_of_a_turn_is_seen(
+    calls: list[list[int]], reference: list[list[int]], is_ahead: bool
+) -> None:
+    sides = [
+        [TracedCall(Call(60 * US, 0, sharing=8), True, 5_000, 1, turn(*side).calls)] * 5 for side in (calls, reference)
+    ]
+    assert DeviceClock.of(short(), *sides).computes_ahead is is_ahead
+
+
+def on_host(*names: str) -> Failure | None:
+    rows = tuple(Launched(name, "aten::copy_", 1, 2_000) for name in names)
+    return Launches(Policy(), own={SCALED}).add(Trace(True, rows), 1, "forward")
+
+
+def test_a_result_that_comes_from_the_host_is_refused() -> None:
+    there, back = "Memcpy DtoH (Device -> Pageable)", "Memcpy HtoD (Pageable -> Device)"
+    failure = on_host(there, back)
+    assert failure is not None
+    assert "computed on the host" in failure.message
+    assert on_host(there) is None
+    assert on_host(back) is None
+    assert on_host(there, back, SCALED) is None
 
 
 def test_a_kernel_that_no_operator_launched_and_no_own_library_holds_is_refused() -> None:
@@ -240,6 +300,17 @@ def test_long_calls_and_the_cpu_keep_the_interval_of_the_pairs() -> None:
     assert not [one for one in timing_checks.of(short(), SETTING) if one.check == "device time"]
 
 
+@pytest.mark.parametrize(
+    "clock",
+    [device(8, 17), replace(device(50, 104), asks_the_host=True)],
+    ids=["launches do not explain the call", "numbers went to the host"],
+)
+def test_what_may_have_been_done_on_the_host_is_not_timed_by_the_devices_clock(clock: DeviceClock) -> None:
+    assert timing_checks.by_device(short(), replace(SETTING, device=clock)) == []
+    assert timing_checks.device_interval(short(), replace(SETTING, device=clock)) is not None
+    assert "does not decide" in second(clock).detail
+
+
 def second(clock: DeviceClock, host_ns: float = 0) -> CheckRecord:
     """The check of the second clock in a short session."""
     proofs = timing_checks.of(short(), replace(SETTING, device=clock, host_ns=host_ns))
@@ -259,6 +330,20 @@ def test_a_call_that_is_longer_than_its_kernels_and_launches_is_flagged(
     clock: DeviceClock, standing: CheckOutcome
 ) -> None:
     assert second(clock).standing is standing, second(clock).detail
+
+
+def test_a_long_call_that_is_not_explained_is_flagged_though_the_evaluators_clock_decides() -> None:
+    long = session(calls(1000 * US), calls(2000 * US))
+    apart, near = (
+        next(
+            one
+            for one in timing_checks.of(long, replace(SETTING, device=DeviceClock([pair] * 3, 1)))
+            if "device" in one.check
+        )
+        for pair in ((0.2, 2.0), (0.99, 2.0))
+    )
+    assert (apart.standing, near.standing) == (CheckOutcome.FLAGGED, CheckOutcome.HELD)
+    assert "ms that launches do not explain" in apart.detail
 
 
 @pytest.mark.parametrize(("host_ns", "is_told"), [(3_000, False), (41_000, True)])

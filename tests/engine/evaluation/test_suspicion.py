@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from engine.evaluation import timing_checks
 from engine.evaluation.timing_checks import Bounds
 from storage.check_records import CheckOutcome, CheckRecord, Group
 from storage.evaluation_results import CheckResult, TimingResult
-from storage.hardware_limit import HardwareLimit
+from storage.hardware_limit import DeviceFacts, HardwareLimit
 from storage.policy import Policy
 from storage.records import Verdict
 
@@ -61,13 +63,28 @@ def test_confirmation_on_a_disturbed_machine_is_flagged() -> None:
     assert check_record.standing is CheckOutcome.FLAGGED
 
 
-def test_a_little_beyond_the_hardware_is_flagged_and_three_times_is_refused() -> None:
-    assert again(timed(0.8, 2.0), timed(0.8, 2.0))[0].standing is CheckOutcome.FLAGGED
-    check_record, result = again(timed(0.2, 20.0), timed(0.2, 20.0))
+def test_a_little_beyond_the_hardware_is_flagged_and_less_than_half_its_time_is_refused() -> None:
+    assert again(timed(0.6, 2.0), timed(0.6, 2.0))[0].standing is CheckOutcome.FLAGGED
+    check_record, result = again(timed(0.4, 20.0), timed(0.4, 20.0))
     assert check_record.standing is CheckOutcome.BROKEN
     assert isinstance(result, CheckResult)
     assert result.verdict is Verdict.REFUSED
-    assert "memory can deliver" in result.message
+    assert "less than 50% of what this machine's memory takes" in result.message
+
+
+def test_one_timing_of_two_that_is_below_half_the_limit_is_not_refused() -> None:
+    check_record, result = again(timed(0.4, 20.0), timed(0.9, 9.0))
+    assert check_record.standing is CheckOutcome.FLAGGED
+    assert isinstance(result, TimingResult)
+    assert result.latency_ms == pytest.approx(0.9)
+
+
+def test_what_caches_can_hold_may_take_a_third() -> None:
+    """50 MB of a cache hold 10 MB that were just written, and the outputs of a call that has ended."""
+    facts = DeviceFacts("sm_90a", 132, 3350.0, l2_bytes=50 << 20)
+    cached = Bounds(Policy(), replace(LIMIT, facts=facts))
+    assert again(timed(0.4, 20.0), timed(0.4, 20.0), cached)[0].standing is CheckOutcome.FLAGGED
+    assert again(timed(0.3, 20.0), timed(0.3, 20.0), cached)[0].standing is CheckOutcome.BROKEN
 
 
 def test_fewer_operations_or_inputs_that_need_not_be_read_are_no_reason_to_refuse() -> None:

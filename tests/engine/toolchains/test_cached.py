@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import pytest
+
 from engine.tasks import Task
 from engine.toolchains import CompiledStart
 from engine.toolchains.cached import CachedToolchain
@@ -116,6 +118,19 @@ def test_other_rules_or_another_choice_of_what_is_tried_is_judged_anew(tmp_path:
         cached.check(replace(TASK, policy=policy), "k")
         cached.time(replace(TASK, policy=policy), "k")
     assert inner.asked == ["check", "time"] * len(policies)
+
+
+def test_what_a_task_imports_is_judged_anew_when_it_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path / "modules"))
+    (tmp_path / "modules" / "ournet").mkdir(parents=True)
+    block = tmp_path / "modules" / "ournet" / "block.py"
+    inner = Counting()
+    cached = CachedToolchain(inner, tmp_path / "cache")
+    task = Task("t", "from ournet.block import Block\n", {})
+    for text, asked in (("FACTOR = 2\n", 1), ("FACTOR = 2\n", 1), ("FACTOR = 3\n", 2), ("FACTOR = 2\n", 2)):
+        block.write_text(text)
+        cached.check(task, "k")
+        assert len(inner.asked) == asked
 
 
 def test_a_timeout_is_asked_again(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 
 import pytest
 
-from engine.evaluation.screening import Rule
+from engine.evaluation.screening import Rule, screen
 from storage.policy import Policy
 from tests.engine.evaluation.screening.candidates import (
     CALL,
@@ -68,6 +68,9 @@ REFUSED: dict[Rule, dict[str, str]] = {
         "globals of a function": with_top("g = torch.relu.__globals__"),
         "globals of a lambda": with_top("g = (lambda: 0).__globals__"),
         "seed": with_top("torch.manual_seed(0)"),
+        "seed as a default": with_top("def get_inputs(x=torch.manual_seed(0)):", "    pass"),
+        "seed in a function that is called by text": with_top("def get_inputs():", "    torch.manual_seed(0)", "f('get_inputs')"),
+        "seed under a guard that is matched": with_top("match 1:", "    case __name__:", "        pass", "if __name__ == '__main__':", "    torch.manual_seed(0)"),
         "threads": with_top("n = torch.set_num_threads\nn(8)"),
         "flags": with_top("torch.backends.cudnn.benchmark = True"),
         "behind the tensor class": forward("return super(torch.Tensor, x).numpy()"),
@@ -103,6 +106,7 @@ REFUSED: dict[Rule, dict[str, str]] = {
     },
     Rule.DYNAMIC: {
         "exec": with_top("exec('import torch')"),
+        "task's function by globals": with_top("def get_inputs():", "    pass", "globals()['get_' + 'inputs']()"),
         "eval by alias": with_top("e = eval\ne('1')"),
         "compile": with_top("compile('1', 'x', 'eval')"),
         "builtins": with_top("f = getattr(__builtins__, 'open')"),
@@ -122,6 +126,10 @@ REFUSED: dict[Rule, dict[str, str]] = {
         "inside a function": forward("import cupy as c", CALL),
         "by call": with_top("c = __import__('cu' + 'py')"),
         "relative": with_top("from . import other"),
+        "under a guard with more": with_top("if __name__ == '__main__' or True:", "    import cupy"),
+        "under a guard on a name of its own": with_top("__name__ = '__main__'", "if __name__ == '__main__':", "    import cupy"),
+        "in an else": with_top("if __name__ == '__main__':", "    pass", "else:", "    import cupy"),
+        "in a task's function that it calls": with_top("def get_inputs():", "    import cupy", "x = get_inputs()"),
     },
 }  # fmt: skip
 
@@ -149,6 +157,8 @@ HONEST: dict[Rule, dict[str, str]] = {
         "cpu count": with_top("import os\nn = os.cpu_count()"),
     },
     Rule.MACHINERY: {
+        "seed in what a guard calls": with_top("def main():", "    torch.manual_seed(0)", "if '__main__' == __name__:", "    main()"),
+        "seed where it is not imported": with_top("if __name__ != '__main__':", "    pass", "else:", "    torch.manual_seed(0)"),
         "attributes of one's own": with_init("self.time = 3", "self.allclose = 4"),
         "versions": with_top("import sys\nok = sys.version_info >= (3, 8) and torch.__version__ and torch.cuda.is_available()"),
         "own attributes": with_init("self.__dict__['a'] = 1"),
@@ -187,6 +197,8 @@ HONEST: dict[Rule, dict[str, str]] = {
         "usual ones": with_top("import math, os, functools, itertools\nfrom typing import Optional\nfrom dataclasses import dataclass"),
         "time is only flagged": with_top("import time"),
         "numpy is only flagged": with_top("import numpy as np"),
+        "under a guard": with_top("if __name__ == '__main__':", "    import cupy"),
+        "in a task's function": with_top("def get_inputs():", "    import cupy"),
         "parts of torch": with_top("import torch.nn.functional as F\nfrom torch.nn import init\nfrom torch.nn.modules.utils import _pair"),
     },
 }  # fmt: skip
@@ -228,6 +240,16 @@ def test_rounding_below_the_tasks_precision_is_flagged(source: str) -> None:
     assert Rule.PRECISION not in flagged(source, Policy(dtype="fp16"))
 
 
+def test_the_language_must_be_used_where_the_file_runs() -> None:
+    hidden = "class ModelNew: pass\nif __name__ == '__main__':\n    " + CALL.replace("return", "x =")
+    for text in (
+        SWISH,
+        "if __name__ == '__main__':\n    SOURCE = 'auto X = make_tensor(p, make_layout(4));'\n" + hidden,
+    ):
+        rules = {finding.rule for finding in screen(text, Policy(), "cute")}
+        assert (Rule.LANGUAGE in rules) is (text is not SWISH)
+
+
 def test_a_task_may_allow_further_imports() -> None:
     assert refused(with_top("import triton.language as tl"), Policy(imports=("triton",))) == set()
     assert Rule.IMPORTS in refused(with_top("import tritonous"), Policy(imports=("triton",)))
@@ -235,7 +257,7 @@ def test_a_task_may_allow_further_imports() -> None:
 
 def test_a_triton_kernel_may_start_before_the_one_before_has_ended_but_not_read_the_clock() -> None:
     def uses(name: str) -> set[Rule]:
-        text = f"import triton.language as tl\ndef kernel():\n    tl.extra.cuda.{name}()"
+        text = f"import triton.language as tl\n@triton.jit\ndef kernel():\n    tl.extra.cuda.{name}()"
         return refused(with_top(text), Policy(imports=("triton",)))
 
     assert uses("gdc_wait") == uses("gdc_launch_dependents") == set()

@@ -1,4 +1,4 @@
-"""Constants are prepared in the constructor and kept as a buffer that the kernel reads.
+"""Constants are prepared in the constructor and kept in buffers that no checkpoint holds.
 
 Task: swish batch_size=64 dim=4096
 Verdict: passed
@@ -42,7 +42,7 @@ class ModelNew(nn.Module):
     def __init__(self):
         super().__init__()
         self.register_buffer("limits", torch.full((2,), 88.0), persistent=False)
-        self.scale = nn.Parameter(torch.ones(1), requires_grad=False)
+        self.register_buffer("scale", torch.ones(1), persistent=False)
 
     def forward(self, x):
         return ext.swish(x, self.limits, self.scale)
