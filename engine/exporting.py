@@ -23,7 +23,8 @@ from storage.blobs import Blobs
 from storage.check_records import CheckOutcome
 from storage.folder import RunFolder
 from storage.hardware_limit import REACHED
-from storage.policy import Policy, kept_rules
+from storage.policy import kept_rules
+from storage.records import RunSettings
 
 NEEDS = {
     HOST: """# Runs on the CPU. Needs PyTorch, ninja, a C++ compiler and, from pip, nvidia-cutlass, nvidia-cuda-runtime,
@@ -167,15 +168,16 @@ def _heading(run_id: str, record: Record, candidate: Candidate, number: int) -> 
         heading += f": {candidate.timed.speedup:.3g}x eager PyTorch ({sure}) on {record.limit.device}"
     heading += f"; {record.settings.policy.measured}" if record.settings.policy.variant else ""
     is_triton = record.settings.language == "triton"
-    notes = "".join(f"\n# {note}" for note in _notes(candidate, record.settings.policy))
+    notes = "".join(f"\n# {note}" for note in _notes(candidate, record.settings))
     return f"{heading}.{notes}\n{NEEDS_TRITON if is_triton else NEEDS[device_of(record.settings.toolchain)]}"
 
 
-def _notes(candidate: Candidate, policy: Policy) -> Iterator[str]:
+def _notes(candidate: Candidate, settings: RunSettings) -> Iterator[str]:
     """What whoever uses the kernel must know of its verdict."""
     checked = candidate.checked
-    if kept := kept_rules(checked.rules if checked else policy.rules):
-        yield f"It was {kept}: whether it is right with those of a trained model is not known."
+    if kept := kept_rules(checked.rules if checked else settings.policy.rules):
+        unknown = ": whether it is right with those of a trained model is not known"
+        yield f"It was {kept}{unknown if tasks.may_have_weights(settings.task_source) else ''}."
     checks = checked.proofs if checked else ()
     if any(one.check == STATE and one.standing is CheckOutcome.FLAGGED for one in checks):
         yield "It does not load the original's weights: names, shapes or dtypes of its state_dict are others."
