@@ -238,10 +238,11 @@ def _policy(task: TaskFile) -> dict[str, Any]:
 
 
 def _variant(task: TaskFile, chosen: Mapping[str, Any]) -> str:
-    """The name of the task as it is chosen: recordings and earlier runs of another dtype or of forward alone are not of
-    this one."""
+    """The name of the task as it is chosen: recordings and earlier runs of another dtype or mode, or of forward alone,
+    are not of this one."""
     dtype = "" if chosen["dtype"] == OWN_DTYPE else chosen["dtype"]
-    return replace(task, policy=replace(task.policy, backward=chosen["backward"], dtype=dtype)).name
+    mode = "" if chosen["mode"] == OWN_MODE else chosen["mode"]
+    return replace(task, policy=replace(task.policy, backward=chosen["backward"], dtype=dtype, mode=mode)).name
 
 
 def _sizes(task: TaskFile, toolchain: str, wrong: list[str]) -> dict[str, Size]:

@@ -20,7 +20,7 @@ BOTH_PASSES = ", forward and backward"
 
 def arithmetic_of(measured: str) -> str:
     """The class of arithmetic, one of PRECISIONS, of a policy that `Policy.measured` tells in words."""
-    found = measured.removesuffix(BOTH_PASSES)
+    found = measured.partition(",")[0]
     return "half" if found in DTYPES else found
 
 
@@ -28,6 +28,7 @@ RULES = 2
 """Version of the rules that kernels are judged by. 1: with weights as constructed, whatever the names of a kernel's
 weights, on any task that runs. 2: what this file says."""
 MODES = ("eval", "train")
+IN_MODE: Mapping[str, str] = {"": "", "eval": ", evaluation mode", "train": ", training mode"}
 
 
 def kept_rules(version: int) -> str:
@@ -122,18 +123,20 @@ class Policy:
 
     @property
     def measured(self) -> str:
-        """What figures hold for, in words: the precision class and the passes. Figures of two such do not compare."""
-        return f"{self.dtype or self.precision}{BOTH_PASSES if self.backward else ''}"
+        """What figures hold for, in words: the precision class, the mode and the passes. Figures of two such do not
+        compare."""
+        return f"{self.dtype or self.precision}{IN_MODE.get(self.mode, '')}{BOTH_PASSES if self.backward else ''}"
 
     @property
     def variant(self) -> str:
         """What a task's name is followed by, so that no figure of the one stands unmarked beside one of the other."""
-        return f"{f'-{self.dtype}' if self.dtype else ''}{'-backward' if self.backward else ''}"
+        return "".join(f"-{word}" for word in (self.dtype, self.mode, "backward" if self.backward else "") if word)
 
     @property
     def baseline(self) -> str:
         """What the name of a baseline is followed by."""
-        return f"{f', {self.dtype}' if self.dtype else ''}{BOTH_PASSES if self.backward else ''}"
+        dtype = f", {self.dtype}" if self.dtype else ""
+        return f"{dtype}{IN_MODE.get(self.mode, '')}{BOTH_PASSES if self.backward else ''}"
 
     @property
     def arithmetic(self) -> str:

@@ -17,7 +17,7 @@ from engine.tasks.constants import Size, constants, parse, set_constants
 from engine.tasks.operators import guessed_class, proposed_operators
 from engine.tasks.policies import read_policy
 from engine.toolchain_table import HOST, device_of
-from storage.policy import DTYPES, Policy
+from storage.policy import DTYPES, MODES, Policy
 from storage.records import KernelClass
 
 SHIPPED = Path(__file__).resolve().parents[2] / "tasks"
@@ -145,7 +145,8 @@ def _entry(path: Path) -> FolderEntry:
 def find(name: str) -> TaskFile:
     """A task by path, which may be that of a problem or of its folder, or a shipped one by name.
 
-    `softmax-bf16-backward` is the shipped `softmax` with bfloat16 tensors, forward and backward.
+    `softmax-bf16-eval-backward` is the shipped `softmax` with bfloat16 tensors in evaluation mode, forward and
+    backward.
 
     Raises:
         TaskError: neither a file nor a shipped task; a file that cannot be used; or a folder, with what is in it.
@@ -168,9 +169,10 @@ def _variant(name: str) -> tuple[str, dict[str, Any]]:
     """The task's own name, and what the rest of the name says of its policy."""
     plain = name.removesuffix("-backward")
     policy: dict[str, Any] = {"backward": True} if plain != name else {}
-    for dtype in DTYPES:
-        if plain.endswith(f"-{dtype}"):
-            return plain.removesuffix(f"-{dtype}"), {**policy, "dtype": dtype}
+    for entry, words in (("mode", MODES), ("dtype", DTYPES)):
+        for word in words:
+            if plain.endswith(f"-{word}"):
+                plain, policy = plain.removesuffix(f"-{word}"), {**policy, entry: word}
     return plain, policy
 
 

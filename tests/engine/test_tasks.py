@@ -4,7 +4,7 @@ import pytest
 
 from engine import tasks
 from engine.errors import TaskError
-from storage.policy import NOTHING, Draws, Policy, Weights
+from storage.policy import NOTHING, Draws, Policy, Weights, arithmetic_of
 from storage.records import KernelClass
 
 FOREIGN = """\
@@ -157,6 +157,15 @@ def test_what_is_tried_is_chosen_by_name_and_a_task_has_its_own(tmp_path: Path) 
     (tmp_path / "mine.toml").write_text('[policy]\nmode = "eval"\ndraws = "seeded"\nother_sizes = "secret"\n')
     own = tasks.read(tmp_path / "mine.py").policy
     assert (own.mode, own.draws, own.other_sizes, own.secret_sizes) == ("eval", Draws.SEEDED, (), True)
+
+
+def test_a_mode_stands_in_the_name_and_beside_every_figure() -> None:
+    found = tasks.find("softmax-bf16-eval-backward")
+    assert (found.name, found.policy.mode) == ("softmax-bf16-eval-backward", "eval")
+    assert found.policy.measured == "bf16, evaluation mode, forward and backward"
+    assert found.policy.baseline == ", bf16, evaluation mode, forward and backward"
+    assert [arithmetic_of(Policy("tf32", mode=mode).measured) for mode in ("", "train")] == ["tf32", "tf32"]
+    assert arithmetic_of(found.policy.measured) == "half"
 
 
 @pytest.mark.parametrize(

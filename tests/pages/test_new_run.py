@@ -289,7 +289,7 @@ def test_the_command_beside_the_form_starts_the_same_run(open_page: Open, monkey
     (command,) = (one.value for one in app.code if one.value.startswith("python -m engine run"))
     told = settings_of(parse(shlex.split(command.replace("\\\n", ""))[3:]))
     (made,) = started
-    assert (made.task_name, made.policy.mode) == ("square_matmul-bf16-backward", "eval")
+    assert (made.task_name, made.policy.mode) == ("square_matmul-bf16-eval-backward", "eval")
     for name in ("task_name", "sizes", "budget", "model", "toolchain", "language", "policy", "strategy",
                  "strategy_options", "knowledge", "ask_first", "prompts", "model_options", "tune",
                  "compiler_hint"):  # fmt: skip
@@ -357,6 +357,7 @@ def test_what_an_examination_found_stands_above_start_and_a_remedy_that_is_an_op
     answers: list[Examined | None] = [Examined("undecidable", "it draws", ("evaluation mode (--mode eval)", "less"))]
     app = open_page("new_run")
     assert not app.button(key="start").disabled, "a shipped task as it is was examined long ago"
+    app.selectbox(key="model").set_value("manual").run()
     field(app, "N").set_value("512").run()
     said = "This task cannot be judged as given: it draws. What mends it: evaluation mode (--mode eval); less."
     assert said in app.warning[0].value.replace("\\", "")
