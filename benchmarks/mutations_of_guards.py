@@ -242,7 +242,7 @@ MUTATIONS = [
     *of(
         "evaluation/trials",
         TRIALS,
-        ("    random.Random(f\"{seed} order\").shuffle(further)\n", ""),
+        ("    choose.shuffle(further)\n", ""),
         ('f"{seed} {name}"', 'f"{name}"'),
     ),
 ]  # fmt: skip

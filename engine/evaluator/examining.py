@@ -96,7 +96,7 @@ class Examining:
         if facts.draws and self._workers.request.policy.draws is Draws.REFUSED:
             return _undecidable(
                 "forward draws random numbers and its answer depends on them, so no trial can tell right from wrong",
-                'draws = "seeded" in the policy, where a kernel draws what the reference draws from the same seed',
+                "a given seed (--random seeded), from which a kernel draws what the reference draws",
                 "the numbers as an input of forward",
             )
         if facts.repeats:

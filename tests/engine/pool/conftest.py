@@ -17,6 +17,7 @@ from engine.pool import local as local_pool
 from engine.tasks import Task
 from engine.toolchains.cuda import CudaToolchain
 from storage.evaluation_results import CheckResult, CompileResult, TimingResult
+from storage.examination import Examination, Standing
 from storage.profile_results import ProfileResult
 from storage.records import Verdict
 from tests.engine.machine.driver import FAST, TWIN, driver
@@ -37,6 +38,9 @@ class Pretend(CudaToolchain):
 
     def start(self) -> None:
         Pretend.on_start()
+
+    def examine(self, task: Task) -> Examination:
+        return Examination(Standing.DECIDED)
 
     def _compile(self, task: Task, source: str) -> CompileResult:
         return CompileResult(True, 1.0)

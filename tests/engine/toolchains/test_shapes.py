@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from engine.fitting import Cost, smaller
 from engine.steps import briefing
 from engine.tasks import Size
 from engine.toolchains.cpu import CpuToolchain
+from storage.policy import Draws
 from storage.records import Verdict
 from tests.engine.toolchains.fixtures import free
 from tests.engine.toolchains.shapes import HEAD, SHAPES, as_candidate
@@ -46,6 +48,9 @@ def test_each_shape_of_code_gives_a_contract_and_judges_its_own_reference(
 ) -> None:
     task = free(tasks.find(str(folder / f"{name}.py")).task("cpu"))
     assert "The contract of this run" in briefing.contract("cpu", task)
+    if name == "norms_in_training":  # its dropout draws
+        assert "evaluation mode" in cpu.examine(task).refusal
+        task = replace(task, policy=replace(task.policy, draws=Draws.SEEDED))
     judged = cpu.check(task, as_candidate(task.source))
     assert judged.verdict is Verdict.PASSED, judged.message
 
