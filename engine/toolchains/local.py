@@ -207,7 +207,8 @@ class LocalToolchain(ABC):
         return self._examined[name]
 
     def _examination_name(self, task: Task) -> str:
-        words = [self.fingerprint, task.source, codec.to_plain(_what_matters(task.policy))]
+        imported = tasks.imported.contents(task.source)
+        words = [self.fingerprint, task.source, imported, codec.to_plain(_what_matters(task.policy))]
         return hashlib.sha256(json.dumps(words).encode()).hexdigest()
 
     def _examination(self, task: Task) -> Examination:

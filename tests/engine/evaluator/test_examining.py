@@ -34,6 +34,7 @@ THROUGH = "for layer in self.layers:\n    x = layer(x)\nreturn self.head(x)"
         ("self.b.mul_(0.5)\nreturn x * self.b", "self.register_buffer('b', torch.ones(48))", "torch.randn(32, 48)",
          "(`b`)"),
         ("return torch.zeros_like(x)", "pass", "torch.randn(32, 48)", "Nothing to do"),
+        ("y = F.group_norm(x, 4)\nreturn y.mean(1)", "pass", "torch.randn(32, 48)", "the exact answer is zero"),
         ("return x.mean() * 0 + 2.5", "pass", "torch.randn(32, 48)", "Nothing to do"),
         ("return F.dropout(x, 0.5, self.training) + 0", "self.eval()", "torch.randn(32, 48)", "a copy of the input"),
         ("return torch.relu(x)", "pass", "torch.randn(0, 4)", "no elements"),

@@ -50,8 +50,8 @@ ModelCaller.go = go
 WORK_IN_LOAD = """
 from engine.evaluator.model_caller import ModelCaller
 import torch
-def load(self, leaves, poison, slots, known=ModelCaller.load):
-    answer = known(self, leaves, poison, slots)
+def load(self, leaves, poison, slots, is_strided, known=ModelCaller.load):
+    answer = known(self, leaves, poison, slots, is_strided)
     with torch.no_grad(): self._early = ext.swish(self._buffers[0])
     model, early = self._model, self._early
     self._model_kept = model
