@@ -71,7 +71,7 @@ def bytes_needed(source: str, *, backward: bool = False) -> int | None:
     """The most that evaluator and workers hold together, while they time; None for a task that cannot be followed.
 
     Each set of inputs, outputs and weights is counted where it stands: twice shared, once more in each worker's own
-    memory, and widened to float64 for the answer, with what the reference holds on its way there. The share of the
+    memory (weights three times in the reference's: as constructed and as another seed draws them too), and widened to float64 for the answer, with what the reference holds on its way there. The share of the
     evaluator, for comparing and for the contents of timed calls, is as it was measured on tasks of 64 to 285 MB a
     tensor. With the backward pass gradients of outputs go in, those of inputs and weights come out, and what forward
     makes on its way is kept.
@@ -101,7 +101,7 @@ def _bytes(
     given_wide, kept_wide, made_wide = (_size(group, is_wide=True) for group in (inputs, weights, outputs))
     widening = max((_size([t], is_wide=True) / max(1, _size([t])) for t in (*outputs, *inputs)), default=1)
     shared = 2 * (given + kept + made) + made_wide
-    reference = kept + 2 * given + made + given_wide + kept_wide + int(widening * on_the_way)
+    reference = 3 * kept + 2 * given + made + given_wide + kept_wide + int(widening * on_the_way)
     candidate = kept + given + made
     evaluator = 5 * made_wide + 8 * given + 9 * made
     return PROCESSES + shared + reference + candidate + evaluator

@@ -166,7 +166,12 @@ class Staged:
         (folder / "builds.json").write_text(json.dumps(workers.answers))
         order: dict[str, object] = {"seed": workers.call_seed, "calls": WARM_UP_CALLS}
         policy = workers.request.policy
-        order |= {"backward": policy.backward, "dtype": policy.dtype, "precision": policy.precision}
+        order |= {
+            "backward": policy.backward,
+            "dtype": policy.dtype,
+            "precision": policy.precision,
+            "mode": policy.mode,
+        }
         if workers.place is not None:
             order["kernels"] = str(workers.place.kept.resolve()) if workers.place.kept else ""
         (folder / "request.json").write_text(json.dumps(order))

@@ -103,6 +103,7 @@ class Reference:
         inputs = self._drawn()
         tensors, self._nodes = self._flattened(inputs)
         counter = OperationCounter()
+        not_drawn = seeding.state()
         self.observer.begin(MARKS)
         started = time.perf_counter()
         with torch.no_grad(), counter:
@@ -111,6 +112,7 @@ class Reference:
         model_caller.settle()
         seconds = time.perf_counter() - started
         seen = self.observer.end()
+        self._draws = seeding.state() != not_drawn
         if is_made_by_a_call:
             self._keep_state()
         self._changing = [name for name in self._buffers if not torch.equal(self._state[name], self._base[name])]
@@ -429,7 +431,7 @@ class Reference:
         self, leaves: Sequence[Mapping[str, Any]], tensors: Sequence[torch.Tensor], seed: int, own: list[torch.Tensor]
     ) -> tuple[list[torch.Tensor], bool]:
         """Float64 outputs, or the task's own where widening changes what the function is, or what it draws."""
-        if self._policy.draws is Draws.SEEDED:
+        if self._draws and self._policy.draws is Draws.SEEDED and not self._policy.is_judged_as_constructed:
             return own, False
         wide = [tensor.to(getattr(torch, wide_dtype(tensor.dtype))) for tensor in tensors]
         try:

@@ -69,6 +69,7 @@ def prepare(folder: Path, device: str = "cuda") -> tuple[Call, int]:
     initial = dtypes.items_in("", task.get_init_inputs(), device)
     _seed(seed)
     model = dtypes.model_in(dtype, candidate.ModelNew(*initial).to(device))
+    model = dtypes.in_mode(str(request.get("mode", "")), model)
     _seed(seed)
     inputs = dtypes.items_in(dtype, task.get_inputs(), device)
     calls = int(request.get("calls", 3))

@@ -194,4 +194,5 @@ def test_rules_of_before_judge_with_constructed_weights_and_any_names(cpu: CpuTo
     result = cpu.check(given, kernel("return F.layer_norm(x, (48,))", init=NORM))
     assert result.verdict is Verdict.PASSED, result.message
     assert result.rules == 1
+    assert not any("no float64 form" in trial for trial in result.trials)
     assert "constructed weights only" in check_of(result, findings.OTHER_WEIGHTS).detail
