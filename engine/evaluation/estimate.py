@@ -71,7 +71,8 @@ def bytes_needed(source: str, *, backward: bool = False) -> int | None:
     """The most that evaluator and workers hold together, while they time; None for a task that cannot be followed.
 
     Each set of inputs, outputs and weights is counted where it stands: twice shared, once more in each worker's own
-    memory (weights three times in the reference's: as constructed and as another seed draws them too), and widened to float64 for the answer, with what the reference holds on its way there. The share of the
+    memory (weights three times in the reference's: as constructed and as another seed draws them too), and widened to
+    float64 for the answer, with what the reference holds on its way there. The share of the
     evaluator, for comparing and for the contents of timed calls, is as it was measured on tasks of 64 to 285 MB a
     tensor. With the backward pass gradients of outputs go in, those of inputs and weights come out, and what forward
     makes on its way is kept.

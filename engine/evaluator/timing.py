@@ -238,9 +238,8 @@ class Timing:
         deadline = started + self._workers.request.times.timing_s
         while not self._is_enough(deadline):
             if self._random.random() < CHANGED and self._changes < MOST_CHANGES and self._change_weights():
-                self._pair(
-                    self._random.random() < 0.5, 1
-                )  # untimed: what is packed once a model is loaded is packed here
+                # Untimed: what is packed once a model is loaded is packed here.
+                self._pair(self._random.random() < 0.5, self._burst)
             # Two pairs with opposite orders, so that drift cancels; which order comes first is secret.
             candidate_first = self._random.random() < 0.5
             for is_first in (candidate_first, not candidate_first):
