@@ -101,7 +101,7 @@ class Reference:
         if self._policy.backward:
             self._see_what_is_differentiated()
         inputs = self._drawn()
-        tensors, self._nodes = self._flattened(inputs)
+        tensors, _ = self._flattened(inputs)
         counter = OperationCounter()
         not_drawn = seeding.state()
         self.observer.begin(MARKS)

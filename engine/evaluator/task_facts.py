@@ -40,8 +40,6 @@ class Facts:
     """Whether the same call once more, seeded alike, gives the same answer."""
     is_training: bool
     """Whether a module is in training mode that behaves differently in it."""
-    trains: tuple[str, ...]
-    """The kinds of such modules."""
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> Facts:
@@ -63,7 +61,6 @@ def observed(model: nn.Module, call: Callable[..., Any], given: Sequence[Any], c
     state = {name for name, _ in model.state_dict().items()}
     changed = [name for name in before if name not in after or not _is_same(before[name], after[name])]
     _put_back(model, before)
-    trains = _training(model)
     return Facts(
         changed_inputs=tuple(
             number
@@ -74,8 +71,7 @@ def observed(model: nn.Module, call: Callable[..., Any], given: Sequence[Any], c
         changed_attributes=tuple(name for name in changed if name not in state),
         draws=drew and not _is_near(first, another),
         repeats=_is_near(first, again),
-        is_training=bool(trains),
-        trains=trains,
+        is_training=any(module.training and _trains(module) for module in model.modules()),
     )
 
 
@@ -116,12 +112,8 @@ def _put_back(model: nn.Module, before: dict[str, torch.Tensor]) -> None:
         value.copy_(before[name])
 
 
-def _training(model: nn.Module) -> tuple[str, ...]:
-    """Kinds of modules that answer otherwise in evaluation mode."""
-    return tuple(sorted({type(module).__name__ for module in model.modules() if module.training and _trains(module)}))
-
-
 def _trains(module: nn.Module) -> bool:
+    """Whether a module answers otherwise in evaluation mode."""
     if isinstance(module, nn.modules.batchnorm._NormBase):
         return module.track_running_stats
     share = getattr(module, "p", 0.0) if isinstance(module, nn.modules.dropout._DropoutNd) else 0.0

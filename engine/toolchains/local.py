@@ -56,7 +56,6 @@ EVALUATOR_FOLDERS = (
     "machine",
 )  # folders of the code that a verdict depends on
 CALLING = ("check", "time", "measure")  # acts that call reference and candidate on the same weights
-EVALUATION_MODE = "evaluation mode"
 AMPLE = 1 << 45  # bytes; what we compile ourselves needs no limit
 _TAIL = """
 
@@ -217,7 +216,7 @@ class LocalToolchain(ABC):
         if found.is_decided or policy.mode:
             return found
         in_evaluation = self._ask_examination(replace(task, policy=replace(policy, mode="eval")))
-        mends = (f"{EVALUATION_MODE} (--mode eval), in which it is decided",) if in_evaluation.is_decided else ()
+        mends = ("evaluation mode (--mode eval), in which it is decided",) if in_evaluation.is_decided else ()
         return replace(found, remedies=(*mends, *found.remedies))
 
     def _ask_examination(self, task: Task) -> Examination:
