@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -24,6 +25,7 @@ ROOT = Path(__file__).resolve().parent.parent
 LIMIT_S = 600
 NOT_EXAMINED = "not examined"
 EVALUATION_MODE = "--mode eval"
+MODULE_BY_MODULE = re.compile(r"--compare-modules (\d+)\)")
 HEADS = {
     str(Standing.UNDECIDABLE): "This task cannot be judged as given: ",
     str(Standing.NOTHING_TO_DO): "Nothing to do: ",
@@ -58,6 +60,12 @@ class Examined:
     def is_mended_by_evaluation_mode(self) -> bool:
         """Whether that option alone makes it decided."""
         return any(EVALUATION_MODE in one for one in self.remedies)
+
+    @property
+    def mending_depth(self) -> int:
+        """How many names deep modules are compared where that alone makes it decided; else 0."""
+        found = [MODULE_BY_MODULE.search(one) for one in self.remedies]
+        return next((int(one[1]) for one in found if one), 0)
 
 
 _found: dict[str, Examined] = {}

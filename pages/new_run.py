@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from engine import supervisor, tasks
 from engine.errors import EngineError, TaskError
 from engine.languages import Triton
 from engine.strategies import catalogue
 from engine.strategies.catalogue import StrategyDescription
-from engine.tasks import OWN_MODE, Size, Task, TaskFile
+from engine.tasks import DEEPEST, OWN_MODE, Size, Task, TaskFile
 from pages.parts import access, change_token, number_field, wording
 from pages.parts.change_token import CLOCK
 from pages.parts.new_run import budget_form, command_line, examination, forecast, module_field
@@ -151,7 +152,8 @@ def _summary(
     if not too_large and supervisor.estimated(source, fields["backward"])[0]:
         examined = examination.to_examine(task, setup.toolchain, sizes, fields)
     if examined is not None:
-        undecided = examination.draw(examined, setup.toolchain, setup.device, f"mode:{task.path}")
+        keys = f"mode:{task.path}", f"compare_modules:{task.path}"
+        undecided = examination.draw(examined, setup.toolchain, setup.device, *keys)
     why_not = too_large or undecided or (no_recording if setup.model == "recorded" else "")
     if not why_not:
         forecast.draw(forecast.of_run(name, setup.toolchain, setup.strategy.name, setup.model, fields["budget"]))
@@ -233,16 +235,31 @@ def _policy(task: TaskFile) -> dict[str, Any]:
         help="Gradients of inputs and parameters are checked too, and both passes are timed together, the reference "
         "through autograd. ModelNew then calls a torch.autograd.Function of its own.",
     )  # fmt: skip
-    chosen = {"library": library.strip() or "none", "precision": str(precision)}
+    chosen = {"library": library.strip() or "none", "precision": str(precision), "compare_modules": _modules(task, row)}
     return chosen | {"backward": backward, "dtype": str(dtype), "mode": str(mode)}
 
 
+def _modules(task: TaskFile, row: DeltaGenerator) -> int:
+    """How many names deep modules are compared: asked only where that is chosen, by the task or as what mends it."""
+    key, usual = f"compare_modules:{task.path}", task.policy.compare_modules
+    if not (usual or st.session_state.get(key)):
+        return 0
+    st.session_state.setdefault(key, usual)
+    found = row.number_input(
+        "Compare modules", 0, DEEPEST, step=1, key=key,
+        help="Outputs of modules up to so many names deep (`layer1.0` is two) are compared too, each on the inputs "
+        "that it had; 0 compares the network's alone.",
+    )  # fmt: skip
+    return int(found)
+
+
 def _variant(task: TaskFile, chosen: Mapping[str, Any]) -> str:
-    """The name of the task as it is chosen: recordings and earlier runs of another dtype or mode, or of forward alone,
-    are not of this one."""
+    """The name of the task as it is chosen: recordings and earlier runs of another dtype, mode or comparison, or of
+    forward alone, are not of this one."""
     dtype = "" if chosen["dtype"] == OWN_DTYPE else chosen["dtype"]
     mode = "" if chosen["mode"] == OWN_MODE else chosen["mode"]
-    return replace(task, policy=replace(task.policy, backward=chosen["backward"], dtype=dtype, mode=mode)).name
+    shared = {name: chosen[name] for name in ("backward", "compare_modules")}
+    return replace(task, policy=replace(task.policy, **shared, dtype=dtype, mode=mode)).name
 
 
 def _sizes(task: TaskFile, toolchain: str, wrong: list[str]) -> dict[str, Size]:

@@ -32,6 +32,10 @@ class Examination:
     """Tensors of the state that get other values between trials, and how."""
     stays: Mapping[str, str] = field(default_factory=dict)
     """Those that keep theirs, and why."""
+    is_blurred: bool = False
+    """Whether it is rounding that leaves nothing to compare."""
+    inner: tuple[str, ...] = ()
+    """Modules whose outputs are compared beside those of the whole, by name."""
     allowed: float | None = None
     """The largest error allowed in a trial with the task's own inputs, relative to |answer| + rms."""
     idle: float | None = None

@@ -99,6 +99,8 @@ class Policy:
         mode: one of MODES that both sides' modules are put into after construction; empty where they stay as the
             constructor leaves them, which is training mode.
         weights, state_dict, strides, draws: as their types say.
+        compare_modules: up to how many names deep (`layer1.0` is two) the outputs of modules are compared too, each on
+            the inputs that it had, so that an error made in one is not carried into the next; 0 for the whole's alone.
         secret_sizes: whether a kernel must be right at a size near the task's own that nobody is told, too.
         rules: the version of the judging rules that hold.
     """
@@ -118,6 +120,7 @@ class Policy:
     state_dict: StateDict = StateDict.REFERENCE
     strides: Strides = Strides.OWN
     draws: Draws = Draws.REFUSED
+    compare_modules: int = 0
     secret_sizes: bool = False
     rules: int = RULES
 
@@ -125,18 +128,24 @@ class Policy:
     def measured(self) -> str:
         """What figures hold for, in words: the precision class, the mode and the passes. Figures of two such do not
         compare."""
-        return f"{self.dtype or self.precision}{IN_MODE.get(self.mode, '')}{BOTH_PASSES if self.backward else ''}"
+        return f"{self.dtype or self.precision}{self._how}"
 
     @property
     def variant(self) -> str:
         """What a task's name is followed by, so that no figure of the one stands unmarked beside one of the other."""
-        return "".join(f"-{word}" for word in (self.dtype, self.mode, "backward" if self.backward else "") if word)
+        modules = f"modules{self.compare_modules}" if self.compare_modules else ""
+        words = (self.dtype, self.mode, "backward" if self.backward else "", modules)
+        return "".join(f"-{word}" for word in words if word)
 
     @property
     def baseline(self) -> str:
         """What the name of a baseline is followed by."""
-        dtype = f", {self.dtype}" if self.dtype else ""
-        return f"{dtype}{IN_MODE.get(self.mode, '')}{BOTH_PASSES if self.backward else ''}"
+        return f"{f', {self.dtype}' if self.dtype else ''}{self._how}"
+
+    @property
+    def _how(self) -> str:
+        modules = ", compared module by module" if self.compare_modules else ""
+        return f"{IN_MODE.get(self.mode, '')}{BOTH_PASSES if self.backward else ''}{modules}"
 
     @property
     def arithmetic(self) -> str:

@@ -90,6 +90,15 @@ def state_failure(claimed: Any) -> Failure:
     )
 
 
+def modules_failure(claimed: Any) -> Failure:
+    """What the model is told of modules that are compared and that ModelNew does not have, by the worker's claim."""
+    return Failure(
+        Verdict.INCORRECT,
+        f"ModelNew has no module {_some(claimed)}: outputs of the reference's modules are compared one by one, so keep "
+        "them as submodules under the reference's names, call each once in forward, and put your kernels inside them.",
+    )
+
+
 def _some(names: Any) -> str:
     shown = [_short(name) for name in names[:6]] if isinstance(names, list) else []
     return ", ".join(shown) + (f" and {len(names) - 6} more" if isinstance(names, list) and len(names) > 6 else "")

@@ -21,6 +21,7 @@ from engine.build.request import CANDIDATE_FILE
 from engine.evaluation import dtypes, gradients, live_code, seeding, structure, weights
 from engine.evaluation.candidate_failures import is_device_memory
 from engine.evaluation.gradients import ForwardBackward, Plan
+from engine.evaluation.inner_outputs import WithInnerOutputs
 from engine.evaluation.poison import Poison
 from engine.evaluator import model_caller, observer
 from engine.evaluator.channel import Channel
@@ -92,12 +93,13 @@ class Candidate:
         dtype: str,
         mode: str,
         loads: bool,
+        inner: Sequence[str],
     ) -> dict[str, Any]:
         """Make the model and load the reference's weights, if it `loads` any or its own have the same names, shapes and
         dtypes; else tell how they differ.
 
         With a `plan` its calls are forward and backward, with a `dtype` its weights are converted to that first, with a
-        `mode` it is put into that.
+        `mode` it is put into that. The outputs of its `inner` modules are compared too.
         """
         specs = shared_tensors.from_plain(layout)
         self._shared.map(specs, place)
@@ -116,6 +118,11 @@ class Candidate:
         called: Any = self._model
         if plan is not None:
             called = ForwardBackward(model, dict(model.named_parameters()), Plan.from_plain(plan))
+        if inner:
+            known = {name for name, _ in model.named_modules()}
+            if lacking := [name for name in inner if name not in known]:
+                return {"weights": "differ", "modules": lacking}
+            called = WithInnerOutputs(model, model, inner)
         self._caller = model_caller.of(called, self._shared, specs["inputs"], "own")
         self.observer.own = self._caller.flushed
         way = "converted" if callable(self._convert) else "taken over"

@@ -219,7 +219,8 @@ class Check:
 
     def _settle(self) -> None:
         own, count = self._workers.trusted["own"], len(self._findings.trials)
-        self._ledger.settle(findings.CONTRACT, f"{shapes(own)}, in {count} trials")
+        inner = f", with the outputs of {len(self._workers.inner)} modules inside" if self._workers.inner else ""
+        self._ledger.settle(findings.CONTRACT, f"{shapes(own)}{inner}, in {count} trials")
         self._ledger.settle(findings.LAYOUT, "contiguous")
         self._ledger.settle(findings.INPUTS, f"bit by bit, in {count} trials")
         self._ledger.settle(findings.MEMORY, "no output shares memory with an input or an earlier output")

@@ -27,6 +27,7 @@ from storage.policy import Draws, Weights
 FRACTION = 0.25
 SAMPLE = 1 << 16
 NOTHING = 1e-6  # of what the reference returns, that its exact answer is where it is none
+SHOWN = 6
 TRIED = 24  # tensors of a state that are looked at one by one, where all together leave nothing to compare
 ZEROS, MEAN, OTHER_INPUTS = "an answer of zeros", "the mean over the batch", "the answer to other inputs"
 COPY = "a copy of "
@@ -55,6 +56,8 @@ class Examining:
         self._seed = seed
         self._allowed = 0.0
         self._least_off = math.inf
+        self.idle_modules: list[str] = []
+        """Modules compared too, for which an answer that does nothing would pass: `run` found the task undecidable."""
 
     def run(self) -> Examination:
         """All of it; the first reason not to judge ends it."""
@@ -73,11 +76,15 @@ class Examining:
             )
         if facts.changed_state:
             remarks.append(f"a call changes {', '.join(facts.changed_state[:4])}: a kernel must too")
+        if workers.inner:
+            shown = ", ".join(workers.inner[:SHOWN]) + ", ..." * (len(workers.inner) > SHOWN)
+            remarks.append(f"outputs of modules are compared too, {len(workers.inner)} of them: {shown}")
         return Examination(
             Standing.DECIDED,
             remarks=tuple(remarks),
             varied=dict(plan.varied),
             stays=dict(plan.stays),
+            inner=tuple(workers.inner),
             allowed=self._allowed,
             idle=self._least_off if math.isfinite(self._least_off) else None,
         )
@@ -179,7 +186,7 @@ class Examining:
         made = self._workers.ask_reference("make", seed=seed, style=str(Style.OWN))
         self._workers.ask_reference("answer", leaves=made["leaves"], seed=self._workers.call_seed, is_own_enough=True)
         self._other = [tensor.clone() for tensor in self._workers.trusted["own"]]
-        alive: set[str] | None = None
+        alive: set[tuple[str, str]] | None = None
         for trial in PLAN:
             asked = self._asked(trial, weights_seed)
             if not asked.weighed or asked.is_ill or not asked.is_finite:
@@ -188,24 +195,28 @@ class Examining:
             alive = passed if alive is None else alive & passed
             if not alive:
                 return None
-        return self._passed(sorted(alive or ()), facts)
+        self.idle_modules = sorted({module for _, module in alive or () if module})
+        return self._passed(sorted(name for name, module in alive or () if not module), facts)
 
-    def _passing(self, asked: Asked, trial: Trial) -> set[str]:
-        """The names of the answers that pass the trial, or nearly."""
+    def _passing(self, asked: Asked, trial: Trial) -> set[tuple[str, str]]:
+        """The answers that pass the trial, or nearly: each by its name and that of the module, empty for the whole."""
         passed = set()
         own, answers = self._workers.trusted["own"], self._workers.trusted["answer"]
+        modules = ["" for _ in own[len(self._workers.inner) :]] + list(self._workers.inner)
         for name, outputs in self._idle(own):
-            pairs = list(zip(outputs, answers, own, asked.weighed, strict=True))
-            off = max(_apart(out, answer, mine, is_quick=True) for out, answer, mine, _ in pairs)
+            pairs = list(zip(outputs, answers, own, asked.weighed, modules, strict=True))
+            off = max(_apart(out, answer, mine, is_quick=True) for out, answer, mine, _, _ in pairs)
             if trial.style is Style.OWN and name in (ZEROS, MEAN, OTHER_INPUTS):
                 self._least_off = min(self._least_off, off)
-            # What a sample shows to be far off is far off; only what seems near is looked at whole.
-            if all(
-                _apart(out, answer, mine, is_quick=is_quick) <= one.allowed / FRACTION
-                for is_quick in (True, False)
-                for out, answer, mine, one in pairs
-            ):
-                passed.add(name)
+            for module in set(modules):
+                # What a sample shows to be far off is far off; only what seems near is looked at whole.
+                if all(
+                    _apart(out, answer, mine, is_quick=is_quick) <= one.allowed / FRACTION
+                    for is_quick in (True, False)
+                    for out, answer, mine, one, its in pairs
+                    if its == module
+                ):
+                    passed.add((name, module))
         return passed
 
     def _idle(self, own: Sequence[torch.Tensor]) -> Iterator[tuple[str, list[torch.Tensor]]]:
@@ -231,10 +242,14 @@ class Examining:
             "rounding alone moves the reference's answer so far that a kernel could be off by "
             f"{self._allowed:.2g} of |answer| + rms, and an answer of zeros is off by half of it"
         )
-        return _undecidable(why, *_of_depth(facts))
+        return _of_depth(why, facts)
 
     def _passed(self, names: list[str], facts: Facts) -> Examination:
         """Some answer was never far off."""
+        if self.idle_modules:
+            return _undecidable(
+                f"an answer that does nothing would pass for module {self.idle_modules[0]!r}", "another depth"
+            )
         if not names:
             return _undecidable("the reference gives no finite answer to its own inputs", "inputs with a finite answer")
         if OTHER_INPUTS in names:
@@ -245,7 +260,7 @@ class Examining:
                 Standing.NOTHING_TO_DO, f"{copied[0]} is right in every trial", ("a task that computes",)
             )
         why = f"{names[0]} would pass every trial, where an error of {self._allowed:.2g} of |answer| + rms is allowed"
-        return _undecidable(why, *_of_depth(facts))
+        return _of_depth(why, facts)
 
 
 def _apart(out: torch.Tensor, answer: torch.Tensor, own: torch.Tensor, *, is_quick: bool) -> float:
@@ -279,7 +294,8 @@ def _undecidable(why: str, *remedies: str) -> Examination:
     return Examination(Standing.UNDECIDABLE, why, remedies)
 
 
-def _of_depth(facts: Facts) -> tuple[str, ...]:
-    """What makes rounding matter less."""
+def _of_depth(why: str, facts: Facts) -> Examination:
+    """Undecidable by rounding, with what makes that matter less."""
     batch = ("a larger batch",) if facts.is_training else ()
-    return (*batch, "fewer layers, or parts of the network as tasks of their own")
+    remedies = (*batch, "fewer layers, or parts of the network as tasks of their own")
+    return Examination(Standing.UNDECIDABLE, why, remedies, is_blurred=True)

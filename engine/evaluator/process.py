@@ -50,7 +50,7 @@ from engine.sandbox import Isolation, OwnFailure
 from storage import codec, observed
 from storage.check_records import CheckOutcome, CheckRecord, Group
 from storage.evaluation_results import CheckResult, CompileResult, TimingResult
-from storage.examination import Examination
+from storage.examination import Examination, Standing
 from storage.policy import Policy, Strides
 from storage.records import Verdict
 from storage.timeline import Part
@@ -242,24 +242,53 @@ def time_candidate(request: EvaluationRequest, folder: Path) -> TimingResult | C
 
 def describe(request: EvaluationRequest, folder: Path) -> dict[str, int]:
     """Bytes and operations the task needs at least: inputs, parameters and outputs once; products as counted."""
-    with WorkerPair(request, folder, is_timed=False) as workers:
+    with WorkerPair(request, folder, with_candidate=False, is_timed=False) as workers:
         size, operations = workers.needs()
         return {"min_bytes": size, "min_flop": int(operations * request.policy.counts_operations)}
 
 
 def examine(request: EvaluationRequest, folder: Path) -> Examination:
     """Whether kernels can be judged on the task, and what may vary."""
-    if request.device == "cpu":
-        return _examined(request, folder)
-    plain = run_apart(lambda: {"examined": codec.to_plain(_examined(replace(request, spent=Stopwatch()), folder))})
-    found: Examination = codec.from_plain(Examination, plain["examined"])
-    return found
+    if not request.policy.compare_modules:
+        return _examined(request, folder)[0]
+    names = run_apart(lambda: _inner_modules(request, folder))
+    while names:
+        examined = Examination(Standing.DECIDED, inner=tuple(names))
+        found, idle = _examined(replace(request, examined=examined), folder)
+        if not idle:
+            return found
+        names = [name for name in names if name not in idle]
+    return Examination(
+        Standing.UNDECIDABLE,
+        f"no module up to {request.policy.compare_modules} names deep is called once and returns one tensor of its own "
+        "that a kernel must compute",
+        ("another depth (--compare-modules)",),
+    )
 
 
-def _examined(request: EvaluationRequest, folder: Path) -> Examination:
-    with WorkerPair(request, folder, is_timed=False) as workers:
+def _examined(request: EvaluationRequest, folder: Path) -> tuple[Examination, list[str]]:
+    """In a process of its own where others are forked later; with the modules for which doing nothing would pass."""
+    if request.device == "cpu" and not request.policy.compare_modules:
+        return _examined_here(request, folder)
+    apart = replace(request, spent=Stopwatch())
+    plain, idle = run_apart(lambda: codec.to_plain(_examined_here(apart, folder)))
+    found: Examination = codec.from_plain(Examination, plain)
+    return found, idle
+
+
+def _examined_here(request: EvaluationRequest, folder: Path) -> tuple[Examination, list[str]]:
+    with WorkerPair(request, folder, with_candidate=False, is_timed=False) as workers:
         workers.describe()
-        return Examining(workers, _seed() >> 16).run()
+        examining = Examining(workers, _seed() >> 16)
+        return examining.run(), examining.idle_modules
+
+
+def _inner_modules(request: EvaluationRequest, folder: Path) -> list[str]:
+    with WorkerPair(request, folder, with_candidate=False, is_timed=False) as workers:
+        workers.describe()
+        depth = request.policy.compare_modules
+        names: list[str] = workers.ask_reference("inner_modules", depth=depth, seed=workers.call_seed)["names"]
+        return names
 
 
 def measure(request: EvaluationRequest, folder: Path) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from torch.utils.flop_counter import flop_registry
 from engine.evaluation import comparison, distributions, dtypes, gradients, seeding, structure, weights
 from engine.evaluation.comparison import is_rounded, nudged, wide_dtype, widened
 from engine.evaluation.gradients import ForwardBackward, Plan
+from engine.evaluation.inner_outputs import WithInnerOutputs, comparable
 from engine.evaluation.poison import Poison
 from engine.evaluation.trials import Style, of_gradients
 from engine.evaluation.weights import Kind
@@ -82,17 +83,23 @@ class Reference:
         self.observer = Observer()
         self._caller: ModelCaller | None = None
         self._changing: list[str] = []
+        self._inner: Sequence[str] = ()
+        self._is_by_claims = False
 
-    def describe(self, weight_seed: int, is_timed: bool, varied: Mapping[str, str]) -> dict[str, Any]:
+    def describe(
+        self, weight_seed: int, is_timed: bool, varied: Mapping[str, str], inner: Sequence[str]
+    ) -> dict[str, Any]:
         """Build the model, run it once, and say what goes in, what comes out and what it costs.
 
-        `is_timed` says whether later calls are; `varied` which tensors of its state may get other values, and how.
+        `is_timed` says whether later calls are; `varied` which tensors of its state may get other values, and how;
+        `inner` the modules whose outputs are compared too.
         """
         context_s = model_caller.open_device(self._shared.device, is_timed=is_timed)
         init_inputs = list(self._names["get_init_inputs"]())
         self._init_nodes = self._plain_nodes(init_inputs)
         seeding.seed(weight_seed)
         self._model = self._again()
+        self._inner = inner
         self._weight_seed, self._varied = weight_seed, {name: Kind(kind) for name, kind in varied.items()}
         is_made_by_a_call = any(is_lazy(one) for one in self._model.state_dict().values())
         if not is_made_by_a_call:
@@ -123,6 +130,7 @@ class Reference:
             "own": [TensorSpec.of(output) for output in outputs],
             "answer": [TensorSpec.of(output).as_dtype(wide_dtype(output.dtype)) for output in outputs],
             "weights": [TensorSpec.of(value) for value in self._state.values()],
+            "claimed": [TensorSpec.of(output) for output in outputs[len(outputs) - len(inner) :]],
         }
         return {
             "layout": shared_tensors.to_plain(layout),
@@ -198,8 +206,9 @@ class Reference:
         """The state as a call on the inputs in the shared memory leaves it, into the shared memory."""
         seeding.seed(seed)
         given = [self._copied(spec, tensor) for spec, tensor in zip(self._specs, self._shared["inputs"], strict=True)]
+        forced = [claimed.clone() for claimed in self._shared["claimed"]]
         with torch.no_grad():
-            self._whole(self._model)(*structure.rebuilt(leaves, given))
+            self._whole(self._model, forced=forced)(*structure.rebuilt(leaves, given))
             for target, value in zip(self._shared["weights"], self._state.values(), strict=True):
                 target.copy_(value)
             self._restore()
@@ -217,6 +226,14 @@ class Reference:
         with torch.no_grad():
             return asdict(task_facts.observed(self._model, self._whole(self._model), self._drawn(), call_seed))
 
+    def inner_modules(self, depth: int, seed: int) -> dict[str, list[str]]:
+        """Those whose outputs can be compared, by name."""
+        seeding.seed(seed)
+        with torch.no_grad():
+            names = comparable(self._model, self._drawn(), depth)
+            self._restore()
+        return {"names": names}
+
     def take_weights(self, varied: Mapping[str, str]) -> dict[str, Any]:
         """Another choice of what may vary."""
         self._varied = {name: Kind(kind) for name, kind in varied.items()}
@@ -232,8 +249,15 @@ class Reference:
             )
         self._given = [TensorSpec.of(one) for one in examples]
 
-    def _whole(self, model: nn.Module, forward: Callable[..., Any] | None = None) -> Callable[..., Any]:
-        """What a call is: `forward`, the model's own where none is named, and backward where the policy has it."""
+    def _whole(
+        self, model: nn.Module, forward: Callable[..., Any] | None = None, forced: Sequence[torch.Tensor] = ()
+    ) -> Callable[..., Any]:
+        """What a call is: `forward`, the model's own where none is named, and backward where the policy has it.
+
+        Modules that are compared too go on from `forced` outputs.
+        """
+        if self._inner:
+            return WithInnerOutputs(forward or model, model, self._inner, forced)
         if self._plan is None:
             return forward or model
         return ForwardBackward(forward or model, dict(model.named_parameters()), self._plan)
@@ -273,15 +297,22 @@ class Reference:
         return {"leaves": nodes, "is_styled": any(a is not b for a, b in zip(styled, tensors, strict=True))}
 
     def answer(
-        self, leaves: Sequence[Mapping[str, Any]], seed: int, may_refuse: bool = False, is_own_enough: bool = False
+        self,
+        leaves: Sequence[Mapping[str, Any]],
+        seed: int,
+        may_refuse: bool = False,
+        is_own_enough: bool = False,
+        is_by_claims: bool = False,
     ) -> dict[str, Any]:
         """Outputs in the task's dtype, and unless these are enough in float64, for the inputs now in the shared memory.
 
-        With `may_refuse` inputs that the task does not take are told as `refused` instead of failing the task.
+        With `may_refuse` inputs that the task does not take are told as `refused` instead of failing the task. Modules
+        that are compared too go on from what is claimed of them, or else in float64 from the task's own outputs.
         """
         tensors = self._shared["inputs"]
+        self._is_by_claims = is_by_claims
         try:
-            own = self._forward(self._model, leaves, tensors, seed)
+            own = self._forward(self._model, leaves, tensors, seed, self._forced())
         except Exception as error:
             if not may_refuse:
                 raise
@@ -316,8 +347,11 @@ class Reference:
     def _moved_by(
         self, leaves: Sequence[Mapping[str, Any]], seed: int, *, by_rows: bool, alternately: bool
     ) -> list[float]:
-        tensors = [nudged(source, alternately=alternately) for source in self._shared["inputs"]]
-        moved = self._forward(self._widened(), leaves, tensors, seed)
+        move = functools.partial(nudged, alternately=alternately)
+        tensors, forced = (
+            list(map(move, some)) for some in (self._shared["inputs"], self._forced(self._shared["own"]))
+        )
+        moved = self._forward(self._widened(), leaves, tensors, seed, forced)
         return [
             comparison.errors(there, here, here, comparison.row_scales(here, own) if by_rows else scale).relative
             for there, here, own in zip(moved, self._shared["answer"], self._shared["own"], strict=True)
@@ -433,9 +467,9 @@ class Reference:
         """Float64 outputs, or the task's own where widening changes what the function is, or what it draws."""
         if self._draws and self._policy.draws is Draws.SEEDED and not self._policy.is_judged_as_constructed:
             return own, False
-        wide = [tensor.to(getattr(torch, wide_dtype(tensor.dtype))) for tensor in tensors]
+        wide = list(map(_wide, tensors))
         try:
-            answers = self._forward(self._widened(), leaves, wide, seed)
+            answers = self._forward(self._widened(), leaves, wide, seed, list(map(_wide, self._forced(own))))
         except (RuntimeError, TypeError, ValueError):
             return own, False
         fits = [
@@ -455,11 +489,21 @@ class Reference:
                 return comparison.in_double(twin)
 
     def _forward(
-        self, model: nn.Module, leaves: Sequence[Mapping[str, Any]], tensors: Sequence[torch.Tensor], seed: int
+        self,
+        model: nn.Module,
+        leaves: Sequence[Mapping[str, Any]],
+        tensors: Sequence[torch.Tensor],
+        seed: int,
+        forced: Sequence[torch.Tensor] = (),
     ) -> list[torch.Tensor]:
         """The outputs for tensors that lie as `get_inputs` made them; a call that changes its inputs changes a copy."""
         given = [self._copied(spec, tensor) for spec, tensor in zip(self._specs, tensors, strict=True)]
-        return self._called(model, structure.rebuilt(leaves, given), seed)
+        return self._called(model, structure.rebuilt(leaves, given), seed, forced)
+
+    def _forced(self, own: Sequence[torch.Tensor] = ()) -> Sequence[torch.Tensor]:
+        """What modules that are compared too go on from, in memory that a call may change; else with their own."""
+        sources = self._shared["claimed"] if self._is_by_claims else own[len(own) - len(self._inner) :]
+        return [source.clone() for source in sources]
 
     def _copied(self, spec: TensorSpec, tensor: torch.Tensor) -> torch.Tensor:
         """As `get_inputs` laid it out, and not the shared one; a widened copy may be changed as it is."""
@@ -467,11 +511,13 @@ class Reference:
             return tensor
         return shared_tensors.laid_out(spec.as_dtype(_name(tensor)), tensor, self._shared.device)
 
-    def _called(self, model: nn.Module, arguments: Sequence[Any], seed: int) -> list[torch.Tensor]:
+    def _called(
+        self, model: nn.Module, arguments: Sequence[Any], seed: int, forced: Sequence[torch.Tensor]
+    ) -> list[torch.Tensor]:
         seeding.seed(seed)
         try:
             with torch.no_grad():
-                return _leaves(self._whole(model)(*arguments))
+                return _leaves(self._whole(model, forced=forced)(*arguments))
         finally:
             if model is self._model:
                 self._restore()
@@ -530,6 +576,10 @@ def _change(there: torch.Tensor, after: torch.Tensor) -> float:
     if not is_rounded(after):
         return 0.0 if torch.equal(there, after) else math.inf
     return comparison.errors(there, after, after, comparison.scale_of(after)).relative
+
+
+def _wide(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.to(getattr(torch, wide_dtype(tensor.dtype)))
 
 
 def _put(targets: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor]) -> None:

@@ -100,8 +100,8 @@ class TimedWorker:
         """The call once more, on what the input buffers hold."""
         return self._timed()[0]
 
-    def take_weights(self, question: str, **arguments: Any) -> None:
-        """Between two turns: other weights."""
+    def between(self, question: str, **arguments: Any) -> None:
+        """A question between two turns, which is not timed."""
         self.worker.resume()
         self._note(self._ask(question, **arguments))
         self.halt()

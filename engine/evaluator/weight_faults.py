@@ -43,15 +43,12 @@ def explained(workers: WorkerPair, leaves: object, seed: int, allowed: Sequence[
     return ""
 
 
-def _answers(
-    workers: WorkerPair, leaves: object, seed: int | None, only: tuple[str, ...]
-) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
+def _answers(workers: WorkerPair, leaves: object, seed: int | None, only: tuple[str, ...]) -> list[list[torch.Tensor]]:
     """The reference's float64 answers and the candidate's outputs."""
     workers.set_weights(seed, only)
     workers.ask_reference("answer", leaves=leaves, seed=workers.call_seed)
-    right = [answer.clone() for answer in workers.trusted["answer"]]
     call_candidate(workers, leaves, "with other weights")
-    return right, [out.clone() for out in workers.shared["own"]]
+    return [[one.clone() for one in group] for group in (workers.trusted["answer"], workers.shared["own"])]
 
 
 def _moves(before: Sequence[torch.Tensor], after: Sequence[torch.Tensor], allowed: Sequence[float]) -> bool:

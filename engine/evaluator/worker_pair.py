@@ -70,6 +70,7 @@ class WorkerPair:
         request: EvaluationRequest,
         folder: Path,
         with_reference: bool = True,
+        with_candidate: bool = True,
         inspect: Callable[[Path, tuple[str, ...]], str] | None = None,
         compiles_to: Path | None = None,
         *,
@@ -95,23 +96,26 @@ class WorkerPair:
         self._weights_by: tuple[int | None, tuple[str, ...]] = (None, ())
         dtypes.compute_within(request.policy.precision)  # the candidate's process inherits it, and may not change it
         with self.spent.on(Part.FORKING):
-            self._fork(folder, with_reference, compiles_to)
+            self._fork(folder, with_reference, with_candidate, compiles_to)
         # Only now, or the workers would inherit it. A thread pool of the evaluator's own would spin on the processors
         # that a timed call needs, and comparing piece by piece in cache gains little from a second thread.
         torch.set_num_threads(1)
 
-    def _fork(self, folder: Path, with_reference: bool, compiles_to: Path | None) -> None:
+    def _fork(self, folder: Path, with_reference: bool, with_candidate: bool, compiles_to: Path | None) -> None:
         request = self.request
         limits = dataclasses.replace(request.limits, processor_s=3600, address_space=UNLIMITED, tree_memory=UNLIMITED)
         self.reference: Worker | None = None
         if with_reference:
             body = functools.partial(reference_worker.body, request.task_source, self._trusted, request.policy)
             self.reference = Worker.fork(body, limits, folder / "reference", self._trusted.inherited)
+        self._candidate: Worker | None = None
+        if not with_candidate:
+            return
         self.libraries = folder / "libraries"
         self.libraries.mkdir(exist_ok=True)
         self.place = self._place(compiles_to) if request.is_just_in_time else None
         body = functools.partial(candidate_worker.body, request.source, self._shared, self.place)
-        self.candidate = Worker.fork(
+        self._candidate = Worker.fork(
             body,
             request.limits,
             folder / "candidate",
@@ -129,9 +133,15 @@ class WorkerPair:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         with self.spent.on(Part.ENDING):
-            self.candidate.end()
-            if self.reference:
-                self.reference.end()
+            for worker in (self._candidate, self.reference):
+                if worker:
+                    worker.end()
+
+    @property
+    def candidate(self) -> Worker:
+        """The worker that runs the candidate."""
+        assert self._candidate is not None
+        return self._candidate
 
     def _place(self, compiles_to: Path | None) -> Place:
         """Where the candidate's process finds its compiled kernels, in a copy, or puts them."""
@@ -208,7 +218,7 @@ class WorkerPair:
         with self.spent.on(Part.DESCRIBING):
             varied = dict(self.request.examined.varied) if self.request.examined else {}
             about = {"weight_seed": self._weight_seed, "is_timed": self._is_timed, "varied": varied}
-            reply = self.ask_reference("describe", meanwhile, **about)
+            reply = self.ask_reference("describe", meanwhile, **about, inner=self.inner)
             self.spent.add(Part.CONTEXT, float(reply["context_s"]))
         return reply
 
@@ -233,9 +243,14 @@ class WorkerPair:
             dtype=policy.dtype,
             mode=policy.mode,
             loads=policy.state_dict is StateDict.REFERENCE,
+            inner=self.inner,
         )
         if answer["weights"] == "differ":
-            raise ContractBroken(contract.state_failure(answer.get("differences")))
+            lacking = answer.get("modules")
+            failure = (
+                contract.modules_failure(lacking) if lacking else contract.state_failure(answer.get("differences"))
+            )
+            raise ContractBroken(failure)
         self.weights = str(answer["weights"]) if reply["weight_names"] else "none"
 
     def hand_over_weights(self) -> None:
@@ -247,6 +262,16 @@ class WorkerPair:
     def varied(self) -> Sequence[str]:
         """The tensors of the state that may get other values, by name."""
         return list(self.request.examined.varied) if self.request.examined else []
+
+    @property
+    def inner(self) -> Sequence[str]:
+        """The modules whose outputs are compared too, by name."""
+        return list(self.request.examined.inner) if self.request.examined else []
+
+    def take_claims(self, outputs: Sequence[torch.Tensor]) -> None:
+        """What the candidate claims of these modules, to where the reference goes on from it."""
+        for target, claimed in zip(self._trusted["claimed"], outputs[len(outputs) - len(self.inner) :], strict=True):
+            target.copy_(claimed)
 
     @property
     def can_vary_weights(self) -> bool:
@@ -367,8 +392,9 @@ class WorkerPair:
         """What each tensor is that a call returns."""
         if self.plan is not None:
             return self.plan.names
-        count = len(self._trusted["own"])
-        return [f"output {number}" for number in range(count)] if count > 1 else ["the output"] * count
+        count = len(self._trusted["own"]) - len(self.inner)
+        own = [f"output {number}" for number in range(count)] if count > 1 else ["the output"] * count
+        return [*own, *(f"the output of module {name!r}" for name in self.inner)]
 
     @property
     def input_names(self) -> list[str]:
@@ -480,4 +506,8 @@ def call_candidate(
         question = {"leaves": leaves, "poison": str(poisoned), "seed": workers.call_seed, "is_strided": is_strided}
         workers.ask_candidate("load", during, **question)
         workers.ask_candidate("go", during)
-        return workers.ask_candidate("store", during, hold=True, copies=True)
+        answer = workers.ask_candidate("store", during, hold=True, copies=True)
+    if workers.inner:
+        workers.take_claims(workers.shared["own"])
+        workers.ask_reference("answer", leaves=leaves, seed=workers.call_seed, is_by_claims=True)
+    return answer

@@ -156,6 +156,8 @@ def _state(task: Task) -> Iterator[str]:
             yield prompting.text("policy/statistics.md")
     if policy.mode:
         yield prompting.fill("policy/mode.md", mode=MODE_IN_WORDS[policy.mode])
+    if policy.compare_modules:
+        yield prompting.fill("policy/modules.md", depth=str(policy.compare_modules))
     if policy.draws is Draws.SEEDED:
         yield prompting.text("policy/draws.md")
     if policy.strides is Strides.ANY:

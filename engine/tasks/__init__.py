@@ -28,6 +28,7 @@ from engine.tasks.files import read as read
 from engine.tasks.files import shipped as shipped
 from engine.tasks.files import shipped_names as shipped_names
 from engine.tasks.operators import may_have_weights as may_have_weights
+from engine.tasks.policies import DEEPEST as DEEPEST
 from engine.tasks.policies import OWN_MODE as OWN_MODE
 from engine.tasks.policies import POLICY_OPTIONS as POLICY_OPTIONS
 from engine.tasks.policies import policy_with as policy_with

@@ -22,6 +22,7 @@ from storage.records import KernelClass
 
 SHIPPED = Path(__file__).resolve().parents[2] / "tasks"
 SHOWN = 12
+MODULES = re.compile(r"(.+)-modules(\d)")
 REQUIRED = ("Model", "get_inputs", "get_init_inputs")
 
 
@@ -169,6 +170,8 @@ def _variant(name: str) -> tuple[str, dict[str, Any]]:
     """The task's own name, and what the rest of the name says of its policy."""
     plain = name.removesuffix("-backward")
     policy: dict[str, Any] = {"backward": True} if plain != name else {}
+    if found := MODULES.fullmatch(plain):
+        plain, policy = found[1], {**policy, "compare_modules": int(found[2])}
     for entry, words in (("mode", MODES), ("dtype", DTYPES)):
         for word in words:
             if plain.endswith(f"-{word}"):

@@ -18,7 +18,8 @@ KINDS: Mapping[str, type[StrEnum]] = {
 }  # fmt: skip
 OWN_MODE = "own"
 SECRET = "secret"
-POLICY_OPTIONS = ("library", "precision", "dtype", "backward", "mode", *KINDS)
+DEEPEST = 8
+POLICY_OPTIONS = ("library", "precision", "dtype", "backward", "mode", "compare_modules", *KINDS)
 """What a person may choose for one run, by name."""
 
 
@@ -31,7 +32,7 @@ def policy_with(policy: Policy, library: str = "", precision: str = "", **others
         precision: one of PRECISIONS.
         **others: the rest of POLICY_OPTIONS. `dtype` is one of DTYPES, or `own` for tensors as the task is written;
             `backward` whether a call is forward and backward; `mode` one of MODES, or `own` for what the constructor
-            leaves; each other a value of its type in KINDS.
+            leaves; `compare_modules` how many names deep; each other a value of its type in KINDS.
 
     Raises:
         TaskError: a name that no operator can have, or no such choice.
@@ -66,13 +67,18 @@ def _of_kind(name: str, text: str) -> StrEnum:
 
 
 def _fault(policy: Policy) -> str:
-    """What is wrong with a policy's precision, dtype and mode; empty where nothing is."""
+    """What is wrong with a policy's precision, dtype, mode and comparison; empty where nothing is."""
     if policy.precision not in PRECISIONS:
         return f"precision {policy.precision!r} is unknown; choose {' or '.join(PRECISIONS)}"
     if policy.dtype and policy.dtype not in DTYPES:
         return f"dtype {policy.dtype!r} is unknown; choose {' or '.join(DTYPES)}, or leave it out"
     if policy.mode and policy.mode not in MODES:
         return f"mode {policy.mode!r} is unknown; choose {' or '.join(MODES)}, or leave it out"
+    if not 0 <= policy.compare_modules <= DEEPEST:
+        return f"compare_modules is {policy.compare_modules}: write how many names deep, from 0 to {DEEPEST}"
+    if policy.compare_modules and (policy.backward or policy.precision == PRECISIONS[-1]):
+        other = "backward" if policy.backward else f"precision {PRECISIONS[-1]}"
+        return f"modules cannot be compared one by one with {other}: leave out one of the two"
     if policy.dtype and policy.precision != PRECISIONS[0]:
         return (
             f"dtype {policy.dtype} is a precision class of its own: leave out precision {policy.precision}, which is "

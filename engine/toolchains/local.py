@@ -44,6 +44,8 @@ KnownLimits = dict[tuple[str, str], HardwareLimit]  # by the task's source and w
 
 REQUEST_S = 900.0
 BRIEF_S = 0.5
+DEPTHS = (1, 2, 3)  # of modules that are compared, as far as they are tried
+NO_MODULES = "modules are compared one by one, and a compiled network has none"
 SHARE_S = 0.5  # of timing samples, for one of several workloads at least
 HINT_S = 120.0  # what torch.compile writes is a hint: it is not worth a longer wait
 SWITCH = "TILEWRIGHT_COMPILED_BASELINE"
@@ -216,8 +218,19 @@ class LocalToolchain(ABC):
         if found.is_decided or policy.mode:
             return found
         in_evaluation = self._ask_examination(replace(task, policy=replace(policy, mode="eval")))
-        mends = ("evaluation mode (--mode eval), in which it is decided",) if in_evaluation.is_decided else ()
+        mends = ["evaluation mode (--mode eval), in which it is decided"] if in_evaluation.is_decided else []
+        mends += self._module_by_module(task, policy) if found.is_blurred else []
         return replace(found, remedies=(*mends, *found.remedies))
+
+    def _module_by_module(self, task: Task, policy: Policy) -> Iterator[str]:
+        """The least depth at which that decides it, as what mends it."""
+        if policy.backward or policy.precision == "half" or policy.compare_modules:
+            return
+        for depth in DEPTHS:
+            found = self._ask_examination(replace(task, policy=replace(policy, compare_modules=depth)))
+            if found.is_decided:
+                yield f"comparison module by module (--compare-modules {depth}), by which it is decided"
+                return
 
     def _ask_examination(self, task: Task) -> Examination:
         # On a GPU the reference's calls are work on the device.
@@ -330,6 +343,8 @@ class LocalToolchain(ABC):
         """
         if os.environ.get(SWITCH) == "off":
             raise BaselineUnavailable(f"switched off by {SWITCH}")
+        if task.policy.compare_modules:
+            raise BaselineUnavailable(NO_MODULES)
         timing = self._with_timeline(lambda: self._in_turn(task, self._compiled, self._times.timing_s))
         if isinstance(timing, CheckResult):
             raise BaselineUnavailable(timing.message)
@@ -366,6 +381,8 @@ class LocalToolchain(ABC):
             BaselineUnavailable: it writes nothing.
             ToolchainError: it took too long, or its process was killed.
         """
+        if task.policy.compare_modules:
+            raise BaselineUnavailable(NO_MODULES)
         with self._leased():
             found = self._ask("compiler_source", task, "", limit_s=HINT_S, details={"as_start": True})
         if "source" not in found:
@@ -467,7 +484,7 @@ def _what_matters(policy: Policy) -> Policy:
     """Of a policy what an examination depends on."""
     return Policy(
         precision=policy.precision, dtype=policy.dtype, backward=policy.backward, mode=policy.mode,
-        weights=policy.weights, draws=policy.draws, rules=policy.rules,
+        weights=policy.weights, draws=policy.draws, rules=policy.rules, compare_modules=policy.compare_modules,
     )  # fmt: skip
 
 

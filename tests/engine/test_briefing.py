@@ -252,6 +252,7 @@ def test_a_task_without_weights_is_told_nothing_of_them_and_one_that_may_have_so
         (Policy(weights=Weights.FIXED), "derives nothing from them", "_version"),
         (Policy(state_dict=StateDict.ANY), "the reference's random seed", "convert_state_dict"),
         (Policy(draws=Draws.SEEDED), "seeded alike before each call", "gaps"),
+        (Policy(compare_modules=2), "every module up to 2 names deep", "seeded"),
         (Policy(strides=Strides.ANY), "gaps between their elements", "seeded"),
         (Policy(secret_sizes=True), "a size near them that is told to nobody too", "Only those"),
         (Policy(rules=1), "With other names the constructor runs", "_version"),

@@ -168,6 +168,13 @@ def test_a_mode_stands_in_the_name_and_beside_every_figure() -> None:
     assert arithmetic_of(found.policy.measured) == "half"
 
 
+def test_modules_that_are_compared_stand_in_the_name_and_beside_every_figure() -> None:
+    found = tasks.find("softmax-eval-modules2")
+    assert (found.name, found.policy.compare_modules) == ("softmax-eval-modules2", 2)
+    assert found.policy.measured == "fp32, evaluation mode, compared module by module"
+    assert arithmetic_of(found.policy.measured) == "fp32"
+
+
 @pytest.mark.parametrize(
     ("chosen", "said"),
     [

@@ -348,7 +348,7 @@ def test_what_an_examination_found_stands_above_start_and_a_remedy_that_is_an_op
     open_page: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def found(task: Task, toolchain: str, device: str) -> Examined | None:
-        if task.policy.mode == "eval":
+        if task.policy.mode == "eval" or task.policy.compare_modules == 2:
             return Examined("decided", varied={"fc.weight": "drawn"}, stays={"table": "is one"}, remarks=("a call",))
         return answers[-1]
 
@@ -368,6 +368,14 @@ def test_what_an_examination_found_stands_above_start_and_a_remedy_that_is_an_op
     assert not app.button(key="start").disabled
     assert "--mode eval" in commands(app)[0]
     field(app, "Mode").set_value("train")
+    answers.append(Examined("undecidable", "it drifts", ("comparison module by module (--compare-modules 2), by",)))
+    app.run()
+    assert not [one for one in app.number_input if one.label == "Compare modules"]
+    app.button(key="mend_modules").click().run()
+    assert field(app, "Compare modules").value == 2
+    assert "Examined: decided." in told(app)
+    assert "--compare-modules 2" in commands(app)[0]
+    field(app, "Compare modules").set_value(0)
     for answer, part in ((None, "Being examined"), (Examined("not examined", "no compiler"), "no compiler")):
         answers.append(answer)
         assert part in told(app.run())

@@ -69,6 +69,11 @@ def policy(parser: argparse.ArgumentParser) -> None:
         "constructor leaves, which is mostly training mode (default: as the task says, else own)",
     )  # fmt: skip
     parser.add_argument(
+        "--compare-modules", type=int, metavar="N",
+        help="compare the outputs of modules up to N names deep too (layer1.0 is two), each on the inputs that it had: "
+        "for networks in which rounding alone moves the last answer too far (default: as the task says, else 0, none)",
+    )  # fmt: skip
+    parser.add_argument(
         "--weights", default="", choices=tuple(Weights),
         help="vary: parameters, and buffers that training changes, are drawn anew between trials and between turns of "
         "a timing; fixed: they stay as constructed (default: as the task says, else vary)",

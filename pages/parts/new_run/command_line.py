@@ -70,6 +70,8 @@ def _policy(task: TaskFile, fields: Mapping[str, Any]) -> Iterator[list[str]]:
         yield ["--dtype", fields["dtype"]]
     if fields["mode"] != (task.policy.mode or OWN_MODE):
         yield ["--mode", fields["mode"]]
+    if fields["compare_modules"] != task.policy.compare_modules:
+        yield ["--compare-modules", f"{fields['compare_modules']}"]
     if fields["backward"] != task.policy.backward:
         yield ["--backward" if fields["backward"] else "--no-backward"]
 

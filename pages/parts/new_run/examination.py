@@ -28,7 +28,7 @@ def to_examine(file: TaskFile, toolchain: str, sizes: Mapping[str, Size], chosen
     return None if file.is_shipped and task == file.task(toolchain) else task
 
 
-def draw(task: Task, toolchain: str, device: str, mode_key: str) -> str:
+def draw(task: Task, toolchain: str, device: str, mode_key: str, modules_key: str) -> str:
     """What is found, with a click that mends it where one does. Returns why no run can start, as sentences; empty where
     one can, or where that is not known."""
     found = supervisor.examined(task, toolchain, device)
@@ -39,6 +39,12 @@ def draw(task: Task, toolchain: str, device: str, mode_key: str) -> str:
             st.button(
                 "Use evaluation mode", icon=":material/build:", key="mend_mode", on_click=_set, args=(mode_key, "eval"),
                 help="both modules are put into evaluation mode, in which the task is decided",
+            )  # fmt: skip
+        if depth := found.mending_depth:
+            st.button(
+                "Compare module by module", icon=":material/build:", key="mend_modules", on_click=_set,
+                args=(modules_key, depth), help="the outputs of modules inside are compared too, each on the inputs "
+                "that it had, by which the task is decided",
             )  # fmt: skip
         return wording.capital(why)
     elif not found.is_decided:
@@ -65,5 +71,5 @@ def _named(names: Mapping[str, str]) -> str:
     return f"{', '.join(list(names)[:SHOWN])}{rest}"
 
 
-def _set(key: str, value: str) -> None:
+def _set(key: str, value: object) -> None:
     st.session_state[key] = value

@@ -74,7 +74,7 @@ def _tried(policy: Policy) -> Iterator[tuple[str, str]]:
         return
     usual = Policy()
     labels = {"mode": "Mode", "weights": "Weights", "state_dict": "Names of weights", "draws": "Random numbers",
-              "strides": "Strides of inputs"}  # fmt: skip
+              "strides": "Strides of inputs", "compare_modules": "Modules compared, names deep"}  # fmt: skip
     yield from (
         (label, str(getattr(policy, name)))
         for name, label in labels.items()
