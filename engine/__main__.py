@@ -15,7 +15,18 @@ from pathlib import Path
 
 from rich.console import Console
 
-from engine import abreast, examples, languages, loop, prompt_pack, prompting, supervisor, tasks, toolchain_table
+from engine import (
+    abreast,
+    calling,
+    examples,
+    languages,
+    loop,
+    prompt_pack,
+    prompting,
+    supervisor,
+    tasks,
+    toolchain_table,
+)
 from engine.actions import Finish
 from engine.cli import (
     advance,
@@ -290,6 +301,7 @@ def _journaled(context: RunContext, inbox: Inbox, began: float, missing: str) ->
     context.emit(ev.EngineStarted(os.getpid(), is_resumed, context.journal.lost_events))
     inbox.refuse_old_stops(began)
     try:
+        calling.take_arrived(context)
         take_over_kernel(context)
         return loop.run(context, inbox) if context.record.settings.width == 1 else abreast.run(context, inbox)
     except PersonNeeded as needed:

@@ -76,7 +76,7 @@ class Lines:
                 self._mend()
             self._is_torn = True
             try:
-                _write(self._file, data)
+                write(self._file, data)
             except OSError:
                 with contextlib.suppress(OSError):  # else the next line does it
                     self._mend()
@@ -98,7 +98,7 @@ class Lines:
         end = os.fstat(self._file).st_size
         torn = _tail(self._file, end)
         if torn and self._is_shared and _is_record(torn):
-            _write(self._file, b"\n")
+            write(self._file, b"\n")
         elif torn:
             os.ftruncate(self._file, end - len(torn))
         self._is_torn = False
@@ -238,7 +238,7 @@ def _draft(path: Path, content: str | bytes) -> Path:
     draft = path.with_name(f".{path.name}.{os.getpid()}-{next(_drafts)}")
     file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
     try:
-        _write(file, content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content)
+        write(file, content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content)
         os.fsync(file)
     except BaseException:
         _discard(draft)
@@ -261,7 +261,8 @@ def _discard(draft: Path) -> None:
         again(os.unlink, draft)
 
 
-def _write(file: int, data: bytes) -> None:
+def write(file: int, data: bytes) -> None:
+    """Write all of it to an open file."""
     rest = memoryview(data)
     while rest:
         rest = rest[os.write(file, rest) :]

@@ -72,6 +72,10 @@ class RunFolder:
         """The same of one of several replies that are being written at once: those of a run with a width."""
         return self.path / f"stream.{lane}" if lane else self.stream_file
 
+    def arrived_of(self, lane: int | None) -> Path:
+        """The last reply that came in whole, until the journal has it; one of each that comes in at once."""
+        return self.path / (f"arrived.{lane}" if lane else "arrived")
+
     @property
     def prompt_file(self) -> Path:
         """The prompt that waits for a person, as text; written by `advance`, never indexed."""
