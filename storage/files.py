@@ -227,7 +227,9 @@ _REMEDIES: Mapping[int, str] = {
 
 def explained(error: OSError) -> str:
     """Which file a failure of the system is about, what happened and what to do, in a line."""
-    what = error.strerror or f"{error}" or type(error).__name__
+    if error.errno is None:
+        return f"{error}" or type(error).__name__
+    what = error.strerror or type(error).__name__
     where = f"{error.filename}: " if error.filename else ""
     remedy = _REMEDIES.get(error.errno or 0, "")
     return f"{where}{what}. {remedy}, then try again." if remedy else f"{where}{what}"
