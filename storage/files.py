@@ -132,6 +132,20 @@ def replace(path: Path, content: str | bytes) -> None:
         sync(path.parent)
 
 
+def hand_over(path: Path, content: str | bytes) -> None:
+    """Write a file for a person, whole or not at all; what is no plain file, such as a pipe, is written to.
+
+    Raises:
+        OSError: the disk is full or may not be written.
+    """
+    target = path.resolve()
+    if not target.exists() or target.is_file():
+        replace(target, content)
+        return
+    with naming(path), open(target, "wb", buffering=0) as file:
+        write(file.fileno(), content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content)
+
+
 def create(path: Path, content: str | bytes) -> None:
     """Make a file that is not there yet, once for all processes; it is on disk when this returns.
 
@@ -154,7 +168,7 @@ def make_folder(folder: Path) -> None:
             again(os.mkdir, folder)
         except FileExistsError:
             if not folder.is_dir():
-                raise
+                raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), f"{folder}") from None
         sync(folder.parent)
 
 
@@ -208,13 +222,15 @@ def naming(path: Path) -> Iterator[None]:
         raise
 
 
+_OTHER_PLACE = "or choose another folder (TILEWRIGHT_HOME is that of all runs)"
+_NO_RIGHT = f"You have no right to it: change its permissions, {_OTHER_PLACE}"
 _REMEDIES: Mapping[int, str] = {
     errno.ENOSPC: "The disk is full: free some space",
     errno.EDQUOT: "The disk quota is used up: free some space",
     errno.EFBIG: "The file is larger than files may be here: move it away",
-    errno.EROFS: "The disk can only be read: set TILEWRIGHT_HOME to a folder that can be written",
-    errno.EACCES: "You have no right to it: change its permissions, or set TILEWRIGHT_HOME to a folder of your own",
-    errno.EPERM: "You have no right to it: change its permissions, or set TILEWRIGHT_HOME to a folder of your own",
+    errno.EROFS: f"The disk can only be read: make it writable, {_OTHER_PLACE}",
+    errno.EACCES: _NO_RIGHT,
+    errno.EPERM: _NO_RIGHT,
     errno.EIO: "The disk failed: look at its health and at the system's log",
     errno.ENOTDIR: "A file lies where a folder is needed: move it away",
     errno.EISDIR: "A folder lies where a file is needed: move it away",
