@@ -226,6 +226,8 @@ def work(folder: RunFolder, console: Console, device: str | None = None, *, is_p
         language=settings.language,
     )  # fmt: skip
     shutil.rmtree(folder.scratch, ignore_errors=True)
+    for written in (folder.path, folder.blobs):
+        files.sweep(written)
     languages.check(settings.language, settings.toolchain)
     consulting.check(settings.knowledge)
     prompt_pack.check(settings.prompts.folder, settings.prompts.files)  # the shipped ones may be others by now

@@ -156,7 +156,7 @@ def create(path: Path, content: str | bytes) -> None:
     with naming(path):
         draft = _draft(path, content)
         _settle(os.link, draft, path)
-        again(os.unlink, draft)
+        _discard(draft)
         sync(path.parent)
 
 
