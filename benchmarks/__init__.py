@@ -9,6 +9,7 @@ Each runs as `python -m benchmarks.NAME`; its docstring names a full run and the
     kernelbench_files.py                every file of a folder judges its own reference
     demo_runs.py, recorded_kernels.py, replies.py   recorded runs, their kernels, raw replies of real models
     kill_engine.py, kill_server.py, kill_suite.py   SIGKILL at random moments, then compare what is left
+    write_faults.py                     each system call of a run's write path fails once; resume, then compare
     dashboard_scale.py, scale_home.py   1,000 runs, 20,000 iterations, four browsers
     chromium.py                         whose pages those are that a program opens
     labelled_runs.py                    1,000 named and tagged runs: the list; delete and undo

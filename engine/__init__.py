@@ -10,7 +10,8 @@ context.py              what every step works with
 record.py, limits.py    what has happened and was spent, folded from the journal; budgets
 knowledge/              what is asked of the knowledge base and given to it
 tuning.py               which variants of a kernel the tuner tries, and which it keeps
-calling.py, daily.py    one model call, from the budget to the journal; what a day may cost
+calling.py, arrived.py  one model call, from the budget to the journal; its reply, kept until the journal has it
+daily.py                what a day may cost
 prompting.py            prompt files and how they fit a model's window; prompt_pack.py: a person's own in their place
 exemplars.py            which example kernel a prompt shows
 llm/, patching/         the models; from a raw reply to a new source

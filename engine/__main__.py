@@ -11,11 +11,23 @@ import time
 import traceback
 from argparse import Namespace
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from rich.console import Console
 
-from engine import abreast, examples, languages, loop, prompt_pack, prompting, supervisor, tasks, toolchain_table
+from engine import (
+    abreast,
+    calling,
+    examples,
+    languages,
+    loop,
+    prompt_pack,
+    prompting,
+    supervisor,
+    tasks,
+    toolchain_table,
+)
 from engine.actions import Finish
 from engine.cli import (
     advance,
@@ -54,14 +66,14 @@ from engine.record import Record
 from engine.strategies import words_of
 from engine.strategies.loading import open_strategy
 from engine.toolchains import Toolchain
-from storage import codec, commands, liveness
+from storage import codec, commands, files, liveness
 from storage import events as ev
 from storage.blobs import Blobs
 from storage.device_use import DEVICE
 from storage.folder import RunFolder, find_run, runs_folder
 from storage.hardware_limit import REACHED
 from storage.journal import DamagedJournalError, Journal
-from storage.knowledge import files
+from storage.knowledge import files as knowledge_files
 from storage.knowledge.exported import KnowledgeError
 from storage.models import ModelOptions, read_options
 from storage.policy import kept_rules
@@ -123,9 +135,12 @@ def main(argv: list[str] | None = None) -> int:
         return _complain(error, ALREADY_RUNNING)
     except ToolchainError as error:
         return _complain(error, MACHINE_LACKS)
+    except FileNotFoundError as error:
+        return _complain(files.explained(error), BAD_INPUT)
+    except OSError as error:
+        return _complain(files.explained(error), MACHINE_LACKS)
     except (
         EngineError,
-        FileNotFoundError,
         commands.CommandError,
         KnowledgeError,
         SuiteError,
@@ -211,6 +226,8 @@ def work(folder: RunFolder, console: Console, device: str | None = None, *, is_p
         language=settings.language,
     )  # fmt: skip
     shutil.rmtree(folder.scratch, ignore_errors=True)
+    for written in (folder.path, folder.blobs):
+        files.sweep(written)
     languages.check(settings.language, settings.toolchain)
     consulting.check(settings.knowledge)
     prompt_pack.check(settings.prompts.folder, settings.prompts.files)  # the shipped ones may be others by now
@@ -225,8 +242,10 @@ def work(folder: RunFolder, console: Console, device: str | None = None, *, is_p
         folder, journal, record, task, models.own(), toolchain, Blobs(folder.blobs), open_strategy(settings.strategy)
     )
     models.on_divergence, context.other_model = context.tell_divergence, models.open
-    context.knowledge = files.folder()
+    context.knowledge = knowledge_files.folder()
     toolchain.step, toolchain.share = lambda: context.step, lambda: accounts.of_run(context.whole)
+    if unread := context.ledger.damage():
+        console.print(f"note: {unread}", highlight=False, markup=False, soft_wrap=True)
     inbox = Inbox(context, is_patient=is_patient)
     context.interrupt, context.interruptible = inbox.interrupt, inbox.interruptible
     engine_process.on_interrupt_ask_to_stop(folder)
@@ -290,6 +309,7 @@ def _journaled(context: RunContext, inbox: Inbox, began: float, missing: str) ->
     context.emit(ev.EngineStarted(os.getpid(), is_resumed, context.journal.lost_events))
     inbox.refuse_old_stops(began)
     try:
+        calling.take_arrived(context)
         take_over_kernel(context)
         return loop.run(context, inbox) if context.record.settings.width == 1 else abreast.run(context, inbox)
     except PersonNeeded as needed:
@@ -298,9 +318,15 @@ def _journaled(context: RunContext, inbox: Inbox, began: float, missing: str) ->
         if missing and isinstance(error, ToolchainError):
             why = f"the next step measures a kernel, and {missing}. Advance it where its GPU is"
             return loop.finish(context, Finish(RunState.STOPPED, why))
-        blob = context.blobs.put(traceback.format_exc())
-        context.emit(ev.RunEnded(RunState.FAILED, f"{type(error).__name__}: {error}", context.whole.best_id, blob))
+        with suppress(OSError):  # the same disk, which is full: what is raised says so, and the run can be resumed
+            _journal_failure(context, error)
         raise
+
+
+def _journal_failure(context: RunContext, error: Exception) -> None:
+    reason = files.explained(error) if isinstance(error, OSError) else f"{type(error).__name__}: {error}"
+    blob = context.blobs.put(traceback.format_exc())
+    context.emit(ev.RunEnded(RunState.FAILED, reason, context.whole.best_id, blob))
 
 
 def import_result(options: Namespace) -> int:
@@ -455,7 +481,7 @@ def _visible_with(device: str) -> str:
     return ""
 
 
-def _complain(error: BaseException, code: int) -> int:
+def _complain(error: BaseException | str, code: int) -> int:
     print(f"tilewright: {error}", file=sys.stderr)
     return code
 

@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 
 from engine import languages
@@ -219,7 +219,9 @@ class Crew:
 
     def _conclude(self, context: RunContext, conclusion: Conclude) -> None:
         conclude(context, conclusion)
-        context.stream_file.unlink(missing_ok=True)
+        for path in (context.stream_file, context.arrived_file):
+            with suppress(OSError):
+                path.unlink()
         del self._workers[conclusion.index]
         keep_evidence(self._context)
         keep_scores(self._context)

@@ -9,9 +9,11 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
-from engine import limits
+from engine import arrived, limits
 from engine.actions import Ask
+from engine.arrived import Arrived
 from engine.context import NAP_S, RunContext
 from engine.daily import Spent
 from engine.errors import BudgetExhausted, CallError, StopRequested
@@ -129,13 +131,16 @@ class Question:
             await_room(context, Spent())
             if reason := limits.exhausted(context.whole):
                 raise BudgetExhausted(reason)
-            return self._journaled(context.listen(self.messages, purpose), self._keep(self.messages), 0)
+            reply = context.listen(self.messages, purpose)
+            order = self._order(purpose, self._keep(self.messages), reply.model)
+            context.emit(_called(context, order, self._whole(order, [], reply)))
+            return reply
         messages = fit_conversation(self.messages, limits.room(context.whole, terms))
         failed: list[CallError] = []
         while True:
             order, began = self._send(purpose, terms, messages), time.monotonic()
             try:
-                completion = context.listen(messages, purpose)
+                completion = context.listen(messages, purpose, partial(self._keep_whole, order, messages))
             except StopRequested as asked:
                 cancelled = CallError(CallFailure.CANCELLED, str(asked), is_charged=True, text=context.heard())
                 end_call(context, order, terms, cancelled, None, time.monotonic() - began)
@@ -148,7 +153,8 @@ class Question:
                     raise
                 context.rest(pause)
                 continue
-            return self._settled(completion, order, messages)
+            take_reply(context, order, self._whole(order, messages, completion))
+            return completion
 
     def _send(self, purpose: Purpose, terms: Terms, messages: list[Message]) -> ev.CallSent:
         """Journal a call that is about to be sent, if no limit forbids it."""
@@ -156,62 +162,85 @@ class Question:
         expected = limits.estimate(context.whole, terms.model, sum(len(m.text) for m in messages))
         reserved = _spent(expected, terms.cost(expected, 0))
         await_room(context, reserved)
+        arrived.make_room(context.arrived_file)  # a reply that could not be kept is not bought
         in_step = context.company.work_so_far(context.step_began)
         if reason := limits.forbids(context.whole, terms, expected, in_step) or context.ledger.reserve(reserved):
             raise BudgetExhausted(reason)
-        order = ev.CallSent(
+        order = self._order(purpose, self._keep(messages), terms.model, expected, terms.cost(expected, 0))
+        order = replace(order, output_limit=purpose.output_limit or terms.output_limit)
+        context.emit(order)
+        return order
+
+    def _order(
+        self, purpose: Purpose, prompt_blob: str, model: str, expected: int = 0, cost: float | None = None
+    ) -> ev.CallSent:
+        context = self.context
+        return ev.CallSent(
             step=context.step,
             call=self.call,
             attempt=context.record.sent.get((context.step, self.call), 0),
             role=purpose.role,
             depth=context.record.index_in_flight,
             candidate_id=self.candidate_id,
-            model=terms.model,
-            prompt_blob=self._keep(messages),
+            model=model,
+            prompt_blob=prompt_blob,
             expected_tokens=expected,
-            expected_cost_usd=terms.cost(expected, 0),
-            output_limit=purpose.output_limit or terms.output_limit,
+            expected_cost_usd=cost,
+            output_limit=None,
         )
-        context.emit(order)
-        return order
 
     def _keep(self, messages: list[Message]) -> str:
         return self.context.blobs.put(as_json(messages))
 
-    def _settled(self, completion: Completion, order: ev.CallSent, messages: list[Message]) -> Completion:
-        call = self._journaled(completion, order.prompt_blob, sum(len(m.text) for m in messages))
-        actual = _spent((completion.input_tokens or 0) + (completion.output_tokens or 0), completion.cost_usd)
-        self.context.ledger.settle(_spent(order.expected_tokens, order.expected_cost_usd), actual)
-        return call
+    def _whole(self, order: ev.CallSent, messages: list[Message], reply: Completion) -> Arrived:
+        characters = sum(len(message.text) for message in messages)
+        return Arrived(order.step, order.call, order.attempt, self.is_exposed, characters, reply)
 
-    def _journaled(self, completion: Completion, prompt_blob: str, prompt_characters: int) -> Completion:
-        """Journal a reply."""
-        context = self.context
-        is_counted = completion.input_tokens is not None and completion.output_tokens is not None
-        characters = prompt_characters + len(completion.text)
-        context.emit(
-            ev.ModelCalled(
-                step=context.step,
-                call=self.call,
-                role=self.purpose.role,
-                depth=context.record.index_in_flight,
-                candidate_id=self.candidate_id,
-                model=completion.model,
-                prompt_blob=prompt_blob,
-                reply_blob=context.blobs.put(completion.text),
-                input_tokens=completion.input_tokens,
-                output_tokens=completion.output_tokens,
-                cached_tokens=completion.cached_tokens,
-                reasoning_tokens=completion.reasoning_tokens,
-                cost_usd=completion.cost_usd,
-                seconds=completion.seconds,
-                finish_reason=completion.finish_reason,
-                is_profile_exposed=self.is_exposed,
-                prompt_characters=prompt_characters,
-                assumed_tokens=0 if is_counted else limits.estimate(context.whole, completion.model, characters),
-            )
-        )
-        return completion
+    def _keep_whole(self, order: ev.CallSent, messages: list[Message], reply: Completion) -> None:
+        arrived.keep(self.context.arrived_file, self._whole(order, messages, reply))
+
+
+def take_reply(context: RunContext, order: ev.CallSent, whole: Arrived) -> None:
+    """Journal the reply to a paid call, and enter what it cost into the day's sum."""
+    reply = whole.completion
+    context.emit(_called(context, order, whole))
+    actual = _spent((reply.input_tokens or 0) + (reply.output_tokens or 0), reply.cost_usd)
+    context.ledger.settle(_spent(order.expected_tokens, order.expected_cost_usd), actual)
+
+
+def take_arrived(context: RunContext) -> None:
+    """Journal the replies that had come in whole when an engine ended before it could."""
+    for whole in list(arrived.kept(context.folder.path)):
+        order = context.whole.open_calls.get((whole.step, whole.call))
+        if order is not None and order.attempt == whole.attempt:
+            take_reply(context, order, whole)
+
+
+def _called(context: RunContext, order: ev.CallSent, whole: Arrived) -> ev.ModelCalled:
+    """A reply as its event; its text is stored."""
+    reply = whole.completion
+    is_counted = reply.input_tokens is not None and reply.output_tokens is not None
+    characters = whole.prompt_characters + len(reply.text)
+    return ev.ModelCalled(
+        step=order.step,
+        call=order.call,
+        role=order.role,
+        depth=order.depth,
+        candidate_id=order.candidate_id,
+        model=reply.model,
+        prompt_blob=order.prompt_blob,
+        reply_blob=context.blobs.put(reply.text),
+        input_tokens=reply.input_tokens,
+        output_tokens=reply.output_tokens,
+        cached_tokens=reply.cached_tokens,
+        reasoning_tokens=reply.reasoning_tokens,
+        cost_usd=reply.cost_usd,
+        seconds=reply.seconds,
+        finish_reason=reply.finish_reason,
+        is_profile_exposed=whole.is_profile_exposed,
+        prompt_characters=whole.prompt_characters,
+        assumed_tokens=0 if is_counted else limits.estimate(context.whole, reply.model, characters),
+    )
 
 
 def await_room(context: RunContext, more: Spent) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ParamSpec, TypeVar
@@ -122,6 +122,11 @@ class RunContext:
         return self.folder.stream_of(self.lane)
 
     @property
+    def arrived_file(self) -> Path:
+        """Where the reply that has come in is kept until the journal has it."""
+        return self.folder.arrived_of(self.lane)
+
+    @property
     def language(self) -> Language:
         """In which the run's kernels are written."""
         return languages.find(self.record.settings.language)
@@ -160,14 +165,17 @@ class RunContext:
             raise EngineError(f"the strategy asked for {candidate_id}, a kernel that this run does not have")
         return found
 
-    def listen(self, messages: list[Message], purpose: Purpose) -> Completion:
-        """One request to the model. What arrives can be read in the stream file while it does."""
-        with open(self.stream_file, "w", encoding="utf-8", errors="replace", newline="") as stream:
+    def listen(
+        self, messages: list[Message], purpose: Purpose, on_whole: Callable[[Completion], None] = lambda reply: None
+    ) -> Completion:
+        """One request to the model. What arrives can be read in the stream file while it does; `on_whole` hears the
+        reply before anything else is done."""
+        with open(self.stream_file, "wb", buffering=0) as stream:
 
             def on_text(piece: str) -> None:
                 if piece:
-                    stream.write(piece)
-                    stream.flush()
+                    with suppress(OSError):  # only looked at: no reason to break off a reply that is paid for
+                        stream.write(piece.encode("utf-8", "replace"))
                 self.interrupt()
 
             speaker = self.speaker
@@ -175,9 +183,10 @@ class RunContext:
             try:
                 with self.company.aside():
                     completion = speaker.complete(messages, purpose, on_text)
+                    on_whole(completion)
             finally:
                 self.company.listening.discard(self.step)
-        self.stream_file.write_text("")
+        self._forget_stream()
         return completion
 
     def heard(self) -> str:
@@ -187,8 +196,12 @@ class RunContext:
                 text = stream.read()
         except FileNotFoundError:
             return ""
-        self.stream_file.write_text("")
+        self._forget_stream()
         return text
+
+    def _forget_stream(self) -> None:
+        with suppress(OSError):  # the next reply empties it
+            self.stream_file.write_text("")
 
     def rest(self, seconds: float) -> None:
         """Wait, and look up now and then whether a person wants something else."""

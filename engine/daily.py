@@ -13,23 +13,20 @@ together keep to the limits as well. A day is the machine's local date.
 
 from __future__ import annotations
 
-import fcntl
-import json
-import os
-import shutil
 import time
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
 from engine.errors import ModelError
+from storage import codec, files
 
 FILE = "budget.toml"
 FOLDER = "spent"
 _WORDS = {"calls": "calls", "tokens": "tokens", "cost": "US dollars"}
+_LARGEST = 2.0**53
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +49,8 @@ class Ledger:
     def reserve(self, expected: Spent) -> str | None:
         """Enter a call that is about to be sent; when a limit of the day forbids it, say which and enter nothing."""
         limits = read_limits(self._home / FILE)
-        with self._locked() as file:
-            if limits and (reason := _refusal(_sum(file), expected, limits)):
+        with self._open() as file:
+            if limits and (reason := _refusal(_sum(file.read())[0], expected, limits)):
                 return reason
             _enter(file, expected)
         return None
@@ -72,13 +69,18 @@ class Ledger:
             actual.unpriced - expected.unpriced,
         )
         if difference != Spent():
-            with self._locked() as file:
+            with self._open() as file:
                 _enter(file, difference)
 
     def spent(self) -> Spent:
-        """What was spent today."""
-        with self._locked() as file:
-            return _sum(file)
+        """What was spent today, entries apart that cannot be read."""
+        return self._read()[0]
+
+    def damage(self) -> str:
+        """What of the day's entries cannot be read, as a sentence; empty where all can."""
+        count = self._read()[1]
+        lines = "1 line of it cannot be read and is" if count == 1 else f"{count} lines of it cannot be read and are"
+        return f"{self._file()} says what was spent today; {lines} left out of the sums" if count else ""
 
     def shares(self) -> list[tuple[str, float, float]]:
         """(words, used today, allowed) of every limit of a day that is set."""
@@ -86,17 +88,19 @@ class Ledger:
         spent = self.spent() if limits else Spent()
         return [(f"{_WORDS[name]} of a day", getattr(spent, name), allowed) for name, allowed in limits.items()]
 
-    @contextmanager
-    def _locked(self) -> Iterator[int]:
-        folder = self._home / FOLDER
-        folder.mkdir(parents=True, exist_ok=True)
+    def _file(self) -> Path:
         day = time.strftime("%Y-%m-%d", time.localtime(self._now()))
-        file = os.open(folder / f"{day}.jsonl", os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        return self._home / FOLDER / f"{day}.jsonl"
+
+    def _open(self) -> files.Lines:
+        files.make_folder(self._home / FOLDER)
+        return files.Lines(self._file())
+
+    def _read(self) -> tuple[Spent, int]:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            yield file
-        finally:
-            os.close(file)
+            return _sum(self._file().read_bytes())
+        except FileNotFoundError:
+            return Spent(), 0
 
 
 def read_limits(path: Path) -> dict[str, float]:
@@ -128,11 +132,9 @@ def write_limits(path: Path, limits: Mapping[str, float]) -> None:
     """
     read_limits(path)
     if path.exists():
-        shutil.copy2(path, path.with_suffix(".toml.before"))
+        files.replace(path.with_suffix(".toml.before"), path.read_bytes())
     lines = [f"{name} = {limits[name]!r}" for name in _WORDS if name in limits]
-    draft = path.with_suffix(f".{os.getpid()}")
-    draft.write_text("\n".join(["[day]", *lines]) + "\n", encoding="utf-8")
-    draft.replace(path)
+    files.replace(path, "\n".join(["[day]", *lines]) + "\n")
 
 
 def _refusal(spent: Spent, expected: Spent, limits: dict[str, float]) -> str | None:
@@ -145,14 +147,20 @@ def _refusal(spent: Spent, expected: Spent, limits: dict[str, float]) -> str | N
     return None
 
 
-def _sum(file: int) -> Spent:
-    os.lseek(file, 0, os.SEEK_SET)
-    with os.fdopen(os.dup(file), "rb") as text:
-        entries = [json.loads(line) for line in text if line.endswith(b"\n")]
-    return Spent(*(sum(entry[name] for entry in entries) for name in ("calls", "tokens", "cost", "unpriced")))
+def _sum(text: bytes) -> tuple[Spent, int]:
+    """The sum of all entries that can be read, and how many cannot; one that is being written is left out."""
+    entries, damaged = list[Spent](), 0
+    for line in text.split(b"\n")[:-1]:
+        try:
+            entry: Spent = codec.read_line(Spent, line)
+        except codec.DecodeError:
+            damaged += 1
+            continue
+        is_right = all(abs(number) < _LARGEST for number in astuple(entry))  # not of NaN either
+        damaged += not is_right
+        entries += [entry] if is_right else []
+    return Spent(*map(sum, zip(*map(astuple, entries), strict=True))), damaged
 
 
-def _enter(file: int, spent: Spent) -> None:
-    entry = {"calls": spent.calls, "tokens": spent.tokens, "cost": spent.cost, "unpriced": spent.unpriced}
-    os.write(file, (json.dumps(entry) + "\n").encode())
-    os.fsync(file)
+def _enter(file: files.Lines, spent: Spent) -> None:
+    file.append([codec.dumps(spent)])

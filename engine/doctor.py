@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from engine import daily
 from engine.errors import ToolchainError
 from engine.llm import environment
 from engine.machine import devices, lease
@@ -26,7 +27,7 @@ from engine.profiling.device import nsight
 from engine.sandbox import Isolation
 from engine.sandbox.child import Done
 from engine.toolchains.requirements import Checked, checks
-from storage import codec
+from storage import codec, files
 from storage.folder import home
 
 ALLOW_NAMESPACES = (
@@ -48,7 +49,7 @@ def findings() -> dict[str, list[Checked]]:
         BUILDING: checks(has_gpu=is_device_ready(device)),
         DEVICE: device,
         SANDBOX: sandbox_checks(),
-        RUNS: [_home(), _space(), _endpoint(), _dashboard(), _versions()],
+        RUNS: [_home(), _space(), *_spent(), _endpoint(), _dashboard(), _versions()],
     }
 
 
@@ -125,6 +126,15 @@ def _space() -> Checked:
     free_gb = usage.free / 1e9
     remedy = "" if free_gb >= LEAST_FREE_GB else "free some space, or set TILEWRIGHT_HOME to a larger disk"
     return Checked("disk space", not remedy, f"{free_gb:.0f} GB free of {usage.total / 1e9:.0f} GB", remedy)
+
+
+def _spent() -> list[Checked]:
+    """Only told where something is wrong with it."""
+    try:
+        unread = daily.Ledger(home()).damage()
+    except OSError as error:
+        unread = files.explained(error)
+    return [Checked("spent today", False, unread, "correct or remove those lines")] if unread else []
 
 
 def _existing(folder: Path) -> Path:

@@ -19,6 +19,7 @@ from types import TracebackType
 from engine import sandbox
 from engine.errors import TaskError
 from engine.tasks import Size, TaskFile, imported, set_constants
+from storage import files
 from storage.folder import home
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -98,9 +99,7 @@ def remembered(source: str, estimate: Callable[[], int | None], *, backward: boo
     if (needed := estimate()) is not None:
         with suppress(OSError):  # a home that cannot be written to, or a full disk, is told of by what must be kept
             file.parent.mkdir(parents=True, exist_ok=True)
-            beside = file.with_suffix(f".{os.getpid()}")
-            beside.write_text(str(needed))
-            beside.replace(file)
+            files.replace(file, str(needed))
     return needed
 
 

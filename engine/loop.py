@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 
+from engine import arrived
 from engine.actions import (
     Action,
     Ask,
@@ -173,6 +174,8 @@ def finish(context: RunContext, action: Finish) -> ev.RunEnded:
     keep_evidence(context, is_ending=True)
     keep_scores(context, is_ending=True)
     context.emit(ended)
+    if not context.whole.open_calls:
+        arrived.forget(context.folder.path)
     return ended
 
 

@@ -56,7 +56,7 @@ from engine.run_settings import recorded_depths as recorded_depths
 from engine.run_settings import recording_note as recording_note
 from engine.strategies.catalogue import refused_by as refused_by
 from engine.tasks import TaskFile, made_of, of_text, problems, shipped_names
-from storage import commands, damage, liveness, read_only, remeasurements
+from storage import commands, damage, files, liveness, read_only, remeasurements
 from storage.folder import RunFolder, find_run, home, runs_folder
 from storage.records import RunSettings
 from storage.verbs import CommandKind
@@ -148,11 +148,10 @@ def keep_module(task: TaskFile) -> None:
     try:
         task.path.parent.mkdir(parents=True, exist_ok=True)
         for name, text in (task.made_from or {task.path.name: task.text}).items():
-            file = task.path.with_name(name)
-            beside = file.with_suffix(f".{os.getpid()}")
-            beside.write_text(text, encoding="utf-8")
-            beside.replace(file)
-    except (OSError, UnicodeEncodeError) as error:
+            files.replace(task.path.with_name(name), text.encode())
+    except OSError as error:
+        raise EngineError(f"the module cannot be kept: {files.explained(error)}") from error
+    except UnicodeEncodeError as error:
         raise EngineError(f"the module cannot be kept: {error}") from error
 
 

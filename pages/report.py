@@ -15,6 +15,7 @@ from pathlib import Path
 from pages.parts.compare import compared_runs
 from pages.parts.report.report_comparison import comparison_report
 from pages.parts.report.report_run import run_report
+from storage import files
 from storage.database import Database, index_file, open_database
 from storage.folder import RunFolder, find_run
 from storage.ingest import Ingest
@@ -32,11 +33,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise ValueError(f"at most {compared_runs.AT_MOST} runs can be compared")
         text = report_of([find_run(name) for name in names])
         if options.output:
-            Path(options.output).write_text(text, encoding="utf-8", errors="replace")
+            files.hand_over(Path(options.output), text.encode("utf-8", "replace"))
         else:
             sys.stdout.write(text)
     except (OSError, ValueError, LookupError) as error:
-        print(f"tilewright: {error}", file=sys.stderr)
+        print(f"tilewright: {files.explained(error) if isinstance(error, OSError) else error}", file=sys.stderr)
         return 2
     return 0
 

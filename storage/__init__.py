@@ -10,7 +10,7 @@ verbs.py, command_arguments.py, budgets.py, steering_state.py   what people may 
 exposure.py, forks.py       when profiles are shown; what a run was forked from
 database.py, projection.py, chunks.py, ingest.py, memory.py   the index and its upkeep
 knowledge/                  what is kept across runs
-suites/                     many runs as one; lines.py: files of lines that many processes append to
+suites/                     many runs as one; files.py: lines appended and files replaced so that nothing is lost
 queries/                    everything a screen asks of it
 counters.py, kernel_names.py, relative.py   profiler counters, kernel names, ratios
 remeasurements.py           two kernels timed again

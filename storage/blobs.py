@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 from pathlib import Path
+
+from storage import files
 
 HASH = re.compile(r"[0-9a-f]{64}")
 
@@ -38,17 +39,16 @@ class Blobs:
         self.folder = folder
 
     def put(self, text: str) -> str:
-        """Store a text, return its hash."""
+        """Store a text, return its hash; the text is on disk by then.
+
+        Raises:
+            OSError: the disk is full or may not be written.
+        """
         name = text_hash(text)
         target = self.folder / name
         if not target.exists():
-            self.folder.mkdir(parents=True, exist_ok=True)
-            draft = self.folder / f".{name}.{os.getpid()}"
-            with open(draft, "wb") as file:
-                file.write(text.encode("utf-8", "surrogatepass"))
-                file.flush()
-                os.fsync(file.fileno())
-            draft.replace(target)
+            files.make_folder(self.folder)
+            files.replace(target, text)
         return name
 
     def get(self, name: str) -> str:

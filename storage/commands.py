@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
-from storage import budgets, codec, read_only
+from storage import budgets, codec, files, read_only
 from storage.command_arguments import Answer, AskFirst, Hand, ModelChoice, Retry, Submission
 from storage.records import Budget, KernelClass, RunState, Switch
 from storage.verbs import RULE_LENGTH, VERBS, Command, CommandKind, Offered, Takes
@@ -32,17 +32,12 @@ def send(path: Path, kind: CommandKind, argument: str = "", asked_by: str = "") 
     Raises:
         ReadOnlyError: steering is switched off here.
         CommandError: the argument does not fit the verb.
+        OSError: the disk is full or may not be written.
     """
     read_only.guard(ReadOnlyError, "steer runs")
     check(kind, argument)
     command = Command(uuid.uuid4().hex[:12], kind, argument, asked_by or _user(), time.time())
-    line = (codec.dumps(command) + "\n").encode()
-    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
-    try:
-        os.write(file, line)
-        os.fsync(file)
-    finally:
-        os.close(file)
+    files.append(path, [codec.dumps(command)])
     return command
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 
-from storage import codec, liveness
+from storage import codec, files, liveness
 from storage.folder import home
 
 HOUR_S = 3600.0
@@ -237,9 +237,7 @@ def found_here(device: KnownDevice) -> None:
     with suppress(OSError):
         place = folder() / "devices"
         place.mkdir(parents=True, exist_ok=True)
-        draft = place / f".{device.device}.{os.getpid()}"
-        draft.write_text(codec.dumps(replace(device, seen_at=time.time())))
-        draft.replace(place / f"{device.device}.json")
+        files.replace(place / f"{device.device}.json", codec.dumps(replace(device, seen_at=time.time())))
 
 
 def take_out(device: KnownDevice, why: str) -> None:
@@ -272,12 +270,9 @@ def uses(since: float, until: float) -> list[Use]:
 def _keep(use: Use) -> None:
     hour = int(use.ended // HOUR_S)
     with suppress(OSError):
-        file = os.open(_hour_file(hour), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
-        try:
-            is_new = not os.fstat(file).st_size
-            os.write(file, (codec.dumps(use) + "\n").encode())
-        finally:
-            os.close(file)
+        is_new = not _hour_file(hour).exists()
+        with files.Lines(_hour_file(hour)) as file:
+            file.append([codec.dumps(use)], is_durable=False)
         for old, its_hour in _hour_files() if is_new else ():
             if its_hour <= hour - KEPT_HOURS:
                 old.unlink(missing_ok=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from storage import codec
+from storage import codec, files
 from storage.records import RunSettings
 
 # Settings of every run before strategies had options of their own; the index keeps a column for each.
@@ -72,6 +72,10 @@ class RunFolder:
         """The same of one of several replies that are being written at once: those of a run with a width."""
         return self.path / f"stream.{lane}" if lane else self.stream_file
 
+    def arrived_of(self, lane: int | None) -> Path:
+        """The last reply that came in whole, until the journal has it; one of each that comes in at once."""
+        return self.path / (f"arrived.{lane}" if lane else "arrived")
+
     @property
     def prompt_file(self) -> Path:
         """The prompt that waits for a person, as text; written by `advance`, never indexed."""
@@ -107,14 +111,10 @@ class RunFolder:
 
         Raises:
             FileExistsError: the run exists already.
+            OSError: the disk is full or may not be written.
         """
-        self.path.mkdir(parents=True, exist_ok=True)
-        draft = self.path / f".run.json.{os.getpid()}"
-        draft.write_text(json.dumps(codec.to_plain(settings), indent=1, ensure_ascii=False))
-        try:
-            os.link(draft, self.settings_file)
-        finally:
-            draft.unlink()
+        files.make_folder(self.path)
+        files.create(self.settings_file, json.dumps(codec.to_plain(settings), indent=1, ensure_ascii=False))
 
     def read_settings(self) -> RunSettings:
         """Read run.json.

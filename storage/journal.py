@@ -6,6 +6,7 @@ whose engine was killed.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
@@ -16,7 +17,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from storage import codec, events
+from storage import codec, events, files
 
 # Events whose name in journals is older than that of their record.
 _WRITTEN_AS: Mapping[type, str] = {events.ApprovalAsked: "LeaveAsked", events.ApprovalSettled: "LeaveSettled"}
@@ -162,28 +163,30 @@ class Journal:
         self.entries, faults = survey(path)
         if faults:
             raise DamagedJournalError(faults)
-        _drop_torn_tail(path)
+        self._lines = files.Lines(path, is_shared=False)
         self._seq = self.entries[-1].seq if self.entries else 0
         self.lost_events = max(0, (last_written(path) or 0) - self._seq)
-        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
         self._end = os.open(path.with_suffix(".seq"), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
 
     def append(self, event: events.Event) -> Entry:
-        """Write one event; results and acknowledgements are on disk when this returns."""
+        """Write one event; results and acknowledgements are on disk when this returns.
+
+        Raises:
+            OSError: the disk is full or fails. Unless the line is whole nothing of it is left.
+        """
         entry = Entry(self._seq + 1, self._clock(), event)
-        line = (encode(entry) + "\n").encode("utf-8", "surrogatepass")
-        if os.write(self._file, line) != len(line):
-            raise OSError(f"{self.path}: only a part of a line was written: is the disk full?")
-        if isinstance(event, _DURABLE):
-            os.fsync(self._file)
-        os.pwrite(self._end, b"%16d\n" % entry.seq, 0)
+        self._lines.append([encode(entry)], is_durable=False)
         self._seq = entry.seq
         self.entries.append(entry)
+        with contextlib.suppress(OSError):  # the event counts all the same
+            os.pwrite(self._end, b"%16d\n" % entry.seq, 0)
+        if isinstance(event, _DURABLE):
+            self._lines.sync()
         return entry
 
     def close(self) -> None:
         """Close the files."""
-        os.close(self._file)
+        self._lines.close()
         os.close(self._end)
 
 
@@ -232,14 +235,3 @@ def read_from(path: Path, offset: int, limit_bytes: int = 1 << 24) -> tuple[list
             data += more
     whole = data[: data.rfind(b"\n") + 1]
     return [decode(line) for line in whole.decode("utf-8", "surrogatepass").split("\n") if line], offset + len(whole)
-
-
-def _drop_torn_tail(path: Path) -> None:
-    """Cut a line that a killed engine could not finish: it was never acknowledged, and its move is redone."""
-    if not path.exists():
-        return
-    data = path.read_bytes()
-    keep = data.rfind(b"\n") + 1
-    if keep != len(data):
-        with open(path, "r+b") as file:
-            file.truncate(keep)

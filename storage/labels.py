@@ -6,14 +6,13 @@ last line that can be read holds. A run without the file has no labels.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from storage import codec, read_only
+from storage import codec, files, read_only
 from storage.folder import RunFolder
 
 FILE = "labels.jsonl"
@@ -57,21 +56,14 @@ def change(run: RunFolder, how: Change, changed_by: str = "") -> Labels:
         OSError: the disk is full or may not be written.
     """
     read_only.guard(LabelError, "label runs")
-    file = os.open(run.path / FILE, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        text = os.pread(file, os.fstat(file).st_size, 0)
-        before = last(text)
+    with files.Lines(run.path / FILE) as file:
+        before = last(file.read())
         after = checked(how(before))
         if replace(after, time=before.time, changed_by=before.changed_by) == before:
             return before
         after = replace(after, changed_by=changed_by or os.environ.get("USER", ""), time=time.time())
-        torn = b"" if text.endswith(b"\n") or not text else b"\n"
-        os.write(file, torn + codec.dumps(after).encode("utf-8", "surrogatepass") + b"\n")
-        os.fsync(file)
+        file.append([codec.dumps(after)])
         return after
-    finally:
-        os.close(file)
 
 
 def checked(labels: Labels) -> Labels:

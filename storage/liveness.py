@@ -6,6 +6,7 @@ dashboard that looks can never keep a starting engine out. Linux 3.15 and later.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import struct
@@ -45,6 +46,8 @@ def hold_file(path: Path) -> int:
         fcntl.fcntl(file, fcntl.F_OFD_SETLK, struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
     except OSError as error:
         os.close(file)
+        if error.errno not in (errno.EAGAIN, errno.EACCES):
+            raise
         raise AlreadyRunningError(f"{path} is held by another process") from error
     return file
 

@@ -6,7 +6,6 @@ One folder each under the home: request.json, fixed at start, and progress.json,
 from __future__ import annotations
 
 import json
-import os
 import statistics
 import time
 from collections.abc import Collection, Iterator
@@ -14,7 +13,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
-from storage import codec, liveness
+from storage import codec, files, liveness
 from storage.evaluation_results import median_ranks
 from storage.folder import RUN_ID, RunFolder, home
 
@@ -140,7 +139,7 @@ def folder_of(remeasure_id: str) -> RunFolder:
 def create(request: RemeasureRequest) -> RunFolder:
     """Make its folder."""
     folder = folder_of(request.remeasure_id)
-    folder.path.mkdir(parents=True)
+    files.make_folder(folder.path)
     _write(folder.path / "request.json", codec.to_plain(request))
     tell(folder, RemeasureProgress(RemeasureState.STARTING, request.asked_at))
     return folder
@@ -186,9 +185,7 @@ def concerning(run_ids: Collection[str]) -> list[Remeasurement]:
 
 
 def _write(path: Path, plain: object) -> None:
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    draft.write_text(json.dumps(plain, ensure_ascii=False))
-    draft.replace(path)
+    files.replace(path, json.dumps(plain, ensure_ascii=False))
 
 
 def _plain(path: Path) -> object:

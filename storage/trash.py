@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from storage import liveness, read_only
+from storage import files, liveness, read_only
 from storage.folder import RUN_ID, RunFolder, find_run, home, runs_folder
 
 UNDO_S = 7 * 86_400.0
@@ -59,9 +59,9 @@ def delete(run_id: str, deleted_by: str = "") -> Deleted:
         if place.exists():
             raise TrashError(f"a deleted run {run_id} lies in {place} already: move that folder away first")
         stamp = {"time": time.time(), "by": deleted_by or os.environ.get("USER", "")}
-        place.parent.mkdir(parents=True, exist_ok=True)
-        (run.path / _STAMP).write_text(json.dumps(stamp))
-        run.path.rename(place)
+        files.make_folder(place.parent)
+        files.replace(run.path / _STAMP, json.dumps(stamp))
+        files.move(run.path, place)
     finally:
         os.close(lock)
     return _of(place)
@@ -80,7 +80,7 @@ def restore(run_id: str) -> RunFolder:
         raise FileNotFoundError(f"no deleted run {run_id!r} in {trash_folder()}")
     if run.path.exists():
         raise TrashError(f"there is a run {run_id} again in {runs_folder()}: move that folder away first")
-    place.rename(run.path)
+    files.move(place, run.path)
     (run.path / _STAMP).unlink(missing_ok=True)
     return run
 
@@ -101,7 +101,7 @@ def empty(now: float | None = None) -> list[str]:
     over = [one for one in map(_of, _places()) if one.final_at <= now]
     for one in over:
         # Renamed first: what is half removed must not be offered to be restored.
-        (trash_folder() / one.run_id).rename(trash_folder() / f"{_GONE}{one.run_id}")
+        files.move(trash_folder() / one.run_id, trash_folder() / f"{_GONE}{one.run_id}")
     for place in trash_folder().glob(f"{_GONE}*"):
         shutil.rmtree(place, ignore_errors=True)
     return [one.run_id for one in over]

@@ -32,7 +32,7 @@ SHARED_STORAGE = {
     "storage.knowledge", "storage.knowledge.records", "storage.knowledge.figures", "storage.knowledge.base",
     "storage.knowledge.files", "storage.knowledge.seed", "storage.knowledge.exported", "storage.knowledge.merging",
     "storage.knowledge.changes", "storage.knowledge.choice", "storage.knowledge.graph",
-    "storage.knowledge.failures",
+    "storage.knowledge.failures", "storage.files",
     "storage.suites", "storage.suites.records", "storage.suites.files", "storage.suites.standing",
     "storage.suites.results", "storage.suites.statistics", "storage.suites.summary", "storage.suites.curves",
 }  # fmt: skip

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -11,10 +13,11 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from engine.machine import lease
-from storage import codec
+from storage import codec, files
 from storage.evaluation_results import KernelResources
 
 NOTE = "built.json"
+LEAST_FREE = 32 << 20  # bytes; with less a build fails whatever it builds
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,9 @@ class BuildCache:
             built: Built = codec.from_plain(Built, json.loads((place / NOTE).read_text()))
         except FileNotFoundError:
             return None
+        except ValueError:  # damaged: it is built again
+            shutil.rmtree(place, ignore_errors=True)
+            return None
         return replace(built, library=str(place / Path(built.library).name), is_cached=True)
 
     def found_or_built(self, key: str, build: Callable[[Path], Built]) -> Built:
@@ -58,7 +64,16 @@ class BuildCache:
                 return found
             work = Path(tempfile.mkdtemp(prefix=f".{key[:16]}.", dir=self.folder))
             left.callback(shutil.rmtree, work, ignore_errors=True)
-            return self._keep(key, work, build(work))
+            return self._keep(key, work, self._on_a_disk_with_room(build, work))
+
+    def _on_a_disk_with_room(self, build: Callable[[Path], Built], work: Path) -> Built:
+        """What a compiler says on a full disk is no verdict on a kernel, and nobody is to be paid for mending that."""
+        try:
+            return build(work)
+        except Exception as failed:
+            if shutil.disk_usage(self.folder).free < LEAST_FREE:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(work)) from failed
+            raise
 
     def _keep(self, key: str, work: Path, built: Built) -> Built:
         """What was built in `work`, of its files only the library."""
@@ -66,7 +81,7 @@ class BuildCache:
         for path in work.iterdir():
             if path.name != name:
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
-        (work / NOTE).write_text(json.dumps(asdict(built)))
+        files.replace(work / NOTE, json.dumps(asdict(built)))
         try:
             work.rename(place)
         except OSError:  # of another host, which shares the folder and not its locks, or an older Tilewright

@@ -21,7 +21,7 @@ from engine.cli.person import as_text
 from engine.cli.subcommands import ALREADY_RUNNING, FAILED, INTERRUPTED, MACHINE_LACKS, OK, over
 from engine.errors import EngineError
 from engine.record import Record
-from storage import commands, liveness
+from storage import commands, files, liveness
 from storage import events as ev
 from storage.blobs import Blobs
 from storage.events import QuestionAsked
@@ -138,7 +138,7 @@ def seen(folder: RunFolder) -> RunStatus:
 
 def _open(folder: RunFolder, question: QuestionAsked) -> OpenPrompt:
     stored = Blobs(folder.blobs).get(question.prompt_blob)
-    folder.prompt_file.write_text(as_text(stored), encoding="utf-8", errors="surrogatepass")
+    files.replace(folder.prompt_file, as_text(stored))
     messages = tuple({"role": one["role"], "text": one["text"]} for one in json.loads(stored))
     return OpenPrompt(
         question.role, question.step, question.call, question.depth, question.candidate_id, str(folder.prompt_file),

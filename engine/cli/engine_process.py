@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 from engine import supervisor
-from storage import commands
+from storage import commands, files
 from storage.folder import RunFolder
 from storage.verbs import CommandKind
 
@@ -29,7 +29,7 @@ def detach(log_file: Path) -> None:
 def leave_name(folder: RunFolder) -> None:
     """Tell who the engine is: pid and kernel start time together name one process for ever."""
     name = {"pid": os.getpid(), "started": supervisor.process_start(os.getpid()), "at": time.time()}
-    folder.engine_file.write_text(json.dumps(name))
+    files.replace(folder.engine_file, json.dumps(name))
 
 
 def on_interrupt_ask_to_stop(folder: RunFolder) -> None:

@@ -17,7 +17,7 @@ from engine.errors import EngineError
 from engine.toolchains import Toolchain
 from engine.toolchains.cached import CachedToolchain
 from engine.toolchains.evaluating import evaluate
-from storage import codec
+from storage import codec, files
 from storage.folder import home
 
 
@@ -60,7 +60,7 @@ def tune_file(options: Namespace, open_toolchain: Callable[[Namespace], Toolchai
     else:
         tuned.print_sweep(Console(), Path(options.candidate).name, sweep)
     if options.output and best:
-        Path(options.output).write_text(best, encoding="utf-8")
+        files.hand_over(Path(options.output), best)
     return OK
 
 

@@ -17,7 +17,7 @@ from engine.errors import EngineError
 from engine.exporting import kernel_of as kernel_of
 from engine.record import Candidate, Record
 from engine.strategies import catalogue
-from storage import codec, damage, journal, labels, liveness, relative
+from storage import codec, damage, files, journal, labels, liveness, relative
 from storage.check_records import CheckOutcome, StagedCheck, worst_of_stages
 from storage.events import BaselineMeasured
 from storage.folder import RunFolder
@@ -244,6 +244,6 @@ def _second_line(record: Record, second: BaselineMeasured) -> str:
 def write(text: str, output: str | None) -> None:
     """To a file, or to standard output."""
     if output:
-        Path(output).write_text(text, encoding="utf-8")
+        files.hand_over(Path(output), text)
     else:
         print(text, end="")

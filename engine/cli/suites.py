@@ -29,6 +29,8 @@ from engine.suites import adopting, definition, exporting, manifest, measured
 from engine.suites.runner import Runner, hold
 from storage import codec, commands, liveness, read_only
 from storage.command_arguments import MANUAL
+from storage.files import make_folder
+from storage.files import replace as replace_file
 from storage.folder import RunFolder, find_run, runs_folder
 from storage.records import RunSettings
 from storage.suites import files, summary
@@ -86,7 +88,7 @@ def _define(folder: SuiteFolder, known: Suite | None, defined: Defined, options:
     os.close(_held(folder))  # another runner is told before anything is written
     if known is None or known.defined != defined:
         files.append(folder, defined)
-        folder.definition_file.write_text(defined.toml, encoding="utf-8")
+        replace_file(folder.definition_file, defined.toml)
     if options.background:
         if os.fork() > 0:
             print(folder.name)
@@ -104,7 +106,7 @@ def _see_that_something_can_be_started(suite: Suite, adopted: str) -> None:
 
 
 def _held(folder: SuiteFolder) -> int:
-    folder.path.mkdir(parents=True, exist_ok=True)
+    make_folder(folder.path)
     return hold(folder)
 
 

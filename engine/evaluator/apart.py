@@ -11,6 +11,7 @@ from typing import Any
 from engine.evaluator.task_facts import UnusableTask
 from engine.machine import processes
 from engine.sandbox import OwnFailure
+from storage import files
 
 
 def run_apart(work: Callable[[], Any]) -> Any:
@@ -59,6 +60,8 @@ def _be_child(work: Callable[[], Any], write_to: int, parent: int) -> None:
         answer = {"result": work()}
     except UnusableTask as error:
         answer = {"task": str(error)}
+    except OSError as error:
+        answer = {"own": files.explained(error)}
     except BaseException:  # noqa: BLE001 - the only other way out would be up into the evaluator's own frames
         answer = {"own": f"the evaluator broke:\n{traceback.format_exc()}"}
     processes.end_descendants()

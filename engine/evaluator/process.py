@@ -47,7 +47,7 @@ from engine.machine import processes, quiet
 from engine.machine.stopwatch import Stopwatch
 from engine.machine.worker_limits import Limits, Times
 from engine.sandbox import Isolation, OwnFailure
-from storage import codec, observed
+from storage import codec, files, observed
 from storage.check_records import CheckOutcome, CheckRecord, Group
 from storage.evaluation_results import CheckResult, CompileResult, TimingResult
 from storage.examination import Examination, Standing
@@ -143,6 +143,8 @@ def answer(request: Mapping[str, Any], isolation: Isolation, turn: Callable[[], 
         return {"failed": "task", "message": str(error)}
     except OwnFailure as error:
         return {"failed": "toolchain", "message": str(error)}
+    except OSError as error:  # a full disk, no right to a folder: nobody needs a traceback for that
+        return {"failed": "toolchain", "message": files.explained(error)}
     finally:
         processes.end_descendants()
         shutil.rmtree(folder, ignore_errors=True)

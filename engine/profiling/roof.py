@@ -19,6 +19,7 @@ from engine.build.host.installation import Installation
 from engine.errors import ToolchainError
 from engine.machine import quiet
 from engine.machine.turns import Turn
+from storage import files
 from storage.hardware_limit import DeviceFacts
 
 SOURCE = Path(__file__).with_name("roof.cpp")
@@ -79,9 +80,7 @@ def measured(installation: Installation, cache: Path, turn: Turn, *, again: bool
             quiet.wait()
             cache.mkdir(parents=True, exist_ok=True)
             roof = _highest(_measure(installation, cache / f"roof-{key}", threads), known_roof)
-        draft = file.with_suffix(f".{os.getpid()}")
-        draft.write_text(json.dumps(asdict(roof), indent=1))
-        draft.replace(file)
+        files.replace(file, json.dumps(asdict(roof), indent=1))
     return Roof(**json.loads(file.read_text()))
 
 

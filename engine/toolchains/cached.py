@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,7 +14,7 @@ from engine import tasks
 from engine.machine import lease
 from engine.tasks import Task
 from engine.toolchains import CompiledStart, Toolchain
-from storage import codec
+from storage import codec, files
 from storage.evaluation_results import CheckResult, CompileResult, TimingResult
 from storage.examination import Examination
 from storage.hardware_limit import HardwareLimit
@@ -133,10 +133,9 @@ def _read(file: Path, kind: Callable[..., Record]) -> Record | None:
 
 def _kept(file: Path, result: Record) -> Record:
     if getattr(result, "verdict", None) not in UNSTEADY:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        draft = file.with_suffix(f".{os.getpid()}")
-        draft.write_text(codec.dumps(replace(result, timeline=None)))  # it takes no time to remember it
-        draft.replace(file)
+        with suppress(OSError):  # a full disk is told of by what must be kept
+            file.parent.mkdir(parents=True, exist_ok=True)
+            files.replace(file, codec.dumps(replace(result, timeline=None)))  # it takes no time to remember it
     return result
 
 

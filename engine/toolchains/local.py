@@ -30,7 +30,7 @@ from engine.machine.turns import Turn
 from engine.machine.worker_limits import Limits, Times
 from engine.tasks import Task
 from engine.toolchains import CompiledStart
-from storage import codec
+from storage import codec, files
 from storage.device_use import UNSEEN, Claim
 from storage.evaluation_results import CheckResult, CompileResult, TimedWorkload, TimingResult
 from storage.examination import Examination
@@ -499,9 +499,7 @@ def _kept_examination(file: Path) -> Examination | None:
 def _keep(file: Path, examination: Examination) -> Examination:
     with suppress(OSError):  # a home that cannot be written to is told of by what must be kept
         file.parent.mkdir(parents=True, exist_ok=True)
-        draft = file.with_suffix(f".{os.getpid()}")
-        draft.write_text(codec.dumps(examination))
-        draft.replace(file)
+        files.replace(file, codec.dumps(examination))
     return examination
 
 

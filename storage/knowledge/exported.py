@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import socket
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from storage import codec
+from storage import codec, files
 from storage.knowledge import seed
 from storage.knowledge.base import Base
 from storage.knowledge.records import Evidence, FailureCase, Revision
@@ -44,23 +43,12 @@ def write(path: Path, base: Base, origin: str = "") -> None:
         KnowledgeError: the file cannot be written.
     """
     head = {"tilewright_knowledge": VERSION, "origin": origin or socket.gethostname(), "exported_at": time.time()}
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    rows = [head, *({"revision": one} for one in base.revisions)]
+    rows += [*({"evidence": row} for row in base.rows), *({"failure": one} for one in base.cases)]
     try:
-        with open(draft, "wb") as file:
-            file.write(_line(head))
-            file.writelines(_line({"revision": one}) for one in base.revisions)
-            file.writelines(_line({"evidence": row}) for row in base.rows)
-            file.writelines(_line({"failure": one}) for one in base.cases)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(path)
+        files.replace(path, "".join(f"{codec.dumps(row)}\n" for row in rows))
     except OSError as error:
-        draft.unlink(missing_ok=True)
-        raise KnowledgeError(f"cannot write {path}: {error.strerror}") from error
-
-
-def _line(value: Any) -> bytes:
-    return codec.dumps(value).encode("utf-8", "surrogatepass") + b"\n"
+        raise KnowledgeError(f"cannot write {files.explained(error)}") from error
 
 
 def read(path: Path) -> Exported:

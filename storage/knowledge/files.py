@@ -1,6 +1,6 @@
 """The files of the knowledge base: appended under a lock, folded from where they were read to. Knows no database.
 
-Each row is one line and one write, as storage/lines.py has it.
+Each row is one line and one write, as storage/files.py has it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from storage import codec, lines, read_only
+from storage import codec, files, read_only
 from storage.folder import home
 from storage.knowledge import exported, seed
 from storage.knowledge.base import Attempts, Base
@@ -68,7 +68,7 @@ def append_scores(rows: Iterable[ScoredKernel], folder: Path | None = None) -> N
         OSError: the disk is full or may not be written.
     """
     with writing(folder) as writer:
-        lines.append(writer.place / SCORES, map(codec.dumps, rows))
+        files.append(writer.place / SCORES, map(codec.dumps, rows))
 
 
 def read_scores(folder: Path | None = None) -> list[ScoredKernel]:
@@ -123,12 +123,12 @@ def load(folder: Path | None = None, *, seeded: bool = True) -> Base:
 def writing(folder: Path | None = None) -> Iterator[Writer]:
     """The knowledge base for one writer at a time, in all processes; the lock goes with the process that holds it."""
     place = _place(folder)
-    place.mkdir(parents=True, exist_ok=True)
+    files.make_folder(place)
     file = os.open(place / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         fcntl.flock(file, fcntl.LOCK_EX)
         for name in (EVIDENCE, REVISIONS, FAILURES, SCORES):
-            lines.mend_tail(place / name)
+            files.mend_tail(place / name)
         fold = _fold_of(place)
         with fold.turn:
             fold.read()
@@ -156,7 +156,7 @@ class Writer:
         for row in rows:
             if row.evidence_id not in known:
                 new.setdefault(row.evidence_id, row)
-        lines.append(self.place / EVIDENCE, map(codec.dumps, new.values()))
+        files.append(self.place / EVIDENCE, map(codec.dumps, new.values()))
         return len(new)
 
     def add_revisions(self, revisions: Iterable[Revision]) -> int:
@@ -165,7 +165,7 @@ class Writer:
         for one in revisions:
             if one.revision_id not in self._fold.revisions:
                 new.setdefault(one.revision_id, one)
-        lines.append(self.place / REVISIONS, map(codec.dumps, new.values()))
+        files.append(self.place / REVISIONS, map(codec.dumps, new.values()))
         return len(new)
 
     def add_cases(self, cases: Iterable[FailureCase]) -> int:
@@ -174,18 +174,14 @@ class Writer:
         for one in cases:
             if one.case_id not in self._fold.cases:
                 new.setdefault(one.case_id, one)
-        lines.append(self.place / FAILURES, map(codec.dumps, new.values()))
+        files.append(self.place / FAILURES, map(codec.dumps, new.values()))
         return len(new)
 
     def replace(self, rows: Sequence[Evidence] | Sequence[Revision] | Sequence[FailureCase], file: str) -> None:
         """Put these rows in place of a whole file, which is kept beside it under another name."""
         path = self.place / file
-        draft = path.with_name(f".{file}.{os.getpid()}")
-        draft.unlink(missing_ok=True)
-        lines.append(draft, map(codec.dumps, rows))
-        os.link(path, path.with_name(f"{file}.before-{time.time_ns()}"))
-        draft.replace(path)
-        lines.sync(self.place)
+        files.again(os.link, path, path.with_name(f"{file}.before-{time.time_ns()}"))
+        files.replace(path, "".join(f"{codec.dumps(row)}\n" for row in rows))
 
 
 def _place(folder: Path | None) -> Path:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from storage import codec, lines, liveness
+from storage import codec, files, liveness
 from storage.folder import RunFolder, home
 from storage.suites.records import NAME, Event
 
@@ -105,11 +105,11 @@ def all_suites() -> list[SuiteFolder]:
 @contextlib.contextmanager
 def writing(folder: SuiteFolder) -> Iterator[None]:
     """The journal for one writer at a time, in all processes; what is read inside stays true until the end."""
-    folder.path.mkdir(parents=True, exist_ok=True)
+    files.make_folder(folder.path)
     file = os.open(folder.path / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         fcntl.flock(file, fcntl.LOCK_EX)
-        lines.mend_tail(folder.journal_file)
+        files.mend_tail(folder.journal_file)
         yield
     finally:
         os.close(file)
@@ -122,7 +122,7 @@ def append(folder: SuiteFolder, *events: Event) -> None:
         OSError: the disk is full or may not be written.
     """
     with writing(folder):
-        lines.append(folder.journal_file, map(encode, events))
+        files.append(folder.journal_file, map(encode, events))
 
 
 def encode(event: Event, at: float | None = None) -> str:

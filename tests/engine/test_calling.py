@@ -5,7 +5,9 @@ The server counts requests: what the journal says was paid for is held against t
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -13,19 +15,22 @@ from typing import cast
 
 import pytest
 
-from engine import loop
-from engine.calling import reply_to
+from engine import arrived, loop
+from engine.arrived import Arrived
+from engine.calling import reply_to, take_arrived
 from engine.context import RunContext
 from engine.daily import Ledger, Spent
 from engine.errors import BudgetExhausted, CallError, ModelError, StopRequested
 from engine.human.inbox import Inbox
-from engine.llm import Message
+from engine.llm import Completion, Message
 from engine.llm.endpoint import EndpointModel
 from engine.llm.prices import Price
 from engine.toolchains import Toolchain
 from storage import commands
 from storage import events as ev
+from storage.blobs import Blobs
 from storage.hardware_limit import HardwareLimit
+from storage.journal import Journal
 from storage.models import CallFailure, ModelOptions
 from storage.records import Budget, RunState, StepKind
 from storage.verbs import CommandKind
@@ -221,6 +226,87 @@ def test_a_call_that_was_open_when_the_engine_was_killed_is_counted_by_what_had_
     )  # fmt: skip
     assert lost.cost_usd == pytest.approx((200 * 1.0 + 100 * 10.0) / 1e6)
     assert again.record.usage.model_calls == 2
+
+
+def ended(*_: object) -> str:
+    raise Killed
+
+
+def full(*_: object) -> str:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.mark.parametrize("breaks", [ended, full])
+@pytest.mark.parametrize("where", ["the reply's text", "the reply's event"])
+def test_a_whole_reply_is_not_bought_again_whatever_ends_the_engine_while_it_is_journaled(
+    server: ChatServer, opened: Open, monkeypatch: pytest.MonkeyPatch, breaks: Callable[..., str], where: str
+) -> None:
+    server.acts, context = [says("fi", "ne"), says("another")], opened()
+    put, append = context.blobs.put, context.journal.append
+    texts, kinds = ("fine", ev.ModelCalled) if where == "the reply's text" else ("", ev.ModelCalled)
+    with monkeypatch.context() as patched:
+        patched.setattr(Blobs, "put", lambda blobs, text: breaks() if text == texts else put(text))
+        patched.setattr(Journal, "append", lambda one, event: breaks() if isinstance(event, kinds) else append(event))
+        with pytest.raises((Killed, OSError)):
+            ask(context)
+    again = opened()
+    take_arrived(again)
+    assert ask(again) == "fine"
+    (called,) = events(again, ev.ModelCalled)
+    assert isinstance(called, ev.ModelCalled)
+    assert (called.input_tokens, called.output_tokens, called.finish_reason) == (11, 7, "stop")
+    assert (len(server.requests), failures(again), again.ledger.spent().calls) == (1, [], 1)
+    take_arrived(opened())
+    assert len(events(opened(), ev.ModelCalled)) == 1
+    assert ask(opened(), step=2) == "another", "what is kept of an earlier call is no reply to this one"
+
+
+def test_a_reply_that_was_kept_in_part_is_none(server: ChatServer, opened: Open) -> None:
+    server.acts, context = [hangs("half"), says("fine")], opened()
+
+    def killed() -> None:
+        if context.folder.stream_file.stat().st_size:
+            raise Killed
+
+    context.interrupt = killed
+    with pytest.raises(Killed):
+        ask(context)
+    whole = Arrived(1, 0, 0, False, 0, Completion("stale", "tester", "stop", 1.0))
+    arrived.keep(context.arrived_file, whole)
+    kept = context.arrived_file.read_bytes()
+    assert list(arrived.kept(context.folder.path)) == [whole]
+    for damaged in (
+        kept[:80] + b"\0" * 900,
+        kept[:80] + kept[70:],
+        b"",
+        b"\xff" * 90,
+        kept.replace(b"stale", b"fresh"),
+    ):
+        context.arrived_file.write_bytes(damaged)
+        assert list(arrived.kept(context.folder.path)) == []
+    again = opened()
+    take_arrived(again)
+    assert ask(again) == "fine"
+    assert [one.failure for one in failures(again)] == [CallFailure.LOST]
+
+
+def test_no_reply_is_bought_that_could_not_be_kept(
+    server: ChatServer, opened: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    context = opened()
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "posix_fallocate", full)
+        with pytest.raises(OSError, match="No space left") as told:
+            ask(context)
+    assert told.value.filename == str(context.arrived_file)
+    assert (server.requests, events(context, ev.CallSent), context.ledger.spent().calls) == ([], [], 0)
+    assert ask(opened()) == "fine"
+
+
+def test_a_reply_is_taken_though_nobody_can_watch_it_come_in(server: ChatServer, opened: Open, tmp_path: Path) -> None:
+    context = opened()
+    context.stream_file.symlink_to("/dev/full")
+    assert ask(context) == "fine"
 
 
 @pytest.mark.parametrize("kind", [CommandKind.STOP, CommandKind.PAUSE])

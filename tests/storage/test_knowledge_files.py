@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -191,9 +192,15 @@ def test_texts_of_any_kind_come_back_as_they_were(tmp_path: Path) -> None:
 
 def test_a_full_disk_leaves_no_part_of_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files.append_evidence([attempt(1)], tmp_path)
-    write = os.write
-    monkeypatch.setattr(os, "write", lambda file, line: write(file, line[:50]))
-    with pytest.raises(OSError, match="is the disk full"):
+    write, left = os.write, [50]
+
+    def full(file: int, line: bytes) -> int:
+        if not left:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return write(file, line[: left.pop()])
+
+    monkeypatch.setattr(os, "write", full)
+    with pytest.raises(OSError, match="No space left"):
         files.append_evidence([attempt(2)], tmp_path)
     monkeypatch.undo()
     assert len(lines(tmp_path)) == 1

@@ -24,6 +24,7 @@ from typing import Any
 from engine.errors import ToolchainError
 from engine.machine.devices import Device
 from engine.machine.turns import Turn
+from storage import files
 from storage.hardware_limit import DeviceFacts
 
 SOURCE = Path(__file__).with_name("ceilings.cu")
@@ -124,9 +125,7 @@ def measured(
     with _built(device, nvcc) as library, turn():
         found = highest(_measure(device, library, python, variables or {}), old)
     cache.mkdir(parents=True, exist_ok=True)
-    draft = file.with_suffix(f".{os.getpid()}")
-    draft.write_text(json.dumps(asdict(found), indent=1))
-    draft.replace(file)
+    files.replace(file, json.dumps(asdict(found), indent=1))
     return found
 
 

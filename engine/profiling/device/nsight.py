@@ -21,7 +21,7 @@ from engine.profiling.device import bottleneck, launch_counters, source_lines
 from engine.profiling.device.launch_counters import Launch
 from engine.profiling.device.source_lines import Sampled
 from engine.sandbox.child import Done
-from storage import counters
+from storage import counters, files
 from storage.profile_results import Advice
 
 PAGE_S = 60.0
@@ -241,9 +241,7 @@ def known_metrics(run: Run, ncu: str, capability: str, cache: Path) -> Known:
         found = Known(_version(run, ncu), frozenset(name for one in COLLECTIONS for name in _ask(run, ncu, one)))
     if found.names:
         cache.mkdir(parents=True, exist_ok=True)
-        draft = file.with_suffix(f".{os.getpid()}")
-        draft.write_text(json.dumps({"version": found.version, "names": sorted(found.names)}))
-        draft.replace(file)
+        files.replace(file, json.dumps({"version": found.version, "names": sorted(found.names)}))
     return found
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from engine.build import build_cache
 from engine.build.build_cache import BuildCache, Built
 from tests.engine.machine.test_turns import until
 
@@ -69,3 +70,20 @@ def test_a_build_that_fails_leaves_nothing_behind_and_the_next_one_builds(tmp_pa
     assert list(cache.folder.iterdir()) == []
     assert not cache.found_or_built(KEY, written).is_cached
     assert cache.found_or_built(KEY, fails).is_cached
+
+
+def test_a_build_that_fails_on_a_full_disk_is_no_verdict_on_the_kernel(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "libraries").mkdir()
+    cache = BuildCache(tmp_path / "libraries")
+
+    def build(work: Path) -> Built:
+        raise ValueError("error: expected ';'")
+
+    with pytest.raises(ValueError, match="expected"):
+        cache.found_or_built("k" * 40, build)
+    monkeypatch.setattr(build_cache, "LEAST_FREE", 1 << 62)
+    with pytest.raises(OSError, match="No space left"):
+        cache.found_or_built("k" * 40, build)
+    assert [path.name for path in (tmp_path / "libraries").iterdir()] == []
