@@ -31,7 +31,7 @@ OWN, SYSTEM, MACHINERY, LIBRARY = "own", "system", "machinery", "library"
 SHARE = 0.1
 LEAST, LEAST_IN_LIBRARY = 20, 8
 MOST_TOLD = 3
-NOWHERE = Region(0, 0, 0, (0, 0, 0), "memory that is no longer there", is_writable=True)
+NOWHERE = Region(0, 0, 0, (0, 0, 0), "memory that is no longer there", is_writable=False)
 _SYSTEM = re.compile(r"(ld-linux\S*|lib(c|m|mvec|stdc\+\+|gcc_s|gomp|pthread|dl|rt|quadmath)[-.]\S*)")
 _TORCH = re.compile(r"(libtorch(_\w+)?|libc10(_\w+)?|libshm|_C\.\S+)\.so|_C\.\S+")
 # What computes in PyTorch's libraries: its kernels, but for those of operators that make and move data, and the
@@ -101,13 +101,17 @@ class ProcessorTime:
 
     def whose(self, region: Region, address: int) -> tuple[str, str]:
         """Whose code it is, and what it is called there."""
-        path = self.known.get(region.file, "")
+        path = self.known.get(region.file, "") if region.file[2] else ""
+        if region is NOWHERE:
+            return LIBRARY, region.path
         if region.is_writable:
-            return LIBRARY, f"code in writable memory ({region.path or 'no file'})"
+            return LIBRARY, "code in writable memory"
         if region.file in self.own:
             return OWN, "the candidate's build"
         if region.path in ("[vdso]", "[vsyscall]"):
             return SYSTEM, region.path
+        if not region.file[2]:
+            return LIBRARY, "memory of no file"
         name = Path(path).name
         if _SYSTEM.fullmatch(name):
             return SYSTEM, name
@@ -116,9 +120,7 @@ class ProcessorTime:
             return (LIBRARY if computes(function, self.moves) else MACHINERY), f"{demangled(function)[:80]} in {name}"
         if _is_pythons(path):
             return MACHINERY, "Python"
-        return LIBRARY, name or (
-            f"another file called {Path(region.path).name}" if region.path else "memory of no file"
-        )
+        return LIBRARY, name or f"another file called {Path(region.path).name}"
 
     def judged(self, altered: Collection[int] = ()) -> Judged:
         """What they tell. `altered` is where memory begins that no longer holds what its file does."""
@@ -154,21 +156,23 @@ class Judged:
     @property
     def is_library(self) -> bool:
         """Whether a library did more than a small share of the work, of all threads or of one: others may spin."""
-        return any(
-            one[LIBRARY] >= LEAST_IN_LIBRARY and one[LIBRARY] > SHARE * (sum(one.values()) - one[MACHINERY])
-            for one in (self.total, *self.threads)
-        )
+        return any(one[LIBRARY] >= LEAST_IN_LIBRARY and _share(one) > SHARE for one in (self.total, *self.threads))
 
     def failure(self, during: str) -> Failure:
         """Why it is refused."""
-        share = self.total[LIBRARY] / max(1, self.computed)
+        share, whose = _share(self.total), ""
+        if share <= SHARE:
+            share, whose = (
+                max(_share(one) for one in self.threads if one[LIBRARY] >= LEAST_IN_LIBRARY),
+                " of one thread",
+            )
         told = ", ".join(
-            f"{name} ({count / max(1, self.computed):.0%})" for name, count in self.names.most_common(MOST_TOLD)
+            f"{name} ({count / self.total[LIBRARY] * share:.0%})" for name, count in self.names.most_common(MOST_TOLD)
         )
         return Failure(
             Verdict.REFUSED,
-            f"{during}: {share:.0%} of the processor's time was spent in the code of a library, a library fall-back: "
-            f"{told}. Do this work in the kernel that forward launches",
+            f"{during}: {share:.0%} of the processor's time{whose} was spent in the code of a library, a library "
+            f"fall-back: {told}. Do this work in the kernel that forward launches",
         )
 
     def __str__(self) -> str:
@@ -179,6 +183,11 @@ class Judged:
             f"{total[LIBRARY] / computed:.1%} in others; beside them {total[MACHINERY]} in Python, PyTorch's "
             "dispatcher and its copies"
         )
+
+
+def _share(counts: Counter[str]) -> float:
+    """Of a library, of all that computed."""
+    return counts[LIBRARY] / max(1, sum(counts.values()) - counts[MACHINERY])
 
 
 @dataclass(frozen=True, slots=True)

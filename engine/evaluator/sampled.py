@@ -90,11 +90,12 @@ class Sampled:
 
 
 def _known(counted: ProcessorTime) -> dict[tuple[int, int, int], str]:
-    """Files of this system by what the kernel calls them: those that this process runs itself, and those that the
-    worker names, if they are what is found here under that name."""
+    """Files of this system by what the kernel calls them: those that this process runs itself, and those beside them
+    that the worker names, if they are what is found here under that name."""
     known = {region.file: region.path for region in samples.executable(os.getpid())}
+    folders = {Path(path).parent for path in known.values()}
     for region in counted.used:
-        if region.file not in known and _is_here(region):
+        if region.file not in known and Path(region.path).parent in folders and _is_here(region):
             known[region.file] = region.path
     return known
 
