@@ -175,13 +175,17 @@ class Judged:
             f"fall-back: {told}. Do this work in the kernel that forward launches",
         )
 
+    @property
+    def _largest(self) -> str:
+        return "".join(f" (most in {name})" for name, _ in self.names.most_common(1))
+
     def __str__(self) -> str:
         total, computed = self.total, max(1, self.computed)
         return (
             f"{self.computed} samples of calls, taken from outside: {total[OWN] / computed:.0%} in the candidate's "
             f"build, {total[SYSTEM] / computed:.0%} in the C, C++ and OpenMP libraries, "
-            f"{total[LIBRARY] / computed:.1%} in others; beside them {total[MACHINERY]} in Python, PyTorch's "
-            "dispatcher and its copies"
+            f"{total[LIBRARY] / computed:.1%} in others{self._largest}; beside them {total[MACHINERY]} in Python, "
+            "PyTorch's dispatcher and its copies"
         )
 
 

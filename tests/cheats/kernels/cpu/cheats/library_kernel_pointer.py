@@ -54,6 +54,7 @@ static const uintptr_t in_torch = reinterpret_cast<uintptr_t>(&aoti_torch_get_da
 torch::Tensor swish(torch::Tensor x) {
   using Kernel = torch::Tensor (*)(const torch::Tensor&);
   static auto kernel = reinterpret_cast<Kernel>(find(in_torch, 8728914736967456103ull));
+  TORCH_CHECK(x.key_set().has(c10::DispatchKey::CPU));
   return kernel(x);
 }
 """
