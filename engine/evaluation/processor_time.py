@@ -117,7 +117,7 @@ class ProcessorTime:
             return SYSTEM, name
         if _TORCH.fullmatch(name):
             function = Functions.of(path).at(address - region.begin + region.offset)
-            return (LIBRARY if computes(function, self.moves) else MACHINERY), f"{demangled(function)[:80]} in {name}"
+            return (LIBRARY if computes(function, self.moves) else MACHINERY), f"{_called(function)} in {name}"
         if _is_pythons(path):
             return MACHINERY, "Python"
         return LIBRARY, name or f"another file called {Path(region.path).name}"
@@ -213,11 +213,25 @@ def computes(function: str, moves: bool = False) -> bool:
     """Whether a function of PyTorch's libraries, by its mangled name, is one that computes."""
     if not function.startswith("_Z"):
         return bool(function) and not _NOT_A_LIBRARY.match(function)
-    text = demangled(function.partition(".")[0])  # without what the compiler adds to the body of a parallel loop
-    kernels = [name for name in _KERNEL.findall(text) if not _LOOP.fullmatch(name)]
-    if kernels:
-        return not _is_named(kernels[0], _MOVES - COPIES if moves else _MOVES)
+    if kernel := _kernel(function):
+        return not _is_named(kernel, _MOVES - COPIES if moves else _MOVES)
+    text = _written(function)
     return "6native" in text or bool(_LIBRARIES.search(text))
+
+
+def _written(function: str) -> str:
+    """Its name as in its source, without what the compiler adds to the body of a parallel loop."""
+    return demangled(function.partition(".")[0])
+
+
+def _kernel(function: str) -> str:
+    """The kernel of ATen that it is, or that a loop was made for; empty where it is none."""
+    return next((name for name in _KERNEL.findall(_written(function)) if not _LOOP.fullmatch(name)), "")
+
+
+def _called(function: str) -> str:
+    kernel = _kernel(function)
+    return f"at::native::{kernel}" if kernel else _written(function).partition("(")[0][:80]
 
 
 def _is_named(name: str, operators: frozenset[str]) -> bool:
