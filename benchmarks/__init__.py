@@ -5,6 +5,7 @@ Each runs as `python -m benchmarks.NAME`; its docstring names a full run and the
     builds.py, stock_build.py           our builds against stock load_inline
     a_a.py, cost_of_trust.py            how far two timings of one kernel differ; what judging costs over a bare check
     cheats.py, hostile.py               the cheats suite as a table; attacks in a row against one evaluator
+    processor_time.py                   where honest kernels spend the processor's time, as it is sampled
     mutations.py, mutation.py, mutations_of_guards.py, mutations_of_results.py   break each check; does a test notice?
     kernelbench_files.py                every file of a folder judges its own reference
     demo_runs.py, recorded_kernels.py, replies.py   recorded runs, their kernels, raw replies of real models

@@ -7,6 +7,8 @@ from contextlib import AbstractContextManager, contextmanager
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from tests.browser.chromium import of_program
+
 # Within it, each call opens a page; tests hand in one that opens them in their own Chromium.
 Pages = Callable[[], AbstractContextManager[Callable[[], Page]]]
 
@@ -29,6 +31,6 @@ def of_one_visitor() -> Iterator[Callable[[], Page]]:
 def _chromium() -> Iterator[Browser]:
     with sync_playwright() as playwright:
         args = ["--no-sandbox", "--disable-dev-shm-usage"]
-        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=args)
+        browser = playwright.chromium.launch(executable_path=of_program(), args=args)
         yield browser
         browser.close()

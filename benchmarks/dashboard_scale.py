@@ -6,7 +6,7 @@
 
 Prints a Markdown table: time to first meaningful paint (cold and warm), from a journal line to the screen, live ticks
 at one update a second (bytes over the websocket, processor share of the server), memory of the server minute by minute.
-Needs the development packages and /usr/bin/chromium.
+Needs the development packages and a Chromium.
 """
 
 from __future__ import annotations

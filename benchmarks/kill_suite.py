@@ -38,6 +38,7 @@ from storage.suites import files
 from storage.suites.records import CellLeft, CellLinked, CellState
 from storage.suites.results import RunResult
 from storage.suites.standing import CellStanding, Suite, fold
+from tests.browser.chromium import of_program
 from tests.browser.conftest import ENDED, Server, start_server, stop_server
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -112,7 +113,7 @@ def watched() -> Iterator[Watch]:
     server = start_server(home(), **{MARK: str(os.getpid())})
     with sync_playwright() as playwright:
         args = ["--no-sandbox", "--disable-dev-shm-usage"]
-        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=args)
+        browser = playwright.chromium.launch(executable_path=of_program(), args=args)
         page = browser.new_page()
         page.goto(f"{server.url}/benchmark?suite=killed")
         page.get_by_text("cells finished").wait_for(timeout=60_000)

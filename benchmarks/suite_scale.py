@@ -4,7 +4,7 @@
     python -m benchmarks.suite_scale --tasks 2 --arms 2 --repeats 1 --iterations 20 --loads 0 --only summary   smallest
 
 Prints a Markdown table: time to first meaningful paint of each view, the first time and again, and the server's
-processor time for it. Needs the development packages and /usr/bin/chromium.
+processor time for it. Needs the development packages and a Chromium.
 """
 
 from __future__ import annotations

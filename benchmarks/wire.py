@@ -3,7 +3,7 @@
     python -m benchmarks.wire
     python -m benchmarks.wire --rounds 1 --events 1      smallest
 
-One browser follows a small run that gets an event a second, through a relay that counts bytes. Needs /usr/bin/chromium.
+One browser follows a small run that gets an event a second, through a relay that counts bytes. Needs a Chromium.
 """
 
 from __future__ import annotations

@@ -22,9 +22,9 @@ from xdist.scheduler import LoadScopeScheduling
 
 from tests import shared_servers
 from tests.examples import PROFILE, examples
-from tests.progress import pytest_configure
+from tests.progress import pytest_configure, pytest_terminal_summary
 
-__all__ = ["home", "pytest_configure", "shared_cache"]
+__all__ = ["home", "pytest_configure", "pytest_terminal_summary", "shared_cache"]
 
 # A busy machine may stop a process for a second between two lines.
 hypothesis.settings.register_profile(PROFILE, deadline=None, max_examples=examples())

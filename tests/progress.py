@@ -11,6 +11,8 @@ from collections.abc import Generator
 
 import pytest
 
+from tests.browser.chromium import NOT_RUN
+
 LONG_S = 5.0
 REDRAW_S, PLAIN_S = 0.5, 30.0
 Status = tuple[str, str, str | tuple[str, dict[str, bool]]]
@@ -22,6 +24,13 @@ def pytest_configure(config: pytest.Config) -> None:
     reporter = config.pluginmanager.getplugin("terminalreporter")
     if reporter is not None and config.get_verbosity() <= 0 and config.option.capture != "no":
         config.pluginmanager.register(Progress(reporter), "progress")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What a machine without a browser did not run is told in one line, with the remedy."""
+    reasons = [report.longrepr[2] for report in terminalreporter.stats.get("skipped", []) if report.longrepr]
+    if missed := [reason.removeprefix("Skipped: ") for reason in reasons if NOT_RUN in reason]:
+        terminalreporter.write_line(f"{len(missed)} browser tests were not run: {missed[0]}", yellow=True)
 
 
 class Progress:

@@ -44,6 +44,7 @@ JUDGING = {
     ),
     "kernelbench_files": ("tasks/activation", "--match", "^relu", "--seconds", "0.2"),
     "hostile": ("--runs", "1", "--seconds", "0.2", "--match", "abort"),  # one that ends at once
+    "processor_time": ("--match", "honest/reversed_sum", "--seconds", "0.2"),
     "tuner": ("--case", "softmax", "--variants", "1", "--rounds", "1", *TINY[1:]),
     "kill_suite": (
         "quick",

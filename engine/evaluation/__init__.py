@@ -8,6 +8,7 @@ comparison.py, weighing.py              how far a result is off, in words too, a
 tolerance.py                            how far it may be
 gradients.py                            forward and backward of a module as one call
 contract.py, findings.py                what forward owes beyond right values; one record per check made
+operators.py, launches.py, processor_time.py  who computed: operators, kernels on a GPU, samples of the processor
 clock.py, timing_checks.py              figures of a timing session, what stands behind them, re-measuring
 candidate_failures.py                   how a candidate may fail to run, in words for the model
 estimate.py                             how much memory judging a task takes

@@ -174,7 +174,7 @@ def kernel_names(library: Path) -> set[str]:
     with open(library, "rb") as file:
         section = ELFFile(file).get_section_by_name(".rodata")
         data: bytes = section.data() if section else b""
-    return {_demangled(match.group().decode())[:MAX_NAME] for match in _STRING.finditer(data)}
+    return {demangled(match.group().decode())[:MAX_NAME] for match in _STRING.finditer(data)}
 
 
 @functools.cache
@@ -185,7 +185,8 @@ def _demangler() -> Any:
     return function
 
 
-def _demangled(name: str) -> str:
+def demangled(name: str) -> str:
+    """A C++ name as it is written, another as it is."""
     if not name.startswith("_Z"):
         return name
     status = ctypes.c_int()

@@ -227,10 +227,15 @@ class Observed:
         return [f"{name} in line {line}" for name, line in self.written if name.rpartition(".")[2] not in ran]
 
     @property
+    def left(self) -> list[str]:
+        """What computed and the policy leaves to PyTorch."""
+        few = [row.name for row in self.computing(self.rows)]
+        return [row.name for row in self.rows if self._computes(row) and row.name not in few]
+
+    @property
     def detail(self) -> str:
         """What the check that held has seen."""
-        few = [row.name for row in self.computing(self.rows)]
-        left = [row.name for row in self.rows if self._computes(row) and row.name not in few]
+        few, left = [row.name for row in self.computing(self.rows)], self.left
         others = [row.name for row in self.rows if not self._computes(row)]
         parts = [f"computed what the policy leaves to it ({', '.join(left[:MAX_TOLD])})"] if left else []
         parts += [f"computed on few elements ({', '.join(few[:MAX_TOLD])})"] if few else []

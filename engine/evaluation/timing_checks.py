@@ -12,9 +12,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from engine.evaluation import clock as sessions
-from engine.evaluation import operators
+from engine.evaluation import operators, processor_time
 from engine.evaluation.candidate_failures import TimedCallFailed
 from engine.evaluation.clock import Call, Clock, DeviceClock, Session
+from engine.evaluation.processor_time import Reading
 from storage.check_records import CheckOutcome, CheckRecord, Group
 from storage.evaluation_results import CheckResult, TimingResult
 from storage.hardware_limit import HardwareLimit
@@ -61,6 +62,7 @@ class Setting:
     observed: str
     device: DeviceClock | None = None
     host_ns: float = 0.0
+    processor_time: Reading | None = None
 
 
 def broken(error: TimedCallFailed) -> CheckRecord:
@@ -83,6 +85,7 @@ def of(session: Session, setting: Setting) -> tuple[CheckRecord, ...]:
         _nothing_remembered(setting.recall),
         _order(session, setting),
         _check(operators.CHECK, CheckOutcome.HELD, setting.observed),
+        *_processor_time(setting.processor_time),
         _check("idle threads", CheckOutcome.HELD, f"{setting.rest}; no process left after any call"),
         _noise(session, by_device(session, setting)),
         _machine(session, setting),
@@ -178,6 +181,16 @@ def _is_apart(session: Session, device: DeviceClock) -> bool:
     call_ms = statistics.median(candidate for candidate, _ in session.pairs)
     apart_ms = call_ms - statistics.median(candidate for candidate, _ in device.pairs)
     return abs(apart_ms) > LAUNCH_NS / 1e6 * (1 + device.launches) + session.clock.spread_ns / 1e6 + APART * call_ms
+
+
+def _processor_time(reading: Reading | None) -> list[CheckRecord]:
+    """In whose code the calls were; on a GPU the driver's records tell more."""
+    if reading is None:
+        return []
+    if reading.why:
+        seen = f"; {reading.detail}" if reading.detail else ""
+        return [_check(processor_time.CHECK, CheckOutcome.ABSENT, f"not checked: {reading.why}{seen}")]
+    return [_check(processor_time.CHECK, CheckOutcome.HELD, reading.detail)]
 
 
 def _nothing_remembered(recall: Recall) -> CheckRecord:

@@ -12,6 +12,6 @@ worker_pair.py, worker.py, channel.py   the two workers, the handle on one, and 
 reference_worker.py, candidate_worker.py, model_caller.py   what runs in the trusted and in the untrusted worker
 compiler_source.py, compiled_start.py   what torch.compile writes for the task; a candidate out of it
 half_baseline.py                        what is timed as the baseline in half precision
-timed_worker.py                         a worker that runs only while it is asked
+timed_worker.py, sampled.py             a worker that runs only while it is asked; samples of where it is
 observing.py                            a profile on the CPU; profiler and sanitizer on a GPU
 """

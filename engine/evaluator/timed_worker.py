@@ -17,6 +17,7 @@ from engine.evaluation.candidate_failures import Failure, TimedCallFailed
 from engine.evaluation.clock import Call, TracedCall
 from engine.evaluation.launches import Trace
 from engine.evaluation.poison import Poison
+from engine.evaluator.sampled import Sampled
 from engine.evaluator.worker import Worker
 from engine.machine import process_memory, processes
 from engine.machine.device_memory import DeviceMemory
@@ -62,9 +63,12 @@ class TimedWorker:
     The contents are not in the worker's reach before its clock runs, and nothing can finish after it has been stopped.
     """
 
-    def __init__(self, worker: Worker, ask: Ask, shared: SharedTensors, verify: Verify) -> None:
+    def __init__(
+        self, worker: Worker, ask: Ask, shared: SharedTensors, verify: Verify, sampled: Sampled | None = None
+    ) -> None:
         self.worker = worker
         self.shared = shared
+        self._sampled = sampled
         self.is_traced = False
         """Whether what the next turn runs is recorded on the GPU as well."""
         self._ask = ask
@@ -127,6 +131,8 @@ class TimedWorker:
         self.halt()
         halt_ns = time.perf_counter_ns() - after
         waited_ns = max(0, processes.waited_ns(pid) - waited)
+        if self._sampled is not None:
+            self._sampled.take(before, after + halt_ns)
         return Call(after - before, nanoseconds(answer.get("ns")), halt_ns, waited_ns), answer
 
     def halt(self) -> None:

@@ -19,6 +19,7 @@ from engine.evaluation.candidate_failures import ComputedElsewhere, Failure, Tim
 from engine.evaluation.clock import DeviceClock, Session, half_width
 from engine.evaluation.contents import Contents
 from engine.evaluation.contract import structure_failure
+from engine.evaluation.processor_time import Reading
 from engine.evaluation.timing_checks import PROBES, SLOW_MS, SLOW_PROBES, Recall, Setting, Twice
 from engine.evaluation.trials import Style
 from engine.evaluation.weighing import wrong_values
@@ -211,7 +212,7 @@ class Timing:
         workers = self._workers
         if workers.device == "cpu":
             self._is_memory_read = process_memory.is_permitted(self._reference.inner_pid)
-            kind = TimedWorker if self._is_memory_read else StoringTimedWorker
+            kind: type[TimedWorker] = TimedWorker if self._is_memory_read else StoringTimedWorker
         else:
             self._is_memory_read, kind = True, DeviceTimedWorker
 
@@ -226,13 +227,19 @@ class Timing:
             ask_candidate,
             workers.shared,
             lambda reply: structure_failure(workers.expected, reply, TIMED),
+            *workers.sampled[:1],
         )
-        reference = kind(self._reference, workers.ask_reference, workers.trusted, lambda reply: None)
+        reference = kind(
+            self._reference, workers.ask_reference, workers.trusted, lambda reply: None, *workers.sampled[1:]
+        )
         return candidate, reference
 
     def _take_pairs(self, started: float) -> None:
         self._timed_candidate.halt()
         self._timed_reference.halt()
+        for worker, sampled in zip((self._workers.candidate, self._reference), self._workers.sampled, strict=False):
+            sampled.begin()
+            worker.meanwhile = sampled.drain
         self._change_weights()
         self._burst = self._warm_up()
         deadline = started + self._workers.request.times.timing_s
@@ -322,6 +329,7 @@ class Timing:
         recall = Recall.confirmed(self._recall)
         self._timed_candidate.rest()
         device, host_ns = self._on_device()
+        processor_time = self._processor_time()
         if recall.remembers:
             message = (
                 f"the candidate remembers results, a result cache: {recall}. Compute the output anew in every call"
@@ -343,7 +351,31 @@ class Timing:
             observed=self._workers.seen,
             device=device,
             host_ns=host_ns,
+            processor_time=processor_time,
         )
+
+    def _processor_time(self) -> Reading | None:
+        """In whose code the candidate's calls were; nothing of it on a GPU.
+
+        Raises:
+            TimedCallFailed: in a library's, or it cannot be told for something that the candidate did.
+        """
+        if not self._workers.sampled:
+            return None
+        candidate, reference = self._workers.sampled
+        own = [path for path in self._workers.libraries.rglob("*") if path.is_file()]
+        reading = candidate.reading(own, moves=self._workers.observed.moves)
+        can_tell = not reference.reading([], moves=False).why
+        if reading.is_prevented and can_tell:
+            message = (
+                f"the candidate prevents that its processor time is looked at ({reading.why}); remove what does so"
+            )
+            raise TimedCallFailed(operators.CHECK, Failure(Verdict.REFUSED, message))
+        if left := self._workers.observed.left:
+            return reading.undecided(f"PyTorch computed what the policy leaves to it ({', '.join(left)})")
+        if reading.failure is not None:
+            raise TimedCallFailed(operators.CHECK, reading.failure)
+        return reading
 
     def _on_device(self) -> tuple[DeviceClock | None, float]:
         """The second clock, and what a call takes on the host; nothing of it on the CPU.

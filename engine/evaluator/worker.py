@@ -44,6 +44,8 @@ class Worker:
         self._seen = 0
         self._is_ended = False
         self._halted: list[int] = []
+        self.meanwhile: Callable[[], object] = lambda: None
+        """Done now and then while the worker works for long."""
 
     @classmethod
     def fork(
@@ -162,6 +164,7 @@ class Worker:
 
     def _watch(self) -> None:
         """A worker that works for long is looked at: its limits bind each process, these all of them together."""
+        self.meanwhile()
         members = self._child.members()
         if len(members) > self._limits.processes:
             raise self._end(Ending.MISBEHAVED, f"it started more than {self._limits.processes} processes")

@@ -38,6 +38,7 @@ from engine.evaluation.poison import Poison
 from engine.evaluation.screening.python_text import fall_backs
 from engine.evaluator import candidate_worker, model_caller, reference_worker
 from engine.evaluator.evaluation_request import EvaluationRequest
+from engine.evaluator.sampled import Sampled
 from engine.evaluator.task_facts import UnusableTask
 from engine.evaluator.worker import Worker
 from engine.machine import quiet, shared_tensors
@@ -109,6 +110,7 @@ class WorkerPair:
             body = functools.partial(reference_worker.body, request.task_source, self._trusted, request.policy)
             self.reference = Worker.fork(body, limits, folder / "reference", self._trusted.inherited)
         self._candidate: Worker | None = None
+        self.sampled: list[Sampled] = []
         if not with_candidate:
             return
         self.libraries = folder / "libraries"
@@ -125,6 +127,10 @@ class WorkerPair:
             readable=(self.libraries,),
             writable=(compiles_to,) if compiles_to else (),
         )
+        # Before either has a second thread.
+        is_sampled = self._is_timed and request.device == "cpu" and self.reference is not None
+        sides = [self.candidate, self.reference] if is_sampled and self.reference else []
+        self.sampled = [Sampled(worker.inner_pid) for worker in sides]
 
     def __enter__(self) -> WorkerPair:
         return self
@@ -133,6 +139,8 @@ class WorkerPair:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         with self.spent.on(Part.ENDING):
+            for sampled in self.sampled:
+                sampled.close()
             for worker in (self._candidate, self.reference):
                 if worker:
                     worker.end()

@@ -33,7 +33,7 @@ from playwright.sync_api import (
 
 from pages.parts.status import welcome
 from storage import journal
-from tests.browser import forked_server
+from tests.browser import chromium, forked_server
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 EXPECT_MS = 45_000
@@ -49,9 +49,6 @@ HOLDABLE = """(() => {
         return add.call(this, type, type === "message" ? held : listener, ...rest)
     }
 })()"""
-# Debian's Chromium without a screen takes a tenth less processor time for the same pages.
-LIGHT = Path("/usr/bin/chromium-headless-shell")
-CHROMIUM = os.environ.get("CHROMIUM") or (str(LIGHT) if LIGHT.exists() else "/usr/bin/chromium")
 # Every page is left again before what a compiler of hot loops costs has come in: a tenth of what browser tests take.
 INTERPRETED = "--js-flags=--no-opt --no-maglev"
 PLAIN_LOOKS = Path(__file__).parent / "plain_looks.cjs"
@@ -193,14 +190,26 @@ def own_server(tmp_path: Path, shared_cache: Path) -> Iterator[Callable[..., Ser
 
 
 @pytest.fixture(scope="session")
-def visitor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrowserContext]:
+def browser_program(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A Chromium. Where there is none, what needs it is not run, unless a person named one."""
+    folder = tmp_path_factory.getbasetemp()
+    try:
+        return chromium.find(folder.parent if os.environ.get("PYTEST_XDIST_WORKER") else folder)
+    except chromium.NoChromium as error:
+        if chromium.is_demanded():
+            raise
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def visitor(tmp_path_factory: pytest.TempPathFactory, browser_program: str) -> Iterator[BrowserContext]:
     """One visitor for all tests: a new one would compile a page's scripts anew, which takes longer than most tests."""
     os.environ["NODE_OPTIONS"] = f'--require "{PLAIN_LOOKS}"'
     with sync_playwright() as playwright:
         del os.environ["NODE_OPTIONS"]  # for the process that has just been started, and for no other
         context = playwright.chromium.launch_persistent_context(
             tmp_path_factory.mktemp("visitor"),
-            executable_path=CHROMIUM,
+            executable_path=browser_program,
             args=["--no-sandbox", "--disable-dev-shm-usage", INTERPRETED],
             viewport=SIZE,
             reduced_motion="reduce",

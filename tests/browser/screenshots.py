@@ -20,6 +20,7 @@ from storage import queries
 from storage.queries import AttemptRow, RunRow
 from storage.records import Verdict
 from tests import sample_knowledge, samples
+from tests.browser.chromium import of_program
 from tests.browser.conftest import Server, new_home, start_server, stop_server
 
 # What the width adds to a picture's name: overview-light.png, overview-narrow-light.png.
@@ -52,7 +53,7 @@ def main() -> None:
     try:
         with sync_playwright() as playwright:
             args = ["--no-sandbox", "--disable-dev-shm-usage"]
-            browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=args)
+            browser = playwright.chromium.launch(executable_path=of_program(), args=args)
             for scheme in ("light", "dark"):
                 for width in [""] if options.docs else options.widths:
                     for shot in shots:

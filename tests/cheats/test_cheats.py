@@ -17,7 +17,8 @@ FILES = declaration.in_folder(KERNELS)
 HONEST = [one for one in FILES if one.is_honest]
 # Those that timing might take for something else; `benchmarks.cheats` times them all.
 TIMED = ("workspace_cached", "thread_pool_joined", "python_threads_joined", "openmp_schedules", "strided_result",
-         "static_workspace_cpp", "table_in_constructor")  # fmt: skip
+         "static_workspace_cpp", "table_in_constructor", "copies_by_pytorch", "libmvec_exponential", "memory_functions",
+         "sorted_rows")  # fmt: skip
 CHEATS = [one for one in FILES if not one.is_honest]
 # They work until they are ended, however long that is.
 ENDLESS = {
@@ -27,7 +28,8 @@ ENDLESS = {
     "endless_loop_python": {"call_s": 1.0},
 }
 # Built against all of PyTorch's headers, which a busy machine takes long for.
-HEAVY_BUILDS = ("library_aten_cpp", "library_own_operator", "torch_library")
+HEAVY_BUILDS = ("library_aten_cpp", "library_own_operator", "torch_library", "library_kernel_pointer", "library_onednn",
+                "library_redispatch")  # fmt: skip
 HEAVY_BUILD_S = 300.0
 # Right in many trials: a busy machine must have the time for those in which they are not.
 SELDOM_WRONG = ("shortcut_sampled_range", "amortised_batch", "path_by_prefix", "top_k_few_candidates",
