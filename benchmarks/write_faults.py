@@ -290,6 +290,8 @@ def problems(trial: Trial, expected: Trial, spared: int = 0) -> list[str]:
     wrong += [f"spent {n} for {len(paid)}"] if (n := Ledger(trial.home).spent().calls) < len(paid) else []
     rows = [[row.evidence_id[1:] for row in knowledge.load(one.home / "knowledge").rows] for one in (trial, expected)]
     wrong += [f"evidence: {len(rows[0])} rows for {len(rows[1])}"] if rows[0] != rows[1] else []
+    for folder in (run.path, run.blobs):
+        files.sweep(folder)  # as the next engine would
     left = [path.name for path in (*run.path.glob(".*"), *run.blobs.glob(".*"))]
     wrong += [f"left behind: {left[0]}"] if left else []
     output = trial.home.with_suffix(".out").read_text()

@@ -226,6 +226,7 @@ def work(folder: RunFolder, console: Console, device: str | None = None, *, is_p
         language=settings.language,
     )  # fmt: skip
     shutil.rmtree(folder.scratch, ignore_errors=True)
+    supervisor.sweep_scratch()
     for written in (folder.path, folder.blobs):
         files.sweep(written)
     languages.check(settings.language, settings.toolchain)

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -314,6 +315,16 @@ def remeasure(first: tuple[str, str], second: tuple[str, str], rounds: int = rem
 def stop_remeasuring(remeasure_id: str) -> bool:
     """End a re-measurement now. False when none was at work."""
     return stop(remeasurements.folder_of(remeasure_id))
+
+
+def sweep_scratch() -> None:
+    """Remove the work spaces of runs whose engines were killed; a resumed run makes its own anew."""
+    for scratch in runs_folder().glob("*/scratch"):
+        with suppress(OSError):
+            if not liveness.is_held(RunFolder(scratch.parent)):
+                scratch.rename(scratch.with_name(f".scratch.{os.getpid()}"))
+    for gone in runs_folder().glob("*/.scratch.*"):
+        shutil.rmtree(gone, ignore_errors=True)
 
 
 def is_alive(folder: RunFolder) -> bool:

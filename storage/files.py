@@ -195,11 +195,11 @@ def sync(folder: Path) -> None:
 
 def sweep(folder: Path) -> None:
     """Remove what processes that are gone had begun to write here and did not finish."""
-    with contextlib.suppress(OSError):
-        for path in folder.glob(".*"):
-            writer = path.suffix.removeprefix(".").partition("-")[0]
-            if writer.isdecimal() and not Path(f"/proc/{writer}").exists():
-                path.unlink(missing_ok=True)
+    for path in folder.glob(".*"):
+        writer = path.suffix.removeprefix(".").partition("-")[0]
+        if writer.isdecimal() and not Path(f"/proc/{writer}").exists():
+            with contextlib.suppress(OSError):
+                path.unlink()
 
 
 def again(act: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

@@ -46,6 +46,7 @@ JUDGING = {
     "hostile": ("--runs", "1", "--seconds", "0.2", "--match", "abort"),  # one that ends at once
     "processor_time": ("--match", "honest/reversed_sum", "--seconds", "0.2"),
     "tuner": ("--case", "softmax", "--variants", "1", "--rounds", "1", *TINY[1:]),
+    "write_faults": ("--points", "20"),
     "kill_suite": (
         "quick",
         "--kills",
@@ -88,8 +89,9 @@ PARTS = {"meaning", "recorded_kernels", "scale_home", "stock_build", "mutation",
          "mutations_of_results", "chromium"}  # fmt: skip
 
 
-# It leaves killed children behind. The others share the tests' process, its imports and its fork servers.
-IN_A_PROCESS = {"kill_suite"}
+# One leaves killed children behind, one is loaded with a library before libc. The others share the tests' process, its
+# imports and its fork servers.
+IN_A_PROCESS = {"kill_suite", "write_faults"}
 
 
 def run(name: str, *words: str, **given: object) -> str:

@@ -30,7 +30,7 @@ from engine.machine.turns import Turn
 from engine.machine.worker_limits import Limits, Times
 from engine.tasks import Task
 from engine.toolchains import CompiledStart
-from storage import codec, files
+from storage import codec, files, liveness
 from storage.device_use import UNSEEN, Claim
 from storage.evaluation_results import CheckResult, CompileResult, TimedWorkload, TimingResult
 from storage.examination import Examination
@@ -43,6 +43,7 @@ Result = TypeVar("Result", CompileResult, CheckResult, TimingResult, TimingResul
 KnownLimits = dict[tuple[str, str], HardwareLimit]  # by the task's source and what is measured of it
 
 REQUEST_S = 900.0
+SCRATCH, YOUNG_S = "tilewright.", 60.0
 BRIEF_S = 0.5
 DEPTHS = (1, 2, 3)  # of modules that are compared, as far as they are tried
 NO_MODULES = "modules are compared one by one, and a compiled network has none"
@@ -114,7 +115,10 @@ class LocalToolchain(ABC):
         self.claim: Claim = UNSEEN
         self._is_alone, self._waited_s = False, 0.0
         self._own_scratch = scratch is None
-        self._scratch = scratch or Path(tempfile.mkdtemp(prefix="tilewright."))
+        self._scratch = scratch or Path(tempfile.mkdtemp(prefix=SCRATCH))
+        self._hold: int | None = liveness.hold_file(self._scratch / "lock") if self._own_scratch else None
+        if self._own_scratch:
+            _sweep(self._scratch.parent)
         self._scratch.mkdir(parents=True, exist_ok=True)
         self._times = times
         self._limits = limits
@@ -428,6 +432,9 @@ class LocalToolchain(ABC):
             # An evaluator that was killed in the middle of a request could not tidy up after itself.
             for folder in (self._scratch,) if self._own_scratch else self._scratch.glob(f"{REQUEST_FOLDER}*"):
                 shutil.rmtree(folder, ignore_errors=True)
+            if self._hold is not None:
+                os.close(self._hold)
+                self._hold = None
 
     def _time(self, task: Task, source: str, timing_s: float) -> TimingResult | CheckResult:
         """One session, alone on the device as far as Tilewright goes."""
@@ -478,6 +485,16 @@ class LocalToolchain(ABC):
         with self._turn:
             self._scratch.mkdir(parents=True, exist_ok=True)
             return self._evaluator.ask(request, limit_s, turn)
+
+
+def _sweep(place: Path) -> None:
+    """Remove work spaces of killed processes, whose locks are free. One made a moment ago may not be held yet."""
+    for lock in place.glob(f"{SCRATCH}*/lock"):
+        with suppress(OSError):
+            found = lock.stat()
+            is_left = found.st_uid == os.getuid() and time.time() - found.st_mtime > YOUNG_S
+            if is_left and not liveness.is_file_held(lock):
+                shutil.rmtree(lock.parent, ignore_errors=True)
 
 
 def _what_matters(policy: Policy) -> Policy:

@@ -22,6 +22,7 @@ from storage import events as ev
 from storage.folder import RunFolder
 from storage.records import Budget, KernelClass, RunState, Switch
 from storage.verbs import CommandKind
+from tests import samples
 from tests.engine.contexts import write_recording
 from tests.engine.swish_story import REPLIES
 from tests.engine.test_loop import SIZES
@@ -170,3 +171,14 @@ def test_what_this_host_lacks_for_a_toolchain_does_not_count_on_a_cluster(monkey
     assert supervisor.available_toolchains()["draft"] == "no GPU here"
     monkeypatch.setenv("TILEWRIGHT_POOL", "ray")
     assert not supervisor.available_toolchains()["draft"]
+
+
+def test_work_spaces_of_killed_engines_are_removed_and_those_of_living_ones_are_not(home: Path) -> None:
+    killed, alive = (samples.write_run(home / "runs", name, seed=1, ending="running") for name in ("killed", "alive"))
+    lock = liveness.hold(alive)
+    for run in (killed, alive):
+        (run.scratch / "evaluation.x").mkdir(parents=True)
+    supervisor.sweep_scratch()
+    os.close(lock)
+    assert [killed.scratch.exists(), alive.scratch.exists()] == [False, True]
+    assert list(killed.path.glob(".scratch*")) == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -161,3 +162,21 @@ def test_no_key_of_the_engine_reaches_a_candidate(
     with CpuToolchain() as toolchain:
         result: CheckResult = toolchain.check(small_swish, source)
     assert result.verdict is Verdict.PASSED, result.message
+
+
+def test_the_work_space_of_a_killed_process_is_removed_by_the_next_and_that_of_a_living_one_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    living, killed, other = CpuToolchain(), tmp_path / "tilewright.killed", tmp_path / "tilewright.other"
+    for place in (killed, other):
+        place.mkdir()
+    (killed / "lock").touch()
+    for lock in tmp_path.glob("*/lock"):
+        os.utime(lock, (0, 0))
+    with CpuToolchain() as toolchain:
+        assert len(list(tmp_path.iterdir())) == 3
+        assert not killed.exists()
+        assert toolchain.name == "cpu"
+    living.close()
+    assert [path.name for path in tmp_path.iterdir()] == ["tilewright.other"], "one without a lock is not known"
