@@ -16,7 +16,7 @@ from engine import supervisor
 from engine.errors import EngineError
 from pages.parts import access, index, streamlit_internals
 from pages.parts.api import routes
-from pages.parts.status import notices
+from pages.parts.status import notices, undrawn
 from storage import folder, read_only, trash
 from storage.database import DatabaseError
 from storage.trash import TrashError
@@ -78,4 +78,6 @@ app = st.App(
         Middleware(TrustedHostMiddleware, allowed_hosts=st.get_option("server.allowedHosts") or ["*"]),
         Middleware(access.Gate),
     ],
+    on_script_error=undrawn.tell,
+    exception_handlers={DatabaseError: undrawn.answer, Exception: undrawn.answer},
 )

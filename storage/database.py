@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import re
+import shutil
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -24,12 +25,25 @@ ACROSS_RUNS = (
     "knowledge_problems",
 )  # fmt: skip
 
+# Of all queries together, and of what they put on disk meanwhile. The page of a run of 20,000 iterations takes 90 MB.
+MEMORY_LIMIT, SPILL_LIMIT = "256MB", "1GB"
+
 Row = Mapping[str, object]
 Table = tuple[str, Row]
 
 
 class DatabaseError(RuntimeError):
     """The index cannot be used; the message says what to do."""
+
+
+class QueryTooLargeError(DatabaseError):
+    """A query would have taken more memory than the index may have."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            f"What was asked of the index takes more than the {MEMORY_LIMIT} of memory and {SPILL_LIMIT} of disk that "
+            "it may have. Nothing is lost: ask for less, as a filter or a run with fewer kernels does."
+        )
 
 
 class DatabaseBusyError(DatabaseError):
@@ -72,10 +86,16 @@ class Database:
 
     @contextlib.contextmanager
     def reader(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """A cursor of the calling thread's own; it sees what is committed."""
+        """A cursor of the calling thread's own; it sees what is committed.
+
+        Raises:
+            QueryTooLargeError: what is asked with it takes more memory than the index may have.
+        """
         cursor = self.open_cursor()
         try:
             yield cursor
+        except duckdb.OutOfMemoryException as error:
+            raise QueryTooLargeError from error
         finally:
             cursor.close()
 
@@ -218,7 +238,18 @@ def _open_or_rebuild(path: Path) -> Database:
 def _connect(path: Path) -> duckdb.DuckDBPyConnection:
     """One thread a query: drawing a page must not disturb kernels that are being timed on this machine, and the
     tables of 200 runs, one of 20,000 iterations, are drawn no faster by two."""
-    connection = duckdb.connect(str(path), config={"threads": 1})
+    has_file = path.name != ":memory:"
+    spill = Path(f"{path}.tmp")
+    connection = duckdb.connect(str(path), config={
+        "threads": 1,
+        "memory_limit": MEMORY_LIMIT,
+        "temp_directory": str(spill) if has_file else "",
+        "max_temp_directory_size": SPILL_LIMIT,
+        # Else a few rows are compared with each of a large table, where it is guessed that they are few.
+        "asof_loop_join_threshold": 0,
+    })  # fmt: skip
+    if has_file:
+        shutil.rmtree(spill, ignore_errors=True)  # left by a server that was killed; the file is ours alone by now
     try:
         _create_schema(connection)
     except duckdb.Error:
@@ -282,7 +313,10 @@ class Snapshot(Database):
     def reader(self) -> Iterator[duckdb.DuckDBPyConnection]:
         """The one cursor that sees that moment, for one thread at a time."""
         with self._turn:
-            yield self._cursor
+            try:
+                yield self._cursor
+            except duckdb.OutOfMemoryException as error:
+                raise QueryTooLargeError from error
 
     def close(self) -> None:
         """Let go of the moment."""

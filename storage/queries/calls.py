@@ -157,12 +157,11 @@ def last_prompt(db: Database, run_id: str) -> PromptRow | None:
         SELECT {_PROMPT}, input_tokens, cached_tokens, is_estimated, FALSE AS awaited FROM model_calls
         WHERE run_id = $run
         UNION ALL SELECT {_PROMPT}, NULL, NULL, FALSE, TRUE FROM calls_sent WHERE run_id = $run
-        UNION ALL SELECT {_PROMPT}, NULL, NULL, FALSE, TRUE FROM questions WHERE run_id = $run)
-    SELECT told.* EXCLUDE (awaited), awaited
-        AND NOT EXISTS (SELECT 1 FROM call_failures f WHERE f.run_id = $run AND f.seq > told.seq)
-        AND NOT EXISTS (SELECT 1 FROM steps s WHERE s.run_id = $run AND s.seq > told.seq
-            AND s.phase IN ('finished', 'ended')) AS is_open
-    FROM told ORDER BY seq DESC LIMIT 1"""
+        UNION ALL SELECT {_PROMPT}, NULL, NULL, FALSE, TRUE FROM questions WHERE run_id = $run),
+     answered AS (SELECT seq FROM call_failures WHERE run_id = $run
+        UNION ALL SELECT seq FROM steps WHERE run_id = $run AND phase IN ('finished', 'ended'))
+    SELECT * EXCLUDE (awaited), awaited AND seq > coalesce((SELECT max(seq) FROM answered), 0) AS is_open
+    FROM (FROM told ORDER BY seq DESC LIMIT 1)"""
     return fetch.one(db, PromptRow, sql, {"run": run_id})
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -117,7 +118,7 @@ def profile(db: Database, run_id: str, candidate_id: str) -> ProfileRow | None:
     if found is None or found.failure or DISTURBED in found.evidence:
         return found
     profiled_s, timed_s = _call_times(db, run_id, candidate_id)
-    why = disturbance(1e3 * profiled_s, 1e3 * timed_s) if profiled_s and timed_s else ""
+    why = _disturbance(found.evidence, profiled_s and 1e3 * profiled_s, timed_s and 1e3 * timed_s)
     return replace(found, evidence={**found.evidence, DISTURBED: why}) if why else found
 
 
@@ -228,20 +229,36 @@ def planned_exposure(db: Database, run_id: str, kernel_class: KernelClass) -> Ex
     return exposure.planned(kernel_class, *found[0]) if found else None
 
 
+_TAKEN = """WITH taken AS (SELECT candidate_id, max(seq) AS seq, arg_max_null(evidence, seq) AS evidence FROM profiles
+        WHERE run_id = $run AND failure IS NULL GROUP BY candidate_id),
+ called AS (SELECT candidate_id, seq, arg_min(value, kernel) AS seconds FROM profile_metrics
+        WHERE run_id = $run AND metric = 'latency' AND launch < 0 GROUP BY candidate_id, seq),
+ timed AS (SELECT candidate_id, arg_max(latency_ms, seq) AS ms FROM evaluations
+        WHERE run_id = $run GROUP BY candidate_id)
+SELECT candidate_id, coalesce(evidence, '{}'), 1e3 * seconds, ms
+FROM taken LEFT JOIN called USING (candidate_id, seq) LEFT JOIN timed USING (candidate_id) ORDER BY seq"""
+
+
 def profiled_kernels(db: Database, run_id: str) -> list[str]:
     """Kernels that have a profile which nothing disturbed, in the order they were profiled."""
-    sql = "SELECT candidate_id FROM profiles WHERE run_id = ? AND failure IS NULL GROUP BY ALL ORDER BY max(seq)"
-    return [name for (name,) in fetch.tuples(db, sql, [run_id]) if not _is_disturbed(db, run_id, name)]
+    found = fetch.tuples(db, _TAKEN, {"run": run_id})
+    return [name for name, evidence, *times in found if not _disturbance(json.loads(evidence), *times)]
+
+
+def _disturbance(evidence: Mapping[str, str], profiled_ms: float | None, timed_ms: float | None) -> str:
+    """What disturbed a profile: as it was noted, or by its times."""
+    if DISTURBED in evidence:
+        return evidence[DISTURBED]
+    return disturbance(profiled_ms, timed_ms) if profiled_ms and timed_ms else ""
 
 
 def profiled_ancestor(db: Database, run_id: str, candidate_id: str) -> str | None:
     """The nearest kernel on the chain of parents that has a profile which nothing disturbed."""
     parents = dict(fetch.tuples(db, "SELECT candidate_id, parent_id FROM candidates WHERE run_id = ?", [run_id]))
-    sql = "SELECT DISTINCT candidate_id FROM profiles WHERE run_id = ? AND failure IS NULL"
-    profiled = {name for (name,) in fetch.tuples(db, sql, [run_id])}
+    profiled = set(profiled_kernels(db, run_id))
     above = parents.get(candidate_id)
     for _ in parents:  # bounded, so that a journal written by hand with a circle in it cannot hold a page for ever
-        if above is None or (above in profiled and not _is_disturbed(db, run_id, above)):
+        if above is None or above in profiled:
             return above
         above = parents.get(above)
     return None

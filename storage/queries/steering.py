@@ -96,12 +96,12 @@ def steering_marks(db: Database, run_id: str) -> list[SteeringMark]:
     """Commands in force, by the depth they came into force in."""
     sql = """
     WITH begun AS (SELECT seq, step, depth FROM steps WHERE run_id = $run AND phase = 'started'),
+        entered AS (SELECT step, max(depth) AS depth FROM begun GROUP BY step),
         asked AS (SELECT * FROM steering WHERE run_id = $run AND effective_seq IS NOT NULL AND kind IS NOT NULL)
-    SELECT a.effective_seq AS seq, a.effective_at AS at, a.effective_step AS step, coalesce(
-            (SELECT max(depth) FROM begun b WHERE b.step = a.effective_step),
-            (SELECT arg_max(depth, b.seq) FROM begun b WHERE b.seq < a.effective_seq), 0) AS depth,
-        a.kind, a.argument, a.asked_by, a.note
-    FROM asked a ORDER BY a.effective_seq"""
+    SELECT a.effective_seq AS seq, a.effective_at AS at, a.effective_step AS step,
+        coalesce(own.depth, before.depth, 0) AS depth, a.kind, a.argument, a.asked_by, a.note
+    FROM asked a LEFT JOIN entered own ON own.step = a.effective_step
+    ASOF LEFT JOIN begun before ON before.seq < a.effective_seq ORDER BY a.effective_seq"""
     return fetch.rows(db, SteeringMark, sql, {"run": run_id})
 
 
@@ -164,12 +164,11 @@ def open_question(db: Database, run_id: str) -> QuestionRow | None:
     if not fetch.has_rows(db, "questions", run_id):
         return None
     sql = """SELECT q.step, q.call, q.role, q.depth, q.candidate_id, q.prompt_blob, coalesce(q.expects, '') AS expects,
-        c.source_blob FROM questions q
-    LEFT JOIN candidates c ON c.run_id = q.run_id AND c.candidate_id = q.candidate_id
-    WHERE q.run_id = $run
-        AND NOT EXISTS (SELECT 1 FROM model_calls m WHERE m.run_id = $run AND m.seq > q.seq AND m.step = q.step)
-        AND NOT EXISTS (SELECT 1 FROM steps s WHERE s.run_id = $run AND s.seq > q.seq AND s.phase = 'finished')
-    ORDER BY q.seq DESC LIMIT 1"""
+        c.source_blob FROM (SELECT * FROM questions w WHERE run_id = $run
+            AND seq > coalesce((SELECT max(seq) FROM steps WHERE run_id = $run AND phase = 'finished'), 0)
+            AND NOT EXISTS (SELECT 1 FROM model_calls m WHERE m.run_id = $run AND m.seq > w.seq AND m.step = w.step)
+            ORDER BY seq DESC LIMIT 1) q
+    LEFT JOIN candidates c ON c.run_id = q.run_id AND c.candidate_id = q.candidate_id"""
     return fetch.one(db, QuestionRow, sql, {"run": run_id})
 
 
@@ -177,12 +176,14 @@ def open_approval(db: Database, run_id: str) -> ApprovalRow | None:
     """The step that waits for a yes, or None."""
     if not fetch.has_rows(db, "leaves", run_id):
         return None
-    sql = """SELECT l.time AS at, l.step, l.kind, l.depth, l.candidate_id, a.number, a.summary, l.fallback, l.after_s
-    FROM leaves l LEFT JOIN numbered a ON a.run_id = l.run_id AND a.candidate_id = l.candidate_id
-    WHERE l.run_id = $run AND l.kind IS NOT NULL
-        AND NOT EXISTS (SELECT 1 FROM states t WHERE t.run_id = $run AND t.seq > l.seq AND t.state <> 'waiting')
-        AND NOT EXISTS (SELECT 1 FROM steps s WHERE s.run_id = $run AND s.seq > l.seq AND s.phase <> 'resumed')
-    ORDER BY l.seq DESC LIMIT 1"""
+    sql = """WITH since AS (SELECT max(seq) AS seq FROM (
+        SELECT seq FROM states WHERE run_id = $run AND state <> 'waiting'
+        UNION ALL SELECT seq FROM steps WHERE run_id = $run AND phase <> 'resumed'))
+    SELECT l.time AS at, l.step, l.kind, l.depth, l.candidate_id, a.number, a.summary, l.fallback, l.after_s
+    FROM (SELECT * FROM leaves WHERE run_id = $run AND kind IS NOT NULL ORDER BY seq DESC LIMIT 1) l
+    LEFT JOIN (SELECT candidate_id, number, summary FROM numbered WHERE run_id = $run) a
+        ON a.candidate_id = l.candidate_id
+    WHERE l.seq > coalesce((SELECT seq FROM since), 0)"""
     return fetch.one(db, ApprovalRow, sql, {"run": run_id})
 
 
@@ -260,9 +261,9 @@ def _kernels(db: Database, run_id: str) -> dict[str, str]:
 
 
 def _calls(db: Database, run_id: str) -> dict[str, str]:
-    sql = f"""SELECT s.command_id, arg_min(m.step, m.seq), arg_min(m.model, m.seq) FROM ({_IN_FORCE}) s
-        JOIN model_calls m ON m.run_id = $run AND m.seq > s.effective_seq
-        WHERE {_is(Result.CALL)} GROUP BY s.command_id"""
+    sql = f"""SELECT s.command_id, m.step, m.model FROM ({_IN_FORCE}) s
+        ASOF JOIN (SELECT seq, step, model FROM model_calls WHERE run_id = $run) m ON s.effective_seq < m.seq
+        WHERE {_is(Result.CALL)}"""
     return {
         name: f"step {step} was answered by {model}"
         for name, step, model in fetch.tuples(db, sql, {"run": run_id})
@@ -271,14 +272,19 @@ def _calls(db: Database, run_id: str) -> dict[str, str]:
 
 def _prompts(db: Database, run_id: str) -> dict[str, str]:
     """How many prompts carried a rule, and whether the first one after a switch that can show a profile did."""
-    sql = f"""SELECT s.command_id, s.kind, arg_min(m.step, m.seq), count(DISTINCT m.step),
-            arg_min(m.is_profile_exposed, m.seq) FROM ({_IN_FORCE}) s
-        JOIN model_calls m ON m.run_id = $run AND m.seq > s.effective_seq
-            AND (m.role IN ('optimise', 'judge')
-                OR ({_is(Result.PROMPTS)} AND m.role IN ('repair', 'synthesise', 'rewrite')))
-        LEFT JOIN steering l ON l.run_id = $run AND l.kind = 'lift' AND l.argument = s.command_id
-        WHERE {_is(Result.PROMPTS, Result.PROFILE_IN_PROMPT)} AND m.seq < coalesce(l.effective_seq, 9e15)
-        GROUP BY s.command_id, s.kind"""
+    # A step counts once for a rule, at its first call after the rule: the one whose predecessor came before.
+    sql = f"""WITH calls AS (SELECT *, lag(seq, 1, 0) OVER (PARTITION BY is_told, step ORDER BY seq) AS before FROM (
+            SELECT seq, step, is_profile_exposed, unnest(CASE WHEN role IN ('optimise', 'judge') THEN [TRUE, FALSE]
+                WHEN role IN ('repair', 'synthesise', 'rewrite') THEN [TRUE] END) AS is_told
+            FROM model_calls WHERE run_id = $run)),
+         lifted AS (SELECT argument, min(effective_seq) AS seq FROM steering WHERE run_id = $run AND kind = 'lift'
+            GROUP BY argument)
+        SELECT s.command_id, s.kind, arg_min(m.step, m.seq), count(*), arg_min(m.is_profile_exposed, m.seq)
+        FROM (SELECT *, {_is(Result.PROMPTS)} AS is_told FROM ({_IN_FORCE}) s) s
+        LEFT JOIN lifted l ON l.argument = s.command_id
+        JOIN calls m ON m.is_told = s.is_told AND m.seq > s.effective_seq AND m.before <= s.effective_seq
+            AND m.seq < coalesce(l.seq, 9e15)
+        WHERE {_is(Result.PROMPTS, Result.PROFILE_IN_PROMPT)} GROUP BY s.command_id, s.kind"""
     return {
         name: f"the prompt of step {step} showed {'a' if seen else 'no'} profile"
         if VERBS[kind].result is Result.PROFILE_IN_PROMPT

@@ -40,7 +40,8 @@ def run_results(db: Database, run_ids: Sequence[str]) -> dict[str, RunResult]:
     """The results of these runs by id; those that are not in the index are left out."""
     chosen = {"runs": list(run_ids)}
     heads = fetch.rows(db, _HeadRow, _HEADS, chosen)
-    bests = {row.run_id: row for row in fetch.rows(db, _BestRow, _BESTS, chosen)}
+    kernels = [name for (name,) in fetch.tuples(db, _KERNELS, chosen)]
+    bests = {row.run_id: row for row in fetch.rows(db, _BestRow, _BESTS, chosen | {"kernels": kernels})}
     tries: dict[str, list[Try]] = {}
     for row in fetch.rows(db, _TryRow, _TRIES, chosen):
         tries.setdefault(row.run_id, []).append(Try(row.is_compiled, row.is_passed, row.is_alone))
@@ -105,10 +106,13 @@ FROM tried t LEFT JOIN asked a USING (run_id, step)
 WINDOW turns AS (PARTITION BY t.run_id ORDER BY t.seq ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)
 ORDER BY t.run_id, t.seq
 """
-_BESTS = f"""
-WITH best AS (SELECT t.run_id, t.candidate_id, t.seq, t.speedup, t.speedup_low, t.speedup_high, t.noise, t.latency_ms,
-        t.baseline_latency_ms FROM timings t WHERE t.run_id IN {_CHOSEN}
-    QUALIFY row_number() OVER (PARTITION BY t.run_id ORDER BY t.speedup DESC, t.seq) = 1),
+_BEST = f"""WITH best AS (SELECT t.run_id, t.candidate_id, t.seq, t.speedup, t.speedup_low, t.speedup_high, t.noise,
+        t.latency_ms, t.baseline_latency_ms FROM timings t WHERE t.run_id IN {_CHOSEN}
+    QUALIFY row_number() OVER (PARTITION BY t.run_id ORDER BY t.speedup DESC, t.seq) = 1)
+"""
+_KERNELS = f"{_BEST} SELECT DISTINCT candidate_id FROM best ORDER BY ALL"
+# Of the checks, hundreds of thousands in a long run, those of kernels with these names alone are looked through.
+_BESTS = f"""{_BEST},
  pairs AS (SELECT e.run_id, e.seq, list_avg(e.baseline_ms) / list_avg(e.candidate_ms) AS ratio_of_means,
         len(e.candidate_ms) AS pairs FROM evaluations e JOIN best b ON b.run_id = e.run_id AND b.seq = e.seq),
  checked AS (SELECT e.run_id, arg_max(e.precision, e.seq) AS precision, arg_max([e.max_error], e.seq)[1] AS max_error,
@@ -122,7 +126,8 @@ WITH best AS (SELECT t.run_id, t.candidate_id, t.seq, t.speedup, t.speedup_low, 
         FILTER (WHERE s.standing IN ('flagged', 'broken')) AS flags,
     max(s.standing) FILTER (WHERE s.check_name = 'other shapes') AS other_shapes,
     max(s.standing) FILTER (WHERE s.check_name = 'special values') AS special_values
-    FROM standings s JOIN best b ON b.run_id = s.run_id AND b.candidate_id = s.candidate_id GROUP BY s.run_id)
+    FROM standings s JOIN best b ON b.run_id = s.run_id AND b.candidate_id = s.candidate_id
+    WHERE list_contains($kernels::VARCHAR[], s.candidate_id) GROUP BY s.run_id)
 SELECT b.run_id, b.candidate_id, c.source_blob, b.speedup, b.speedup_low AS low, b.speedup_high AS high, b.noise,
     b.latency_ms, b.baseline_latency_ms AS eager_ms, p.ratio_of_means, p.pairs, coalesce(k.precision, '') AS precision,
     k.max_error, k.max_abs_error, coalesce(k.trials, 0) AS trials, k.seed, coalesce(s.flags, []) AS flags,

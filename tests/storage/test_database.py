@@ -10,8 +10,18 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from storage.database import SCHEMA_VERSION, Database, DatabaseBusyError, DatabaseError, index_file, open_database
+from storage.database import (
+    SCHEMA_VERSION,
+    Database,
+    DatabaseBusyError,
+    DatabaseError,
+    QueryTooLargeError,
+    Snapshot,
+    index_file,
+    open_database,
+)
 from storage.ingest import Ingest
+from storage.queries import fetch
 from tests.samples import write_run
 from tests.storage.children import child, line_from
 from tests.storage.index_dump import dump
@@ -156,3 +166,33 @@ def test_versions_rise_with_changes_and_only_for_the_runs_that_changed(db: Datab
     db.mark_changed(["b"])
     assert db.run_version("a") == first
     assert db.version == db.run_version("b") > first
+
+
+TOO_LARGE = "SELECT count(DISTINCT a.range * 1000003 + b.range) FROM range(20000) a, range(20000) b"
+
+
+def test_a_query_that_takes_too_much_memory_ends_with_a_sentence_and_others_go_on(db: Database) -> None:
+    cursor = db.open_cursor()
+    cursor.execute("SET memory_limit = '40MB'; SET max_temp_directory_size = '40MB'")
+    with pytest.raises(QueryTooLargeError, match=r"takes more than the 256MB of memory .* ask for less"):
+        fetch.tuples(db, TOO_LARGE)
+    assert fetch.tuples(db, "SELECT count(*) FROM runs") == [(0,)]
+    with Snapshot(db) as held, pytest.raises(QueryTooLargeError):
+        fetch.tuples(held, TOO_LARGE)
+
+
+def test_the_memory_of_all_queries_is_bounded(db: Database) -> None:
+    sql = "SELECT value FROM duckdb_settings() WHERE name IN ('memory_limit', 'max_temp_directory_size') ORDER BY name"
+    assert fetch.tuples(db, sql) == [("953.6 MiB",), ("244.1 MiB",)]
+
+
+def test_what_a_killed_server_left_on_disk_of_its_queries_is_removed_at_start(home: Path) -> None:
+    path = index_file(home)
+    left = Path(f"{path}.tmp") / "duckdb_temp_storage-0.tmp"
+    left.parent.mkdir(parents=True)
+    left.write_bytes(b"x")
+    with open_database(path) as db:
+        assert not left.exists()
+        assert fetch.tuples(db, "SELECT value FROM duckdb_settings() WHERE name = 'temp_directory'") == [
+            (f"{path}.tmp",)
+        ]

@@ -1,0 +1,96 @@
+"""An index as large as people will ever have, made from a small one by repeating its rows: 20,000 iterations take
+seconds so, and hardly a table is named that a change of the schema would take away."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import duckdb
+
+from storage.database import ACROSS_RUNS, Database
+from storage.ingest import Ingest
+from tests import sample_knowledge, samples
+
+LONG, OTHER = "long-run", "other-run"
+DEPTHS = 40  # of the run that is repeated
+STRATEGIES = ("cutegen", "coder_judge")
+
+
+def fill(db: Database, root: Path, iterations: int, others: int) -> None:
+    """One run of many iterations, at work, and others of usual length; people have said something to each."""
+    samples.write_run(root, LONG, seed=3, depths=DEPTHS, ending="running", has_blobs=False)
+    for number, strategy in enumerate(STRATEGIES):
+        samples.write_run(root, f"{OTHER}-{number}", seed=number, strategy=strategy, has_blobs=False)
+    sample_knowledge.write_knowledge(root.parent, attempts=5000)
+    Ingest(db, root).catch_up()
+    with db.reader() as cursor:
+        cursor.execute("BEGIN")
+        for table, columns in _tables(cursor).items():
+            _repeat_runs(cursor, table, columns, others // len(STRATEGIES))
+        tables = {name: columns for name, columns in _tables(cursor).items() if "seq" in columns and name != "offsets"}
+        steps = _Stretch(cursor)
+        for table, columns in tables.items():
+            steps.repeat(cursor, table, columns, max(1, iterations // steps.iterations))
+        cursor.execute("COMMIT")
+        cursor.execute("CHECKPOINT")
+        db.memory.wrote(_tables(cursor))
+
+
+def _tables(cursor: duckdb.DuckDBPyConnection) -> dict[str, Mapping[str, str]]:
+    """The tables with rows of runs: of each the types of its columns."""
+    found = cursor.execute(
+        "SELECT table_name, map(list(column_name), list(data_type)) FROM duckdb_columns() "
+        "WHERE table_name IN (SELECT table_name FROM duckdb_tables()) GROUP BY table_name"
+    ).fetchall()
+    return {table: columns for table, columns in found if table not in ACROSS_RUNS}
+
+
+def _repeat_runs(cursor: duckdb.DuckDBPyConnection, table: str, columns: Mapping[str, str], times: int) -> None:
+    """The other runs under further names, each begun a little later."""
+    moved = {name: f"{name} + n" for name in ("time", "created_at")} | {"run_id": "run_id || '-' || n"}
+    picks = ", ".join(f"{moved[name]} AS {name}" if name in moved else f'"{name}"' for name in columns)
+    cursor.execute(
+        f"INSERT INTO {table} BY NAME SELECT {picks} FROM {table}, range(1, {times}) AS again(n) "
+        f"WHERE run_id LIKE '{OTHER}-%'"
+    )
+
+
+class _Stretch:
+    """The rows from the long run's first step to the end of its last whole depth, which are repeated."""
+
+    def __init__(self, cursor: duckdb.DuckDBPyConnection) -> None:
+        found = cursor.execute(
+            "SELECT (SELECT min(seq) FROM steps WHERE run_id = $run AND phase = 'started'), max(d.seq), max(d.step), "
+            "max(d.depth) + 1, max(d.time), (SELECT count(*) FROM candidates WHERE run_id = $run AND seq < max(d.seq)) "
+            "FROM depths d WHERE d.run_id = $run", {"run": LONG},
+        ).fetchall()  # fmt: skip
+        self.first, self.last, step, depth, end, self.iterations = found[0]
+        began = cursor.execute("SELECT min(time) FROM steps WHERE run_id = $run", {"run": LONG}).fetchall()[0][0]
+        self.by = {"seq": self.last - self.first + 1, "step": step, "depth": depth, "time": end - began}
+
+    def repeat(self, cursor: duckdb.DuckDBPyConnection, table: str, columns: Mapping[str, str], times: int) -> None:
+        """What comes after is moved behind the last one."""
+        picks = ", ".join(self._moved(name, kind) for name, kind in columns.items())
+        cursor.execute(
+            f"CREATE TEMP TABLE more AS SELECT {picks} FROM {table}, range(0, {times}) AS again(n) "
+            f"WHERE run_id = $run AND seq >= {self.first} AND (seq <= {self.last} OR n = {times - 1})",
+            {"run": LONG},
+        )
+        cursor.execute(f"DELETE FROM {table} WHERE run_id = $run AND seq >= {self.first}", {"run": LONG})
+        cursor.execute(f"INSERT INTO {table} BY NAME SELECT * FROM more ORDER BY seq; DROP TABLE more")
+
+    def _moved(self, name: str, kind: str) -> str:
+        if name in self.by:
+            return f"{name} + n * {self.by[name]} AS {name}"
+        if name == "command_id":
+            return f"{name} || '-' || n AS {name}"
+        if kind == "VARCHAR":
+            return f'{self._kernel(name)} AS "{name}"'
+        if kind == "VARCHAR[]":
+            return f"""list_transform("{name}", lambda x: {self._kernel("x")}) AS "{name}\""""
+        return f'"{name}"'
+
+    def _kernel(self, text: str) -> str:
+        number = f"TRY_CAST({text}[2:] AS BIGINT) + n * {self.iterations}"
+        return f"CASE WHEN regexp_full_match({text}, 'c\\d+') THEN printf('c%03d', {number}) ELSE {text} END"
