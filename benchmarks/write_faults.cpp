@@ -34,9 +34,17 @@ static int path_of(int file, char *path) {
   return length > 0;
 }
 
+// Room for a reply is taken before it is bought: a disk that fills up later refuses nothing there.
+static int has_room(const char *path) {
+  const char *room = "/arrived";
+  size_t length = strlen(path);
+  return length > strlen(room) && !strcmp(path + length - strlen(room), room);
+}
+
 // 0: go on; else the errno. `is_growth`: what a full disk refuses.
 static int fault(const char *name, const char *path, int is_growth) {
   calls++;
+  if (strcmp(name, "fallocate") && has_room(path)) is_growth = 0;
   char line[PATH_MAX + 64];
   int length = snprintf(line, sizeof line, "%d %s %s\n", calls, name, path + strlen(under));
   syscall(SYS_write, log_file, line, length);

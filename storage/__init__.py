@@ -6,6 +6,7 @@ untrusted.py                whatever is not ours, read within limits of bytes, d
 events/                     everything that can happen in a run
 codec.py, journal.py, commands.py, blobs.py, folder.py, liveness.py   a run folder's files
 past.py                     a run as it stood at an earlier point of its journal
+differences.py              in which lines two texts differ, in bounded time
 damage.py                   what of those files is damaged or gone
 verbs.py, command_arguments.py, budgets.py, steering_state.py   what people may ask of a run, say with it and have set
 exposure.py, forks.py       when profiles are shown; what a run was forked from

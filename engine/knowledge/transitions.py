@@ -3,12 +3,12 @@ Reads the sources of earlier runs where these are still there."""
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from engine.knowledge.consulting import Need
 from storage.blobs import BlobError, Blobs
+from storage.differences import Comparison
 from storage.folder import RunFolder
 from storage.knowledge.base import Base
 from storage.knowledge.figures import NOTHING_KNOWN, figures_of, log_units, tally
@@ -71,7 +71,7 @@ def changed(old: str, new: str) -> tuple[str, str]:
     """The lines in which two sources differ, as they were and as they are, neither longer than a prompt can show."""
     lines, others = old.splitlines(), new.splitlines()
     before, after = list[str](), list[str]()
-    for kind, i, j, k, m in difflib.SequenceMatcher(None, lines, others, autojunk=False).get_opcodes():
+    for kind, i, j, k, m in Comparison(lines, others).get_opcodes():
         if kind != "equal":
             before += [*([GAP] if before else []), *lines[i:j]]
             after += [*([GAP] if after else []), *others[k:m]]

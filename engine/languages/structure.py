@@ -8,7 +8,8 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 
-COMMENTS = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_COMMENTS = re.compile(r"//[^\n]*|/\*.*?(\*/|\Z)", re.DOTALL)
+_LINE_COMMENTS = re.compile(r"//[^\n]*")
 INCLUDES = re.compile(r"^[ \t]*#[ \t]*include[^\n]*", re.MULTILINE)
 NAME = re.compile(r"[A-Za-z_]\w*")
 BUILDERS = frozenset({"load_inline", "load"})
@@ -65,13 +66,23 @@ def texts(source: str) -> list[str]:
     try:
         module = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return [COMMENTS.sub(" ", re.sub(r'"""|\'\'\'', "\n", source))]
+        return [without_comments(re.sub(r'"""|\'\'\'', "\n", source))]
     found = [node.value for node in ast.walk(module) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
     names = [node.func for node in ast.walk(module) if isinstance(node, ast.Call)]
     called = [
         f.attr if isinstance(f, ast.Attribute) else f.id for f in names if isinstance(f, ast.Attribute | ast.Name)
     ]
-    return [*(COMMENTS.sub(" ", text) for text in found), " ".join(called)]
+    return [*map(without_comments, found), " ".join(called)]
+
+
+def without_comments(text: str) -> str:
+    """The text without the comments of C++; one that nothing ends is text."""
+    return _COMMENTS.sub(_but_unended, text)
+
+
+def _but_unended(comment: re.Match[str]) -> str:
+    is_unended = comment[1] == "" and comment[0].startswith("/*")
+    return _LINE_COMMENTS.sub(" ", comment[0]) if is_unended else " "
 
 
 def is_python(source: str) -> bool:

@@ -7,6 +7,7 @@ and played back as any other.
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -14,6 +15,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine.llm import Message
+from engine.patching.json_values import read_at
+from engine.patching.reply import whole_characters
 
 COMPILE, CHECK, PROFILE = "compile", "check", "profile"
 TOOLS: Mapping[str, str] = {
@@ -49,25 +52,27 @@ def opening(name: str) -> str:
 
 
 CLOSING = "}"
+MOST_CALLS = 64  # of one reply
+UNREADABLE = "The arguments are no JSON object with the file in `source`: send the call again."
 
 
 def read_calls(text: str) -> list[ToolCall]:
-    """The calls in a reply, in their order; none in one that only holds text."""
-    return [_read(text, match.start()) for match in _BEGIN.finditer(text)]
+    """The calls in a reply, in their order, as many as one reply may hold; none in one that only holds text."""
+    return [_read(text, match.start()) for match in itertools.islice(_BEGIN.finditer(text), MOST_CALLS)]
 
 
 def _read(text: str, start: int) -> ToolCall:
-    try:
-        said, _ = json.JSONDecoder().raw_decode(text, start)
-        tool, arguments = str(said["tool"]), said["arguments"]
-        whole = json.dumps(arguments)
-        if tool not in TOOLS:
-            return ToolCall(tool, "", whole, f"There is no tool {tool!r}: use {', '.join(TOOLS)}.")
-        return ToolCall(tool, str(arguments["source"]), whole)
-    except (ValueError, KeyError, TypeError):
-        name = text[start + len('{"tool": ') :].split('"')[1:2]
-        problem = "The arguments are no JSON object with the file in `source`: send the call again."
-        return ToolCall(name[0] if name and name[0] in TOOLS else COMPILE, "", "{}", problem)
+    said, _, _ = read_at(text, start)
+    if not isinstance(said, dict) or "arguments" not in said:
+        name = text[start + len('{"tool": ') :][:80].split('"')[1:2]
+        return ToolCall(name[0] if name and name[0] in TOOLS else COMPILE, "", "{}", UNREADABLE)
+    tool, arguments = f"{said['tool']}"[:80], said["arguments"]
+    whole, source = json.dumps(arguments), arguments.get("source") if isinstance(arguments, dict) else None
+    if tool not in TOOLS:
+        return ToolCall(tool, "", whole, f"There is no tool {tool!r}: use {', '.join(TOOLS)}.")
+    if not isinstance(source, str):
+        return ToolCall(tool, "", "{}", UNREADABLE)
+    return ToolCall(tool, whole_characters(source), whole)
 
 
 def declared(left: int) -> dict[str, Any]:

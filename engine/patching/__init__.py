@@ -2,5 +2,6 @@
 
 proposed_patch.py           the entry: what a reply offers, put into a source; SEARCH/REPLACE and whole files
 reply.py, edit_blocks.py    finding and reading edits
+json_values.py              JSON amid other text
 edits.py                    applying them, all or nothing
 """

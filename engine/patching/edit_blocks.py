@@ -6,13 +6,13 @@ reported. What is mended is validated as ever.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from engine.patching.edits import Action, Edit, EditError
+from engine.patching.edits import Action, Edit, EditError, refuse_unwritable
+from engine.patching.json_values import values
 from engine.patching.reply import Fence, fences
 
 # A string to its end, a comma before a closing bracket, a comment.
@@ -85,7 +85,8 @@ def _edit(index: int, item: Any) -> Edit:
     action = _action(index, fields.get("action"))
     old = _code(index, "old_code", fields["old_code"], fields) if fields.get("old_code") else None
     line, count = _number(index, fields.get("line_number")), _count(index, action, fields.get("num_lines"), old)
-    new = _code(index, "new_code", fields.get("new_code"), fields)
+    new, why = _code(index, "new_code", fields.get("new_code"), fields), " ".join(f"{fields.get('why') or ''}".split())
+    refuse_unwritable("\n".join((*new, *(old or ()), why)))
     if action is Action.INSERT and not new:
         raise EditError(f"Edit {index}: an insert needs new_code.")
     if action is Action.REPLACE and fields.get("new_code") is None:
@@ -97,7 +98,7 @@ def _edit(index: int, item: Any) -> Edit:
         count,
         () if action is Action.DELETE else new,
         None if is_insert else old,
-        " ".join(str(fields.get("why") or "").split()),
+        why,
     )
 
 
@@ -105,7 +106,8 @@ def _fields(index: int, item: Any) -> Mapping[str, Any]:
     if not isinstance(item, dict):
         raise EditError(f"Edit {index} is not a JSON object.")
     if unknown := [name for name in item if name not in _KEYS]:
-        raise EditError(f"Edit {index} has unknown keys {sorted(unknown)}; allowed: {sorted(_NAMES)}.")
+        listed = ", ".join(repr(name[:40]) for name in sorted(unknown)[:8])
+        raise EditError(f"Edit {index} has unknown keys {listed}; allowed: {', '.join(sorted(_NAMES))}.")
     fields: dict[str, Any] = {}
     for name, value in item.items():
         if _KEYS[name] in fields:
@@ -116,7 +118,7 @@ def _fields(index: int, item: Any) -> Mapping[str, Any]:
 
 def _action(index: int, value: Any) -> Action:
     if (action := _ACTIONS.get(str(value).strip().lower())) is None:
-        raise EditError(f"Edit {index}: action must be replace, delete or insert, not {value!r}.")
+        raise EditError(f"Edit {index}: action must be replace, delete or insert, not {f'{value!r}'[:80]}.")
     return action
 
 
@@ -162,8 +164,6 @@ def _unnumbered(lines: list[str], line_number: Any) -> list[str]:
 
 
 _START = re.compile(r'\{\s*"|\[\s*\{')
-_DECODER = json.JSONDecoder(strict=False)
-WINDOW, MIN_COST = 4096, 64  # characters
 MISSING = "No list of edits was found: the reply must end with one ```json block that holds the edits."
 
 
@@ -253,35 +253,12 @@ def _edits_of(text: str) -> tuple[list[Any], bool]:
 
 def _scan(text: str) -> tuple[list[Any], int]:
     """All edit objects of one text (a list, an object, several in a row, a wrapped list) and the line of the first."""
-    position, found, line = 0, list[Any](), 0
-    patience = 4 * len(text) + 10_000  # what failed readings may cost in all, so that no text takes long
-    while patience > 0 and (match := _START.search(text, position)) is not None:
-        value, length, cost = _read(text, match.start())
-        position, patience = match.start() + max(length, 1), patience - cost
+    found, line = list[Any](), 0
+    for value, start in values(text, _START):
         if edits := _as_edits(value):
-            line = line if found else text.count("\n", 0, match.start())
+            line = line if found else text.count("\n", 0, start)
             found.extend(edits)
     return found, line
-
-
-def _read(text: str, start: int) -> tuple[Any, int, int]:
-    """(value, its length, what a failure cost in characters); a length of 0 means that no JSON begins here.
-
-    Trap: the decoder's error counts the lines before it, so it must not be shown the whole text each time.
-    """
-    window = WINDOW
-    while True:
-        piece = text[start : start + window]
-        try:
-            value, length = _DECODER.raw_decode(piece)
-            return value, length, 0
-        except json.JSONDecodeError as error:
-            is_cut = error.pos >= len(piece) - 16 or error.msg.startswith("Unterminated")
-            if not is_cut or start + window >= len(text):
-                return None, 0, max(error.pos, window if window > WINDOW else MIN_COST)
-        except (RecursionError, ValueError):  # nested beyond reason, or a number beyond it
-            return None, 0, window
-        window *= 8
 
 
 def _as_edits(value: Any) -> list[Any]:

@@ -62,7 +62,7 @@ def numbered(source: str) -> str:
 
 SEARCH_RADIUS = 20
 MAX_EDITS = 2000
-_SURROGATE = re.compile("[\ud800-\udfff]")
+SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class Action(StrEnum):
@@ -145,8 +145,8 @@ def invert_edits(source: str, edits: Sequence[Edit]) -> list[Edit]:
 
 def refuse_unwritable(text: str) -> None:
     """Raises EditError for a text with a character that no source file can hold."""
-    if "\0" in text or (not text.isascii() and _SURROGATE.search(text)):
-        raise EditError("The new code holds a NUL or half of a surrogate pair, which no source file can hold.")
+    if "\0" in text or (not text.isascii() and SURROGATE.search(text)):
+        raise EditError("An edit holds a NUL or half of a surrogate pair, which no source file can hold.")
 
 
 def _in_order(edits: Sequence[Edit]) -> list[Edit]:

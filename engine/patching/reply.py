@@ -5,12 +5,14 @@ Every reader here takes time in proportion to the reply's length, whatever stand
 
 from __future__ import annotations
 
-import json
 import re
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from engine.patching.edits import EditError
+from engine.patching.edits import SURROGATE, EditError
+from engine.patching.json_values import values
 
 _MARK = re.compile(r"([ \t]*)(`{3,}|~{3,})(.*)")
 _SEARCH, _MIDDLE, _REPLACE = (
@@ -41,7 +43,7 @@ class Swap:
 
 def answer_part(reply: str) -> str:
     """The reply without reasoning sections, with line ends made uniform; all of it where nothing else is left."""
-    text = reply.replace("\r\n", "\n").replace("\r", "\n").removeprefix("\ufeff")
+    text = whole_characters(reply).replace("\r\n", "\n").replace("\r", "\n").removeprefix("\ufeff")
     answer = _without_reasoning(text)
     return answer if answer.strip() else text
 
@@ -126,7 +128,6 @@ def _without(text: str, name: str) -> str:
 LONGEST = 1200  # characters of one field
 PREDICTED = ("technique", "predicted_gain")  # fields that are never asked for again
 _OBJECT = re.compile(r"[\[{]")
-_DECODER = json.JSONDecoder(strict=False)
 
 
 def read_fields(reply: str, names: Sequence[str]) -> dict[str, str]:
@@ -154,7 +155,23 @@ def read_fields(reply: str, names: Sequence[str]) -> dict[str, str]:
 
 def read_object(reply: str) -> object:
     """The last JSON object or list of a reply, None without one."""
-    return _last_value(answer_part(reply))
+    return _written(_last_value(answer_part(reply)))
+
+
+def whole_characters(text: str) -> str:
+    """The text with U+FFFD for halves of characters, which no file, table or page can hold."""
+    if text.isascii() or not SURROGATE.search(text):
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _written(value: Any) -> Any:
+    """The value with whole characters in all its texts."""
+    if isinstance(value, dict):
+        return {whole_characters(name): _written(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_written(inner) for inner in value]
+    return whole_characters(value) if isinstance(value, str) else value
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -170,12 +187,4 @@ def _last_value(answer: str) -> object:
 
 
 def _last_in(text: str) -> object:
-    position, found = 0, None
-    patience = 4 * len(text) + 10_000  # what failed readings may cost in all, so that no text takes long
-    while patience > 0 and (match := _OBJECT.search(text, position)) is not None:
-        try:
-            found, position = _DECODER.raw_decode(text, match.start())
-        except (json.JSONDecodeError, RecursionError) as error:
-            position = match.start() + 1
-            patience -= getattr(error, "pos", len(text)) - match.start() + 1
-    return found
+    return next(iter(deque((value for value, _ in values(text, _OBJECT)), maxlen=1)), None)

@@ -3,12 +3,11 @@ stays. Knows how both are recorded, not how a source was written; no method."""
 
 from __future__ import annotations
 
-import difflib
-
 from engine.actions import Conclude, NewCandidate
 from engine.context import RunContext
 from engine.patching.prediction import NOTHING_PREDICTED, Prediction
 from storage import events as ev
+from storage.differences import unified
 from storage.events import CandidateCreated
 from storage.records import DepthOutcome, Origin
 
@@ -56,8 +55,8 @@ def create_candidate(
 
 def unified_diff(old: str, new: str, old_name: str) -> str:
     """A unified diff with three lines of context."""
-    lines = difflib.unified_diff(old.splitlines(), new.splitlines(), old_name, "candidate", lineterm="")
-    return "\n".join(lines) + "\n"
+    hunks = unified(old.splitlines(), new.splitlines())
+    return "\n".join([f"--- {old_name}", "+++ candidate", *hunks] if hunks else []) + "\n"
 
 
 def _count(diff: str, sign: str) -> int:

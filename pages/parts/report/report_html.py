@@ -3,7 +3,6 @@ shown for."""
 
 from __future__ import annotations
 
-import difflib
 import html
 import math
 import time
@@ -17,6 +16,7 @@ from markupsafe import Markup
 
 from pages.parts import client, wording
 from pages.parts.widgets import code, plot
+from storage.differences import unified
 
 DIFF_LINES = 600
 SOURCE_LINES = 4_000
@@ -41,7 +41,7 @@ def coloured(lines: Sequence[code.Line]) -> Markup:
 
 def changed_lines(old: str, new: str, around: int = 3) -> list[str]:
     """What changed, as a unified diff without its head."""
-    return list(difflib.unified_diff(old.split("\n"), new.split("\n"), lineterm="", n=around))[2:]
+    return unified(old.split("\n"), new.split("\n"), around)
 
 
 # Values are escaped by `escape`; autoescape is what stands behind it.

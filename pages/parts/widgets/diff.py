@@ -4,7 +4,6 @@ is folded away. Knows no run."""
 from __future__ import annotations
 
 import bisect
-import difflib
 import functools
 import itertools
 import re
@@ -18,11 +17,13 @@ import streamlit as st
 from pages.parts import client
 from pages.parts.widgets import code
 from pages.parts.widgets.code import Line
+from storage.differences import PATIENCE, Comparison
 
 MOST_LINES = 4_000
 SIMILAR = 0.35
 CONTEXT = 3
 LEAST_FOLD = 3
+PATIENCE_A_LINE = 50_000
 Span = tuple[int, int]
 Pair = tuple[str, int, int]
 
@@ -111,7 +112,7 @@ def _row(pair: Pair, left: tuple[Line, ...], right: tuple[Line, ...]) -> list[An
 def _changed_spans(old: Line, new: Line) -> tuple[list[Span], list[Span]]:
     """Character ranges of the words that differ; none where the lines have too little in common for it to help."""
     a, b = _words(old), _words(new)
-    matcher = difflib.SequenceMatcher(None, a, b, autojunk=False)
+    matcher = Comparison(a, b, PATIENCE_A_LINE)
     if len(a) + len(b) > 400 or matcher.ratio() < SIMILAR:
         return [], []
     changes = [op for op in matcher.get_opcodes() if op[0] != "equal"]
@@ -213,7 +214,8 @@ def _blocks(a: Sequence[str], b: Sequence[str]) -> Iterator[tuple[int, int, int,
     fast and readable; only what lies between them is compared line by line."""
     i = j = 0
     for at, bt in [*_anchors(a, b), (len(a), len(b))]:
-        for tag, a0, a1, b0, b1 in difflib.SequenceMatcher(None, a[i:at], b[j:bt], autojunk=False).get_opcodes():
+        patience = PATIENCE * (at - i + bt - j) // (len(a) + len(b))
+        for tag, a0, a1, b0, b1 in Comparison(a[i:at], b[j:bt], patience).get_opcodes():
             yield a0 + i, a1 + i, b0 + j, b1 + j, tag == "equal"
         if at < len(a):
             yield at, at + 1, bt, bt + 1, True
