@@ -2,6 +2,7 @@
 
 records.py, check_records.py, models.py, policy.py   the vocabulary
 evaluation_results.py, profile_results.py, hardware_limit.py   what is measured of a kernel, and of a device
+untrusted.py                whatever is not ours, read within limits of bytes, depth, digits and time
 events/                     everything that can happen in a run
 codec.py, journal.py, commands.py, blobs.py, folder.py, liveness.py   a run folder's files
 past.py                     a run as it stood at an earlier point of its journal

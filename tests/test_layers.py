@@ -28,7 +28,7 @@ SHARED_STORAGE = {
     "storage.command_arguments", "storage.verbs", "storage.steering_state", "storage.forks",
     "storage.codec", "storage.folder", "storage.liveness", "storage.remeasurements", "storage.labels", "storage.trash",
     "storage.counters", "storage.kernel_names", "storage.read_only", "storage.exposure", "storage.observed",
-    "storage.method_words", "storage.timeline", "storage.device_use",
+    "storage.method_words", "storage.timeline", "storage.device_use", "storage.untrusted",
     "storage.knowledge", "storage.knowledge.records", "storage.knowledge.figures", "storage.knowledge.base",
     "storage.knowledge.files", "storage.knowledge.seed", "storage.knowledge.exported", "storage.knowledge.merging",
     "storage.knowledge.changes", "storage.knowledge.choice", "storage.knowledge.graph",
