@@ -27,6 +27,10 @@ from storage.records import KernelClass
 
 WIDTH, INDENT = 100, 16
 TASK_GIVEN = "-"
+# What a module that needs files or the network of this machine ends in, where it is shown none.
+OF_THE_SANDBOX = ("FileNotFoundError", "PermissionError", "NotADirectoryError", "ImportError", "ModuleNotFoundError",
+                  "gaierror", "ConnectionError", "URLError", "OSError")  # fmt: skip
+IN_THE_SANDBOX = "Before a run is started a module is tried in a sandbox, without this machine's files and network"
 ALIKE = 6  # tensors of one kind that are named
 
 
@@ -131,6 +135,8 @@ def _of_task(about: Linted, task: Task, name: str, toolchain: Toolchain, meter: 
             return replace(about, outcome=Outcome.NOT_EXAMINED, why=why)
         return _examined(about, task, toolchain)
     except TaskError as error:
+        if any(word in str(error) for word in OF_THE_SANDBOX):
+            return replace(about, outcome=Outcome.NOT_EXAMINED, why=f"{error}. {IN_THE_SANDBOX}")
         return replace(about, why=str(error))
     except ToolchainError as error:
         return replace(about, outcome=Outcome.NOT_EXAMINED, why=str(error))
@@ -156,7 +162,7 @@ def _examined(about: Linted, task: Task, toolchain: Toolchain) -> Linted:
     """The first of several workloads that is not decided tells; else the last."""
     found = Examination(Standing.DECIDED)
     for sizes, one in tasks.workloads.each(task):
-        found = toolchain.examine(one)
+        found = toolchain.examine_confined(one)
         if not found.is_decided:
             at = f"With {tasks.workloads.named(sizes)}: " if sizes else ""
             about = replace(about, why=f"{at}{found.why}")

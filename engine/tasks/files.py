@@ -13,8 +13,9 @@ from typing import Any
 
 from engine.errors import TaskError
 from engine.tasks import problems
-from engine.tasks.constants import Size, constants, parse, set_constants
+from engine.tasks.constants import Size, constants, set_constants
 from engine.tasks.operators import guessed_class, proposed_operators
+from engine.tasks.parsing import parse
 from engine.tasks.policies import read_policy
 from engine.toolchain_table import HOST, device_of
 from storage.policy import DTYPES, MODES, Policy
