@@ -13,8 +13,6 @@ from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
 
-from rich.console import Console
-
 from engine import abreast, examples, languages, loop, prompt_pack, prompting, supervisor, tasks, toolchain_table
 from engine.actions import Finish
 from engine.cli import (
@@ -35,6 +33,7 @@ from engine.cli import (
 )
 from engine.cli.live import LiveView
 from engine.cli.subcommands import ALREADY_RUNNING, BAD_INPUT, FAILED, INTERRUPTED, MACHINE_LACKS, OK
+from engine.cli.terminal import Console, plain_streams
 from engine.context import RunContext
 from engine.errors import EngineError, PersonNeeded, ToolchainError
 from engine.human.inbox import LEFT, Inbox
@@ -73,6 +72,11 @@ from storage.verbs import CommandKind
 def main(argv: list[str] | None = None) -> int:
     """Run one verb; returns the exit code."""
     options = arguments.parse(argv)
+    with plain_streams():
+        return _done(options)
+
+
+def _done(options: Namespace) -> int:
     handlers: dict[str, Callable[[Namespace], int]] = {
         "run": run_task,
         "resume": resume_run,
@@ -112,6 +116,7 @@ def main(argv: list[str] | None = None) -> int:
     if getattr(options, "pool", None):
         os.environ[POOL] = options.pool  # engines that are started from here on use it too
     try:
+        subcommands.complete_ids(options)
         code = handlers[options.verb](options)
         sys.stdout.flush()
         return code

@@ -8,11 +8,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from rich.console import Console
-
 from engine import exporting, tasks
 from engine.cli import judgement, subcommands, tuned
 from engine.cli.subcommands import FAILED, OK
+from engine.cli.terminal import Console
 from engine.errors import EngineError
 from engine.toolchains import Toolchain
 from engine.toolchains.cached import CachedToolchain
