@@ -66,6 +66,7 @@ from storage.models import ModelOptions, read_options
 from storage.policy import kept_rules
 from storage.records import RunState
 from storage.suites.files import SuiteError
+from storage.untrusted import UntrustedError
 from storage.verbs import CommandKind
 
 
@@ -130,7 +131,8 @@ def _done(options: Namespace) -> int:
         return _complain(error, MACHINE_LACKS)
     except (
         EngineError,
-        FileNotFoundError,
+        OSError,
+        UntrustedError,
         commands.CommandError,
         KnowledgeError,
         SuiteError,

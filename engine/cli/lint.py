@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 import textwrap
 from argparse import Namespace
 from collections import Counter
@@ -15,13 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from engine import examined, fitting, tasks
+from engine.cli import given
 from engine.cli.subcommands import FAILED, OK, chosen_policy
 from engine.errors import EngineError, TaskError, ToolchainError
 from engine.fitting import CostMeter
 from engine.tasks import FolderEntry, Size, Task, TaskFile, problems
 from engine.toolchain_table import HOST, device_of
 from engine.toolchains import Toolchain
-from storage import codec
+from storage import codec, untrusted
 from storage.examination import Examination, Standing
 from storage.records import KernelClass
 
@@ -96,7 +96,7 @@ def lint(options: Namespace, open_toolchain: Callable[[Namespace], Toolchain]) -
 def _given() -> Task:
     """A task with its sizes and policy as JSON on standard input, as a server hands it over."""
     try:
-        task: Task = codec.from_plain(Task, json.load(sys.stdin))
+        task: Task = codec.from_plain(Task, untrusted.json_value(given.text(given.STANDARD_INPUT), "it", given.LIMITS))
     except ValueError as error:
         raise EngineError(f"standard input holds no task: {error}") from error
     return task

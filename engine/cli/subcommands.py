@@ -13,7 +13,7 @@ from typing import Any
 
 from engine import fitting, languages, supervisor, tasks
 from engine.actions import Finish
-from engine.cli import experience, report
+from engine.cli import experience, given, report
 from engine.cli.terminal import Console
 from engine.errors import EngineError
 from engine.llm.recording import recorded_language, recorded_strategy
@@ -45,8 +45,8 @@ def complete_ids(options: Namespace) -> None:
         FileNotFoundError: several begin with it.
     """
     for name in RUNS:
-        if given := getattr(options, name, None):
-            setattr(options, name, whole_id(given) if isinstance(given, str) else [whole_id(one) for one in given])
+        if word := getattr(options, name, None):
+            setattr(options, name, whole_id(word) if isinstance(word, str) else [whole_id(one) for one in word])
 
 
 def list_runs(options: Namespace) -> int:
@@ -136,13 +136,7 @@ def warn_of_damage(folder: RunFolder) -> None:
 
 def patch_source(options: Namespace) -> int:
     """Put a raw reply through the parser and patcher of a run."""
-    try:
-        source = Path(options.source).read_bytes().decode("utf-8-sig")
-        reply = (sys.stdin.buffer.read() if options.reply == "-" else Path(options.reply).read_bytes()).decode(
-            "utf-8-sig"
-        )
-    except (OSError, UnicodeDecodeError) as error:
-        raise EngineError(f"cannot read: {error}") from error
+    source, reply = given.text(options.source), given.text(options.reply)
     try:
         patched = read_patch(reply).apply(source)
     except EditError as report_for_model:

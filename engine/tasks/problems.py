@@ -20,6 +20,8 @@ from typing import Any
 from engine.errors import TaskError
 from engine.tasks.constants import Size, constants, number
 from engine.tasks.parsing import parse, see_that_it_compiles
+from storage import untrusted
+from storage.untrusted import Limits, UntrustedError
 
 DEFINITION, WORKLOADS = "definition.json", "workload.jsonl"
 FLOATS = ("float64", "float32", "float16", "bfloat16")
@@ -29,6 +31,7 @@ HEADING = "# made from the problem "
 CONSTANT = "# its constant axes: "
 ENTRY, MODEL, OWN_INPUTS = "run", "Model", "_own_inputs"
 MOST_EXPRESSION = 400
+LIMITS = Limits(most_bytes=16 << 20)  # a problem may have thousands of workloads
 TAKEN = {"torch", "nn", MODEL, OWN_INPUTS, "get_inputs", "get_init_inputs", "made", *dir(builtins), *keyword.kwlist}
 _POSITIVE = re.compile(r"(^|_)(var|variance|rstd|inv_std)(_|\d|$)")
 
@@ -119,17 +122,17 @@ def _workloads_of(path: Path) -> Path:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8-sig")
+        return untrusted.read_text(path, LIMITS)
     except FileNotFoundError:
         raise TaskError(f"a problem needs {path}, which does not exist: put {path.name} there") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise TaskError(f"cannot read {path}: {error}") from error
+    except UntrustedError as error:
+        raise TaskError(str(error)) from error
 
 
 def _json(text: str, where: str) -> dict[str, Any]:
     try:
-        plain = json.loads(text)
-    except ValueError as error:
+        plain = untrusted.json_value(text, where, LIMITS)
+    except UntrustedError as error:
         raise TaskError(f"{where} is not valid JSON: {error}") from error
     if not isinstance(plain, dict):
         raise TaskError(f"{where} is not a JSON object")
