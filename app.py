@@ -75,6 +75,7 @@ app = st.App(
     lifespan=lifespan,
     routes=routes.ROUTES,
     middleware=[
+        Middleware(access.OwnPages),
         Middleware(TrustedHostMiddleware, allowed_hosts=st.get_option("server.allowedHosts") or ["*"]),
         Middleware(access.Gate),
     ],

@@ -14,8 +14,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from rich.console import Console
-
 from engine import (
     abreast,
     calling,
@@ -47,6 +45,7 @@ from engine.cli import (
 )
 from engine.cli.live import LiveView
 from engine.cli.subcommands import ALREADY_RUNNING, BAD_INPUT, FAILED, INTERRUPTED, MACHINE_LACKS, OK
+from engine.cli.terminal import Console, plain_streams
 from engine.context import RunContext
 from engine.errors import EngineError, PersonNeeded, ToolchainError
 from engine.human.inbox import LEFT, Inbox
@@ -79,12 +78,18 @@ from storage.models import ModelOptions, read_options
 from storage.policy import kept_rules
 from storage.records import RunState
 from storage.suites.files import SuiteError
+from storage.untrusted import UntrustedError
 from storage.verbs import CommandKind
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run one verb; returns the exit code."""
     options = arguments.parse(argv)
+    with plain_streams():
+        return _done(options)
+
+
+def _done(options: Namespace) -> int:
     handlers: dict[str, Callable[[Namespace], int]] = {
         "run": run_task,
         "resume": resume_run,
@@ -124,6 +129,7 @@ def main(argv: list[str] | None = None) -> int:
     if getattr(options, "pool", None):
         os.environ[POOL] = options.pool  # engines that are started from here on use it too
     try:
+        subcommands.complete_ids(options)
         code = handlers[options.verb](options)
         sys.stdout.flush()
         return code
@@ -141,6 +147,7 @@ def main(argv: list[str] | None = None) -> int:
         return _complain(files.explained(error), MACHINE_LACKS)
     except (
         EngineError,
+        UntrustedError,
         commands.CommandError,
         KnowledgeError,
         SuiteError,

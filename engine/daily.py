@@ -14,14 +14,14 @@ together keep to the limits as well. A day is the machine's local date.
 from __future__ import annotations
 
 import time
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
 from engine.errors import ModelError
-from storage import codec, files
+from storage import codec, files, untrusted
+from storage.untrusted import UntrustedError
 
 FILE = "budget.toml"
 FOLDER = "spent"
@@ -110,11 +110,11 @@ def read_limits(path: Path) -> dict[str, float]:
         ModelError: the file cannot be read, or names something else than a limit: no call is sent on a guess.
     """
     try:
-        table: Any = tomllib.loads(path.read_text(encoding="utf-8-sig")).get("day", {})
+        table: Any = untrusted.read_toml(path).get("day", {})
     except FileNotFoundError:
         return {}
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ModelError(f"cannot read the daily limits in {path}: {error}") from error
+    except UntrustedError as error:
+        raise ModelError(f"cannot read the daily limits: {error}") from error
     is_right = isinstance(table, dict) and all(
         name in ("calls", "tokens", "cost") and type(value) in (int, float) and value >= 0
         for name, value in table.items()

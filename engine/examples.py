@@ -11,7 +11,6 @@ import getpass
 import hashlib
 import io
 import json
-import lzma
 import re
 import secrets
 import shutil
@@ -24,15 +23,17 @@ from typing import Any
 
 from engine.errors import EngineError
 from engine.tasks import SHIPPED as TASKS
-from storage import codec, damage, journal, labels, liveness, read_only, trash
+from storage import codec, damage, journal, labels, liveness, read_only, trash, untrusted
 from storage import events as ev
 from storage.folder import RUN_ID, RunFolder, all_runs, home, runs_folder
 from storage.labels import Labels
 from storage.records import LEFT, RunSettings, RunState
 from storage.trash import TrashError
+from storage.untrusted import Limits, UntrustedError
 
 SHIPPED = TASKS / "examples"
 ENDING = ".tar.xz"
+RUN_JSON, ARCHIVE = Limits(most_bytes=16 << 20), Limits(most_bytes=512 << 20)
 LARGEST_BYTES = 1_000_000
 SETTINGS, JOURNAL, COMMANDS = "run.json", "journal.jsonl", "commands.jsonl"
 _MEMBER = re.compile(rf"(?:{SETTINGS}|{JOURNAL}|{COMMANDS}|{labels.FILE}|blobs/[0-9a-f]{{64}})".replace(".", r"\."))
@@ -101,7 +102,7 @@ def _example(path: Path) -> Example:
 
 
 def _settings_of(text: bytes) -> RunSettings:
-    settings: RunSettings = codec.from_plain(RunSettings, json.loads(text))
+    settings: RunSettings = codec.from_plain(RunSettings, untrusted.json_value(text, SETTINGS, RUN_JSON))
     if not RUN_ID.fullmatch(settings.run_id):
         raise codec.DecodeError(f"{settings.run_id!r} is no id of a run")
     return settings
@@ -115,15 +116,13 @@ def members(path: Path, names: Sequence[str] = ()) -> dict[str, bytes]:
     """
     found: dict[str, bytes] = {}
     try:
-        with tarfile.open(path, "r:xz") as archive:
-            for member in archive:
-                if names and (member.name not in names or len(found) == len(names)):
-                    break
-                file = archive.extractfile(member) if member.isreg() and _MEMBER.fullmatch(member.name) else None
-                if file is None:
-                    raise EngineError(f"the example {path.name} is refused: it holds {member.name!r}")
-                found[member.name] = file.read()
-    except (OSError, EOFError, lzma.LZMAError, tarfile.TarError, ValueError) as error:
+        for name, content in untrusted.archive_members(path, ARCHIVE):
+            if names and (name not in names or len(found) == len(names)):
+                break
+            if not _MEMBER.fullmatch(name) or name in found:
+                raise EngineError(f"the example {path.name} is refused: it holds {name!r}")
+            found[name] = content
+    except (OSError, UntrustedError) as error:
         raise EngineError(f"the example {path.name} cannot be read: {error}") from error
     return found
 

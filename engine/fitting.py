@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PROGRAM = ROOT / "engine" / "evaluation" / "estimate.py"
 GROUP = Path("/sys/fs/cgroup")
 MOST = 0.6  # of what is free: the rest is for what else runs here, and for the estimate's error
-LIMIT_S = 60
+START_S, LIMIT_S = 60, 60  # the child ends a task that takes longer itself
 SETTLED_S = 0.9  # so long a text must be asked about before it is run: one that is being typed is not
 NICENESS = 10
 UNUSABLE = "Model(*get_init_inputs()) ends in "  # as an estimate tells of a task that no run could use
@@ -188,7 +188,8 @@ LEAST, LEAST_BATCH = 16, 2
 
 
 class CostMeter:
-    """A child process that follows tasks with tensors that have shapes and no contents; one answers for many tasks.
+    """A child process that has tasks followed, in a sandbox, with tensors that have shapes and no contents; one answers
+    for many tasks.
 
     `failure` is why the last task could not be followed, as its own exception says; empty where that is not known.
     """
@@ -214,7 +215,7 @@ class CostMeter:
         try:
             child.stdin.write(json.dumps([source, backward]) + "\n")
             child.stdin.flush()
-            ready, _, _ = select.select([child.stdout], [], [], LIMIT_S)
+            ready, _, _ = select.select([child.stdout], [], [], START_S + LIMIT_S)
             found = json.loads(child.stdout.readline() if ready else "")
             if isinstance(found, str):
                 self.failure = found
@@ -232,7 +233,7 @@ class CostMeter:
 
 
 def _started() -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "engine.evaluation.estimate"]
+    command = [sys.executable, "-m", "engine.evaluator.estimating"]
     child = subprocess.Popen(
         command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
         env=sandbox.environment(1),

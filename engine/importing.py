@@ -3,7 +3,6 @@ kept apart from what we measure."""
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,11 +16,13 @@ from engine.errors import EngineError
 from engine.loop import measure_limit, take_step
 from engine.steps.candidates import conclude, create_candidate
 from storage import events as ev
+from storage import untrusted
 from storage.forks import Fork
 from storage.records import DepthOutcome, Origin, RunState, StepKind, Verdict
+from storage.untrusted import Limits, UntrustedError
 
 SOURCES = (".py",)
-MAX_BYTES = 64 << 20
+LIMITS = Limits(most_bytes=64 << 20)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +67,8 @@ def read_kernels(folder: Path) -> list[ForeignKernel]:
 def _nodes(folder: Path) -> Iterator[tuple[Path, Mapping[str, Any]]]:
     for path in sorted(folder.rglob("*.json")):
         try:
-            node = json.loads(_text(path))
-        except json.JSONDecodeError:
+            node = untrusted.json_value(_text(path), f"{path}", LIMITS)
+        except UntrustedError:
             continue
         if isinstance(node, dict) and isinstance(node.get("src"), str) and isinstance(node.get("depth"), int):
             yield path, node
@@ -115,8 +116,8 @@ def _of_file(folder: Path, path: Path, depth: int) -> ForeignKernel:
 def _beside(path: Path) -> Mapping[str, Any]:
     """The result in a JSON file of the same name (compiled, correctness, runtime), empty without one."""
     try:
-        found = json.loads(_text(path.with_suffix(".json")))
-    except (EngineError, json.JSONDecodeError):
+        found = untrusted.json_value(_text(path.with_suffix(".json")), f"{path}", LIMITS)
+    except (EngineError, UntrustedError):
         return {}
     return found if isinstance(found, dict) else {}
 
@@ -137,11 +138,9 @@ def _natural(path: Path, folder: Path) -> list[tuple[int, str]]:
 
 def _text(path: Path) -> str:
     try:
-        if path.stat().st_size > MAX_BYTES:
-            raise EngineError(f"{path} is larger than {MAX_BYTES >> 20} MiB")
-        return path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise EngineError(f"cannot read {path}: {error}") from error
+        return untrusted.read_text(path, LIMITS)
+    except (FileNotFoundError, UntrustedError) as error:
+        raise EngineError(f"cannot import: {error}") from error
 
 
 NOT_OURS = "imported, not measured here"

@@ -10,12 +10,17 @@ from pathlib import Path
 
 from engine.errors import PromptError
 from engine.prompting import PROMPTS, slots_of
+from storage import untrusted
 from storage.records import Prompts
+from storage.untrusted import UntrustedError
 
 # What a reply cannot do without, and a person's words. Other slots of a file may be left out by a pack.
 NEEDED = {"task", "listing", "kernel", "failure", "report", "names", "summary", "operators", "rules", "hint", "hints"}
 # What `open_conversation` fills in every system prompt that has it.
 IN_SYSTEM = {"language", "language_rule", "toolchain", "library", "precision", "device", "contract"}
+
+
+MOST_FILES = 1000
 
 
 def shipped() -> Prompts:
@@ -92,15 +97,17 @@ def _texts(folder: Path) -> dict[str, str]:
     if not folder.is_dir():
         raise PromptError(f"there is no folder {folder}: a prompt pack is a folder with files named as in {PROMPTS}")
     found = {path.relative_to(folder): path for path in sorted(folder.rglob("*")) if path.is_file()}
+    if len(found) > MOST_FILES:
+        raise PromptError(f"{folder} has {len(found):,} files: a prompt pack has {MOST_FILES} at most")
     shown = {name: path for name, path in found.items() if not any(part[:1] in "._" for part in name.parts)}
     return {name.as_posix(): _text(path) for name, path in shown.items()}
 
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise PromptError(f"the prompt file {path} cannot be read: {error}") from error
+        return untrusted.read_text(path)
+    except (FileNotFoundError, UntrustedError) as error:
+        raise PromptError(f"a prompt file cannot be read: {error}") from error
 
 
 def _hash(files: Mapping[str, str]) -> str:

@@ -23,6 +23,7 @@ from engine.strategies import check_width, independence_of, usual_knowledge
 from engine.strategies.loading import DEFAULT, find_strategy, options_of
 from engine.strategies.options import Option, Value, complete
 from storage.command_arguments import MANUAL
+from storage.folder import id_for
 from storage.knowledge.choice import OFF
 from storage.records import Budget, RunSettings, Start, Switch
 
@@ -76,7 +77,7 @@ def new_settings(
     created = time.time()
     stamp = time.strftime("%Y%m%d-%H%M%S", time.localtime(created))
     return RunSettings(
-        run_id=f"{chosen.name[:60]}-{stamp}-{secrets.token_hex(2)}",
+        run_id=id_for(chosen.name, f"{stamp}-{secrets.token_hex(2)}"),
         task_name=chosen.name,
         task_source=chosen.source,
         kernel_class=chosen.kernel_class or chosen.guessed_class,

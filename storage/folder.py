@@ -19,6 +19,11 @@ FIRST_RULES = {"rules": 1, "weights": "fixed", "state_dict": "any", "draws": "se
 """What the first judging rules come to, in a run's policy that names none."""
 ORIGINAL = "original.jsonl"  # in a replay's folder: the journal of the run that it tells
 RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")
+_NOT_IN_ID = re.compile(r"[^A-Za-z0-9._-]+")
+# Runs were once named after whatever a task's file was called. None of these leads out of the folder of runs.
+_ANY_ID = re.compile(r"(?!\.)[^/\x00-\x1f\x7f\ud800-\udfff]+")
+MOST_NAME_BYTES = 255
+NOWHERE = ".no run"
 
 
 def home() -> Path:
@@ -167,14 +172,43 @@ def why_ignored(folder: RunFolder, claimed: str) -> str:
     return f"The folder {name} is ignored, because {why} and not {name}: rename the folder to {claimed}."
 
 
+def id_for(name: str, rest: str) -> str:
+    """An id for a run on a task of any name, which a shell takes without quotes."""
+    plain = _NOT_IN_ID.sub("-", name)[:60].strip("._-") or "task"
+    return f"{plain}-{rest}"
+
+
+def run_at(run_id: str) -> RunFolder:
+    """The folder that a run of this id has or would have; of a text that can be no id one that there never is."""
+    is_id = _ANY_ID.fullmatch(run_id) and len(os.fsencode(run_id)) <= MOST_NAME_BYTES
+    return RunFolder(runs_folder() / (run_id if is_id else NOWHERE))
+
+
+def whole_id(given: str) -> str:
+    """The id of the run that a person means: their word, or the only id that begins with it, as a list that was cut
+    shows it. Their word where it is none of them.
+
+    Raises:
+        FileNotFoundError: several begin with it.
+    """
+    start = given.removesuffix("…")
+    if not start or run_at(given).settings_file.exists():
+        return given
+    found = [folder.run_id for folder in _with_settings() if folder.run_id.startswith(start)]
+    if len(found) > 1:
+        shown = ", ".join(found[:3]) + (f" and {len(found) - 3} more" if len(found) > 3 else "")
+        raise FileNotFoundError(f"{len(found)} runs begin with {start!r}: {shown}: give more of it")
+    return found[0] if found else given
+
+
 def find_run(run_id: str) -> RunFolder:
     """Folder of a run by id; the id is checked so that no path can be smuggled in.
 
     Raises:
         FileNotFoundError: the id is malformed, no such run exists, or the folder has the id of another run.
     """
-    folder = RunFolder(runs_folder() / run_id)
-    if not RUN_ID.fullmatch(run_id) or not folder.settings_file.exists():
+    folder = run_at(run_id)
+    if not folder.settings_file.exists():
         raise FileNotFoundError(f"no run {run_id!r} in {runs_folder()}: `python -m engine list` shows all runs")
     if claimed := claimed_id(folder):
         raise FileNotFoundError(why_ignored(folder, claimed))

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from storage import files, liveness, read_only
-from storage.folder import RUN_ID, RunFolder, find_run, home, runs_folder
+from storage.folder import RunFolder, find_run, home, run_at, runs_folder
 
 UNDO_S = 7 * 86_400.0
 _STAMP, _GONE = "deleted.json", ".removing-"
@@ -75,8 +75,9 @@ def restore(run_id: str) -> RunFolder:
         TrashError: this server is read-only, or a run of that id is there.
     """
     read_only.guard(TrashError, "restore runs")
-    place, run = trash_folder() / run_id, RunFolder(runs_folder() / run_id)
-    if not RUN_ID.fullmatch(run_id) or not place.is_dir():
+    run = run_at(run_id)
+    place = trash_folder() / run.run_id
+    if not place.is_dir():
         raise FileNotFoundError(f"no deleted run {run_id!r} in {trash_folder()}")
     if run.path.exists():
         raise TrashError(f"there is a run {run_id} again in {runs_folder()}: move that folder away first")

@@ -91,7 +91,7 @@ def read_bytes(path: Path, limits: Limits = USUAL) -> bytes:
         if (size := os.fstat(file.fileno()).st_size) > limits.most_bytes:
             raise UntrustedError(f"{path} has {_size(size)}: at most {_size(limits.most_bytes)} are read")
         try:
-            content = file.read(limits.most_bytes + 1)  # a file of /proc has no size, and others grow
+            content = file.read(limits.most_bytes + 1) or b""  # of /proc: without a size, or with nothing to give now
         except OSError as error:
             raise UntrustedError(f"{path} cannot be read: {error.strerror or error}") from error
     _see_that_it_is_short(content, f"{path}", limits)

@@ -74,7 +74,7 @@ def meter() -> fitting.CostMeter:
     return _meters[0]
 
 
-def estimate(toolchain: CpuToolchain, task: Task) -> int | None:
+def estimate(toolchain: CpuToolchain, task: Task, **_: object) -> int | None:
     return asked(task.source, backward=task.policy.backward)
 
 

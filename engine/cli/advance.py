@@ -10,15 +10,14 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from engine import prompt_pack, supervisor
 from engine.cli import report
-from engine.cli.judgement import printable
 from engine.cli.person import as_text
 from engine.cli.subcommands import ALREADY_RUNNING, FAILED, INTERRUPTED, MACHINE_LACKS, OK, over
+from engine.cli.terminal import Console, printable
 from engine.errors import EngineError
 from engine.record import Record
 from storage import commands, files, liveness

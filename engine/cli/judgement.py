@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from engine.cli.terminal import printable
 from engine.evaluation.screening import Finding
 from storage import codec
 from storage.check_records import WORDS, CheckOutcome, StagedCheck, counted, worst_of_stages
@@ -71,11 +72,6 @@ def checks_table(check_records: list[StagedCheck]) -> Table:
             str(check_record.group), escape(printable(check_record.check)), word, escape(printable(check_record.detail))
         )
     return table
-
-
-def printable(text: str) -> str:
-    """Text that may hold a candidate's own words, with nothing in it that a terminal would obey."""
-    return "".join(c if c.isprintable() or c == "\n" else "�" for c in text)
 
 
 def _speed(answer: Mapping[str, Any]) -> str:

@@ -8,11 +8,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from rich.console import Console
-
 from engine import exporting, tasks
-from engine.cli import judgement, subcommands, tuned
+from engine.cli import given, judgement, subcommands, tuned
 from engine.cli.subcommands import FAILED, OK
+from engine.cli.terminal import Console
 from engine.errors import EngineError
 from engine.toolchains import Toolchain
 from engine.toolchains.cached import CachedToolchain
@@ -89,7 +88,4 @@ def candidate(path: str) -> str:
     Raises:
         EngineError: it cannot be read.
     """
-    try:
-        return exporting.without_support(Path(path).read_text(encoding="utf-8-sig"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise EngineError(f"cannot read candidate {path}: {error}") from error
+    return exporting.without_support(given.text(path))

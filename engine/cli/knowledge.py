@@ -10,11 +10,10 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from engine.cli.judgement import printable
+from engine.cli.terminal import Console, printable
 from storage import codec
 from storage.knowledge import changes, exported, files, merging
 from storage.knowledge.base import Base

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 import textwrap
 from argparse import Namespace
 from collections import Counter
@@ -15,18 +14,23 @@ from pathlib import Path
 from typing import Any
 
 from engine import examined, fitting, tasks
+from engine.cli import given
 from engine.cli.subcommands import FAILED, OK, chosen_policy
 from engine.errors import EngineError, TaskError, ToolchainError
 from engine.fitting import CostMeter
 from engine.tasks import FolderEntry, Size, Task, TaskFile, problems
 from engine.toolchain_table import HOST, device_of
 from engine.toolchains import Toolchain
-from storage import codec
+from storage import codec, untrusted
 from storage.examination import Examination, Standing
 from storage.records import KernelClass
 
 WIDTH, INDENT = 100, 16
 TASK_GIVEN = "-"
+# What a module that needs files or the network of this machine ends in, where it is shown none.
+OF_THE_SANDBOX = ("FileNotFoundError", "PermissionError", "NotADirectoryError", "ImportError", "ModuleNotFoundError",
+                  "gaierror", "ConnectionError", "URLError", "OSError")  # fmt: skip
+IN_THE_SANDBOX = "Before a run is started a module is tried in a sandbox, without this machine's files and network"
 ALIKE = 6  # tensors of one kind that are named
 
 
@@ -92,7 +96,7 @@ def lint(options: Namespace, open_toolchain: Callable[[Namespace], Toolchain]) -
 def _given() -> Task:
     """A task with its sizes and policy as JSON on standard input, as a server hands it over."""
     try:
-        task: Task = codec.from_plain(Task, json.load(sys.stdin))
+        task: Task = codec.from_plain(Task, untrusted.json_value(given.text(given.STANDARD_INPUT), "it", given.LIMITS))
     except ValueError as error:
         raise EngineError(f"standard input holds no task: {error}") from error
     return task
@@ -131,6 +135,8 @@ def _of_task(about: Linted, task: Task, name: str, toolchain: Toolchain, meter: 
             return replace(about, outcome=Outcome.NOT_EXAMINED, why=why)
         return _examined(about, task, toolchain)
     except TaskError as error:
+        if any(word in str(error) for word in OF_THE_SANDBOX):
+            return replace(about, outcome=Outcome.NOT_EXAMINED, why=f"{error}. {IN_THE_SANDBOX}")
         return replace(about, why=str(error))
     except ToolchainError as error:
         return replace(about, outcome=Outcome.NOT_EXAMINED, why=str(error))
@@ -156,7 +162,7 @@ def _examined(about: Linted, task: Task, toolchain: Toolchain) -> Linted:
     """The first of several workloads that is not decided tells; else the last."""
     found = Examination(Standing.DECIDED)
     for sizes, one in tasks.workloads.each(task):
-        found = toolchain.examine(one)
+        found = toolchain.examine_confined(one)
         if not found.is_decided:
             at = f"With {tasks.workloads.named(sizes)}: " if sizes else ""
             about = replace(about, why=f"{at}{found.why}")

@@ -7,6 +7,7 @@ from types import TracebackType
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
+from rich.markup import escape
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
@@ -94,7 +95,7 @@ def _row(candidate: Candidate) -> tuple[str, ...]:
         f"[{style}]{verdict}[/]",
         gain,
         latency,
-        made.summary.replace("[", r"\["),
+        escape(made.summary),
     )
 
 

@@ -6,10 +6,9 @@ import json
 import sys
 import time
 from argparse import Namespace
-from pathlib import Path
 
 from engine import exporting
-from engine.cli import report
+from engine.cli import given, report
 from engine.cli.subcommands import FAILED, OK, warn_of_damage
 from engine.errors import EngineError
 from engine.human.replies import require_usable
@@ -78,11 +77,7 @@ def _text(file: str) -> str:
 
 
 def _raw(file: str) -> str:
-    try:
-        text = (sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()).decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise EngineError(f"cannot read {file}: {error}") from error
-    return exporting.without_support(text)
+    return exporting.without_support(given.text(file))
 
 
 def _report_on(folder: RunFolder, command_id: str) -> int:

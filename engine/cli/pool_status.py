@@ -5,11 +5,11 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Sequence
 
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from engine.cli.subcommands import OK
+from engine.cli.terminal import Console
 from storage import codec, device_use
 from storage.device_use import Claimed, DeviceStanding, Place, PoolStanding
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from engine.cli import tuned
-from engine.cli.judgement import printable
 from engine.cli.live import attempts_table, named
+from engine.cli.terminal import printable, widen
 from engine.errors import EngineError
 from engine.exporting import kernel_of as kernel_of
 from engine.record import Candidate, Record
@@ -173,30 +174,32 @@ def print_list(console: Console, folders: Sequence[RunFolder]) -> None:
     """Runs as a table."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in ("run", "task", "state", "step", "best", "calls", "name and tags"):
-        table.add_column(heading)
+        table.add_column(heading, no_wrap=heading == "run")
     for folder in folders:
         row = summary(folder)
         if "task" not in row:
-            table.add_row(row["run"], "", "[red]run.json damaged[/]", "", "", "", "")
+            table.add_row(escape(row["run"]), "", "[red]run.json damaged[/]", "", "", "", "")
             continue
         mark = " [red](damaged)[/]" if row["damage"] else ""
         gain = f"{row['speedup']:.3g}x" if row["speedup"] else "-"
         table.add_row(
-            row["run"],
-            row["task"],
+            escape(row["run"]),
+            escape(row["task"]),
             f"{row['state']}{mark}",
             f"{row['depth']}/{row['depths']}",
             gain,
             str(row["model_calls"]),
             escape(" ".join([row["name"], *(f"#{tag}" for tag in row["tags"])]).strip()),
         )
+    widen(console, table)
     console.print(table if table.row_count else "No runs yet. Start one: python -m engine run square_matmul")
 
 
 def print_run(console: Console, folder: RunFolder) -> None:
     """One run with all its kernels."""
     record, row = load(folder), summary(folder)
-    console.print(f"{row['run']}: {row['state']}" + (f" ({row['reason']})" if row["reason"] else ""), highlight=False)
+    reason = f" ({row['reason']})" if row["reason"] else ""
+    console.print(f"{row['run']}: {row['state']}{reason}", highlight=False, markup=False)
     if record.settings.strategy in catalogue.names():
         catalogue.description(record.settings.strategy)  # waits until one of somebody's own is described
     words = "; ".join(
@@ -242,8 +245,11 @@ def _second_line(record: Record, second: BaselineMeasured) -> str:
 
 
 def write(text: str, output: str | None) -> None:
-    """To a file, or to standard output."""
+    """To a file, or to standard output: as it is into a pipe, and as far as it is printable to a terminal."""
     if output:
         files.hand_over(Path(output), text)
-    else:
+    elif sys.stdout.isatty():
         print(text, end="")
+    else:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(text.encode("utf-8", "surrogatepass"))

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from engine.cli import report
-from engine.cli.judgement import printable
 from engine.cli.subcommands import FAILED, OK
+from engine.cli.terminal import printable
 from engine.errors import EngineError
 from engine.suites import manifest
 from engine.suites.manifest import ManifestKernel

@@ -7,9 +7,9 @@ from argparse import Namespace
 from rich.console import Console
 
 from engine import remeasuring, replaying, supervisor
-from engine.cli.judgement import printable
 from engine.cli.live import LiveView
 from engine.cli.subcommands import FAILED, OK
+from engine.cli.terminal import printable
 from engine.errors import EngineError
 from engine.record import Record
 from engine.remeasuring import Measuring

@@ -11,11 +11,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from engine import fitting, languages, supervisor, tasks
 from engine.actions import Finish
-from engine.cli import experience, report
+from engine.cli import experience, given, report
+from engine.cli.terminal import Console
 from engine.errors import EngineError
 from engine.llm.recording import recorded_language, recorded_strategy
 from engine.patching.edits import EditError
@@ -27,13 +26,27 @@ from engine.strategies.options import parse
 from engine.toolchain_table import HOST, device_of
 from storage import budgets, codec, commands, damage, exposure, labels, liveness
 from storage.command_arguments import AskFirst
-from storage.folder import RunFolder, all_runs, find_run, ignored
+from storage.folder import RunFolder, all_runs, find_run, ignored, whole_id
 from storage.models import read_options
 from storage.policy import kept_rules
 from storage.records import Budget, KernelClass, RunSettings, RunState, Start, Switch
 from storage.verbs import VERBS, CommandKind, Takes
 
 OK, FAILED, BAD_INPUT, ALREADY_RUNNING, MACHINE_LACKS, INTERRUPTED = 0, 1, 2, 3, 4, 130
+
+
+RUNS = ("run_id", "run_ids", "runs")  # what arguments that name runs are called
+
+
+def complete_ids(options: Namespace) -> None:
+    """Runs may be named by the beginning of their ids.
+
+    Raises:
+        FileNotFoundError: several begin with it.
+    """
+    for name in RUNS:
+        if word := getattr(options, name, None):
+            setattr(options, name, whole_id(word) if isinstance(word, str) else [whole_id(one) for one in word])
 
 
 def list_runs(options: Namespace) -> int:
@@ -123,13 +136,7 @@ def warn_of_damage(folder: RunFolder) -> None:
 
 def patch_source(options: Namespace) -> int:
     """Put a raw reply through the parser and patcher of a run."""
-    try:
-        source = Path(options.source).read_bytes().decode("utf-8-sig")
-        reply = (sys.stdin.buffer.read() if options.reply == "-" else Path(options.reply).read_bytes()).decode(
-            "utf-8-sig"
-        )
-    except (OSError, UnicodeDecodeError) as error:
-        raise EngineError(f"cannot read: {error}") from error
+    source, reply = given.text(options.source), given.text(options.reply)
     try:
         patched = read_patch(reply).apply(source)
     except EditError as report_for_model:

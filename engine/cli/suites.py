@@ -14,14 +14,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from engine import supervisor
 from engine.cli import advance, arguments, engine_process, report
-from engine.cli.judgement import printable
 from engine.cli.subcommands import FAILED, OK, settings_of
+from engine.cli.terminal import Console, printable, widen
 from engine.errors import EngineError, ToolchainError
 from engine.machine import devices
 from engine.pool import LOCAL, pool_name
@@ -330,8 +329,7 @@ def _print_suite(folder: SuiteFolder, suite: Suite) -> None:
         table.add_column(heading, no_wrap=heading != "why")
     for row in rows:
         table.add_row(*(row[heading] for heading in headings))
-    # Lines that are too long for a terminal are wrapped by it: names that are cut off are of no use to anybody.
-    console.width = max(console.width, console.measure(table, options=console.options.update(width=400)).minimum + 40)
+    widen(console, table)
     console.print(table)
     head = _head(folder, suite)
     line = f"{folder.name}: {head['state']}, {head['finished']} of {head['cells']} cells finished. {suite.reason}"

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from engine import tuning
 from engine.build import tunables
-from engine.cli.judgement import printable
+from engine.cli.terminal import printable
 from engine.errors import EngineError
 from engine.steps.tune import carried_out, width
 from engine.tasks import Task

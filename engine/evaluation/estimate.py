@@ -1,15 +1,10 @@
 """How much memory judging a task on the host takes, from tensors that have shapes and no contents. Allocates none.
 
-Run as a program it reads tasks from standard input, each a line of JSON `[source, with backward]`, and prints for each
-the bytes and the operations of one call as `[bytes, operations]`, or a string that says why the task cannot be
-followed; one that begins with `UNUSABLE` or `FAILS` is of a task that no run could use. What a task prints itself goes
-to standard error, and it finds nothing to read.
+It runs the task's module: `engine.evaluator.estimating` does so in a sandbox.
 """
 
 from __future__ import annotations
 
-import json
-import os
 import traceback
 import weakref
 from collections import Counter
@@ -67,8 +62,10 @@ class _Living(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.now -= size if not self._holders[key] else 0
 
 
-def bytes_needed(source: str, *, backward: bool = False) -> int | None:
-    """The most that evaluator and workers hold together, while they time; None for a task that cannot be followed.
+def cost(source: str, *, backward: bool = False) -> tuple[int, int] | str:
+    """The most bytes that evaluator and workers hold together, while they time, and the operations of one call as far
+    as products and convolutions count. A text says why a task cannot be followed; one that begins with `UNUSABLE` or
+    `FAILS` is of a task that no run could use.
 
     Each set of inputs, outputs and weights is counted where it stands: twice shared, once more in each worker's own
     memory (weights three times in the reference's: as constructed and as another seed draws them too), and widened to
@@ -77,12 +74,6 @@ def bytes_needed(source: str, *, backward: bool = False) -> int | None:
     tensor. With the backward pass gradients of outputs go in, those of inputs and weights come out, and what forward
     makes on its way is kept.
     """
-    found = cost(source, backward=backward)
-    return found[0] if isinstance(found, tuple) else None
-
-
-def cost(source: str, *, backward: bool = False) -> tuple[int, int] | str:
-    """`bytes_needed`, and the operations of one call as far as products and convolutions count; or why not."""
     try:
         with FlopCounterMode(display=False) as counter:
             inputs, weights, outputs, on_the_way = _measured(source)
@@ -158,12 +149,3 @@ def _size(tensors: Iterable[torch.Tensor], *, is_wide: bool = False) -> int:
         dtype = getattr(torch, wide_dtype(tensor.dtype) if is_wide else name)
         total += tensor.numel() * dtype.itemsize
     return total
-
-
-if __name__ == "__main__":
-    requests, answers = os.fdopen(os.dup(0)), os.fdopen(os.dup(1), "w")
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    os.dup2(2, 1)
-    for line in requests:
-        text, both = json.loads(line)
-        print(json.dumps(cost(text, backward=both)), file=answers, flush=True)

@@ -4,6 +4,7 @@
 
 client.py, forkserver.py                the engine's side, and the process that forks evaluators
 process.py                              the evaluator: all acts on one candidate, screening first
+estimating.py                           what judging a task takes, found out in a sandbox
 apart.py                                parts of an evaluator in processes of their own
 first_calls.py                          the compile step of what is compiled when it is launched
 checking.py, timing.py                  checking and timing a candidate; what it does unasked

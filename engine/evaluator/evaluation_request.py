@@ -50,6 +50,7 @@ class EvaluationRequest:
     `language` is the one that the candidate must be written in; empty for any. `first_calls` is what a compile step of
     its own gave, where the language has one. `spent` adds up where the time goes.
     `turn` waits for the device. `examined` is what the task was found to be; without it weights stay as constructed.
+    `is_confined`: nobody has started a run on the task yet, so its reference is not trusted either.
     """
 
     task_source: str
@@ -66,6 +67,7 @@ class EvaluationRequest:
     spent: Stopwatch = field(default_factory=Stopwatch)
     turn: Callable[[], None] = lambda: None
     examined: Examination | None = None
+    is_confined: bool = False
 
     @property
     def is_just_in_time(self) -> bool:

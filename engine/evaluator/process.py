@@ -31,7 +31,7 @@ from engine.evaluation.screening import (
     verdict_message,
 )
 from engine.evaluation.trials import PLAN, SHORT_PLAN, STRIDED, Trial
-from engine.evaluator import evaluation_request, first_calls, observing
+from engine.evaluator import estimating, evaluation_request, first_calls, observing
 from engine.evaluator.apart import run_apart, run_beside
 from engine.evaluator.channel import Channel
 from engine.evaluator.checking import Check
@@ -135,6 +135,8 @@ def answer(request: Mapping[str, Any], isolation: Isolation, turn: Callable[[], 
     folder = Path(tempfile.mkdtemp(prefix=REQUEST_FOLDER, dir=request["scratch"]))
     try:
         evaluation = replace(_request(request, isolation, spent), turn=turn)
+        if evaluation.is_confined and not isolation.is_wall:
+            raise OwnFailure(estimating.NO_SANDBOX)
         if request["act"] in CALLING:
             evaluation = first_calls.ahead(evaluation, folder)
         result = codec.to_plain(ACTS[request["act"]](evaluation, folder))
@@ -347,10 +349,9 @@ def compiler_source(request: EvaluationRequest, folder: Path) -> dict[str, str]:
 
 
 def estimate(request: EvaluationRequest, folder: Path) -> dict[str, int | None]:
-    """Memory that the other acts will need."""
-    from engine.evaluation.estimate import bytes_needed  # a second to import, and asked once per task
-
-    return {"bytes": bytes_needed(request.task_source, backward=request.policy.backward)}
+    """Memory that the other acts will need; None for a task that cannot be followed."""
+    found = estimating.cost(request.task_source, request.policy.backward, request.isolation, folder)
+    return {"bytes": None if isinstance(found, str) else found[0]}
 
 
 def prepare(request: EvaluationRequest, folder: Path) -> dict[str, str]:
@@ -436,6 +437,7 @@ def _request(request: Mapping[str, Any], isolation: Isolation, spent: Stopwatch)
         details=request.get("details", {}),
         spent=spent,
         examined=codec.from_plain(Examination, request["examined"]) if request.get("examined") else None,
+        is_confined=bool(request.get("confined")),
     )
 
 

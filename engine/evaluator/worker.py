@@ -17,7 +17,6 @@ from engine import sandbox
 from engine.evaluation.candidate_failures import Death, Ending, WorkerEnded
 from engine.evaluator import channel
 from engine.evaluator.channel import BadLine, Channel, ChannelClosed
-from engine.machine import processes
 from engine.machine.worker_limits import Limits
 from engine.sandbox import ChildSpec, Isolation, SandboxedChild, SandboxFilesystem
 
@@ -168,7 +167,7 @@ class Worker:
         members = self._child.members()
         if len(members) > self._limits.processes:
             raise self._end(Ending.MISBEHAVED, f"it started more than {self._limits.processes} processes")
-        if processes.resident(members) > self._limits.tree_memory:
+        if self._child.memory() > self._limits.tree_memory:
             raise self._end(Ending.MEMORY, f"more than {self._limits.tree_memory / 2**30:.0f} GiB in all its processes")
 
     def _serve(self, request: Any) -> Mapping[str, object]:

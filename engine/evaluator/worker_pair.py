@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from engine import languages
+from engine import languages, tasks
 from engine.build import just_in_time
 from engine.build import request as build_request
 from engine.build.host.build import BuildFailed, Built
@@ -43,6 +43,7 @@ from engine.evaluator.task_facts import UnusableTask
 from engine.evaluator.worker import Worker
 from engine.machine import quiet, shared_tensors
 from engine.machine.shared_tensors import SharedTensors
+from engine.machine.worker_limits import memory_here
 from storage.policy import StateDict, Weights
 from storage.records import Verdict
 from storage.timeline import Part
@@ -108,7 +109,14 @@ class WorkerPair:
         self.reference: Worker | None = None
         if with_reference:
             body = functools.partial(reference_worker.body, request.task_source, self._trusted, request.policy)
-            self.reference = Worker.fork(body, limits, folder / "reference", self._trusted.inherited)
+            self.reference = Worker.fork(
+                body,
+                dataclasses.replace(limits, tree_memory=memory_here()) if request.is_confined else limits,
+                folder / "reference",
+                self._trusted.inherited,
+                isolation=request.isolation if request.is_confined else None,
+                readable=tasks.imported.files(request.task_source) if request.is_confined else (),
+            )
         self._candidate: Worker | None = None
         self.sampled: list[Sampled] = []
         if not with_candidate:

@@ -12,17 +12,18 @@
 
 from __future__ import annotations
 
-import math
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from engine.errors import ModelError
+from storage import untrusted
 from storage.models import TokenUsage
+from storage.untrusted import UntrustedError
 
 FILE = "prices.toml"
+MOST_PRICE = 1e12  # of a figure in the table
 _NAMES = ("input", "cached_input", "output", "window", "max_output")
 
 
@@ -52,11 +53,11 @@ def read_prices(path: Path) -> Mapping[str, Price]:
         ModelError: no valid TOML, an unknown name, or a number that no price can be.
     """
     try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        tables = untrusted.read_toml(path)
     except FileNotFoundError:
         return {}
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ModelError(f"cannot read prices {path}: {error}") from error
+    except UntrustedError as error:
+        raise ModelError(f"cannot read prices: {error}") from error
     return {name: _price(path, name, table) for name, table in tables.items()}
 
 
@@ -67,6 +68,6 @@ def _price(path: Path, name: str, table: Any) -> Price:
     for key, value in table.items():
         is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
         is_whole = key not in ("window", "max_output") or (isinstance(value, int) and value > 0)
-        if not is_number or not is_whole or not math.isfinite(value) or value < 0:
+        if not is_number or not is_whole or not 0 <= value <= MOST_PRICE:
             raise ModelError(f'{path}, ["{name}"]: {key} = {value!r} is not a {"price" if is_whole else "token count"}')
     return Price(**table)

@@ -10,9 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from engine.errors import ModelError
+from storage import untrusted
 from storage.blobs import text_hash
+from storage.untrusted import Limits, UntrustedError
 
 FORMAT = 1
+LIMITS = Limits(most_bytes=256 << 20)
 LANGUAGE = "cute"  # of recordings that name none
 SHIPPED = Path(__file__).resolve().parent.parent.parent / "tasks" / "recordings"
 
@@ -117,9 +120,9 @@ def read_recording(path: Path) -> Recording:
         ModelError: missing, of another format, or a damaged line (with its number).
     """
     try:
-        texts = path.read_text(encoding="utf-8").split("\n")
-        header = json.loads(texts[0])
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        texts = untrusted.read_text(path, LIMITS).split("\n")
+        header = untrusted.json_value(texts[0], f"line 1 of {path}", LIMITS)
+    except (FileNotFoundError, UntrustedError) as error:
         raise ModelError(f"cannot read recording {path}: {error}") from error
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise ModelError(f"{path} is not a recording of format {FORMAT}: its first line must name the format")
@@ -142,9 +145,9 @@ def write_recording(header: Mapping[str, Any], lines: list[Line]) -> str:
 
 def _line(path: Path, number: int, text: str) -> Line:
     try:
-        fields = json.loads(text)
+        fields = untrusted.json_value(text, "it", LIMITS)
         depth = None if fields.get("depth") is None else int(fields["depth"])
         finish, verdict = str(fields.get("finish") or "stop"), str(fields.get("verdict") or "")
         return Line(str(fields["role"]), fields["source"], str(fields["reply"]), depth, finish, verdict)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
         raise ModelError(f"{path}, line {number}: not a recorded reply ({error!r})") from error

@@ -17,8 +17,13 @@ def _machine_memory() -> int:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
+def memory_here() -> int:
+    """What processes of ours may hold together on this machine."""
+    return int(_machine_memory() * MOST_OF_THE_MACHINE)
+
+
 def _tree_memory() -> int:
-    return min(12 * GIB, int(_machine_memory() * MOST_OF_THE_MACHINE))
+    return min(12 * GIB, memory_here())
 
 
 def _processes() -> int:

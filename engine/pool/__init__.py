@@ -32,6 +32,7 @@ class Act(StrEnum):
     """What can be asked: the methods of a toolchain, under their names."""
 
     EXAMINE = "examine"
+    EXAMINE_CONFINED = "examine_confined"
     LIMIT = "limit"
     COMPILE = "compile"
     COMPILE_ALL = "compile_all"

@@ -14,6 +14,8 @@ def carry_out(toolchain: Toolchain, asked: Evaluation) -> Any:
     match asked.act:
         case Act.EXAMINE:
             return toolchain.examine(task)
+        case Act.EXAMINE_CONFINED:
+            return toolchain.examine_confined(task)
         case Act.LIMIT:
             return toolchain.limit(task)
         case Act.COMPILE:

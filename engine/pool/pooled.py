@@ -45,6 +45,11 @@ class PooledToolchain:
         found: Examination = self._ask(Act.EXAMINE, task)
         return found
 
+    def examine_confined(self, task: Task) -> Examination:
+        """On any device of the model."""
+        found: Examination = self._ask(Act.EXAMINE_CONFINED, task)
+        return found
+
     def limit(self, task: Task) -> HardwareLimit:
         """Of the device that measures."""
         found: HardwareLimit = self._ask(Act.LIMIT, task)

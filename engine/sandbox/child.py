@@ -74,6 +74,11 @@ class SandboxedChild:
             return [one for first in processes.children(self.pid) for one in processes.descendants(first)]
         return [self.pid, *processes.descendants(self.pid)]
 
+    def memory(self) -> int:
+        """Bytes that it and everything below it hold, those of its memory-backed folders included."""
+        written = filesystem.bytes_written(self.inner_pid) if self._has_namespaces else 0
+        return processes.resident(self.members()) + written
+
     def is_over(self) -> bool:
         """Reap it if it has ended."""
         if self._status is None:
@@ -348,7 +353,7 @@ def _wait(child: SandboxedChild, limit_s: float, memory: int) -> tuple[bool, boo
             return True, False
         if now > watch:
             watch = now + WATCH_S
-            if processes.resident(child.members()) > memory:
+            if child.memory() > memory:
                 return False, True
         time.sleep(TICK_S)
     return False, False

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,7 +45,7 @@ class SandboxFilesystem:
         mount_point: an empty folder of ours; the file system is mounted there before it becomes the root.
         readable: trees beyond the system's and Python's own; they appear under their own paths.
         writable: trees that the child may change.
-        bytes_writable: size of each memory-backed folder (scratch, /dev/shm).
+        bytes_writable: size of both memory-backed folders together (scratch, /dev/shm).
         devices: device nodes that the child may open, a GPU's.
     """
 
@@ -60,6 +61,19 @@ class SandboxFilesystem:
         return _outermost([*SYSTEM, *python_trees(), *self.readable])
 
 
+def bytes_written(pid: int) -> int:
+    """What a process that has such a file system holds in its memory-backed folders; nothing where it cannot be told.
+
+    No process of the sandbox counts it as its own memory.
+    """
+    found = 0
+    for folder in (SCRATCH, Path("/dev/shm")):
+        with suppress(OSError):
+            seen = os.statvfs(f"/proc/{pid}/root{folder}")
+            found += (seen.f_blocks - seen.f_bfree) * seen.f_frsize
+    return found
+
+
 def python_trees() -> list[Path]:
     """Where this interpreter and its packages live."""
     return [Path(sys.prefix), Path(sys.base_prefix), *(Path(word) for word in sys.path if "site-packages" in word)]
@@ -70,7 +84,7 @@ def build(filesystem: SandboxFilesystem, owner: int) -> None:
     root = filesystem.mount_point
     linux.mount("none", Path("/"), None, linux.MS_REC | linux.MS_PRIVATE)
     linux.mount("tilewright", root, "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, "size=1m,mode=0755")
-    size = f"size={filesystem.bytes_writable},nr_inodes=65536,mode=0700,uid={owner},gid={owner}"
+    size = f"size={filesystem.bytes_writable // 2},nr_inodes=65536,mode=0700,uid={owner},gid={owner}"
     for folder in (SCRATCH, Path("/dev/shm")):
         _mount_new(root, folder, "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, size)
     for path in filesystem.visible:

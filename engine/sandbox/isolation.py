@@ -60,6 +60,12 @@ class Isolation:
         """True when nothing of the host's can be read beyond the toolchain, written, signalled, traced or called."""
         return self.has_namespaces and self.has_seccomp and (self.has_own_user or self.needs_user_namespace)
 
+    @property
+    def is_wall(self) -> bool:
+        """True when a child can neither read what is this user's nor reach the network: enough to run what nobody has
+        looked at."""
+        return self.has_namespaces or (self.landlock > 0 and self.has_seccomp)
+
     def checks(self) -> tuple[CheckRecord, ...]:
         """One per kind of isolation, for the record of an evaluation."""
         return tuple(

@@ -8,9 +8,7 @@ the file.
 
 from __future__ import annotations
 
-import math
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
@@ -18,11 +16,13 @@ from typing import Any
 
 from engine.errors import EngineError
 from engine.tasks import SHIPPED as TASKS
-from storage import codec
+from storage import codec, untrusted
 from storage.records import KernelClass
 from storage.suites.records import NAME, Arm, Defined, SuiteLimits, SuiteTask
+from storage.untrusted import UntrustedError
 
 SHIPPED = TASKS / "suites"
+MOST_REPEATS, MOST_CELLS, MOST_WEIGHT = 1000, 50_000, 1e6
 KEYS = {
     "name", "title", "about", "parameters", "tasks", "settings", "repeats", "arms", "baseline", "limits", "classes",
     "task_settings", "paper", "weight",
@@ -48,7 +48,7 @@ def find(name: str) -> Path:
 
 def outline(name: str) -> tuple[str, list[str]]:
     """What a shipped suite is to find out, and the words that it takes."""
-    plain = tomllib.loads(find(name).read_text(encoding="utf-8-sig"))
+    plain = untrusted.read_toml(find(name))
     return plain.get("about", ""), plain.get("parameters", [])
 
 
@@ -59,10 +59,10 @@ def read(path: Path, words: Sequence[str] = ()) -> Defined:
         EngineError: it cannot be read, or says something that a suite cannot be; the message says where.
     """
     try:
-        text = path.read_text(encoding="utf-8-sig")
-        plain = tomllib.loads(text)
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise EngineError(f"{path}: cannot be read: {error}") from error
+        text = untrusted.read_text(path)
+        plain = untrusted.toml_table(text, f"{path}")
+    except (FileNotFoundError, UntrustedError) as error:
+        raise EngineError(f"a suite cannot be read: {error}") from error
     if unknown := sorted(plain.keys() - KEYS):
         raise EngineError(f"{path}: unknown entry {', '.join(unknown)}. A suite has: {', '.join(sorted(KEYS))}")
     return _defined(path, _filled(path, plain, words), text, tuple(words))
@@ -71,6 +71,8 @@ def read(path: Path, words: Sequence[str] = ()) -> Defined:
 def _filled(path: Path, plain: dict[str, Any], words: Sequence[str]) -> dict[str, Any]:
     """The entries with every parameter in its place."""
     names = plain.pop("parameters", [])
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise EngineError(f"{path}: parameters = {names!r} is no list of names")
     if len(names) != len(words):
         takes = " ".join(name.upper() for name in names) or "no further words"
         raise EngineError(f"the suite {path.stem} takes {takes}, got {' '.join(words) or 'none'}")
@@ -96,25 +98,30 @@ def _defined(path: Path, plain: Mapping[str, Any], text: str, words: tuple[str, 
     if baseline not in [arm.name for arm in arms]:
         raise EngineError(f"{path}: baseline = {baseline!r} is none of its arms")
     repeats = plain.get("repeats", 1)
-    if type(repeats) is not int or repeats < 1:
-        raise EngineError(f"{path}: repeats = {repeats!r} is no number from 1 on")
+    if type(repeats) is not int or not 1 <= repeats <= MOST_REPEATS:
+        raise EngineError(f"{path}: repeats = {repeats!r} is no number from 1 to {MOST_REPEATS:,}")
     weight = plain.get("weight", 1.0)
-    if type(weight) not in (int, float) or not 0 < weight < math.inf:
-        raise EngineError(f"{path}: weight = {weight!r} is no number above 0")
+    if type(weight) not in (int, float) or not 0 < weight <= MOST_WEIGHT:
+        raise EngineError(f"{path}: weight = {weight!r} is no number above 0, or more than {MOST_WEIGHT:,.0f}")
     about = {key: str(plain.get(key, "")) for key in ("title", "about", "settings")}
+    tasks = tuple(_tasks(path, plain))
+    if (cells := len(tasks) * len(arms) * repeats) > MOST_CELLS:
+        raise EngineError(f"{path}: {cells:,} runs are too many for one suite: at most {MOST_CELLS:,}")
     return Defined(
-        name, tuple(_tasks(path, plain)), tuple(arms), repeats, baseline_arm=baseline, limits=_limits(path, plain),
+        name, tasks, tuple(arms), repeats, baseline_arm=baseline, limits=_limits(path, plain),
         toml=text, words=words, weight=float(weight), **about,
     )  # fmt: skip
 
 
 def _tasks(path: Path, plain: Mapping[str, Any]) -> list[SuiteTask]:
     classes, settings = _texts(path, plain, "classes"), _texts(path, plain, "task_settings")
-    paper = plain.get("paper", {})
+    paper, listed = plain.get("paper", {}), plain.get("tasks", [])
+    if not isinstance(listed, list) or not isinstance(paper, dict):
+        raise EngineError(f"{path}: tasks must be a list of names, and [paper] lines such as name = 1.5")
     for name, kernel_class in classes.items():
         if kernel_class not in list(KernelClass):
             raise EngineError(f"{path}: classes.{name} = {kernel_class!r} is none of {', '.join(KernelClass)}")
-    found = [task for text in plain.get("tasks", []) for task in _named(path, str(text))]
+    found = [task for text in listed for task in _named(path, str(text))]
     names = [Path(task).stem for task in found]
     if not names or len(set(names)) != len(names):
         raise EngineError(f"{path}: {'two tasks have one name' if names else 'it names no task'}")
@@ -157,11 +164,15 @@ def _texts(path: Path, plain: Mapping[str, Any], key: str) -> dict[str, str]:
 
 
 def _limits(path: Path, plain: Mapping[str, Any]) -> SuiteLimits:
-    found = dict(plain.get("limits", {}))
+    if not isinstance(found := plain.get("limits", {}), dict):
+        raise EngineError(f"{path}: [limits] must be lines such as hours = 2")
+    found = dict(found)
     known = [one.name for one in fields(SuiteLimits) if one.name != "engine_s"]
     if unknown := sorted(found.keys() - {*known, "hours"}):
         raise EngineError(f"{path}: unknown limit {', '.join(unknown)}. There are: {', '.join([*known, 'hours'])}")
     hours = found.pop("hours", None)
+    if hours is not None and (type(hours) not in (int, float) or not 0 < hours < MOST_WEIGHT):
+        raise EngineError(f"{path}: hours = {hours!r} is no number of hours")
     try:
         limits: SuiteLimits = codec.from_plain(SuiteLimits, found)
     except codec.DecodeError as error:
@@ -178,8 +189,8 @@ def chosen(defined: Defined, arms: Sequence[str], repeats: int | None) -> Define
     known = {arm.name: arm for arm in defined.arms}
     if unknown := [name for name in arms if name not in known]:
         raise EngineError(f"no arm {', '.join(unknown)} in suite {defined.name}: it has {', '.join(known)}")
-    if repeats is not None and repeats < 1:
-        raise EngineError(f"{repeats} repeats cannot be run: give a number from 1 on")
+    if repeats is not None and not 1 <= repeats <= MOST_REPEATS:
+        raise EngineError(f"{repeats} repeats cannot be run: give a number from 1 to {MOST_REPEATS:,}")
     kept = tuple(known[name] for name in dict.fromkeys(arms)) or defined.arms
     baseline = defined.baseline_arm if defined.baseline_arm in [arm.name for arm in kept] else kept[0].name
     return replace(defined, arms=kept, repeats=repeats or defined.repeats, baseline_arm=baseline)

@@ -2,6 +2,7 @@
 
 files.py        a module with the TOML file beside it, by path or shipped name; a folder of them
 policies.py     the policy that the TOML file states, and a person's own for one run
+parsing.py      its text as a syntax tree, within bounds
 constants.py    its sizes: module-level numbers, read and replaced
 problems.py     problems of SOL-ExecBench and flashinfer-bench as modules
 workloads.py    a task that is timed at several sizes

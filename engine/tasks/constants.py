@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Iterator, Mapping
+import operator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any, cast
 
 from engine.errors import TaskError
+from engine.tasks.parsing import parse
 
 Size = int | float
 LARGEST = 1_000_000_000
-
-
-def parse(text: str, path: Path | str) -> ast.Module:
-    """The text as a syntax tree.
-
-    Raises:
-        TaskError: it is not valid Python.
-    """
-    try:
-        return ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:  # the last two where it nests too deep
-        said = f"{error.msg}, line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else str(error)
-        raise TaskError(f"{path} is not valid Python: {said}") from error
+MOST_BITS = 256  # of a whole number on the way to a size
+_UNARY: Mapping[type[ast.unaryop], Callable[..., Any]] = {
+    ast.UAdd: operator.pos, ast.USub: operator.neg, ast.Invert: operator.invert,
+}  # fmt: skip
+_BINARY: Mapping[type[ast.operator], Callable[..., Any]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Pow: operator.pow, ast.LShift: operator.lshift,
+    ast.RShift: operator.rshift, ast.BitOr: operator.or_, ast.BitXor: operator.xor, ast.BitAnd: operator.and_,
+}  # fmt: skip
 
 
 def constants(module: ast.Module) -> dict[str, Size]:
@@ -112,14 +111,36 @@ def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
 
 
 def number(node: ast.expr) -> Size | None:
-    """The value of an arithmetic expression over literals (KernelBench writes `N = 2048 * 2`), else None."""
-    allowed = (ast.BinOp, ast.UnaryOp, ast.Constant, ast.operator, ast.unaryop)
-    if not all(isinstance(part, allowed) for part in ast.walk(node)):
-        return None
-    if any(isinstance(part, ast.Constant) and type(part.value) not in (int, float) for part in ast.walk(node)):
-        return None
+    """The value of an arithmetic expression over literals (KernelBench writes `N = 2048 * 2`), else None.
+
+    A size fits into 64 bits and is finite; what is larger, as `9**9**9` is, is none, and never computed.
+    """
     try:
-        value = eval(compile(ast.Expression(node), "<size>", "eval"), {"__builtins__": {}})
-    except (ArithmeticError, ValueError):
+        value = _value(node)
+    except (ArithmeticError, ValueError, TypeError, RecursionError):
         return None
-    return value if type(value) in (int, float) else None
+    is_size = math.isfinite(value) if isinstance(value, float) else value.bit_length() < 64
+    return value if is_size else None
+
+
+def _value(node: ast.expr) -> Size:
+    """Of each step only a plain number goes on, and no operation that would make a long one is begun."""
+    match node:
+        case ast.Constant(value) if type(value) in (int, float):
+            return _short(value)
+        case ast.UnaryOp(sign, operand) if type(sign) in _UNARY:
+            return _short(_UNARY[type(sign)](_value(operand)))
+        case ast.BinOp(left, sign, right) if type(sign) in _BINARY:
+            first, second = _value(left), _value(right)
+            if isinstance(sign, ast.Pow | ast.LShift) and isinstance(first, int) and isinstance(second, int):
+                bits = second + first.bit_length() if isinstance(sign, ast.LShift) else second * first.bit_length()
+                if bits > MOST_BITS:
+                    raise OverflowError
+            return _short(_BINARY[type(sign)](first, second))
+    raise ValueError
+
+
+def _short(value: Any) -> Size:
+    if type(value) not in (int, float) or (isinstance(value, int) and value.bit_length() > MOST_BITS):
+        raise ValueError  # as a negative number's root is complex
+    return cast(Size, value)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import functools
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,16 +12,20 @@ from typing import Any
 
 from engine.errors import TaskError
 from engine.tasks import problems
-from engine.tasks.constants import Size, constants, parse, set_constants
+from engine.tasks.constants import Size, constants, set_constants
 from engine.tasks.operators import guessed_class, proposed_operators
+from engine.tasks.parsing import MOST_BYTES, parse
 from engine.tasks.policies import read_policy
 from engine.toolchain_table import HOST, device_of
+from storage import untrusted
 from storage.policy import DTYPES, MODES, Policy
 from storage.records import KernelClass
+from storage.untrusted import Limits, UntrustedError
 
 SHIPPED = Path(__file__).resolve().parents[2] / "tasks"
 SHOWN = 12
 MODULES = re.compile(r"(.+)-modules(\d)")
+MODULE = Limits(most_bytes=MOST_BYTES)
 REQUIRED = ("Model", "get_inputs", "get_init_inputs")
 
 
@@ -197,9 +200,11 @@ def read(path: Path) -> TaskFile:
         TaskError: missing, not Python, or without Model, get_inputs and get_init_inputs.
     """
     try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise TaskError(f"cannot read task {path}: {error}") from error
+        text = untrusted.read_text(path, MODULE)
+    except FileNotFoundError:
+        raise TaskError(f"there is no task {path}") from None
+    except UntrustedError as error:
+        raise TaskError(f"no task can be read: {error}") from error
     return of_text(text, path)
 
 
@@ -235,9 +240,11 @@ def of_text(text: str, path: Path) -> TaskFile:
     """
     beside = path.with_suffix(".toml")
     try:
-        toml = beside.read_text(encoding="utf-8-sig") if beside.exists() else ""
-    except (OSError, UnicodeDecodeError) as error:
-        raise TaskError(f"cannot read {beside}: {error}") from error
+        toml = untrusted.read_text(beside)
+    except FileNotFoundError:
+        toml = ""
+    except UntrustedError as error:
+        raise TaskError(str(error)) from error
     return _of_texts(text, path, toml)
 
 
@@ -271,6 +278,6 @@ def _defined(module: ast.Module) -> set[str]:
 
 def _about(toml: str, path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(toml)
-    except tomllib.TOMLDecodeError as error:
-        raise TaskError(f"{path}: {error}") from error
+        return untrusted.toml_table(toml, f"{path}")
+    except UntrustedError as error:
+        raise TaskError(str(error)) from error

@@ -15,6 +15,9 @@ from contextlib import suppress
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 
+from engine.errors import TaskError
+from engine.tasks.parsing import parse
+
 # Of these a toolchain's fingerprint tells.
 KNOWN = sys.stdlib_module_names | {"torch", "triton"}
 _PACKAGES = ("site-packages", "dist-packages")
@@ -24,18 +27,29 @@ _STANDARD = [Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "pl
 def contents(*texts: str) -> dict[str, str]:
     """The modules that texts import, directly or not, by name: a hash of the file of one from outside the installed
     packages, the version of an installed package. Empty where they import PyTorch and the standard library alone."""
+    return _followed(texts)[0]
+
+
+def files(*texts: str) -> tuple[Path, ...]:
+    """The files of those from outside the installed packages."""
+    return tuple(_followed(texts)[1])
+
+
+def _followed(texts: Sequence[str]) -> tuple[dict[str, str], list[Path]]:
     trees = [node for text in texts for node in _nodes(text)]
     names = list(_imports(trees, ""))
     if all(_top(name) in KNOWN for name in names):
-        return {}
-    return _Modules([*_added_paths(trees), *sys.path]).followed(names)
+        return {}, []
+    modules = _Modules([*_added_paths(trees), *sys.path])
+    return modules.followed(names), modules.files
 
 
 class _Modules:
-    """Modules as they are found on one search path."""
+    """Modules as they are found on one search path; `files` are those that have been read."""
 
     def __init__(self, path: Sequence[str]) -> None:
         self._path = path
+        self.files: list[Path] = []
         self._specs: dict[str, ModuleSpec | None] = {}
 
     def followed(self, names: Sequence[str]) -> dict[str, str]:
@@ -50,6 +64,7 @@ class _Modules:
                 found[_top(name)] = _version(_top(name))
                 continue
             content = _content(spec)
+            self.files += [Path(spec.origin)] if spec.origin and content else []
             found[name] = hashlib.sha256(content).hexdigest()
             package = name if spec.submodule_search_locations is not None else name.rpartition(".")[0]
             waiting += _imports(_nodes(content.decode("utf-8-sig", "replace")), package)
@@ -147,6 +162,6 @@ def _written(node: ast.AST) -> list[str]:
 
 def _nodes(text: str) -> list[ast.AST]:
     try:
-        return list(ast.walk(ast.parse(text)))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return list(ast.walk(parse(text, "a module")))
+    except TaskError:
         return []

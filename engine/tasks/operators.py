@@ -6,6 +6,8 @@ import ast
 import re
 from collections.abc import Iterator
 
+from engine.errors import TaskError
+from engine.tasks.parsing import parse
 from storage.records import KernelClass
 
 # Large operators in a file from which on it counts as a whole network.
@@ -69,8 +71,8 @@ def guessed_class(module: ast.Module) -> KernelClass:
 def may_have_weights(source: str) -> bool:
     """Whether a module's text may make parameters or buffers; false only where everything that it makes has none."""
     try:
-        module = ast.parse(source)
-    except (SyntaxError, ValueError):
+        module = parse(source, "the task")
+    except TaskError:
         return True
     own = {node.name for node in ast.walk(module) if isinstance(node, (ast.ClassDef, ast.FunctionDef))}
     for node in ast.walk(module):

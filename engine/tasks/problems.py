@@ -18,7 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from engine.errors import TaskError
-from engine.tasks.constants import Size, constants, number, parse
+from engine.tasks.constants import Size, constants, number
+from engine.tasks.parsing import parse, see_that_it_compiles
+from storage import untrusted
+from storage.untrusted import Limits, UntrustedError
 
 DEFINITION, WORKLOADS = "definition.json", "workload.jsonl"
 FLOATS = ("float64", "float32", "float16", "bfloat16")
@@ -27,6 +30,8 @@ MADE = ("random", "custom", "scalar")
 HEADING = "# made from the problem "
 CONSTANT = "# its constant axes: "
 ENTRY, MODEL, OWN_INPUTS = "run", "Model", "_own_inputs"
+MOST_EXPRESSION = 400
+LIMITS = Limits(most_bytes=16 << 20)  # a problem may have thousands of workloads
 TAKEN = {"torch", "nn", MODEL, OWN_INPUTS, "get_inputs", "get_init_inputs", "made", *dir(builtins), *keyword.kwlist}
 _POSITIVE = re.compile(r"(^|_)(var|variance|rstd|inv_std)(_|\d|$)")
 
@@ -73,10 +78,11 @@ def of_texts(definition: str, workloads: str, path: Path) -> Problem:
         raise TaskError(f"{path} is no definition of a problem: it has no {', '.join(missing)}")
     try:
         found = _Reader(plain, path).problem(workloads)
-        compile(found.text, f"{path}", "exec", dont_inherit=True)
-    except SyntaxError as error:
+        parse(found.text, f"the module made from {path}")
+        see_that_it_compiles(found.text, f"the module made from {path}")
+    except SyntaxError as error:  # of an expression
         raise TaskError(f"the module made from {path} is not valid Python: {error}") from error
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError, RecursionError, MemoryError) as error:
         raise TaskError(f"{path} is no definition of a problem that can be read: {error!r}") from error
     return replace(found, files={WORKLOADS: workloads, DEFINITION: definition})
 
@@ -86,7 +92,9 @@ def asked_for(source: str) -> tuple[str, list[str]] | None:
     first = source.partition("\n")[0]
     if not first.startswith(HEADING):
         return None
-    entries = [node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef) and node.name == ENTRY]
+    entries = [
+        node for node in parse(source, "the task").body if isinstance(node, ast.FunctionDef) and node.name == ENTRY
+    ]
     arguments = entries[-1].args
     return json.loads(first.removeprefix(HEADING)), [one.arg for one in (*arguments.posonlyargs, *arguments.args)]
 
@@ -96,7 +104,7 @@ def changed_axes(source: str) -> list[str]:
     second = source.split("\n", 2)[1] if source.startswith(HEADING) else ""
     if not second.startswith(CONSTANT):
         return []
-    now = constants(ast.parse(source))
+    now = constants(parse(source, "the task"))
     return [name for name, value in json.loads(second.removeprefix(CONSTANT)).items() if now.get(name) != value]
 
 
@@ -114,17 +122,17 @@ def _workloads_of(path: Path) -> Path:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8-sig")
+        return untrusted.read_text(path, LIMITS)
     except FileNotFoundError:
         raise TaskError(f"a problem needs {path}, which does not exist: put {path.name} there") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise TaskError(f"cannot read {path}: {error}") from error
+    except UntrustedError as error:
+        raise TaskError(str(error)) from error
 
 
 def _json(text: str, where: str) -> dict[str, Any]:
     try:
-        plain = json.loads(text)
-    except ValueError as error:
+        plain = untrusted.json_value(text, where, LIMITS)
+    except UntrustedError as error:
         raise TaskError(f"{where} is not valid JSON: {error}") from error
     if not isinstance(plain, dict):
         raise TaskError(f"{where} is not a JSON object")
@@ -248,7 +256,7 @@ class _Reader:
         values |= {axis: int(one["value"]) for axis, one in self._axes.items() if one["type"] == "const"}
         for axis, about in self._axes.items():
             if about["type"] == "expr":
-                filled = ast.unparse(_Given(values).visit(ast.parse(about["expression"], mode="eval")))
+                filled = ast.unparse(_Given(values).visit(_expression(about["expression"])))
                 found = number(ast.parse(filled, mode="eval").body)
                 if found is None:
                     raise TaskError(f"{self._path}: the axis {axis} cannot be computed: {about['expression']}")
@@ -338,11 +346,17 @@ class _Reader:
         return axis if axis.isdigit() else self._called(axis)
 
     def _renamed(self, expression: str) -> str:
-        module = ast.parse(expression, mode="eval")
+        module = _expression(expression)
         for node in ast.walk(module):
             if isinstance(node, ast.Name) and node.id in self._axes:
                 node.id = self._in_shape(node.id)
         return ast.unparse(module)
+
+
+def _expression(text: str) -> ast.Expression:
+    if len(text) > MOST_EXPRESSION:
+        raise ValueError(f"an expression of {len(text):,} characters: at most {MOST_EXPRESSION} are read")
+    return ast.parse(text, mode="eval")
 
 
 class _Given(ast.NodeTransformer):

@@ -56,6 +56,10 @@ class Toolchain(Protocol):
         where they cannot."""
         ...
 
+    def examine_confined(self, task: Task) -> Examination:
+        """The same before a run is started: the reference runs in the sandbox that kernels run in, and nowhere else."""
+        ...
+
     def limit(self, task: Task) -> HardwareLimit:
         """Measure what the hardware can do, and say what this task needs at least. Asked again, it is never lower."""
         ...

@@ -49,6 +49,10 @@ class CachedToolchain:
         """Not remembered here: the toolchain does it itself."""
         return self._inner.examine(task)
 
+    def examine_confined(self, task: Task) -> Examination:
+        """Likewise."""
+        return self._inner.examine_confined(task)
+
     def limit(self, task: Task) -> HardwareLimit:
         """Not remembered here: the toolchain keeps its measurement itself."""
         return self._inner.limit(task)

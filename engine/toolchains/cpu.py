@@ -61,14 +61,14 @@ class CpuToolchain(LocalToolchain):
         """Before anything of a task is allocated: does it fit? A machine that swaps or kills serves nobody."""
         backward = task.policy.backward
         if act in ALLOCATING and (task.source, backward) not in self._fitting:
-            needed = fitting.remembered(task.source, lambda: self._estimate(task), backward=backward)
+            needed = fitting.remembered(task.source, lambda: self._estimate(task, **changed), backward=backward)
             if needed is not None:
                 fitting.see_that_it_fits(task.source, task.sizes, needed)
             self._fitting.add((task.source, backward))
         return super()._ask(act, task, source, **changed)
 
-    def _estimate(self, task: Task) -> int | None:
-        needed = super()._ask("estimate", task, "")["bytes"]
+    def _estimate(self, task: Task, *, confined: bool = False, **_: Any) -> int | None:
+        needed = super()._ask("estimate", task, "", confined=confined)["bytes"]
         return None if needed is None else int(needed)
 
     def _session(self, task: Task, source: str, times: Mapping[str, object]) -> Any:

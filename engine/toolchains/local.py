@@ -205,10 +205,22 @@ class LocalToolchain(ABC):
         Raises:
             TaskError: the reference fails.
         """
+        return self._found_out(task, is_confined=False)
+
+    def examine_confined(self, task: Task) -> Examination:
+        """The same before a run is started: the reference runs in the sandbox that kernels run in, and nowhere else.
+
+        Raises:
+            TaskError: the reference fails there.
+            ToolchainError: this machine offers no sandbox.
+        """
+        return self._found_out(task, is_confined=True)
+
+    def _found_out(self, task: Task, *, is_confined: bool) -> Examination:
         name = self._examination_name(task)
         if name not in self._examined:
             file = self.cache / "examinations" / f"{name}.json"
-            self._examined[name] = _kept_examination(file) or _keep(file, self._examination(task))
+            self._examined[name] = _kept_examination(file) or _keep(file, self._examination(task, is_confined))
         return self._examined[name]
 
     def _examination_name(self, task: Task) -> str:
@@ -216,30 +228,30 @@ class LocalToolchain(ABC):
         words = [self.fingerprint, task.source, imported, codec.to_plain(_what_matters(task.policy))]
         return hashlib.sha256(json.dumps(words).encode()).hexdigest()
 
-    def _examination(self, task: Task) -> Examination:
+    def _examination(self, task: Task, is_confined: bool) -> Examination:
         policy = _what_matters(task.policy)
-        found = self._ask_examination(replace(task, policy=policy))
+        found = self._ask_examination(replace(task, policy=policy), is_confined)
         if found.is_decided or policy.mode:
             return found
-        in_evaluation = self._ask_examination(replace(task, policy=replace(policy, mode="eval")))
+        in_evaluation = self._ask_examination(replace(task, policy=replace(policy, mode="eval")), is_confined)
         mends = ["evaluation mode (--mode eval), in which it is decided"] if in_evaluation.is_decided else []
-        mends += self._module_by_module(task, policy) if found.is_blurred else []
+        mends += self._module_by_module(task, policy, is_confined) if found.is_blurred else []
         return replace(found, remedies=(*mends, *found.remedies))
 
-    def _module_by_module(self, task: Task, policy: Policy) -> Iterator[str]:
+    def _module_by_module(self, task: Task, policy: Policy, is_confined: bool) -> Iterator[str]:
         """The least depth at which that decides it, as what mends it."""
         if policy.backward or policy.precision == "half" or policy.compare_modules:
             return
         for depth in DEPTHS:
-            found = self._ask_examination(replace(task, policy=replace(policy, compare_modules=depth)))
+            found = self._ask_examination(replace(task, policy=replace(policy, compare_modules=depth)), is_confined)
             if found.is_decided:
                 yield f"comparison module by module (--compare-modules {depth}), by which it is decided"
                 return
 
-    def _ask_examination(self, task: Task) -> Examination:
+    def _ask_examination(self, task: Task, is_confined: bool) -> Examination:
         # On a GPU the reference's calls are work on the device.
         with nullcontext() if self.device == "cpu" else self._leased():
-            found: Examination = codec.from_plain(Examination, self._ask("examine", task, ""))
+            found: Examination = codec.from_plain(Examination, self._ask("examine", task, "", confined=is_confined))
         return found
 
     def _see_that_it_is_decided(self, task: Task) -> None:

@@ -10,11 +10,14 @@ import hmac
 import os
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 import streamlit as st
+from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import JSONResponse
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.websockets import WebSocketClose
 from streamlit.errors import StreamlitAuthError
 
 from pages.parts import wording
@@ -24,6 +27,11 @@ from storage import read_only
 TOKEN_VARIABLE = "TILEWRIGHT_API_TOKEN"
 USERS_VARIABLE = "TILEWRIGHT_USERS"
 OURS = ("/api/", "/metrics")
+UPLOADS = "/_stcore/upload_file"
+READING = ("GET", "HEAD", "OPTIONS")
+PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443}
+# Of no other site, and of no other port of this machine: such a page could have a person click what is hidden in it.
+NOT_FRAMED = [(b"content-security-policy", b"frame-ancestors 'self'"), (b"x-frame-options", b"SAMEORIGIN")]
 FOR_PAGES = ("/api/pulse", "/api/stream", "/api/notices")
 
 
@@ -59,16 +67,55 @@ def may_read(request: Request) -> bool:
     return not token or path in FOR_PAGES
 
 
+def is_of_this_server(headers: Headers) -> bool:
+    """Whether a request comes from a page of this server, port included, or of an origin that the setting
+    server.corsAllowedOrigins names; a program, which names no origin, is none of a browser's pages."""
+    given = headers.get("origin")
+    if given is None or given in (st.get_option("server.corsAllowedOrigins") or ()):
+        return True
+    try:
+        origin = urlsplit(given)
+        host = urlsplit(f"{origin.scheme}://{headers.get('host', '')}")
+        usual = PORTS.get(origin.scheme)
+        return usual is not None and (origin.hostname, origin.port or usual) == (host.hostname, host.port or usual)
+    except ValueError:  # no number of a port
+        return False
+
+
+class OwnPages:
+    """Middleware: no page of elsewhere opens the WebSocket, sends anything or shows a page of ours in a frame."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass on, or refuse."""
+        is_asking = scope["type"] == "websocket" or (scope["type"] == "http" and scope["method"] not in READING)
+
+        async def send_unframed(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                kept = [one for one in message.get("headers", ()) if one[0].lower() != b"x-frame-options"]
+                message = {**message, "headers": [*kept, *NOT_FRAMED]}
+            await send(message)
+
+        if not is_asking or is_of_this_server(Headers(scope=scope)):
+            return await self._app(scope, receive, send_unframed)
+        if scope["type"] == "websocket":
+            return await WebSocketClose(1008, "another origin")(scope, receive, send)
+        return await JSONResponse({"error": "sent by a page of another origin"}, 403)(scope, receive, send_unframed)
+
+
 class Gate:
-    """Middleware: no route of ours answers those who may not look."""
+    """Middleware: no route of ours answers those who may not look, and nobody uploads who may not."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass on, or refuse with what to do."""
-        is_ours = scope["type"] == "http" and scope["path"].startswith(OURS)
-        if not is_ours or may_read(Request(scope)):
+        path = scope["path"] if scope["type"] == "http" else ""
+        is_ours, is_upload = path.startswith(OURS), UPLOADS in path and is_login_configured()
+        if not (is_ours or is_upload) or may_read(Request(scope)):
             return await self._app(scope, receive, send)
         remedy = f"log in with a browser, or send the header “Authorization: Bearer” with the server's {TOKEN_VARIABLE}"
         refusal = {"error": "login required", "remedy": remedy}

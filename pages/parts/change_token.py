@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from pages.parts import index, run_state, suite_folders
 from storage import queries, remeasurements
-from storage.folder import RunFolder, runs_folder
+from storage.folder import run_at
 
 CLOCK = "clock:"  # in place of a run: the part is drawn again once a second
 
@@ -39,7 +39,7 @@ def _sign(run_id: str) -> str:
     if not run_state.has_engine(run_id):
         return "-"
     try:
-        silent_s = time.time() - RunFolder(runs_folder() / run_id).journal_file.stat().st_mtime
+        silent_s = time.time() - run_at(run_id).journal_file.stat().st_mtime
     except OSError:
         return "+"
     return "!" if silent_s > run_state.SILENT_S else "+"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from pages.parts import index
 from storage import liveness, queries
-from storage.folder import RunFolder, runs_folder
+from storage.folder import run_at
 from storage.queries import CommandRow, RunRow
 from storage.records import RunState
 from storage.verbs import CommandKind
@@ -30,7 +30,7 @@ def shown_state(run: RunRow) -> RunState:
 
 def has_engine(run_id: str) -> bool:
     """True while an engine lives, or may still be starting."""
-    folder = RunFolder(runs_folder() / run_id)
+    folder = run_at(run_id)
     if liveness.is_held(folder):
         return True
     try:

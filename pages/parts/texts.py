@@ -9,7 +9,7 @@ from pathlib import Path
 import streamlit as st
 
 from storage.blobs import Blobs, DamagedBlobError
-from storage.folder import RunFolder, runs_folder
+from storage.folder import run_at
 from storage.queries import AttemptRow
 
 LOST = "(this text is missing or damaged in the run folder)"
@@ -33,7 +33,7 @@ def read(run_id: str, blob: str | None) -> Text:
     """A text of a run, empty for no hash."""
     if blob is None:
         return Text("")
-    blobs = Blobs(RunFolder(runs_folder() / run_id).blobs)
+    blobs = Blobs(run_at(run_id).blobs)
     try:
         return Text(blobs.get(blob))
     except OSError as error:

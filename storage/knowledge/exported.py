@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import socket
 import time
 from collections.abc import Sequence
@@ -11,12 +10,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
-from storage import codec, files
+from storage import codec, files, untrusted
 from storage.knowledge import seed
 from storage.knowledge.base import Base
 from storage.knowledge.records import Evidence, FailureCase, Revision
+from storage.untrusted import Limits, UntrustedError
 
 VERSION = 1
+LIMITS = Limits(most_bytes=512 << 20)
 
 
 class KnowledgeError(ValueError):
@@ -58,9 +59,9 @@ def read(path: Path) -> Exported:
         KnowledgeError: the file cannot be read, is something else, or is damaged.
     """
     try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise KnowledgeError(f"cannot read {path}: {error.strerror}") from error
+        content = untrusted.read_bytes(path, LIMITS)
+    except (FileNotFoundError, UntrustedError) as error:
+        raise KnowledgeError(f"cannot read {path}: {error}") from error
     head, *lines = content.split(b"\n")
     origin = _origin(path, head)
     if lines.pop(-1) if lines else head:
@@ -90,7 +91,7 @@ class _Row:
 
 def _origin(path: Path, head: bytes) -> str:
     try:
-        found = json.loads(head)
+        found = untrusted.json_value(head, f"the first line of {path}")
         version, origin = found["tilewright_knowledge"], found["origin"]
     except (ValueError, KeyError, TypeError) as error:
         raise KnowledgeError(f"{path} is no exported knowledge base: `knowledge export FILE` writes one") from error

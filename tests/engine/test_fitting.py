@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from dataclasses import replace
@@ -160,3 +161,74 @@ def test_one_module_is_run_at_a_time_and_none_that_was_typed_over(
         time.sleep(0.01)
     assert [supervisor.estimated(one) for one in begun] == [(True, None)] * 2
     assert begun == ["whole", "another one's"]
+
+
+LOOKS_AROUND = """
+import os
+import socket
+import torch
+import torch.nn as nn
+
+ways_out = []
+for way in (
+    lambda: open({outside!r}, "w").write("x"),
+    lambda: open({secret!r}).read(),
+    lambda: os.kill({server}, 0),
+    lambda: socket.create_connection(("192.0.2.1", 9), 0.1),
+):
+    try:
+        way()
+        ways_out.append(way)
+    except TimeoutError:
+        ways_out.append(way)
+    except OSError:
+        pass
+
+
+class Model(nn.Module):
+    def forward(self, x):
+        return self.some_were_found if ways_out else self.none_was_found
+
+
+def get_inputs():
+    return [torch.rand(8)]
+
+
+def get_init_inputs():
+    return []
+"""
+
+
+def test_a_module_whose_memory_is_estimated_sees_nothing_of_this_machine(tmp_path: Path) -> None:
+    secret, outside = tmp_path / "secret", tmp_path / "outside"
+    secret.write_text("s")
+    text = LOOKS_AROUND.format(outside=str(outside), secret=str(secret), server=os.getpid())
+    assert meter().cost(text) is None
+    assert "none_was_found" in meter().failure
+    assert not outside.exists()
+
+
+FORGED = """
+import os
+for file in range(3, 20):
+    try:
+        os.write(file, b'{"cost": [-1, 0]}\\n')
+    except OSError:
+        pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("while True:\n    print('x' * (1 << 20))\n", "it printed more than 64 MiB"),
+        ("held = [b'x' * (1 << 28) for _ in range(64)]\nimport time; time.sleep(30)\n", "GiB in all its processes"),
+        (FORGED, "without being asked"),
+        ("import os; os._exit(3)", "ended"),
+    ],
+)
+def test_a_module_that_takes_too_much_or_answers_for_itself_ends_its_own_process(text: str, why: str) -> None:
+    assert meter().cost(text) is None
+    assert why in meter().failure
+    swish = tasks.find("swish").task("cpu", {"batch_size": 4, "dim": 8}).source
+    assert meter().cost(swish) is not None, "the next task is followed as ever"

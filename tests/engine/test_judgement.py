@@ -73,6 +73,9 @@ class GivenResults:
     def examine(self, task: Task) -> Examination:
         return Examination(Standing.DECIDED)
 
+    def examine_confined(self, task: Task) -> Examination:
+        return self.examine(task)
+
     def limit(self, task: Task) -> HardwareLimit:
         return HardwareLimit("d", 1.0, 1.0, 1, 1)
 

@@ -27,6 +27,13 @@ NORM = """class Model(nn.Module):
     def forward(self, x):
         return torch.relu(self.norm(x))
 """
+WRITES = """try:
+    open({!r}, "w").write("x")
+except OSError:
+    pass
+
+
+"""
 FORWARD = "class Model(nn.Module):\n    def forward(self, x):\n        return {}\n"
 
 
@@ -37,7 +44,11 @@ def folder(tmp_path: Path) -> Path:
         "copy": FORWARD.format("x"),
         "drop": FORWARD.format("nn.functional.dropout(x, training=self.training)"),
         "norm": NORM,
+        "reads": f"SCALE = float(open({str(tmp_path / 'scale')!r}).read())\n\n\n"
+        + FORWARD.format("torch.relu(x) * SCALE"),
+        "writes": WRITES.format(str(tmp_path / "written")) + FORWARD.format("torch.relu(x) * 2"),
     }
+    (tmp_path / "scale").write_text("2")
     for name, text in texts.items():
         (tmp_path / f"{name}.py").write_text(HEAD + text + TAIL)
     (tmp_path / "bad_class.py").write_text(HEAD + NORM + TAIL)
@@ -59,9 +70,11 @@ def test_every_file_of_a_folder_is_told_and_a_broken_one_ends_nothing(
     assert code == 1
     assert {name: one["outcome"] for name, one in found.items()} == {
         "bad_class": "no task", "broken": "fails", "bytes": "no task", "copy": "nothing to do", "drop": "undecidable",
-        "nested": "no task", "norm": "decided",
+        "nested": "no task", "norm": "decided", "reads": "not examined", "writes": "decided",
     }  # fmt: skip
     assert "absent" in found["broken"]["why"]
+    assert lint.IN_THE_SANDBOX in found["reads"]["why"]
+    assert not (folder / "written").exists()
     assert "class 'nonsense' is unknown" in found["bad_class"]["why"]
     assert found["drop"]["remedies"][0].startswith("evaluation mode (--mode eval)") is False, "it copies its input then"
     norm = found["norm"]

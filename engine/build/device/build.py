@@ -41,7 +41,7 @@ _AT = re.compile(r"at line (\d+) of \"?([^\"\n]+?)\"?$")
 _OURS = re.compile(rf"^({re.escape(CANDIDATE_FILE)}|(cpp|cuda)_sources\[\d+\])$")
 _END = re.compile(
     r"^(\d+ errors?( and \d+ warnings?)? detected|Error limit reached|Compilation terminated|ninja: |FAILED: "
-    r"|\[\d+/\d+\])"
+    r"|\+ exec |\[\d+/\d+\])"
 )
 _GAP = re.compile(
     r"namespace \"(at|torch|c10|std|at::cuda|c10::cuda)(::\w+)*\" has no member|class \"(at|c10)::\w+.*\" has no member"

@@ -20,7 +20,7 @@ from engine.build import light_headers
 from engine.build.device import flags
 from engine.build.device.installation import DeviceInstallation
 from engine.build.host import recipe as host
-from engine.build.host.recipe import LIBRARY, Binding, Recipe
+from engine.build.host.recipe import Binding, Recipe
 from engine.build.request import BuildRequest
 
 GIB = 1 << 30
@@ -79,7 +79,7 @@ def write(
         head = "" if is_bare else _preamble(build_request.cuda_sources, binding, "torch/types.h") + CUDA_HEADERS
         files["kernel.cu"] = f"{head}{cuda}\n"
         files[PHASES_FILE] = in_one_step(host.escape(nvcc))
-    files["build.ninja"] = _ninja(installation, binding, namespace, words, runtime, has_cuda=bool(nvcc))
+    files |= _steps(installation, binding, namespace, words, runtime, has_cuda=bool(nvcc))
     return Recipe(key, binding, namespace, files, tuple(nvcc))
 
 
@@ -106,14 +106,14 @@ def _nvcc(installation: DeviceInstallation, binding: Binding, namespace: str, wo
     ]
 
 
-def _ninja(
+def _steps(
     installation: DeviceInstallation,
     binding: Binding,
     namespace: str,
     words: tuple[Sequence[str], Sequence[str], Sequence[str]],
     runtime: Path | None,
     has_cuda: bool,
-) -> str:
+) -> dict[str, str]:
     ours = (*flags.HOST_QUIET, *host.binding_flags(binding, namespace))
     cxx = [
         installation.compiler,
@@ -124,15 +124,10 @@ def _ninja(
         *ours,
         *_paths(installation, binding),
     ]
-    objects = ["main.o", *(["kernel.o"] if has_cuda else []), *([str(runtime)] if runtime else [])]
-    link = [*_libraries(installation, binding), *words[2]]
-    return (
-        f"{f'include {PHASES_FILE}' if has_cuda else ''}\n"
-        f"rule compile\n  command = {host.escape(cxx)} -c $in -o $out\n"
-        f"rule link\n  command = {host.escape([installation.compiler])} $in -o $out {host.escape(link)}\n"
-        f"build main.o: compile main.cpp\n"
-        f"build {LIBRARY}: link {' '.join(objects)}\n"
-    )
+    objects = ["main.o", *(["kernel.o"] if has_cuda else [])]
+    linked = [*([str(runtime)] if runtime else []), *_libraries(installation, binding), *words[2]]
+    head = f"include {PHASES_FILE}\n" if has_cuda else ""
+    return host.steps_of(cxx, [installation.compiler], objects, linked, head)
 
 
 def _standard(installation: DeviceInstallation, binding: Binding) -> str:

@@ -33,7 +33,7 @@ _HEAD = re.compile(
     r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+):(?:\d+:)? (?P<kind>fatal error|error|note|warning): (?P<text>.*)$"
 )
 _LINK = re.compile(r"undefined reference|multiple definition|cannot find -l|ld returned|relocation")
-_BUILD_LINE = re.compile(r"^(\[\d+/\d+\] |FAILED: |ninja: |\S*(g\+\+|clang\+\+)\S* -std=)")
+_BUILD_LINE = re.compile(r"^(\[\d+/\d+\] |FAILED: |ninja: |sh \./\w+\.sh$|\+ exec |\S*(g\+\+|clang\+\+)\S* -std=)")
 _PATH = re.compile(r"/\S+/(?=[\w.]+\.s:)")
 _OURS = re.compile(rf"^({re.escape(CANDIDATE_FILE)}|cpp_sources\[\d+\])$")
 _GAP = re.compile(

@@ -16,6 +16,7 @@ from engine.build.host.installation import Installation
 from engine.build.request import BuildRequest
 
 LIBRARY = "library.so"
+COMPILE, LINK = "compile.sh", "link.sh"
 REMARKS = "remarks.txt"
 # PyTorch's own switch: its header without modules, optimisers and data loaders takes g++ 13 s to read instead of 23.
 WITHOUT_FRONTEND = "-DTORCH_INDUCTOR_CPP_WRAPPER"
@@ -79,9 +80,10 @@ def write(
     ]
     words += [] if is_whole else [WITHOUT_FRONTEND]
     words.append(f"-fopt-info-vec-optimized-missed={REMARKS}")
-    return Recipe(
-        key, binding, namespace, {"main.cpp": text, "build.ninja": _ninja(installation, words, binding, runtime)}
-    )
+    # Two steps on purpose: -ffast-math on a link line would turn off subnormal numbers for the whole process.
+    linked = [*([str(runtime)] if runtime else []), *_libraries(installation, binding, runtime)]
+    steps = steps_of([installation.compiler, *words], [installation.compiler], ["main.o"], linked)
+    return Recipe(key, binding, namespace, {"main.cpp": text, **steps})
 
 
 def header_flags(installation: Installation, extra: Sequence[str]) -> list[str]:
@@ -165,16 +167,24 @@ def _libraries(installation: Installation, binding: Binding, runtime: Path | Non
     return ["-shared", "-fopenmp", "-Wl,--gc-sections", f"-L{folder}", *linked]
 
 
-def _ninja(installation: Installation, compile_words: Sequence[str], binding: Binding, runtime: Path | None) -> str:
-    """Two steps on purpose: -ffast-math on a link line would turn off subnormal numbers for the whole process."""
-    cc = escape([installation.compiler, *compile_words])
-    objects = f"main.o {runtime}" if runtime else "main.o"
-    libraries = _libraries(installation, binding, runtime)
-    return (
-        f"rule compile\n  command = {cc} -c $in -o $out\n"
-        f"rule link\n  command = {escape([installation.compiler])} $in -o $out {escape(libraries)}\n"
-        f"build main.o: compile main.cpp\nbuild {LIBRARY}: link {objects}\n"
-    )
+def steps_of(
+    compiler: Sequence[str], linker: Sequence[str], objects: Sequence[str], linked: Sequence[str], head: str = ""
+) -> dict[str, str]:
+    """Files of a build that compiles main.cpp and links the objects: what ninja does, and a script for each step.
+
+    The scripts name files of elsewhere: a shell takes any path in quotes, and ninja none with a space or a line break.
+    """
+    return {
+        COMPILE: script([*compiler, "-c", "main.cpp", "-o", "main.o"]),
+        LINK: script([*linker, *objects, "-o", LIBRARY, *linked]),
+        "build.ninja": f"{head}rule compile\n  command = sh ./{COMPILE}\nrule link\n  command = sh ./{LINK}\n"
+        f"build main.o: compile main.cpp\nbuild {LIBRARY}: link {' '.join(objects)}\n",
+    }
+
+
+def script(words: Sequence[str]) -> str:
+    """A command as a shell's script, which says in the log what it does."""
+    return f"set -x\nexec {shlex.join(words)}\n"
 
 
 def escape(words: Sequence[str]) -> str:

@@ -56,9 +56,10 @@ def cell(one: CellResult) -> table.Cell:
     if not run_id:
         return table.pill(text, tone, "", reason, note)
     flags: list[table.Cell] = []
+    address = f"run?run={wording.in_address(run_id)}"
     if best and best.flags:
-        flags = [table.badge(f"{len(best.flags)}", "orange", "flagged", run_id, f"run?run={run_id}")]
-    shown = table.badge(text, tone, "" if is_done else str(state), run_id, f"run?run={run_id}")
+        flags = [table.badge(f"{len(best.flags)}", "orange", "flagged", run_id, address)]
+    shown = table.badge(text, tone, "" if is_done else str(state), run_id, address)
     assert isinstance(shown, dict)
     title = "; ".join([f"{state}, {run_id}", reason, *(best.flags if best else ())])
     return shown | {"note": note, "title": title, "badges": flags}

@@ -34,7 +34,7 @@ COLUMNS = [
 
 def draw(runs: Sequence[Compared]) -> str | None:
     """Draw the table; the id of the run opened just now, if any."""
-    rows = [table.Row(run.run.run_id, cells(run), f"run?run={run.run.run_id}") for run in runs]
+    rows = [table.Row(run.run.run_id, cells(run), f"run?run={wording.in_address(run.run.run_id)}") for run in runs]
     return table.draw("Compared runs", COLUMNS, rows, key="compared", is_cards=True)
 
 

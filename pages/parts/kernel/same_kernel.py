@@ -33,7 +33,7 @@ def draw(run_id: str, candidate_id: str) -> None:
 
 
 def _address(one: SameKernelRow) -> str:
-    return f"candidate?run={one.run_id}&candidate={one.candidate_id}"
+    return f"candidate?run={wording.in_address(one.run_id)}&candidate={wording.in_address(one.candidate_id)}"
 
 
 def words(one: SameKernelRow, run_id: str) -> dict[str, table.Cell]:

@@ -95,7 +95,7 @@ def _change(runs: Sequence[RunRow], how: Change, said: str) -> None:
 
 
 def _delete_button(runs: Sequence[RunRow]) -> None:
-    held = [run.run_id for run in runs if liveness.is_held(folder.RunFolder(folder.runs_folder() / run.run_id))]
+    held = [run.run_id for run in runs if liveness.is_held(folder.run_at(run.run_id))]
     what = "this run" if len(runs) == 1 else f"these {len(runs)} runs"
     clicked = st.button(
         f"Delete {what}", icon=":material/delete:", key="labels_delete", on_click=_delete,

@@ -63,8 +63,8 @@ def draw(
     """Draw the table; the id of the run opened just now, or what a button of it asks for, if any."""
     rows = [
         table.Row(
-            run.run_id, _cells(run, states[run.run_id], found.get(run.run_id, ())), f"run?run={run.run_id}",
-            f"{run.title}, {run.run_id}",
+            run.run_id, _cells(run, states[run.run_id], found.get(run.run_id, ())),
+            f"run?run={wording.in_address(run.run_id)}", f"{run.title}, {run.run_id}",
         )
         for run in shown
     ]  # fmt: skip

@@ -96,7 +96,7 @@ def _pages(run: RunRow, total: int, first: int, count: int) -> None:
 
 def address(a: AttemptRow) -> str:
     """Deep link of a kernel, beside its run's curve."""
-    return f"run?run={a.run_id}&candidate={a.candidate_id}"
+    return f"run?run={wording.in_address(a.run_id)}&candidate={a.candidate_id}"
 
 
 def _cells(a: AttemptRow, parent: int | None, count: OutcomeCount | None) -> dict[str, table.Cell]:
@@ -109,7 +109,7 @@ def _cells(a: AttemptRow, parent: int | None, count: OutcomeCount | None) -> dic
     badges += [table.pill("saw profile", "violet")] if a.is_profile_exposed else []
     if count and count.flagged:
         opens = f"{a.candidate_id}#Trust"
-        href = f"candidate?run={a.run_id}&candidate={a.candidate_id}&tab=Trust"
+        href = f"candidate?run={wording.in_address(a.run_id)}&candidate={a.candidate_id}&tab=Trust"
         badges.append(table.badge(f"{count.flagged} flagged", "orange", "flagged", opens, href))
     return {
         "number": table.link(f"kernel {a.number}", f"from kernel {parent}" if parent else "", badges=()),
@@ -167,7 +167,7 @@ def _error_cells(run: RunRow, group: ErrorGroupRow) -> dict[str, table.Cell]:
     depths = f"{method.words(run.run_id).step} {group.first_depth}"
     depths += f" to {group.last_depth}" if group.last_depth > group.first_depth else ""
     badges = [
-        table.badge(f"kernel {number}", "gray", "", name, f"run?run={run.run_id}&candidate={name}")
+        table.badge(f"kernel {number}", "gray", "", name, f"run?run={wording.in_address(run.run_id)}&candidate={name}")
         for name, number in zip(group.candidate_ids, group.numbers, strict=True)
     ]
     more = group.count - len(badges)

@@ -225,7 +225,7 @@ def _recording(run: RunRow) -> None:
 
 def _address(run: RunRow) -> str:
     page = str(st.context.url or "").partition("?")[0]
-    return f"{page}?run={run.run_id}"
+    return f"{page}?run={wording.in_address(run.run_id)}"
 
 
 def _key_help() -> None:

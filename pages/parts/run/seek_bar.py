@@ -7,7 +7,7 @@ import streamlit as st
 from pages.parts import client, index
 from pages.parts.status import pinned_snapshot
 from storage import past, queries
-from storage.folder import RunFolder, runs_folder
+from storage.folder import run_at
 from storage.queries import RunRow
 
 KEY = "seek"
@@ -27,7 +27,7 @@ _bar = st.components.v2.component(
 
 def draw(run: RunRow) -> None:
     """Nothing for a run that is no replay, or has fewer than two steps to choose from."""
-    last = len(past.course_of(RunFolder(runs_folder() / run.run_id)).ends) if run.replay_of else 0
+    last = len(past.course_of(run_at(run.run_id)).ends) if run.replay_of else 0
     if last < 2:
         return
     pinned = pinned_snapshot.of(run.run_id)

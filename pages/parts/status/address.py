@@ -16,7 +16,6 @@ from streamlit.delta_generator import DeltaGenerator
 from pages.parts import wording
 from pages.parts.status import now
 from storage import damage, folder
-from storage.folder import RunFolder
 
 
 def confirm(page: str, subject: str) -> None:
@@ -58,7 +57,7 @@ def unknown_run(run_id: str, token: str) -> None:
     """No such run in the index: unknown, or on disk and about to be read."""
     st.title("Run", anchor=False)
     now.watch([run_id] if run_id else [], is_overview=True, token=token)
-    settings = damage.examine(RunFolder(folder.runs_folder() / run_id), 0).settings if _is_on_disk(run_id) else ""
+    settings = damage.examine(folder.run_at(run_id), 0).settings if _is_on_disk(run_id) else ""
     if settings:
         found = damage.Damage(settings=settings)
         sentence = f"run.json cannot be read: {settings}. {damage.advice(found)}"
@@ -106,9 +105,7 @@ def draw_unknown_page() -> None:
 
 
 def _why_ignored(run_id: str) -> str:
-    if not folder.RUN_ID.fullmatch(run_id):
-        return ""
-    asked = RunFolder(folder.runs_folder() / run_id)
+    asked = folder.run_at(run_id)
     claimed = folder.claimed_id(asked)
     return folder.why_ignored(asked, claimed) if claimed else ""
 

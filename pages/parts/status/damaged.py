@@ -11,7 +11,7 @@ from pages.parts.widgets import table
 from storage import damage, queries
 from storage.damage import Damage
 from storage.database import Database
-from storage.folder import RunFolder, runs_folder, why_ignored
+from storage.folder import run_at, why_ignored
 from storage.journal import FaultKind
 
 READ_BYTES = 1 << 23  # of a journal, and of texts: a page must not read gigabytes to say that all is well
@@ -21,7 +21,7 @@ _known: dict[str, tuple[object, Damage]] = {}
 
 def of(run_id: str, db: Database | None = None) -> Damage:
     """What is wrong with a run's files, as they are now. While an engine works only unreadable lines are looked for."""
-    folder = RunFolder(runs_folder() / run_id)
+    folder = run_at(run_id)
     has_engine, has_faults = run_state.has_engine(run_id), bool(queries.problems(db or index.current(), run_id))
     if not has_faults and has_engine:
         return Damage()
@@ -49,7 +49,7 @@ def unreadable() -> bool:
     of_settings = [problem for problem in queries.problems(index.current()) if problem.file == "run.json"]
     for problem in of_settings:
         if problem.kind is FaultKind.FOREIGN:
-            sentence = why_ignored(RunFolder(runs_folder() / problem.run_id), problem.message)
+            sentence = why_ignored(run_at(problem.run_id), problem.message)
             st.warning(wording.plain(sentence), icon=":material/folder_off:")
     found = [problem for problem in of_settings if problem.kind is not FaultKind.FOREIGN]
     if not found:

@@ -12,7 +12,7 @@ import streamlit as st
 from pages.parts import index, run_state
 from storage import past, queries
 from storage.database import Database, Snapshot
-from storage.folder import RunFolder, runs_folder
+from storage.folder import run_at
 from storage.queries import RunRow
 from storage.records import RunState
 
@@ -71,7 +71,7 @@ def switch(run_id: str) -> None:
 
 def seek(run_id: str, step: int) -> None:
     """Pin the page of a replay to the end of a step, told already or not; 0 is before the first one."""
-    folder = RunFolder(runs_folder() / run_id)
+    folder = run_at(run_id)
     entries = past.course_of(folder).until(step)
     if not entries:
         return

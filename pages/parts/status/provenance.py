@@ -38,7 +38,7 @@ def fork_cells(run: RunRow) -> list[table.Cell]:
     if run.forked_run is None:
         return []
     name = f"forked from kernel {run.forked_number} of {run.forked_run[-20:]}"  # as rows name their own run
-    return [table.badge(name, "gray", "", run.forked_run, f"run?run={run.forked_run}")]
+    return [table.badge(name, "gray", "", run.forked_run, f"run?run={wording.in_address(run.forked_run)}")]
 
 
 def replay_badge(run: RunRow) -> None:
