@@ -145,7 +145,7 @@ MUTATIONS = [
         ISOLATION,
         ("    linux.enter_root(root)\n", "    pass\n"),
         ("_show(root, path, linux.ATTR_RDONLY | linux.ATTR_NOSUID", "_show(root, path, linux.ATTR_NOSUID"),
-        ('f"size={filesystem.bytes_writable},', 'f"size=1g,'),
+        ('f"size={filesystem.bytes_writable // 2},', 'f"size=1g,'),
     ),
     *of(
         "sandbox/child",

@@ -236,6 +236,7 @@ def _quoted(text: str) -> str:
 
 def _tilewright(build: "Any", headers: "Any" = (), first: "Any" = (), last: "Any" = ()) -> "Any":
     """PyTorch's load_inline with what this kernel needs: headers, flags, the GPU's architecture, a name of its own."""
+    import fcntl
     import hashlib
     import os
     import re
@@ -283,7 +284,16 @@ def _tilewright(build: "Any", headers: "Any" = (), first: "Any" = (), last: "Any
         keeps = rf"PYBIND11_MODULE\(\s*{name}\b|TORCH_LIBRARY\w*\(\s*TORCH_EXTENSION_NAME\b"
         if not re.search(keeps, text):  # kernels of one name would share a build folder
             name += "_" + hashlib.sha256(repr((cpp, cuda, rest, options)).encode()).hexdigest()[:12]
-        return build(name, cpp, cuda, *rest, **options)
+        folder = options.get("build_directory") or cpp_extension._get_build_directory(name, False)
+        with open(os.path.join(folder, "tilewright.lock"), "w") as ours:
+            fcntl.flock(ours, fcntl.LOCK_EX)
+            # PyTorch's own lock outlives a process that is ended while it builds, and would be waited for without end.
+            # Whoever builds this kernel holds ours, so that one belongs to nobody.
+            if os.path.exists(os.path.join(folder, "lock")):
+                os.remove(os.path.join(folder, "lock"))
+            if not os.path.exists(os.path.join(folder, f"{name}.so")):
+                print(f"Building {name} in {folder}, once: this takes up to a minute.", file=sys.stderr, flush=True)
+            return build(name, cpp, cuda, *rest, **options)
 
     return built
 

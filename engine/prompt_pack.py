@@ -107,7 +107,7 @@ def _text(path: Path) -> str:
     try:
         return untrusted.read_text(path)
     except (FileNotFoundError, UntrustedError) as error:
-        raise PromptError(f"a prompt file cannot be read: {error}") from error
+        raise PromptError(f"the prompt file {path} cannot be read: {error}") from error
 
 
 def _hash(files: Mapping[str, str]) -> str:

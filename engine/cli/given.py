@@ -10,7 +10,8 @@ from storage import untrusted
 from storage.untrusted import Limits, UntrustedError
 
 STANDARD_INPUT, NAME = "-", "standard input"
-LIMITS = Limits(most_bytes=16 << 20, most_s=None)  # a reply, or a kernel; a person may type it
+MOST_BYTES = 16 << 20  # of a reply, or a kernel
+LIMITS = Limits(most_bytes=MOST_BYTES)
 
 
 def text(word: str) -> str:
@@ -21,9 +22,16 @@ def text(word: str) -> str:
     """
     try:
         if word == STANDARD_INPUT:
-            return untrusted.text_of(
-                untrusted.read_stream(sys.stdin.buffer, "standard input", LIMITS), "standard input"
-            )
+            return _standard_input()
         return untrusted.read_text(Path(word), LIMITS)
-    except (FileNotFoundError, UntrustedError) as error:
+    except FileNotFoundError:
+        raise EngineError(f"cannot read {word}: there is no such file") from None
+    except UntrustedError as error:
         raise EngineError(f"cannot read {word}: {error}") from error
+
+
+def _standard_input() -> str:
+    content = sys.stdin.buffer.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
+        raise UntrustedError(f"{NAME} gives more than {MOST_BYTES:,} bytes")
+    return untrusted.text_of(content, NAME)

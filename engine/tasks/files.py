@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -23,7 +24,8 @@ from storage.records import KernelClass
 from storage.untrusted import Limits, UntrustedError
 
 SHIPPED = Path(__file__).resolve().parents[2] / "tasks"
-SHOWN = 12
+SHOWN, SHOWN_OF_NAME = 12, 80
+MOST_FOLDERS, MOST_FILES = 2000, 5000
 MODULES = re.compile(r"(.+)-modules(\d)")
 MODULE = Limits(most_bytes=MOST_BYTES)
 REQUIRED = ("Model", "get_inputs", "get_init_inputs")
@@ -126,10 +128,13 @@ def in_folder(folder: Path) -> list[FolderEntry]:
     Raises:
         TaskError: it is no folder, or no such file is in it.
     """
-    definitions = set(folder.rglob(problems.DEFINITION))
+    files = _files(folder)
+    definitions = {path for path in files if path.name == problems.DEFINITION}
     beside = {path.parent for path in definitions}  # a problem may come with its reference as a file of its own
     found = (
-        path for path in folder.rglob("*.py") if not path.name.startswith(("_", ".")) and path.parent not in beside
+        path
+        for path in files
+        if path.suffix == ".py" and not path.name.startswith(("_", ".")) and path.parent not in beside
     )
     paths = sorted({*definitions, *found})
     if not paths:
@@ -137,6 +142,18 @@ def in_folder(folder: Path) -> list[FolderEntry]:
             f"{folder} is no folder with KernelBench-style files (*.py) or problems ({problems.DEFINITION}) in it"
         )
     return [_entry(path) for path in paths]
+
+
+def _files(folder: Path) -> list[Path]:
+    """All that may be tasks, of no more folders than a person waits for."""
+    found = list[Path]()
+    for looked_at, (place, _, names) in enumerate(os.walk(folder), 1):
+        found += [Path(place, name) for name in names if name.endswith(".py") or name == problems.DEFINITION]
+        if looked_at > MOST_FOLDERS or len(found) > MOST_FILES:
+            raise TaskError(
+                f"{folder} holds more than {MOST_FOLDERS:,} folders or {MOST_FILES:,} Python files: name a folder in it"
+            )
+    return found
 
 
 def _entry(path: Path) -> FolderEntry:
@@ -155,9 +172,13 @@ def find(name: str) -> TaskFile:
     Raises:
         TaskError: neither a file nor a shipped task; a file that cannot be used; or a folder, with what is in it.
     """
-    if definition := problems.definition_in(Path(name)):
+    try:
+        definition, is_folder = problems.definition_in(Path(name)), Path(name).is_dir()
+    except (OSError, ValueError) as error:
+        raise TaskError(f"{name[:SHOWN_OF_NAME]!r} is no path of a task: {error.args[-1]}") from error
+    if definition:
         return of_problem(definition)
-    if Path(name).is_dir():
+    if is_folder:
         raise TaskError(_which(Path(name)))
     if name.endswith(".py") or "/" in name:
         return read(Path(name))

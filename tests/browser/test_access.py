@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import urllib.error
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -74,12 +76,26 @@ def log_in(page: Page, server: Server, secret: str = SECRET, **user: object) -> 
     page.context.add_cookies([{"name": COOKIE, "value": value, "url": server.url}])
 
 
-def status(server: Server, path: str, **headers: str) -> int:
+def status(server: Server, path: str, method: str = "GET", **headers: str) -> int:
+    asked = urllib.request.Request(server.url + path, headers=headers, method=method)
     try:
-        with urllib.request.urlopen(urllib.request.Request(server.url + path, headers=headers), timeout=20) as found:
+        with urllib.request.urlopen(asked, timeout=20) as found:
+            assert found.headers["Content-Security-Policy"] == "frame-ancestors 'self'"
             return int(found.status)
     except urllib.error.HTTPError as error:
         return error.code
+
+
+def opened(server: Server, origin: str) -> int:
+    """What the server says to a page of that origin that opens its WebSocket."""
+    words = {"Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Version": "13", "Origin": origin}
+    words |= {"Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==", "Sec-WebSocket-Protocol": "streamlit"}
+    line = http.client.HTTPConnection(urlsplit(server.url).netloc, timeout=20)
+    try:
+        line.request("GET", "/_stcore/stream", headers=words)
+        return line.getresponse().status
+    finally:
+        line.close()
 
 
 def test_a_login_opens_pages_and_routes_and_without_one_or_with_a_forged_one_there_is_but_the_way_in(
@@ -99,6 +115,8 @@ def test_a_login_opens_pages_and_routes_and_without_one_or_with_a_forged_one_the
         assert status(server, path) == 401
         assert status(server, path, Authorization="Bearer long and random") in (200, 404)
     assert status(server, "/api/stream?run=hidden") == 401
+    assert status(server, "/_stcore/upload_file/session/file", "PUT") == 401
+    assert status(server, "/_stcore/upload_file/session/file", "PUT", Origin="http://127.0.0.1:9") == 403
 
     for forged in ({"secret": "another"}, {"origin": "http://evil.example"}, {"is_logged_in": False}):
         page.context.clear_cookies()
@@ -116,6 +134,8 @@ def test_a_login_opens_pages_and_routes_and_without_one_or_with_a_forged_one_the
     page.goto(server.url)
     expect(page.locator('tr[data-id="hidden"]')).to_be_visible()
     assert page.request.get(f"{server.url}/api/runs").json()["total"] == 1
+    assert page.request.put(f"{server.url}/_stcore/upload_file/session/file").status not in (401, 200, 204)
+    assert [opened(server, one) for one in (server.url, "http://127.0.0.1:9", "null")] == [101, 403, 403]
 
 
 def test_a_person_logs_in_through_a_provider_and_out_again(

@@ -286,7 +286,7 @@ def test_a_run_whose_kernels_nobody_could_judge_is_not_begun(
         (("show", "../etc"), "no run"),
         (("resume", "nothing"), "no run"),
         (("command", "nothing", "pause"), "no run"),
-        (("evaluate", "swish", "/nowhere.py"), "cannot read candidate"),
+        (("evaluate", "swish", "/nowhere.py"), "there is no such file"),
         (("tune", "swish", __file__), "the file declares nothing to tune: write `constexpr int kTile"),
         (("tune", "swish", __file__, "--variants", "0"), "at least one variant is tried"),
         (("run", "swish", "--tune", "-1"), "the number of variants to tune is 0 for none"),

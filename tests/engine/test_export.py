@@ -56,8 +56,6 @@ def test_a_kernel_of_a_cpu_run_loads_in_a_plain_process_and_as_kernelbench_loads
 ) -> None:
     kernel, builds = tmp_path / "kernel.py", shared_cache / "exported"  # PyTorch builds anew what has changed
     builds.mkdir(exist_ok=True)
-    for left_over in builds.rglob("lock"):  # of tests that were ended while PyTorch built; it would wait for ever
-        left_over.unlink()
     kernel.write_text(exported(real_pair(home), "c001"))
     assert "# Kernel 1 of Tilewright run swish-" in kernel.read_text()
     environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "TORCH_EXTENSIONS_DIR": str(builds)}
@@ -88,7 +86,7 @@ def test_an_exported_triton_kernel_says_what_it_needs_and_can_be_judged_again(mo
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[dict[str, Any]]:
     """What exported kernels ask of PyTorch's load_inline, on a machine with a toolkit and no GPU."""
     calls: list[dict[str, Any]] = []
 
@@ -101,6 +99,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr(shutil, "which", lambda program: program)
     monkeypatch.setenv("PATH", "/usr/bin")
+    monkeypatch.setenv("TORCH_EXTENSIONS_DIR", str(tmp_path / "extensions"))
     monkeypatch.setenv("TORCH_CUDA_ARCH_LIST", "9.0")
     return calls
 
@@ -227,3 +226,15 @@ def test_operators_keep_the_namespace_that_an_extension_is_called_by() -> None:
 
     assert name("TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) {}") == "own"
     assert name("TORCH_LIBRARY(other, m) {}").startswith("own_")
+
+
+def test_the_lock_of_a_process_that_was_ended_while_it_built_is_broken(
+    asked: list[dict[str, Any]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    load(SWISH, "cpu")
+    assert "Building swish" in capsys.readouterr().err
+    (ours,) = (tmp_path / "extensions").rglob("tilewright.lock")
+    ours.with_name("lock").touch()
+    load(SWISH, "cpu")
+    assert not ours.with_name("lock").exists()
+    assert len(asked) == 2

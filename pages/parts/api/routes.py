@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -31,16 +32,19 @@ def get_change_token(request: Request) -> Response:
     asked = request.query_params
     token = change_token.of(runs, is_overview="overview" in asked, has_measurements="measured" in asked)
     answer: dict[str, object] = {"version": token, "server": index.opened_at()}
-    since = request.query_params.get("since", "")
-    if runs and since.isascii() and since.isdecimal() and len(since) < 19:
-        answer["fresh"] = queries.count_events(index.current(), runs[0], int(since))
+    if runs and (since := _number(asked.get("since", ""))) is not None:
+        answer["fresh"] = queries.count_events(index.current(), runs[0], since)
     return JSONResponse(answer)
 
 
 def get_notices(request: Request) -> Response:
     """What is to be told since the notice of that number; without a number only how many there have been."""
-    known = request.query_params.get("since", "")
-    return JSONResponse(notices.since(int(known) if known.isascii() and known.isdecimal() else None))
+    return JSONResponse(notices.since(_number(request.query_params.get("since", ""))))
+
+
+def _number(text: str) -> int | None:
+    """A whole number as a page sends it; None for anything else."""
+    return int(text) if re.fullmatch("[0-9]{1,18}", text) else None
 
 
 def get_stream(request: Request) -> Response:
@@ -50,11 +54,9 @@ def get_stream(request: Request) -> Response:
     """
     start, end, text = 0, 0, ""
     try:
-        offset = max(0, int(request.query_params.get("from", "0")))
+        offset = _number(request.query_params.get("from", "0")) or 0
         run = folder.find_run(request.query_params.get("run", ""))
         start, end, text = read_piece(run.newest_stream, offset)
-    except ValueError as error:
-        return JSONResponse({"error": str(error)}, status_code=404)
     except FileNotFoundError:
         pass
     return JSONResponse({"start": start, "end": end, "text": text})
