@@ -7,7 +7,6 @@ kills the engine in between. A reply that was cut off at the output limit is ask
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -19,43 +18,10 @@ from engine.daily import Spent
 from engine.errors import BudgetExhausted, CallError, StopRequested
 from engine.human.replies import ask_person
 from engine.llm import Completion, Message, Purpose, Terms
+from engine.llm.retrying import pause_before_next
 from engine.prompting import as_json, fit_conversation
 from storage import events as ev
 from storage.models import CallFailure
-
-# A call that may have been charged is sent twice at most; one that certainly was not may be sent more often.
-TRIES: Mapping[CallFailure, int] = {
-    CallFailure.RATE_LIMITED: 8,
-    CallFailure.SERVER_ERROR: 6,
-    CallFailure.UNREACHABLE: 6,
-    CallFailure.REJECTED: 4,
-    CallFailure.TIMED_OUT: 2,
-    CallFailure.DROPPED: 2,
-    CallFailure.EMPTY: 2,
-    CallFailure.MALFORMED: 2,
-}
-FIRST_S = 1.0
-LONGEST_S = 60.0
-PATIENCE_S = 900.0
-
-
-def pause_before_next(failed: Sequence[CallError], chance: float) -> float | None:
-    """Seconds until the next try after these failures, or None when there is none. `chance` is random in [0, 1).
-
-    What the endpoint asks for is only ever added to; otherwise the pause doubles, with jitter of half of it.
-    """
-    last = failed[-1]
-    alike = sum(error.failure is last.failure for error in failed)
-    if last.is_lasting or alike >= TRIES.get(last.failure, 1):
-        return None
-    if sum(error.is_charged for error in failed) >= 2:
-        return None
-    if last.retry_after_s is not None:
-        asked = last.retry_after_s
-        return None if asked > PATIENCE_S else asked + chance * min(1.0, 0.1 * asked)
-    longest: float = min(LONGEST_S, FIRST_S * 2 ** (len(failed) - 1))
-    return longest * (0.5 + 0.5 * chance)
-
 
 CUT_OFFS = 2
 SMALLEST_RAISE = 8192

@@ -7,6 +7,7 @@ is kept.
 from __future__ import annotations
 
 import http.server
+import itertools
 import json
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -186,6 +187,17 @@ def sends(body: str, kind: str = "text/event-stream", status: int = 200, **heade
     def act(handler: Handler) -> None:
         handler.begin(status, kind, **headers)
         handler.wfile.write(body.encode())
+
+    return act
+
+
+def pours(*chunks: bytes, kind: str = "text/event-stream", status: int = 200, **headers: str) -> Act:
+    """Bytes as they are; the last chunk again and again, without end."""
+
+    def act(handler: Handler) -> None:
+        handler.begin(status, kind, **headers)
+        for chunk in itertools.chain(chunks, itertools.repeat(chunks[-1])):
+            handler.wfile.write(chunk)
 
     return act
 

@@ -1,11 +1,12 @@
 """The seam to language models: messages in, one completed reply out. Knows no toolchain and no run folder.
 
 endpoint.py, protocols.py               any OpenAI-compatible endpoint and its two protocols
-watched_client.py                       an HTTP client that can be broken off while it waits
+server_events.py, watched_client.py     an answer from its bytes to its events; a client that can be broken off
+faults.py, retrying.py                  what a call that came to nothing is called; whether it is sent again
 recorded.py, recording.py, manual.py    recorded replies; a person
 opening.py, environment.py              which model answers which role
 tools.py                                what a model may call within one turn
-prices.py, trial.py                     what a model costs; one small call to see whether it replies
+prices.py, trial.py                     what a model costs; one small question to see whether it replies
 """
 
 from __future__ import annotations

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import email.utils
-import json
-import math
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -16,8 +14,10 @@ import openai
 
 from engine.errors import CallError, ModelError
 from engine.llm import Completion, Message, OnText, Purpose, Terms, environment
+from engine.llm.faults import call_error, malformed, told_error, words_in
 from engine.llm.prices import Price
-from engine.llm.protocols import Chat, Draft, Responses, Scrubber, Wire
+from engine.llm.protocols import Chat, Draft, Ending, Responses, Scrubber, Wire
+from engine.llm.server_events import Answer
 from engine.llm.watched_client import Watch, watched_client
 from storage.models import CallFailure, ModelOptions, WireProtocol
 
@@ -27,6 +27,9 @@ CONNECT_S = 15.0
 WINDOW = 128_000
 REPLY_ROOM = 32_000
 _DISPENSABLE = ("stream_options", "response_format", "tools", "tool_choice")
+_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")  # what an output limit is called
+_OTHER_NAME = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
+_COUNT = re.compile(r"(?<![\w.-])(\d{2,9})(?![\w-]|\.\d)( \(exclusive\))?")
 
 
 class EndpointModel:
@@ -39,10 +42,11 @@ class EndpointModel:
         self._price = price or Price()
         self._watch = Watch()
         silence = options.silence_s or SILENCE_S
-        client = watched_client(self._watch, httpx2.Timeout(silence, connect=CONNECT_S, pool=CONNECT_S))
+        timeout = httpx2.Timeout(silence, connect=CONNECT_S, pool=CONNECT_S)
         try:
             place = urlsplit(address)
             (place.hostname or "").encode("idna")
+            client = watched_client(self._watch, timeout, address)
             self._client = openai.OpenAI(api_key=key, base_url=address, max_retries=0, http_client=client)
         except (ValueError, httpx2.InvalidURL):
             raise ModelError(
@@ -51,6 +55,8 @@ class EndpointModel:
         self._secrets = (key, place.password or "", place.query)
         self._is_openai = place.hostname == urlsplit(environment.OPENAI).hostname
         self._refused: set[str] = set()
+        self._limit_name = ""  # what this endpoint calls the output limit, where it does not take the usual name
+        self._longest: int | None = None  # output limit, as the endpoint has named it
 
     def close(self) -> None:
         """Close the connections."""
@@ -66,7 +72,7 @@ class EndpointModel:
             window=window,
             reply_room=min(room, window // 2),
             output_limit=options.max_output,
-            longest_reply=price.max_output,
+            longest_reply=min(filter(None, (price.max_output, self._longest)), default=None),
             input_price=None if price.input is None else price.input / 1e6,
             output_price=None if price.output is None else price.output / 1e6,
         )
@@ -81,8 +87,12 @@ class EndpointModel:
         listener = _Listener(on_text)
         draft = Draft(listener, scrubber)
         self._watch.ask = self._asking(listener, started + (self._options.timeout_s or TIMEOUT_S))
+        protocol: Wire = Responses() if self._speaks_responses else Chat()
+        fields = self._accepted(
+            protocol.request([_sendable(m) for m in messages], purpose, self._options, self._is_openai)
+        )
         try:
-            for piece in self._pieces([_sendable(m) for m in messages], purpose, draft):
+            for piece in self._pieces(protocol, fields, draft):
                 draft.add(piece)
             self._see_that_it_ended(draft)
         except (openai.OpenAIError, httpx2.HTTPError, CallError) as error:
@@ -90,7 +100,7 @@ class EndpointModel:
                 raise listener.error from None
             if not (draft.finish and isinstance(error, (openai.APIConnectionError, httpx2.HTTPError))):
                 # Without its cause: the chain may quote the request, and with it the key.
-                raise self._failure(error, draft, scrubber) from None
+                raise self._failure(error, fields, draft, scrubber) from None
         finally:
             self._watch.ask = lambda: None
         return self._completion(draft, time.monotonic() - started)
@@ -105,15 +115,24 @@ class EndpointModel:
 
         return ask
 
-    def _pieces(self, messages: list[Message], purpose: Purpose, draft: Draft) -> Iterator[str]:
-        protocol: Wire = Responses() if self._speaks_responses else Chat()
-        fields = protocol.request(messages, purpose, self._options, self._is_openai)
+    def _accepted(self, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """The fields of a request as this endpoint takes them, as far as it has told."""
         accepted = {name: value for name, value in fields.items() if name not in self._refused}
-        with self._open(protocol.path, accepted) as stream:
+        for name in _LIMITS:
+            if name in accepted:
+                limit = accepted.pop(name)
+                accepted[self._limit_name or name] = min(limit, self._longest or limit)
+        return accepted
+
+    def _pieces(self, protocol: Wire, fields: dict[str, Any], draft: Draft) -> Iterator[str]:
+        with self._open(protocol.path, fields) as stream:
+            answer = Answer(stream.response)
             try:
-                yield from protocol.pieces(_events(stream), draft)
+                yield from protocol.pieces(_replies(answer, draft), draft)
             except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
                 raise malformed(error) from None
+            if answer.is_whole and not draft.finish:
+                draft.finish = Ending.WHOLE
 
     @property
     def _speaks_responses(self) -> bool:
@@ -128,18 +147,22 @@ class EndpointModel:
         return stream
 
     def _see_that_it_ended(self, draft: Draft) -> None:
-        if draft.refusal or draft.finish == "content_filter":
+        if not draft.finish:
+            raise CallError(CallFailure.DROPPED, "the reply ended in the middle", is_charged=True)
+        if draft.refusal or draft.ending is Ending.FILTERED:
             why = draft.refusal or "its content filter stopped the reply"
             raise CallError(
                 CallFailure.REFUSED, f"{self.name} refused to reply: {why}", is_charged=True, is_lasting=True
             )
-        if not draft.finish:
-            raise CallError(CallFailure.DROPPED, "the reply ended in the middle", is_charged=True)
-        if draft.is_empty and draft.finish != "length":
-            raise CallError(CallFailure.EMPTY, f"{self.name} sent an empty reply", is_charged=True)
+        if draft.ending is Ending.BROKEN:
+            message = f"the endpoint did not finish the reply: it says {draft.finish!r}"
+            raise CallError(CallFailure.SERVER_ERROR, message, is_charged=not draft.is_empty)
+        if draft.is_empty and draft.ending is not Ending.CUT:
+            thought = f"{draft.thought:,} characters of reasoning and no answer" if draft.thought else "an empty reply"
+            raise CallError(CallFailure.EMPTY, f"{self.name} sent {thought}", is_charged=True)
 
-    def _failure(self, error: Exception, draft: Draft, scrubber: Scrubber) -> CallError:
-        found = error if isinstance(error, CallError) else self._call_error_of(error, draft)
+    def _failure(self, error: Exception, fields: Mapping[str, Any], draft: Draft, scrubber: Scrubber) -> CallError:
+        found = error if isinstance(error, CallError) else self._call_error_of(error, fields, draft)
         return CallError(
             found.failure,
             scrubber.whole(str(found)),
@@ -150,22 +173,37 @@ class EndpointModel:
             usage=draft.usage,
         )
 
-    def _call_error_of(self, error: Exception, draft: Draft) -> CallError:
-        """The failure behind a client's error; a field that the endpoint does not take is left out from now on."""
+    def _call_error_of(self, error: Exception, fields: Mapping[str, Any], draft: Draft) -> CallError:
+        """The failure behind a client's error; what the endpoint does not take is sent otherwise from now on."""
         assert isinstance(error, (openai.OpenAIError, httpx2.HTTPError))
         found = call_error(error, has_text=not draft.is_empty)
-        disliked = [name for name in _DISPENSABLE if name in str(found) and name not in self._refused]
-        if found.failure is not CallFailure.REJECTED or not disliked:
+        if found.failure is not CallFailure.REJECTED or not isinstance(error, openai.APIStatusError):
             return found
+        change = self._adapted(words_in(error.body), error.param or "", fields)
+        return CallError(CallFailure.REJECTED, f"{found}; retrying {change}") if change else found
+
+    def _adapted(self, said: str, about: str, fields: Mapping[str, Any]) -> str:
+        """What the next request has otherwise because of what the endpoint says about a field; empty for nothing."""
+        name = next((one for one in _LIMITS if one in fields), "")
+        if name and "context length" not in said and any(one in f"{said} {about}" for one in (name, "maxOutputTokens")):
+            if longest := _largest_below(fields[name], said):
+                self._longest = longest
+                return f"with at most {longest:,} tokens of output"
+            if not self._limit_name and (other := _OTHER_NAME.get(name)):
+                self._limit_name = other
+                return f"with {other}"
+        disliked = [one for one in _DISPENSABLE if one in said and one not in self._refused]
+        if about == "stream" and about in fields:
+            disliked = [about, "stream_options"]
         self._refused |= set(disliked)
-        return CallError(CallFailure.REJECTED, f"{found}; retrying without {', '.join(disliked)}")
+        return f"without {', '.join(disliked)}" if disliked else ""
 
     def _completion(self, draft: Draft, seconds: float) -> Completion:
         usage, text = draft.usage, draft.close()
         return Completion(
             text=text,
             model=self.name,
-            finish_reason="stop" if draft.finish in ("tool_calls", "function_call") else draft.finish,
+            finish_reason=draft.ending,
             seconds=seconds,
             input_tokens=usage.input if usage else None,
             output_tokens=usage.output if usage else None,
@@ -191,108 +229,21 @@ class _Listener:
             raise
 
 
-def _events(stream: openai.Stream[Any]) -> Iterator[Mapping[str, Any]]:
-    """The events of an answer, streamed or, where an endpoint does not stream, all in one."""
-    kind = stream.response.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind == "application/json" or "html" in kind:
-        text = stream.response.read().decode("utf-8", "replace")
-        if not text.lstrip().startswith("{"):
-            raise not_a_stream(kind, text)
-        yield json.loads(text)
-        return
-    count = 0
-    for count, event in enumerate(stream, 1):  # noqa: B007
-        if not isinstance(event, Mapping):
-            raise TypeError(f"an event is {type(event).__name__}, not an object")
+def _replies(answer: Answer, draft: Draft) -> Iterator[Mapping[str, Any]]:
+    """The events of an answer; an error among them, or in its place, is raised."""
+    for event in answer.events():
+        is_other = answer.is_whole and not {"choices", "output", "usage"} & event.keys()
+        if event.get("error") or event.get("object") == "error" or is_other:
+            raise told_error(event, has_text=not draft.is_empty)
         yield event
-    if not count:
-        raise not_a_stream(kind, "")
+
+
+def _largest_below(limit: int, said: str) -> int | None:
+    """The largest number of tokens below a limit that an endpoint names, where it names any."""
+    counts = [int(one[1]) - bool(one[2]) for one in _COUNT.finditer(re.sub(r"(?<=\d),(?=\d{3})", "", said))]
+    return max((one for one in counts if one < limit), default=None)
 
 
 def _sendable(message: Message) -> Message:
     """The message with what no JSON can carry replaced."""
     return replace(message, text=message.text.encode("utf-8", "replace").decode())
-
-
-QUOTED = 400
-_BUSY = (408, 409, 425)
-_SPENT = ("insufficient_quota", "billing_hard_limit_reached")
-
-
-def call_error(error: openai.OpenAIError | httpx2.HTTPError, has_text: bool) -> CallError:
-    """The failure behind a client's error. `has_text` tells that a part of the reply had arrived."""
-    if isinstance(error, openai.APIStatusError):
-        return _status(error)
-    if isinstance(error, (openai.APIConnectionError, httpx2.HTTPError)):
-        return _connection(error, has_text)
-    if isinstance(error, openai.APIError) and error.code == "rate_limit_exceeded":
-        return CallError(CallFailure.RATE_LIMITED, _said(error), is_charged=has_text)
-    return CallError(
-        CallFailure.SERVER_ERROR,
-        f"the endpoint reported an error in the middle of its reply: {_said(error)}",
-        is_charged=has_text,
-    )
-
-
-def not_a_stream(kind: str, text: str) -> CallError:
-    """The endpoint answered with something else than a reply, such as the page of a proxy."""
-    said = " ".join(text.split())[:QUOTED]
-    message = f"the endpoint answered with {kind or 'no content type'} instead of a reply: {said or '(nothing)'}"
-    return CallError(CallFailure.MALFORMED, message, is_lasting="html" in kind, text=text[: 100 * QUOTED])
-
-
-def malformed(error: Exception) -> CallError:
-    """An event of the stream that is no JSON or not of the protocol."""
-    reason = f"the endpoint sent an event that cannot be read ({type(error).__name__}: {error})"[:QUOTED]
-    return CallError(CallFailure.MALFORMED, reason, is_charged=True)
-
-
-def retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    """Seconds that the endpoint asks to wait, from its headers; None when it does not say. `now` is Unix time."""
-    for name, unit in (("retry-after-ms", 1e-3), ("retry-after", 1.0)):
-        try:
-            seconds = float(headers.get(name, "")) * unit
-        except ValueError:
-            continue
-        if math.isfinite(seconds):
-            return max(0.0, seconds)
-    try:
-        return max(0.0, email.utils.parsedate_to_datetime(headers.get("retry-after", "")).timestamp() - now)
-    except (ValueError, TypeError, OverflowError):
-        return None
-
-
-def _status(error: openai.APIStatusError) -> CallError:
-    code, reason = error.status_code, _said(error)
-    said = f"HTTP {code}" if reason in ("", f"Error code: {code}") else f"HTTP {code}: {reason}"
-    wait = retry_after(error.response.headers, time.time())
-    if code == 429 and error.code not in _SPENT and error.type not in _SPENT:
-        return CallError(CallFailure.RATE_LIMITED, f"too many requests, {said}", retry_after_s=wait)
-    if code >= 500 or code in _BUSY:
-        return CallError(CallFailure.SERVER_ERROR, f"endpoint error, {said}", retry_after_s=wait)
-    advice = (
-        ". Check the address, which ends in /v1 for most servers, and the model's name" if code in (404, 405) else ""
-    )
-    return CallError(CallFailure.REJECTED, f"the endpoint rejected the call, {said}{advice}", is_lasting=True)
-
-
-def _connection(error: openai.APIConnectionError | httpx2.HTTPError, has_text: bool) -> CallError:
-    """The client wraps only what breaks while it sends or streams, not what breaks while a whole answer is read."""
-    cause: Any = error.__cause__ if isinstance(error, openai.APIConnectionError) else error
-    if isinstance(cause, (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)):
-        return CallError(CallFailure.UNREACHABLE, f"the endpoint cannot be reached: {cause}")
-    if isinstance(cause, (httpx2.UnsupportedProtocol, httpx2.LocalProtocolError)):
-        return CallError(
-            CallFailure.REJECTED, "the call cannot be sent: the address or the key is malformed", is_lasting=True
-        )
-    if isinstance(error, (openai.APITimeoutError, httpx2.TimeoutException)):
-        return CallError(CallFailure.TIMED_OUT, "no data for too long in the middle of the reply" if has_text else
-                         "the endpoint accepted the call but sent no reply", is_charged=True)  # fmt: skip
-    where = "in the middle of its reply" if has_text else "before it answered"
-    return CallError(CallFailure.DROPPED, f"the endpoint closed the connection {where}", is_charged=True)
-
-
-def _said(error: openai.OpenAIError) -> str:
-    body = getattr(error, "body", None)
-    message = body.get("message") if isinstance(body, dict) else None
-    return " ".join(str(message or getattr(error, "message", error)).split())[:QUOTED]

@@ -4,11 +4,13 @@ of a streamed answer mean. Knows no connection, and not what an edit does."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from enum import StrEnum
 from typing import Any, Protocol
 from urllib.parse import quote
 
 from engine.errors import CallError
 from engine.llm import Message, OnText, Purpose, tools
+from engine.llm.faults import told_error
 from storage.models import CallFailure, ModelOptions, PatchForm, TokenUsage
 
 MARK = "[key removed]"
@@ -51,17 +53,39 @@ def _overlap(text: str, secret: str) -> int:
 
 
 LONGEST = 2_000_000
+LONGEST_REFUSAL, LONGEST_FINISH = 10_000, 80
+MOST_TOKENS = 10**9
+
+
+class Ending(StrEnum):
+    """How a reply ended, whatever an endpoint calls it. BROKEN: as no whole reply does."""
+
+    WHOLE = "stop"
+    CUT = "length"
+    FILTERED = "content_filter"
+    BROKEN = "broken"
+
+
+_ENDINGS = {
+    Ending.WHOLE: "stop tool_calls function_call tool_use tool_call end_turn stop_sequence eos eos_token end complete "
+    "completed done finish finished",
+    Ending.CUT: "length max_tokens max_output_tokens max_completion_tokens model_length max_length token_limit",
+    Ending.FILTERED: "content_filter content_filtered safety recitation refusal blocklist prohibited_content sensitive",
+}
+_ENDING_OF = {word: ending for ending, words in _ENDINGS.items() for word in words.split()}
 
 
 class Draft:
     """Collects a reply, passes each piece on without secrets, and breaks off a reply that does not end.
 
-    `finish` stays empty until the endpoint says why the reply ended; `refusal` is what it said instead of answering.
+    `finish` stays empty until the endpoint says why the reply ended; `refusal` is what it said instead of answering,
+    `thought` how many characters of reasoning came beside the answer.
     """
 
     def __init__(self, on_text: OnText, scrubber: Scrubber) -> None:
         self.finish = ""
         self.refusal = ""
+        self.thought = 0
         self.usage: TokenUsage | None = None
         self._on_text = on_text
         self._scrubber = scrubber
@@ -75,6 +99,15 @@ class Draft:
     def is_empty(self) -> bool:
         """True while nothing has arrived."""
         return not self._length and not self.refusal
+
+    @property
+    def ending(self) -> Ending:
+        """How the reply ended, from what the endpoint calls it."""
+        return _ENDING_OF.get(self.finish.lower(), Ending.BROKEN)
+
+    def refuse(self, words: str) -> None:
+        """Take what is said instead of an answer."""
+        self.refusal = (self.refusal + words)[:LONGEST_REFUSAL]
 
     def add(self, piece: str) -> None:
         """Take the next piece.
@@ -147,6 +180,7 @@ SCHEMA: dict[str, Any] = {
     "required": ["summary", "edits"],
     "additionalProperties": False,
 }
+_THOUGHTS = ("response.reasoning_text.delta", "response.reasoning_summary_text.delta")
 _ENDS = ("response.completed", "response.incomplete", "response.failed")
 
 
@@ -201,11 +235,12 @@ class Chat:
         for event in events:
             if usage := event.get("usage"):
                 draft.usage = _chat_usage(usage)
-            for choice in (event.get("choices") or [])[:1]:
-                draft.finish = choice.get("finish_reason") or draft.finish
+            for choice in filter(None, (event.get("choices") or [])[:1]):
+                draft.finish = f"{choice.get('finish_reason') or draft.finish}"[:LONGEST_FINISH]
                 said = choice.get("delta") or choice.get("message") or {}
-                draft.refusal += said.get("refusal") or ""
-                if content := said.get("content"):
+                draft.refuse(said.get("refusal") or "")
+                draft.thought += len(f"{said.get('reasoning_content') or said.get('reasoning') or ''}")
+                if content := said.get("content") or choice.get("text"):
                     yield _chat_text(content)
                 for number, tool in enumerate(said.get("tool_calls") or []):
                     called = tool.get("function") or {}
@@ -245,9 +280,11 @@ class Responses:
             elif kind == "response.function_call_arguments.delta":
                 yield draft.arguments(int(event["output_index"]), _responses_text(event["delta"]))
             elif kind == "response.refusal.delta":
-                draft.refusal += _responses_text(event["delta"])
+                draft.refuse(_responses_text(event["delta"]))
+            elif kind in _THOUGHTS:
+                draft.thought += len(_responses_text(event["delta"]))
             elif kind == "error":
-                raise _failed(event, draft)
+                raise told_error(event, not draft.is_empty)
             elif kind in _ENDS:
                 _end(event["response"], draft)
             elif event.get("object") == "response":
@@ -267,7 +304,8 @@ def _chat_usage(usage: Mapping[str, Any]) -> TokenUsage:
 
 
 def _count(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    is_count = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_TOKENS
+    return value if is_count else None
 
 
 def _chat_text(content: Any) -> str:
@@ -282,9 +320,9 @@ def _end(response: Mapping[str, Any], draft: Draft) -> None:
     if usage := response.get("usage"):
         draft.usage = _responses_usage(usage)
     if response.get("status") == "failed":
-        raise _failed(response.get("error") or {}, draft)
+        raise told_error(response.get("error") or response, not draft.is_empty)
     cut = (response.get("incomplete_details") or {}).get("reason")
-    draft.finish = "length" if cut == "max_output_tokens" else cut or "stop"
+    draft.finish = f"{cut or 'stop'}"[:LONGEST_FINISH]
 
 
 def _whole(response: Mapping[str, Any], draft: Draft) -> Iterator[str]:
@@ -292,18 +330,8 @@ def _whole(response: Mapping[str, Any], draft: Draft) -> Iterator[str]:
         if item.get("type") == "function_call":
             yield draft.arguments(number, _responses_text(item["arguments"]))
         for part in item.get("content") or [] if item.get("type") == "message" else []:
-            draft.refusal += part.get("refusal") or ""
+            draft.refuse(part.get("refusal") or "")
             yield _responses_text(part.get("text") or "")
-
-
-def _failed(error: Mapping[str, Any], draft: Draft) -> CallError:
-    is_limit = error.get("code") == "rate_limit_exceeded"
-    failure = CallFailure.RATE_LIMITED if is_limit else CallFailure.SERVER_ERROR
-    return CallError(
-        failure,
-        f"the endpoint reported an error in the middle of its reply: {error.get('message') or error}",
-        is_charged=not draft.is_empty,
-    )
 
 
 def _responses_usage(usage: Mapping[str, Any]) -> TokenUsage:

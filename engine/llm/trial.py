@@ -1,4 +1,5 @@
-"""One small call to an endpoint, to see whether a run could use it. Knows no run; changes nothing."""
+"""One small question to an endpoint, to see whether a run could use it: asked again when a run would ask again. Knows
+no run; changes nothing."""
 
 from __future__ import annotations
 
@@ -6,9 +7,10 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from engine.errors import ModelError
-from engine.llm import LanguageModel, Message, Purpose, environment
+from engine.errors import CallError, ModelError
+from engine.llm import Completion, LanguageModel, Message, Purpose, environment
 from engine.llm.prices import FILE, Price, read_prices
+from engine.llm.retrying import pause_before_next
 from storage.folder import home
 from storage.models import ModelOptions, ModelRole, Options, for_role
 
@@ -45,14 +47,37 @@ def try_model(model: str | None, options: Options, connect: Connect) -> Trial:
             ModelRole.WRITER, name, asked.base_url, asked.key_variable, asked.reasoning_effort, asked.temperature,
             LIMIT_S, LIMIT_S, asked.max_output, asked.window, asked.protocol,
         )  # fmt: skip
-        purpose = Purpose("synthesise", None, 0, output_limit=ROOM)
-        found = connect(known, address, key, price).complete([Message("user", QUESTION)], purpose, lambda piece: None)
+        purpose = Purpose("synthesise", None, 0, output_limit=asked.max_output or ROOM)
+        found = _ask(connect(known, address, key, price), purpose, began + LIMIT_S)
     except ModelError as error:
         return Trial(name, address, failure=str(error), seconds=time.monotonic() - began)
+    if found.finish_reason == "length":
+        return Trial(name, address, _cut(found), seconds=time.monotonic() - began)
     return Trial(
         name, address, "", found.text.strip()[:200], found.seconds, found.input_tokens, found.output_tokens,
         found.cost_usd,
     )  # fmt: skip
+
+
+def _ask(model: LanguageModel, purpose: Purpose, deadline: float) -> Completion:
+    failed = list[CallError]()
+    while True:
+        try:
+            return model.complete([Message("user", QUESTION)], purpose, lambda piece: None)
+        except CallError as error:
+            failed.append(error)
+            pause = pause_before_next(failed, 0.0)
+            if pause is None or time.monotonic() + pause > deadline:
+                raise
+            time.sleep(pause)
+
+
+def _cut(found: Completion) -> str:
+    """Of a reply that is no whole one; of a model that reasons there may be no word at all."""
+    spent = f"{found.output_tokens:,} tokens" if found.output_tokens else "the tokens that it had"
+    said = found.text.strip()
+    what = f"was cut off after {spent}: {said[:80]!r}" if said else f"holds no answer: reasoning used up {spent}"
+    return f"the reply {what}. Give it more with max_output"
 
 
 def sentence(found: Trial) -> str:

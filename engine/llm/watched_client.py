@@ -6,17 +6,21 @@
 from __future__ import annotations
 
 import functools
+import os
 import ssl
 import threading
 import time
+import urllib.request
 from collections.abc import Callable, Iterable
 from importlib.metadata import version
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpcore2
 import httpx2
 
 from engine.errors import ModelError
+from engine.llm.server_events import bound
 
 WRITTEN_FOR = "2.16.2"
 POLL_S = 0.1
@@ -96,15 +100,17 @@ class WatchedBackend(httpcore2.NetworkBackend):
         self._inner.sleep(seconds)
 
 
-def watched_client(watch: Watch, timeout: httpx2.Timeout) -> httpx2.Client:
-    """An HTTP client with the environment's proxies, all of whose connections are watched.
+def watched_client(watch: Watch, timeout: httpx2.Timeout, address: str = "") -> httpx2.Client:
+    """An HTTP client with the environment's proxies, all of whose connections are watched and whose answers end. The
+    address is the one that it is to ask.
 
     Trap: a client that is handed a transport ignores the environment's proxies, so the backend is put in afterwards.
 
     Raises:
-        ModelError: this version of httpx2 keeps its connections elsewhere; unwatched, a call could not be broken off.
+        ModelError: the environment names certificates or a proxy that cannot be used, or this version of httpx2 keeps
+            its connections elsewhere; unwatched, a call could not be broken off.
     """
-    client = httpx2.Client(timeout=timeout, follow_redirects=False, verify=_certificates())
+    client = _client(timeout, address)
     try:
         for transport in (client._transport, *client._mounts.values()):
             if transport is not None:  # an address that the environment excepts from its proxies
@@ -118,7 +124,41 @@ def watched_client(watch: Watch, timeout: httpx2.Timeout) -> httpx2.Client:
     return client
 
 
+def _client(timeout: httpx2.Timeout, address: str) -> httpx2.Client:
+    """A client that asks for answers as they are, since a few bytes can unpack to any number."""
+    settings: dict[str, Any] = {
+        "timeout": timeout, "follow_redirects": False, "verify": _certificates(),
+        "headers": {"Accept-Encoding": "identity"}, "event_hooks": {"response": [bound]},
+    }  # fmt: skip
+    try:
+        return httpx2.Client(**settings)
+    except (ImportError, ValueError, httpx2.InvalidURL) as error:
+        if urllib.request.proxy_bypass(urlsplit(address).hostname or ""):
+            return httpx2.Client(**settings, trust_env=False)
+        raise ModelError(_proxy_fault(error)) from None
+
+
+def _proxy_fault(error: Exception) -> str:
+    """The variable's value may hold a password, so that it is not quoted."""
+    named = [name for name in os.environ if name.lower() in ("all_proxy", "http_proxy", "https_proxy")]
+    where = " or ".join(sorted(named)) or "the environment"
+    if isinstance(error, ImportError):
+        socks = [name for name in sorted(named) if os.environ[name].lower().startswith("socks")]
+        return (
+            f"the proxy in {' and '.join(socks) or where} is a SOCKS proxy, for which the package socksio is needed: "
+            "pip install socksio, name an HTTP proxy, or put the endpoint's host into NO_PROXY"
+        )
+    return f"the proxy in {where} has no valid address: correct it, or put the endpoint's host into NO_PROXY"
+
+
 @functools.cache
 def _certificates() -> ssl.SSLContext:
     """Whom to trust; read once, since that takes longer than everything else about a client."""
-    return httpx2.create_ssl_context()
+    try:
+        return httpx2.create_ssl_context()
+    except OSError as error:  # ssl.SSLError is one
+        named = {name: os.environ[name] for name in ("SSL_CERT_FILE", "SSL_CERT_DIR") if os.environ.get(name)}
+        where = " and ".join(f"{name} ({place})" for name, place in named.items()) or "the system's store"
+        raise ModelError(
+            f"the certificates in {where} cannot be read ({error.strerror or error}): correct it, or unset it"
+        ) from None

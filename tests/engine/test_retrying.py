@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.calling import LONGEST_S, PATIENCE_S, pause_before_next
 from engine.errors import CallError
+from engine.llm.retrying import LONGEST_S, PATIENCE_S, pause_before_next
 from storage.models import CallFailure
 
 
@@ -23,6 +23,13 @@ def test_no_try_comes_earlier_than_the_endpoint_asks(asked: float, chance: float
     pause = pause_before_next(failed(CallFailure.RATE_LIMITED, 1, retry_after_s=asked), chance)
     assert pause is not None
     assert asked <= pause <= asked + 1
+
+
+@pytest.mark.parametrize("asked", [0.0, 0.01])
+def test_an_endpoint_that_asks_for_no_wait_is_left_alone_as_long_as_one_that_says_nothing(asked: float) -> None:
+    for times in range(1, 8):
+        silent, hasty = (failed(CallFailure.RATE_LIMITED, times, retry_after_s=wait) for wait in (None, asked))
+        assert pause_before_next(hasty, 0.5) == pause_before_next(silent, 0.5)
 
 
 def test_a_wait_that_nobody_would_sit_through_is_left_to_a_person() -> None:

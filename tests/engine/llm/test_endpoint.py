@@ -1,8 +1,12 @@
 """The endpoint client against a real HTTP server: what a reply becomes, and what each fault is called."""
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -13,7 +17,7 @@ from engine.llm.prices import Price
 from engine.patching.proposed_patch import read_patch
 from storage.models import CallFailure, ModelOptions, PatchForm, WireProtocol
 from storage.records import Role
-from tests.chat_server import Act, ChatServer, drips, drops, fails, hangs, refuses, says, sends, serving
+from tests.chat_server import Act, ChatServer, Handler, drips, drops, fails, hangs, pours, refuses, says, sends, serving
 
 PURPOSE = Purpose(Role.REPAIR, None, 0, wants_edits=True)
 KEY = "sk-planted-0123456789"
@@ -82,6 +86,17 @@ def test_options_of_a_role_are_sent_and_those_not_set_are_left_to_the_endpoint(s
     assert (server.requests[2]["reasoning"], server.requests[2]["max_output_tokens"]) == ({"effort": "low"}, 9)
 
 
+def thinks(text: str, finish: str) -> Act:
+    """Reasoning and no answer."""
+
+    def act(handler: Handler) -> None:
+        handler.begin()
+        handler.piece(reasoning_content=text)
+        handler.end(finish)
+
+    return act
+
+
 FAILED = {"type": "response.failed", "response": {"status": "failed", "error": {"message": "out of luck"}}}
 TOOL = '{"type": "response.function_call_arguments.delta", "output_index": 1e999, "delta": "x"}'
 CUT = "x" * 1_000_000, "y" * 9_000_000
@@ -93,6 +108,23 @@ OF_BOTH = [
     (says("", finish="content_filter"), CallFailure.REFUSED, True, "content filter"),
     (sends("data: " + "[" * 100_000 + "\n\n"), CallFailure.MALFORMED, True, "cannot be read"),
     (sends("data: [1, 2]\n\n"), CallFailure.MALFORMED, True, "cannot be read"),
+    (pours(b"data: x" * 9_000), CallFailure.ENDLESS, True, "longer than 16 million bytes"),
+    (pours(b'{"a": "', b"x" * 65_536, kind="application/json"), CallFailure.ENDLESS, True, "longer than 16 million"),
+    (sends('{"error": "out of memory"}', "application/json"), CallFailure.SERVER_ERROR, False, "out of memory"),
+    (sends('{"detail": "Model not loaded"}', "text/plain"), CallFailure.SERVER_ERROR, False, "Model not loaded"),
+    (sends('[{"error": {"code": 400, "message": "no key"}}]'), CallFailure.REJECTED, False, "no key"),
+    (sends('data: {"error": "out of memory"}\n\n'), CallFailure.SERVER_ERROR, False, "out of memory"),
+    (sends('data: {"error": {"code": 429, "message": "slow"}}\n\n'), CallFailure.RATE_LIMITED, False, "slow"),
+    (sends('event: error\ndata: {"message": "overloaded"}\n\n'), CallFailure.SERVER_ERROR, False, "overloaded"),
+    (sends('[{"error": {"message": "no such key"}}]', status=400), CallFailure.REJECTED, False, "no such key"),
+    (
+        sends("<html><style>p {}</style><p>Bad Gateway", "text/html", 502),
+        CallFailure.SERVER_ERROR,
+        False,
+        "Bad Gateway",
+    ),
+    (sends("", status=307, location="http://elsewhere/v1"), CallFailure.REJECTED, False, "http://elsewhere/v1"),
+    (pours(b'{"error": "no such model', b"x" * 65_536, status=404), CallFailure.REJECTED, False, "no such model"),
 ]
 OF_CHAT = [
     *OF_BOTH,
@@ -107,6 +139,11 @@ OF_CHAT = [
     (sends("nothing here", "text/plain"), CallFailure.MALFORMED, False, "text/plain"),
     (sends('data: {"error": {"message": "overloaded"}}\n\n'), CallFailure.SERVER_ERROR, False, "overloaded"),
     (says(*CUT), CallFailure.ENDLESS, True, "longer than"),
+    (thinks("hm " * 9, "stop"), CallFailure.EMPTY, True, "27 characters of reasoning and no answer"),
+    (says("half", finish="error"), CallFailure.SERVER_ERROR, True, "it says 'error'"),
+    (says("half", finish="insufficient_system_resource"), CallFailure.SERVER_ERROR, True, "insufficient_system"),
+    (says("", finish="abort"), CallFailure.SERVER_ERROR, False, "abort"),
+    (says("", finish="SAFETY"), CallFailure.REFUSED, True, "content filter"),
     (sends('{"choices": [', "application/json", content_length="999"), CallFailure.DROPPED, True, "before it answered"),
     (
         sends('{"error": ', "application/json", 500, content_length="999"),
@@ -248,3 +285,76 @@ def test_a_field_that_the_endpoint_does_not_know_is_left_out_of_the_next_try(ser
     assert model.complete([Message("user", "u")], PURPOSE, lambda piece: None).text == "fine"
     model.close()
     assert ["stream_options" in request for request in server.requests] == [True, False]
+
+
+def taught(server: ChatServer, fault: Act, name: str, limit: int) -> list[dict[str, object]]:
+    """What is asked before and after a fault, by one model."""
+    server.acts = [fault, says("fine")]
+    model = EndpointModel(QUICK, server.address, KEY)
+    purpose = replace(PURPOSE, output_limit=limit)
+    with pytest.raises(CallError, match=name) as caught:
+        model.complete([Message("user", "u")], purpose, lambda piece: None)
+    assert (caught.value.is_charged, caught.value.is_lasting) == (False, False)
+    assert model.complete([Message("user", "u")], purpose, lambda piece: None).text == "fine"
+    model.close()
+    return server.requests
+
+
+def test_an_output_limit_is_asked_for_by_the_name_that_the_endpoint_takes(server: ChatServer) -> None:
+    said = "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
+    first, second = taught(server, fails(400, said), "retrying with max_completion_tokens", 2000)
+    assert first["max_tokens"] == second["max_completion_tokens"] == 2000
+    assert "max_tokens" not in second
+
+
+@pytest.mark.parametrize(
+    ("said", "longest"),
+    [
+        ("max_tokens is too large: 16384. This model supports at most 8192 completion tokens", 8192),
+        ("max_tokens: 16384 > 8192, which is the maximum number of output tokens for some-model-3-5-20241022", 8192),
+        ("Invalid max_tokens value, the valid range of max_tokens is [1, 8,192]", 8192),
+        ("the supported range of maxOutputTokens is from 1 (inclusive) to 8193 (exclusive)", 8192),
+    ],
+)
+def test_an_output_limit_stays_within_what_the_endpoint_names(server: ChatServer, said: str, longest: int) -> None:
+    first, second = taught(server, fails(400, said), f"at most {longest:,} tokens", 16_384)
+    assert (first["max_tokens"], second["max_tokens"]) == (16_384, longest)
+
+
+@pytest.mark.parametrize("finish", ["", "STOP", "end_turn", "eos_token", "tool_calls"])
+def test_a_whole_reply_is_one_whatever_its_end_is_called(server: ChatServer, finish: str) -> None:
+    done = ask(server, says("text", finish=finish))
+    assert (done.text, done.finish_reason) == ("text", "stop")
+
+
+@pytest.mark.parametrize("finish", ["length", "max_tokens", "MAX_TOKENS", "model_length"])
+def test_a_reply_that_was_cut_off_is_one_whatever_that_is_called(server: ChatServer, finish: str) -> None:
+    assert ask(server, says("te", finish=finish)).finish_reason == "length"
+
+
+def test_an_answer_that_says_nothing_of_its_end_is_whole_when_it_says_that_it_is_done(server: ChatServer) -> None:
+    event = 'data: {"choices": [{"delta": {"content": "text"}}]}\n\n'
+    assert ask(server, sends(f"{event}data: [DONE]\n\n")).text == "text"
+    assert ask(server, sends('{"choices": [{"message": {"content": "text"}}]}', "text/plain")).text == "text"
+    assert failure(server, sends(event)).failure is CallFailure.DROPPED
+
+
+@pytest.mark.parametrize("variable", ["SSL_CERT_FILE", "ALL_PROXY", "https_proxy"])
+def test_what_the_environment_names_in_vain_is_told_with_its_variable(variable: str, tmp_path: Path) -> None:
+    value = {"SSL_CERT_FILE": str(tmp_path / "none.pem"), "ALL_PROXY": "socks5://me:secret@127.0.0.1:9"}
+    command = [
+        sys.executable,
+        "-m",
+        "engine",
+        "try-model",
+        "--model",
+        "m",
+        "--option",
+        "base_url=http://127.0.0.1:9/v1",
+    ]
+    own = {name: place for name, place in os.environ.items() if "proxy" not in name.lower()}
+    own |= {variable: value.get(variable, "ftp://me:secret@host"), "TILEWRIGHT_HOME": str(tmp_path)}
+    done = subprocess.run(command, env=own, capture_output=True, text=True, check=False)
+    told = done.stdout + done.stderr
+    assert (done.returncode, told.count("\n"), variable in told) == (1, 1, True), told
+    assert "secret" not in told
