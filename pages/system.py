@@ -10,8 +10,8 @@ import streamlit as st
 from engine.errors import EngineError
 from engine.supervisor import Finding
 from pages.parts import change_token, wording
-from pages.parts.status import now
-from pages.parts.system import devices_table, examined, findings_table
+from pages.parts.status import behind, now
+from pages.parts.system import devices_table, examined, findings_table, server_memory
 
 
 def report() -> None:
@@ -55,5 +55,7 @@ def devices() -> None:
 with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
     st.title("System", anchor=False, width="content")
     st.button("Check again", icon=":material/refresh:", on_click=examined.ask_again, key="again")
+server_memory.draw()
+behind.draw()
 devices()
 report()

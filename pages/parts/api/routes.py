@@ -12,7 +12,8 @@ from starlette.routing import Route
 from pages.parts import change_token, index
 from pages.parts.api import machine_routes
 from pages.parts.status import notices
-from storage import folder, queries
+from storage import folder, queries, untrusted
+from storage.untrusted import UntrustedError
 
 # Found, not imported: only the script for the browser is wanted, and importing the package takes long.
 _plotly = find_spec("plotly")
@@ -40,7 +41,10 @@ def get_change_token(request: Request) -> Response:
 def get_notices(request: Request) -> Response:
     """What is to be told since the notice of that number; without a number only how many there have been."""
     known = request.query_params.get("since", "")
-    return JSONResponse(notices.since(int(known) if known.isascii() and known.isdecimal() else None))
+    try:
+        return JSONResponse(notices.since(untrusted.whole_number(known, "since") if known else None))
+    except UntrustedError as error:
+        return JSONResponse({"error": f"{error}"}, status_code=400)
 
 
 def get_stream(request: Request) -> Response:
@@ -50,10 +54,12 @@ def get_stream(request: Request) -> Response:
     """
     start, end, text = 0, 0, ""
     try:
-        offset = max(0, int(request.query_params.get("from", "0")))
+        offset = untrusted.whole_number(request.query_params.get("from", "0"), "from")
         run = folder.find_run(request.query_params.get("run", ""))
         start, end, text = read_piece(run.newest_stream, offset)
-    except ValueError as error:
+    except UntrustedError as error:
+        return JSONResponse({"error": f"{error}"}, status_code=400)
+    except ValueError as error:  # no path of a file
         return JSONResponse({"error": str(error)}, status_code=404)
     except FileNotFoundError:
         pass
@@ -63,7 +69,7 @@ def get_stream(request: Request) -> Response:
 def read_piece(path: Path, offset: int) -> tuple[int, int, str]:
     """Whole characters from a byte offset on, with the offsets before and after them."""
     try:
-        with open(path, "rb") as file:
+        with untrusted.open_file(path) as file:
             start = offset if offset <= file.seek(0, 2) else 0
             file.seek(start)
             data = file.read(CHUNK)
