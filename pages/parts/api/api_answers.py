@@ -24,8 +24,8 @@ from starlette.responses import Response
 
 from engine.strategies import catalogue
 from pages.parts import index, run_state
+from pages.parts.server_memory import resident_bytes
 from pages.parts.status import damaged
-from pages.parts.system.server_memory import resident_bytes
 from storage import codec, damage, folder, queries
 from storage.database import Database
 from storage.knowledge import choice

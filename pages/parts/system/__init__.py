@@ -3,5 +3,4 @@
 devices_table.py     what the devices of this host do
 examined.py          the doctor's report, one for all sessions
 findings_table.py    a section of it
-server_memory.py     how much memory the dashboard's own server holds
 """
