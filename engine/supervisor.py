@@ -7,7 +7,6 @@ the lock it holds, never by a pid.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
 import shutil
@@ -57,11 +56,13 @@ from engine.run_settings import recorded_depths as recorded_depths
 from engine.run_settings import recording_note as recording_note
 from engine.strategies.catalogue import refused_by as refused_by
 from engine.tasks import TaskFile, made_of, of_text, problems, shipped_names
-from storage import commands, damage, files, liveness, read_only, remeasurements
+from storage import commands, damage, files, liveness, read_only, remeasurements, untrusted
 from storage.folder import RunFolder, find_run, home, runs_folder
 from storage.records import RunSettings
+from storage.untrusted import UntrustedError
 from storage.verbs import CommandKind
 
+LARGEST_PID = 1 << 31
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -369,13 +370,18 @@ def process_start(pid: int) -> str | None:
 
 
 def _engine_pid(folder: RunFolder) -> int | None:
-    """Pid of the run's engine, only if that process is the one which wrote engine.json."""
+    """Pid of the run's engine, only if that process is the one which wrote engine.json.
+
+    Trap: a pid of 0 would mean this process's own group, and 1 or less everybody's.
+    """
     try:
-        known = json.loads(folder.engine_file.read_text())
-        pid = int(known["pid"])
-    except (OSError, ValueError, KeyError, TypeError):
+        known = untrusted.read_json(folder.engine_file)
+        pid, started = known["pid"], known["started"]
+    except (FileNotFoundError, UntrustedError, KeyError, TypeError):
         return None
-    return pid if process_start(pid) == known.get("started") else None
+    if type(pid) is not int or not 1 < pid < LARGEST_PID or pid == os.getpgrp() or not isinstance(started, str):
+        return None
+    return pid if process_start(pid) == started else None
 
 
 def _tail(path: Path, lines: int = 12) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 import streamlit as st
 
 from pages.parts import access, client
-from pages.parts.status import address, away, menu, notices, welcome
+from pages.parts.status import address, away, behind, menu, notices, welcome
 from pages.parts.steering import dialogs
 
 ASSETS = Path(__file__).parent / "assets"
@@ -18,6 +18,7 @@ st.logo(str(ASSETS / "logo.png"), size="large", link=None)
 access.pass_or_stop()
 away.draw()  # first: a server may end before it has drawn the rest
 menu.draw()
+behind.banner()
 pages = [
     st.Page("overview.py", title="Runs", icon=":material/monitoring:", default=True),
     st.Page("compare.py", title="Compare", icon=":material/stacked_line_chart:"),

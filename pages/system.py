@@ -9,8 +9,8 @@ import streamlit as st
 
 from engine.errors import EngineError
 from engine.supervisor import Finding
-from pages.parts import change_token, wording
-from pages.parts.status import now
+from pages.parts import change_token, server_memory, wording
+from pages.parts.status import behind, now
 from pages.parts.system import devices_table, examined, findings_table
 
 
@@ -45,6 +45,20 @@ def verdict(found: list[Finding]) -> None:
     st.success(f"**CPU toolchain ready. {gpus}**{rest}", icon=":material/check_circle:")
 
 
+def memory() -> None:
+    """What this server holds of it; an alarm where it is more than it has use for."""
+    held = server_memory.resident_bytes()
+    used, most = f"{held >> 20:,} MB", f"{server_memory.ALARM_BYTES >> 20:,} MB"
+    if held > server_memory.ALARM_BYTES:
+        st.error(
+            f"**The dashboard's server holds {used} of memory**, more than {most}. Restart it: runs do not need it and "
+            "go on. If it grows again, report which page was open.",
+            icon=":material/memory:",
+        )
+    else:
+        st.caption(f"The dashboard's server holds {used} of memory; beyond {most} an alarm stands here.")
+
+
 @st.fragment
 def devices() -> None:
     """What the devices do; drawn again when a run has news."""
@@ -55,5 +69,7 @@ def devices() -> None:
 with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
     st.title("System", anchor=False, width="content")
     st.button("Check again", icon=":material/refresh:", on_click=examined.ask_again, key="again")
+memory()
+behind.draw()
 devices()
 report()

@@ -6,8 +6,10 @@ import hashlib
 import re
 from pathlib import Path
 
-from storage import files
+from storage import files, untrusted
+from storage.untrusted import Limits, UntrustedError
 
+LARGEST = Limits(most_bytes=1 << 28)  # the largest are a profiler's own files
 HASH = re.compile(r"[0-9a-f]{64}")
 
 
@@ -19,8 +21,9 @@ def text_hash(text: str) -> str:
 def file_hash(path: Path) -> str:
     """SHA-256 of a file's bytes; empty when it cannot be read."""
     try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
-    except OSError:
+        with untrusted.open_file(path) as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except (OSError, UntrustedError):
         return ""
 
 
@@ -62,7 +65,9 @@ class Blobs:
             raise BlobError(f"{name[:80]!r} is not a valid blob name")
         short = f"blobs/{name[:12]}… in run folder {self.folder.parent.name}"
         try:
-            found = (self.folder / name).read_bytes()
+            found = untrusted.read_bytes(self.folder / name, LARGEST)
+        except UntrustedError as error:
+            raise DamagedBlobError(f"{short} cannot be read: {error}") from error
         except OSError as error:
             raise BlobError(f"{short} is missing: restore it from a backup") from error
         if hashlib.sha256(found).hexdigest() != name:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from storage import codec, labels, projection
+from storage import codec, labels, projection, untrusted
 from storage.folder import RunFolder
 from storage.journal import Entry, Fault, FaultKind, Reader, encode
 from storage.labels import Labels
@@ -38,24 +37,28 @@ def end_of(path: Path) -> Position | None:
 
 
 def read_whole_lines(path: Path, start: Position, limit_bytes: int) -> bytes:
-    """Bytes from a position up to the last newline within about `limit_bytes`; a longer line is read whole.
+    """Bytes from a position up to the last newline within about `limit_bytes`; a longer line is read whole, unless it
+    is so long that it can only be damage: of that as much as a line may have.
 
     A torn last line is left for later, and so is a file that is no longer the one the position belongs to.
+
+    Raises:
+        UntrustedError: it is no regular file, or may not be read.
     """
-    with open(path, "rb") as file:
+    with untrusted.open_file(path) as file:
         if os.fstat(file.fileno()).st_ino & _INODE_MASK != start.inode:
             return b""
         file.seek(start.offset)
         data = file.read(limit_bytes)
-        while data and b"\n" not in data and (more := file.read(limit_bytes)):
-            data += more
-    return data[: data.rfind(b"\n") + 1]
+        if b"\n" not in data:
+            data += file.readline(untrusted.MOST_LINE_BYTES - len(data))
+    return data if len(data) == untrusted.MOST_LINE_BYTES else data[: data.rfind(b"\n") + 1]
 
 
 def split(data: bytes, start: Position) -> Iterator[tuple[Position, bytes]]:
-    """Lines without their newlines, each with its own position."""
+    """Lines without their newlines, each with its own position; a part of one that is too long counts as one."""
     offset, number = start.offset, start.lines
-    for line in data.split(b"\n")[:-1]:
+    for line in data.removesuffix(b"\n").split(b"\n"):
         number += 1
         yield Position(start.inode, offset, number), line
         offset += len(line) + 1
@@ -102,7 +105,7 @@ def read_settings(run: RunFolder, now: Position) -> Chunk:
             rows = list(projection.rows_of_settings(settings))
         else:
             rows = [_problem(run.run_id, SETTINGS, 0, FaultKind.FOREIGN, settings.run_id)]
-    except (codec.DecodeError, UnicodeDecodeError) as error:
+    except codec.DecodeError as error:
         rows = [_problem(run.run_id, SETTINGS, 0, FaultKind.UNREADABLE, f"{error}")]
     return Chunk(run.run_id, SETTINGS, rows, now, now.offset)
 
@@ -126,7 +129,7 @@ def read_commands(run: RunFolder, start: Position) -> Iterator[Chunk]:
 
     def rows(at: Position, line: bytes) -> Rows:
         if line:
-            yield from projection.rows_of_command(run.run_id, at.lines, codec.from_plain(Command, json.loads(line)))
+            yield from projection.rows_of_command(run.run_id, at.lines, codec.read_line(Command, line))
 
     return read(run.run_id, run.path / COMMANDS, start, rows)
 
@@ -150,7 +153,8 @@ def read(source: str, path: Path, start: Position, rows_of: Callable[[Position, 
                 rows += list(rows_of(at, line))
             except (ValueError, ArithmeticError, RecursionError) as error:
                 rows.append(_problem(source, path.name, at.offset, FaultKind.UNREADABLE, f"{error}"))
-        start = Position(start.inode, start.offset + len(data), start.lines + data.count(b"\n"))
+        count = max(1, data.count(b"\n"))
+        start = Position(start.inode, start.offset + len(data), start.lines + count)
         yield Chunk(source, path.name, rows, start, len(data))
 
 

@@ -19,11 +19,21 @@ from typing import Any
 
 import msgspec
 
+from storage import untrusted
+from storage.untrusted import Limits, UntrustedError
+
+LINE = Limits(most_bytes=untrusted.MOST_LINE_BYTES)
+LATEST = 32_503_680_000.0
+"""The year 3000, in seconds since the epoch. A later moment is damage, as one before the epoch is."""
+
+EpochSeconds = typing.Annotated[float, msgspec.Meta(ge=0.0, le=LATEST)]
+"""Seconds since the epoch, within that."""
+
 _is_reading = threading.Lock()
 _read_types: set[Any] = set()
 
 
-class DecodeError(ValueError):
+class DecodeError(UntrustedError):
     """JSON that does not fit the record it is read as."""
 
 
@@ -72,12 +82,17 @@ def read_line(kind: Any, line: bytes) -> Any:
         DecodeError: it is no JSON, or does not fit the type.
     """
     try:
+        untrusted.check_json(line, "the line", LINE)
         return _decoder(kind).decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError):
         pass  # NaN or a lone surrogate, or why not
+    except UntrustedError as error:
+        raise DecodeError(f"{error}") from error
     try:
-        return from_plain(kind, json.loads(line.decode("utf-8", "surrogatepass")))
-    except (ValueError, RecursionError) as error:
+        return from_plain(kind, untrusted.json_value(line, "the line", LINE))
+    except DecodeError:
+        raise
+    except UntrustedError as error:
         raise DecodeError(f"{error}") from error
 
 
@@ -101,12 +116,15 @@ def _why(kind: Any, value: Any, said: str) -> str:
         kind = _without_none(kind)
     if not isinstance(kind, type) or typing.get_origin(kind):
         return f"{records}{said}"
+    shown = repr(value)[:200]
     if issubclass(kind, enum.Enum):
-        return f"{records}{value!r} is not a {kind.__name__}"
+        return f"{records}{shown} is not a {kind.__name__}"
+    if kind is float and type(value) in (int, float):
+        return f"{records}{shown} is out of range"
     if not dataclasses.is_dataclass(kind):
-        return f"{records}expected {kind.__name__}, got {value!r}"
+        return f"{records}expected {kind.__name__}, got {shown}"
     if not isinstance(value, dict):
-        return f"{records}expected an object for {kind.__name__}, got {value!r}"
+        return f"{records}expected an object for {kind.__name__}, got {shown}"
     return f"{records}{kind.__name__}: {said}"
 
 

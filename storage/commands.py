@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import json
+import contextlib
 import os
 import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
-from storage import budgets, codec, files, read_only
+from storage import budgets, codec, files, read_only, untrusted
 from storage.command_arguments import Answer, AskFirst, Hand, ModelChoice, Retry, Submission
 from storage.records import Budget, KernelClass, RunState, Switch
+from storage.untrusted import UntrustedError
 from storage.verbs import RULE_LENGTH, VERBS, Command, CommandKind, Offered, Takes
 
 Check = Callable[[CommandKind, str], object]
@@ -42,29 +43,26 @@ def send(path: Path, kind: CommandKind, argument: str = "", asked_by: str = "") 
 
 
 def read_from(path: Path, offset: int = 0) -> tuple[list[Command], int]:
-    """Whole commands from a byte offset on, and the offset after them. A damaged line is skipped, not fatal."""
-    if not path.exists():
-        return [], offset
-    with open(path, "rb") as file:
-        file.seek(offset)
-        data = file.read()
-    whole = data[: data.rfind(b"\n") + 1]
-    found = []
-    for line in whole.splitlines():
-        try:
-            found.append(codec.from_plain(Command, json.loads(line)))
-        except (ValueError, codec.DecodeError):
-            continue
-    return found, offset + len(whole)
+    """Whole commands from a byte offset on, and the offset after them. Damage is skipped, not fatal."""
+    found: list[Command] = []
+    try:
+        for line in untrusted.raw_lines(path, offset):
+            offset += len(line)
+            with contextlib.suppress(codec.DecodeError):
+                found.append(codec.read_line(Command, line.removesuffix(b"\n")))
+    except UntrustedError:
+        pass  # `damage` tells it
+    return found, offset
 
 
 def unreadable(path: Path) -> int:
-    """How many whole lines are no commands."""
-    try:
-        lines = path.read_bytes().split(b"\n")[:-1]
-    except OSError:
-        return 0
-    return len([line for line in lines if line]) - len(read_from(path)[0])
+    """How many whole lines are no commands.
+
+    Raises:
+        UntrustedError: the whole file cannot be read.
+    """
+    count = sum(1 for line in untrusted.lines(path) if line)
+    return count - len(read_from(path)[0])
 
 
 def check(kind: CommandKind, argument: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import re
@@ -9,17 +10,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from storage import commands, events, journal, liveness
+from storage import commands, events, journal, labels, liveness, untrusted
 from storage.blobs import HASH, file_hash
 from storage.command_arguments import readable
 from storage.folder import RunFolder
 from storage.journal import Entry, Fault, FaultKind
+from storage.untrusted import UntrustedError
 
 Range = tuple[int, int]
 
 # Texts are stored before the event that names them: a killed engine leaves at most those of one event.
 LEFT_BY_A_KILL = 2
 NAMED = 6
+JOURNAL, COMMANDS = "journal.jsonl", "commands.jsonl"
 _ANY_HASH = re.compile(rb"[0-9a-f]{64}")
 _BLOB_FIELD = re.compile(rb'_blob":"([0-9a-f]{64})"')
 _LOST_BEFORE = re.compile(rb'"lost_events":[1-9]')
@@ -39,6 +42,7 @@ class Damage:
     `is_cut` that the journal ends too early, `stray` how many texts show it where the number of events was not kept.
     `lost_before` events were lost before an engine took the run up again. `newer`: kinds of events that another version
     wrote, which is no damage. `gone` and `spoilt` name texts whose files are missing or have another content.
+    `closed` says which files cannot be read at all, and why.
     """
 
     settings: str = ""
@@ -55,18 +59,26 @@ class Damage:
     commands: int = 0
     gone: tuple[str, ...] = ()
     spoilt: tuple[str, ...] = ()
+    closed: tuple[str, ...] = ()
 
     @property
     def has_holes(self) -> bool:
         """True when something before the journal's end cannot be read: no engine may go on with such a run."""
-        return bool(self.unreadable or self.repeated or any(first <= self.last for first, _ in self.missing))
+        return bool(
+            self.is_closed or self.unreadable or self.repeated or any(first <= self.last for first, _ in self.missing)
+        )
+
+    @property
+    def is_closed(self) -> bool:
+        """True when nothing of the journal can be read."""
+        return any(why.startswith(f"{JOURNAL} ") for why in self.closed)
 
     @property
     def is_damaged(self) -> bool:
         """True when anything is lost; events of a newer version are not."""
         return bool(
             self.settings or self.has_holes or self.is_cut or self.lost_before or self.commands or self.gone
-            or self.spoilt
+            or self.spoilt or self.closed
         )  # fmt: skip
 
     @property
@@ -82,8 +94,11 @@ def examine(
 
     `read` is the journal as `journal.survey` gave it, where the caller has it already.
     """
-    entries, faults = read or journal.survey(folder.journal_file)
-    last = max([entry.seq for entry in entries[-1:]] + [f.last for f in faults if f.kind is FaultKind.NEWER], default=0)
+    entries, faults = read or (None, [])
+    seen = _Seen()
+    for entry in entries if entries is not None else journal.reading(folder.journal_file, faults.append):
+        seen.take(entry)
+    last = max([seen.last] + [fault.last for fault in faults if fault.kind is FaultKind.NEWER])
     holes = list(_merged(_holes(faults, last)))
     stray = 0
     if not liveness.is_held(folder):
@@ -93,20 +108,21 @@ def examine(
             stray = _stray_texts(folder)
         elif written > last_known:
             holes.append((last_known + 1, written))
-    gone, spoilt = _texts(folder, entries, most_bytes)
+    gone, spoilt = _texts(folder, most_bytes)
     return Damage(
         settings=_settings_error(folder),
         unreadable=sum(fault.kind is FaultKind.UNREADABLE for fault in faults),
         repeated=sum(fault.kind is FaultKind.REPEATED for fault in faults),
         missing=tuple(_merged(holes)),
-        places=tuple(_place(entries, hole) for hole in _merged(holes)),
-        kernels=_unknown_kernels(entries) if holes else (),
+        places=tuple(_place(seen.steps, hole) for hole in _merged(holes)),
+        kernels=tuple(sorted(seen.named - seen.made)) if holes else (),
         last=last,
         is_cut=bool(stray) or any(first > last for first, _ in holes),
         stray=stray,
-        lost_before=sum(e.event.lost_events for e in entries if isinstance(e.event, events.EngineStarted)),
+        lost_before=seen.lost,
         newer=tuple(fault.message for fault in faults if fault.kind is FaultKind.NEWER),
-        commands=commands.unreadable(folder.commands_file),
+        commands=_unreadable_commands(folder),
+        closed=tuple(_closed(folder)),
         gone=gone,
         spoilt=spoilt,
     )
@@ -117,20 +133,27 @@ def is_whole_at_a_glance(folder: RunFolder, most_bytes: int) -> bool:
 
     Texts are looked for, not read, and only while the journal is `most_bytes` at most.
     """
-    lines = _raw(folder.journal_file)
-    if (journal.last_written(folder.journal_file) or 0) > lines.count(b"\n") or _LOST_BEFORE.search(lines):
+    if any(_closed(folder)) or _settings_error(folder):
         return False
-    if len(lines) > most_bytes:
+    size = count = 0
+    for line in _lines(folder.journal_file):
+        if _LOST_BEFORE.search(line):
+            return False
+        size, count = size + len(line), count + 1
+    written = journal.last_written(folder.journal_file)
+    if (written or 0) > count:
+        return False
+    if size > most_bytes:
         return True
-    if journal.last_written(folder.journal_file) is None and _stray_texts(folder):
-        return False
-    return not any(_texts(folder, (), 0))
+    return not (written is None and _stray_texts(folder)) and not any(_texts(folder, 0))
 
 
 def title(damage: Damage) -> str:
     """The fact in one line; empty when nothing is damaged."""
     if damage.settings:
         return "This run's settings cannot be read"
+    if damage.is_closed:
+        return "This run's journal cannot be read"
     if damage.has_holes:
         return "This run's journal is damaged"
     if damage.is_cut:
@@ -139,6 +162,8 @@ def title(damage: Damage) -> str:
         return "Some of this run's texts are missing or damaged"
     if damage.lost_before:
         return "Events of this run were lost"
+    if damage.closed:
+        return "A file of this run cannot be read"
     return "A command to this run cannot be read" if damage.commands else ""
 
 
@@ -151,6 +176,8 @@ def advice(damage: Damage) -> str:
     """What still works and what to do."""
     if damage.settings:
         return "Restore run.json from a backup. Nothing in the folder has been changed."
+    if damage.is_closed:
+        return "Make journal.jsonl a file that this user may read, or restore it from a backup, and nothing is lost."
     if damage.has_holes:
         return (
             "Everything else is shown as recorded; counts, costs and times leave out what is missing. Restore "
@@ -191,6 +218,7 @@ def refusal(folder: RunFolder) -> str:
 def _facts(d: Damage) -> Iterator[str]:
     if d.settings:
         yield f"run.json cannot be read: {d.settings}."
+    yield from (f"{why}." for why in d.closed)
     if d.unreadable:
         yield f"{_counted(d.unreadable, 'line')} of journal.jsonl cannot be read."
     if d.repeated:
@@ -263,9 +291,27 @@ def _settings_error(folder: RunFolder) -> str:
         folder.read_settings()
     except FileNotFoundError:
         return "the file is missing"
-    except (OSError, ValueError) as error:
-        return f"{error}".removeprefix(f"{folder.settings_file}: ")[:200]
+    except UntrustedError as error:
+        return f"{error}".replace(f"{folder.settings_file}: ", "").replace(f"{folder.settings_file} ", "it ")[:200]
     return ""
+
+
+def _closed(folder: RunFolder) -> Iterator[str]:
+    """Of files that are read by lines those that are there and no files, or may not be read."""
+    for name in (JOURNAL, COMMANDS, labels.FILE):
+        try:
+            untrusted.open_file(folder.path / name).close()
+        except FileNotFoundError:
+            continue
+        except UntrustedError as error:
+            yield f"{error}".removeprefix(f"{folder.path}{os.sep}")
+
+
+def _unreadable_commands(folder: RunFolder) -> int:
+    try:
+        return commands.unreadable(folder.commands_file)
+    except UntrustedError:
+        return 0  # `_closed` tells it
 
 
 def _holes(faults: Iterable[Fault], last: int) -> Iterator[Range]:
@@ -292,9 +338,8 @@ def _merged(ranges: Iterable[Range]) -> Iterator[Range]:
         yield held
 
 
-def _place(entries: Sequence[Entry], hole: Range) -> str:
+def _place(steps: Sequence[tuple[int, int]], hole: Range) -> str:
     """The steps that a hole lies in, by the events on both sides of it."""
-    steps = [(e.seq, e.event.step) for e in entries if isinstance(e.event, (events.StepStarted, events.StepFinished))]
     before = [step for seq, step in steps if seq < hole[0]]
     after = [step for seq, step in steps if seq > hole[1]]
     if not after:
@@ -303,22 +348,33 @@ def _place(entries: Sequence[Entry], hole: Range) -> str:
     return f"step {first}" if first >= after[0] else f"steps {first} to {after[0]}"
 
 
-def _unknown_kernels(entries: Iterable[Entry]) -> tuple[str, ...]:
-    made: set[str] = set()
-    named: dict[str, None] = {}
-    for event in (entry.event for entry in entries):
-        if isinstance(event, events.CandidateCreated):
-            made.add(event.candidate_id)
+class _Seen:
+    """What is kept of a journal's events, which may be more than there is memory for: the number of the last one, how
+    many were lost, where steps begin or end, which kernels were made and which are named."""
+
+    def __init__(self) -> None:
+        self.last = self.lost = 0
+        self.steps: list[tuple[int, int]] = []
+        self.made: set[str] = set()
+        self.named: set[str] = set()
+
+    def take(self, entry: Entry) -> None:
+        """The next event."""
+        event, self.last = entry.event, entry.seq
+        if isinstance(event, (events.StepStarted, events.StepFinished)):
+            self.steps.append((entry.seq, event.step))
+        elif isinstance(event, events.CandidateCreated):
+            self.made.add(event.candidate_id)
+        elif isinstance(event, events.EngineStarted):
+            self.lost += event.lost_events
         ids = (getattr(event, field, None) for field in ("candidate_id", "parent_id", "base_id", "best_id"))
-        named |= {name: None for name in ids if isinstance(name, str)}
-    return tuple(sorted(set(named) - made))
+        self.named.update(name for name in ids if isinstance(name, str))
 
 
-def _raw(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError:
-        return b""
+def _lines(path: Path) -> Iterator[bytes]:
+    """The lines of a file; what cannot be read has none, which `_closed` tells."""
+    with contextlib.suppress(UntrustedError):
+        yield from untrusted.lines(path)
 
 
 def _on_disk(folder: RunFolder) -> dict[str, int]:
@@ -333,27 +389,28 @@ def _on_disk(folder: RunFolder) -> dict[str, int]:
 def _stray_texts(folder: RunFolder) -> int:
     """How many texts no event speaks of, if more than a killed engine leaves. A replay has all texts from its start."""
     files = (folder.journal_file, folder.commands_file, folder.settings_file)
-    known = {name.decode() for path in files for name in _ANY_HASH.findall(_raw(path))}
+    known = {name.decode() for path in files for line in _lines(path) for name in _ANY_HASH.findall(line)}
     count = len(_on_disk(folder).keys() - known)
-    return count if count > LEFT_BY_A_KILL and b'"replay_of": null' in _raw(folder.settings_file) else 0
+    is_run = any(b'"replay_of": null' in line for line in _lines(folder.settings_file))
+    return count if count > LEFT_BY_A_KILL and is_run else 0
 
 
-def _texts(folder: RunFolder, entries: Sequence[Entry], most_bytes: int | None) -> tuple[tuple[str, ...], ...]:
+def _texts(folder: RunFolder, most_bytes: int | None) -> tuple[tuple[str, ...], ...]:
     """Names of the texts that are missing, and of those with another content than their name says."""
-    hashes = {name.decode() for name in _BLOB_FIELD.findall(_raw(folder.journal_file))}
+    hashes = {name.decode() for line in _lines(folder.journal_file) for name in _BLOB_FIELD.findall(line)}
     sizes = _on_disk(folder)
     gone, read = hashes - sizes.keys(), hashes & sizes.keys()
     if most_bytes is not None and sum(sizes[name] for name in read) > most_bytes:
         read = set()
     spoilt = {name for name in read if file_hash(folder.blobs / name) != name}
-    names = _text_names(entries, gone | spoilt)
+    names = _text_names(journal.read(folder.journal_file), gone | spoilt) if gone | spoilt else {}
     return tuple(tuple(text for name, text in names.items() if name in some) for some in (gone, spoilt))
 
 
 def _text_names(entries: Iterable[Entry], hashes: set[str]) -> dict[str, str]:
     """What people call these texts, in the order in which events name them."""
     found: dict[str, str] = {}
-    for event in (entry.event for entry in entries) if hashes else ():
+    for event in (entry.event for entry in entries):
         for field in dataclasses.fields(event):
             name = getattr(event, field.name)
             if field.name in _TEXT_NAME and name in hashes and name not in found:

@@ -10,14 +10,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from storage import codec, files
+from storage import codec, files, untrusted
 from storage.records import RunSettings
+from storage.untrusted import Limits, UntrustedError
 
 # Settings of every run before strategies had options of their own; the index keeps a column for each.
 FORMER_OPTIONS = ("base_policy", "max_repairs", "max_regenerations", "expose_from_depth")
 FIRST_RULES = {"rules": 1, "weights": "fixed", "state_dict": "any", "draws": "seeded"}
 """What the first judging rules come to, in a run's policy that names none."""
 ORIGINAL = "original.jsonl"  # in a replay's folder: the journal of the run that it tells
+_SETTINGS = Limits(most_bytes=16 << 20)  # the task's source and its prompts stand in it
 RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")
 _NOT_IN_ID = re.compile(r"[^A-Za-z0-9._-]+")
 # Runs were once named after whatever a task's file was called. None of these leads out of the folder of runs.
@@ -70,7 +72,8 @@ class RunFolder:
     @property
     def newest_stream(self) -> Path:
         """Of several replies that are being written at once the one that began last."""
-        others = sorted(self.path.glob("stream.*"), key=lambda path: int(path.suffix[1:]))
+        numbered = (path for path in self.path.glob("stream.*") if re.fullmatch(r"\.[0-9]{1,9}", path.suffix))
+        others = sorted(numbered, key=lambda path: int(path.suffix[1:]))
         return next((path for path in reversed(others) if path.exists() and path.stat().st_size), self.stream_file)
 
     def stream_of(self, lane: int | None) -> Path:
@@ -126,12 +129,12 @@ class RunFolder:
 
         Raises:
             FileNotFoundError: no such run.
-            codec.DecodeError: the file is damaged.
+            codec.DecodeError: the file is damaged, no file, or may not be read.
         """
         try:
-            plain = json.loads(self.settings_file.read_text())
+            plain = untrusted.read_json(self.settings_file, _SETTINGS)
             settings: RunSettings = codec.from_plain(RunSettings, _as_of_now(plain))
-        except ValueError as error:
+        except UntrustedError as error:
             raise codec.DecodeError(f"{self.settings_file}: {error}") from error
         return settings
 
@@ -154,8 +157,8 @@ def claimed_id(folder: RunFolder) -> str:
     """The id of another run that a folder's run.json has, as it has in a copy and after a renaming; empty where the id
     is the folder's name or cannot be read."""
     try:
-        plain = json.loads(folder.settings_file.read_bytes())
-    except (OSError, ValueError):
+        plain = untrusted.read_json(folder.settings_file, _SETTINGS)
+    except (FileNotFoundError, UntrustedError):
         return ""
     named = plain.get("run_id") if isinstance(plain, dict) else None
     return named if isinstance(named, str) and named != folder.run_id else ""
@@ -164,7 +167,7 @@ def claimed_id(folder: RunFolder) -> str:
 def why_ignored(folder: RunFolder, claimed: str) -> str:
     """Why a folder with the id of another run is no run, and what to do."""
     name, why = folder.run_id, f"its run.json has the id {claimed}"
-    if RUN_ID.fullmatch(claimed) and RunFolder(folder.path.parent / claimed).settings_file.exists():
+    if RUN_ID.fullmatch(claimed) and has_settings(folder.path.parent / claimed):
         return (
             f"The folder {name} is ignored, because {why} and the folder of that name is that run: delete {name} or "
             f"move it out of {folder.path.parent}, or write {name} as run_id into its run.json to have both as runs."
@@ -192,7 +195,7 @@ def whole_id(given: str) -> str:
         FileNotFoundError: several begin with it.
     """
     start = given.removesuffix("…")
-    if not start or run_at(given).settings_file.exists():
+    if not start or has_settings(run_at(given).path):
         return given
     found = [folder.run_id for folder in _with_settings() if folder.run_id.startswith(start)]
     if len(found) > 1:
@@ -208,7 +211,7 @@ def find_run(run_id: str) -> RunFolder:
         FileNotFoundError: the id is malformed, no such run exists, or the folder has the id of another run.
     """
     folder = run_at(run_id)
-    if not folder.settings_file.exists():
+    if not has_settings(folder.path):
         raise FileNotFoundError(f"no run {run_id!r} in {runs_folder()}: `python -m engine list` shows all runs")
     if claimed := claimed_id(folder):
         raise FileNotFoundError(why_ignored(folder, claimed))
@@ -231,5 +234,16 @@ def _with_settings() -> Iterator[RunFolder]:
     if not root.is_dir():
         return
     for path in sorted(root.iterdir()):
-        if (path / "run.json").exists():
+        if has_settings(path):
             yield RunFolder(path)
+
+
+def has_settings(path: Path) -> bool:
+    """Whether a folder is a run's: it has a run.json, or nobody may look whether it has."""
+    try:
+        (path / "run.json").stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+    return True

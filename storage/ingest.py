@@ -25,13 +25,26 @@ from watchdog.events import (
     FileSystemEventHandler,
 )
 from watchdog.observers import Observer
+from watchdog.observers.api import BaseObserver
 
 from storage import chunks, folder
-from storage.chunks import COMMANDS, FILES, JOURNAL, LABELS, SETTINGS, Chunk, Position
+from storage.chunks import (
+    COMMANDS,
+    FILES,
+    JOURNAL,
+    LABELS,
+    SETTINGS,
+    Chunk,
+    Position,
+    read_commands,
+    read_journal,
+    read_labels,
+)
 from storage.database import Database
 from storage.folder import RunFolder
 from storage.knowledge import projection as knowledge
 from storage.knowledge.files import EVIDENCE
+from storage.untrusted import UntrustedError
 
 POLL_S = 1.0
 LONGEST_PAUSE_S = 4.0
@@ -98,7 +111,15 @@ class Ingest:
     @property
     def failure(self) -> str:
         """Why the index, or some run in it, does not move on; empty while all is well."""
-        return "; ".join(self._failures.values())
+        return "; ".join(self.failures.values())
+
+    @property
+    def failures(self) -> dict[str, str]:
+        """The same by run; what holds up all of them has an empty name."""
+        found = dict(self._failures)
+        if self._thread and not self._thread.is_alive():
+            found[""] = "the thread that reads run folders has ended: restart the dashboard"
+        return found
 
     def lag(self) -> Lag:
         """What is on disk and not yet in the index. Looks at every run's files; a half-written last line counts."""
@@ -182,7 +203,7 @@ class Ingest:
         return names
 
     def _try(self, names: set[str] | None) -> None:
-        """A full disk must not end the thread: it is shown, and tried again."""
+        """Nothing must end the thread: it is shown, and tried again."""
         try:
             if names is None:
                 self.catch_up()
@@ -190,11 +211,11 @@ class Ingest:
                 with self._passes:
                     self._follow(sorted(names & self._on_disk()))
             self._failures.pop("", None)
-        except (OSError, duckdb.Error) as error:
+        except Exception as error:  # noqa: BLE001 - a thread that ends unseen would leave every page as it is for ever
             self._report("", error)
 
     def _report(self, run_id: str, error: Exception) -> None:
-        text = f"{type(error).__name__}: {error}"
+        text = f"{error}" if isinstance(error, UntrustedError) else f"{type(error).__name__}: {error}"
         if self._failures.get(run_id) != text:
             _log.error("the index cannot follow %s: %s", self._place(run_id), text)
         self._failures[run_id] = text
@@ -202,7 +223,7 @@ class Ingest:
     def _on_disk(self) -> set[str]:
         found = {knowledge.SOURCE}
         if self._root.is_dir():
-            found |= {path.name for path in self._root.iterdir() if (path / SETTINGS).exists()}
+            found |= {path.name for path in self._root.iterdir() if folder.has_settings(path)}
         return found
 
     def _follow(self, run_ids: Iterable[str]) -> bool:
@@ -234,29 +255,34 @@ class Ingest:
             self._failures.pop(run_id, None)
         except FileNotFoundError:
             return
-        except OSError as error:
+        except Exception as error:  # noqa: BLE001 - whatever one run's files say, the others are shown as ever
             self._report(run_id, error)
 
     def _news_of(self, run: RunFolder) -> Iterator[Chunk]:
-        """New stretches of a run's files. A run whose files were replaced or cut is read again from the start."""
-        ends = {file: chunks.end_of(run.path / file) for file in FILES}
-        read = self._read.get(run.run_id, {})
+        """New stretches of a run's files. A run whose files were replaced or cut is read again from the start.
+
+        Raises:
+            UntrustedError: some of them are no files, or may not be read; of the others there is all that is new.
+        """
+        read, closed = self._read.get(run.run_id, {}), list[str]()
+        ends = {file: _end(run.path / file, read.get(file), closed) for file in FILES}
         if any(_is_outdated(file, position, ends[file]) for file, position in read.items()):
             self._forget(run.run_id)
             read = {}
-        settings, events, commands, labels = ends[SETTINGS], ends[JOURNAL], ends[COMMANDS], ends[LABELS]
-        if settings and SETTINGS not in read:
+        if (settings := ends[SETTINGS]) and SETTINGS not in read:
             yield chunks.read_settings(run, settings)
         if JOURNAL not in read and folder.claimed_id(run):  # of such a folder nothing but that is ever read
             self._foreign.add(run.run_id)
             return
         self._foreign.discard(run.run_id)
-        if events and events.offset > (start := read.get(JOURNAL, Position(events.inode))).offset:
-            yield from chunks.read_journal(run, start)
-        if commands and commands.offset > (start := read.get(COMMANDS, Position(commands.inode))).offset:
-            yield from chunks.read_commands(run, start)
-        if labels and labels.offset > (start := read.get(LABELS, Position(labels.inode))).offset:
-            yield from chunks.read_labels(run, start)
+        for file, read_new in ((JOURNAL, read_journal), (COMMANDS, read_commands), (LABELS, read_labels)):
+            try:
+                if (end := ends[file]) and end.offset > (start := read.get(file, Position(end.inode))).offset:
+                    yield from read_new(run, start)
+            except UntrustedError as error:
+                closed.append(f"{error}")
+        if closed:
+            raise UntrustedError("; ".join(closed))
 
     def _news_of_knowledge(self) -> Iterator[Chunk]:
         """New stretches of the knowledge base's files; one that was replaced or cut is read again with the others."""
@@ -270,6 +296,23 @@ class Ingest:
                 yield from knowledge.read(self._knowledge, file, start)
 
     def _commit(self, batch: list[Chunk]) -> None:
+        """Runs are written one by one where they cannot be together, so that one alone is left behind."""
+        run_ids = list(dict.fromkeys(chunk.run_id for chunk in batch))
+        try:
+            self._write(batch)
+        except (duckdb.Error, ValueError, TypeError, OverflowError):
+            if len(run_ids) < 2:
+                raise
+            for run_id in run_ids:
+                self._write_one(run_id, [chunk for chunk in batch if chunk.run_id == run_id])
+
+    def _write_one(self, run_id: str, batch: list[Chunk]) -> None:
+        try:
+            self._write(batch)
+        except (duckdb.Error, ValueError, TypeError, OverflowError) as error:
+            self._report(run_id, error)
+
+    def _write(self, batch: list[Chunk]) -> None:
         if not batch:
             return
         with self._db.transaction() as writer:
@@ -296,6 +339,15 @@ def _pause(cost_s: float) -> float:
     return min(LONGEST_PAUSE_S, max(POLL_S, cost_s / LOOKING_SHARE))
 
 
+def _end(path: Path, read: Position | None, closed: list[str]) -> Position | None:
+    """Where a file ends now; as far as it is read where nobody may look, which is noted."""
+    try:
+        return chunks.end_of(path)
+    except OSError as error:
+        closed.append(f"{path} cannot be read: {error.strerror or error}")
+        return read or Position(0)
+
+
 def _is_outdated(file: str, read: Position, now: Position | None) -> bool:
     """Files only grow, and run.json not even that: anything else means that what was read may not be there any more."""
     if now is None or now.inode != read.inode:
@@ -319,7 +371,7 @@ class Watch(FileSystemEventHandler):
         self._root = os.fspath(root)
         self._files = files
         self._wake = wake
-        self._observer = Observer()
+        self._observer: BaseObserver | None = None
         # A run that was moved away and back is watched anew; watchdog calls that an overwriting, in 30 kB of text.
         warnings.filterwarnings("ignore", "Callback with id", RuntimeWarning)
 
@@ -327,16 +379,18 @@ class Watch(FileSystemEventHandler):
         """False when the folder cannot be watched (none can be made, limits are used up): polling has to do then."""
         try:
             Path(self._root).mkdir(parents=True, exist_ok=True)
-            self._observer.schedule(self, self._root, recursive=True, event_filter=_KINDS)
-            self._observer.start()
+            observer = Observer()
+            observer.schedule(self, self._root, recursive=True, event_filter=_KINDS)
+            observer.start()
         except OSError as error:
             _log.warning("cannot watch %s (%s): looking once a second instead", self._root, error)
             return False
+        self._observer = observer
         return True
 
     def stop(self) -> None:
         """End the thread."""
-        if self._observer.is_alive():
+        if self._observer and self._observer.is_alive():
             self._observer.stop()
             self._observer.join()
 

@@ -7,17 +7,16 @@ whose engine was killed.
 from __future__ import annotations
 
 import contextlib
-import json
-import math
 import os
 import time
 import typing
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from storage import codec, events, files
+from storage import codec, events, files, untrusted
+from storage.untrusted import UntrustedError
 
 # Events whose name in journals is older than that of their record.
 _WRITTEN_AS: Mapping[type, str] = {events.ApprovalAsked: "LeaveAsked", events.ApprovalSettled: "LeaveSettled"}
@@ -57,13 +56,14 @@ class Entry:
 
 class FaultKind(StrEnum):
     """What can be wrong with a run's files. NEWER is no damage: another version of Tilewright wrote the event. FOREIGN
-    is none either: run.json has the id of another run."""
+    is none either: run.json has the id of another run. CLOSED is a file that cannot be read at all."""
 
     UNREADABLE = "unreadable"
     MISSING = "missing"
     REPEATED = "repeated"
     NEWER = "newer"
     FOREIGN = "foreign"
+    CLOSED = "closed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ def encode(entry: Entry) -> str:
     return codec.dumps(head | {"event": codec.to_plain(entry.event)})
 
 
-def decode(line: str) -> Entry:
+def decode(line: str | bytes) -> Entry:
     """Read one line.
 
     Raises:
@@ -111,9 +111,9 @@ def decode(line: str) -> Entry:
         codec.DecodeError: not a journal line.
     """
     try:
-        fields = json.loads(line)
+        fields = untrusted.json_value(line, "the line", codec.LINE)
         seq, at, name = fields["seq"], float(fields["time"]), fields["kind"]
-        if type(seq) is not int or not 0 < seq < LARGEST_SEQ or not math.isfinite(at):
+        if type(seq) is not int or not 0 < seq < LARGEST_SEQ or not 0 <= at <= codec.LATEST:
             raise ValueError("a number is out of range")
         if name not in _KINDS and isinstance(name, str) and name.isidentifier():
             raise NewerEventError(seq, name)
@@ -121,7 +121,7 @@ def decode(line: str) -> Entry:
     except NewerEventError:
         raise
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
-        raise codec.DecodeError(f"not a journal line ({error!r}): {line[:200]}") from error
+        raise codec.DecodeError(f"not a journal line ({error!r}): {line[:200]!r}") from error
 
 
 class Reader:
@@ -135,7 +135,7 @@ class Reader:
         if not line:
             return None, []
         try:
-            entry: Entry | None = decode(line.decode("utf-8", "surrogatepass"))
+            entry: Entry | None = decode(line)
             seq, newer = typing.cast(Entry, entry).seq, []
         except NewerEventError as error:
             entry, seq, newer = None, error.seq, [Fault(FaultKind.NEWER, error.seq, error.seq, error.kind)]
@@ -193,45 +193,49 @@ class Journal:
 def last_written(path: Path) -> int | None:
     """The number of the last event that an engine wrote to this journal; None where that was not kept."""
     try:
-        return int(path.with_suffix(".seq").read_bytes())
-    except (OSError, ValueError):
+        text = untrusted.read_text(path.with_suffix(".seq"))
+        return untrusted.whole_number(text, "the number of the last event", most=LARGEST_SEQ)
+    except (FileNotFoundError, UntrustedError):
         return None
 
 
 def read(path: Path) -> Iterator[Entry]:
     """Every event that can be read; a torn last line is left out."""
-    reader = Reader()
-    for line in _whole_lines(path):
-        if (entry := reader.take(line)[0]) is not None:
-            yield entry
+    return reading(path, lambda fault: None)
 
 
 def survey(path: Path) -> tuple[list[Entry], list[Fault]]:
     """Every event that can be read, and what is wrong with the rest."""
-    reader = Reader()
-    entries: list[Entry] = []
     faults: list[Fault] = []
-    for line in _whole_lines(path):
-        entry, found = reader.take(line)
-        entries += [entry] if entry else []
-        faults += found
-    return entries, faults
+    return list(reading(path, faults.append)), faults
 
 
-def _whole_lines(path: Path) -> Iterable[bytes]:
-    if path.exists():
-        with open(path, "rb") as file:
-            yield from (line[:-1] for line in file if line.endswith(b"\n"))
+def reading(path: Path, tell: Callable[[Fault], object]) -> Iterator[Entry]:
+    """Every event that can be read, one after the other; `tell` hears what is wrong with the rest."""
+    reader = Reader()
+    try:
+        for line in untrusted.lines(path):
+            entry, faults = reader.take(line)
+            for fault in faults:
+                tell(fault)
+            if entry:
+                yield entry
+    except UntrustedError as error:
+        tell(Fault(FaultKind.CLOSED, reader.seq + 1, reader.seq + 1, f"{error}"))
 
 
 def read_from(path: Path, offset: int, limit_bytes: int = 1 << 24) -> tuple[list[Entry], int]:
-    """Whole lines from a byte offset on, and the offset after them."""
-    if not path.exists():
-        return [], offset
-    with open(path, "rb") as file:
-        file.seek(offset)
-        data = file.read(limit_bytes)
-        while data and b"\n" not in data and (more := file.read(limit_bytes)):
-            data += more
-    whole = data[: data.rfind(b"\n") + 1]
-    return [decode(line) for line in whole.decode("utf-8", "surrogatepass").split("\n") if line], offset + len(whole)
+    """Whole lines from a byte offset on, about `limit_bytes` at most, and the offset after them.
+
+    Raises:
+        codec.DecodeError: one of them is no journal line.
+        UntrustedError: the file cannot be read.
+    """
+    found: list[Entry] = []
+    end = offset
+    for line in untrusted.raw_lines(path, offset):
+        end += len(line)
+        found += [decode(line)] if line != b"\n" else []
+        if end - offset >= limit_bytes:
+            break
+    return found, end

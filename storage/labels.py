@@ -12,11 +12,13 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from storage import codec, files, read_only
+from storage import codec, files, read_only, untrusted
 from storage.folder import RunFolder
+from storage.untrusted import Limits, UntrustedError
 
 FILE = "labels.jsonl"
 LONGEST_NAME, LONGEST_NOTE, LONGEST_TAG, MOST_TAGS = 80, 4000, 30, 20
+_FILE = Limits(most_bytes=64 << 20)
 _TAG = re.compile(r"[\w][\w.:+-]*")
 
 
@@ -33,17 +35,17 @@ class Labels:
     note: str = ""
     is_archived: bool = False
     changed_by: str = ""
-    time: float = 0.0
+    time: codec.EpochSeconds = 0.0
 
 
 Change = Callable[[Labels], Labels]
 
 
 def read(run: RunFolder) -> Labels:
-    """The labels of a run."""
+    """The labels of a run; none where its file cannot be read, which `damage` tells."""
     try:
-        return last((run.path / FILE).read_bytes())
-    except FileNotFoundError:
+        return last(untrusted.read_bytes(run.path / FILE, _FILE))
+    except (FileNotFoundError, UntrustedError):
         return Labels()
 
 

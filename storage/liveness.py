@@ -58,10 +58,10 @@ def is_held(folder: RunFolder) -> bool:
 
 
 def is_file_held(path: Path) -> bool:
-    """The same of any file; False where there is none."""
+    """The same of any file; False where there is none, or none that may be read."""
     try:
-        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError:
         return False
     try:
         answer = fcntl.fcntl(file, fcntl.F_OFD_GETLK, struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from storage.codec import EpochSeconds
 from storage.command_arguments import AskFirst
 from storage.forks import Fork
 from storage.models import Options
@@ -231,7 +232,7 @@ class RunSettings:
     width: int = 1
     weight: float = 1.0
     suite: str = ""
-    created_at: float = 0.0
+    created_at: EpochSeconds = 0.0
     is_demo: bool = False
     is_example: bool = False
     forked_from: Fork | None = None

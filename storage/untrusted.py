@@ -54,7 +54,7 @@ class Limits:
 USUAL = Limits()
 
 
-def open_file(path: Path) -> BinaryIO:
+def open_file(path: Path) -> io.BufferedReader:
     """A regular file, opened for reading: never a device, a pipe or a socket, which may have no end.
 
     Raises:
@@ -119,7 +119,12 @@ def read_toml(path: Path, limits: Limits = USUAL) -> dict[str, Any]:
 
 
 def lines(path: Path, most_bytes: int = MOST_LINE_BYTES) -> Iterator[bytes]:
-    """The whole lines of a regular file without their newlines, none where there is no file.
+    """The same without their newlines."""
+    return (line.removesuffix(b"\n") for line in raw_lines(path, 0, most_bytes))
+
+
+def raw_lines(path: Path, start: int = 0, most_bytes: int = MOST_LINE_BYTES) -> Iterator[bytes]:
+    """The whole lines of a regular file from a byte on, none where there is no file.
 
     A torn last line is left out. A line longer than `most_bytes` comes in pieces of that length, each by itself.
 
@@ -128,9 +133,11 @@ def lines(path: Path, most_bytes: int = MOST_LINE_BYTES) -> Iterator[bytes]:
     """
     try:
         with open_file(path) as file:
+            file.seek(start)
             while piece := file.readline(most_bytes):
-                if piece.endswith(b"\n") or len(piece) == most_bytes:
-                    yield piece.removesuffix(b"\n")
+                if not piece.endswith(b"\n") and len(piece) < most_bytes:
+                    return  # what a writer adds meanwhile is no line of its own
+                yield piece
     except FileNotFoundError:
         return
     except OSError as error:

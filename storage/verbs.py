@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum, auto
 
+from storage.codec import EpochSeconds
 from storage.method_words import MethodWords
 
 
@@ -272,7 +273,7 @@ class Command:
     kind: CommandKind
     argument: str
     asked_by: str
-    asked_at: float
+    asked_at: EpochSeconds
 
 
 @dataclass(frozen=True, slots=True)

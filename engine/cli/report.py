@@ -33,7 +33,7 @@ def load(folder: RunFolder) -> Record:
     """A run's record, with `lost` as its state when its engine is gone without a final event.
 
     Raises:
-        EngineError: run.json cannot be read.
+        EngineError: run.json cannot be read, or the events do not fit together.
     """
     return _folded(folder, list(journal.read(folder.journal_file)))
 
@@ -43,6 +43,10 @@ def _folded(folder: RunFolder, entries: list[Entry]) -> Record:
         record = Record.of(folder.read_settings(), entries)
     except codec.DecodeError as error:
         raise EngineError(f"run.json cannot be read, restore it from a backup: {error}") from error
+    except (LookupError, ValueError, TypeError, ArithmeticError, AttributeError) as error:
+        raise EngineError(
+            f"the events in {folder.journal_file} do not fit together ({error!r}): restore it from a backup"
+        ) from error
     if not record.state.is_finished and not liveness.is_held(folder):
         record.state = RunState.LOST
     return record
@@ -54,7 +58,15 @@ def was_left(record: Record) -> bool:
 
 
 def summary(folder: RunFolder) -> dict[str, Any]:
-    """One run as plain values; only `run`, `state` and `damage` where run.json cannot be read."""
+    """One run as plain values; only `run`, `state` and `damage` where nothing else can be told of it."""
+    try:
+        return _summary(folder)
+    except Exception as error:  # noqa: BLE001 - whatever one run's files say, the others are listed as ever
+        said = f"{error}" if isinstance(error, EngineError) else repr(error)
+        return {"run": folder.run_id, "state": "unreadable", "damage": [f"This run cannot be shown: {said}"]}
+
+
+def _summary(folder: RunFolder) -> dict[str, Any]:
     read = journal.survey(folder.journal_file)
     found = damage.examine(folder, read=read)
     if found.settings:
@@ -178,7 +190,9 @@ def print_list(console: Console, folders: Sequence[RunFolder]) -> None:
     for folder in folders:
         row = summary(folder)
         if "task" not in row:
-            table.add_row(escape(row["run"]), "", "[red]run.json damaged[/]", "", "", "", "")
+            of_settings = any(fact.startswith("run.json") for fact in row["damage"])
+            mark = "run.json damaged" if of_settings else "damaged"
+            table.add_row(escape(row["run"]), "", f"[red]{mark}[/]", "", "", "", "")
             continue
         mark = " [red](damaged)[/]" if row["damage"] else ""
         gain = f"{row['speedup']:.3g}x" if row["speedup"] else "-"

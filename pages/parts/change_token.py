@@ -21,13 +21,19 @@ def of(run_ids: Sequence[str], is_overview: bool, has_measurements: bool = False
         return str(int(time.time()))
     db = index.current()
     if is_overview:
-        return f"{queries.overview_version(db)}{engines(run_ids)}"
+        return f"{queries.overview_version(db)}{engines(run_ids)}{behind()}"
     suites = [name for name in run_ids if name.startswith(suite_folders.WATCHED)]
     if suites:
         return "".join(suite_folders.token(name.removeprefix(suite_folders.WATCHED)) for name in suites)
     late = [run_state.is_overdue(run_state.pending_stop(name)) for name in run_ids]
-    shown = f"{[queries.version(db, name) for name in run_ids]}{engines(run_ids)}{late}"
+    shown = f"{[queries.version(db, name) for name in run_ids]}{engines(run_ids)}{late}{behind()}"
     return shown + _measured(run_ids) if has_measurements else shown
+
+
+def behind() -> str:
+    """A sign that changes with which runs the index cannot follow, and why; empty while it follows all."""
+    failures = index.ingest().failures
+    return f"!{hash(frozenset(failures.items()))}" if failures else ""
 
 
 def engines(run_ids: Sequence[str]) -> str:

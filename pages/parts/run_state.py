@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Sequence
 
@@ -37,7 +38,7 @@ def has_engine(run_id: str) -> bool:
         began = folder.settings_file.stat().st_mtime
     except OSError:
         return False
-    return time.time() - began < STARTING_S and not folder.journal_file.exists()
+    return time.time() - began < STARTING_S and not os.path.lexists(folder.journal_file)
 
 
 def lost(unfinished: Sequence[str]) -> list[str]:

@@ -1,94 +1,80 @@
-"""What the command line says and does about a run whose files are damaged."""
+"""The command line over runs of which one is damaged in any way; and an engine.json that names no engine."""
 
 from __future__ import annotations
 
 import json
-import shutil
+import os
+import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from rich.console import Console
 
 from engine import supervisor
-from engine.__main__ import main
-from engine.cli import report
-from engine.errors import EngineError
+from storage import liveness
 from storage.folder import RunFolder
-from tests.examples import examples
+from tests.damaged_runs import DAMAGE, HARMLESS
+from tests.engine.test_cli import tilewright
 from tests.samples import write_run
 
 
-def spoil(run: RunFolder, *numbers: int) -> None:
-    lines = run.journal_file.read_bytes().splitlines(keepends=True)
-    for number in numbers:
-        lines[number - 1] = b'{"seq":\0\0\n'
-    run.journal_file.write_bytes(b"".join(lines))
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("TILEWRIGHT_HOME", str(tmp_path))
+    (tmp_path / "runs").mkdir()
+    return tmp_path / "runs"
 
 
-def said(capsys: pytest.CaptureFixture[str]) -> tuple[str, str]:
-    found = capsys.readouterr()
-    return " ".join(found.out.split()), " ".join(found.err.split())
-
-
-def test_a_damaged_run_is_marked_in_the_list_and_explained_by_show(
-    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "200")
-    write_run(home / "runs", "whole", depths=2)
-    spoil(write_run(home / "runs", "spoilt", depths=2), 12, 20)
-    write_run(home / "runs", "unreadable", depths=1).settings_file.write_text("{")
-    assert main(["list"]) == 0
-    listed, _ = said(capsys)
-    assert "spoilt square_matmul finished (damaged)" in listed
-    assert "whole square_matmul finished 1/2" in listed
-    assert "unreadable run.json damaged" in listed
-    assert main(["list", "--json"]) == 0
-    rows = {row["run"]: row for row in json.loads(capsys.readouterr().out)}
+@pytest.mark.parametrize("kind", DAMAGE)
+def test_one_damaged_run_hides_no_other_and_is_told_in_a_sentence(kind: str, root: Path) -> None:
+    write_run(root, "whole", depths=2)
+    DAMAGE[kind](write_run(root, "broken", seed=3, depths=6, ending="running"))
+    rows = {row["run"]: row for row in json.loads(tilewright("list", "--json").stdout)}
+    assert rows["whole"]["state"] == "finished"
     assert rows["whole"]["damage"] == []
-    assert rows["unreadable"]["state"] == "unreadable"
-    assert "2 lines of journal.jsonl cannot be read." in rows["spoilt"]["damage"]
-    assert main(["show", "spoilt"]) == 0
-    shown, _ = said(capsys)
-    assert "damaged: Events 12 and 20 are missing (2 of " in shown
-    assert "Restore journal.jsonl from a backup" in shown
-    assert main(["show", "whole"]) == 0
-    assert "damaged" not in said(capsys)[0]
-    assert main(["show", "unreadable"]) == 2
-    assert "run.json cannot be read, restore it from a backup" in said(capsys)[1]
+    assert bool(rows["broken"]["damage"]) == (kind not in HARMLESS)
+    assert tilewright("list").returncode == 0
+    if kind in HARMLESS:
+        return
+    shown, resumed = tilewright("show", "broken"), tilewright("resume", "broken")
+    assert "Traceback" not in shown.stderr
+    if "commands" not in kind and "labels" not in kind:
+        assert resumed.returncode != 0
+        assert resumed.stderr.startswith("tilewright: ")
+        assert resumed.stderr.count("\n") == 1
 
 
-def test_no_engine_is_started_on_a_journal_with_holes(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run = write_run(home / "runs", "spoilt", depths=2, ending="stopped")
-    spoil(run, 12)
-    before = run.journal_file.read_bytes()
-    with pytest.raises(EngineError, match="Run spoilt cannot be resumed"):
-        supervisor.resume(run)
-    for words in (["resume", "spoilt", "--background"], ["resume", "spoilt"]):
-        assert main(words) == 2
-        _, error = said(capsys)
-        assert "tilewright: Run spoilt cannot be resumed. 1 line of journal.jsonl cannot be read." in error
-        assert "python -m engine fork spoilt KERNEL" in error
-    assert run.journal_file.read_bytes() == before
+anything = st.recursive(
+    st.none() | st.booleans() | st.integers(-3, 3) | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner, max_size=2),
+    max_leaves=3,
+)
 
 
-def test_a_kernel_of_a_damaged_run_is_exported_with_a_warning(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    spoil(write_run(home / "runs", "spoilt", depths=2), 12)
-    assert main(["export", "spoilt"]) == 0
-    found = capsys.readouterr()
-    assert "class ModelNew" in found.out
-    assert "tilewright: warning: This run's journal is damaged." in found.err
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(named=anything | st.fixed_dictionaries({"pid": anything, "started": anything}))
+def test_no_signal_is_sent_for_an_engine_file_that_names_no_engine(named: Any, root: Path) -> None:
+    run, sent = RunFolder(root / "r"), list[Any]()
+    run.path.mkdir(exist_ok=True)
+    run.engine_file.write_text(json.dumps(named))
+    lock = liveness.hold(run)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "killpg", lambda *words: sent.append(words))
+        assert not supervisor.stop(run, grace_s=0.0)
+    os.close(lock)
+    assert sent == []
 
 
-@settings(max_examples=examples(20), suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(data=st.data())
-def test_whatever_is_missing_the_rest_of_a_run_can_be_shown(home: Path, data: st.DataObject) -> None:
-    shutil.rmtree(home / "runs", ignore_errors=True)
-    run = write_run(home / "runs", depths=6)
-    count = run.journal_file.read_bytes().count(b"\n")
-    spoil(run, *data.draw(st.sets(st.integers(1, count), min_size=1, max_size=40)))
-    found = report.details(run)
-    assert found["damage"]
-    with open("/dev/null", "w") as nowhere:
-        report.print_run(Console(file=nowhere), run)
+@pytest.mark.parametrize("pid", [0, 1, -1, os.getpgrp()])
+def test_neither_this_process_group_nor_everybody_is_stopped(pid: int, root: Path) -> None:
+    run = RunFolder(root / "r")
+    run.path.mkdir()
+    run.engine_file.write_text(json.dumps({"pid": pid, "started": supervisor.process_start(pid)}))
+    lock, heard = liveness.hold(run), list[int]()
+    before = signal.signal(signal.SIGTERM, lambda number, frame: heard.append(number))
+    assert not supervisor.stop(run, grace_s=0.1)
+    signal.signal(signal.SIGTERM, before)
+    os.close(lock)
+    assert heard == []

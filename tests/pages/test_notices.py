@@ -12,8 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
 
 from pages.parts import index
+from pages.parts.api import routes
 from pages.parts.status import notices
 from storage import events as ev
 from storage.journal import Journal
@@ -120,3 +123,14 @@ def test_a_browser_that_asks_while_news_are_read_hears_of_them_the_next_time(
 def test_a_webhook_that_is_no_address_is_a_post_not_delivered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(notices.WEBHOOK, "hooks.example.org/tiles")
     assert not notices.send(notices.Notice(1, "lost", "mine", "Mine is lost", "", 0.0))
+
+
+@pytest.mark.parametrize("since", ["9" * 5000, "-1", "x", "1e9", "\u0661"])
+def test_a_number_that_is_none_is_answered_with_a_sentence(since: str) -> None:
+    asked = Starlette(routes=routes.ROUTES)
+    for address in ("/api/notices?since=", "/api/stream?run=r&from="):
+        answer = TestClient(asked).get(address + since)
+        assert answer.status_code == 400
+        assert "has to be a whole number from 0 to" in answer.json()["error"]
+        assert len(answer.text) < 300
+    assert TestClient(asked).get("/api/notices?since=").status_code == 200

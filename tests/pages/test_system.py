@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from engine.supervisor import Finding
+from pages.parts import server_memory
 from pages.parts.system import examined, findings_table
 from storage import device_use
 from storage.device_use import KnownDevice, Place
@@ -91,3 +93,14 @@ def test_what_each_device_does_is_shown_with_its_queue_and_why_one_is_out(open_p
     assert shown.count("50 % of its search done, a device for 25 % of its time") == 1
     assert "1 evaluation at work on what needs no device, such as builds." in shown
     assert device_use.uses(0.0, time.time())[0].run_id == "swish-1"
+
+
+def test_the_memory_of_the_server_is_told_and_too_much_of_it_is_an_alarm(
+    open_page: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert re.search(
+        r"server holds [\d,]+ MB of memory; beyond 1,024 MB an alarm stands here", words(open_page("system"))
+    )
+    monkeypatch.setattr(server_memory, "ALARM_BYTES", 1 << 20)
+    shown = words(open_page("system"))
+    assert re.search(r"\*\*The dashboard's server holds [\d,]+ MB of memory\*\*, more than 1 MB\. Restart it", shown)

@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from storage import events
+from storage import codec, events
 from storage.evaluation_results import CompileResult, TimingResult
 from storage.records import Verdict
 
@@ -25,6 +25,7 @@ def any_event(kind: type) -> st.SearchStrategy[Any]:
 
 def _of(hint: Any) -> st.SearchStrategy[Any]:
     special = {str: _ANY_TEXT, int: _INTEGER, float: st.floats(allow_nan=False), bool: st.booleans()}
+    special[codec.EpochSeconds] = st.floats(0, codec.LATEST)
     if hint in special:
         return special[hint]
     if hint in (CompileResult, TimingResult):
@@ -37,8 +38,12 @@ def _of(hint: Any) -> st.SearchStrategy[Any]:
     if arguments:
         return st.dictionaries(_ANY_TEXT, _of(arguments[1]), max_size=2)
     if isinstance(hint, type) and hasattr(hint, "__dataclass_fields__"):
-        return st.builds(hint, **{name: _of(field) for name, field in typing.get_type_hints(hint).items()})
+        return st.builds(hint, **{name: _of(field) for name, field in _hints(hint).items()})
     return st.from_type(hint)
+
+
+def _hints(kind: type) -> dict[str, Any]:
+    return typing.get_type_hints(kind, include_extras=True)
 
 
 def _compiles() -> st.SearchStrategy[CompileResult]:

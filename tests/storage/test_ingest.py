@@ -189,7 +189,7 @@ def test_a_file_that_cannot_be_read_does_not_hold_up_other_runs(db: Database, ro
     ingest = Ingest(db, root)
     ingest.catch_up()
     assert queries.attempts(db, "whole")
-    assert "IsADirectoryError" in ingest.failure
+    assert "journal.jsonl is a folder, not a file" in ingest.failure
     shutil.rmtree(root / "broken")
     ingest.catch_up()
     assert ingest.failure == ""
@@ -293,3 +293,32 @@ def test_how_far_the_index_is_behind_is_told_in_bytes_and_seconds(tmp_path: Path
         with open(folder.journal_file, "ab") as journal:
             journal.write(b'{"torn')
         assert ingest.lag().size == 6
+
+
+NO_INSTANCES = """
+import ctypes, sys
+from pathlib import Path
+from storage.database import in_memory
+from storage.ingest import Ingest
+libc = ctypes.CDLL("libc.so.6")
+try:  # in a namespace of its own, so that tests beside this one can watch what they want
+    assert libc.unshare(0x10000000) == 0
+    Path("/proc/sys/user/max_inotify_instances").write_text("0")
+except (AssertionError, OSError):
+    sys.exit(print("no namespace"))
+assert libc.inotify_init1(0) < 0
+with in_memory() as db:
+    ingest = Ingest(db, Path(sys.argv[1]))
+    ingest.start()
+    assert db.wait_until(lambda: db.run_version("sample") > 0, 60)
+    ingest.stop()
+print("followed")
+"""
+
+
+def test_runs_are_followed_where_all_inotify_instances_are_used_up(root: Path) -> None:
+    write_run(root, depths=2)
+    with child(NO_INSTANCES, root) as follower:
+        if (said := line_from(follower)) == "no namespace":
+            pytest.skip("this machine allows no user namespaces")
+        assert said == "followed"

@@ -24,6 +24,7 @@ from starlette.responses import Response
 
 from engine.strategies import catalogue
 from pages.parts import index, run_state
+from pages.parts.server_memory import resident_bytes
 from pages.parts.status import damaged
 from storage import codec, damage, folder, queries
 from storage.database import Database
@@ -280,6 +281,7 @@ class _Figures(Collector):
         about = "Seconds since the oldest file with bytes not yet indexed was written."
         yield Gauge("tilewright_ingest_lag_seconds", about, lag.seconds)
         yield Gauge("tilewright_ingest_failing", "1 while some run cannot be indexed.", bool(index.ingest().failure))
+        yield Gauge("tilewright_server_memory_bytes", "Memory of the dashboard's server.", resident_bytes())
         yield Counter("tilewright_events", "Journal events in the index.", sums.events)
         yield Gauge("tilewright_problems", "Lines of run files that could not be read.", sums.problems)
         tokens = Counter("tilewright_model_tokens", "Tokens of all model calls, where counted.", labels=["direction"])

@@ -41,7 +41,8 @@ def get_runs(request: Request) -> Response:
     has_more = bool(runs) and offset + len(runs) < total
     following = str(request.url.include_query_params(offset=offset + limit)) if has_more else None
     following = following and "/api/runs?" + following.partition("?")[2]
-    return api_answers.answer({"total": total, "limit": limit, "offset": offset, "next": following, "runs": runs}, etag)
+    page = {"total": total, "limit": limit, "offset": offset, "next": following, "runs": runs}
+    return api_answers.answer(page | {"not_followed": index.ingest().failures}, etag)
 
 
 def get_run(request: Request) -> Response:

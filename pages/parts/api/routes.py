@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -13,7 +12,8 @@ from starlette.routing import Route
 from pages.parts import change_token, index
 from pages.parts.api import machine_routes
 from pages.parts.status import notices
-from storage import folder, queries
+from storage import folder, queries, untrusted
+from storage.untrusted import UntrustedError
 
 # Found, not imported: only the script for the browser is wanted, and importing the package takes long.
 _plotly = find_spec("plotly")
@@ -32,19 +32,19 @@ def get_change_token(request: Request) -> Response:
     asked = request.query_params
     token = change_token.of(runs, is_overview="overview" in asked, has_measurements="measured" in asked)
     answer: dict[str, object] = {"version": token, "server": index.opened_at()}
-    if runs and (since := _number(asked.get("since", ""))) is not None:
-        answer["fresh"] = queries.count_events(index.current(), runs[0], since)
+    since = asked.get("since", "")
+    if runs and since.isascii() and since.isdecimal() and len(since) < 19:
+        answer["fresh"] = queries.count_events(index.current(), runs[0], int(since))
     return JSONResponse(answer)
 
 
 def get_notices(request: Request) -> Response:
     """What is to be told since the notice of that number; without a number only how many there have been."""
-    return JSONResponse(notices.since(_number(request.query_params.get("since", ""))))
-
-
-def _number(text: str) -> int | None:
-    """A whole number as a page sends it; None for anything else."""
-    return int(text) if re.fullmatch("[0-9]{1,18}", text) else None
+    known = request.query_params.get("since", "")
+    try:
+        return JSONResponse(notices.since(untrusted.whole_number(known, "since") if known else None))
+    except UntrustedError as error:
+        return JSONResponse({"error": f"{error}"}, status_code=400)
 
 
 def get_stream(request: Request) -> Response:
@@ -54,9 +54,13 @@ def get_stream(request: Request) -> Response:
     """
     start, end, text = 0, 0, ""
     try:
-        offset = _number(request.query_params.get("from", "0")) or 0
+        offset = untrusted.whole_number(request.query_params.get("from", "0"), "from")
         run = folder.find_run(request.query_params.get("run", ""))
         start, end, text = read_piece(run.newest_stream, offset)
+    except UntrustedError as error:
+        return JSONResponse({"error": f"{error}"}, status_code=400)
+    except ValueError as error:  # no path of a file
+        return JSONResponse({"error": str(error)}, status_code=404)
     except FileNotFoundError:
         pass
     return JSONResponse({"start": start, "end": end, "text": text})
@@ -65,7 +69,7 @@ def get_stream(request: Request) -> Response:
 def read_piece(path: Path, offset: int) -> tuple[int, int, str]:
     """Whole characters from a byte offset on, with the offsets before and after them."""
     try:
-        with open(path, "rb") as file:
+        with untrusted.open_file(path) as file:
             start = offset if offset <= file.seek(0, 2) else 0
             file.seek(start)
             data = file.read(CHUNK)

@@ -5,6 +5,7 @@ alerts.py, damaged.py        what needs a person; what its folder has lost
 outcome.py                   what a run has come to, in figures; where its time went
 settings_list.py             what it was started with, its strategy with every option
 notices.py                   what people are told who do not look: desktop notifications, a webhook
+behind.py                    that the index does not follow the run folders
 undrawn.py                   that a page, or a part of one, cannot be drawn
 away.py, menu.py             that the server does not answer; the menu of a narrow screen
 welcome.py                   the first visit: what this is, what to see, what to do next
