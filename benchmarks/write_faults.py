@@ -257,12 +257,12 @@ def ways(turn: int, name: str, is_every: bool) -> Iterable[Fault]:
 
 def survived(made: Bench, expected: Trial, fault: Fault, number: int) -> tuple[list[str], bool]:
     """What is wrong with a run after one call of it failed so; and whether the kill fell before the write that keeps a
-    whole reply, which is bought again then: nothing on disk tells it from one that never came."""
+    whole reply had ended, which is bought again then: nothing on disk tells it from one that never came."""
     trial = made.fresh()
     code = trial.engine(fault, number)
     wrong = [f"ended with {code}"] if code not in (0, 1, 4, -9) else []
     struck = (trial.calls.read_text().splitlines()[-1].split(" ") if trial.calls.exists() else [""] * 3)[1:]
-    is_window = fault in (Fault.KILL, Fault.TORN) and struck[0] == "write" and struck[1].endswith("/arrived")
+    is_window = fault in (Fault.KILL, Fault.TORN) and struck[0] in ("open", "write") and struck[1].endswith("/arrived")
     for _ in range(3):
         if (again := trial.engine(Fault.COUNT)) == 0:
             break
