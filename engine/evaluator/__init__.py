@@ -12,6 +12,7 @@ evaluation_request.py                   what an evaluation is asked about
 worker_pair.py, worker.py, channel.py   the two workers, the handle on one, and how processes talk
 reference_worker.py, candidate_worker.py, model_caller.py   what runs in the trusted and in the untrusted worker
 compiler_source.py, compiled_start.py   what torch.compile writes for the task; a candidate out of it
+held_state.py                           the state of the reference: as constructed, varied, put back
 half_baseline.py                        what is timed as the baseline in half precision
 timed_worker.py, sampled.py             a worker that runs only while it is asked; samples of where it is
 observing.py                            a profile on the CPU; profiler and sanitizer on a GPU

@@ -25,6 +25,7 @@ from engine.evaluation.trials import Style, of_gradients
 from engine.evaluation.weights import Kind
 from engine.evaluator import half_baseline, model_caller, task_facts
 from engine.evaluator.channel import Channel
+from engine.evaluator.held_state import HeldState
 from engine.evaluator.model_caller import ModelCaller
 from engine.evaluator.observer import Observer
 from engine.evaluator.task_facts import UnusableTask
@@ -82,7 +83,6 @@ class Reference:
             raise UnusableTask(why)
         self.observer = Observer()
         self._caller: ModelCaller | None = None
-        self._changing: list[str] = []
         self._inner: Sequence[str] = ()
         self._is_by_claims = False
 
@@ -100,10 +100,10 @@ class Reference:
         seeding.seed(weight_seed)
         self._model = self._again()
         self._inner = inner
-        self._weight_seed, self._varied = weight_seed, {name: Kind(kind) for name, kind in varied.items()}
+        self._weight_seed = weight_seed
         is_made_by_a_call = any(is_lazy(one) for one in self._model.state_dict().values())
         if not is_made_by_a_call:
-            self._keep_state()
+            self._state = self._held()
         seeding.seed(weight_seed)
         if self._policy.backward:
             self._see_what_is_differentiated()
@@ -121,23 +121,23 @@ class Reference:
         seen = self.observer.end()
         self._draws = seeding.state() != not_drawn
         if is_made_by_a_call:
-            self._keep_state()
-        self._changing = [name for name in self._buffers if not torch.equal(self._state[name], self._base[name])]
-        self._restore()
+            self._state = self._held()
+        self._state.see_what_changed()
+        self.take_weights(varied)
         self._specs = [TensorSpec.of(tensor) for tensor in tensors]
         layout = {
             "inputs": self._specs,
             "own": [TensorSpec.of(output) for output in outputs],
             "answer": [TensorSpec.of(output).as_dtype(wide_dtype(output.dtype)) for output in outputs],
-            "weights": [TensorSpec.of(value) for value in self._state.values()],
+            "weights": [TensorSpec.of(value) for value in self._state.values.values()],
             "claimed": [TensorSpec.of(output) for output in outputs[len(outputs) - len(inner) :]],
         }
         return {
             "layout": shared_tensors.to_plain(layout),
             "init_inputs": self._init_nodes,
-            "weight_names": list(self._state),
+            "weight_names": list(self._state.values),
             "parameter_names": [name for name, _ in self._model.named_parameters(remove_duplicate=False)],
-            "changing": self._changing,
+            "changing": self._state.changing,
             "flop": counter.total,
             "seconds": seconds,
             "context_s": context_s,
@@ -146,20 +146,12 @@ class Reference:
             "plan": asdict(self._plan) if self._plan else None,
         }
 
-    def _keep_state(self) -> None:
-        """The state as constructed, and what of it is put back after each call."""
-        self._state = self._model.state_dict()
-        self._constructed = {name: value.clone() for name, value in self._state.items()}
-        self._other: Mapping[str, torch.Tensor] | None = None
-        parameters = {name for name, _ in self._model.named_parameters(remove_duplicate=False)}
-        self._buffers = [name for name in self._state if name not in parameters]
-        self._base = dict(self._constructed)
-        self._changed: set[str] = set()  # names that have other values than the constructor's
+    def _held(self) -> HeldState:
+        return HeldState(self._model, lambda: self._by_another_seed().state_dict(), self._shared.device)
 
-    def _restore(self) -> None:
-        """Undo what a call in training mode does to running statistics."""
-        for name in self._changing:
-            self._state[name].copy_(self._base[name])
+    def _by_another_seed(self) -> nn.Module:
+        seeding.seed(self._weight_seed + 1)
+        return self._initialized(self._again())
 
     def set_weights(self, seed: int | None, only: Sequence[str] = ()) -> dict[str, Any]:
         """Give the state other values by a seed, or those as constructed without one, here and in the shared memory.
@@ -167,33 +159,9 @@ class Reference:
         With names `only` these get other values.
         """
         with torch.no_grad():
-            for name in self._changed:
-                self._state[name].copy_(self._constructed[name])
-            self._changed = set()
-            if seed is not None:
-                self._vary(seed, only)
-            self._base = {name: self._state[name].clone() for name in self._changing}
-            for target, value in zip(self._shared["weights"], self._state.values(), strict=True):
-                target.copy_(value)
+            self._state.set(seed, only)
+            self._state.copy_to(self._shared["weights"])
         return {"set": True}
-
-    def _vary(self, seed: int, only: Sequence[str] = ()) -> None:
-        other = self._from_another_seed()
-        for number, (name, kind) in enumerate(self._varied.items()):
-            if not only or name in only:
-                generator = torch.Generator(self._shared.device)
-                generator.manual_seed(seed + number)
-                self._state[name].copy_(weights.other_values(kind, self._constructed[name], other[name], generator))
-                self._changed.add(name)
-
-    def _from_another_seed(self) -> Mapping[str, torch.Tensor]:
-        """The state of a module that another seed has made; kept, where something of it is used."""
-        if Kind.DRAWN not in self._varied.values():
-            return self._constructed
-        if self._other is None:
-            seeding.seed(self._weight_seed + 1)
-            self._other = self._initialized(self._again()).state_dict()
-        return self._other
 
     def _initialized(self, model: nn.Module) -> nn.Module:
         """Lazy modules have no state before a call."""
@@ -209,15 +177,13 @@ class Reference:
         forced = [claimed.clone() for claimed in self._shared["claimed"]]
         with torch.no_grad():
             self._whole(self._model, forced=forced)(*structure.rebuilt(leaves, given))
-            for target, value in zip(self._shared["weights"], self._state.values(), strict=True):
-                target.copy_(value)
-            self._restore()
+            self._state.copy_to(self._shared["weights"])
+            self._state.restore()
         return {"kept": True}
 
     def plan_weights(self) -> dict[str, Any]:
         """Which tensors of the state may get other values, and how; why the others stay. Values are as constructed."""
-        seeding.seed(self._weight_seed + 1)
-        plan = weights.planned(self._model, self._initialized(self._again()))
+        plan = weights.planned(self._model, self._by_another_seed())
         return {"varied": dict(plan.varied), "stays": dict(plan.stays)}
 
     def observe(self, seed: int, call_seed: int) -> dict[str, Any]:
@@ -231,12 +197,12 @@ class Reference:
         seeding.seed(seed)
         with torch.no_grad():
             names = comparable(self._model, self._drawn(), depth)
-            self._restore()
+            self._state.restore()
         return {"names": names}
 
     def take_weights(self, varied: Mapping[str, str]) -> dict[str, Any]:
         """Another choice of what may vary."""
-        self._varied = {name: Kind(kind) for name, kind in varied.items()}
+        self._state.varied = {name: Kind(kind) for name, kind in varied.items()}
         return {"taken": True}
 
     def _see_what_is_differentiated(self) -> None:
@@ -265,8 +231,7 @@ class Reference:
     def map(self, layout: Mapping[str, Any], place: str) -> dict[str, Any]:
         """Map the sized shared memory and put the weights into it."""
         self._shared.map(shared_tensors.from_plain(layout), place)
-        for target, value in zip(self._shared["weights"], self._state.values(), strict=True):
-            target.copy_(value)
+        self._state.copy_to(self._shared["weights"])
         timed, name = self._in_half() if self._is_half else (self._whole(self._model), half_baseline.AS_IT_IS)
         name += self._policy.baseline
         self._caller = model_caller.of(timed, self._shared, self._specs, "own")
@@ -363,21 +328,12 @@ class Reference:
         seeding.seed(other_seed)
         tensors, nodes = self._flattened(self._drawn())
         by_inputs = self._changes(lambda: self._forward(self._model, nodes, tensors, seed))
-        if not self._varied:
+        if not self._state.varied:
             return {"inputs": by_inputs, "weights": []}
-        held = {name: self._state[name].clone() for name in self._varied}
-        with torch.no_grad():
-            self._vary(other_seed)
-        try:
-            given = self._shared["inputs"]
-            return {
-                "inputs": by_inputs,
-                "weights": self._changes(lambda: self._forward(self._model, leaves, given, seed)),
-            }
-        finally:
-            with torch.no_grad():
-                for name, value in held.items():
-                    self._state[name].copy_(value)
+        given = self._shared["inputs"]
+        with torch.no_grad(), self._state.other(other_seed):
+            by_weights = self._changes(lambda: self._forward(self._model, leaves, given, seed))
+        return {"inputs": by_inputs, "weights": by_weights}
 
     def _again(self) -> nn.Module:
         """Factory functions in a task make their tensors on the device; what insists on the CPU is moved."""
@@ -445,7 +401,7 @@ class Reference:
     ) -> dict[str, Any]:
         """As the candidate does, observed as it is."""
         assert self._caller is not None
-        self._restore()
+        self._state.restore()
         seeding.seed(seed)
         loaded = self._caller.load(leaves, Poison(poison) if poison else None, slots)
         self.observer.begin(marks, traced)
@@ -485,7 +441,7 @@ class Reference:
         except RuntimeError:
             with torch.no_grad():
                 twin = self._initialized(self._again())
-                twin.load_state_dict(self._state)
+                twin.load_state_dict(self._state.values)
                 return comparison.in_double(twin)
 
     def _forward(
@@ -520,7 +476,7 @@ class Reference:
                 return _leaves(self._whole(model, forced=forced)(*arguments))
         finally:
             if model is self._model:
-                self._restore()
+                self._state.restore()
 
 
 def body(source: str, shared: SharedTensors, policy: Policy, line: Channel) -> None:
