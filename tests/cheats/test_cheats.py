@@ -12,6 +12,7 @@ from storage.records import Verdict
 from tests.cheats import declaration, running
 from tests.cheats.declaration import KERNELS, Declaration, task_of
 from tests.cheats.running import Mode
+from tests.examples import LONG, PROFILE
 
 FILES = declaration.in_folder(KERNELS)
 HONEST = [one for one in FILES if one.is_honest]
@@ -29,7 +30,9 @@ ENDLESS = {
 }
 # Built against all of PyTorch's headers, which a busy machine takes long for.
 HEAVY_BUILDS = ("library_aten_cpp", "library_own_operator", "torch_library", "library_kernel_pointer", "library_onednn",
-                "library_redispatch")  # fmt: skip
+                "library_redispatch", "copies_by_pytorch")  # fmt: skip
+# Of several such, all but one of a kind only where all examples are tried.
+LONG_ALONE = ("library_kernel_pointer", "library_onednn")
 HEAVY_BUILD_S = 300.0
 # Right in many trials: a busy machine must have the time for those in which they are not.
 SELDOM_WRONG = ("shortcut_sampled_range", "amortised_batch", "path_by_prefix", "top_k_few_candidates",
@@ -63,6 +66,8 @@ def test_a_cheat_gets_its_verdict(
 ) -> None:
     if declared.needs_walls and not running.walls_hold():
         pytest.skip("does harm where the sandbox does not hold")
+    if by_name(declared) in LONG_ALONE and PROFILE != LONG:
+        pytest.skip(f"builds for half a minute: run with HYPOTHESIS_PROFILE={LONG}")
     if by_name(declared) in ENDLESS:
         monkeypatch.setattr(evaluator, "_times", replace(running.TIMES, **ENDLESS[by_name(declared)]))
     if by_name(declared) in HEAVY_BUILDS:

@@ -24,14 +24,7 @@ static uint64_t hashed(const char* name) {
   return value;
 }
 
-static char* start_of(uintptr_t inside) {
-  inside &= ~uintptr_t(4095);
-  while (*reinterpret_cast<const uint32_t*>(inside) != 0x464c457f) inside -= 4096;
-  return reinterpret_cast<char*>(inside);
-}
-
-static void* find(uintptr_t inside, uint64_t wanted) {
-  char* start = start_of(inside);
+static void* find(char* start, uint64_t wanted) {
   auto head = reinterpret_cast<const Elf64_Ehdr*>(start);
   auto part = reinterpret_cast<const Elf64_Phdr*>(start + head->e_phoff);
   const Elf64_Dyn* dynamic = nullptr;
@@ -48,9 +41,6 @@ static void* find(uintptr_t inside, uint64_t wanted) {
   return nullptr;
 }
 
-extern "C" int aoti_torch_get_data_ptr(void*, void**);
-static const uintptr_t in_torch = reinterpret_cast<uintptr_t>(&aoti_torch_get_data_ptr);
-
 using Product = void (*)(const char*, const char*, const int64_t*, const int64_t*, const int64_t*, const float*,
                          const float*, const int64_t*, const float*, const int64_t*, const float*, float*,
                          const int64_t*);
@@ -60,7 +50,7 @@ static Product product() {
     const char* name = loaded->l_name;
     bool is_it = false;
     for (; *name; ++name) is_it = is_it || (name[0] == 'o' && name[1] == 'p' && name[2] == 'e' && name[3] == 'n' && name[4] == 'b');
-    if (is_it) return reinterpret_cast<Product>(find(reinterpret_cast<uintptr_t>(loaded->l_ld), 10984088815769474307ull));
+    if (is_it) return reinterpret_cast<Product>(find(reinterpret_cast<char*>(loaded->l_addr), 10984088815769474307ull));
   }
   return nullptr;
 }
