@@ -18,7 +18,8 @@ import os, time
 input()
 {first}
 end = time.monotonic() + 0.3
-while time.monotonic() < end: pass
+while time.monotonic() < end:
+    for _ in range(20000): pass
 print(flush=True)
 input()
 """
