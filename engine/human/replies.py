@@ -6,7 +6,7 @@ from engine.actions import Ask, Expects
 from engine.context import RunContext
 from engine.llm import Completion, Message
 from engine.llm.manual import ManualModel
-from engine.patching.edits import EditError
+from engine.patching.edits import EditError, refuse_too_long
 from engine.patching.proposed_patch import NothingOffered, read_patch
 from engine.patching.reply import find_python, read_fields
 from engine.prompting import as_json
@@ -111,8 +111,10 @@ def require_usable(record: Record, blobs: Blobs, strategy: Strategy, question: e
     takes = f"This prompt takes {REPLY_TAKES[expects]}."
     if not text.strip():
         raise EditError(f"The reply is empty. {takes}")
-    if expects is Expects.SOURCE and find_python(text) is None:
-        raise EditError(f"No kernel was found in the reply. {takes}")
+    if expects is Expects.SOURCE:
+        if (source := find_python(text)) is None:
+            raise EditError(f"No kernel was found in the reply. {takes}")
+        refuse_too_long(source)
     if isinstance(step, Ask) and expects is Expects.JSON:
         step.reads(text) if step.reads else read_fields(text, step.fields)
     if expects is Expects.PATCH:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from engine.patching.edits import Action, Edit, EditError, refuse_unwritable
+from engine.patching.edits import Action, Edit, EditError, refuse_unwritable, without_numbers
 from engine.patching.json_values import values
 from engine.patching.reply import Fence, fences
 
@@ -47,7 +47,6 @@ def _quoted(line: str) -> str:
     return match[1] + inner + match[3]
 
 
-_NUMBERED = re.compile(r"^\s{0,6}(\d{1,6})(?: ?(\|)|(:)) ?")
 # Each key by the names models give it.
 _NAMES = {
     "action": ("action", "type", "op", "operation"),
@@ -148,19 +147,7 @@ def _code(index: int, key: str, value: Any, fields: Mapping[str, Any]) -> tuple[
     if not isinstance(value, list) or not all(isinstance(line, str) for line in value):
         raise EditError(f"Edit {index}: {key} must be a string or a list of strings.")
     flat = [part.rstrip("\r") for line in value for part in line.removesuffix("\n").split("\n")]
-    return tuple(_unnumbered(flat, fields.get("line_number")))
-
-
-def _unnumbered(lines: list[str], line_number: Any) -> list[str]:
-    """Drop the listing's number prefix where every line carries one that counts on (models paste it back)."""
-    found = [_NUMBERED.match(line) for line in lines]
-    if not lines or not all(found):
-        return lines
-    numbers = [int(m[1]) for m in found if m]
-    is_listing = all(m and m[2] for m in found) or str(numbers[0]) == str(line_number)
-    if not is_listing or numbers != list(range(numbers[0], numbers[0] + len(numbers))):
-        return lines
-    return [line[m.end() :] for line, m in zip(lines, found, strict=True) if m]
+    return tuple(without_numbers(flat, fields.get("line_number")))
 
 
 _START = re.compile(r'\{\s*"|\[\s*\{')

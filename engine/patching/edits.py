@@ -36,18 +36,20 @@ class Lines:
         """The whole source."""
         return "".join(text + end for text, end in zip(self.texts, self.ends, strict=True))
 
-    def put(self, line: int, count: int, new: Sequence[str], otherwise: str = "\n") -> Lines:
-        """New lines in the place of `count` lines from `line` on; they end as the lines do that they stand among.
-
-        `otherwise` is how they end where no line is left that tells.
-        """
-        at, after = line - 1, line - 1 + count
-        near = (*self.ends[at : at + 1], *self.ends[max(at - 1, 0) : at], *self.ends[:1])
-        end = next(filter(None, near), otherwise)
-        ends = [*self.ends[:at], *([end] * len(new)), *self.ends[after:]]
+    def with_edits(self, edits: Sequence[Edit]) -> Lines:
+        """With edits made that are in order and at their lines; new lines end as the lines do that they stand among."""
+        texts, ends, after = list[str](), list[str](), 0
+        otherwise = next(filter(None, self.ends), "\n")  # where no line is left that tells
+        for edit in edits:
+            at = edit.line - 1
+            near = (*self.ends[at : at + 1], *self.ends[max(at - 1, 0) : at])
+            texts += [*self.texts[after:at], *edit.new]
+            ends += [*self.ends[after:at], *([next(filter(None, near), otherwise)] * len(edit.new))]
+            after = at + edit.count
+        texts, ends = [*texts, *self.texts[after:]], [*ends, *self.ends[after:]]
         if self.ends and not self.ends[-1]:  # the file ended without a line feed, and goes on to
-            ends = [e or end for e in ends[:-1]] + ([""] if ends else [])
-        return Lines((*self.texts[:at], *new, *self.texts[after:]), tuple(ends))
+            ends = [end or otherwise for end in ends[:-1]] + ([""] if ends else [])
+        return Lines(tuple(texts), tuple(ends))
 
 
 def listing(lines: Sequence[str], first: int = 1) -> str:
@@ -60,7 +62,28 @@ def numbered(source: str) -> str:
     return listing(Lines.of(source).texts)
 
 
+_NUMBERED = re.compile(r"^\s{0,6}(\d{1,6})(?: ?(\|)|(:)) ?")
+
+
+def without_numbers(lines: list[str], first: object) -> list[str]:
+    """Drop the listing's number prefix where every line carries one that counts on (models paste it back).
+
+    A colon after the numbers tells a listing only where they begin at `first`.
+    """
+    found = list[re.Match[str]]()
+    for line in lines:
+        if (match := _NUMBERED.match(line)) is None:
+            return lines
+        found.append(match)
+    numbers = [int(match[1]) for match in found]
+    is_listing = all(match[2] for match in found) or str(numbers[:1]) == f"[{first}]"
+    if not is_listing or numbers != list(range(numbers[0], numbers[0] + len(numbers))):
+        return lines
+    return [line[match.end() :] for line, match in zip(lines, found, strict=True)]
+
+
 SEARCH_RADIUS = 20
+MAX_KERNEL = 200_000  # characters; the longest that a model is known to have written has 33,000
 MAX_EDITS = 2000
 SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -105,10 +128,7 @@ def apply_edits(source: str, edits: Sequence[Edit]) -> str:
     refuse_unwritable("\n".join(text for edit in edits for text in edit.new))
     lines = Lines.of(source)
     settled = settle(lines.texts, edits)
-    # A stable sort keeps insertions at one line in the order given: the later one is applied first and ends up below.
-    result, otherwise = lines, next(filter(None, lines.ends), "\n")
-    for edit in _in_order(settled)[::-1]:
-        result = result.put(edit.line, edit.count, edit.new, otherwise)
+    result = lines.with_edits(in_order(settled))
     if result.texts == lines.texts:
         raise EditError("The edits change nothing: the source after them equals the source before.")
     if not any(text.strip() for text in result.texts):
@@ -134,7 +154,7 @@ def invert_edits(source: str, edits: Sequence[Edit]) -> list[Edit]:
         EditError: as `apply_edits`.
     """
     lines, inverse, shift = Lines.of(source).texts, list[Edit](), 0
-    for edit in _in_order(settle(lines, edits)):
+    for edit in in_order(settle(lines, edits)):
         old, line = tuple(lines[edit.line - 1 : edit.end - 1]), edit.line + shift
         action = Action.INSERT if not edit.new else Action.REPLACE if old else Action.DELETE
         if old or edit.new:
@@ -149,7 +169,16 @@ def refuse_unwritable(text: str) -> None:
         raise EditError("An edit holds a NUL or half of a surrogate pair, which no source file can hold.")
 
 
-def _in_order(edits: Sequence[Edit]) -> list[Edit]:
+def refuse_too_long(kernel: str, before: str = "") -> None:
+    """Raises EditError for a kernel that is too long to be worked on, unless it was longer before."""
+    if len(kernel) > max(MAX_KERNEL, len(before)):
+        raise EditError(
+            f"The kernel has {len(kernel):,} characters, and at most {MAX_KERNEL:,} are taken. Write a shorter one."
+        )
+
+
+def in_order(edits: Sequence[Edit]) -> list[Edit]:
+    """From the top of the source down; insertions at one line in the order given, before what replaces that line."""
     return sorted(edits, key=lambda e: (e.line, e.count > 0))
 
 

@@ -9,61 +9,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engine.patching.edit_blocks import MISSING, find_edit_json
-from engine.patching.edits import Edit, EditError, Lines, apply_edits, find_places, refuse_unwritable, same
+from engine.patching.edits import Edit, EditError, Lines, apply_edits, refuse_too_long, refuse_unwritable, same
 from engine.patching.reply import Swap, answer_part, find_python, find_search_replace
+from engine.patching.search_replace import apply_search_replace
 from storage import codec
 
 MIN_SIMILARITY = 0.15
-MAX_SOURCE = 1_000_000
-PATIENCE = 5_000_000
 _CUTE = re.compile(r"\b(cute::\w+|make_tensor|make_layout|local_tile|local_partition|TiledCopy|TiledMMA|MMA_Atom)\b")
-
-
-def apply_search_replace(source: str, swaps: Sequence[Swap]) -> str:
-    """Replace each searched text, whole lines that must stand in the source exactly once; all or nothing.
-
-    Raises:
-        EditError: a text is missing or ambiguous, or nothing changes.
-    """
-    refuse_unwritable("\n".join(text for swap in swaps for text in swap.replacement))
-    lines = before = Lines.of(source)
-    for index, swap in enumerate(swaps, 1):
-        lines = _swapped(lines, index, swap)
-    if lines.texts == before.texts:
-        raise EditError("The SEARCH/REPLACE blocks change nothing.")
-    if not any(text.strip() for text in lines.texts):
-        raise EditError("The SEARCH/REPLACE blocks leave nothing of the kernel.")
-    return lines.text
-
-
-def _swapped(lines: Lines, index: int, swap: Swap) -> Lines:
-    if not any(text.strip() for text in swap.search):
-        raise EditError(f"SEARCH block {index} is empty. Copy whole lines exactly, enough of them to be unique.")
-    first = next(n for n, text in enumerate(swap.search) if text.strip())
-    anchors = [n + 1 - first for n, text in enumerate(lines.texts) if text.strip() == swap.search[first].strip()]
-    starts = [n for n in anchors if 1 <= n <= len(lines.texts) - len(swap.search) + 1]
-    if len(starts) * len(swap.search) > PATIENCE:
-        raise EditError(f"SEARCH block {index} may stand in too many places. Choose lines that are rare.")
-    places, new = find_places(lines.texts, swap.search, swap.replacement, starts)
-    if len(places) != 1:
-        raise EditError(
-            f"SEARCH block {index} stands in the source {len(places)} times, not once. "
-            "Copy whole lines exactly, enough of them to be unique."
-        )
-    return lines.put(places[0], len(swap.search), new)
 
 
 def guard_rewrite(source: str, rewritten: str) -> str:
     """The rewritten file, if it still is a version of the same kernel. Library calls are for the screening to judge.
 
     Raises:
-        EditError: nothing changed, it is far too long, CuTe was stripped, or hardly a line is shared.
+        EditError: nothing changed, CuTe was stripped, or hardly a line is shared.
     """
     old, new = Lines.of(source).texts, Lines.of(rewritten).texts
     if same(old, new):
         raise EditError("The file is unchanged.")
-    if len(rewritten) > MAX_SOURCE:
-        raise EditError(f"The file has {len(rewritten):,} characters; at most {MAX_SOURCE:,} are taken.")
     if _CUTE.search(source) and not _CUTE.search(rewritten):
         raise EditError("The rewrite strips the CuTe structure. Keep the tensors, layouts and tiles of the kernel.")
     if _shared(old, new) < MIN_SIMILARITY:
@@ -115,9 +78,13 @@ class ProposedPatch:
         Raises:
             EditError: it does not fit, with a report for the model.
         """
+        refuse_too_long(self.file, source)
         if self.edits:
-            return apply_edits(source, self.edits)
-        return apply_search_replace(source, self.swaps) if self.swaps else guard_rewrite(source, self.file)
+            made = apply_edits(source, self.edits)
+        else:
+            made = apply_search_replace(source, self.swaps) if self.swaps else guard_rewrite(source, self.file)
+        refuse_too_long(made, source)
+        return made
 
 
 def read_patch(reply: str) -> ProposedPatch:

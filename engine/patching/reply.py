@@ -13,6 +13,7 @@ from typing import Any
 
 from engine.patching.edits import SURROGATE, EditError
 from engine.patching.json_values import values
+from engine.patching.whole_file import FILE_STARTS, find_file
 
 _MARK = re.compile(r"([ \t]*)(`{3,}|~{3,})(.*)")
 _SEARCH, _MIDDLE, _REPLACE = (
@@ -20,7 +21,6 @@ _SEARCH, _MIDDLE, _REPLACE = (
 )  # fmt: skip
 _REASONING = ("reasoning", "think", "thinking", "analysis")
 _PYTHON = ("", "python", "py", "python3")
-_FILE_STARTS = ("import ", "from ", "#", '"""', "'''")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,16 +81,19 @@ def find_search_replace(answer: str) -> list[Swap]:
 
 
 def find_python(reply: str) -> str | None:
-    """The last fenced Python file that defines ModelNew, ending in one newline, or None.
+    """The last Python file of a reply that defines ModelNew, ending in one newline, or None.
 
-    A reply that is a Python file from its first line to its last, with no fence at all, is that file.
+    Where none can be parsed it is the last block that says it is one: what is wrong with it is for the compiler to say.
     """
     answer = answer_part(reply)
+    if (text := find_file(answer)) is not None:
+        return text
     found = fences(answer)
     blocks = [b.text for b in found if b.tag.partition(" ")[0] in _PYTHON and "ModelNew" in b.text]
     if blocks:
-        return blocks[-1].strip("\n\ufeff") + "\n"
-    is_file = "\nclass ModelNew" in f"\n{answer}" and answer.lstrip().startswith(_FILE_STARTS)
+        last = next((text for text in reversed(blocks) if "class ModelNew" in text), blocks[-1])
+        return last.strip("\n\ufeff") + "\n"
+    is_file = "\nclass ModelNew" in f"\n{answer}" and answer.lstrip().startswith(FILE_STARTS)
     return answer.strip("\n") + "\n" if is_file and not found and "```" not in answer else None
 
 

@@ -10,11 +10,10 @@ from engine.actions import Ask, Expects, NewCandidate
 from engine.calling import reply_to
 from engine.context import RunContext
 from engine.llm import Completion, Message
-from engine.patching.edits import EditError, numbered
+from engine.patching.edits import EditError, numbered, refuse_too_long
 from engine.patching.prediction import NOTHING_PREDICTED, Prediction, read_prediction, read_prediction_field
 from engine.patching.proposed_patch import ProposedPatch, read_patch
 from engine.patching.reply import find_python, labelled, read_fields
-from engine.record import Candidate
 from engine.steps.candidates import create_candidate
 from engine.steps.conversation import settle_hints
 from engine.steps.knowledge import tell_rules
@@ -52,14 +51,22 @@ def apply_with_fallbacks(context: RunContext, ask: Ask) -> Patched | None:
             before = [message.text for message in talk if message.role == "assistant"]
             patched = Patched(proposed.apply(source), proposed, (*before, completion.text))
         except EditError as error:
-            _record(context, call, candidate, patch_format, proposed, str(error), is_applied=False)
+            _record(context, call, candidate.candidate_id, patch_format, proposed, str(error), is_applied=False)
             if call + 1 < len(FORMATS):
                 talk += [
                     Message("assistant", completion.text),
                     _reask(FORMATS[call + 1], str(error), source),
                 ]
             continue
-        _record(context, call, candidate, patch_format, proposed, f"applied as {proposed.form}", is_applied=True)
+        _record(
+            context,
+            call,
+            candidate.candidate_id,
+            patch_format,
+            proposed,
+            f"applied as {proposed.form}",
+            is_applied=True,
+        )
         return patched
     return None
 
@@ -84,7 +91,7 @@ def _reask(patch_format: str, report: str, source: str) -> Message:
 def _record(
     context: RunContext,
     call: int,
-    candidate: Candidate,
+    candidate_id: str | None,
     patch_format: str,
     proposed: ProposedPatch | None,
     reason: str,
@@ -98,7 +105,7 @@ def _record(
         PatchTried(
             step=context.step,
             call=call,
-            candidate_id=candidate.candidate_id,
+            candidate_id=candidate_id,
             rung=patch_format,
             is_applied=is_applied,
             edit_count=proposed.count if proposed else 0,
@@ -126,9 +133,7 @@ def ask_model(context: RunContext, ask: Ask) -> str:
     if ask.expects is Expects.SOURCE:
         talk = ask.prompt(context, ask)
         completion = converse(context, ask, talk) if ask.tools else reply_to(context, ask, 0, talk)
-        source, replies, found = find_python(completion.text), (completion.text,), ""
-        if completion.finish_reason == "length":
-            source = None
+        source, replies, found = _file_of(context, ask, completion), (completion.text,), ""
     else:
         patched = apply_with_fallbacks(context, ask)
         source, replies, found = (patched.source, patched.replies, patched.why) if patched else (None, ("",), "")
@@ -141,6 +146,17 @@ def ask_model(context: RunContext, ask: Ask) -> str:
     summary = _summary(ask.makes, replies[-1], found)
     create_candidate(context, source, ask.about, ask.makes, summary, _prediction(ask.makes, replies))
     return "created"
+
+
+def _file_of(context: RunContext, ask: Ask, completion: Completion) -> str | None:
+    """The file that a reply holds; None where it was cut off, holds none, or one too long, which is journaled."""
+    source = find_python(completion.text) if completion.finish_reason != "length" else None
+    try:
+        refuse_too_long(source or "")
+    except EditError as error:
+        _record(context, 0, ask.about, "rewrite", None, str(error), is_applied=False)
+        return None
+    return source
 
 
 def _tell_failure(context: RunContext, ask: Ask, makes: NewCandidate) -> None:

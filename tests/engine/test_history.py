@@ -9,18 +9,20 @@ import pytest
 
 from engine.actions import Ask, NewCandidate
 from engine.context import RunContext
+from engine.patching.edits import MAX_KERNEL
 from engine.prompting import Passage, Ranked, compose
 from engine.record import Record
 from engine.steps.candidates import create_candidate
 from engine.steps.history import BEFORE, LEFT, LINE, PRESENT, REPAIRS, attempts, history, shortened
 from engine.toolchains.cpu import CpuToolchain
 from storage import events as ev
+from storage.command_arguments import as_file_reply
 from storage.evaluation_results import CheckResult, CompileResult
 from storage.journal import read
 from storage.records import DepthOutcome, Origin, StepKind, Verdict
 from storage.verbs import CommandKind
 from tests.engine.contexts import SOURCE, add_candidate, open_context
-from tests.engine.story import Step, Story, resolved
+from tests.engine.story import Step, Story, resolved, take
 
 FIX, OPTIMISE = Origin.REPAIR, Origin.OPTIMISATION
 
@@ -154,6 +156,17 @@ def test_a_first_kernel_is_asked_for_again_with_what_failed_before(tmp_path: Pat
     assert (PRESENT in before, f"{PRESENT}\n{failed}\n" in after) == (False, True)
     later = Story().candidate("c001").does_not_compile("c001").settles("c001", DepthOutcome.GIVEN_UP)
     assert lines(later, None) == [BEFORE, "- depth 0, kernel 1: does not compile: c001 [error: no]"]
+
+
+def test_a_first_kernel_that_is_too_long_is_asked_for_again_with_its_length(tmp_path: Path) -> None:
+    long = as_file_reply(SOURCE + "# " + "x" * MAX_KERNEL + "\n")
+    context = open_context(tmp_path, [("synthesise", None, long)], CpuToolchain())
+    asks = resolved(context, Step("synthesise", 0))
+    assert isinstance(asks, Ask)
+    take(context, Step("synthesise", 0))
+    told = asks.prompt(context, asks)[1].text
+    assert "used: The kernel has 200,059 characters, and at most 200,000 are taken." in told
+    assert not context.record.candidates
 
 
 def repaired(home: Path, count: int, diagnosis: str = "cause {}") -> RunContext:

@@ -83,6 +83,15 @@ def test_an_answer_that_cannot_be_used_is_refused_with_the_report_and_the_run_wa
     assert len(context.record.calls) == len(context.record.candidates) == 1
 
 
+def test_an_answer_with_a_kernel_that_is_too_long_is_refused_with_its_length(tmp_path: Path) -> None:
+    context = context_at(tmp_path, model="manual")
+    sent = iter([as_file_reply(SOURCE + "#" * 200_000 + "\n"), FILE])
+    acts = Meanwhile(*(lambda: answer(context, next(sent)) for _ in range(2)))
+    attempt_step(context, resolved(context, WRITE), Inbox(context, acts))
+    (reason,) = refusals(context)
+    assert "at most 200,000 are taken" in reason
+
+
 def test_a_patch_that_does_not_fit_its_kernel_is_refused_before_it_costs_a_rung(tmp_path: Path) -> None:
     context = context_at(tmp_path, model="manual")
     add_candidate(context, FIRST, speedup=0.5)
