@@ -39,7 +39,8 @@ def gathered(tmp_path_factory: pytest.TempPathFactory) -> list[Compared]:
     home = tmp_path_factory.mktemp("home")
     for name, seed, depth in (("early", 0, 1), ("late", 3, 5), ("later", 6, 6), ("other", 1, None)):
         exposed_from(write_run(home / "runs", name, seed=seed, created_at=1.75e9 + seed), depth)
-    with open_database(index_file(home)) as db:
+    with pytest.MonkeyPatch.context() as patch, open_database(index_file(home)) as db:
+        patch.setenv("TILEWRIGHT_HOME", str(home))
         Ingest(db, home / "runs").catch_up()
         return gather(db, ["early", "late", "gone", "later", "other"])
 
