@@ -62,7 +62,7 @@ def numbered(source: str) -> str:
     return listing(Lines.of(source).texts)
 
 
-_NUMBERED = re.compile(r"^\s{0,6}(\d{1,6})(?: ?(\|)|(:)) ?")
+_NUMBERED = re.compile(r"^\s{0,6}(\d{1,6})(?:( ?\| ?|\t)|: ?)")
 
 
 def without_numbers(lines: list[str], first: object) -> list[str]:

@@ -11,7 +11,7 @@ import builtins
 import re
 import warnings
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from engine.errors import TaskError
 from engine.patching.edits import MAX_KERNEL, without_numbers
@@ -20,7 +20,7 @@ from engine.tasks.parsing import parse
 # The first fence of a line; one in a comment is the file's own.
 _FENCE = re.compile(r"^[^#\n]*?(`{3,}|~{3,})", re.MULTILINE)
 _DEFINITION = re.compile(
-    r"^[^\S\n]*+(?:\d{1,6}+ ?[|:])?[^\S\n]*+(?:class[ \t]+ModelNew\b|ModelNew[ \t]*+[=:])", re.MULTILINE
+    r"^[^\S\n]*+(?:\d{1,6}+ ?[|:\t])?[^\S\n]*+(?:class[ \t]+ModelNew\b|ModelNew[ \t]*+[=:])", re.MULTILINE
 )
 _CODE = re.compile(r"^([ \t]*+)[^\s#]", re.MULTILINE)
 FILE_STARTS = ("import ", "from ", "#", '"""', "'''")
@@ -88,15 +88,24 @@ def _parsed(text: str) -> ast.Module | None:
         return None
 
 
-def _definition(module: ast.Module) -> ast.stmt | None:
+def _definition(module: ast.Module) -> ast.ClassDef | ast.Assign | ast.AnnAssign | None:
     """The last statement of the module that gives ModelNew its meaning."""
-    for statement in reversed(module.body):
+    for statement in reversed(list(_statements(module.body))):
         match statement:
             case ast.ClassDef(name="ModelNew") | ast.Assign(targets=[ast.Name("ModelNew")]):
                 return statement
             case ast.AnnAssign(target=ast.Name("ModelNew"), value=ast.expr()):
                 return statement
     return None
+
+
+def _statements(body: Sequence[ast.AST]) -> Iterator[ast.AST]:
+    """The statements that the module carries out itself, those under a condition too."""
+    for statement in body:
+        yield statement
+        if isinstance(statement, ast.If | ast.Try | ast.ExceptHandler | ast.With):
+            for name in ("body", "handlers", "orelse", "finalbody"):
+                yield from _statements(getattr(statement, name, []))
 
 
 def _is_empty(statement: ast.stmt) -> bool:
@@ -108,16 +117,18 @@ def _is_empty(statement: ast.stmt) -> bool:
     )
 
 
-def _lacks_names(module: ast.Module, definition: ast.stmt) -> bool:
+def _lacks_names(module: ast.Module, definition: ast.ClassDef | ast.Assign | ast.AnnAssign) -> bool:
     """Whether the definition builds on what the text does not hold, such as a base class that it does not import."""
-    used = definition.bases if isinstance(definition, ast.ClassDef) else [definition]
-    wanted = {one.id for tree in used for one in ast.walk(tree) if isinstance(one, ast.Name) and _is_read(one)}
-    known = {name for one in ast.walk(module) for name in _bound(one)}
+    own: ast.AST = definition if isinstance(definition, ast.ClassDef) else _target(definition)
+    bases = definition.bases if isinstance(definition, ast.ClassDef) else [definition.value]
+    used = [one for base in bases if base is not None for one in ast.walk(base)]
+    wanted = {one.id for one in used if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load)}
+    known = {name for one in ast.walk(module) if one is not own for name in _bound(one)}
     return "*" not in known and not wanted <= known | set(dir(builtins))
 
 
-def _is_read(name: ast.Name) -> bool:
-    return isinstance(name.ctx, ast.Load)
+def _target(definition: ast.Assign | ast.AnnAssign) -> ast.expr:
+    return definition.targets[0] if isinstance(definition, ast.Assign) else definition.target
 
 
 def _bound(node: ast.AST) -> list[str]:

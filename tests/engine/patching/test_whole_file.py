@@ -25,6 +25,10 @@ def fenced(text: str, tag: str = "python", mark: str = "```") -> str:
     return f"{mark}{tag}\n{text}{mark}\n"
 
 
+def counted(mark: str) -> str:
+    return "".join(f"{number:3d}{mark}{line}" for number, line in enumerate(FILE.splitlines(keepends=True), 1))
+
+
 @pytest.mark.parametrize(
     "later",
     [
@@ -32,7 +36,7 @@ def fenced(text: str, tag: str = "python", mark: str = "```") -> str:
         "The class in short:\n" + fenced("class ModelNew(nn.Module):\n    ...\n"),
         "In short:\n" + fenced("class ModelNew(nn.Module):\n    def forward(self, x):\n        ...\n"),
         "What changed:\n" + fenced(CLASS),
-        "So:\n" + fenced("ModelNew = torch.compile(ModelNew)\n"),
+        "So:\n" + fenced("import torch\n\nModelNew = torch.compile(ModelNew)\n"),
         fenced("pip install ninja\n", "sh"),
         "Use ```ModelNew()``` in place of ```Model()```.\n",
     ],
@@ -44,6 +48,19 @@ def test_what_follows_the_file_and_is_none_is_passed_over(later: str) -> None:
 
 def test_an_excerpt_is_taken_where_no_whole_file_is_there() -> None:
     assert find_python(fenced(USAGE) + fenced(CLASS) + fenced(USAGE)) == CLASS
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        "if torch.cuda.is_available():\n    class ModelNew(nn.Module):\n        x = 1\n",
+        "try:\n    import fast\nexcept ImportError:\n    class ModelNew(nn.Module):\n        x = 1\n",
+        "class Fast(nn.Module):\n    x = 1\n\n\nModelNew = Fast\n",
+        "class Fast(nn.Module):\n    x = 1\n\n\nModelNew: type = Fast\n",
+    ],
+)
+def test_a_file_may_define_its_class_in_any_way(end: str) -> None:
+    assert find_python(fenced(FILE) + "Better:\n" + fenced(HEAD + end) + fenced(USAGE)) == HEAD + end
 
 
 def test_of_several_files_the_last_is_taken_however_it_is_fenced() -> None:
@@ -61,8 +78,7 @@ def test_of_several_files_the_last_is_taken_however_it_is_fenced() -> None:
         fenced(FILE, "py3", "````"),
         "1. The file:\n\n" + fenced("".join(f"   {line}\n" for line in FILE.split("\n")[:-1])),
         "- ```python\n" + "".join(f"  {line}\n" for line in FILE.split("\n")[:-1]) + "  ```\n",
-        fenced(numbered(FILE) + "\n"), numbered(FILE), "```\n" + "".join(f"{n}: {line}\n" for n, line in
-        enumerate(FILE.split("\n")[:-1], 1)),
+        fenced(numbered(FILE) + "\n"), numbered(FILE), fenced(counted(": ")), fenced(counted("\t")),
     ],
 )  # fmt: skip
 def test_a_file_is_read_whatever_its_fences_its_tag_and_its_margin(reply: str) -> None:
