@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PORT ?= 8501
 
-.PHONY: run test check test-gpu setup clean
+.PHONY: run test check test-gpu scale setup clean
 
 run: .venv/ready
 	@$(BIN)/python serve.py $(PORT)
@@ -20,6 +20,11 @@ check: .venv/ready-dev
 
 test-gpu:
 	$(PYTHON) -m pytest -m gpu tests/gpu tests/engine/toolchains
+
+# A run of 20,000 iterations goes on while a browser shows each kind of page: two to three minutes on quiet cores.
+scale: .venv/ready-dev
+	$(BIN)/python -m benchmarks.dashboard_scale --runs 4 --iterations 20000 --loads 0 --only "long run" \
+		--minutes 1 --lines 1 --most-mb 600
 
 setup: .venv/ready-dev
 

@@ -1,6 +1,7 @@
 """The dashboard with a thousand runs, one of 20,000 iterations, sources of 3,000 lines, and four browsers that watch.
 
     python -m benchmarks.dashboard_scale --minutes 5
+    make scale                                      20,000 iterations, each page once; fails beyond 600 MB
     python -m benchmarks.dashboard_scale --runs 4 --iterations 20 --loads 0 --only source --watch small --lines 1 \\
         --minutes 0.02                                                              smallest
 
@@ -31,6 +32,7 @@ from benchmarks.chromium import Pages, of_new_visitors
 from benchmarks.scale_home import LIVE, LONG, WIDE, Growing, write_home
 from tests.browser.conftest import Server, start_server, stop_server
 
+HELD: list[float] = []  # every figure of the server's memory so far
 # The speed-up curve of a run's page, drawn.
 CURVE = '[role="figure"] .main-svg'
 # Looks into components' shadow roots too, at every frame: a locator's own retries are coarser than what is measured.
@@ -60,6 +62,7 @@ def main(pages: Pages = of_new_visitors) -> None:
     parser.add_argument("--only", default="", metavar="TEXT", help="first paint of the pages whose name holds this")
     parser.add_argument("--watch", default="", metavar="TEXT", help="watch the pages whose name holds this alone")
     parser.add_argument("--lines", type=int, default=50, help="journal lines timed on their way to the screen (50)")
+    parser.add_argument("--most-mb", type=float, default=math.inf, help="fail where the server ever holds more")
     options = parser.parse_args()
     home = options.home or Path(tempfile.mkdtemp()) / "home"
     if not home.exists():
@@ -73,6 +76,8 @@ def main(pages: Pages = of_new_visitors) -> None:
             if options.only in name:
                 paint(home, new_page, name, address, sign, options.loads)
         live(home, new_page, options.minutes, options.lines, options.watch)
+    if (most := max(HELD)) > options.most_mb:
+        raise SystemExit(f"the server held {most:.0f} MB of memory, more than the {options.most_mb:.0f} MB it may have")
 
 
 def places(home: Path) -> dict[str, tuple[str, str]]:
@@ -228,7 +233,8 @@ def fetch(server: Server, path: str) -> dict[str, Any]:
 def memory(server: Server) -> float:
     """Resident memory of the server, in MB."""
     found = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{server.process.pid}/status").read_text())
-    return int(found[1]) / 1024 if found else 0.0
+    HELD.append(int(found[1]) / 1024 if found else 0.0)
+    return HELD[-1]
 
 
 def metric(server: Server, name: str) -> float:

@@ -100,8 +100,8 @@ def examine(
         seen.take(entry)
     last = max([seen.last] + [fault.last for fault in faults if fault.kind is FaultKind.NEWER])
     holes = list(_merged(_holes(faults, last)))
-    stray = 0
-    if not liveness.is_held(folder):
+    stray, closed = 0, tuple(_closed(folder))
+    if not closed and not liveness.is_held(folder):
         written = journal.last_written(folder.journal_file)
         last_known = max([last, *(end for _, end in holes)])
         if written is None:
@@ -122,7 +122,7 @@ def examine(
         lost_before=seen.lost,
         newer=tuple(fault.message for fault in faults if fault.kind is FaultKind.NEWER),
         commands=_unreadable_commands(folder),
-        closed=tuple(_closed(folder)),
+        closed=closed,
         gone=gone,
         spoilt=spoilt,
     )

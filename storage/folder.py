@@ -135,7 +135,8 @@ class RunFolder:
             plain = untrusted.read_json(self.settings_file, _SETTINGS)
             settings: RunSettings = codec.from_plain(RunSettings, _as_of_now(plain))
         except UntrustedError as error:
-            raise codec.DecodeError(f"{self.settings_file}: {error}") from error
+            where = "" if f"{error}".startswith(f"{self.settings_file} ") else f"{self.settings_file}: "
+            raise codec.DecodeError(f"{where}{error}") from error
         return settings
 
 

@@ -324,7 +324,7 @@ def _see_that_it_is_short(content: bytes, what: str, limits: Limits) -> None:
 
 
 def _has_digits(content: bytes, most: int) -> bool:
-    return b"0" * (most + 1) in content.translate(_ZEROS)
+    return len(content) > most and b"0" * (most + 1) in content.translate(_ZEROS)
 
 
 def _dotted(most: int) -> re.Pattern[str]:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +47,35 @@ def test_one_damaged_run_hides_no_other_and_is_told_in_a_sentence(kind: str, roo
         assert resumed.returncode != 0
         assert resumed.stderr.startswith("tilewright: ")
         assert resumed.stderr.count("\n") == 1
+
+
+WITHOUT_RIGHTS = """
+import ctypes, os, sys
+for capability in (1, 2):  # with these root may read what nobody may
+    ctypes.CDLL(None).prctl(24, capability)
+os.execv(sys.executable, [sys.executable, "-m", "engine", *sys.argv[1:]])
+"""
+
+
+def test_what_may_not_be_read_is_damage_of_that_run_alone(root: Path) -> None:
+    for name in ("whole", "journal", "settings", "folder"):
+        write_run(root, name, depths=2)
+    closed = (root / "journal/journal.jsonl", root / "settings/run.json", root / "folder")
+    for path in closed:
+        path.chmod(0)
+    told = {}
+    for words in (("list", "--json"), ("show", "journal"), ("show", "settings"), ("show", "folder")):
+        command = [sys.executable, "-c", WITHOUT_RIGHTS, *words]
+        told[words[1]] = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    for path in closed:
+        path.chmod(0o755)
+    damage = {row["run"]: " ".join(row["damage"]) for row in json.loads(told["--json"].stdout)}
+    assert damage.pop("whole") == ""
+    assert all("cannot be read: Permission denied" in why for why in damage.values())
+    assert len(damage) == len(closed)
+    assert "journal.jsonl cannot be read: Permission denied" in told["journal"].stdout
+    for name in ("settings", "folder"):
+        assert re.fullmatch(r"tilewright: .*cannot be read: Permission denied\n", told[name].stderr)
 
 
 anything = st.recursive(
