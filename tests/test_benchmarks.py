@@ -46,7 +46,7 @@ JUDGING = {
     "hostile": ("--runs", "1", "--seconds", "0.2", "--match", "abort"),  # one that ends at once
     "processor_time": ("--match", "honest/reversed_sum", "--seconds", "0.2"),
     "tuner": ("--case", "softmax", "--variants", "1", "--rounds", "1", *TINY[1:]),
-    "write_faults": ("--points", "20"),
+    "write_faults": ("--points", "8"),
     "kill_suite": (
         "quick",
         "--kills",
