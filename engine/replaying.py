@@ -20,6 +20,7 @@ from storage.journal import Entry, Journal
 from storage.records import RunSettings, RunState
 from storage.verbs import VERBS, Command, CommandKind
 
+SLOWEST = 0.001  # what the settings keep of a speed
 LONGEST_GAP_S = 60.0
 NAP_S = 0.1
 REFUSAL = "this is a replay: it takes pause, resume and stop; steer the run itself"
@@ -76,8 +77,8 @@ def settings_of(original: RunFolder, speed: float | None, within_s: float = 120.
     if not beats(entries):
         raise EngineError(f"run {original.run_id} has no events yet, so there is nothing to replay")
     speed = max(length_s(entries) / within_s, 0.01) if speed is None else speed
-    if not 0 < speed < float("inf"):
-        raise EngineError(f"replay speed must be above 0, not {speed:g}")
+    if not SLOWEST <= speed < float("inf"):
+        raise EngineError(f"replay speed must be above 0, {SLOWEST} at least, not {speed:g}")
     return replace(
         settings,
         run_id=f"{original.run_id[:100]}-replay-{secrets.token_hex(2)}",

@@ -22,6 +22,7 @@ from engine.prompt_pack import shipped
 from engine.strategies import check_width, independence_of, usual_knowledge
 from engine.strategies.loading import DEFAULT, find_strategy, options_of
 from engine.strategies.options import Option, Value, complete
+from storage import budgets
 from storage.command_arguments import MANUAL
 from storage.folder import id_for
 from storage.knowledge.choice import OFF
@@ -100,6 +101,8 @@ def _check(fields: Mapping[str, Any], language: str, toolchain: str) -> None:
     _check_device(fields.get("device", ""), toolchain)
     if not 0 < fields.get("weight", 1.0) < math.inf:
         raise EngineError(f"a weight is a number above 0, such as 2 for twice the usual share, not {fields['weight']}")
+    if "budget" in fields and (fault := budgets.fault(fields["budget"])):
+        raise EngineError(fault)
     if fields.get("tune", 0) < 0:
         raise EngineError(f"the number of variants to tune is 0 for none, or more, not {fields['tune']}")
     if fields.get("start") is Start.COMPILED and language != Triton.name:

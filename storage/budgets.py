@@ -21,6 +21,15 @@ _WHOLE = ("depths", "calls", "tokens", "stagnation")
 LIFTED = "none"
 
 
+def fault(budget: Budget) -> str:
+    """What is wrong with a run's limits, as a sentence; empty where each is a number from 0 on."""
+    for word, name in FIELDS.items():
+        value = getattr(budget, name)
+        if value is not None and not 0 <= value < math.inf:
+            return f"the limit {word} is {value}: give a number from 0 on, or leave it out"
+    return ""
+
+
 def changed(budget: Budget, text: str) -> Budget:
     """The budget with the limits named in the text; `none` lifts one.
 

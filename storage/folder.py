@@ -242,7 +242,7 @@ def _with_settings() -> Iterator[RunFolder]:
 def has_settings(path: Path) -> bool:
     """Whether a folder is a run's: it has a run.json, or nobody may look whether it has."""
     try:
-        (path / "run.json").stat()
+        (path / "run.json").lstat()  # a link that leads nowhere is damage too
     except (FileNotFoundError, NotADirectoryError):
         return False
     except OSError:

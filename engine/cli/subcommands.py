@@ -300,5 +300,7 @@ def settings_of(options: Namespace) -> RunSettings:
         "target_speedup": options.target_speedup,
     }
     settings = replace(settings, budget=Budget(**limits))
+    if fault := budgets.fault(settings.budget):
+        raise EngineError(fault)
     supervisor.see_that_money_can_be_kept(settings)
     return settings

@@ -17,7 +17,7 @@ from storage.hardware_limit import HardwareLimit
 from storage.profile_results import ProfileResult
 
 RESULTS: Mapping[Act, Any] = {
-    Act.EXAMINE: Examination, Act.LIMIT: HardwareLimit,
+    Act.EXAMINE: Examination, Act.EXAMINE_CONFINED: Examination, Act.LIMIT: HardwareLimit,
     Act.COMPILE: CompileResult, Act.COMPILE_ALL: list[CompileResult],
     Act.CHECK: CheckResult, Act.TIME: TimingResult, Act.TIME_BRIEFLY: TimingResult,
     Act.COMPILED_BASELINE: TimingResult, Act.COMPILER_SOURCE: str, Act.COMPILED_START: CompiledStart,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import importlib.metadata
-import json
 import platform
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -17,7 +16,7 @@ from engine.suites.tables import best_of
 from engine.tasks import Task
 from engine.toolchains import Toolchain
 from engine.toolchains.evaluating import evaluate
-from storage import codec, relative
+from storage import codec, relative, untrusted
 from storage.blobs import Blobs
 from storage.folder import RunFolder, policy_as_of_now, runs_folder
 from storage.hardware_limit import REACHED
@@ -25,8 +24,10 @@ from storage.policy import Policy
 from storage.records import KernelClass, RunSettings
 from storage.suites.records import Cell, Defined, JudgedAgain
 from storage.suites.summary import CellResult, Results
+from storage.untrusted import Limits
 
 VERSION = 1
+MANIFEST = Limits(most_bytes=1 << 28)  # every kernel's text stands in it
 PACKAGES = ("torch", "numpy", "nvidia-cutlass", "triton")
 
 
@@ -126,7 +127,7 @@ def read(path: Path) -> Manifest:
         EngineError: it is none, or of a later version.
     """
     try:
-        plain = json.loads(path.read_bytes())
+        plain = untrusted.read_json(path, MANIFEST)
         for kernel in plain["kernels"]:
             kernel["policy"] = policy_as_of_now(kernel["policy"])
         found: Manifest = codec.from_plain(Manifest, plain)

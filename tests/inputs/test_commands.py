@@ -37,6 +37,7 @@ COMMANDS: dict[str, tuple[str, Callable[[str], Sequence[str]]]] = {
     "patch SOURCE": ("source.py", lambda file: ["patch", file, __file__]),
     "patch REPLY": ("reply.txt", lambda file: ["patch", __file__, file]),
     "screen": ("kernel.py", lambda file: ["screen", "swish", file]),
+    "reproduce": ("manifest.json", lambda file: ["reproduce", file]),
 }
 
 
@@ -162,3 +163,29 @@ def test_a_suite_of_too_many_runs_is_refused_before_they_are_made(tmp_path: Path
     (tmp_path / "suite.toml").write_text(f"{SUITE}repeats = 1000\n[arms]\n{arms}\n")
     with pytest.raises(EngineError, match="60,000 runs are too many"):
         definition.read(tmp_path / "suite.toml")
+
+
+@pytest.mark.parametrize(
+    "words", [["--depths", "-1"], ["--target", "nan"], ["--max-minutes", "1e308"], ["--max-tokens", "-1"]]
+)
+def test_a_limit_that_means_nothing_begins_no_run(
+    words: list[str], home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = sorted((home / "home" / "runs").iterdir())
+    assert main(["run", "swish", *words]) == 2
+    assert "give a number from 0 on" in capsys.readouterr().err
+    assert sorted((home / "home" / "runs").iterdir()) == before
+
+
+def test_a_journal_of_gigabytes_and_settings_that_lead_nowhere_are_damage_and_hold_up_no_list(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = home / "home" / "runs"
+    samples.write_run(runs, "huge", depths=1)
+    os.truncate(runs / "huge" / "journal.jsonl", 20 << 30)
+    (runs / "nowhere").mkdir()
+    (runs / "nowhere" / "run.json").symlink_to("/nowhere/run.json")
+    assert main(["list"]) == 0
+    told = capsys.readouterr().out
+    assert all(name in told for name in (KNOWN_RUN, "huge", "nowhere"))
+    assert told.count("damaged") >= 2
