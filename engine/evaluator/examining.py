@@ -77,8 +77,8 @@ class Examining:
         if facts.changed_state:
             remarks.append(f"a call changes {', '.join(facts.changed_state[:4])}: a kernel must too")
         if workers.inner:
-            shown = ", ".join(workers.inner[:SHOWN]) + ", ..." * (len(workers.inner) > SHOWN)
-            remarks.append(f"outputs of modules are compared too, {len(workers.inner)} of them: {shown}")
+            more = f" and {len(workers.inner) - SHOWN} more" if len(workers.inner) > SHOWN else ""
+            remarks.append(f"outputs of modules are compared too: {', '.join(workers.inner[:SHOWN])}{more}")
         return Examination(
             Standing.DECIDED,
             remarks=tuple(remarks),
