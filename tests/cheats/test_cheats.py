@@ -32,7 +32,7 @@ ENDLESS = {
 HEAVY_BUILDS = ("library_aten_cpp", "library_own_operator", "torch_library", "library_kernel_pointer", "library_onednn",
                 "library_redispatch", "copies_by_pytorch")  # fmt: skip
 # Of several such, all but one of a kind only where all examples are tried.
-LONG_ALONE = ("library_kernel_pointer", "library_onednn")
+LONG_ALONE = ("library_kernel_pointer", "library_onednn", "copies_by_pytorch")
 HEAVY_BUILD_S = 300.0
 # Right in many trials: a busy machine must have the time for those in which they are not.
 SELDOM_WRONG = ("shortcut_sampled_range", "amortised_batch", "path_by_prefix", "top_k_few_candidates",
@@ -48,6 +48,8 @@ def by_name(declared: Declaration) -> str:
 def test_an_honest_kernel_passes(
     evaluator: CpuToolchain, scratch: Path, declared: Declaration, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    if by_name(declared) in LONG_ALONE and PROFILE != LONG:
+        pytest.skip(f"builds for half a minute: run with HYPOTHESIS_PROFILE={LONG}")
     if by_name(declared) in HEAVY_BUILDS:
         monkeypatch.setattr(evaluator, "_times", replace(running.TIMES, build_s=HEAVY_BUILD_S))
     if by_name(declared) not in TIMED:
