@@ -19,17 +19,13 @@ from pathlib import Path
 from engine.fitting import NICENESS, SETTLED_S
 from engine.tasks import Task, imported
 from storage import codec
-from storage.examination import Standing
+from storage.examination import Examination, Standing, with_remedies
 
 ROOT = Path(__file__).resolve().parent.parent
 LIMIT_S = 600
 NOT_EXAMINED = "not examined"
 EVALUATION_MODE = "--mode eval"
 MODULE_BY_MODULE = re.compile(r"--compare-modules (\d+)\)")
-HEADS = {
-    str(Standing.UNDECIDABLE): "This task cannot be judged as given: ",
-    str(Standing.NOTHING_TO_DO): "Nothing to do: ",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +49,9 @@ class Examined:
         """Why no run can be started, as sentences; empty where one can, or where nobody knows."""
         if self.is_decided or self.outcome == NOT_EXAMINED:
             return ""
-        mends = f" What mends it: {'; '.join(self.remedies)}." if self.remedies else ""
-        return f"{HEADS.get(self.outcome, '')}{self.why}.{mends}"
+        if self.outcome in set(Standing):
+            return Examination(Standing(self.outcome), self.why, self.remedies).refusal
+        return with_remedies(self.why, self.remedies)
 
     @property
     def is_mended_by_evaluation_mode(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -50,5 +50,9 @@ class Examination:
     def refusal(self) -> str:
         """Why not, with what mends it."""
         words = {Standing.UNDECIDABLE: "This task cannot be judged as given", Standing.NOTHING_TO_DO: "Nothing to do"}
-        mends = f" What mends it: {'; '.join(self.remedies)}." if self.remedies else ""
-        return "" if self.is_decided else f"{words[self.standing]}: {self.why}.{mends}"
+        return "" if self.is_decided else f"{words[self.standing]}: {with_remedies(self.why, self.remedies)}"
+
+
+def with_remedies(why: str, remedies: Sequence[str]) -> str:
+    """Why not, and what mends it, as sentences."""
+    return f"{why}." + (f" What mends it: {'; '.join(remedies)}." if remedies else "")

@@ -1,7 +1,7 @@
 """The seam between loop and machine: build, judge, time and profile one candidate. Knows no model and no run.
 
 cpu.py, cuda.py, local.py       the two toolchains and what they share
-cached.py                       a toolchain that remembers
+cached.py, remembered.py        a toolchain that remembers, and how records are kept
 evaluating.py                   all stages on one candidate, as one answer
 requirements.py                 whether this machine has what they need
 """

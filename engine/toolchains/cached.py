@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,8 +12,8 @@ from typing import Any, TypeVar
 from engine import tasks
 from engine.machine import lease
 from engine.tasks import Task
-from engine.toolchains import CompiledStart, Toolchain
-from storage import codec, files
+from engine.toolchains import CompiledStart, Toolchain, remembered
+from storage import codec
 from storage.evaluation_results import CheckResult, CompileResult, TimingResult
 from storage.examination import Examination
 from storage.hardware_limit import HardwareLimit
@@ -60,14 +59,14 @@ class CachedToolchain:
     def compile(self, task: Task, source: str) -> CompileResult:
         """As the inner toolchain, or from memory."""
         file = self._file("compile", task, source)
-        if (kept := _read(file, CompileResult)) is not None:
+        if (kept := remembered.read(file, CompileResult)) is not None:
             return replace(kept, is_cached=True)
         return _kept(file, self._inner.compile(task, source))
 
     def compile_all(self, task: Task, sources: Sequence[str]) -> list[CompileResult]:
         """As the inner toolchain, of those that are not in memory."""
         files = [self._file("compile", task, source) for source in sources]
-        kept = [_read(file, CompileResult) for file in files]
+        kept = [remembered.read(file, CompileResult) for file in files]
         new = [source for source, known in zip(sources, kept, strict=True) if known is None]
         built = iter(self._inner.compile_all(task, new) if new else ())
         return [
@@ -78,14 +77,14 @@ class CachedToolchain:
     def check(self, task: Task, source: str) -> CheckResult:
         """As the inner toolchain, or from memory."""
         file = self._file("check", task, source)
-        if (kept := _read(file, CheckResult)) is not None:
+        if (kept := remembered.read(file, CheckResult)) is not None:
             return _flagged(kept)
         return _kept(file, self._inner.check(task, source))
 
     def time(self, task: Task, source: str) -> TimingResult | CheckResult:
         """As the inner toolchain, or from memory; a failed timing is asked again."""
         file = self._file("time", task, source)
-        if (kept := _read(file, TimingResult)) is not None:
+        if (kept := remembered.read(file, TimingResult)) is not None:
             return replace(kept, evidence={**kept.evidence, "cached": "yes"})
         result = self._inner.time(task, source)
         return _kept(file, result) if isinstance(result, TimingResult) else result
@@ -97,7 +96,7 @@ class CachedToolchain:
     def compiled_baseline(self, task: Task) -> TimingResult:
         """As the inner toolchain, or from memory."""
         file = self._file("compiled baseline", task, "")
-        if (kept := _read(file, TimingResult)) is not None:
+        if (kept := remembered.read(file, TimingResult)) is not None:
             return replace(kept, evidence={**kept.evidence, "cached": "yes"})
         return _kept(file, self._inner.compiled_baseline(task))
 
@@ -112,7 +111,7 @@ class CachedToolchain:
     def profile(self, task: Task, source: str, timed: TimingResult | None = None) -> ProfileResult:
         """As the inner toolchain, or from memory; a disturbed one is asked again."""
         file = self._file("profile", task, source)
-        if (kept := _read(file, ProfileResult)) is not None:
+        if (kept := remembered.read(file, ProfileResult)) is not None:
             return kept
         result = self._inner.profile(task, source, timed)
         return result if result.disturbance else _kept(file, result)
@@ -127,19 +126,9 @@ class CachedToolchain:
         return self._folder / f"{hashlib.sha256(json.dumps(words).encode()).hexdigest()}.json"
 
 
-def _read(file: Path, kind: Callable[..., Record]) -> Record | None:
-    try:
-        kept: Record = codec.from_plain(kind, json.loads(file.read_text()))
-    except (FileNotFoundError, ValueError):
-        return None
-    return kept
-
-
 def _kept(file: Path, result: Record) -> Record:
     if getattr(result, "verdict", None) not in UNSTEADY:
-        with suppress(OSError):  # a full disk is told of by what must be kept
-            file.parent.mkdir(parents=True, exist_ok=True)
-            files.replace(file, codec.dumps(replace(result, timeline=None)))  # it takes no time to remember it
+        remembered.keep(file, replace(result, timeline=None))  # it takes no time to remember it
     return result
 
 

@@ -29,8 +29,8 @@ from engine.machine.stopwatch import Stopwatch
 from engine.machine.turns import Turn
 from engine.machine.worker_limits import Limits, Times
 from engine.tasks import Task
-from engine.toolchains import CompiledStart
-from storage import codec, files, liveness
+from engine.toolchains import CompiledStart, remembered
+from storage import codec, liveness
 from storage.device_use import UNSEEN, Claim
 from storage.evaluation_results import CheckResult, CompileResult, TimedWorkload, TimingResult
 from storage.examination import Examination
@@ -220,7 +220,11 @@ class LocalToolchain(ABC):
         name = self._examination_name(task)
         if name not in self._examined:
             file = self.cache / "examinations" / f"{name}.json"
-            self._examined[name] = _kept_examination(file) or _keep(file, self._examination(task, is_confined))
+            found = remembered.read(file, Examination)
+            if found is None:
+                found = self._examination(task, is_confined)
+                remembered.keep(file, found)
+            self._examined[name] = found
         return self._examined[name]
 
     def _examination_name(self, task: Task) -> str:
@@ -515,21 +519,6 @@ def _what_matters(policy: Policy) -> Policy:
         precision=policy.precision, dtype=policy.dtype, backward=policy.backward, mode=policy.mode,
         weights=policy.weights, draws=policy.draws, rules=policy.rules, compare_modules=policy.compare_modules,
     )  # fmt: skip
-
-
-def _kept_examination(file: Path) -> Examination | None:
-    try:
-        kept: Examination = codec.from_plain(Examination, json.loads(file.read_text()))
-    except (OSError, ValueError):
-        return None
-    return kept
-
-
-def _keep(file: Path, examination: Examination) -> Examination:
-    with suppress(OSError):  # a home that cannot be written to is told of by what must be kept
-        file.parent.mkdir(parents=True, exist_ok=True)
-        files.replace(file, codec.dumps(examination))
-    return examination
 
 
 def _timed(plain: Mapping[str, Any]) -> TimingResult | CheckResult:
