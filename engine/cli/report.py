@@ -186,7 +186,7 @@ def print_list(console: Console, folders: Sequence[RunFolder]) -> None:
     """Runs as a table."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in ("run", "task", "state", "step", "best", "calls", "name and tags"):
-        table.add_column(heading, no_wrap=heading == "run")
+        table.add_column(heading, no_wrap=heading in ("run", "state", "step", "best"))
     for folder in folders:
         row = summary(folder)
         if "task" not in row:

@@ -55,7 +55,8 @@ def not_a_stream(kind: str, text: str) -> CallError:
 
 def malformed(error: Exception) -> CallError:
     """An event of the stream that is no JSON or not of the protocol."""
-    reason = f"the endpoint sent an event that cannot be read ({type(error).__name__}: {error})"[:QUOTED]
+    why = "it nests too deep" if isinstance(error, RecursionError) else f"{type(error).__name__}: {error}"
+    reason = f"the endpoint sent an event that cannot be read ({why})"[:QUOTED]
     return CallError(CallFailure.MALFORMED, reason, is_charged=True)
 
 

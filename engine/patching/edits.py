@@ -70,6 +70,8 @@ def without_numbers(lines: list[str], first: object) -> list[str]:
 
     A colon after the numbers tells a listing only where they begin at `first`.
     """
+    if not lines:
+        return lines
     found = list[re.Match[str]]()
     for line in lines:
         if (match := _NUMBERED.match(line)) is None:

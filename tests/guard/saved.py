@@ -11,6 +11,9 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 RUNS, EXPECTED = HERE / "runs", HERE / "expected"
+# Hashes of what is shown of all runs and examples, and of a few runs alone.
+SHOWN_ALL, SHOWN_FEW = EXPECTED / "shown.json", EXPECTED / "shown_few.json"
+FEW = ["approval", "hinted", "rolled_back"]
 NAMES = sorted(path.name.removesuffix(".tar.xz") for path in RUNS.glob("*.tar.xz"))
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.guard import engine_side, page_side
+from tests.guard import engine_side, page_side, shown, two_sides
 from tests.guard.intended import INTENDED, REWORDED
-from tests.guard.saved import NAMES, Expected, expected, unpack
+from tests.guard.saved import FEW, NAMES, SHOWN_FEW, Expected, expected, unpack
 
 HALVED = ("demo", "rolled_back", "submitted")  # approval, by_hand, lost, over_budget and running ended half-way
 
@@ -32,6 +33,18 @@ def test_the_pages_show_of_a_saved_run_what_they_showed(name: str, home: Path, t
     half = len(wanted.moves) // 2 if name in HALVED else -1
     differences = different_rows(name, folder, tmp_path / "growing", wanted, lambda count: count == half)
     assert not differences
+
+
+def test_index_and_record_say_the_same_of_every_kind_of_event(home: Path, tmp_path: Path) -> None:
+    for name, places in two_sides.first_of_each_kind(NAMES).items():
+        found = two_sides.differences(unpack(name, tmp_path / "saved"), tmp_path / name, places.__contains__)
+        assert not list(found), name
+
+
+def test_pages_routes_commands_and_reports_say_what_they_said() -> None:
+    known, now = json.loads(SHOWN_FEW.read_text()), shown.digests(FEW, with_examples=False)
+    assert now.keys() == known.keys()
+    assert [where for where in now if now[where] != known[where]] == []  # `python -m tests.guard --write` shows what
 
 
 def different_rows(name: str, folder: Path, home: Path, wanted: Expected, places: Callable[[int], bool]) -> list[str]:

@@ -81,6 +81,11 @@ def test_old_code_that_stands_nowhere_is_refused() -> None:
         apply_edits(SOURCE, edit("replace", 1, old_code=["zzz"], new_code=["x"]))
 
 
+def test_a_replacement_by_no_lines_is_an_edit_like_any_other() -> None:
+    (edit,) = parse_edits([{"action": "replace", "line_number": 2, "new_code": []}])
+    assert apply_edits("a\nb\nc\n", [edit]) == "a\nc\n"
+
+
 def test_line_numbers_pasted_into_new_code_are_dropped() -> None:
     assert apply_edits(SOURCE, edit("replace", 1, new_code=["   1 | A"])) == "A\nb\n  c\n  d\ne\n"
 
