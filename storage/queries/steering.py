@@ -178,7 +178,9 @@ def open_approval(db: Database, run_id: str) -> ApprovalRow | None:
         return None
     sql = """WITH since AS (SELECT max(seq) AS seq FROM (
         SELECT seq FROM states WHERE run_id = $run AND state <> 'waiting'
-        UNION ALL SELECT seq FROM steps WHERE run_id = $run AND phase <> 'resumed'))
+        UNION ALL SELECT seq FROM steps WHERE run_id = $run AND phase <> 'resumed'
+        UNION ALL SELECT seq FROM leaves WHERE run_id = $run AND kind IS NULL
+        UNION ALL SELECT effective_seq FROM steering WHERE run_id = $run AND kind IN ('approve', 'skip')))
     SELECT l.time AS at, l.step, l.kind, l.depth, l.candidate_id, a.number, a.summary, l.fallback, l.after_s
     FROM (SELECT * FROM leaves WHERE run_id = $run AND kind IS NOT NULL ORDER BY seq DESC LIMIT 1) l
     LEFT JOIN (SELECT candidate_id, number, summary FROM numbered WHERE run_id = $run) a

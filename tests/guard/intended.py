@@ -10,6 +10,12 @@ _LIMIT = "the limit is drawn against eager as timed with the best kernel, not wi
 _TIMES = "a step stands at its result and a command at its asking; a speed-up has the digits that were measured"
 _PATCHES = "a step with patches counts once by when one applied and once by its form"
 _OF_ALL = {"limit_speedup": _LIMIT, "feed": _TIMES, "steps": _TIMES, "patch_rates": _PATCHES}
-INTENDED: Mapping[tuple[str, str], str] = {(name, query): why for name in NAMES for query, why in _OF_ALL.items()}
+INTENDED: Mapping[tuple[str, str], str] = {
+    **{(name, query): why for name in NAMES for query, why in _OF_ALL.items()},
+    (
+        "approval",
+        "open_leave",
+    ): "a step that has its yes or no is not asked about until the state changes, as in the record",
+}
 REWORDED: Mapping[str, str] = {"all 1 depths are done": "its one depth is done"}
 """Why a run ends, in the words of then and of today."""
