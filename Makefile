@@ -19,7 +19,7 @@ check: .venv/ready-dev
 	$(BIN)/mypy app.py serve.py pages engine storage tests benchmarks
 
 test-gpu:
-	$(PYTHON) -m pytest -m gpu tests/gpu tests/engine/toolchains
+	$(PYTHON) -m pytest -m gpu tests/gpu tests/engine/evaluator/toolchains
 
 # A run of 20,000 iterations goes on while a browser shows each kind of page: two to three minutes on quiet cores.
 scale: .venv/ready-dev

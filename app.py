@@ -17,9 +17,10 @@ from engine.errors import EngineError
 from pages.parts import access, index, streamlit_internals
 from pages.parts.api import routes
 from pages.parts.status import notices, undrawn
-from storage import folder, read_only, trash
-from storage.database import DatabaseError
-from storage.trash import TrashError
+from storage import read_only
+from storage.index.database import DatabaseError
+from storage.run import folder, trash
+from storage.run.trash import TrashError
 
 SHUTDOWN_S = 3
 

@@ -18,15 +18,15 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from engine import tasks
 from engine.cli.argument_types import size
-from engine.tasks import Task
-from engine.toolchains import Toolchain
-from engine.toolchains.cpu import CpuToolchain
-from engine.toolchains.cuda import CudaToolchain
-from storage.check_records import CheckOutcome
-from storage.evaluation_results import TimingResult, is_improvement
-from storage.policy import EVERYTHING
+from engine.evaluator import tasks
+from engine.evaluator.tasks import Task
+from engine.evaluator.toolchains import Toolchain
+from engine.evaluator.toolchains.cpu import CpuToolchain
+from engine.evaluator.toolchains.cuda import CudaToolchain
+from storage.results.check_records import CheckOutcome
+from storage.results.evaluation_results import TimingResult, is_improvement
+from storage.results.policy import EVERYTHING
 
 TOOLCHAINS = {each.name: each for each in (CpuToolchain, CudaToolchain)}
 

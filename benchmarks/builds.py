@@ -30,15 +30,15 @@ from typing import Protocol
 
 from benchmarks.recorded_kernels import kernels_of
 from benchmarks.stock_build import BUILT, FAILED
-from engine import tasks
-from engine.build.device import installation as device
-from engine.build.host import flags
-from engine.build.host import installation as host
-from engine.toolchains.cpu import CpuToolchain
-from engine.toolchains.cuda import CompileGate
-from storage.evaluation_results import CompileResult
-from storage.policy import Policy
-from storage.records import Verdict
+from engine.evaluator import tasks
+from engine.evaluator.build.device import installation as device
+from engine.evaluator.build.host import flags
+from engine.evaluator.build.host import installation as host
+from engine.evaluator.toolchains.cpu import CpuToolchain
+from engine.evaluator.toolchains.cuda import CompileGate
+from storage.results.evaluation_results import CompileResult
+from storage.results.policy import Policy
+from storage.results.vocabulary import Verdict
 
 ROOT = Path(__file__).resolve().parent.parent
 # Everything may be used: what is compared is compilers, not what a candidate may do.

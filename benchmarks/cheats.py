@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from engine.toolchains.cpu import CpuToolchain
+from engine.evaluator.toolchains.cpu import CpuToolchain
 from tests.cheats import declaration, leftovers, running
 from tests.cheats.declaration import KERNELS, Declaration
 from tests.cheats.running import Mode, Outcome

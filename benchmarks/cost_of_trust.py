@@ -18,23 +18,23 @@ import time
 from pathlib import Path
 from typing import Any
 
-from engine import tasks
 from engine.cli.argument_types import size
-from engine.machine.worker_limits import Limits
-from engine.sandbox import ChildSpec, Isolation, SandboxFilesystem, start
-from engine.sandbox.probe import probe
-from engine.toolchains.cpu import CpuToolchain
-from storage.evaluation_results import TimingResult
-from tests.engine.toolchains import kernels
+from engine.evaluator import tasks
+from engine.evaluator.machine.worker_limits import Limits
+from engine.evaluator.sandbox import ChildSpec, Isolation, SandboxFilesystem, start
+from engine.evaluator.sandbox.probe import probe
+from engine.evaluator.toolchains.cpu import CpuToolchain
+from storage.results.evaluation_results import TimingResult
+from tests.engine.evaluator.toolchains import kernels
 
 BARE = """
 import json, sys, time, torch
 from pathlib import Path
 from torch.utils import cpp_extension
-from engine.toolchains.cpu import cache_folder
-from engine.build import request as build_request
-from engine.build.host import installation
-from engine.build.host.build import Builder
+from engine.evaluator.toolchains.cpu import cache_folder
+from engine.evaluator.build import request as build_request
+from engine.evaluator.build.host import installation
+from engine.evaluator.build.host.build import Builder
 
 task, source = json.load(sys.stdin)
 builder = Builder(installation.find(), cache_folder())

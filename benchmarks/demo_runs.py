@@ -14,11 +14,12 @@ from typing import Any
 from benchmarks.kill_engine import wait_for_end
 from engine import supervisor
 from engine.cli.argument_types import size
-from engine.llm.recording import recorded_tasks
-from engine.record import Record
-from storage import events, journal
-from storage.folder import RunFolder
-from storage.records import Budget, Verdict
+from engine.search.llm.recording import recorded_tasks
+from storage.results.vocabulary import Verdict
+from storage.run import events, journal
+from storage.run.folder import RunFolder
+from storage.run.record import Record
+from storage.run.settings import Budget
 
 
 def main() -> None:

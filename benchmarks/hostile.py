@@ -3,8 +3,8 @@
     python -m benchmarks.hostile [--runs 200] [--match REGEX]
     python -m benchmarks.hostile --runs 1 --seconds 0.2 --match abort       smallest
 
-Runs every kind of `tests/engine/evaluator/hostile.py`, or those that `--match` finds, in turn, an honest kernel after
-every tenth. Exits 1 when a run passed, outlasted its limit, or left something behind.
+Runs every kind of `tests/engine/evaluator/processes/hostile.py`, or those that `--match` finds, in turn, an honest
+kernel after every tenth. Exits 1 when a run passed, outlasted its limit, or left something behind.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from engine import tasks
-from engine.machine import lease, processes
-from engine.machine.worker_limits import Limits, Times
-from engine.toolchains.cpu import CpuToolchain, lease_files
-from storage.evaluation_results import TimingResult
-from storage.records import Verdict
-from tests.engine.evaluator import hostile
-from tests.engine.toolchains import kernels
+from engine.evaluator import tasks
+from engine.evaluator.machine import lease, processes
+from engine.evaluator.machine.worker_limits import Limits, Times
+from engine.evaluator.toolchains.cpu import CpuToolchain, lease_files
+from storage.results.evaluation_results import TimingResult
+from storage.results.vocabulary import Verdict
+from tests.engine.evaluator.processes import hostile
+from tests.engine.evaluator.toolchains import kernels
 
 TIMES = Times(build_s=6.0, import_s=3.0, call_s=2.0)
 LIMITS = Limits(tree_memory=4 << 30, address_space=5 << 30)

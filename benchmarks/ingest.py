@@ -12,12 +12,12 @@ import tempfile
 import time
 from pathlib import Path
 
-from storage import queries
-from storage.database import Database, index_file, open_database
-from storage.events import StepFinished
-from storage.ingest import Ingest
-from storage.journal import Journal
-from storage.records import StepKind
+from storage.index import queries
+from storage.index.database import Database, index_file, open_database
+from storage.index.ingest import Ingest
+from storage.run.events import StepFinished
+from storage.run.journal import Journal
+from storage.run.settings import StepKind
 from tests.samples import write_run
 
 

@@ -26,15 +26,15 @@ from pathlib import Path
 from benchmarks.kernelbench_files import small
 from benchmarks.meaning import making
 from benchmarks.meaning.making import Mutant
-from engine import sandbox, tasks
 from engine.errors import EngineError
-from engine.fitting import CostMeter
-from engine.machine.worker_limits import Times
-from engine.tasks import Task, TaskFile
-from engine.toolchains import Toolchain
-from engine.toolchains.cpu import CpuToolchain
-from engine.toolchains.cuda import CudaToolchain
-from storage.records import Verdict
+from engine.evaluator import sandbox, tasks
+from engine.evaluator.fitting import CostMeter
+from engine.evaluator.machine.worker_limits import Times
+from engine.evaluator.tasks import Task, TaskFile
+from engine.evaluator.toolchains import Toolchain
+from engine.evaluator.toolchains.cpu import CpuToolchain
+from engine.evaluator.toolchains.cuda import CudaToolchain
+from storage.results.vocabulary import Verdict
 
 ROOT = Path(__file__).resolve().parent.parent
 TRUTH_S = 300

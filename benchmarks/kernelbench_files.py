@@ -17,18 +17,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from engine import fitting, prompting, tasks
 from engine.errors import EngineError
-from engine.fitting import Cost, CostMeter
-from engine.machine.worker_limits import Times
-from engine.steps import briefing
-from engine.steps.conversation import as_code
-from engine.tasks import Size, Task, TaskFile, set_constants
-from engine.toolchains import Toolchain
-from engine.toolchains.cpu import CpuToolchain
-from engine.toolchains.cuda import CudaToolchain
-from storage.policy import DTYPES
-from storage.records import Verdict
+from engine.evaluator import fitting, tasks
+from engine.evaluator.fitting import Cost, CostMeter
+from engine.evaluator.machine.worker_limits import Times
+from engine.evaluator.tasks import Size, Task, TaskFile, set_constants
+from engine.evaluator.toolchains import Toolchain
+from engine.evaluator.toolchains.cpu import CpuToolchain
+from engine.evaluator.toolchains.cuda import CudaToolchain
+from engine.search import prompting
+from engine.search.steps import briefing
+from engine.search.steps.conversation import as_code
+from storage.results.policy import DTYPES
+from storage.results.vocabulary import Verdict
 
 HEAD = "| file | class | sizes changed | characters of the prompt | verdict | s | largest error | allowed | why |"
 RULE = "|---|---|---|---|---|---|---|---|---|"

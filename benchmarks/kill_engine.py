@@ -19,9 +19,10 @@ from typing import Any
 
 from engine import supervisor
 from engine.cli.argument_types import size
-from storage import codec, events, journal
-from storage.folder import RunFolder
-from storage.records import Budget, RunState
+from storage import codec
+from storage.run import events, journal
+from storage.run.folder import RunFolder
+from storage.run.settings import Budget, RunState
 
 MEASURED = {
     *("seconds", "candidate_ms", "baseline_ms", "evidence", "proofs", "seed", "is_best", "reference_error"),

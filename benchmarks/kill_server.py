@@ -17,8 +17,8 @@ from pathlib import Path
 
 from benchmarks.kill_engine import ended
 from engine import supervisor
-from storage.database import index_file, open_database
-from storage.ingest import Ingest
+from storage.index.database import index_file, open_database
+from storage.index.ingest import Ingest
 from tests import samples
 from tests.browser.conftest import new_home, start_server
 from tests.storage.index_dump import dump, rebuilt

@@ -17,8 +17,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from storage.database import Database, index_file, open_database
-from storage.ingest import Ingest
+from storage.index.database import Database, index_file, open_database
+from storage.index.ingest import Ingest
+from storage.index.queries import evidence, knowledge
+from storage.index.queries.evidence import EvidenceFilter
+from storage.index.queries.knowledge import TechniqueFilter
 from storage.knowledge import exported, files, merging
 from storage.knowledge.records import (
     Bottleneck,
@@ -30,9 +33,6 @@ from storage.knowledge.records import (
     State,
     Technique,
 )
-from storage.queries import evidence, knowledge
-from storage.queries.evidence import EvidenceFilter
-from storage.queries.knowledge import TechniqueFilter
 
 STATES, TECHNIQUES, DEVICES = 16, 70, ("NVIDIA H100", "NVIDIA H200", "cpu")
 FOLD = """

@@ -17,11 +17,11 @@ from pathlib import Path
 from streamlit.testing.v1 import AppTest
 
 from pages.parts import index
-from storage import labels, trash
-from storage.database import Database
-from storage.folder import RunFolder
-from storage.ingest import Ingest
-from storage.queries import RunFilter, listing, of_ids
+from storage.index.database import Database
+from storage.index.ingest import Ingest
+from storage.index.queries import RunFilter, listing, of_ids
+from storage.run import labels, trash
+from storage.run.folder import RunFolder
 from tests import samples
 
 ROOT = Path(__file__).resolve().parent.parent

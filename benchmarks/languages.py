@@ -18,16 +18,16 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.recorded_kernels import kernels_of
-from engine import tasks
 from engine.cli.argument_types import size
 from engine.errors import EngineError
-from engine.languages import LANGUAGES
-from engine.tasks import Task
-from engine.toolchain_table import find_toolchain
-from engine.toolchains import Toolchain
-from engine.toolchains.cuda import CompileGate
-from engine.toolchains.evaluating import evaluate
-from storage.hardware_limit import HardwareLimit
+from engine.evaluator import tasks
+from engine.evaluator.languages import LANGUAGES
+from engine.evaluator.tasks import Task
+from engine.evaluator.toolchain_table import find_toolchain
+from engine.evaluator.toolchains import Toolchain
+from engine.evaluator.toolchains.cuda import CompileGate
+from engine.evaluator.toolchains.evaluating import evaluate
+from storage.results.hardware_limit import HardwareLimit
 
 KERNELS = Path(__file__).resolve().parent / "kernels"
 RECORDINGS = Path(__file__).resolve().parents[1] / "tasks" / "recordings"

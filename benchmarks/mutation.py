@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-TESTS = "tests/engine"
-ENGINE = "engine"
+TESTS = "tests/engine/evaluator"
+EVALUATOR = "engine/evaluator"
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,5 +19,5 @@ class Mutation:
 
 
 def of(name: str, tests: tuple[str, ...], *changes: tuple[str, str]) -> list[Mutation]:
-    """Several mutations of one module, named by its path below the engine."""
-    return [Mutation(f"{ENGINE}/{name}.py", old, new, tests) for old, new in changes]
+    """Several mutations of one module, named by its path below the evaluator."""
+    return [Mutation(f"{EVALUATOR}/{name}.py", old, new, tests) for old, new in changes]

@@ -4,30 +4,30 @@ from __future__ import annotations
 
 from benchmarks.mutation import TESTS, of
 
-RULES = (f"{TESTS}/evaluation/screening/test_rules.py",)
-SYMBOLS = (f"{TESTS}/evaluation/screening/test_library_symbols.py",)
-OBSERVED = (f"{TESTS}/evaluator/test_observed.py",)
-REFUSED = (f"{TESTS}/evaluator/test_observed.py", "-k", "what_is_refused or only_moves")
-LAUNCHES = (f"{TESTS}/evaluation/test_launches.py",)
+RULES = (f"{TESTS}/checks/screening/test_rules.py",)
+SYMBOLS = (f"{TESTS}/checks/screening/test_library_symbols.py",)
+OBSERVED = (f"{TESTS}/processes/test_observed.py",)
+REFUSED = (f"{TESTS}/processes/test_observed.py", "-k", "what_is_refused or only_moves")
+LAUNCHES = (f"{TESTS}/checks/test_launches.py",)
 STRUCTURE = (f"{TESTS}/languages/test_structure.py",)
 ISOLATION = (f"{TESTS}/sandbox",)
-CLOCK = (f"{TESTS}/evaluation/test_clock.py",)
-CONTENTS = (f"{TESTS}/evaluation/test_contents.py",)
+CLOCK = (f"{TESTS}/checks/test_clock.py",)
+CONTENTS = (f"{TESTS}/checks/test_contents.py",)
 MEMORY = (f"{TESTS}/machine/test_process_memory.py",)
-REMEMBERING = (f"{TESTS}/evaluation/test_timing_checks.py", "-k", "explain")
-SUSPICION = (f"{TESTS}/evaluation/test_suspicion.py",)
-IDLE = (f"{TESTS}/evaluator/test_timing.py", "-k", "burns or left_running")
-GATE = (f"{TESTS}/evaluator/test_gate.py",)
+REMEMBERING = (f"{TESTS}/checks/test_timing_checks.py", "-k", "explain")
+SUSPICION = (f"{TESTS}/checks/test_suspicion.py",)
+IDLE = (f"{TESTS}/processes/test_timing.py", "-k", "burns or left_running")
+GATE = (f"{TESTS}/processes/test_gate.py",)
 TRIALS = (
-    f"{TESTS}/evaluation/test_trials.py",
-    f"{TESTS}/evaluator/test_checking.py",
+    f"{TESTS}/checks/test_trials.py",
+    f"{TESTS}/processes/test_checking.py",
     "-k",
     "order_of_further or secret",
 )
 
 MUTATIONS = [
     *of(
-        "evaluation/launches",
+        "checks/launches",
         LAUNCHES,
         ("if row.name in self.own:", "if True:"),
         ("        if row.by:\n", "        if True:\n"),
@@ -41,7 +41,7 @@ MUTATIONS = [
         ('int(kernels["overwrites"]) > 0', "True"),
     ),
     *of(
-        "evaluation/timing_checks",
+        "checks/timing_checks",
         LAUNCHES,
         ("if low * (1 - SAME) <= found <= high * (1 + SAME) else []", "if True else []"),
         ("or not is_short(session, setting) or by_device(", "or by_device("),
@@ -54,7 +54,7 @@ MUTATIONS = [
         ("half = sessions.half_width(by_device or pairs)", "half = sessions.half_width(pairs)"),
     ),
     *of(
-        "evaluation/clock",
+        "checks/clock",
         LAUNCHES,
         ("return not self.pairs or self.traced_ns <= allowed_ns", "return True"),
         ("RECORDED * self.slower * self.evaluator_ns", "RECORDED * self.evaluator_ns"),
@@ -63,7 +63,7 @@ MUTATIONS = [
         ("        if len(self.calls) < FEW_CALLS:\n", "        if len(self.calls) < 2:\n"),
     ),
     *of(
-        "evaluator/observer",
+        "processes/observer",
         LAUNCHES,
         ("if one.device_type() == _DEVICE)", "if one.device_type() is _DEVICE)"),
         ("key=lambda one: one.start_ns()):\n        by =", "key=lambda one: 0):\n        by ="),
@@ -71,7 +71,7 @@ MUTATIONS = [
         ("            last = by\n            continue\n", "            last = by\n"),
     ),
     *of(
-        "evaluation/screening/python_text",
+        "checks/screening/python_text",
         RULES,
         (
             "if pattern.fullmatch(full):\n            yield Finding(rule, node",
@@ -91,7 +91,7 @@ MUTATIONS = [
         ("len(node.args) == 3:\n", "False:\n"),
     ),
     *of(
-        "evaluation/screening/cpp_text",
+        "checks/screening/cpp_text",
         RULES,
         ("    elif LIBRARY_HEADERS.search(name):\n", "    elif False:\n"),
         ('path.type not in ("system_lib_string", "string_literal")', "False"),
@@ -101,7 +101,7 @@ MUTATIONS = [
         ("    if name in TAKEN and", "    if False and"),
     ),
     *of(
-        "evaluation/operators",
+        "checks/operators",
         REFUSED,
         ('report.get("marks") != list(marks)', "False"),
         ("MOST_ELEMENTS = 64", "MOST_ELEMENTS = 65"),
@@ -112,7 +112,7 @@ MUTATIONS = [
         ("not 0 <= row.elements <= MOST_ELEMENTS for row", "False for row"),
     ),
     *of(
-        "evaluator/observer",
+        "processes/observer",
         OBSERVED,
         ("profile_all_threads=True", "profile_all_threads=False"),
         ("    if _LIST in kinds:\n        return -1\n", ""),
@@ -120,21 +120,21 @@ MUTATIONS = [
         ("max((math.prod(shape)", "min((math.prod(shape)"),
     ),
     *of(
-        "evaluator/worker_pair",
+        "processes/worker_pair",
         OBSERVED,
         ("            self._look(answer)\n", "            pass\n"),
         ("slots * max(1, self._calls)", "1 << 40"),
     ),
     *of("languages/structure", STRUCTURE, ("if old.has_extension and not new.has_extension:", "if False:")),
     *of(
-        "evaluation/screening/symbols",
+        "checks/screening/symbols",
         SYMBOLS,
         ("            if pattern.search(name):\n", "            if False:\n"),
         ('        if symbol.partition("@")[0] in TAKEN:\n', "        if False:\n"),
         ('symbol["st_shndx"] == "SHN_UNDEF"', 'symbol["st_shndx"] != "SHN_UNDEF"'),
     ),
     *of(
-        "evaluator/process",
+        "processes/process",
         GATE,
         ("return any(one.is_refusal for one in self.findings)", "return False"),
         ("        except WorkerEnded as ended:\n", "        except WorkerEnded as ended:\n            return\n"),
@@ -171,7 +171,7 @@ MUTATIONS = [
         ("for name in PASSED_ON if name in os.environ}", "for name in os.environ}"),
     ),
     *of(
-        "evaluation/clock",
+        "checks/clock",
         CLOCK,
         ("- self.cost_ns\n", "\n"),
         ("BOUND_SPREADS * spread)", "1e12)"),
@@ -179,14 +179,14 @@ MUTATIONS = [
         ("self.gap_ns - self.reference_gap_ns <= self.bound_ns", "True"),
     ),
     *of(
-        "evaluation/clock",
+        "checks/clock",
         CLOCK,
         ("return Clock.of(self.reference_calls)", "return Clock.of(self.candidate_calls)"),
         ("1 / ratio if number % 2 else ratio", "ratio"),
         ("return (high - low) / 2 / statistics.median(ratios)", "return 0.0"),
     ),
     *of(
-        "evaluation/timing_checks",
+        "checks/timing_checks",
         CLOCK,
         ("CheckOutcome.FLAGGED if is_blurred else", "CheckOutcome.HELD if is_blurred else"),
         ("CheckOutcome.FLAGGED if explains_all else", "CheckOutcome.HELD if explains_all else"),
@@ -194,7 +194,7 @@ MUTATIONS = [
         ("FLAGGED if max(candidate, reference) > CROWDED", "HELD if max(candidate, reference) > CROWDED"),
     ),
     *of(
-        "evaluation/contents",
+        "checks/contents",
         CONTENTS,
         ("_flat(made).index_copy_(0, places, _flat(c)[places])", "pass"),
         ("return torch.lerp(a, b, weight.to(a.dtype))", "return a"),
@@ -212,13 +212,13 @@ MUTATIONS = [
         ("return difference == 0", "return True"),
     ),
     *of(
-        "evaluator/timing",
+        "processes/timing",
         IDLE,
         ("            if share < BUSY:\n", "            if True:\n"),
         ("    if left := _strays(candidate, others):\n", "    if left := []:\n"),
     ),
     *of(
-        "evaluation/timing_checks",
+        "checks/timing_checks",
         REMEMBERING,
         ("return self.is_telling and", "return False and"),
         ("REMEMBERED = 0.4", "REMEMBERED = 0.01"),
@@ -226,7 +226,7 @@ MUTATIONS = [
         ("min(1.0, self.reference_share)", "self.reference_share"),
     ),
     *of(
-        "evaluation/timing_checks",
+        "checks/timing_checks",
         SUSPICION,
         ("if timed.speedup > self.policy.suspicious_speedup:", "if False:"),
         ("if timed.latency_ms < self.limit.limit_ms:", "if False:"),
@@ -238,9 +238,9 @@ MUTATIONS = [
         ("and all(_is_calm(timed) for timed in (first, second))", ""),
         ("return replace(second, message=", "return first or replace(second, message="),
     ),
-    *of("evaluation/poison", TRIALS, ("[number % 3]", "[0]")),
+    *of("checks/poison", TRIALS, ("[number % 3]", "[0]")),
     *of(
-        "evaluation/trials",
+        "checks/trials",
         TRIALS,
         ("    choose.shuffle(further)\n", ""),
         ('f"{seed} {name}"', 'f"{name}"'),

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from benchmarks.mutation import TESTS, of
 
-PROPERTIES = (f"{TESTS}/evaluation/test_comparison_properties.py", f"{TESTS}/evaluation/test_comparison.py")
-PATTERNS = (f"{TESTS}/evaluation/test_pattern.py",)
-CHECKS = (f"{TESTS}/evaluator/test_checking.py",)
-VERDICTS = (f"{TESTS}/evaluator/test_verdicts.py", "-k", "bad_candidate or positive or integer or located")
+PROPERTIES = (f"{TESTS}/checks/test_comparison_properties.py", f"{TESTS}/checks/test_comparison.py")
+PATTERNS = (f"{TESTS}/checks/test_pattern.py",)
+CHECKS = (f"{TESTS}/processes/test_checking.py",)
+VERDICTS = (f"{TESTS}/processes/test_verdicts.py", "-k", "bad_candidate or positive or integer or located")
 
 MUTATIONS = [
     *of(
-        "evaluation/comparison",
+        "checks/comparison",
         PROPERTIES,
         ("if not float(excess.max()) <= 0.0:", "if float(excess.max()) > 0.0:"),
         ("        return torch.equal(out, own)\n", "        return True\n"),
@@ -25,7 +25,7 @@ MUTATIONS = [
         ("torch.view_as_real(tensor) if tensor.is_complex()", "tensor.real if tensor.is_complex()"),
     ),
     *of(
-        "evaluation/tolerance",
+        "checks/tolerance",
         PROPERTIES,
         ("        return 0.0\n    is_narrow", "        return 1.0\n    is_narrow"),
         ("factor * own_error) if math.isfinite(own_error) else floor", "factor * own_error)"),
@@ -37,7 +37,7 @@ MUTATIONS = [
         ("return not own_error <=", "return own_error <="),
     ),
     *of(
-        "evaluation/distributions",
+        "checks/distributions",
         PROPERTIES,
         ("torch.where(tensor == 0, 0.0, fresh)", "fresh"),
         ("fresh = torch.triu(fresh) + torch.triu(fresh, 1).T", "pass"),
@@ -46,16 +46,16 @@ MUTATIONS = [
         ("    if not math.isfinite(high - low):\n", "    if False:\n"),
         ("torch.where(inside, lifted, lowered)", "torch.where(inside, lifted, rows)"),
     ),
-    *of("evaluation/weighing", PATTERNS, ("if step > 1:", "if step > 99:"), ("if factor == -1", "if factor == -2")),
+    *of("checks/weighing", PATTERNS, ("if step > 1:", "if step > 99:"), ("if factor == -1", "if factor == -2")),
     *of(
-        "evaluator/checking",
+        "processes/checking",
         CHECKS,
         ("            if failure := self._try(trial, poison.poison_of(number)):", "            if failure := None:"),
         ('return self._held("after all trials") or self._weights()', 'return self._held("after all trials")'),
         ('return self._held("after all trials") or self._weights()', "return self._weights()"),
     ),
     *of(
-        "evaluator/checking",
+        "processes/checking",
         CHECKS,
         ('if all(map(contract.is_same, workers.shared["own"], first)):', "if True:"),
         ("    if not changed:\n", "    if True:\n"),
@@ -66,14 +66,14 @@ MUTATIONS = [
         ),
     ),
     *of(
-        "evaluation/poison",
+        "checks/poison",
         CHECKS,
         ("        tensor.fill_(value(", "        value(value("),
     ),
-    *of("evaluator/model_caller", CHECKS, ("        poison.fill(blocks, poisoned)", "        pass")),
-    *of("evaluator/process", CHECKS, ("if found.verdict is not Verdict.PASSED:", "if False:")),
+    *of("processes/model_caller", CHECKS, ("        poison.fill(blocks, poisoned)", "        pass")),
+    *of("processes/process", CHECKS, ("if found.verdict is not Verdict.PASSED:", "if False:")),
     *of(
-        "evaluation/contract",
+        "checks/contract",
         VERDICTS,
         ("if not is_same(after, before):", "if False:"),
         ('if leaf.get("type") != "torch.Tensor":', "if False:"),
@@ -82,5 +82,5 @@ MUTATIONS = [
         ('    if leaf.get("is_input"):', "    if False:"),
         ('    if leaf.get("is_reused"):', "    if False:"),
     ),
-    *of("evaluation/weighing", VERDICTS, ("if not errors.relative <= allowed:", "if errors.relative > 1e9:")),
+    *of("checks/weighing", VERDICTS, ("if not errors.relative <= allowed:", "if errors.relative > 1e9:")),
 ]

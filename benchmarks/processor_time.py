@@ -14,13 +14,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.recorded_kernels import kernels_of
-from engine import tasks
-from engine.evaluation.processor_time import CHECK
-from engine.llm.recording import recorded_settings, recorded_tasks, shipped_recording
-from engine.machine.worker_limits import Times
-from engine.tasks import Task
-from engine.toolchains.cpu import CpuToolchain
-from storage.evaluation_results import TimingResult
+from engine.evaluator import tasks
+from engine.evaluator.checks.processor_time import CHECK
+from engine.evaluator.machine.worker_limits import Times
+from engine.evaluator.tasks import Task
+from engine.evaluator.toolchains.cpu import CpuToolchain
+from engine.search.llm.recording import recorded_settings, recorded_tasks, shipped_recording
+from storage.results.evaluation_results import TimingResult
 from tests.cheats import declaration, running
 from tests.cheats.declaration import KERNELS
 

@@ -17,9 +17,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.strategies import catalogue
-from storage.models import CHARACTERS_PER_TOKEN
-from storage.records import KernelClass
+from engine.search.methods import catalogue
+from storage.results.vocabulary import KernelClass
+from storage.run.models import CHARACTERS_PER_TOKEN
 from tests.engine.every_prompt import OF_THE_RUN, Asked, every_prompt
 
 ROW, LEFT, WIDTH, BARS = 24, 250, 860, 440

@@ -6,11 +6,11 @@ import hashlib
 from pathlib import Path
 
 from engine.errors import EngineError
-from engine.llm.recording import read_recording
-from engine.patching.edits import EditError
-from engine.patching.proposed_patch import read_patch
-from engine.patching.reply import find_python
-from storage.records import Role
+from engine.search.llm.recording import read_recording
+from engine.search.patching.edits import EditError
+from engine.search.patching.proposed_patch import read_patch
+from engine.search.patching.reply import find_python
+from storage.run.settings import Role
 
 
 def kernels_of(path: Path) -> list[str]:

@@ -20,8 +20,8 @@ from typing import Any
 from streamlit.testing.v1 import AppTest
 
 from pages.parts import index
-from storage.database import SCHEMA, Database
-from storage.memory import Memory
+from storage.index.database import SCHEMA, Database
+from storage.index.memory import Memory
 from tests import samples
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -12,8 +12,8 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from engine.patching.edits import EditError
-from engine.patching.proposed_patch import read_patch
+from engine.search.patching.edits import EditError
+from engine.search.patching.proposed_patch import read_patch
 
 SAME = "as recorded"
 BLANKS = "as recorded but for blank lines, which the reply asks for and the recorded source lacks"

@@ -7,12 +7,12 @@ import os
 import time
 from pathlib import Path
 
-from storage import events as ev
-from storage import liveness
-from storage.blobs import text_hash
-from storage.folder import RunFolder
-from storage.journal import Entry
-from storage.records import StepKind
+from storage.run import events as ev
+from storage.run import liveness
+from storage.run.blobs import text_hash
+from storage.run.folder import RunFolder
+from storage.run.journal import Entry
+from storage.run.settings import StepKind
 from tests import samples
 
 LONG, WIDE, LIVE = "long-run", "wide-run", "live-run"

@@ -36,11 +36,13 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.recorded_kernels import kernels_of
-from engine.llm.recording import Line, shipped_recording, write_recording
-from storage import device_use, journal, relative
-from storage import events as ev
-from storage.folder import RunFolder, runs_folder
-from storage.records import Role
+from engine.search.llm.recording import Line, shipped_recording, write_recording
+from storage import device_use
+from storage.results import relative
+from storage.run import events as ev
+from storage.run import journal
+from storage.run.folder import RunFolder, runs_folder
+from storage.run.settings import Role
 from storage.suites import files
 from storage.suites.standing import fold
 

@@ -21,16 +21,16 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.recorded_kernels import kernels_of, parents_of
-from engine import tasks
-from engine.build import tunables
 from engine.cli import tuned
 from engine.cli.argument_types import size
-from engine.llm.recording import read_recording
-from engine.tasks import Task
-from engine.toolchain_table import find_toolchain
-from engine.toolchains import Toolchain
-from storage.evaluation_results import TimingResult, median_ranks
-from storage.models import CHARACTERS_PER_TOKEN
+from engine.evaluator import tasks
+from engine.evaluator.build import tunables
+from engine.evaluator.tasks import Task
+from engine.evaluator.toolchain_table import find_toolchain
+from engine.evaluator.toolchains import Toolchain
+from engine.search.llm.recording import read_recording
+from storage.results.evaluation_results import TimingResult, median_ranks
+from storage.run.models import CHARACTERS_PER_TOKEN
 
 RECORDINGS = Path(__file__).resolve().parents[1] / "tasks" / "recordings"
 

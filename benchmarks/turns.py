@@ -16,7 +16,7 @@ import time
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from engine.machine import lease, turns
+from engine.evaluator.machine import lease, turns
 
 
 def main() -> int:

@@ -31,21 +31,23 @@ from pathlib import Path
 
 import engine.__main__ as command
 from benchmarks.kill_engine import history
-from engine.daily import Ledger
-from engine.llm import Completion, Message, OnText, Purpose, Terms, recorded
-from engine.llm.recorded import RecordedModel
-from engine.llm.recording import read_recording
-from engine.profiling import cpu_profile
-from engine.tasks import Task
-from engine.toolchains.cached import CachedToolchain
-from engine.toolchains.cpu import CpuToolchain
-from storage import codec, files, journal
-from storage import events as ev
+from engine.evaluator.profiling import cpu_profile
+from engine.evaluator.tasks import Task
+from engine.evaluator.toolchains.cached import CachedToolchain
+from engine.evaluator.toolchains.cpu import CpuToolchain
+from engine.search.daily import Ledger
+from engine.search.llm import Completion, Message, OnText, Purpose, Terms, recorded
+from engine.search.llm.recorded import RecordedModel
+from engine.search.llm.recording import read_recording
+from storage import codec, files
 from storage.device_use import UNSEEN, Claim
-from storage.folder import RunFolder, home
-from storage.hardware_limit import HardwareLimit
+from storage.home import home
 from storage.knowledge import files as knowledge
-from storage.records import RunState
+from storage.results.hardware_limit import HardwareLimit
+from storage.run import events as ev
+from storage.run import journal
+from storage.run.folder import RunFolder
+from storage.run.settings import RunState
 from tests.engine.contexts import write_recording
 from tests.engine.swish_story import REPLIES
 

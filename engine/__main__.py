@@ -14,19 +14,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from engine import (
-    abreast,
-    calling,
-    examples,
-    languages,
-    loop,
-    prompt_pack,
-    prompting,
-    supervisor,
-    tasks,
-    toolchain_table,
-)
-from engine.actions import Finish
+from engine import examples, supervisor
 from engine.cli import (
     advance,
     arguments,
@@ -46,40 +34,45 @@ from engine.cli import (
 from engine.cli.live import LiveView
 from engine.cli.subcommands import ALREADY_RUNNING, BAD_INPUT, FAILED, INTERRUPTED, MACHINE_LACKS, OK
 from engine.cli.terminal import Console, plain_streams
-from engine.context import RunContext
 from engine.errors import EngineError, PersonNeeded, ToolchainError
-from engine.human.inbox import LEFT, Inbox
+from engine.evaluator import languages, tasks, toolchain_table
+from engine.evaluator.machine import devices
+from engine.evaluator.pool import LOCAL, POOL, Pool, pool_name
+from engine.evaluator.pool.local import LocalPool
+from engine.evaluator.pool.pooled import PooledToolchain
+from engine.evaluator.toolchains import Toolchain
 from engine.importing import import_kernels, read_kernels, take_over_kernel
 from engine.knowledge import consulting
-from engine.llm import LanguageModel, trial
-from engine.llm.manual import ManualModel
-from engine.llm.opening import Models, OnDivergence
-from engine.llm.prices import Price
-from engine.llm.recorded import RecordedModel
-from engine.llm.recording import read_recording
-from engine.machine import devices
-from engine.pool import LOCAL, POOL, Pool, accounts, pool_name
-from engine.pool.local import LocalPool
-from engine.pool.pooled import PooledToolchain
-from engine.record import Record
-from engine.strategies import words_of
-from engine.strategies.loading import open_strategy
-from engine.toolchains import Toolchain
-from storage import codec, commands, files, liveness
-from storage import events as ev
-from storage.blobs import Blobs
+from engine.search import abreast, accounts, calling, loop, prompt_pack, prompting
+from engine.search.actions import Finish
+from engine.search.context import RunContext
+from engine.search.human.inbox import LEFT, Inbox
+from engine.search.llm import LanguageModel, trial
+from engine.search.llm.manual import ManualModel
+from engine.search.llm.opening import Models, OnDivergence
+from engine.search.llm.prices import Price
+from engine.search.llm.recorded import RecordedModel
+from engine.search.llm.recording import read_recording
+from engine.search.methods import words_of
+from engine.search.methods.loading import open_strategy
+from storage import codec, files, locks
 from storage.device_use import DEVICE
-from storage.folder import RunFolder, find_run, runs_folder
-from storage.hardware_limit import REACHED
-from storage.journal import DamagedJournalError, Journal
 from storage.knowledge import files as knowledge_files
 from storage.knowledge.exported import KnowledgeError
-from storage.models import ModelOptions, read_options
-from storage.policy import kept_rules
-from storage.records import RunState
+from storage.results.hardware_limit import REACHED
+from storage.results.policy import kept_rules
+from storage.run import events as ev
+from storage.run import liveness
+from storage.run.blobs import Blobs
+from storage.run.folder import RunFolder, find_run, runs_folder
+from storage.run.journal import DamagedJournalError, Journal
+from storage.run.models import ModelOptions, read_options
+from storage.run.record import Record
+from storage.run.settings import RunState
+from storage.run.steering import commands
+from storage.run.steering.verbs import CommandKind
 from storage.suites.files import SuiteError
 from storage.untrusted import UntrustedError
-from storage.verbs import CommandKind
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -137,7 +130,7 @@ def _done(options: Namespace) -> int:
         if not _is_unread():
             raise
         return OK
-    except liveness.AlreadyRunningError as error:
+    except locks.AlreadyRunningError as error:
         return _complain(error, ALREADY_RUNNING)
     except ToolchainError as error:
         return _complain(error, MACHINE_LACKS)
@@ -201,7 +194,7 @@ def resume_run(options: Namespace) -> int:
         return OK
     if options.background:
         if liveness.is_held(folder):
-            raise liveness.AlreadyRunningError(
+            raise locks.AlreadyRunningError(
                 f"run {folder.run_id} is already running: stop it first, or steer it while it runs"
             )
         settings = folder.read_settings()
@@ -400,7 +393,7 @@ def remeasure_kernels(options: Namespace) -> int:
 
 def compile_file(options: Namespace) -> int:
     """Compile a file for a device that need not be there."""
-    from engine.toolchains.cuda import CompileGate
+    from engine.evaluator.toolchains.cuda import CompileGate
 
     source = kernel_files.candidate(options.candidate)
     with CompileGate(options.arch) as gate:
@@ -435,7 +428,7 @@ def _replay(recording: Path, reply_seconds: float, on_divergence: OnDivergence) 
 
 
 def _connect(options: ModelOptions, address: str, key: str, price: Price | None) -> LanguageModel:
-    from engine.llm.endpoint import EndpointModel
+    from engine.search.llm.endpoint import EndpointModel
 
     return EndpointModel(options, address, key, price)
 
@@ -465,8 +458,8 @@ def _pool(scratch: Path | None, device: str) -> Pool:
         if visible:
             os.environ[devices.VISIBLE] = visible
         return LocalPool(scratch)
-    from engine.pool.on_ray import RayCluster
-    from engine.pool.remote import RemotePool
+    from engine.evaluator.pool.on_ray import RayCluster
+    from engine.evaluator.pool.remote import RemotePool
 
     return RemotePool(RayCluster(pool_name()), device)
 
@@ -481,7 +474,7 @@ def _visible_with(device: str) -> str:
         return devices.choose(device, os.environ.get(devices.VISIBLE)) if device else ""
     if named != "ray" and not named.startswith("ray://"):
         raise ToolchainError(f"unknown pool {named!r}: use local, ray, or ray://HOST:PORT")
-    from engine.pool import on_ray
+    from engine.evaluator.pool import on_ray
 
     on_ray.see_that_it_is_installed()
     if device.isdecimal() or device.startswith(("GPU-", "MIG-")):

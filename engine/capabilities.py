@@ -9,19 +9,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine import daily
-from engine.daily import Ledger
 from engine.errors import EngineError, ModelError
-from engine.llm.environment import configured_model, is_configured
-from engine.llm.prices import FILE, read_prices
-from engine.llm.trial import Trial
-from engine.pool import LOCAL, pool_name
-from engine.toolchain_table import GPU, TABLE, device_of
+from engine.evaluator.pool import LOCAL, pool_name
+from engine.evaluator.toolchain_table import GPU, TABLE, device_of
+from engine.search import daily
+from engine.search.daily import Ledger
+from engine.search.llm.environment import configured_model, is_configured
+from engine.search.llm.prices import FILE, read_prices
+from engine.search.llm.trial import Trial
 from storage import read_only
-from storage.command_arguments import MANUAL
-from storage.folder import home
-from storage.models import ModelRole, TokenUsage, for_role
-from storage.records import RunSettings
+from storage.home import home
+from storage.run.models import ModelRole, TokenUsage, for_role
+from storage.run.settings import RunSettings
+from storage.run.steering.command_arguments import MANUAL
 
 ROOT = Path(__file__).resolve().parent.parent
 FREE_MODELS = ("recorded", MANUAL)

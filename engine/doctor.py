@@ -18,24 +18,24 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from engine import daily
 from engine.errors import ToolchainError
-from engine.llm import environment
-from engine.machine import devices, lease
-from engine.machine.devices import Device
-from engine.profiling.device import nsight
-from engine.sandbox import Isolation
-from engine.sandbox.child import Done
-from engine.toolchains.requirements import Checked, checks
+from engine.evaluator.machine import devices, lease
+from engine.evaluator.machine.devices import Device
+from engine.evaluator.profiling.device import nsight
+from engine.evaluator.sandbox import Isolation
+from engine.evaluator.sandbox.child import Done
+from engine.evaluator.toolchains.requirements import Checked, checks
+from engine.search import daily
+from engine.search.llm import environment
 from storage import codec, files
-from storage.folder import home
+from storage.home import home
 
 ALLOW_NAMESPACES = (
     "a kernel 5.13 or later (6.12 for every part of the sandbox) with user namespaces allowed: on Ubuntu `sysctl "
     "kernel.apparmor_restrict_unprivileged_userns=0`, in a container --cap-add SYS_ADMIN --security-opt "
     "seccomp=unconfined; with TILEWRIGHT_ISOLATION=full nothing is judged without them"
 )
-TRY_BY_HAND = "run `python -m engine.sandbox.probe` by hand to see where it stops"
+TRY_BY_HAND = "run `python -m engine.evaluator.sandbox.probe` by hand to see where it stops"
 SANDBOX_S = 120.0
 LEAST_FREE_GB = 5.0
 DASHBOARD = ("streamlit", "duckdb", "plotly", "watchdog", "openai")
@@ -55,7 +55,7 @@ def findings() -> dict[str, list[Checked]]:
 
 def sandbox_checks(limit_s: float = SANDBOX_S) -> list[Checked]:
     """What stands between a generated kernel and this machine, raised and tried in a process of its own."""
-    command = [sys.executable, "-m", "engine.sandbox.probe"]
+    command = [sys.executable, "-m", "engine.evaluator.sandbox.probe"]
     try:
         tried = subprocess.run(command, capture_output=True, text=True, timeout=limit_s)
     except subprocess.TimeoutExpired:

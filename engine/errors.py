@@ -17,7 +17,7 @@ EngineError
 
 from __future__ import annotations
 
-from storage.models import CallFailure, TokenUsage
+from storage.run.models import CallFailure, TokenUsage
 
 
 class EngineError(Exception):

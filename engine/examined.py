@@ -16,10 +16,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from engine.fitting import NICENESS, SETTLED_S
-from engine.tasks import Task, imported
+from engine.evaluator.fitting import NICENESS, SETTLED_S
+from engine.evaluator.tasks import Task, imported
 from storage import codec
-from storage.examination import Examination, Standing, with_remedies
+from storage.results.examination import Examination, Standing, with_remedies
 
 ROOT = Path(__file__).resolve().parent.parent
 LIMIT_S = 600

@@ -22,13 +22,15 @@ from pathlib import Path
 from typing import Any
 
 from engine.errors import EngineError
-from engine.tasks import SHIPPED as TASKS
-from storage import codec, damage, journal, labels, liveness, read_only, trash, untrusted
-from storage import events as ev
-from storage.folder import RUN_ID, RunFolder, all_runs, home, runs_folder
-from storage.labels import Labels
-from storage.records import LEFT, RunSettings, RunState
-from storage.trash import TrashError
+from engine.evaluator.tasks import SHIPPED as TASKS
+from storage import codec, locks, read_only, untrusted
+from storage.home import home
+from storage.run import damage, journal, labels, liveness, trash
+from storage.run import events as ev
+from storage.run.folder import RUN_ID, RunFolder, all_runs, runs_folder
+from storage.run.labels import Labels
+from storage.run.settings import LEFT, RunSettings, RunState
+from storage.run.trash import TrashError
 from storage.untrusted import Limits, UntrustedError
 
 SHIPPED = TASKS / "examples"
@@ -198,7 +200,7 @@ def remove_examples() -> tuple[list[str], list[str]]:
                 gone.append(trash.delete(run.run_id).run_id)
         except (codec.DecodeError, UnicodeDecodeError):
             continue
-        except (TrashError, OSError, liveness.AlreadyRunningError) as error:
+        except (TrashError, OSError, locks.AlreadyRunningError) as error:
             refused.append(str(error))
     return gone, refused
 

@@ -12,19 +12,20 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from engine import languages, tasks
-from engine.build.host import flags
-from engine.build.light_headers import SHIM
 from engine.errors import EngineError
-from engine.record import Candidate, Record
-from engine.toolchain_table import GPU, HOST, device_of
-from storage import codec, journal
-from storage.blobs import Blobs
-from storage.check_records import CheckOutcome
-from storage.folder import RunFolder
-from storage.hardware_limit import REACHED
-from storage.policy import kept_rules
-from storage.records import RunSettings
+from engine.evaluator import languages, tasks
+from engine.evaluator.build.host import flags
+from engine.evaluator.build.light_headers import SHIM
+from engine.evaluator.toolchain_table import GPU, HOST, device_of
+from storage import codec
+from storage.results.check_records import CheckOutcome
+from storage.results.hardware_limit import REACHED
+from storage.results.policy import kept_rules
+from storage.run import journal
+from storage.run.blobs import Blobs
+from storage.run.folder import RunFolder
+from storage.run.record import Candidate, Record
+from storage.run.settings import RunSettings
 
 NEEDS = {
     HOST: """# Runs on the CPU. Needs PyTorch, ninja, a C++ compiler and, from pip, nvidia-cutlass, nvidia-cuda-runtime,
@@ -34,7 +35,7 @@ NEEDS = {
 }
 NEEDS_TRITON = """# Runs on an NVIDIA GPU. Needs a CUDA build of PyTorch, which brings Triton along, and a C compiler.
 # Import it from a file: Triton reads the text of its kernels there (KernelBench: backend triton)."""
-STATE = "state_dict"  # the check of it, as engine.evaluation.findings names it
+STATE = "state_dict"  # the check of it, as engine.evaluator.checks.findings names it
 MARK = "# The kernel, as Tilewright judged it. What stands above builds it with PyTorch alone."
 MARK_OF_TRITON = "# The kernel, as Tilewright judged it."
 SOLUTIONS = SOL_EXECBENCH, FLASHINFER_BENCH = "sol-execbench", "flashinfer-bench"

@@ -8,20 +8,20 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from engine import languages, tasks
 from engine.errors import EngineError
+from engine.evaluator import languages, tasks
 from engine.knowledge import consulting
-from engine.prompt_pack import with_pack
-from engine.record import Candidate, Record
 from engine.run_settings import take_options
-from engine.strategies.loading import options_of
-from engine.strategies.options import Option
-from storage import journal
-from storage.blobs import Blobs
-from storage.folder import RunFolder, runs_folder
-from storage.forks import Fork
-from storage.policy import as_of_now
-from storage.records import RunSettings
+from engine.search.methods.loading import options_of
+from engine.search.methods.options import Option
+from engine.search.prompt_pack import with_pack
+from storage.results.policy import as_of_now
+from storage.run import journal
+from storage.run.blobs import Blobs
+from storage.run.folder import RunFolder, runs_folder
+from storage.run.forks import Fork
+from storage.run.record import Candidate, Record
+from storage.run.settings import RunSettings
 
 
 def fork_settings(

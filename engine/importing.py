@@ -10,15 +10,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from engine.actions import Conclude, Evaluate, NewCandidate
-from engine.context import RunContext
 from engine.errors import EngineError
-from engine.loop import measure_limit, take_step
-from engine.steps.candidates import conclude, create_candidate
-from storage import events as ev
+from engine.search.actions import Conclude, Evaluate, NewCandidate
+from engine.search.context import RunContext
+from engine.search.loop import measure_limit, take_step
+from engine.search.steps.candidates import conclude, create_candidate
 from storage import untrusted
-from storage.forks import Fork
-from storage.records import DepthOutcome, Origin, RunState, StepKind, Verdict
+from storage.results.vocabulary import Verdict
+from storage.run import events as ev
+from storage.run.forks import Fork
+from storage.run.settings import DepthOutcome, Origin, RunState, StepKind
 from storage.untrusted import Limits, UntrustedError
 
 SOURCES = (".py",)

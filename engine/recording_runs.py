@@ -9,13 +9,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from engine.errors import EngineError
-from engine.llm.recording import Line, write_recording
-from engine.record import Candidate, Record
-from storage import events as ev
-from storage import journal
-from storage.blobs import Blobs
-from storage.folder import RunFolder
-from storage.records import RunSettings
+from engine.search.llm.recording import Line, write_recording
+from storage.run import events as ev
+from storage.run import journal
+from storage.run.blobs import Blobs
+from storage.run.folder import RunFolder
+from storage.run.record import Candidate, Record
+from storage.run.settings import RunSettings
 
 REMOVED = "[removed]"
 _SECRET_NAME = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD)$")

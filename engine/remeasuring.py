@@ -13,17 +13,18 @@ import time
 from collections.abc import Callable, Sequence
 
 from engine.errors import EngineError
-from engine.machine import turns
-from engine.record import Candidate, Record
-from engine.tasks import Task
-from engine.toolchains import Toolchain
-from storage import journal, remeasurements
-from storage.blobs import Blobs
-from storage.evaluation_results import TimingResult
-from storage.folder import RunFolder, find_run
-from storage.policy import as_of_now
-from storage.records import RunSettings, Verdict
-from storage.remeasurements import KernelName, RemeasureProgress, RemeasureRequest, RemeasureState, Round
+from engine.evaluator.machine import turns
+from engine.evaluator.tasks import Task
+from engine.evaluator.toolchains import Toolchain
+from storage.results.evaluation_results import TimingResult
+from storage.results.policy import as_of_now
+from storage.results.vocabulary import Verdict
+from storage.run import journal, remeasurements
+from storage.run.blobs import Blobs
+from storage.run.folder import RunFolder, find_run
+from storage.run.record import Candidate, Record
+from storage.run.remeasurements import KernelName, RemeasureProgress, RemeasureRequest, RemeasureState, Round
+from storage.run.settings import RunSettings
 
 Kernel = tuple[str, str]
 

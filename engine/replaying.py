@@ -13,12 +13,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from engine.errors import EngineError
-from storage import commands, journal
-from storage import events as ev
-from storage.folder import ORIGINAL, RunFolder, runs_folder
-from storage.journal import Entry, Journal
-from storage.records import RunSettings, RunState
-from storage.verbs import VERBS, Command, CommandKind
+from storage.run import events as ev
+from storage.run import journal
+from storage.run.folder import ORIGINAL, RunFolder, runs_folder
+from storage.run.journal import Entry, Journal
+from storage.run.settings import RunSettings, RunState
+from storage.run.steering import commands
+from storage.run.steering.verbs import VERBS, Command, CommandKind
 
 SLOWEST = 0.001  # what the settings keep of a speed
 LONGEST_GAP_S = 60.0

@@ -10,23 +10,23 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from engine import languages, tasks
 from engine.capabilities import available_models, has_gpu
 from engine.errors import EngineError, ModelError
+from engine.evaluator import languages, tasks
+from engine.evaluator.languages import DEFAULT as LANGUAGE
+from engine.evaluator.languages import Triton
 from engine.knowledge import consulting
-from engine.languages import DEFAULT as LANGUAGE
-from engine.languages import Triton
-from engine.llm.environment import configured_model, is_configured
-from engine.llm.recording import recorded_settings, recorded_tasks, shipped_recording
-from engine.prompt_pack import shipped
-from engine.strategies import check_width, independence_of, usual_knowledge
-from engine.strategies.loading import DEFAULT, find_strategy, options_of
-from engine.strategies.options import Option, Value, complete
-from storage import budgets
-from storage.command_arguments import MANUAL
-from storage.folder import id_for
+from engine.search.llm.environment import configured_model, is_configured
+from engine.search.llm.recording import recorded_settings, recorded_tasks, shipped_recording
+from engine.search.methods import check_width, independence_of, usual_knowledge
+from engine.search.methods.loading import DEFAULT, find_strategy, options_of
+from engine.search.methods.options import Option, Value, complete
+from engine.search.prompt_pack import shipped
 from storage.knowledge.choice import OFF
-from storage.records import Budget, RunSettings, Start, Switch
+from storage.run import budgets
+from storage.run.folder import id_for
+from storage.run.settings import Budget, RunSettings, Start, Switch
+from storage.run.steering.command_arguments import MANUAL
 
 DEMO_TASK = "square_matmul"
 REPLAY_SECONDS = 2.0

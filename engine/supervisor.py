@@ -19,7 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from engine import examples, exporting, fitting, forking, recording_runs, remeasuring, replaying
+from engine import examples, exporting, forking, recording_runs, remeasuring, replaying
 from engine.capabilities import FREE_MODELS as FREE_MODELS
 from engine.capabilities import Finding as Finding
 from engine.capabilities import available_models as available_models
@@ -35,32 +35,36 @@ from engine.capabilities import set_day_limits as set_day_limits
 from engine.capabilities import spent_today as spent_today
 from engine.capabilities import try_model as try_model
 from engine.errors import EngineError, TaskError
+from engine.evaluator import fitting
+from engine.evaluator.fitting import OVERFLOWS as OVERFLOWS
+from engine.evaluator.fitting import estimated as estimated
+from engine.evaluator.fitting import free_bytes as free_bytes
+from engine.evaluator.fitting import refusal as refusal
+from engine.evaluator.fitting import unusable as unusable
+from engine.evaluator.fitting import why_unknown as why_unknown
+from engine.evaluator.tasks import TaskFile, made_of, of_text, problems, shipped_names
 from engine.examined import Examined as Examined
 from engine.examined import examined as examined
 from engine.examples import open_examples as open_examples
 from engine.examples import open_first_example as open_first_example
 from engine.examples import remove_examples as remove_examples
 from engine.examples import shipped_examples as shipped_examples
-from engine.fitting import OVERFLOWS as OVERFLOWS
-from engine.fitting import estimated as estimated
-from engine.fitting import free_bytes as free_bytes
-from engine.fitting import refusal as refusal
-from engine.fitting import unusable as unusable
-from engine.fitting import why_unknown as why_unknown
-from engine.prompt_pack import read_pack as read_pack
 from engine.run_settings import DEMO_TASK as DEMO_TASK
 from engine.run_settings import demo_settings as demo_settings
 from engine.run_settings import import_settings as import_settings
 from engine.run_settings import new_settings as new_settings
 from engine.run_settings import recorded_depths as recorded_depths
 from engine.run_settings import recording_note as recording_note
-from engine.strategies.catalogue import refused_by as refused_by
-from engine.tasks import TaskFile, made_of, of_text, problems, shipped_names
-from storage import commands, damage, files, liveness, read_only, remeasurements, untrusted
-from storage.folder import RunFolder, find_run, home, runs_folder
-from storage.records import RunSettings
+from engine.search.methods.catalogue import refused_by as refused_by
+from engine.search.prompt_pack import read_pack as read_pack
+from storage import files, read_only, untrusted
+from storage.home import home
+from storage.run import damage, liveness, remeasurements
+from storage.run.folder import RunFolder, find_run, runs_folder
+from storage.run.settings import RunSettings
+from storage.run.steering import commands
+from storage.run.steering.verbs import CommandKind
 from storage.untrusted import UntrustedError
-from storage.verbs import CommandKind
 
 LARGEST_PID = 1 << 31
 ROOT = Path(__file__).resolve().parent.parent

@@ -12,7 +12,7 @@ from pages.parts import change_token, index, run_state, suite_folders, wording
 from pages.parts.benchmark import benchmark_charts, cells_matrix, suites_list, text_tables
 from pages.parts.status import address, now
 from pages.parts.suite_folders import WATCHED
-from storage.queries.suites import run_results
+from storage.index.queries.suites import run_results
 from storage.suites import files, summary
 from storage.suites.files import SuiteError
 from storage.suites.standing import Suite, as_left

@@ -20,8 +20,8 @@ from pages.parts.kernel import (
 )
 from pages.parts.status import address, damaged, now
 from pages.parts.steering import open_dialog, steer
-from storage import queries
-from storage.queries import CandidateRow
+from storage.index import queries
+from storage.index.queries import CandidateRow
 
 run_id = st.query_params.get("run", "")
 candidate_id = st.query_params.get("candidate", "")

@@ -7,16 +7,16 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from engine import languages
+from engine.evaluator import languages
 from pages.parts import change_token, index, run_state, wording
 from pages.parts.benchmark import chosen_runs
 from pages.parts.compare import compare_chart, compare_kernels, compare_table, compared_runs
 from pages.parts.compare.compared_runs import AT_MOST, MOST, Compared
 from pages.parts.report.report_comparison import comparison_report
 from pages.parts.status import now
-from storage import queries
-from storage.queries import RunChoice
-from storage.queries.suites import run_results
+from storage.index import queries
+from storage.index.queries import RunChoice
+from storage.index.queries.suites import run_results
 
 KEY = "compared_runs"
 OFFERED_TASKS = 8

@@ -8,12 +8,13 @@ from pages.parts import access, change_token, index, method, run_state, texts, w
 from pages.parts.status import address
 from pages.parts.steering import kernel_choice, steer
 from pages.parts.widgets import diff
-from storage import folder, queries
-from storage.blobs import Blobs
-from storage.command_arguments import NOTE_LENGTH, Submission
-from storage.queries import AttemptRow, RunRow
-from storage.records import RunState
-from storage.verbs import CommandKind
+from storage.index import queries
+from storage.index.queries import AttemptRow, RunRow
+from storage.run import folder
+from storage.run.blobs import Blobs
+from storage.run.settings import RunState
+from storage.run.steering.command_arguments import NOTE_LENGTH, Submission
+from storage.run.steering.verbs import CommandKind
 
 run_id = st.query_params.get("run", "")
 candidate_id = st.query_params.get("candidate", "")

@@ -8,8 +8,8 @@ from pages.parts import change_token, index, wording
 from pages.parts.knowledge import amend_dialogs, evidence_table, state_story
 from pages.parts.status import address, now
 from pages.parts.steering import dialogs, steer
-from storage.knowledge.projection import SOURCE
-from storage.queries import knowledge
+from storage.index.knowledge_projection import SOURCE
+from storage.index.queries import knowledge
 
 name = st.query_params.get("state", "")
 

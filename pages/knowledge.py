@@ -22,11 +22,11 @@ from pages.parts.knowledge.known_tables import STATE, VIEW
 from pages.parts.status import now
 from pages.parts.steering import dialogs, steer
 from pages.parts.steering.dialogs import Dialog
+from storage.index.knowledge_projection import SOURCE
+from storage.index.queries import knowledge
+from storage.index.queries.knowledge import EdgeRow, KnowledgeSums
 from storage.knowledge import files
-from storage.knowledge.projection import SOURCE
 from storage.knowledge.records import Technique
-from storage.queries import knowledge
-from storage.queries.knowledge import EdgeRow, KnowledgeSums
 
 TECHNIQUES, STATES, ATTEMPTS, NEGATIVE = "techniques", "states", "attempts", "negative evidence"
 FROM_STATES, FROM_TECHNIQUES = "state to technique", "technique to technique"

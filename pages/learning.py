@@ -7,8 +7,8 @@ import streamlit as st
 from pages.parts import change_token, index
 from pages.parts.knowledge import evidence_table, learning_table
 from pages.parts.status import address, now
-from storage import queries
-from storage.knowledge.projection import SOURCE
+from storage.index import queries
+from storage.index.knowledge_projection import SOURCE
 
 run_id = st.query_params.get("run", "")
 

@@ -9,8 +9,8 @@ from pages.parts import change_token, index, wording
 from pages.parts.models import by_model, calibration, connect
 from pages.parts.status import now
 from pages.parts.widgets import table
-from storage import queries
-from storage.queries import PatchRateRow
+from storage.index import queries
+from storage.index.queries import PatchRateRow
 
 COLUMNS = [
     table.Column("model", "Model", "nowrap"),

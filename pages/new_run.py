@@ -10,12 +10,13 @@ from typing import Any
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from engine import supervisor, tasks
+from engine import supervisor
 from engine.errors import EngineError, TaskError
-from engine.languages import Triton
-from engine.strategies import catalogue
-from engine.strategies.catalogue import StrategyDescription
-from engine.tasks import DEEPEST, OWN_MODE, Size, Task, TaskFile
+from engine.evaluator import tasks
+from engine.evaluator.languages import Triton
+from engine.evaluator.tasks import DEEPEST, OWN_MODE, Size, Task, TaskFile
+from engine.search.methods import catalogue
+from engine.search.methods.catalogue import StrategyDescription
 from pages.parts import access, change_token, number_field, wording
 from pages.parts.change_token import CLOCK
 from pages.parts.new_run import budget_form, command_line, examination, forecast, module_field
@@ -23,11 +24,11 @@ from pages.parts.new_run import setup as setup_form
 from pages.parts.new_run.setup import Setup
 from pages.parts.status import now
 from pages.parts.steering import approval, options_form
-from storage.command_arguments import MANUAL
 from storage.knowledge import choice
-from storage.models import NAMES, ModelRole, Options, PatchForm, read_options
-from storage.policy import DTYPES, EVERYTHING, OWN_DTYPE, PRECISIONS
-from storage.records import Prompts, RunSettings, Start
+from storage.results.policy import DTYPES, EVERYTHING, OWN_DTYPE, PRECISIONS
+from storage.run.models import NAMES, ModelRole, Options, PatchForm, read_options
+from storage.run.settings import Prompts, RunSettings, Start
+from storage.run.steering.command_arguments import MANUAL
 
 _LIBRARY_HELP = (
     "none: every kernel is the model's own. Operators such as conv2d, matmul may stay with PyTorch, for a whole "

@@ -12,8 +12,8 @@ from pages.parts.compare import compared_runs
 from pages.parts.overview import example_runs, getting_started, label_dialogs, run_totals, runs_filter, runs_table
 from pages.parts.status import alerts, damaged, now, welcome
 from pages.parts.steering import open_dialog, steer
-from storage import queries
-from storage.queries import RunFilter, RunSort
+from storage.index import queries
+from storage.index.queries import RunFilter, RunSort
 
 PAGE_SIZE = 50
 

@@ -16,9 +16,9 @@ from pages.parts.compare import compared_runs
 from pages.parts.report.report_comparison import comparison_report
 from pages.parts.report.report_run import run_report
 from storage import files
-from storage.database import Database, index_file, open_database
-from storage.folder import RunFolder, find_run
-from storage.ingest import Ingest
+from storage.index.database import Database, index_file, open_database
+from storage.index.ingest import Ingest
+from storage.run.folder import RunFolder, find_run
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -20,9 +20,9 @@ from pages.parts.run import (
 )
 from pages.parts.status import address, now, pinned_snapshot, settings_list, welcome
 from pages.parts.steering import approval, command_list, open_dialog, reply_form, steer, steering_panel
-from storage import queries
-from storage.queries import RunRow
-from storage.records import RunState
+from storage.index import queries
+from storage.index.queries import RunRow
+from storage.run.settings import RunState
 
 run_id = st.query_params.get("run", "")
 

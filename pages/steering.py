@@ -10,9 +10,9 @@ from pages.parts import change_token, index, method, run_state
 from pages.parts.status import address, now
 from pages.parts.steering import command_list
 from pages.parts.widgets import table
-from storage import queries
-from storage.queries import CommandRow
-from storage.verbs import VERBS, CommandKind
+from storage.index import queries
+from storage.index.queries import CommandRow
+from storage.run.steering.verbs import VERBS, CommandKind
 
 run_id = st.query_params.get("run", "")
 PAGE = 100

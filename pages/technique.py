@@ -8,9 +8,9 @@ from pages.parts import change_token, index, wording
 from pages.parts.knowledge import amend_dialogs, evidence_table, technique_story
 from pages.parts.status import address, now
 from pages.parts.steering import dialogs, steer
-from storage.knowledge.projection import SOURCE
-from storage.queries import evidence, knowledge
-from storage.queries.evidence import EvidenceFilter
+from storage.index.knowledge_projection import SOURCE
+from storage.index.queries import evidence, knowledge
+from storage.index.queries.evidence import EvidenceFilter
 
 name = st.query_params.get("technique", "")
 

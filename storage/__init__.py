@@ -1,20 +1,14 @@
-"""Run folders, journals and the DuckDB index over them. Knows nothing of engines, models or screens.
+"""Everything that is kept, as files and as values. Knows nothing of engines, models or screens.
 
-records.py, check_records.py, models.py, policy.py   the vocabulary
-evaluation_results.py, profile_results.py, hardware_limit.py   what is measured of a kernel, and of a device
-untrusted.py                whatever is not ours, read within limits of bytes, depth, digits and time
-events/                     everything that can happen in a run
-codec.py, journal.py, commands.py, blobs.py, folder.py, liveness.py   a run folder's files
-past.py                     a run as it stood at an earlier point of its journal
-differences.py              in which lines two texts differ, in bounded time
-damage.py                   what of those files is damaged or gone
-verbs.py, command_arguments.py, budgets.py, steering_state.py   what people may ask of a run, say with it and have set
-exposure.py, forks.py       when profiles are shown; what a run was forked from
-database.py, projection.py, chunks.py, ingest.py, memory.py   the index and its upkeep
-knowledge/                  what is kept across runs
-suites/                     many runs as one; files.py: lines appended and files replaced so that nothing is lost
-queries/                    everything a screen asks of it
-counters.py, kernel_names.py, relative.py   profiler counters, kernel names, ratios
-remeasurements.py           two kernels timed again
-read_only.py                the one guard in front of everything a dashboard can write
+run/            a run: settings, events, journal, steering, and the record that they fold into
+results/        what judging a kernel gives, as values
+index/          the DuckDB index over all runs, and what screens ask of it
+knowledge/      what is kept across runs
+suites/         many runs as one
+home.py, files.py, locks.py   where it all lies; lines appended and files replaced so that nothing is lost; locks
+codec.py        records to JSON and back
+untrusted.py    whatever is not ours, read within limits of bytes, depth, digits and time
+device_use.py   what the devices of this host do
+differences.py  in which lines two texts differ, in bounded time
+read_only.py    the one guard in front of everything a dashboard can write
 """

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 
-from storage import codec, files, liveness
-from storage.folder import home
+from storage import codec, files, locks
+from storage.home import home
 
 HOUR_S = 3600.0
 KEPT_HOURS = 24
@@ -197,8 +197,8 @@ def claim(act: str, run_id: str = "", step: int = 0, device: str = "", task: str
         place = folder() / "claims"
         place.mkdir(parents=True, exist_ok=True)
         path = place / f"{os.getpid()}-{next(_numbers)}"
-        file = liveness.hold_file(path)
-    except (OSError, liveness.AlreadyRunningError):
+        file = locks.hold_file(path)
+    except (OSError, locks.AlreadyRunningError):
         return Claim(claimed, None, None)
     made = Claim(claimed, file, path)
     made.tell(Stage.BESIDE)
@@ -222,7 +222,7 @@ def claims() -> list[Claimed]:
     found = []
     for path in sorted((folder() / "claims").glob("*")):
         with suppress(OSError, ValueError):
-            if liveness.is_file_held(path):
+            if locks.is_file_held(path):
                 found.append(codec.read_line(Claimed, path.read_bytes()))
             elif time.time() - path.stat().st_mtime > LEFT_S:
                 path.unlink()

@@ -49,13 +49,13 @@ ROOT = Path(__file__).resolve().parent
 # last, in chains of about the same length, and browser tests take what the cores have left.
 JUDGING = (
     "cheats",
-    "engine/build",
-    "engine/evaluation",
-    "engine/evaluator",
-    "engine/machine",
-    "engine/profiling",
-    "engine/sandbox",
-    "engine/toolchains",
+    "engine/evaluator/build",
+    "engine/evaluator/checks",
+    "engine/evaluator/processes",
+    "engine/evaluator/machine",
+    "engine/evaluator/profiling",
+    "engine/evaluator/sandbox",
+    "engine/evaluator/toolchains",
     "engine/test_advance.py",
     "engine/test_prompt_pack.py",
     "engine/test_cli.py",
@@ -66,11 +66,17 @@ JUDGING = (
     # These play runs of test_loop's kernels, which a worker judges once.
     "engine/test_tools.py",
     "engine/knowledge/test_evidence.py",
-    "engine/strategies/test_graph_search_run.py",
-    "engine/strategies/test_kernelblaster_run.py",
+    "engine/search/methods/test_graph_search_run.py",
+    "engine/search/methods/test_kernelblaster_run.py",
 )
-FIRST_CHAIN = ("cheats", "engine/build", "engine/toolchains", "engine/profiling", "engine/test_cli.py")
-TEXT_ONLY = "engine/evaluation/screening"
+FIRST_CHAIN = (
+    "cheats",
+    "engine/evaluator/build",
+    "engine/evaluator/toolchains",
+    "engine/evaluator/profiling",
+    "engine/test_cli.py",
+)
+TEXT_ONLY = "engine/evaluator/checks/screening"
 # Those that take longest begin first: a long one at the end would leave the other workers without work.
 LONG = (
     "browser/test_real_engine.py",

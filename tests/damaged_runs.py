@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from storage.folder import RunFolder
+from storage.run.folder import RunFolder
 
 DEEP = b"[" * 100_000
 FILES = ("run.json", "journal.jsonl", "commands.jsonl", "labels.jsonl")

@@ -12,7 +12,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from storage import database
+from storage.index import database
 
 _kept: list[duckdb.DuckDBPyConnection] = []
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from engine import supervisor
-from storage import events as ev
-from storage.blobs import Blobs
-from storage.evaluation_results import CheckResult, CompileResult, TimingResult
-from storage.folder import RunFolder
-from storage.journal import Journal
-from storage.records import DepthOutcome, Origin, RunState, Switch, Verdict
+from storage.results.evaluation_results import CheckResult, CompileResult, TimingResult
+from storage.results.vocabulary import Verdict
+from storage.run import events as ev
+from storage.run.blobs import Blobs
+from storage.run.folder import RunFolder
+from storage.run.journal import Journal
+from storage.run.settings import DepthOutcome, Origin, RunState, Switch
 from tests.engine.swish_story import FIRST, THIRD
 
 SIZES: dict[str, int | float] = {"batch_size": 4, "dim": 1024}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from storage.check_records import CheckOutcome, CheckRecord, Group
+from storage.results.check_records import CheckOutcome, CheckRecord, Group
 
 _RULES = ("own kernel used", "reference not reused", "current stream only", "no processes left", "machinery untouched",
           "precision kept", "no files, network, environment", "no hidden code", "no result cache")  # fmt: skip

@@ -7,16 +7,17 @@ import json
 import random
 from dataclasses import replace
 
-from storage import events as ev
-from storage.blobs import text_hash
-from storage.command_arguments import CONSULT, TEACH, TUNE, Fallback
-from storage.evaluation_results import CompileResult, TimingResult, Tunable
-from storage.hardware_limit import HardwareLimit
-from storage.journal import Entry
 from storage.knowledge.records import Advised, Bottleneck, Category, ToldRule, WeighedEdge
-from storage.models import CallFailure
-from storage.records import DepthOutcome, Origin, Role, RunSettings, RunState, StepKind, Verdict
-from storage.verbs import Command, CommandKind
+from storage.results.evaluation_results import CompileResult, TimingResult, Tunable
+from storage.results.hardware_limit import HardwareLimit
+from storage.results.vocabulary import Verdict
+from storage.run import events as ev
+from storage.run.blobs import text_hash
+from storage.run.journal import Entry
+from storage.run.models import CallFailure
+from storage.run.settings import DepthOutcome, Origin, Role, RunSettings, RunState, StepKind
+from storage.run.steering.command_arguments import CONSULT, TEACH, TUNE, Fallback
+from storage.run.steering.verbs import Command, CommandKind
 from tests import sample_profiles
 from tests.sample_checks import LOST_STRUCTURE, SUSPICIOUS, TIMED
 from tests.sample_results import BROKEN, BUILT, COMPILED, IDEAS, KERNEL, NOT_COMPILED, RIGHT, TURNED_AWAY, WRONG

@@ -21,7 +21,7 @@ from storage.knowledge.records import (
     State,
     Technique,
 )
-from storage.records import KernelClass
+from storage.results.vocabulary import KernelClass
 
 DEVICES = (("NVIDIA H200", "sm_90a", "cuda"), ("NVIDIA L40S", "sm_89", "cuda"), ("AMD EPYC 9654", "avx512", "cpu"))
 TASKS = (

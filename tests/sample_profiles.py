@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from storage import counters
-from storage.profile_results import Metric, ProfileResult, SourceLine
+from storage.results import counters
+from storage.results.profile_results import Metric, ProfileResult, SourceLine
 
 CEILINGS = {"memory": 4.3e12, "fp32": 6.6e13, "tf32": 4.5e14}
 WAITS = (("long_scoreboard", 0.9), ("barrier", 1.05), ("mio_throttle", 1.02), ("not_selected", 1.1), ("selected", 1.0))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from storage import observed
-from storage.evaluation_results import CheckResult, CompileResult, Mismatch, TimingResult
-from storage.events import BaselineMeasured
-from storage.observed import ObservedOperator
-from storage.records import Verdict
-from storage.timeline import Part, Timeline
+from storage.results import observed
+from storage.results.evaluation_results import CheckResult, CompileResult, Mismatch, TimingResult
+from storage.results.observed import ObservedOperator
+from storage.results.timeline import Part, Timeline
+from storage.results.vocabulary import Verdict
+from storage.run.events import BaselineMeasured
 from tests.sample_checks import AGREED, DISAGREED, FALL_BACK, ISOLATED, REFUSED, SCREENED
 
 IDEAS = ("stage tiles in shared memory", "vectorise loads", "swizzle shared memory", "unroll the inner loop",

@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from engine.suites import definition
-from storage import events, journal
-from storage.folder import RunFolder
+from storage.run import events, journal
+from storage.run.folder import RunFolder
 from storage.suites import files
 from storage.suites.files import SuiteFolder
 from storage.suites.records import Arm, CellLeft, CellLinked, CellState, Event, RunnerEnded, RunnerStarted, Spent

@@ -14,11 +14,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from storage import codec, journal, liveness
-from storage.blobs import Blobs, text_hash
-from storage.folder import RunFolder
-from storage.journal import Entry
-from storage.records import Budget, KernelClass, RunSettings
+from storage import codec
+from storage.results.vocabulary import KernelClass
+from storage.run import journal, liveness
+from storage.run.blobs import Blobs, text_hash
+from storage.run.folder import RunFolder
+from storage.run.journal import Entry
+from storage.run.settings import Budget, RunSettings
 from tests.sample_events import JudgedScript, Script
 
 TASKS = (

@@ -16,11 +16,11 @@ from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
-from engine import fitting, sandbox
-from engine.evaluator.client import EvaluatorClient
-from engine.machine.turns import Turn
-from engine.tasks import Task
-from engine.toolchains.cpu import CpuToolchain
+from engine.evaluator import fitting, sandbox
+from engine.evaluator.machine.turns import Turn
+from engine.evaluator.processes.client import EvaluatorClient
+from engine.evaluator.tasks import Task
+from engine.evaluator.toolchains.cpu import CpuToolchain
 
 MOST_IDLE = 2
 NAMES = ("ask", "interrupt", "close", "begin", "_ready")

@@ -22,9 +22,9 @@ import pytest
 import benchmarks
 from benchmarks import demo_runs, kill_engine, mutations, several_devices
 from benchmarks.recorded_kernels import kernels_of
-from engine.llm.recording import shipped_recording
+from engine.search.llm.recording import shipped_recording
 from engine.suites import definition
-from storage.folder import RunFolder
+from storage.run.folder import RunFolder
 from tests import samples
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from engine.cli import arguments
-from engine.strategies.loading import TABLE, options_of
+from engine.search.methods.loading import TABLE, options_of
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"

@@ -9,19 +9,20 @@ from typing import cast
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from engine import exporting, supervisor, tasks, toolchain_table
+from engine import exporting, supervisor
 from engine.cli import arguments
 from engine.errors import EngineError, ProfileUnavailable, TaskError, ToolchainError
-from engine.steps.conversation import synthesise
-from engine.toolchain_table import Entry
-from engine.toolchains import Toolchain
+from engine.evaluator import tasks, toolchain_table
+from engine.evaluator.toolchain_table import Entry
+from engine.evaluator.toolchains import Toolchain
+from engine.search.steps.conversation import synthesise
 from pages.parts import index
-from storage.records import KernelClass
+from storage.results.vocabulary import KernelClass
 from tests import documented, samples
 from tests.engine.contexts import open_context
+from tests.engine.evaluator.toolchains.kernels import SWISH
 from tests.engine.story import asks
 from tests.engine.test_judgement import GivenResults
-from tests.engine.toolchains.kernels import SWISH
 
 
 def test_every_example_is_one_that_a_test_runs() -> None:

@@ -12,30 +12,23 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 # From the seam that the loop uses down to the machine: each imports only what follows it.
-BELOW_THE_LOOP = ("toolchains", "evaluator", "profiling", "evaluation", "languages", "build", "sandbox", "machine")
-SHARED_BELOW = {"engine.errors", "engine.tasks", "engine.fitting"}
+EVALUATOR = (
+    "pool", "toolchains", "processes", "profiling", "checks", "languages", "build", "sandbox", "machine"
+)  # fmt: skip
+SHARED_BELOW = {
+    "engine.errors",
+    "engine.evaluator.tasks",
+    "engine.evaluator.fitting",
+    "engine.evaluator.toolchain_table",
+}
 LIGHT_ENGINE = {
-    "engine", "engine.supervisor", "engine.tasks", "engine.errors", "engine.doctor",
+    "engine", "engine.supervisor", "engine.evaluator.tasks", "engine.errors", "engine.doctor",
     "engine.suites", "engine.suites.definition", "engine.suites.tables", "engine.suites.formats",
     "engine.suites.exporting",
-    "engine.strategies.options", "engine.languages", "engine.strategies.catalogue",
+    "engine.search.methods.options", "engine.evaluator.languages", "engine.search.methods.catalogue",
 }  # fmt: skip
-SHARED_STORAGE = {
-    "storage", "storage.records", "storage.models", "storage.budgets",
-    "storage.evaluation_results", "storage.profile_results", "storage.hardware_limit",
-    "storage.policy", "storage.examination", "storage.check_records", "storage.relative", "storage.events",
-    "storage.journal", "storage.commands", "storage.damage", "storage.blobs",
-    "storage.command_arguments", "storage.verbs", "storage.steering_state", "storage.forks",
-    "storage.codec", "storage.folder", "storage.liveness", "storage.remeasurements", "storage.labels", "storage.trash",
-    "storage.counters", "storage.kernel_names", "storage.read_only", "storage.exposure", "storage.observed",
-    "storage.method_words", "storage.timeline", "storage.device_use", "storage.untrusted", "storage.differences",
-    "storage.knowledge", "storage.knowledge.records", "storage.knowledge.figures", "storage.knowledge.base",
-    "storage.knowledge.files", "storage.knowledge.seed", "storage.knowledge.exported", "storage.knowledge.merging",
-    "storage.knowledge.changes", "storage.knowledge.choice", "storage.knowledge.graph",
-    "storage.knowledge.failures", "storage.files",
-    "storage.suites", "storage.suites.records", "storage.suites.files", "storage.suites.standing",
-    "storage.suites.results", "storage.suites.statistics", "storage.suites.summary", "storage.suites.curves",
-}  # fmt: skip
+# What knows no run, as far as those who judge kernels may use it.
+BASICS = ("codec", "files", "home", "locks", "untrusted", "device_use", "results")
 
 
 @functools.cache
@@ -72,8 +65,21 @@ def test_storage_imports_nothing_of_ours_but_itself() -> None:
     assert offences("storage", lambda name: within(name, "storage")) == []
 
 
-def test_the_engine_imports_only_the_records_side_of_storage() -> None:
-    assert offences("engine", lambda name: within(name, "engine") or name in SHARED_STORAGE) == []
+def test_storage_without_its_index_does_not_know_the_index() -> None:
+    known = [f"storage/{name}" for name in ("run", "results", "knowledge", "suites")]
+    assert [offences(folder, lambda name: not within(name, "storage.index")) for folder in known] == [[], [], [], []]
+
+
+def test_the_engine_does_not_know_the_index() -> None:
+    assert (
+        offences("engine", lambda name: within(name, "engine", "storage") and not within(name, "storage.index")) == []
+    )
+
+
+def test_the_evaluator_knows_no_run_no_method_and_nobody_who_asks_it() -> None:
+    basics = [f"storage.{name}" for name in BASICS]
+    allowed = ("engine.evaluator", "engine.errors", *basics)
+    assert offences("engine/evaluator", lambda name: within(name, *allowed) or name in ("engine", "storage")) == []
 
 
 def test_pages_import_storage_and_the_light_part_of_the_engine() -> None:
@@ -163,32 +169,34 @@ def test_no_two_modules_of_the_pages_have_one_name() -> None:
     assert sorted(names) == sorted(set(names))
 
 
-@pytest.mark.parametrize("folder", BELOW_THE_LOOP)
-def test_a_folder_below_the_loop_imports_only_those_after_it(folder: str) -> None:
-    """From what the engine asks down to what the machine offers: none looks up, and none knows the loop."""
-    after = [f"engine.{name}" for name in BELOW_THE_LOOP[BELOW_THE_LOOP.index(folder) :]]
-    shared = (
-        SHARED_BELOW if folder in ("toolchains", "evaluator") else SHARED_BELOW - {"engine.tasks", "engine.fitting"}
-    )
-    if folder == "languages":
-        shared = shared | {"engine.toolchain_table"}
-    assert offences(f"engine/{folder}", lambda name: within(name, *after, "storage") or name in shared) == []
+@pytest.mark.parametrize("folder", EVALUATOR)
+def test_a_folder_of_the_evaluator_imports_only_those_after_it(folder: str) -> None:
+    """From what is asked down to what the machine offers: none looks up."""
+    after = [f"engine.evaluator.{name}" for name in EVALUATOR[EVALUATOR.index(folder) :]]
+    knows_tasks = folder in ("pool", "toolchains", "processes")
+    shared = SHARED_BELOW if knows_tasks else SHARED_BELOW - {"engine.evaluator.tasks", "engine.evaluator.fitting"}
+    assert offences(f"engine/evaluator/{folder}", lambda name: within(name, *after, "storage") or name in shared) == []
 
 
-def test_models_toolchains_and_patches_do_not_know_each_other() -> None:
-    others = {"llm": (*BELOW_THE_LOOP, "steps"), "patching": ("llm", "toolchains", "steps")}
-    for package, strangers in others.items():
-        names = [f"engine.{stranger}" for stranger in strangers]
-        assert offences(f"engine/{package}", lambda name, names=names: not within(name, *names)) == []
+def test_models_and_patches_do_not_know_who_judges_and_patches_no_model() -> None:
+    judging = [f"engine.evaluator.{name}" for name in EVALUATOR]
+    for package, more in (("llm", []), ("patching", ["engine.search.llm"])):
+        strangers = (*judging, "engine.search.steps", *more)
+        assert offences(f"engine/search/{package}", lambda name, names=strangers: not within(name, *names)) == []
 
 
 def test_only_the_command_line_chooses_concrete_classes() -> None:
-    strategies = "engine.strategies.cutegen.strategy"
-    concrete = ("engine.llm.endpoint", "engine.llm.recorded", "engine.toolchains.cpu", strategies)
+    strategies = "engine.search.methods.cutegen.strategy"
+    concrete = (
+        "engine.search.llm.endpoint",
+        "engine.search.llm.recorded",
+        "engine.evaluator.toolchains.cpu",
+        strategies,
+    )
     choosers = {
         str(path.relative_to(ROOT))
         for path in (ROOT / "engine").rglob("*.py")
-        if any(within(name, *concrete) or name == "engine.strategies.cutegen" for name in imports(path))
+        if any(within(name, *concrete) or name == "engine.search.methods.cutegen" for name in imports(path))
         and not {"strategies", "toolchains"} & set(path.parts)
     }
     assert choosers <= {"engine/__main__.py", "engine/doctor.py"}
@@ -196,8 +204,9 @@ def test_only_the_command_line_chooses_concrete_classes() -> None:
 
 def test_neither_dashboard_nor_engine_imports_torch_in_its_own_process() -> None:
     code = (
-        "import sys, engine.supervisor, engine.tasks, engine.__main__, storage.queries, storage.ingest;"
-        "from engine.strategies import catalogue; assert all(one.is_usable for one in catalogue.descriptions());"
+        "import sys, engine.supervisor, engine.evaluator.tasks, engine.__main__;"
+        "import storage.index.queries, storage.index.ingest;"
+        "from engine.search.methods import catalogue; assert all(one.is_usable for one in catalogue.descriptions());"
         "assert not {'torch', 'streamlit'} & set(sys.modules), sorted(set(sys.modules) & {'torch', 'streamlit'})"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
@@ -205,7 +214,7 @@ def test_neither_dashboard_nor_engine_imports_torch_in_its_own_process() -> None
 
 
 def test_the_loop_can_be_read_in_one_sitting() -> None:
-    assert len((ROOT / "engine/loop.py").read_text().splitlines()) < 200
+    assert len((ROOT / "engine/search/loop.py").read_text().splitlines()) < 200
 
 
 def test_each_component_of_the_pages_has_a_name_of_its_own() -> None:

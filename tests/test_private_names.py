@@ -24,8 +24,8 @@ from streamlit.runtime.scriptrunner_utils.script_requests import RerunData, Scri
 from streamlit.web.server.starlette import starlette_app_utils, starlette_server_config
 
 from engine.errors import ModelError
-from engine.llm import watched_client
-from engine.llm.watched_client import Watch, WatchedBackend
+from engine.search.llm import watched_client
+from engine.search.llm.watched_client import Watch, WatchedBackend
 from pages.parts import streamlit_internals
 from tests.test_layers import ROOT, imports, within
 
@@ -210,7 +210,7 @@ def test_a_client_that_cannot_be_watched_is_not_used(monkeypatch: pytest.MonkeyP
 # Documented, or what a documented function returns.
 PUBLIC = ("streamlit.errors", "streamlit.delta_generator")
 OWNERS = {"streamlit": "pages/parts/streamlit_internals.py", "uvicorn": "pages/parts/streamlit_internals.py"}
-OWNERS |= {"httpcore2": "engine/llm/watched_client.py"}
+OWNERS |= {"httpcore2": "engine/search/llm/watched_client.py"}
 
 
 def test_only_these_modules_know_private_names_of_streamlit_and_httpx2() -> None:
@@ -223,12 +223,12 @@ def test_only_these_modules_know_private_names_of_streamlit_and_httpx2() -> None
             package = module.partition(".")[0]
             if OWNERS.get(package, name) != name and module != "streamlit" and not within(module, *PUBLIC):
                 bad.append(f"{name} imports {module}")
-        if name not in OWNERS.values() and (path.parent == ROOT or name.startswith(("pages/", "engine/llm/"))):
+        if name not in OWNERS.values() and (path.parent == ROOT or name.startswith(("pages/", "engine/search/llm/"))):
             bad += [f"{name} uses {used}" for used in private_attributes(path)]
     assert bad == []
 
 
-INDUCTOR, PRIVATE = "engine/evaluator/compiler_source.py", "torch._inductor"
+INDUCTOR, PRIVATE = "engine/evaluator/processes/compiler_source.py", "torch._inductor"
 
 
 def test_only_one_module_knows_private_names_of_inductor_and_they_are_there() -> None:

@@ -7,11 +7,11 @@ import pytest
 from engine.cli.arguments import parse
 from engine.cli.arguments.one_run import steering_help
 from pages.parts.steering import dialogs
-from storage import commands
-from storage.commands import CommandError
-from storage.method_words import PLAIN
-from storage.records import RunState
-from storage.verbs import VERBS, CommandKind, Offered, Takes, Verb
+from storage.run.method_words import PLAIN
+from storage.run.settings import RunState
+from storage.run.steering import commands
+from storage.run.steering.commands import CommandError
+from storage.run.steering.verbs import VERBS, CommandKind, Offered, Takes, Verb
 
 # For each kind of argument one that is taken, and one that is not (None where everything is).
 ARGUMENTS: dict[Takes, tuple[str, str | None]] = {

@@ -15,8 +15,8 @@ from typing import Any
 
 import torch
 
-from engine.evaluation import comparison, distributions, tolerance
-from engine.evaluation.trials import Style
+from engine.evaluator.checks import comparison, distributions, tolerance
+from engine.evaluator.checks.trials import Style
 
 AWAY = 0.3
 STYLES = (Style.OWN, Style.NORMAL)

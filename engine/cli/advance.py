@@ -13,20 +13,23 @@ from dataclasses import asdict, dataclass, replace
 from rich.markup import escape
 from rich.table import Table
 
-from engine import prompt_pack, supervisor
+from engine import supervisor
 from engine.cli import report
 from engine.cli.person import as_text
 from engine.cli.subcommands import ALREADY_RUNNING, FAILED, INTERRUPTED, MACHINE_LACKS, OK, over
 from engine.cli.terminal import Console, printable
 from engine.errors import EngineError
-from engine.record import Record
-from storage import commands, files, liveness
-from storage import events as ev
-from storage.blobs import Blobs
-from storage.events import QuestionAsked
-from storage.folder import RunFolder, find_run
-from storage.records import LEFT, RunState
-from storage.verbs import CommandKind
+from engine.search import prompt_pack
+from storage import files
+from storage.run import events as ev
+from storage.run import liveness
+from storage.run.blobs import Blobs
+from storage.run.events import QuestionAsked
+from storage.run.folder import RunFolder, find_run
+from storage.run.record import Record
+from storage.run.settings import LEFT, RunState
+from storage.run.steering import commands
+from storage.run.steering.verbs import CommandKind
 
 RUNNING = "running"
 WAITING = "waiting"

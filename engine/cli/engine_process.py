@@ -10,9 +10,10 @@ import time
 from pathlib import Path
 
 from engine import supervisor
-from storage import commands, files
-from storage.folder import RunFolder
-from storage.verbs import CommandKind
+from storage import files
+from storage.run.folder import RunFolder
+from storage.run.steering import commands
+from storage.run.steering.verbs import CommandKind
 
 
 def detach(log_file: Path) -> None:

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from engine.cli.report import load
-from engine.record import Candidate, Record
-from engine.strategies.reward_loop.rewards import reward
-from storage import events as ev
-from storage.blobs import Blobs
-from storage.command_arguments import is_call
-from storage.folder import RunFolder
+from engine.search.methods.reward_loop.rewards import reward
+from storage.run import events as ev
+from storage.run.blobs import Blobs
+from storage.run.folder import RunFolder
+from storage.run.record import Candidate, Record
+from storage.run.steering.command_arguments import is_call
 
 
 def lines(folder: RunFolder) -> Iterator[str]:

@@ -10,11 +10,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from engine.cli.terminal import printable
-from engine.evaluation.screening import Finding
+from engine.evaluator.checks.screening import Finding
 from storage import codec
-from storage.check_records import WORDS, CheckOutcome, StagedCheck, counted, worst_of_stages
-from storage.evaluation_results import CompileResult, KernelResources
-from storage.timeline import Timeline
+from storage.results.check_records import WORDS, CheckOutcome, StagedCheck, counted, worst_of_stages
+from storage.results.evaluation_results import CompileResult, KernelResources
+from storage.results.timeline import Timeline
 
 STYLE = {
     CheckOutcome.HELD: "green",

@@ -8,16 +8,17 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from engine import exporting, tasks
+from engine import exporting
 from engine.cli import given, judgement, subcommands, tuned
 from engine.cli.subcommands import FAILED, OK
 from engine.cli.terminal import Console
 from engine.errors import EngineError
-from engine.toolchains import Toolchain
-from engine.toolchains.cached import CachedToolchain
-from engine.toolchains.evaluating import evaluate
+from engine.evaluator import tasks
+from engine.evaluator.toolchains import Toolchain
+from engine.evaluator.toolchains.cached import CachedToolchain
+from engine.evaluator.toolchains.evaluating import evaluate
 from storage import codec, files
-from storage.folder import home
+from storage.home import home
 
 
 def evaluate_file(options: Namespace, open_toolchain: Callable[[Namespace], Toolchain]) -> int:
@@ -65,7 +66,7 @@ def tune_file(options: Namespace, open_toolchain: Callable[[Namespace], Toolchai
 
 def screen_file(options: Namespace) -> int:
     """What the rules on text alone say of a file: 0 where nothing refuses it, 1 where something does."""
-    from engine.evaluation.screening import screen
+    from engine.evaluator.checks.screening import screen
 
     found = screen(candidate(options.candidate), tasks.find(options.task).policy, options.language)
     if options.json:

@@ -21,7 +21,7 @@ from storage.knowledge.exported import KnowledgeError
 from storage.knowledge.failures import FailureRule
 from storage.knowledge.figures import revisions_in_force
 from storage.knowledge.records import Evidence, Figures, Revision, RuleWords, State, Technique
-from storage.policy import RULES, kept_rules
+from storage.results.policy import RULES, kept_rules
 
 SHOWN_ATTEMPTS = 10
 SHOWN_NAMES = 20

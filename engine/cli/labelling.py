@@ -10,10 +10,10 @@ from dataclasses import replace
 from engine import examples
 from engine.cli.subcommands import OK
 from engine.errors import EngineError
-from storage import labels, trash
-from storage.folder import find_run
-from storage.labels import LabelError, Labels
-from storage.trash import TrashError
+from storage.run import labels, trash
+from storage.run.folder import find_run
+from storage.run.labels import LabelError, Labels
+from storage.run.trash import TrashError
 
 
 def label_runs(options: Namespace) -> int:

@@ -13,17 +13,18 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from engine import examined, fitting, tasks
+from engine import examined
 from engine.cli import given
 from engine.cli.subcommands import FAILED, OK, chosen_policy
 from engine.errors import EngineError, TaskError, ToolchainError
-from engine.fitting import CostMeter
-from engine.tasks import FolderEntry, Size, Task, TaskFile, problems
-from engine.toolchain_table import HOST, device_of
-from engine.toolchains import Toolchain
+from engine.evaluator import fitting, tasks
+from engine.evaluator.fitting import CostMeter
+from engine.evaluator.tasks import FolderEntry, Size, Task, TaskFile, problems
+from engine.evaluator.toolchain_table import HOST, device_of
+from engine.evaluator.toolchains import Toolchain
 from storage import codec, untrusted
-from storage.examination import Examination, Standing
-from storage.records import KernelClass
+from storage.results.examination import Examination, Standing
+from storage.results.vocabulary import KernelClass
 
 WIDTH, INDENT = 100, 16
 TASK_GIVEN = "-"

@@ -12,11 +12,12 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from engine.record import Candidate, Record
-from storage import events as ev
-from storage.journal import Entry
-from storage.method_words import PLAIN, MethodWords
-from storage.records import DepthOutcome, Verdict
+from storage.results.vocabulary import Verdict
+from storage.run import events as ev
+from storage.run.journal import Entry
+from storage.run.method_words import PLAIN, MethodWords
+from storage.run.record import Candidate, Record
+from storage.run.settings import DepthOutcome
 
 SHOWN_ROWS = 14
 

@@ -11,16 +11,17 @@ from engine import exporting
 from engine.cli import given, report
 from engine.cli.subcommands import FAILED, OK, warn_of_damage
 from engine.errors import EngineError
-from engine.human.replies import require_usable
-from engine.patching.edits import EditError
 from engine.recording_runs import recording_of
-from engine.strategies.loading import open_strategy
-from storage import commands, journal, liveness
-from storage import events as ev
-from storage.blobs import Blobs
-from storage.command_arguments import Answer, Submission, as_file_reply
-from storage.folder import RunFolder, find_run
-from storage.verbs import CommandKind
+from engine.search.human.replies import require_usable
+from engine.search.methods.loading import open_strategy
+from engine.search.patching.edits import EditError
+from storage.run import events as ev
+from storage.run import journal, liveness
+from storage.run.blobs import Blobs
+from storage.run.folder import RunFolder, find_run
+from storage.run.steering import commands
+from storage.run.steering.command_arguments import Answer, Submission, as_file_reply
+from storage.run.steering.verbs import CommandKind
 
 
 def as_text(stored: str) -> str:

@@ -16,17 +16,19 @@ from engine.cli.live import attempts_table, named
 from engine.cli.terminal import printable, widen
 from engine.errors import EngineError
 from engine.exporting import kernel_of as kernel_of
-from engine.record import Candidate, Record
-from engine.strategies import catalogue
-from storage import codec, damage, files, journal, labels, liveness, relative
-from storage.check_records import CheckOutcome, StagedCheck, worst_of_stages
-from storage.events import BaselineMeasured
-from storage.folder import RunFolder
-from storage.journal import Entry
+from engine.search.methods import catalogue
+from storage import codec, files
 from storage.knowledge.choice import in_words
-from storage.policy import kept_rules
-from storage.records import LEFT, RunState
-from storage.relative import Relative
+from storage.results import relative
+from storage.results.check_records import CheckOutcome, StagedCheck, worst_of_stages
+from storage.results.policy import kept_rules
+from storage.results.relative import Relative
+from storage.run import damage, journal, labels, liveness
+from storage.run.events import BaselineMeasured
+from storage.run.folder import RunFolder
+from storage.run.journal import Entry
+from storage.run.record import Candidate, Record
+from storage.run.settings import LEFT, RunState
 
 
 def load(folder: RunFolder) -> Record:

@@ -12,9 +12,9 @@ from engine.cli import report
 from engine.cli.subcommands import FAILED, OK
 from engine.cli.terminal import printable
 from engine.errors import EngineError
+from engine.evaluator.toolchains import Toolchain
 from engine.suites import manifest
 from engine.suites.manifest import ManifestKernel
-from engine.toolchains import Toolchain
 from storage import codec, read_only
 from storage.suites import files
 from storage.suites.records import JudgedAgain

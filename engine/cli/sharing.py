@@ -11,15 +11,16 @@ from engine.cli.live import LiveView
 from engine.cli.subcommands import FAILED, OK
 from engine.cli.terminal import printable
 from engine.errors import EngineError
-from engine.record import Record
+from engine.evaluator.toolchains import Toolchain
 from engine.remeasuring import Measuring
 from engine.replaying import Replay
-from engine.strategies import catalogue
-from engine.toolchains import Toolchain
-from storage import codec, liveness, remeasurements
-from storage.folder import RunFolder, find_run
-from storage.journal import Entry, Journal
-from storage.remeasurements import Ratio, RemeasureProgress, RemeasureRequest, RemeasureState
+from engine.search.methods import catalogue
+from storage import codec
+from storage.run import liveness, remeasurements
+from storage.run.folder import RunFolder, find_run
+from storage.run.journal import Entry, Journal
+from storage.run.record import Record
+from storage.run.remeasurements import Ratio, RemeasureProgress, RemeasureRequest, RemeasureState
 
 
 def prepare_replay(options: Namespace) -> RunFolder | None:

@@ -11,26 +11,30 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from engine import fitting, languages, supervisor, tasks
-from engine.actions import Finish
+from engine import supervisor
 from engine.cli import experience, given, report
 from engine.cli.terminal import Console
 from engine.errors import EngineError
-from engine.llm.recording import recorded_language, recorded_strategy
-from engine.patching.edits import EditError
-from engine.patching.proposed_patch import read_patch
-from engine.prompt_pack import read_pack
-from engine.strategies import catalogue, refused_verbs
-from engine.strategies.loading import DEFAULT, find_strategy, open_strategy, options_of
-from engine.strategies.options import parse
-from engine.toolchain_table import HOST, device_of
-from storage import budgets, codec, commands, damage, exposure, labels, liveness
-from storage.command_arguments import AskFirst
-from storage.folder import RunFolder, all_runs, find_run, ignored, whole_id
-from storage.models import read_options
-from storage.policy import kept_rules
-from storage.records import Budget, KernelClass, RunSettings, RunState, Start, Switch
-from storage.verbs import VERBS, CommandKind, Takes
+from engine.evaluator import fitting, languages, tasks
+from engine.evaluator.toolchain_table import HOST, device_of
+from engine.search.actions import Finish
+from engine.search.llm.recording import recorded_language, recorded_strategy
+from engine.search.methods import catalogue, refused_verbs
+from engine.search.methods.loading import DEFAULT, find_strategy, open_strategy, options_of
+from engine.search.methods.options import parse
+from engine.search.patching.edits import EditError
+from engine.search.patching.proposed_patch import read_patch
+from engine.search.prompt_pack import read_pack
+from storage import codec
+from storage.results.policy import kept_rules
+from storage.results.vocabulary import KernelClass
+from storage.run import budgets, damage, exposure, labels, liveness
+from storage.run.folder import RunFolder, all_runs, find_run, ignored, whole_id
+from storage.run.models import read_options
+from storage.run.settings import Budget, RunSettings, RunState, Start, Switch
+from storage.run.steering import commands
+from storage.run.steering.command_arguments import AskFirst
+from storage.run.steering.verbs import VERBS, CommandKind, Takes
 
 OK, FAILED, BAD_INPUT, ALREADY_RUNNING, MACHINE_LACKS, INTERRUPTED = 0, 1, 2, 3, 4, 130
 

@@ -22,21 +22,23 @@ from engine.cli import advance, arguments, engine_process, report
 from engine.cli.subcommands import FAILED, OK, settings_of
 from engine.cli.terminal import Console, printable, widen
 from engine.errors import EngineError, ToolchainError
-from engine.machine import devices
-from engine.pool import LOCAL, pool_name
+from engine.evaluator.machine import devices
+from engine.evaluator.pool import LOCAL, pool_name
 from engine.suites import adopting, definition, exporting, manifest, measured
 from engine.suites.runner import Runner, hold
-from storage import codec, commands, liveness, read_only
-from storage.command_arguments import MANUAL
+from storage import codec, read_only
 from storage.files import make_folder
 from storage.files import replace as replace_file
-from storage.folder import RunFolder, find_run, runs_folder
-from storage.records import RunSettings
+from storage.run import liveness
+from storage.run.folder import RunFolder, find_run, runs_folder
+from storage.run.settings import RunSettings
+from storage.run.steering import commands
+from storage.run.steering.command_arguments import MANUAL
+from storage.run.steering.verbs import CommandKind
 from storage.suites import files, summary
 from storage.suites.files import SuiteFolder
 from storage.suites.records import Cell, CellState, Defined, StopAsked, SuiteLimits
 from storage.suites.standing import CellStanding, Suite, as_left, fold
-from storage.verbs import CommandKind
 
 
 def run_verb(options: Namespace) -> int:

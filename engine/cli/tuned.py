@@ -10,17 +10,18 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from engine import tuning
-from engine.build import tunables
 from engine.cli.terminal import printable
 from engine.errors import EngineError
-from engine.steps.tune import carried_out, width
-from engine.tasks import Task
-from engine.toolchains import Toolchain
-from engine.tuning import AS_WRITTEN, Sweep, Variant
-from storage import codec, relative
-from storage.evaluation_results import CheckResult, CompileResult, TimingResult, headline
-from storage.records import Verdict
+from engine.evaluator.build import tunables
+from engine.evaluator.tasks import Task
+from engine.evaluator.toolchains import Toolchain
+from engine.search.steps.tune import carried_out, width
+from storage import codec
+from storage.results import relative
+from storage.results.evaluation_results import CheckResult, CompileResult, TimingResult, headline
+from storage.results.vocabulary import Verdict
+from storage.run import tuning
+from storage.run.tuning import AS_WRITTEN, Sweep, Variant
 
 
 def tune(

@@ -17,14 +17,15 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from engine.knowledge import readings, states
-from engine.patching.prediction import Prediction, read_prediction
-from engine.record import Candidate, Record
-from storage import events as ev
-from storage import relative
-from storage.hardware_limit import REACHED
+from engine.search.patching.prediction import Prediction, read_prediction
 from storage.knowledge.records import Evidence, Outcome
-from storage.profile_results import ProfileResult
-from storage.records import Origin, Verdict
+from storage.results import relative
+from storage.results.hardware_limit import REACHED
+from storage.results.profile_results import ProfileResult
+from storage.results.vocabulary import Verdict
+from storage.run import events as ev
+from storage.run.record import Candidate, Record
+from storage.run.settings import Origin
 
 # Figures of a profile that are kept before and after.
 KEPT = (

@@ -11,10 +11,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from engine.record import Candidate, Record
-from storage.evaluation_results import Mismatch, headline
 from storage.knowledge.records import FailureCase
-from storage.records import Origin, Verdict
+from storage.results.evaluation_results import Mismatch, headline
+from storage.results.vocabulary import Verdict
+from storage.run.record import Candidate, Record
+from storage.run.settings import Origin
 
 SIGNATURE_LENGTH = 140
 LEAST_WORDS = 3  # of a sentence that says how a failure was mended

@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 
-from storage import counters
-from storage.profile_results import Metric, ProfileResult
+from storage.results import counters
+from storage.results.profile_results import Metric, ProfileResult
 
 MEMORY, COMPUTE = "share of the memory path's peak", "share of the arithmetic peak"
 BUSIEST, LESSER = "larger share of the two peaks", "smaller share of the two peaks"
@@ -60,7 +60,7 @@ def is_of_host(profile: ProfileResult) -> bool:
 
 
 def of_host(profile: ProfileResult) -> dict[str, float]:
-    """Of a profile as `engine.profiling.cpu_profile` makes it."""
+    """Of a profile as `engine.evaluator.profiling.cpu_profile` makes it."""
     value = _values(profile.metrics)
     seconds = value.get(LATENCY, 0.0)
     found = _percent(value, {MEMORY: "memory throughput share", COMPUTE: "arithmetic throughput share"})
@@ -87,7 +87,7 @@ def of_host(profile: ProfileResult) -> dict[str, float]:
 
 
 def of_device(profile: ProfileResult, timed_ms: float | None = None, min_bytes: int = 0) -> dict[str, float]:
-    """Of a profile as `engine.profiling.device.profile` makes it, with or without hardware counters."""
+    """Of a profile as `engine.evaluator.profiling.device.profile` makes it, with or without hardware counters."""
     whole = _values(one for one in profile.metrics if one.launch < 0)
     launches: dict[int, list[Metric]] = {}
     for metric in profile.metrics:

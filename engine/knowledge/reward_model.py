@@ -11,8 +11,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from storage.evaluation_results import KernelResources
 from storage.knowledge.records import ScoredKernel
+from storage.results.evaluation_results import KernelResources
 
 LEAST_KERNELS = 12  # fewer say nothing of how well they rank
 FOLDS = 5

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, replace
 
 from engine.knowledge import readings
 from storage.knowledge.records import Bottleneck, State
-from storage.profile_results import ProfileResult
+from storage.results.profile_results import ProfileResult
 
 SURE = 0.6  # below it a state is not matched: a model is asked, and below it a model's word makes a new state
 MOST = 0.95

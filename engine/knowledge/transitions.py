@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from engine.knowledge.consulting import Need
-from storage.blobs import BlobError, Blobs
 from storage.differences import Comparison
-from storage.folder import RunFolder
 from storage.knowledge.base import Base
 from storage.knowledge.figures import NOTHING_KNOWN, figures_of, log_units, tally
 from storage.knowledge.graph import attempts_by_edge, examples_by_edge, value
 from storage.knowledge.records import Advised, Evidence, KnownEdge, Outcome, Transition
+from storage.run.blobs import BlobError, Blobs
+from storage.run.folder import RunFolder
 
 MOST_EDGES = 24
 MOST_EXAMPLES = 2  # of an edge

@@ -8,9 +8,9 @@ from dataclasses import replace
 from engine.errors import EngineError
 from engine.suites.metering import Meter
 from engine.suites.runner import state_of
-from storage import liveness
-from storage.folder import RunFolder
-from storage.records import LEFT
+from storage.run import liveness
+from storage.run.folder import RunFolder
+from storage.run.settings import LEFT
 from storage.suites.records import Arm, Cell, CellLeft, CellLinked, Defined, Event, SuiteTask
 from storage.suites.standing import Suite
 

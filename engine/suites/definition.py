@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from engine.errors import EngineError
-from engine.tasks import SHIPPED as TASKS
+from engine.evaluator.tasks import SHIPPED as TASKS
 from storage import codec, untrusted
-from storage.records import KernelClass
+from storage.results.vocabulary import KernelClass
 from storage.suites.records import NAME, Arm, Defined, SuiteLimits, SuiteTask
 from storage.untrusted import UntrustedError
 

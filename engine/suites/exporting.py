@@ -15,7 +15,7 @@ from engine.suites import tables
 from engine.suites.formats import NONE
 from engine.suites.tables import Heading, TextTable
 from storage import codec
-from storage.folder import RunFolder, runs_folder
+from storage.run.folder import RunFolder, runs_folder
 from storage.suites import curves, summary
 from storage.suites.curves import BARS
 from storage.suites.summary import ALL, Against, Results

@@ -10,18 +10,20 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from engine import tasks
 from engine.errors import EngineError, TaskError
+from engine.evaluator import tasks
+from engine.evaluator.tasks import Task
+from engine.evaluator.toolchains import Toolchain
+from engine.evaluator.toolchains.evaluating import evaluate
 from engine.suites.tables import best_of
-from engine.tasks import Task
-from engine.toolchains import Toolchain
-from engine.toolchains.evaluating import evaluate
-from storage import codec, relative, untrusted
-from storage.blobs import Blobs
-from storage.folder import RunFolder, policy_as_of_now, runs_folder
-from storage.hardware_limit import REACHED
-from storage.policy import Policy
-from storage.records import KernelClass, RunSettings
+from storage import codec, untrusted
+from storage.results import relative
+from storage.results.hardware_limit import REACHED
+from storage.results.policy import Policy
+from storage.results.vocabulary import KernelClass
+from storage.run.blobs import Blobs
+from storage.run.folder import RunFolder, policy_as_of_now, runs_folder
+from storage.run.settings import RunSettings
 from storage.suites.records import Cell, Defined, JudgedAgain
 from storage.suites.summary import CellResult, Results
 from storage.untrusted import Limits

@@ -1,4 +1,4 @@
-"""What a run has come to, folded from its journal: the figures that `storage.queries.suites` asks of the index."""
+"""What a run has come to, folded from its journal: the figures that `index.queries.suites` asks of the index."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ import statistics
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from engine.record import Candidate, Record
-from storage import codec, journal
-from storage import events as ev
-from storage.check_records import CheckOutcome, CheckRecord
-from storage.folder import RunFolder, runs_folder
-from storage.hardware_limit import REACHED, HardwareLimit
-from storage.journal import Entry
-from storage.records import Origin, RunSettings, Verdict
+from storage import codec
+from storage.results.check_records import CheckOutcome, CheckRecord
+from storage.results.hardware_limit import REACHED, HardwareLimit
+from storage.results.vocabulary import Verdict
+from storage.run import events as ev
+from storage.run import journal
+from storage.run.folder import RunFolder, runs_folder
+from storage.run.journal import Entry
+from storage.run.record import Candidate, Record
+from storage.run.settings import Origin, RunSettings
 from storage.suites.results import BestKernel, RunResult, TimedKernel, Try
 from storage.suites.standing import Suite
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from engine.record import Usage
-from storage import events as ev
-from storage import journal
-from storage.folder import RunFolder
+from storage.run import events as ev
+from storage.run import journal
+from storage.run.folder import RunFolder
+from storage.run.record import Usage
 from storage.suites.records import Spent
 
 

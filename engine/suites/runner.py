@@ -16,9 +16,12 @@ from dataclasses import dataclass, replace
 
 from engine import supervisor
 from engine.suites.metering import Meter
-from storage import commands, liveness
-from storage.folder import RunFolder, runs_folder
-from storage.records import LEFT, RunSettings, RunState
+from storage import locks
+from storage.run import liveness
+from storage.run.folder import RunFolder, runs_folder
+from storage.run.settings import LEFT, RunSettings, RunState
+from storage.run.steering import commands
+from storage.run.steering.verbs import CommandKind
 from storage.suites import files
 from storage.suites.files import SuiteFolder
 from storage.suites.records import (
@@ -31,7 +34,6 @@ from storage.suites.records import (
     RunnerStarted,
 )
 from storage.suites.standing import CellStanding, Suite, fold
-from storage.verbs import CommandKind
 
 POLL_S = 0.2
 DEATHS = 5  # of engines of one cell in a row, before its turn is over
@@ -188,8 +190,8 @@ def hold(folder: SuiteFolder) -> int:
     """
     try:
         return liveness.hold(folder.runner)
-    except liveness.AlreadyRunningError as error:
-        raise liveness.AlreadyRunningError(
+    except locks.AlreadyRunningError as error:
+        raise locks.AlreadyRunningError(
             f"suite {folder.name} is already running: follow it with `suite show`, or stop it first"
         ) from error
 

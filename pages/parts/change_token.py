@@ -6,8 +6,9 @@ import time
 from collections.abc import Sequence
 
 from pages.parts import index, run_state, suite_folders
-from storage import queries, remeasurements
-from storage.folder import run_at
+from storage.index import queries
+from storage.run import remeasurements
+from storage.run.folder import run_at
 
 CLOCK = "clock:"  # in place of a run: the part is drawn again once a second
 

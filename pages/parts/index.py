@@ -10,10 +10,11 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 
-from storage import database, folder, queries
-from storage.database import Database
-from storage.ingest import Ingest
-from storage.queries import AttemptRow
+from storage import home as storage_home
+from storage.index import database, queries
+from storage.index.database import Database
+from storage.index.ingest import Ingest
+from storage.index.queries import AttemptRow
 
 
 @dataclass(slots=True)
@@ -35,7 +36,7 @@ def open_index(home: Path | None = None) -> Index:
     Raises:
         database.DatabaseBusyError: another dashboard serves this folder.
     """
-    home = home or folder.home()
+    home = home or storage_home.home()
     opened = database.open_database(database.index_file(home))
     ingest = Ingest(opened, home / "runs")
     ingest.start()

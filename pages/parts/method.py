@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from engine.strategies import catalogue
+from engine.search.methods import catalogue
 from pages.parts import index
-from storage import queries
-from storage.database import Database
-from storage.method_words import MethodWords
-from storage.queries import RunRow
+from storage.index import queries
+from storage.index.database import Database
+from storage.index.queries import RunRow
+from storage.run.method_words import MethodWords
 
 
 def words(run_id: str, db: Database | None = None) -> MethodWords:

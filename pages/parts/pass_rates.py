@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pages.parts import wording
-from storage.queries import RankingRow, TryRow
+from storage.index.queries import RankingRow, TryRow
 from storage.suites import statistics
 
 ABOUT = (

@@ -7,11 +7,12 @@ import time
 from collections.abc import Sequence
 
 from pages.parts import index
-from storage import liveness, queries
-from storage.folder import run_at
-from storage.queries import CommandRow, RunRow
-from storage.records import RunState
-from storage.verbs import CommandKind
+from storage.index import queries
+from storage.index.queries import CommandRow, RunRow
+from storage.run import liveness
+from storage.run.folder import run_at
+from storage.run.settings import RunState
+from storage.run.steering.verbs import CommandKind
 
 STARTING_S = 20.0
 SILENT_S = 900.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pages.parts import wording
-from storage.hardware_limit import HardwareLimit
+from storage.results.hardware_limit import HardwareLimit
 
 CACHE = 1.1  # a rate this far above device memory's bandwidth is helped by a cache
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import time
 
 from pages.parts import index
-from storage import queries
+from storage.index import queries
 from storage.suites import files
 from storage.suites.files import SuiteError, SuiteFolder
 from storage.suites.standing import Suite, fold

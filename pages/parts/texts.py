@@ -8,9 +8,9 @@ from pathlib import Path
 
 import streamlit as st
 
-from storage.blobs import Blobs, DamagedBlobError
-from storage.folder import run_at
-from storage.queries import AttemptRow
+from storage.index.queries import AttemptRow
+from storage.run.blobs import Blobs, DamagedBlobError
+from storage.run.folder import run_at
 
 LOST = "(this text is missing or damaged in the run folder)"
 

@@ -11,10 +11,11 @@ import urllib.parse
 from datetime import datetime
 from typing import Literal
 
-from storage.check_records import WORDS, CheckOutcome, Group
-from storage.models import CallFailure
-from storage.records import KernelClass, Origin, RunState, Verdict
-from storage.relative import Relative, is_known
+from storage.results.check_records import WORDS, CheckOutcome, Group
+from storage.results.relative import Relative, is_known
+from storage.results.vocabulary import KernelClass, Verdict
+from storage.run.models import CallFailure
+from storage.run.settings import Origin, RunState
 
 NONE = "–"
 UNKNOWN = "unknown"

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from storage import codec, files, read_only
-from storage.folder import home
+from storage.home import home
 from storage.knowledge import exported, seed
 from storage.knowledge.base import Attempts, Base
 from storage.knowledge.exported import KnowledgeError as KnowledgeError

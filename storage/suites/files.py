@@ -13,8 +13,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from storage import codec, files, liveness
-from storage.folder import RunFolder, home
+from storage import codec, files
+from storage.home import home
+from storage.run import liveness
+from storage.run.folder import RunFolder
 from storage.suites.records import NAME, Event
 
 JOURNAL, DEFINITION, LOCK = "journal.jsonl", "suite.toml", "lock"

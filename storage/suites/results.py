@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from storage import relative
-from storage.check_records import CheckOutcome
+from storage.results import relative
+from storage.results.check_records import CheckOutcome
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from storage.evaluation_results import median_ranks
+from storage.results.evaluation_results import median_ranks
 
 CONFIDENCE = 0.95
 _Z = statistics.NormalDist().inv_cdf(0.5 + CONFIDENCE / 2)

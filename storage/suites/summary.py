@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from storage import relative
+from storage.results import relative
 from storage.suites import statistics
 from storage.suites.records import Cell, CellState
 from storage.suites.results import RunResult

@@ -32,7 +32,7 @@ from playwright.sync_api import (
 )
 
 from pages.parts.status import welcome
-from storage import journal
+from storage.run import journal
 from tests.browser import chromium, forked_server
 
 ROOT = Path(__file__).resolve().parent.parent.parent

@@ -5,7 +5,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
-from engine.strategies import catalogue
+from engine.search.methods import catalogue
 
 BELOW = re.compile(r"^from ((?:engine|storage)[\w.]*) import \(?([\w, ]*)", re.MULTILINE)
 SERVER = (
@@ -21,10 +21,10 @@ SERVER = (
     "jinja2",
     "numpy",
     "pygments.lexers.c_cpp",
-    "engine.evaluation.screening.screening",
+    "engine.evaluator.checks.screening.screening",
 )
 
-for name in (*SERVER, *(f"engine.strategies.{one}.strategy" for one in catalogue.names())):
+for name in (*SERVER, *(f"engine.search.methods.{one}.strategy" for one in catalogue.names())):
     import_module(name)
 for file in (Path(__file__).parent.parent.parent / "pages").rglob("*.py"):
     for package, names in BELOW.findall(file.read_text()):

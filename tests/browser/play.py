@@ -7,11 +7,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from storage import commands, liveness
-from storage import events as ev
-from storage.folder import RunFolder
-from storage.journal import Entry, Journal
-from storage.verbs import Command
+from storage.run import events as ev
+from storage.run import liveness
+from storage.run.folder import RunFolder
+from storage.run.journal import Entry, Journal
+from storage.run.steering import commands
+from storage.run.steering.verbs import Command
 from tests import samples
 
 

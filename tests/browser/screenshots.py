@@ -16,9 +16,9 @@ from pathlib import Path
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from pages.parts import index
-from storage import queries
-from storage.queries import AttemptRow, RunRow
-from storage.records import Verdict
+from storage.index import queries
+from storage.index.queries import AttemptRow, RunRow
+from storage.results.vocabulary import Verdict
 from tests import sample_knowledge, samples
 from tests.browser.chromium import of_program
 from tests.browser.conftest import Server, new_home, start_server, stop_server

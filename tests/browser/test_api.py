@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from storage.blobs import Blobs
+from storage.run.blobs import Blobs
 from tests import samples
 from tests.browser.conftest import ROOT, Server, new_home, start_server, stop_server
 from tests.browser.play import PretendEngine, finished_depth

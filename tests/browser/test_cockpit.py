@@ -10,8 +10,8 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from pages.parts.status import away
-from storage import events as ev
-from storage.records import RunState, StepKind
+from storage.run import events as ev
+from storage.run.settings import RunState, StepKind
 from tests import samples
 from tests.browser import curve
 from tests.browser.conftest import Server, becomes, drawn, start_server, stop_server, width_of_what_is_drawn

@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 from engine import supervisor
 from engine.cli import report
 from engine.examples import FIRST
-from storage.folder import RunFolder
+from storage.run.folder import RunFolder
 from tests.browser.conftest import Server, drawn
 
 pytestmark = pytest.mark.browser

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from storage import events as ev
-from storage.records import RunState
+from storage.run import events as ev
+from storage.run.settings import RunState
 from tests import samples
 from tests.browser.conftest import Server, drawn
 from tests.browser.play import PretendEngine

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from storage import events as ev
-from storage.blobs import Blobs
-from storage.verbs import CommandKind
+from storage.run import events as ev
+from storage.run.blobs import Blobs
+from storage.run.steering.verbs import CommandKind
 from tests import samples
 from tests.browser.conftest import Server, becomes, drawn, half_drawn, width_of_what_is_drawn
 from tests.browser.play import PretendEngine, finished_depth

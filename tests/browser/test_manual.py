@@ -14,9 +14,9 @@ from playwright.sync_api import Page, expect
 
 from engine import supervisor
 from engine.cli import report
-from storage import events as ev
-from storage.folder import RunFolder, find_run
-from storage.records import RunState
+from storage.run import events as ev
+from storage.run.folder import RunFolder, find_run
+from storage.run.settings import RunState
 from tests.browser.conftest import Server, drawn, look_seldom
 from tests.browser.test_real_engine import SLOW_MS, told
 from tests.engine.swish_story import FIRST, SECOND

@@ -9,9 +9,9 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
-from storage import events as ev
-from storage.records import RunState
-from storage.verbs import CommandKind
+from storage.run import events as ev
+from storage.run.settings import RunState
+from storage.run.steering.verbs import CommandKind
 from tests import samples
 from tests.browser.conftest import Server, at_rest, becomes, drawn, width_of_what_is_drawn
 from tests.browser.play import PretendEngine, finished_depth, model_step

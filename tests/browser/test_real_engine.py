@@ -10,11 +10,11 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from engine import supervisor
-from storage import events as ev
-from storage import journal
-from storage.folder import RunFolder
-from storage.records import Budget, Origin, RunState
-from storage.verbs import CommandKind
+from storage.run import events as ev
+from storage.run import journal
+from storage.run.folder import RunFolder
+from storage.run.settings import Budget, Origin, RunState
+from storage.run.steering.verbs import CommandKind
 from tests.browser import curve
 from tests.browser.conftest import Server, at_rest, becomes, drawn, look_seldom
 from tests.browser.test_steering import RESUME, steering_rows

@@ -8,8 +8,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from engine import supervisor
-from storage import remeasurements
-from storage.remeasurements import RemeasureState
+from storage.run import remeasurements
+from storage.run.remeasurements import RemeasureState
 from tests.browser.conftest import Server
 from tests.real_pair import real_pair
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from storage.folder import RunFolder
+from storage.run.folder import RunFolder
 from tests.browser import rules
 from tests.browser.conftest import Server, drawn
 from tests.browser.test_steering import RESUME

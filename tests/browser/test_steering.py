@@ -15,14 +15,14 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from engine import supervisor
-from storage import commands
-from storage import events as ev
-from storage.blobs import Blobs
-from storage.command_arguments import Fallback, Submission
-from storage.folder import RunFolder
-from storage.forks import Fork
-from storage.records import RunState, StepKind, Switch
-from storage.verbs import Command, CommandKind
+from storage.run import events as ev
+from storage.run.blobs import Blobs
+from storage.run.folder import RunFolder
+from storage.run.forks import Fork
+from storage.run.settings import RunState, StepKind, Switch
+from storage.run.steering import commands
+from storage.run.steering.command_arguments import Fallback, Submission
+from storage.run.steering.verbs import Command, CommandKind
 from tests import samples
 from tests.browser.conftest import Server, at_rest, drawn, half_drawn
 from tests.browser.play import PretendEngine, finished_depth, model_step

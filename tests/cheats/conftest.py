@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.toolchains.cpu import CpuToolchain
+from engine.evaluator.toolchains.cpu import CpuToolchain
 from tests.cheats import leftovers, running
-from tests.engine.toolchains.fixtures import cpu_home
+from tests.engine.evaluator.toolchains.fixtures import cpu_home
 
 __all__ = ["cpu_home", "evaluator", "scratch"]
 

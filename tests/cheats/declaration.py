@@ -7,9 +7,9 @@ import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from engine import tasks
-from engine.tasks import Task
-from storage.records import Verdict
+from engine.evaluator import tasks
+from engine.evaluator.tasks import Task
+from storage.results.vocabulary import Verdict
 
 KERNELS = Path(__file__).resolve().parent / "kernels" / "cpu"
 CUDA_KERNELS = KERNELS.parent / "cuda"

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from engine.machine import lease
-from engine.toolchains.cpu import lease_files
+from engine.evaluator.machine import lease
+from engine.evaluator.toolchains.cpu import lease_files
 
 MARK = "tilewright-cheat"
 SECRET = Path("/tmp/tilewright-cheat-secret.h")
@@ -19,7 +19,7 @@ OUTSIDE = ("/tmp", "/var/tmp", "/dev/shm")
 
 def processes(scratch: Path) -> set[int]:
     """Every process forked by this process's evaluator, or at home in scratch; the forkserver itself apart."""
-    mark = f"engine.evaluator.forkserver\0{os.getpid()}\0".encode()
+    mark = f"engine.evaluator.processes.forkserver\0{os.getpid()}\0".encode()
     found = set[int]()
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():

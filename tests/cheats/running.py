@@ -9,12 +9,12 @@ from enum import StrEnum
 from pathlib import Path
 
 from engine.errors import EngineError
-from engine.machine.worker_limits import GIB, Limits, Times
-from engine.sandbox.probe import probe
-from engine.toolchains.cpu import CpuToolchain
-from engine.toolchains.evaluating import evaluate
-from storage.evaluation_results import TimingResult
-from storage.records import Verdict
+from engine.evaluator.machine.worker_limits import GIB, Limits, Times
+from engine.evaluator.sandbox.probe import probe
+from engine.evaluator.toolchains.cpu import CpuToolchain
+from engine.evaluator.toolchains.evaluating import evaluate
+from storage.results.evaluation_results import TimingResult
+from storage.results.vocabulary import Verdict
 from tests.cheats import leftovers
 from tests.cheats.declaration import Declaration, task_of
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.toolchains.cpu import CpuToolchain
-from storage.records import Verdict
+from engine.evaluator.toolchains.cpu import CpuToolchain
+from storage.results.vocabulary import Verdict
 from tests.cheats import declaration, running
 from tests.cheats.declaration import KERNELS, Declaration, task_of
 from tests.cheats.running import Mode

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from engine.evaluation.screening.screening import screen
-from storage.records import Verdict
+from engine.evaluator.checks.screening.screening import screen
+from storage.results.vocabulary import Verdict
 from tests.cheats import declaration
 from tests.cheats.declaration import CUDA_KERNELS, TRITON_KERNELS, Declaration
 

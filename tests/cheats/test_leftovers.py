@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.machine import lease
-from engine.toolchains.cpu import lease_files
+from engine.evaluator.machine import lease
+from engine.evaluator.toolchains.cpu import lease_files
 from tests.cheats import declaration, leftovers
 from tests.cheats.declaration import Declaration
 from tests.cheats.running import Mode, Outcome, complaints
@@ -94,7 +94,7 @@ def test_a_fork_of_the_evaluator_is_found_wherever_it_is(lonely_home: Path) -> N
     program = (
         "import os, sys\nif os.fork():\n    os.wait()\nelse:\n    print('here', flush=True)\n    sys.stdin.read()\n"
     )
-    command = [sys.executable, "-c", program, "engine.evaluator.forkserver", str(os.getpid()), "7"]
+    command = [sys.executable, "-c", program, "engine.evaluator.processes.forkserver", str(os.getpid()), "7"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as forkserver:
         assert forkserver.stdin is not None
         assert forkserver.stdout is not None

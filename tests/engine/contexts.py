@@ -7,22 +7,23 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
-from engine import tasks
-from engine.actions import Conclude
-from engine.context import RunContext
-from engine.llm.recorded import RecordedModel
-from engine.llm.recording import read_recording
-from engine.record import Record
-from engine.steps.candidates import conclude
-from engine.strategies.cutegen.strategy import CuteGen
-from engine.toolchains import Toolchain
-from engine.toolchains.cpu import CpuToolchain
-from storage import events as ev
-from storage.blobs import Blobs, text_hash
-from storage.evaluation_results import CheckResult, CompileResult, TimingResult
-from storage.folder import RunFolder
-from storage.journal import Journal
-from storage.records import DepthOutcome, Origin, Verdict
+from engine.evaluator import tasks
+from engine.evaluator.toolchains import Toolchain
+from engine.evaluator.toolchains.cpu import CpuToolchain
+from engine.search.actions import Conclude
+from engine.search.context import RunContext
+from engine.search.llm.recorded import RecordedModel
+from engine.search.llm.recording import read_recording
+from engine.search.methods.cutegen.strategy import CuteGen
+from engine.search.steps.candidates import conclude
+from storage.results.evaluation_results import CheckResult, CompileResult, TimingResult
+from storage.results.vocabulary import Verdict
+from storage.run import events as ev
+from storage.run.blobs import Blobs, text_hash
+from storage.run.folder import RunFolder
+from storage.run.journal import Journal
+from storage.run.record import Record
+from storage.run.settings import DepthOutcome, Origin
 from tests.engine.story import settings_with
 
 SOURCE = "import torch\n\nclass ModelNew(torch.nn.Module):\n    pass\n"

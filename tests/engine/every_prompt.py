@@ -10,35 +10,36 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
-from engine import languages, tasks
-from engine.actions import Action, Ask, Finish
-from engine.build.device.build import MAX_LINES, MAX_WIDTH
-from engine.context import RunContext
+from engine.evaluator import languages, tasks
+from engine.evaluator.build.device.build import MAX_LINES, MAX_WIDTH
+from engine.evaluator.toolchain_table import GPU, TABLE, device_of
+from engine.evaluator.toolchains import Toolchain
 from engine.knowledge.transitions import shortened
-from engine.llm import Completion, Message, OnText, Purpose
-from engine.llm.recording import read_recording
-from engine.patching.reply import find_python
-from engine.prompting import PROMPTS
-from engine.record import Record
-from engine.steps.ask import ask_model
-from engine.strategies import catalogue
-from engine.strategies.loading import open_strategy
-from engine.strategies.options import Value
-from engine.toolchain_table import GPU, TABLE, device_of
-from engine.toolchains import Toolchain
+from engine.search.actions import Action, Ask, Finish
+from engine.search.context import RunContext
+from engine.search.llm import Completion, Message, OnText, Purpose
+from engine.search.llm.recording import read_recording
+from engine.search.methods import catalogue
+from engine.search.methods.loading import open_strategy
+from engine.search.methods.options import Value
+from engine.search.patching.reply import find_python
+from engine.search.prompting import PROMPTS
+from engine.search.steps.ask import ask_model
 from storage import codec
-from storage import events as ev
-from storage.blobs import Blobs, text_hash
-from storage.evaluation_results import Mismatch
-from storage.hardware_limit import HardwareLimit
-from storage.journal import Journal
 from storage.knowledge.failures import MOST_TOLD
 from storage.knowledge.records import ToldRule
-from storage.policy import EVERYTHING, Draws, Policy, SpecialValues, StateDict, Strides, Weights
-from storage.records import Budget, KernelClass, RunSettings
-from storage.verbs import Command, CommandKind
+from storage.results.evaluation_results import Mismatch
+from storage.results.hardware_limit import HardwareLimit
+from storage.results.policy import EVERYTHING, Draws, Policy, SpecialValues, StateDict, Strides, Weights
+from storage.results.vocabulary import KernelClass
+from storage.run import events as ev
+from storage.run.blobs import Blobs, text_hash
+from storage.run.journal import Journal
+from storage.run.record import Record
+from storage.run.settings import Budget, RunSettings
+from storage.run.steering.verbs import Command, CommandKind
 from tests.engine.contexts import open_context
-from tests.engine.strategies.test_contract import Play
+from tests.engine.search.methods.test_contract import Play
 from tests.guard.engine_side import MemoryJournal, NoToolchain
 
 SEEDS = (0, 1)

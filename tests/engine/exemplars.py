@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from engine.languages import DEFAULT
-from engine.prompting import PROMPTS, for_language
-from engine.tasks import Task
-from storage.policy import Policy
+from engine.evaluator.languages import DEFAULT
+from engine.evaluator.tasks import Task
+from engine.search.prompting import PROMPTS, for_language
+from storage.results.policy import Policy
 
 HEAD = """import torch
 

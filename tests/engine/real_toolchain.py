@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.toolchains import Toolchain
-from engine.toolchains.cached import CachedToolchain
-from engine.toolchains.cpu import CpuToolchain
+from engine.evaluator.toolchains import Toolchain
+from engine.evaluator.toolchains.cached import CachedToolchain
+from engine.evaluator.toolchains.cpu import CpuToolchain
 
 
 @pytest.fixture(scope="module")

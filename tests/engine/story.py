@@ -5,20 +5,21 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from engine import actions
-from engine.actions import Action, Ask, Conclude, Expects, Finish, Wait, label
-from engine.context import RunContext
-from engine.loop import take_step
-from engine.record import Record
-from engine.strategies.cutegen.settings import CuteGenSettings
-from engine.strategies.cutegen.state import CuteGenState
-from engine.strategies.cutegen.strategy import CuteGen
-from engine.strategies.options import described
-from storage import events as ev
-from storage.evaluation_results import CheckResult, CompileResult, TimingResult
-from storage.profile_results import ProfileResult
-from storage.records import Budget, DepthOutcome, KernelClass, Origin, Role, RunSettings, StepKind, Verdict
-from storage.verbs import Command, CommandKind
+from engine.search import actions
+from engine.search.actions import Action, Ask, Conclude, Expects, Finish, Wait, label
+from engine.search.context import RunContext
+from engine.search.loop import take_step
+from engine.search.methods.cutegen.settings import CuteGenSettings
+from engine.search.methods.cutegen.state import CuteGenState
+from engine.search.methods.cutegen.strategy import CuteGen
+from engine.search.methods.options import described
+from storage.results.evaluation_results import CheckResult, CompileResult, TimingResult
+from storage.results.profile_results import ProfileResult
+from storage.results.vocabulary import KernelClass, Verdict
+from storage.run import events as ev
+from storage.run.record import Record
+from storage.run.settings import Budget, DepthOutcome, Origin, Role, RunSettings, StepKind
+from storage.run.steering.verbs import Command, CommandKind
 
 SETTINGS = RunSettings(
     run_id="story",

@@ -16,27 +16,28 @@ from typing import Any, cast
 
 import pytest
 
-from engine import abreast, loop
-from engine.context import RunContext
-from engine.daily import Ledger, write_limits
 from engine.errors import EngineError, PersonNeeded, ToolchainError
-from engine.human.inbox import Inbox
-from engine.llm.endpoint import EndpointModel
-from engine.llm.prices import Price
-from engine.record import Record
+from engine.evaluator.tasks import Task
+from engine.evaluator.toolchains import Toolchain
 from engine.run_settings import new_settings
-from engine.strategies.loading import open_strategy
-from engine.tasks import Task
-from engine.toolchains import Toolchain
-from storage import commands
-from storage import events as ev
-from storage.command_arguments import AskFirst
-from storage.evaluation_results import CheckResult, CompileResult, TimingResult
-from storage.hardware_limit import HardwareLimit
-from storage.journal import Entry
-from storage.models import CallFailure, ModelOptions
-from storage.records import Budget, DepthOutcome, RunState, Switch, Verdict
-from storage.verbs import CommandKind
+from engine.search import abreast, loop
+from engine.search.context import RunContext
+from engine.search.daily import Ledger, write_limits
+from engine.search.human.inbox import Inbox
+from engine.search.llm.endpoint import EndpointModel
+from engine.search.llm.prices import Price
+from engine.search.methods.loading import open_strategy
+from storage.results.evaluation_results import CheckResult, CompileResult, TimingResult
+from storage.results.hardware_limit import HardwareLimit
+from storage.results.vocabulary import Verdict
+from storage.run import events as ev
+from storage.run.journal import Entry
+from storage.run.models import CallFailure, ModelOptions
+from storage.run.record import Record
+from storage.run.settings import Budget, DepthOutcome, RunState, Switch
+from storage.run.steering import commands
+from storage.run.steering.command_arguments import AskFirst
+from storage.run.steering.verbs import CommandKind
 from tests.chat_server import ChatServer, Handler, fails, serving
 from tests.engine import object_answers
 from tests.engine.contexts import open_context

@@ -13,20 +13,21 @@ import pytest
 import engine.__main__
 from engine import supervisor
 from engine.errors import PersonNeeded
-from engine.human.approval import await_approval
-from engine.human.inbox import Inbox
-from engine.machine import devices
-from storage import commands, liveness
-from storage import events as ev
-from storage.blobs import Blobs
-from storage.command_arguments import Answer, Ask, AskFirst, Fallback
-from storage.folder import RunFolder
-from storage.hardware_limit import HardwareLimit
-from storage.journal import Journal
-from storage.records import RunState, StepKind
-from storage.verbs import CommandKind
+from engine.evaluator.machine import devices
+from engine.search.human.approval import await_approval
+from engine.search.human.inbox import Inbox
+from storage.results.hardware_limit import HardwareLimit
+from storage.run import events as ev
+from storage.run import liveness
+from storage.run.blobs import Blobs
+from storage.run.folder import RunFolder
+from storage.run.journal import Journal
+from storage.run.settings import RunState, StepKind
+from storage.run.steering import commands
+from storage.run.steering.command_arguments import Answer, Ask, AskFirst, Fallback
+from storage.run.steering.verbs import CommandKind
 from tests.engine.contexts import context_with_tools as context_at
-from tests.engine.machine.driver import driver
+from tests.engine.evaluator.machine.driver import driver
 from tests.engine.story import Step, resolved
 from tests.engine.swish_story import BROKEN, FIRST
 from tests.engine.test_cli import SET, tilewright

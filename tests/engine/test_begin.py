@@ -7,18 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from engine import loop, run_settings
-from engine.actions import Ask, Begin, Evaluate
-from engine.context import RunContext
+from engine import run_settings
 from engine.errors import EngineError, ToolchainError
-from engine.human.approval import skip_step
-from engine.steps.compiler import SUMMARY, show_compiler
-from engine.strategies.loading import TABLE, find_strategy
-from engine.tasks import Task
-from engine.toolchains import CompiledStart
-from storage import events as ev
-from storage.evaluation_results import CompileResult
-from storage.records import Origin, RunState, Start, StepKind
+from engine.evaluator.tasks import Task
+from engine.evaluator.toolchains import CompiledStart
+from engine.search import loop
+from engine.search.actions import Ask, Begin, Evaluate
+from engine.search.context import RunContext
+from engine.search.human.approval import skip_step
+from engine.search.methods.loading import TABLE, find_strategy
+from engine.search.steps.compiler import SUMMARY, show_compiler
+from storage.results.evaluation_results import CompileResult
+from storage.run import events as ev
+from storage.run.settings import Origin, RunState, Start, StepKind
 from tests.engine.contexts import open_context
 
 KERNEL = "class ModelNew: ...\n"

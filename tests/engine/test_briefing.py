@@ -9,29 +9,29 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine import tasks
-from engine.actions import Ask
-from engine.build.device import flags, installation
-from engine.build.host.installation import find_cutlass
-from engine.context import RunContext
-from engine.evaluation import tolerance
-from engine.evaluation.distributions import restyle
-from engine.evaluation.screening import screen
-from engine.evaluation.timing_checks import DEVICE_TIME
-from engine.evaluation.trials import IN_WORDS, PLAN, SHORT_PLAN, SPREADS, Style
-from engine.evaluator import timing
-from engine.prompting import PROMPTS
-from engine.steps import briefing
-from engine.strategies.coder_judge.strategy import CoderJudge
-from engine.toolchains.cpu import CpuToolchain
+from engine.evaluator import tasks
+from engine.evaluator.build.device import flags, installation
+from engine.evaluator.build.host.installation import find_cutlass
+from engine.evaluator.checks import tolerance
+from engine.evaluator.checks.distributions import restyle
+from engine.evaluator.checks.screening import screen
+from engine.evaluator.checks.timing_checks import DEVICE_TIME
+from engine.evaluator.checks.trials import IN_WORDS, PLAN, SHORT_PLAN, SPREADS, Style
+from engine.evaluator.processes import timing
+from engine.evaluator.toolchains.cpu import CpuToolchain
+from engine.search.actions import Ask
+from engine.search.context import RunContext
+from engine.search.methods.coder_judge.strategy import CoderJudge
+from engine.search.prompting import PROMPTS
+from engine.search.steps import briefing
 from storage import codec
-from storage import events as ev
-from storage.check_records import CheckOutcome, CheckRecord, Group
-from storage.evaluation_results import CompileResult, KernelResources, TimingResult
-from storage.hardware_limit import DeviceFacts, HardwareLimit
-from storage.journal import decode
-from storage.policy import PRECISIONS, Draws, Policy, SpecialValues, StateDict, Strides, Weights
-from storage.profile_results import Metric, ProfileResult
+from storage.results.check_records import CheckOutcome, CheckRecord, Group
+from storage.results.evaluation_results import CompileResult, KernelResources, TimingResult
+from storage.results.hardware_limit import DeviceFacts, HardwareLimit
+from storage.results.policy import PRECISIONS, Draws, Policy, SpecialValues, StateDict, Strides, Weights
+from storage.results.profile_results import Metric, ProfileResult
+from storage.run import events as ev
+from storage.run.journal import decode
 from tests.engine.contexts import SOURCE, add_candidate, open_context
 from tests.engine.story import Step, resolved
 
@@ -135,7 +135,7 @@ def test_a_prompt_has_the_processors_own_vectors_cores_and_caches(architecture: 
         l3_bytes=30 << 20,
     )  # fmt: skip
     told = briefing.device(limit_of("A processor, 12 threads", facts))
-    header = (PROMPTS.parent / "engine/build/shim/vector_length.hpp").read_text()
+    header = (PROMPTS.parent / "engine/evaluator/build/shim/vector_length.hpp").read_text()
     wide, narrow = re.findall(r"TILEWRIGHT_VL (\d+)", header)
     own = ("12 threads on 6 cores", f"{bits} bits", "48 KiB L1", "1.25 MiB L2", "30 MiB L3", "81.5 GB/s", "812 GFLOP/s")
     lanes = f"`TILEWRIGHT_VL` is {wide if bits == 512 else narrow} floats"

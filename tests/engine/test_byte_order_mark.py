@@ -9,13 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from engine import daily, importing, prompt_pack, supervisor, tasks
+from engine import importing, supervisor
 from engine.cli import kernel_files, person
-from engine.llm import prices
-from engine.patching.reply import find_python
+from engine.evaluator import tasks
+from engine.evaluator.tasks import problems
+from engine.search import daily, prompt_pack
+from engine.search.llm import prices
+from engine.search.patching.reply import find_python
 from engine.suites import definition
-from engine.tasks import problems
-from storage.command_arguments import as_file_reply
+from storage.run.steering.command_arguments import as_file_reply
 from tests.engine.test_problems import problem, workload
 from tests.engine.test_tasks import FOREIGN
 

@@ -15,25 +15,25 @@ from typing import cast
 
 import pytest
 
-from engine import arrived, loop
-from engine.arrived import Arrived
-from engine.calling import reply_to, take_arrived
-from engine.context import RunContext
-from engine.daily import Ledger, Spent
 from engine.errors import BudgetExhausted, CallError, ModelError, StopRequested
-from engine.human.inbox import Inbox
-from engine.llm import Completion, Message
-from engine.llm.endpoint import EndpointModel
-from engine.llm.prices import Price
-from engine.toolchains import Toolchain
-from storage import commands
-from storage import events as ev
-from storage.blobs import Blobs
-from storage.hardware_limit import HardwareLimit
-from storage.journal import Journal
-from storage.models import CallFailure, ModelOptions
-from storage.records import Budget, RunState, StepKind
-from storage.verbs import CommandKind
+from engine.evaluator.toolchains import Toolchain
+from engine.search import arrived, loop
+from engine.search.arrived import Arrived
+from engine.search.calling import reply_to, take_arrived
+from engine.search.context import RunContext
+from engine.search.daily import Ledger, Spent
+from engine.search.human.inbox import Inbox
+from engine.search.llm import Completion, Message
+from engine.search.llm.endpoint import EndpointModel
+from engine.search.llm.prices import Price
+from storage.results.hardware_limit import HardwareLimit
+from storage.run import events as ev
+from storage.run.blobs import Blobs
+from storage.run.journal import Journal
+from storage.run.models import CallFailure, ModelOptions
+from storage.run.settings import Budget, RunState, StepKind
+from storage.run.steering import commands
+from storage.run.steering.verbs import CommandKind
 from tests.chat_server import Act, ChatServer, Handler, drops, fails, hangs, refuses, says, sends, serving
 from tests.engine.contexts import open_context
 from tests.engine.story import asks

@@ -16,16 +16,18 @@ from pathlib import Path
 import pytest
 
 import engine.__main__
-from engine import fitting, supervisor
+from engine import supervisor
 from engine.cli import arguments, live, report
-from engine.llm.recording import read_recording
-from storage import events as ev
-from storage import liveness
-from storage.command_arguments import Submission
-from storage.commands import read_from
-from storage.evaluation_results import CheckResult
-from storage.folder import RunFolder
-from storage.records import Budget, Switch, Verdict
+from engine.evaluator import fitting
+from engine.search.llm.recording import read_recording
+from storage.results.evaluation_results import CheckResult
+from storage.results.vocabulary import Verdict
+from storage.run import events as ev
+from storage.run import liveness
+from storage.run.folder import RunFolder
+from storage.run.settings import Budget, Switch
+from storage.run.steering.command_arguments import Submission
+from storage.run.steering.commands import read_from
 from tests.engine.contexts import write_recording
 from tests.engine.swish_story import FIRST, REPLIES, edits
 from tests.engine.test_loop import SIZES
@@ -34,7 +36,7 @@ from tests.real_pair import real_pair
 
 SET = [word for name, value in SIZES.items() for word in ("--set", f"{name}={value}")]
 
-RESTARTS = "tests.engine.strategies.random_restarts:RandomRestarts"
+RESTARTS = "tests.engine.search.methods.random_restarts:RandomRestarts"
 
 
 def tilewright(*words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
@@ -401,8 +403,8 @@ def test_a_strategy_of_ones_own_works_in_an_engine_of_its_own(home: Path) -> Non
     [
         ("nothing", "unknown strategy 'nothing': use cutegen"),
         ("no.such.module:Name", "cannot be imported"),
-        ("engine.loop:Nothing", "engine.loop has no Nothing"),
-        ("engine.record:Record", "lacks next, again, abandon"),
+        ("engine.search.loop:Nothing", "engine.search.loop has no Nothing"),
+        ("storage.run.record:Record", "lacks next, again, abandon"),
     ],
 )
 def test_what_is_no_strategy_is_told_before_a_run_is_made(home: Path, name: str, said: str) -> None:

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from engine.calling import reply_to
-from engine.context import RunContext
 from engine.errors import BudgetExhausted, OffRecordingError
-from engine.llm import Message
-from storage import events as ev
-from storage.records import Budget, StepKind
+from engine.search.calling import reply_to
+from engine.search.context import RunContext
+from engine.search.llm import Message
+from storage.run import events as ev
+from storage.run.settings import Budget, StepKind
 from tests.engine.contexts import SOURCE, add_candidate, open_context
 from tests.engine.story import asks
 

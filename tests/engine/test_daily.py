@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.daily import FOLDER, Ledger, Spent, write_limits
 from engine.doctor import findings
+from engine.search.daily import FOLDER, Ledger, Spent, write_limits
 from storage import codec
 
 DAY = 1_700_000_000.0

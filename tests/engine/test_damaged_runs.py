@@ -16,8 +16,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from engine import supervisor
-from storage import liveness
-from storage.folder import RunFolder
+from storage.run import liveness
+from storage.run.folder import RunFolder
 from tests.damaged_runs import DAMAGE, HARMLESS
 from tests.engine.test_cli import tilewright
 from tests.samples import write_run

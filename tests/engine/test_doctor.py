@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from engine import doctor, supervisor
-from engine.machine import devices
-from engine.sandbox.child import Done
-from engine.toolchains.requirements import Checked
-from tests.engine.profiling.sessions import REFUSAL, recorded
+from engine.evaluator.machine import devices
+from engine.evaluator.sandbox.child import Done
+from engine.evaluator.toolchains.requirements import Checked
+from tests.engine.evaluator.profiling.sessions import REFUSAL, recorded
 
 TOLD = (
     "0, NVIDIA H200, GPU-ebfee809-9114, 580.159.04, 9.0, 143771\n"
@@ -59,7 +59,11 @@ def test_refused_counters_come_with_the_way_to_allow_them() -> None:
 @pytest.mark.parametrize(
     ("does", "detail", "remedy"),
     [
-        ("exec sleep 600", "the trial of the sandbox did not end within 0.2 s", "engine.sandbox.probe` by hand"),
+        (
+            "exec sleep 600",
+            "the trial of the sandbox did not end within 0.2 s",
+            "engine.evaluator.sandbox.probe` by hand",
+        ),
         ("exit 3", "its trial ended with status 3", "user namespaces"),
     ],
 )

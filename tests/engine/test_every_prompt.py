@@ -10,12 +10,12 @@ from pathlib import Path, PurePath
 
 import pytest
 
-from engine import prompting
-from engine.prompting import PROMPTS, slots
-from engine.strategies import catalogue
-from engine.toolchain_table import TABLE, device_of
-from storage.models import CHARACTERS_PER_TOKEN
-from storage.records import KernelClass
+from engine.evaluator.toolchain_table import TABLE, device_of
+from engine.search import prompting
+from engine.search.methods import catalogue
+from engine.search.prompting import PROMPTS, slots
+from storage.results.vocabulary import KernelClass
+from storage.run.models import CHARACTERS_PER_TOKEN
 from tests.engine import every_prompt
 from tests.engine.every_prompt import OF_THE_RUN, PAIRS, Asked, Kind, files_in
 

@@ -11,15 +11,18 @@ from pathlib import Path
 
 import pytest
 
-from engine import examples, forking, supervisor, tasks
+from engine import examples, forking, supervisor
 from engine.__main__ import main
 from engine.errors import EngineError
-from storage import commands, damage, labels, liveness, queries
-from storage.blobs import Blobs
-from storage.database import Database, open_database
-from storage.folder import RunFolder, find_run
-from storage.ingest import Ingest
-from storage.verbs import CommandKind
+from engine.evaluator import tasks
+from storage.index import queries
+from storage.index.database import Database, open_database
+from storage.index.ingest import Ingest
+from storage.run import damage, labels, liveness
+from storage.run.blobs import Blobs
+from storage.run.folder import RunFolder, find_run
+from storage.run.steering import commands
+from storage.run.steering.verbs import CommandKind
 from tests import samples
 
 TOLD = "nvcc -I/lustre/somebody/tw/include /tmp/build.x1/kernel.cu: error in /usr/include/math.h"

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from engine import exemplars, prompting
-from engine.actions import Ask
 from engine.errors import PromptError
-from engine.exemplars import Need
-from engine.languages import find, of_toolchain
-from engine.toolchain_table import TABLE
-from engine.toolchains.cpu import CpuToolchain
-from storage.evaluation_results import CheckResult
-from storage.records import KernelClass, Verdict
+from engine.evaluator.languages import find, of_toolchain
+from engine.evaluator.toolchain_table import TABLE
+from engine.evaluator.toolchains.cpu import CpuToolchain
+from engine.search import exemplars, prompting
+from engine.search.actions import Ask
+from engine.search.exemplars import Need
+from storage.results.evaluation_results import CheckResult
+from storage.results.vocabulary import KernelClass, Verdict
 from tests.engine.contexts import add_candidate, open_context
 from tests.engine.exemplars import files
 from tests.engine.story import Step, resolved

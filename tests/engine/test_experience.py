@@ -2,12 +2,12 @@ import json
 from pathlib import Path
 
 from engine.cli import experience
-from engine.prompting import as_json, message
-from storage import events as ev
-from storage.blobs import Blobs
-from storage.folder import RunFolder
-from storage.journal import Journal
-from storage.records import Origin
+from engine.search.prompting import as_json, message
+from storage.run import events as ev
+from storage.run.blobs import Blobs
+from storage.run.folder import RunFolder
+from storage.run.journal import Journal
+from storage.run.settings import Origin
 from tests.engine.story import Story
 
 

@@ -16,11 +16,11 @@ from torch.utils import cpp_extension
 from engine import exporting
 from engine.errors import EngineError
 from engine.exporting import exported, standing_alone, without_support
-from storage.blobs import Blobs
-from tests.engine.evaluation.screening import recorded
-from tests.engine.languages.test_contract import TRITON
-from tests.engine.llm.test_cuda_recordings import last
-from tests.engine.toolchains.kernels import SWISH
+from storage.run.blobs import Blobs
+from tests.engine.evaluator.checks.screening import recorded
+from tests.engine.evaluator.languages.test_contract import TRITON
+from tests.engine.evaluator.toolchains.kernels import SWISH
+from tests.engine.search.llm.test_cuda_recordings import last
 from tests.examples import LONG, PROFILE
 from tests.real_pair import real_pair
 
@@ -40,7 +40,7 @@ for model in (loaded.ModelNew(), context["ModelNew"]()):
 print("equal", any(name.partition(".")[0] in ("engine", "storage") for name in sys.modules))
 """
 # Of PyTorch's own extension.h what the kernel needs: g++ reads all of it for twenty seconds, which it does once for
-# engine/build/test_build.py already.
+# engine/evaluator/build/test_build.py already.
 SHORT_EXTENSION_H = """#pragma once
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty_like.h>

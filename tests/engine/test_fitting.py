@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from engine import fitting, supervisor, tasks
+from engine import supervisor
 from engine.errors import TaskError
-from engine.toolchains.cpu import CpuToolchain
+from engine.evaluator import fitting, tasks
+from engine.evaluator.toolchains.cpu import CpuToolchain
 from tests.shared_servers import asked, meter
 
 GB = 10**9

@@ -8,16 +8,17 @@ from pathlib import Path
 import pytest
 
 from engine import forking, supervisor
-from engine.context import RunContext
 from engine.errors import EngineError
 from engine.importing import take_over_kernel
-from engine.record import Record
-from engine.strategies.cutegen.strategy import CuteGen
-from engine.strategies.options import Option
-from storage import events as ev
-from storage.folder import RunFolder, runs_folder
-from storage.journal import Journal
-from storage.records import Budget, KernelClass, Origin, RunSettings, StepKind
+from engine.search.context import RunContext
+from engine.search.methods.cutegen.strategy import CuteGen
+from engine.search.methods.options import Option
+from storage.results.vocabulary import KernelClass
+from storage.run import events as ev
+from storage.run.folder import RunFolder, runs_folder
+from storage.run.journal import Journal
+from storage.run.record import Record
+from storage.run.settings import Budget, Origin, RunSettings, StepKind
 from tests.engine.contexts import context_with_tools
 from tests.engine.story import Step, brief, state_of
 from tests.engine.test_steering import events_of

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from engine.cli.subcommands import MACHINE_LACKS
-from storage.commands import read_from
+from storage.run.steering.commands import read_from
 from tests import samples
 from tests.engine.test_cli import SET, tilewright
 

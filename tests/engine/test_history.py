@@ -7,20 +7,21 @@ from typing import Any
 
 import pytest
 
-from engine.actions import Ask, NewCandidate
-from engine.context import RunContext
-from engine.patching.edits import MAX_KERNEL
-from engine.prompting import Passage, Ranked, compose
-from engine.record import Record
-from engine.steps.candidates import create_candidate
-from engine.steps.history import BEFORE, LEFT, LINE, PRESENT, REPAIRS, attempts, history, shortened
-from engine.toolchains.cpu import CpuToolchain
-from storage import events as ev
-from storage.command_arguments import as_file_reply
-from storage.evaluation_results import CheckResult, CompileResult
-from storage.journal import read
-from storage.records import DepthOutcome, Origin, StepKind, Verdict
-from storage.verbs import CommandKind
+from engine.evaluator.toolchains.cpu import CpuToolchain
+from engine.search.actions import Ask, NewCandidate
+from engine.search.context import RunContext
+from engine.search.patching.edits import MAX_KERNEL
+from engine.search.prompting import Passage, Ranked, compose
+from engine.search.steps.candidates import create_candidate
+from engine.search.steps.history import BEFORE, LEFT, LINE, PRESENT, REPAIRS, attempts, history, shortened
+from storage.results.evaluation_results import CheckResult, CompileResult
+from storage.results.vocabulary import Verdict
+from storage.run import events as ev
+from storage.run.journal import read
+from storage.run.record import Record
+from storage.run.settings import DepthOutcome, Origin, StepKind
+from storage.run.steering.command_arguments import as_file_reply
+from storage.run.steering.verbs import CommandKind
 from tests.engine.contexts import SOURCE, add_candidate, open_context
 from tests.engine.story import Step, Story, resolved, take
 

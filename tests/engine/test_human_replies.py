@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from engine.context import RunContext
 from engine.errors import AnswerNeeded
-from engine.human.approval import Approval, await_approval, skip_step
-from engine.human.inbox import Inbox
-from engine.loop import attempt_step
-from storage import commands
-from storage import events as ev
-from storage.command_arguments import Answer, Ask, AskFirst, Fallback, as_file_reply
-from storage.records import DepthOutcome, RunState, StepKind
-from storage.verbs import Command, CommandKind
+from engine.search.context import RunContext
+from engine.search.human.approval import Approval, await_approval, skip_step
+from engine.search.human.inbox import Inbox
+from engine.search.loop import attempt_step
+from storage.run import events as ev
+from storage.run.settings import DepthOutcome, RunState, StepKind
+from storage.run.steering import commands
+from storage.run.steering.command_arguments import Answer, Ask, AskFirst, Fallback, as_file_reply
+from storage.run.steering.verbs import Command, CommandKind
 from tests.engine.contexts import SOURCE, add_candidate
 from tests.engine.contexts import context_with_tools as context_at
 from tests.engine.story import Step, resolved, state_of, take

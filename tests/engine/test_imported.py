@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from engine import fitting
-from engine.tasks import imported
+from engine.evaluator import fitting
+from engine.evaluator.tasks import imported
 
 DEEP = "raise SystemExit('executed')\nX = 1\n"
 
@@ -119,7 +119,7 @@ sys.meta_path.append(Finder)
     (packages / "the_finder.py").write_text(finder)
     (packages / "it.pth").write_text("import the_finder\n" if by == "finder" else f"{path.parent.parent}\n")
     code = (
-        f"import site; site.addsitedir({str(packages)!r})\nfrom engine.tasks import imported\n"
+        f"import site; site.addsitedir({str(packages)!r})\nfrom engine.evaluator.tasks import imported\n"
         "print(imported.contents('from editable.core import X'))"
     )
 
@@ -148,7 +148,7 @@ def test_an_estimate_is_made_anew_when_a_module_changes(home: Path, folder: Path
 
 
 def test_nothing_of_torch_is_imported_to_tell() -> None:
-    asked = "from engine.tasks import imported; imported.contents('import torch, numpy')"
+    asked = "from engine.evaluator.tasks import imported; imported.contents('import torch, numpy')"
     code = f"import sys; {asked}; print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

@@ -9,9 +9,9 @@ import pytest
 
 from engine.errors import EngineError
 from engine.importing import import_kernels, read_kernels
-from engine.strategies.cutegen.strategy import CuteGen
-from storage import events as ev
-from storage.records import Budget, DepthOutcome, Origin, StepKind
+from engine.search.methods.cutegen.strategy import CuteGen
+from storage.run import events as ev
+from storage.run.settings import Budget, DepthOutcome, Origin, StepKind
 from tests.engine.contexts import context_with_tools as context_at
 from tests.engine.story import Step, brief, state_of
 from tests.engine.test_steering import events_of

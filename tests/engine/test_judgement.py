@@ -14,16 +14,16 @@ from engine import doctor
 from engine.cli import report
 from engine.cli.judgement import print_judgement
 from engine.errors import BaselineUnavailable
-from engine.sandbox import isolation
-from engine.tasks import Task
-from engine.toolchains import CompiledStart
-from engine.toolchains.evaluating import evaluate
-from storage.evaluation_results import CheckResult, CompileResult, TimingResult
-from storage.examination import Examination, Standing
-from storage.folder import RunFolder
-from storage.hardware_limit import HardwareLimit
-from storage.profile_results import ProfileResult
-from storage.records import KernelClass
+from engine.evaluator.sandbox import isolation
+from engine.evaluator.tasks import Task
+from engine.evaluator.toolchains import CompiledStart
+from engine.evaluator.toolchains.evaluating import evaluate
+from storage.results.evaluation_results import CheckResult, CompileResult, TimingResult
+from storage.results.examination import Examination, Standing
+from storage.results.hardware_limit import HardwareLimit
+from storage.results.profile_results import ProfileResult
+from storage.results.vocabulary import KernelClass
+from storage.run.folder import RunFolder
 from tests.sample_checks import LOST_STRUCTURE, SUSPICIOUS
 from tests.sample_results import BUILT, RIGHT, TURNED_AWAY, WRONG
 from tests.samples import REFERENCE, write_run

@@ -12,9 +12,9 @@ from engine import examined
 from engine.__main__ import main
 from engine.cli import lint
 from engine.cli.lint import Linted, Outcome
+from engine.evaluator.tasks import Task
 from engine.examined import Examined
-from engine.tasks import Task
-from storage.examination import Examination, Standing
+from storage.results.examination import Examination, Standing
 from tests.engine.test_supervisor import until
 
 HEAD = "import torch\nfrom torch import nn\n\nROWS = 8\n\n\n"

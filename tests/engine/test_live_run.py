@@ -13,12 +13,12 @@ import pytest
 
 from engine import supervisor
 from engine.errors import ModelError
-from engine.machine.processes import descendants
-from storage import events as ev
-from storage import journal
-from storage.folder import RunFolder
-from storage.models import read_options
-from storage.records import Budget
+from engine.evaluator.machine.processes import descendants
+from storage.run import events as ev
+from storage.run import journal
+from storage.run.folder import RunFolder
+from storage.run.models import read_options
+from storage.run.settings import Budget
 from tests.chat_server import ChatServer, fails, says, serving
 from tests.engine.swish_story import WRONG
 from tests.engine.test_cli import SET

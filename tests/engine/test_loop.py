@@ -9,19 +9,22 @@ from typing import Any
 
 import pytest
 
-from engine import loop, tasks
-from engine.actions import Evaluate
-from engine.context import RunContext
 from engine.errors import EngineError, ToolchainError
-from engine.human.inbox import Inbox
-from engine.profiling import cpu_profile
-from engine.record import Record
-from engine.strategies.cutegen.strategy import CuteGen
-from engine.toolchains import Toolchain
-from storage import commands, journal
-from storage import events as ev
-from storage.records import Budget, DepthOutcome, KernelClass, Origin, RunState, StepKind, Switch, Verdict
-from storage.verbs import CommandKind
+from engine.evaluator import tasks
+from engine.evaluator.profiling import cpu_profile
+from engine.evaluator.toolchains import Toolchain
+from engine.search import loop
+from engine.search.actions import Evaluate
+from engine.search.context import RunContext
+from engine.search.human.inbox import Inbox
+from engine.search.methods.cutegen.strategy import CuteGen
+from storage.results.vocabulary import KernelClass, Verdict
+from storage.run import events as ev
+from storage.run import journal
+from storage.run.record import Record
+from storage.run.settings import Budget, DepthOutcome, Origin, RunState, StepKind, Switch
+from storage.run.steering import commands
+from storage.run.steering.verbs import CommandKind
 from tests.engine.contexts import open_context
 from tests.engine.real_toolchain import toolchain
 from tests.engine.story import asks, state_of

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import TaskError
-from engine.tasks import sizes_of
-from engine.tasks.constants import number
-from engine.tasks.parsing import MOST_BYTES, parse, see_that_it_compiles
+from engine.evaluator.tasks import sizes_of
+from engine.evaluator.tasks.constants import number
+from engine.evaluator.tasks.parsing import MOST_BYTES, parse, see_that_it_compiles
 
 NESTED_FINALLY = "".join(f"{' ' * depth}try: pass\n{' ' * depth}finally:\n" for depth in range(19)) + " " * 19 + "pass"
 

@@ -11,14 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from engine.machine import lease, turns
-from engine.machine.processes import descendants
-from engine.toolchains import cpu
-from storage import commands, journal
-from storage import events as ev
-from storage.folder import RunFolder
-from storage.records import RunState
-from storage.verbs import CommandKind
+from engine.evaluator.machine import lease, turns
+from engine.evaluator.machine.processes import descendants
+from engine.evaluator.toolchains import cpu
+from storage.run import events as ev
+from storage.run import journal
+from storage.run.folder import RunFolder
+from storage.run.settings import RunState
+from storage.run.steering import commands
+from storage.run.steering.verbs import CommandKind
 from tests.engine.test_cli import SET
 
 

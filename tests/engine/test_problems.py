@@ -10,17 +10,19 @@ from typing import Any
 
 import pytest
 
-from engine import exporting, supervisor, tasks
+from engine import exporting, supervisor
 from engine.errors import EngineError, TaskError
-from engine.evaluation.findings import OTHER_SHAPES
-from engine.toolchains.cpu import CpuToolchain
-from storage import events as ev
-from storage.blobs import Blobs
-from storage.evaluation_results import CheckResult, CompileResult, TimingResult
-from storage.folder import RunFolder
-from storage.journal import Journal
-from storage.policy import EVERYTHING, Policy
-from storage.records import Origin, Verdict
+from engine.evaluator import tasks
+from engine.evaluator.checks.findings import OTHER_SHAPES
+from engine.evaluator.toolchains.cpu import CpuToolchain
+from storage.results.evaluation_results import CheckResult, CompileResult, TimingResult
+from storage.results.policy import EVERYTHING, Policy
+from storage.results.vocabulary import Verdict
+from storage.run import events as ev
+from storage.run.blobs import Blobs
+from storage.run.folder import RunFolder
+from storage.run.journal import Journal
+from storage.run.settings import Origin
 from tests.real_pair import real_pair
 
 REFERENCE = """\

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 import engine.__main__
-from engine import prompt_pack, prompting
 from engine.errors import PromptError
-from engine.prompting import PROMPTS
-from storage.folder import RunFolder
+from engine.search import prompt_pack, prompting
+from engine.search.prompting import PROMPTS
+from storage.run.folder import RunFolder
 from tests.engine.swish_story import BROKEN
 from tests.engine.test_cli import SET
 

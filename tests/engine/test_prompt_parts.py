@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from engine import limits
 from engine.errors import ModelError, PromptError
-from engine.llm import Message, Terms
-from engine.prompting import (
+from engine.search import limits
+from engine.search.llm import Message, Terms
+from engine.search.prompting import (  # fmt: skip
     PROMPTS,
     as_json,
     compose,
@@ -18,8 +18,8 @@ from engine.prompting import (
     message,
     section_name,
     slots,
-)  # fmt: skip
-from engine.record import Record
+)
+from storage.run.record import Record
 from tests.engine.story import SETTINGS, Story
 
 SLOTS = {

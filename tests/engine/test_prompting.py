@@ -3,16 +3,18 @@ from pathlib import Path
 
 import pytest
 
-from engine import prompting, tasks
-from engine.actions import Ask
 from engine.errors import PromptError
-from engine.prompting import PROMPTS
-from engine.steps.briefing import allowed, contract, fixed_slots
-from engine.toolchains.cpu import CpuToolchain
-from storage import events as ev
-from storage.policy import PRECISIONS, Policy
-from storage.profile_results import DISTURBED, ProfileResult
-from storage.records import KernelClass, Switch
+from engine.evaluator import tasks
+from engine.evaluator.toolchains.cpu import CpuToolchain
+from engine.search import prompting
+from engine.search.actions import Ask
+from engine.search.prompting import PROMPTS
+from engine.search.steps.briefing import allowed, contract, fixed_slots
+from storage.results.policy import PRECISIONS, Policy
+from storage.results.profile_results import DISTURBED, ProfileResult
+from storage.results.vocabulary import KernelClass
+from storage.run import events as ev
+from storage.run.settings import Switch
 from tests.engine.contexts import add_candidate, open_context
 from tests.engine.story import Step, resolved
 

@@ -9,16 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from engine.actions import Conclude, Rank
 from engine.knowledge import reward_model
-from engine.steps.ranking import keep_scores, rank
-from engine.strategies.best_of.strategy import BestOf
-from engine.strategies.reward_loop.strategy import RewardLoop
-from storage import events as ev
-from storage.evaluation_results import CompileResult, KernelResources
+from engine.search.actions import Conclude, Rank
+from engine.search.methods.best_of.strategy import BestOf
+from engine.search.methods.reward_loop.strategy import RewardLoop
+from engine.search.steps.ranking import keep_scores, rank
 from storage.knowledge import files
 from storage.knowledge.records import ScoredKernel
-from storage.records import DepthOutcome, StepKind, Verdict
+from storage.results.evaluation_results import CompileResult, KernelResources
+from storage.results.vocabulary import Verdict
+from storage.run import events as ev
+from storage.run.settings import DepthOutcome, StepKind
 from tests.engine.contexts import SOURCE, add_candidate, open_context
 from tests.engine.story import Step, Story, brief
 

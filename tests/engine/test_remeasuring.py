@@ -9,13 +9,13 @@ import pytest
 
 from engine import remeasuring, supervisor
 from engine.errors import EngineError
+from engine.evaluator.tasks import Task
 from engine.remeasuring import Measuring
-from engine.tasks import Task
 from pages.parts.compare.compare_kernels import verdict
-from storage import remeasurements
-from storage.evaluation_results import CheckResult, CompileResult, TimingResult
-from storage.records import Verdict
-from storage.remeasurements import KernelName, Ratio, RemeasureProgress, RemeasureState, Round
+from storage.results.evaluation_results import CheckResult, CompileResult, TimingResult
+from storage.results.vocabulary import Verdict
+from storage.run import remeasurements
+from storage.run.remeasurements import KernelName, Ratio, RemeasureProgress, RemeasureState, Round
 from tests.samples import write_run
 
 

@@ -11,14 +11,16 @@ from engine import replaying, supervisor
 from engine.__main__ import main
 from engine.errors import EngineError
 from engine.replaying import Replay
-from storage import commands, journal, past, queries
-from storage import events as ev
-from storage.database import index_file, open_database
-from storage.folder import RunFolder
-from storage.ingest import Ingest
-from storage.journal import Journal
-from storage.records import RunState
-from storage.verbs import CommandKind
+from storage.index import past, queries
+from storage.index.database import index_file, open_database
+from storage.index.ingest import Ingest
+from storage.run import events as ev
+from storage.run import journal
+from storage.run.folder import RunFolder
+from storage.run.journal import Journal
+from storage.run.settings import RunState
+from storage.run.steering import commands
+from storage.run.steering.verbs import CommandKind
 from tests.engine.test_supervisor import until
 from tests.samples import write_run
 

@@ -3,8 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import CallError
-from engine.llm.retrying import LONGEST_S, PATIENCE_S, pause_before_next
-from storage.models import CallFailure
+from engine.search.llm.retrying import LONGEST_S, PATIENCE_S, pause_before_next
+from storage.run.models import CallFailure
 
 
 def failed(kind: CallFailure, times: int, **facts: object) -> list[CallError]:

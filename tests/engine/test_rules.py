@@ -13,14 +13,14 @@ import pytest
 from engine import exporting, forking, remeasuring
 from engine.__main__ import main
 from engine.errors import EngineError
-from engine.record import Record
 from engine.suites import manifest
-from storage import liveness
-from storage.check_records import CheckOutcome, CheckRecord, Group
-from storage.evaluation_results import CheckResult
-from storage.folder import RunFolder
-from storage.policy import RULES, Policy, StateDict, Weights
-from storage.records import Verdict
+from storage.results.check_records import CheckOutcome, CheckRecord, Group
+from storage.results.evaluation_results import CheckResult
+from storage.results.policy import RULES, Policy, StateDict, Weights
+from storage.results.vocabulary import Verdict
+from storage.run import liveness
+from storage.run.folder import RunFolder
+from storage.run.record import Record
 from tests.samples import write_run
 
 JUDGED = "judged with constructed weights only"

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import cast
 
 from engine.errors import BaselineUnavailable
-from engine.steps.evaluate import time_candidate
-from engine.tasks import Task
-from engine.toolchains import Toolchain
-from storage import events as ev
-from storage.evaluation_results import TimingResult
+from engine.evaluator.tasks import Task
+from engine.evaluator.toolchains import Toolchain
+from engine.search.steps.evaluate import time_candidate
+from storage.results.evaluation_results import TimingResult
+from storage.run import events as ev
 from tests.engine.contexts import add_candidate, open_context
 
 

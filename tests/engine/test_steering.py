@@ -4,15 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from engine.context import RunContext
 from engine.errors import StopRequested
-from engine.human.inbox import Inbox
-from engine.machine import lease, turns
-from engine.pool import accounts
-from storage import commands
-from storage import events as ev
-from storage.records import Budget, DepthOutcome, RunState, StepKind, Switch
-from storage.verbs import Command, CommandKind
+from engine.evaluator.machine import lease, turns
+from engine.search import accounts
+from engine.search.context import RunContext
+from engine.search.human.inbox import Inbox
+from storage.run import events as ev
+from storage.run.settings import Budget, DepthOutcome, RunState, StepKind, Switch
+from storage.run.steering import commands
+from storage.run.steering.verbs import Command, CommandKind
 from tests.engine.contexts import add_candidate, open_context
 from tests.engine.story import state_of
 

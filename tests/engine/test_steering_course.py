@@ -7,22 +7,23 @@ from pathlib import Path
 
 import pytest
 
-from engine.actions import Conclude
-from engine.context import RunContext
 from engine.errors import StopRequested
-from engine.human.inbox import Inbox
-from engine.loop import attempt_step
-from engine.strategies.cutegen.strategy import CuteGen
-from storage import events as ev
-from storage.blobs import text_hash
-from storage.command_arguments import Submission
-from storage.evaluation_results import CheckResult, CompileResult, TimingResult
-from storage.records import DepthOutcome, Origin, RunState, StepKind, Verdict
-from storage.verbs import CommandKind
+from engine.search.actions import Conclude
+from engine.search.context import RunContext
+from engine.search.human.inbox import Inbox
+from engine.search.loop import attempt_step
+from engine.search.methods.cutegen.strategy import CuteGen
+from storage.results.evaluation_results import CheckResult, CompileResult, TimingResult
+from storage.results.vocabulary import Verdict
+from storage.run import events as ev
+from storage.run.blobs import text_hash
+from storage.run.settings import DepthOutcome, Origin, RunState, StepKind
+from storage.run.steering.command_arguments import Submission
+from storage.run.steering.verbs import CommandKind
 from tests.engine.contexts import SOURCE, add_candidate
 from tests.engine.contexts import context_with_tools as context_at
+from tests.engine.search.methods.random_restarts import RandomRestarts
 from tests.engine.story import Step, brief, resolved, state_of, take
-from tests.engine.strategies.random_restarts import RandomRestarts
 from tests.engine.swish_story import FIRST, SECOND, THIRD
 from tests.engine.test_human_replies import refusals
 from tests.engine.test_steering import Meanwhile, ask, events_of

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from engine.context import RunContext
 from engine.errors import ModelError
-from engine.llm import Completion, LanguageModel, Message, OnText, Purpose, Terms
-from storage import events as ev
-from storage.command_arguments import ModelChoice
-from storage.evaluation_results import CompileResult
-from storage.records import Budget, DepthOutcome, StepKind, Verdict
-from storage.verbs import CommandKind
+from engine.search.context import RunContext
+from engine.search.llm import Completion, LanguageModel, Message, OnText, Purpose, Terms
+from storage.results.evaluation_results import CompileResult
+from storage.results.vocabulary import Verdict
+from storage.run import events as ev
+from storage.run.settings import Budget, DepthOutcome, StepKind
+from storage.run.steering.command_arguments import ModelChoice
+from storage.run.steering.verbs import CommandKind
 from tests.engine.contexts import add_candidate
 from tests.engine.contexts import context_with_tools as context_at
 from tests.engine.story import Step, state_of, take

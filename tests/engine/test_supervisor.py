@@ -16,12 +16,14 @@ import pytest
 
 from engine import supervisor
 from engine.errors import EngineError, ModelError, TaskError
-from engine.toolchain_table import GPU, TABLE, Entry
-from storage import commands, journal, liveness
-from storage import events as ev
-from storage.folder import RunFolder
-from storage.records import Budget, KernelClass, RunState, Switch
-from storage.verbs import CommandKind
+from engine.evaluator.toolchain_table import GPU, TABLE, Entry
+from storage.results.vocabulary import KernelClass
+from storage.run import events as ev
+from storage.run import journal, liveness
+from storage.run.folder import RunFolder
+from storage.run.settings import Budget, RunState, Switch
+from storage.run.steering import commands
+from storage.run.steering.verbs import CommandKind
 from tests import samples
 from tests.engine.contexts import write_recording
 from tests.engine.swish_story import REPLIES

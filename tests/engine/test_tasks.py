@@ -2,10 +2,10 @@ from pathlib import Path
 
 import pytest
 
-from engine import tasks
 from engine.errors import TaskError
-from storage.policy import NOTHING, Draws, Policy, Weights, arithmetic_of
-from storage.records import KernelClass
+from engine.evaluator import tasks
+from storage.results.policy import NOTHING, Draws, Policy, Weights, arithmetic_of
+from storage.results.vocabulary import KernelClass
 
 FOREIGN = """\
 import torch

@@ -11,8 +11,9 @@ from rich.table import Table
 from engine.__main__ import main
 from engine.cli.terminal import Console, plain_streams, printable
 from engine.run_settings import new_settings
-from storage import codec, labels
-from storage.folder import RunFolder, find_run, id_for, run_at, whole_id
+from storage import codec
+from storage.run import labels
+from storage.run.folder import RunFolder, find_run, id_for, run_at, whole_id
 from tests import samples
 
 HOSTILE = "\x1b]0;pwned\x07\x1b[2J\x9b31m\r\u202ea[red]b[/nothing]"

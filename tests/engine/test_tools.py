@@ -9,19 +9,19 @@ from typing import Any, cast
 
 import pytest
 
-from engine.actions import Ask
 from engine.cli import experience
-from engine.daily import Ledger
-from engine.llm import Message
-from engine.llm.endpoint import EndpointModel
-from engine.llm.prices import Price
-from engine.llm.tools import on_the_wire, read_calls
-from engine.loop import take_step
-from engine.strategies.reward_loop.strategy import RewardLoop
-from engine.toolchains import Toolchain
-from storage import events as ev
-from storage.models import ModelOptions
-from storage.records import Budget
+from engine.evaluator.toolchains import Toolchain
+from engine.search.actions import Ask
+from engine.search.daily import Ledger
+from engine.search.llm import Message
+from engine.search.llm.endpoint import EndpointModel
+from engine.search.llm.prices import Price
+from engine.search.llm.tools import on_the_wire, read_calls
+from engine.search.loop import take_step
+from engine.search.methods.reward_loop.strategy import RewardLoop
+from storage.run import events as ev
+from storage.run.models import ModelOptions
+from storage.run.settings import Budget
 from tests.chat_server import Act, Handler, says, serving
 from tests.engine.contexts import SOURCE, open_context
 from tests.engine.real_toolchain import toolchain

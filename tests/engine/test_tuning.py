@@ -10,25 +10,26 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from engine import loop
-from engine.actions import Ask, Conclude, Tune
-from engine.build import tunables
 from engine.cli import tuned
-from engine.context import RunContext
 from engine.errors import ToolchainError
-from engine.human.inbox import POLL_S, Inbox, refusal
-from engine.record import Record
-from engine.steps.briefing import headroom
-from engine.steps.candidates import conclude
-from engine.steps.compiler import show_compiler
-from engine.steps.tune import tuned_first
-from engine.tasks import Task
-from engine.tuning import AS_WRITTEN, Build, Judge, Sweep, first_wave, second_wave
-from storage import commands
-from storage import events as ev
-from storage.evaluation_results import CheckResult, CompileResult, TimingResult, Tunable
-from storage.records import Budget, DepthOutcome, Origin, Switch, Verdict
-from storage.verbs import Command, CommandKind
+from engine.evaluator.build import tunables
+from engine.evaluator.tasks import Task
+from engine.search import loop
+from engine.search.actions import Ask, Conclude, Tune
+from engine.search.context import RunContext
+from engine.search.human.inbox import POLL_S, Inbox, refusal
+from engine.search.steps.briefing import headroom
+from engine.search.steps.candidates import conclude
+from engine.search.steps.compiler import show_compiler
+from engine.search.steps.tune import tuned_first
+from storage.results.evaluation_results import CheckResult, CompileResult, TimingResult, Tunable
+from storage.results.vocabulary import Verdict
+from storage.run import events as ev
+from storage.run.record import Record
+from storage.run.settings import Budget, DepthOutcome, Origin, Switch
+from storage.run.steering import commands
+from storage.run.steering.verbs import Command, CommandKind
+from storage.run.tuning import AS_WRITTEN, Build, Judge, Sweep, first_wave, second_wave
 from tests.engine.contexts import open_context
 
 DECLARES = """

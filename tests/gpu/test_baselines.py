@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from engine import tasks
+from engine.evaluator import tasks
 
 pytestmark = pytest.mark.gpu
 

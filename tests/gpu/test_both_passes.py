@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from engine.toolchains.cuda import CudaToolchain
-from storage.evaluation_results import TimingResult
-from storage.records import Verdict
-from tests.engine.toolchains import both_passes
+from engine.evaluator.toolchains.cuda import CudaToolchain
+from storage.results.evaluation_results import TimingResult
+from storage.results.vocabulary import Verdict
+from tests.engine.evaluator.toolchains import both_passes
 
 pytestmark = pytest.mark.gpu
 

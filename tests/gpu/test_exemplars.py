@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from engine import exemplars, languages
-from storage.records import Verdict
+from engine.evaluator import languages
+from engine.search import exemplars
+from storage.results.vocabulary import Verdict
 from tests.engine.exemplars import files, task_of
 
 pytestmark = pytest.mark.gpu

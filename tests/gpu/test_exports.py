@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from engine import tasks
+from engine.evaluator import tasks
 from engine.exporting import standing_alone
 from tests.cheats.declaration import TRITON_KERNELS
-from tests.engine.llm.test_cuda_recordings import last
+from tests.engine.search.llm.test_cuda_recordings import last
 from tests.gpu.test_recordings import SIZES
 
 pytestmark = pytest.mark.gpu

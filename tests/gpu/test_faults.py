@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from engine import tasks
 from engine.errors import ProfileUnavailable
-from storage.evaluation_results import TimingResult
-from storage.records import Verdict
-from tests.engine.toolchains.fixtures import GPU_TIMES
+from engine.evaluator import tasks
+from storage.results.evaluation_results import TimingResult
+from storage.results.vocabulary import Verdict
+from tests.engine.evaluator.toolchains.fixtures import GPU_TIMES
 from tests.gpu.faults import FAULTS, Fault, kernel
 
 pytestmark = pytest.mark.gpu

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from engine.tasks import Task
-from engine.toolchains.cuda import CudaToolchain
-from storage.evaluation_results import TimingResult
-from storage.policy import Policy
-from storage.records import Verdict
-from tests.engine.toolchains import half_tensors
+from engine.evaluator.tasks import Task
+from engine.evaluator.toolchains.cuda import CudaToolchain
+from storage.results.evaluation_results import TimingResult
+from storage.results.policy import Policy
+from storage.results.vocabulary import Verdict
+from tests.engine.evaluator.toolchains import half_tensors
 
 pytestmark = pytest.mark.gpu
 

@@ -10,18 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from engine.machine import devices
+from engine.evaluator.machine import devices
 
 pytestmark = pytest.mark.gpu
 # Each times a kernel and writes down when it had the device, by one clock for all processes.
 PROCESS = """
 import sys, time
 from contextlib import contextmanager
-from engine import tasks
-from engine.machine import turns
-from engine.machine.worker_limits import Times
-from engine.toolchains.cuda import CudaToolchain
-from storage.evaluation_results import TimingResult
+from engine.evaluator import tasks
+from engine.evaluator.machine import turns
+from engine.evaluator.machine.worker_limits import Times
+from engine.evaluator.toolchains.cuda import CudaToolchain
+from storage.results.evaluation_results import TimingResult
 from tests.gpu.faults import kernel
 
 hold = turns.hold

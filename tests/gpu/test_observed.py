@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from engine import tasks
-from engine.evaluation import operators
-from storage import observed
-from storage.check_records import CheckOutcome, CheckRecord
-from storage.evaluation_results import CheckResult, TimingResult
-from storage.policy import EVERYTHING
-from storage.records import Verdict
+from engine.evaluator import tasks
+from engine.evaluator.checks import operators
+from storage.results import observed
+from storage.results.check_records import CheckOutcome, CheckRecord
+from storage.results.evaluation_results import CheckResult, TimingResult
+from storage.results.policy import EVERYTHING
+from storage.results.vocabulary import Verdict
 
 pytestmark = pytest.mark.gpu
 SWISH = tasks.find("swish").task("cuda", {"batch_size": 512, "dim": 8192})

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from engine import tasks
-from storage.blobs import text_hash
-from storage.records import Role, Verdict
-from tests.engine.evaluation.screening import recorded
-from tests.engine.llm.test_cuda_recordings import last
+from engine.evaluator import tasks
+from storage.results.vocabulary import Verdict
+from storage.run.blobs import text_hash
+from storage.run.settings import Role
+from tests.engine.evaluator.checks.screening import recorded
+from tests.engine.search.llm.test_cuda_recordings import last
 
 pytestmark = pytest.mark.gpu
 

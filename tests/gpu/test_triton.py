@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from engine import tasks
-from storage.evaluation_results import TimingResult
-from storage.records import Verdict
+from engine.evaluator import tasks
+from storage.results.evaluation_results import TimingResult
+from storage.results.vocabulary import Verdict
 from tests.cheats.declaration import TRITON_KERNELS
 
 pytestmark = pytest.mark.gpu

@@ -15,20 +15,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
-from engine import tasks
-from engine.actions import Action, Ask, Conclude, Finish, Wait, label
-from engine.context import RunContext
 from engine.errors import EngineError
-from engine.llm import Completion, LanguageModel, Message, OnText, Purpose, Terms
-from engine.loop import next_action, take_step
-from engine.record import Record
-from engine.strategies.cutegen.strategy import CuteGen
-from engine.toolchains import Toolchain
-from storage import events as ev
-from storage import journal
-from storage.blobs import Blobs
-from storage.folder import RunFolder
-from storage.journal import Entry, Journal
+from engine.evaluator import tasks
+from engine.evaluator.toolchains import Toolchain
+from engine.search.actions import Action, Ask, Conclude, Finish, Wait, label
+from engine.search.context import RunContext
+from engine.search.llm import Completion, LanguageModel, Message, OnText, Purpose, Terms
+from engine.search.loop import next_action, take_step
+from engine.search.methods.cutegen.strategy import CuteGen
+from storage.run import events as ev
+from storage.run import journal
+from storage.run.blobs import Blobs
+from storage.run.folder import RunFolder
+from storage.run.journal import Entry, Journal
+from storage.run.record import Record
 
 # The saved prompts were fitted to 6,000; system messages and guides have grown by about 1,200 since.
 SMALL_WINDOW = 7200

@@ -9,14 +9,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from storage import queries
-from storage.database import Database, index_file, open_database
-from storage.folder import RunFolder
-from storage.hardware_limit import HardwareLimit
-from storage.ingest import Ingest
-from storage.queries import KernelFilter
-from storage.records import StepKind
-from storage.steering_state import SteeringState
+from storage.index import queries
+from storage.index.database import Database, index_file, open_database
+from storage.index.ingest import Ingest
+from storage.index.queries import KernelFilter
+from storage.results.hardware_limit import HardwareLimit
+from storage.run.folder import RunFolder
+from storage.run.settings import StepKind
+from storage.run.steering.steering_state import SteeringState
 
 Ask = Callable[[Database, str], Any]
 # What rows tell today beside what they told: Compare has model calls as an axis, a limit may say what the device is,

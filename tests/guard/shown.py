@@ -25,9 +25,9 @@ from pages.candidate import TABS
 from pages.parts import index
 from pages.parts.api import api_answers
 from pages.parts.report.report_run import run_report
-from storage import queries
-from storage.folder import RunFolder, runs_folder
-from storage.records import RunState
+from storage.index import queries
+from storage.run.folder import RunFolder, runs_folder
+from storage.run.settings import RunState
 from storage.suites import files, summary
 from storage.suites.standing import fold
 from tests.guard.engine_side import digest

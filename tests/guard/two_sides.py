@@ -7,13 +7,15 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from engine.record import Candidate, Record
-from storage import events as ev
-from storage import journal, queries
-from storage.database import Database, index_file, open_database
-from storage.folder import RunFolder
-from storage.ingest import Ingest
-from storage.records import RunState, Verdict
+from storage.index import queries
+from storage.index.database import Database, index_file, open_database
+from storage.index.ingest import Ingest
+from storage.results.vocabulary import Verdict
+from storage.run import events as ev
+from storage.run import journal
+from storage.run.folder import RunFolder
+from storage.run.record import Candidate, Record
+from storage.run.settings import RunState
 from tests.guard.saved import unpack
 
 Side = tuple[Callable[[Database, str], Any], Callable[[Record], Any]]

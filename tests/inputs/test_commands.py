@@ -12,12 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from engine import examples, importing, prompt_pack
+from engine import examples, importing
 from engine.__main__ import main
 from engine.cli.terminal import printable
 from engine.errors import EngineError
+from engine.evaluator.tasks import FolderEntry, in_folder
+from engine.search import prompt_pack
 from engine.suites import definition
-from engine.tasks import FolderEntry, in_folder
 from tests import samples
 from tests.inputs import ALL, NO_FILE, Lay
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from engine.profiling.device.profile import profile
-from engine.sandbox.child import Done
+from engine.evaluator.profiling.device.profile import profile
+from engine.evaluator.sandbox.child import Done
 from storage import codec
-from storage.folder import RunFolder
-from storage.profile_results import ProfileResult
+from storage.results.profile_results import ProfileResult
+from storage.run.folder import RunFolder
 from tests import samples
-from tests.engine.profiling.sessions import NCU, REFUSAL, RecordedRun, recorded, subject
-from tests.engine.profiling.test_device_profile import TRACE
+from tests.engine.evaluator.profiling.sessions import NCU, REFUSAL, RecordedRun, recorded, subject
+from tests.engine.evaluator.profiling.test_device_profile import TRACE
 
 
 def counted(folder: Path) -> ProfileResult:

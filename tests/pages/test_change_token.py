@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from pages.parts import change_token, run_state
-from storage import events as ev
-from storage import liveness, remeasurements
-from storage.remeasurements import KernelName, RemeasureProgress, RemeasureRequest, RemeasureState, Round
-from storage.verbs import Command, CommandKind
+from storage.run import events as ev
+from storage.run import liveness, remeasurements
+from storage.run.remeasurements import KernelName, RemeasureProgress, RemeasureRequest, RemeasureState, Round
+from storage.run.steering.verbs import Command, CommandKind
 from tests.browser.play import PretendEngine, finished_depth
 from tests.pages.conftest import Open, words
 

@@ -8,19 +8,20 @@ from pathlib import Path
 import pytest
 
 from engine import examples
-from engine.strategies import catalogue
+from engine.search.methods import catalogue
 from pages.parts import index, method
 from pages.parts.run import activity, kernel_panel, lineage_strip
 from pages.parts.run.curve_marks import Phase, phase_bands, phases
 from pages.parts.status import alerts, now
 from pages.parts.status.alerts import AlertKind
-from storage import events as ev
-from storage import queries
-from storage.exposure import Exposure
-from storage.journal import Journal
-from storage.method_words import AS_STORED
-from storage.queries import CostRow, ExposureRow, FamilyRow, FeedKind, FeedRow, TroubleRow
-from storage.records import Origin, RunState, StepKind, Switch, Verdict
+from storage.index import queries
+from storage.index.queries import CostRow, ExposureRow, FamilyRow, FeedKind, FeedRow, TroubleRow
+from storage.results.vocabulary import Verdict
+from storage.run import events as ev
+from storage.run.exposure import Exposure
+from storage.run.journal import Journal
+from storage.run.method_words import AS_STORED
+from storage.run.settings import Origin, RunState, StepKind, Switch
 from tests import samples
 from tests.pages.conftest import Open
 

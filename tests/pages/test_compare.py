@@ -8,18 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from engine.strategies.options import Value
+from engine.search.methods.options import Value
 from pages import report
 from pages.parts import wording
 from pages.parts.compare import compare_chart, compare_table, compared_runs
 from pages.parts.compare.compare_chart import Exposure, exposure_of
 from pages.parts.compare.compared_runs import Axis, Compared, gather
 from pages.parts.status import settings_list
-from storage import liveness, queries
-from storage.database import index_file, open_database
-from storage.folder import RunFolder, find_run
-from storage.ingest import Ingest
-from storage.records import Prompts
+from storage.index import queries
+from storage.index.database import index_file, open_database
+from storage.index.ingest import Ingest
+from storage.run import liveness
+from storage.run.folder import RunFolder, find_run
+from storage.run.settings import Prompts
 from storage.suites.statistics import geometric_mean
 from tests.pages.conftest import Open, everything, words
 from tests.samples import write_run

@@ -14,12 +14,13 @@ from pages.parts.report.report_run import run_report
 from pages.parts.status import damaged, now
 from pages.parts.steering import command_list
 from pages.report import report_of
-from storage import events as ev
-from storage import liveness, queries
-from storage.command_arguments import Answer, Submission
-from storage.folder import RunFolder
-from storage.journal import Journal
-from storage.verbs import Command, CommandKind
+from storage.index import queries
+from storage.run import events as ev
+from storage.run import liveness
+from storage.run.folder import RunFolder
+from storage.run.journal import Journal
+from storage.run.steering.command_arguments import Answer, Submission
+from storage.run.steering.verbs import Command, CommandKind
 from tests.pages.conftest import Open, words
 from tests.samples import write_run
 

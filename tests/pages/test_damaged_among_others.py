@@ -11,9 +11,9 @@ import pytest
 from pages.parts import index
 from pages.parts.api import api_answers
 from pages.parts.status import damaged
-from storage import queries
-from storage.ingest import Ingest
-from storage.queries import RunFilter, RunSort
+from storage.index import queries
+from storage.index.ingest import Ingest
+from storage.index.queries import RunFilter, RunSort
 from tests.damaged_runs import DAMAGE, HARMLESS
 from tests.pages.conftest import Open, words
 from tests.samples import write_run

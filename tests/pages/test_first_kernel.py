@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from pages.parts.run import first_kernel
-from storage.queries import StepRow
-from storage.records import StepKind
+from storage.index.queries import StepRow
+from storage.run.settings import StepKind
 
 
 def step(seq: int, kind: StepKind, candidate_id: str | None, *, is_in_flight: bool = False) -> StepRow:

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.strategies import words_of
-from engine.strategies.coder_judge.strategy import CoderJudge
+from engine.search.methods import words_of
+from engine.search.methods.coder_judge.strategy import CoderJudge
 from pages.parts import index, texts
 from pages.parts.kernel import (
     diff_tab,
@@ -28,11 +28,13 @@ from pages.parts.kernel import (
 )
 from pages.parts.kernel.metrics import Judgement
 from pages.parts.widgets import diff
-from storage import counters, queries
-from storage.exposure import Exposure
-from storage.method_words import AS_STORED, MethodWords
-from storage.queries import CandidateRow, FailedTryRow, MetricChangeRow
-from storage.records import Switch, Verdict
+from storage.index import queries
+from storage.index.queries import CandidateRow, FailedTryRow, MetricChangeRow
+from storage.results import counters
+from storage.results.vocabulary import Verdict
+from storage.run.exposure import Exposure
+from storage.run.method_words import AS_STORED, MethodWords
+from storage.run.settings import Switch
 from tests import samples
 from tests.pages.conftest import ROOT, Open
 

@@ -22,17 +22,17 @@ from pages.parts.knowledge import (
 )
 from pages.parts.knowledge.technique_story import by_state
 from pages.parts.widgets import table
-from storage.events import DepthFinished
-from storage.journal import Journal
+from storage.index.queries import evidence, knowledge, learning
+from storage.index.queries.evidence import EvidenceFilter
+from storage.index.queries.knowledge import TechniqueFilter
 from storage.knowledge import changes, exported, failures, files, merging, seed
 from storage.knowledge.failures import FailureRule
 from storage.knowledge.figures import Tally, figures_of
 from storage.knowledge.merging import Prefer
 from storage.knowledge.records import Evidence, FailureCase, Outcome, Revision, Transition, WeighedEdge
-from storage.queries import evidence, knowledge, learning
-from storage.queries.evidence import EvidenceFilter
-from storage.queries.knowledge import TechniqueFilter
-from storage.records import DepthOutcome
+from storage.run.events import DepthFinished
+from storage.run.journal import Journal
+from storage.run.settings import DepthOutcome
 from tests import sample_knowledge, samples
 from tests.pages.conftest import Open, words
 

@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages.parts import index
 from pages.parts.report.report_run import run_report
-from storage import liveness
+from storage.run import liveness
 from tests import samples
 from tests.pages.conftest import Open, everything
 

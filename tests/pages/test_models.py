@@ -12,10 +12,10 @@ from engine import supervisor
 from pages.parts import index
 from pages.parts.models import by_model
 from pages.parts.status import outcome
-from storage import queries
-from storage.database import index_file, open_database
-from storage.ingest import Ingest
-from storage.queries import GroupBy
+from storage.index import queries
+from storage.index.database import index_file, open_database
+from storage.index.ingest import Ingest
+from storage.index.queries import GroupBy
 from tests import samples
 from tests.chat_server import fails, says, serving
 from tests.pages.conftest import Open, words

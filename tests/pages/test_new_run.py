@@ -12,27 +12,28 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from engine import fitting, supervisor
+from engine import supervisor
 from engine.cli.arguments import parse
 from engine.cli.subcommands import settings_of
 from engine.errors import EngineError, TaskError
+from engine.evaluator import fitting
+from engine.evaluator.tasks import Task
+from engine.evaluator.toolchain_table import GPU, HOST, Entry
+from engine.evaluator.toolchain_table import TABLE as TOOLCHAINS
 from engine.examined import Examined
-from engine.strategies import catalogue
-from engine.strategies.loading import TABLE
-from engine.tasks import Task
-from engine.toolchain_table import GPU, HOST, Entry
-from engine.toolchain_table import TABLE as TOOLCHAINS
+from engine.search.methods import catalogue
+from engine.search.methods.loading import TABLE
 from pages.parts import number_field, wording
 from pages.parts.new_run import forecast, module_field
 from pages.parts.steering import fork_dialog
 from pages.parts.steering.dialogs import Dialog, Opened
 from pages.parts.widgets import editor
-from storage import liveness
-from storage.method_words import AS_STORED
-from storage.queries import PaceRow, TokensRow
-from storage.records import Budget, RunSettings
+from storage.index.queries import PaceRow, TokensRow
+from storage.run import liveness
+from storage.run.method_words import AS_STORED
+from storage.run.settings import Budget, RunSettings
 from tests import samples
-from tests.engine.strategies.test_catalogue import MINE
+from tests.engine.search.methods.test_catalogue import MINE
 from tests.engine.test_problems import problem, workload
 from tests.pages.conftest import Open, words
 
@@ -41,9 +42,9 @@ def form() -> None:
     """Every sort of option, drawn; the values are kept."""
     import streamlit as st
 
-    from engine.strategies.options import described
+    from engine.search.methods.options import described
     from pages.parts.steering import options_form
-    from tests.engine.strategies.test_options import Every
+    from tests.engine.search.methods.test_options import Every
 
     st.session_state["values"] = options_form.draw(described(Every), "test", {}, 5, "walk", [])
 
@@ -52,7 +53,7 @@ def cutegen() -> None:
     """The options of the default method; the values are kept."""
     import streamlit as st
 
-    from engine.strategies import catalogue
+    from engine.search.methods import catalogue
     from pages.parts.steering import options_form
 
     start = st.session_state.setdefault("start", {})

@@ -18,9 +18,9 @@ from starlette.testclient import TestClient
 from pages.parts import index
 from pages.parts.api import routes
 from pages.parts.status import notices
-from storage import events as ev
-from storage.journal import Journal
-from storage.records import RunState
+from storage.run import events as ev
+from storage.run.journal import Journal
+from storage.run.settings import RunState
 from tests import samples
 
 

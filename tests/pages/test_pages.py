@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from pages.parts.steering.dialogs import Dialog, Opened
-from storage import liveness
-from storage.folder import RunFolder
+from storage.run import liveness
+from storage.run.folder import RunFolder
 from tests import samples
 from tests.pages.conftest import Open, everything, words
 

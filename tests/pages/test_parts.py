@@ -20,12 +20,12 @@ from pages.parts.api import routes
 from pages.parts.run import curve_chart, curve_marks
 from pages.parts.run.curve_marks import LABEL_WIDTH, TEXT_PX, Label, Place, Scale, places
 from pages.parts.widgets import code, diff
-from storage import queries
-from storage.evaluation_results import percent_wrong
-from storage.queries import BaselineRow, PointRow, SteeringMark
-from storage.records import Origin
-from storage.relative import Relative
-from storage.verbs import CommandKind
+from storage.index import queries
+from storage.index.queries import BaselineRow, PointRow, SteeringMark
+from storage.results.evaluation_results import percent_wrong
+from storage.results.relative import Relative
+from storage.run.settings import Origin
+from storage.run.steering.verbs import CommandKind
 from tests import samples
 from tests.pages.conftest import ROOT
 

@@ -1,7 +1,7 @@
 import pytest
 
 from pages.parts.pass_rates import PassRates, ranked
-from storage.queries import RankingRow, TryRow
+from storage.index.queries import RankingRow, TryRow
 
 
 def tries(*outcomes: float | None, prompts: str = "p") -> list[TryRow]:

@@ -5,14 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from storage import codec, commands, liveness
-from storage import events as ev
-from storage.blobs import Blobs
-from storage.command_arguments import Answer, Fallback
-from storage.folder import RunFolder
-from storage.journal import Journal
-from storage.records import LEFT, Role, RunState, StepKind
-from storage.verbs import Command, CommandKind
+from storage import codec
+from storage.run import events as ev
+from storage.run import liveness
+from storage.run.blobs import Blobs
+from storage.run.folder import RunFolder
+from storage.run.journal import Journal
+from storage.run.settings import LEFT, Role, RunState, StepKind
+from storage.run.steering import commands
+from storage.run.steering.command_arguments import Answer, Fallback
+from storage.run.steering.verbs import Command, CommandKind
 from tests import samples
 from tests.pages.conftest import Open, everything, words
 

@@ -12,7 +12,7 @@ from pages.parts.api import api_answers
 from pages.parts.kernel import kernel_header
 from pages.parts.models import by_model, calibration
 from pages.parts.report.report_run import run_report
-from storage import queries
+from storage.index import queries
 from tests import samples
 from tests.pages.conftest import Open, words
 

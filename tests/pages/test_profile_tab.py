@@ -12,13 +12,15 @@ import pytest
 from pages.parts import index, speed_of_light
 from pages.parts.kernel import hot_lines, machine_use, roofline
 from pages.parts.kernel.metrics import SENSES, Judgement, Weighed, foremost
-from storage import codec, counters, queries
-from storage.hardware_limit import HardwareLimit
-from storage.policy import arithmetic_of
-from storage.profile_results import Metric, ProfileResult, SourceLine
-from storage.queries import MetricChangeRow, MetricRow
+from storage import codec
+from storage.index import queries
+from storage.index.queries import MetricChangeRow, MetricRow
+from storage.results import counters
+from storage.results.hardware_limit import HardwareLimit
+from storage.results.policy import arithmetic_of
+from storage.results.profile_results import Metric, ProfileResult, SourceLine
 from tests import sample_profiles, samples
-from tests.engine.profiling.sessions import H200, LIMIT
+from tests.engine.evaluator.profiling.sessions import H200, LIMIT
 from tests.pages import profiled
 from tests.pages.conftest import Open, words
 

@@ -12,12 +12,12 @@ from streamlit.testing.v1 import AppTest
 
 from pages.parts.kernel import prompt_sections
 from pages.parts.kernel.prompt_sections import State
-from storage import events as ev
-from storage import journal, liveness
-from storage.blobs import Blobs
-from storage.folder import RunFolder
-from storage.queries import PromptRow
-from storage.records import Role, StepKind
+from storage.index.queries import PromptRow
+from storage.run import events as ev
+from storage.run import journal, liveness
+from storage.run.blobs import Blobs
+from storage.run.folder import RunFolder
+from storage.run.settings import Role, StepKind
 from tests import samples
 from tests.pages.conftest import Open, listings, words
 

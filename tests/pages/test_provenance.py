@@ -9,11 +9,11 @@ from engine import replaying
 from pages.parts import index
 from pages.parts.overview import runs_table
 from pages.parts.status import provenance
-from storage import events as ev
-from storage import queries
-from storage.forks import Fork
-from storage.journal import Journal
-from storage.records import RunState
+from storage.index import queries
+from storage.run import events as ev
+from storage.run.forks import Fork
+from storage.run.journal import Journal
+from storage.run.settings import RunState
 from tests import samples
 from tests.pages.conftest import Open, words
 

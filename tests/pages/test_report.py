@@ -17,14 +17,14 @@ from pages.parts.report import report_run
 from pages.parts.report.report_html import DIFF_LINES, ENVIRONMENT, escape, render
 from pages.parts.report.report_run import run_report
 from pages.parts.status import outcome
-from storage import events as ev
-from storage import queries
-from storage.database import index_file, open_database
-from storage.evaluation_results import CheckResult, TimingResult
-from storage.folder import find_run
-from storage.hardware_limit import HardwareLimit
-from storage.ingest import Ingest
-from storage.records import Verdict
+from storage.index import queries
+from storage.index.database import index_file, open_database
+from storage.index.ingest import Ingest
+from storage.results.evaluation_results import CheckResult, TimingResult
+from storage.results.hardware_limit import HardwareLimit
+from storage.results.vocabulary import Verdict
+from storage.run import events as ev
+from storage.run.folder import find_run
 from tests.samples import write_run
 from tests.storage.growth import created, grow
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from pages.parts.kernel import retrieved, walk
-from storage.queries import RetrievalRow, RetrievedRow, WeighedRow
+from storage.index.queries import RetrievalRow, RetrievedRow, WeighedRow
 from tests import samples
 from tests.pages.conftest import Open, words
 

@@ -8,7 +8,7 @@ import pytest
 
 from pages.parts import index, wording
 from pages.parts.report.report_run import run_report
-from storage import queries
+from storage.index import queries
 from tests import samples
 from tests.pages.conftest import Open, words
 from tests.sample_events import POINT

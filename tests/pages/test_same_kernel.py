@@ -11,11 +11,11 @@ import pytest
 from pages.parts.compare import compared_runs
 from pages.parts.compare.compared_runs import Compared, Offered, offered
 from pages.parts.kernel.same_kernel import words as row_words
-from storage import events as ev
-from storage.database import Database, index_file, open_database
-from storage.hardware_limit import HardwareLimit
-from storage.queries import RunChoice
-from storage.queries.device_results import SameKernelRow
+from storage.index.database import Database, index_file, open_database
+from storage.index.queries import RunChoice
+from storage.index.queries.device_results import SameKernelRow
+from storage.results.hardware_limit import HardwareLimit
+from storage.run import events as ev
 from tests import samples
 from tests.pages.conftest import Open, words
 from tests.storage.test_queries_predictions import FIRST, tell

@@ -9,15 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from engine import fitting
-from engine.daily import Ledger, Spent, read_limits
+from engine.evaluator import fitting
+from engine.search.daily import Ledger, Spent, read_limits
 from pages.parts import wording
-from storage import commands, liveness
-from storage import events as ev
-from storage.folder import RunFolder
-from storage.journal import Journal
-from storage.records import Budget
-from storage.verbs import CommandKind
+from storage.run import events as ev
+from storage.run import liveness
+from storage.run.folder import RunFolder
+from storage.run.journal import Journal
+from storage.run.settings import Budget
+from storage.run.steering import commands
+from storage.run.steering.verbs import CommandKind
 from tests import samples
 from tests.pages.conftest import Open, words
 

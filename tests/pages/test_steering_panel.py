@@ -13,15 +13,16 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.testing.v1 import AppTest
 
-from engine.strategies import catalogue
+from engine.search.methods import catalogue
 from pages.parts.status import address
 from pages.parts.steering import steering_panel
-from storage import commands, liveness
-from storage import events as ev
-from storage.folder import RunFolder
-from storage.journal import Journal
-from storage.records import RunState
-from storage.verbs import Command, CommandKind
+from storage.run import events as ev
+from storage.run import liveness
+from storage.run.folder import RunFolder
+from storage.run.journal import Journal
+from storage.run.settings import RunState
+from storage.run.steering import commands
+from storage.run.steering.verbs import Command, CommandKind
 from tests import samples
 from tests.pages.conftest import Open, everything, words
 
@@ -260,7 +261,7 @@ def test_a_verb_that_the_search_method_refuses_is_out_of_reach_and_says_why(
     home: Path, open_page: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = samples.write_run(home / "runs", "r1", depths=4, ending="running")
-    method = "tests.engine.strategies.random_restarts:RandomRestarts"
+    method = "tests.engine.search.methods.random_restarts:RandomRestarts"
     monkeypatch.setenv(catalogue.VARIABLE, method)
     assert catalogue.description(method).is_usable
     settings = replace(folder.read_settings(), strategy=method, strategy_options={})

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pages.parts.kernel.sweep_table import cells, sentence, words
-from storage.queries import SweepRow, VariantRow
-from storage.records import Verdict
+from storage.index.queries import SweepRow, VariantRow
+from storage.results.vocabulary import Verdict
 
 SWEEP = SweepRow("c001", 1, "[]", 12, 2.0, 1.0, "c002", 2, "tuned: kTile 64 → 128", True, 75.0)
 FAST = VariantRow(3, {"kTile": 128, "kStages": 2}, Verdict.PASSED, "", True, 3.0, 2.9, 3.1, 0.667, 9.0)

@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from engine.strategies import words_of
-from engine.strategies.coder_judge.strategy import CoderJudge
-from engine.strategies.cutegen.strategy import CuteGen
+from engine.search.methods import words_of
+from engine.search.methods.coder_judge.strategy import CoderJudge
+from engine.search.methods.cutegen.strategy import CuteGen
 from pages.parts.steering import steering_panel
-from storage import events as ev
-from storage import liveness
-from storage.exposure import Exposure
-from storage.journal import Journal
-from storage.method_words import MethodWords
-from storage.records import Switch
-from storage.verbs import Command, CommandKind
+from storage.run import events as ev
+from storage.run import liveness
+from storage.run.exposure import Exposure
+from storage.run.journal import Journal
+from storage.run.method_words import MethodWords
+from storage.run.settings import Switch
+from storage.run.steering.verbs import Command, CommandKind
 from tests import samples
 from tests.pages.conftest import Open, words
 

@@ -8,11 +8,12 @@ from pages.parts import index
 from pages.parts.run import result_banner
 from pages.parts.status import outcome
 from pages.parts.timed_anew import Timed, moved, sentence
-from storage import events as ev
-from storage import queries
-from storage.database import index_file, open_database
-from storage.evaluation_results import CheckResult, TimingResult
-from storage.records import RunState, Verdict
+from storage.index import queries
+from storage.index.database import index_file, open_database
+from storage.results.evaluation_results import CheckResult, TimingResult
+from storage.results.vocabulary import Verdict
+from storage.run import events as ev
+from storage.run.settings import RunState
 from tests.pages.conftest import Open, words
 from tests.storage.test_queries_predictions import FIRST, made, tell, timed
 

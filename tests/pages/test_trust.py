@@ -14,11 +14,12 @@ from pages.parts.kernel.trust_charts import Measured
 from pages.parts.report.report_run import run_report
 from pages.parts.status import settings_list
 from pages.parts.widgets import table
-from storage import observed, queries
-from storage.check_records import CheckOutcome, Group, StagedCheck, counted
-from storage.folder import RunFolder
-from storage.observed import ObservedKernel, ObservedOperator
-from storage.records import Verdict
+from storage.index import queries
+from storage.results import observed
+from storage.results.check_records import CheckOutcome, Group, StagedCheck, counted
+from storage.results.observed import ObservedKernel, ObservedOperator
+from storage.results.vocabulary import Verdict
+from storage.run.folder import RunFolder
 from tests import samples
 from tests.engine.test_rules import old_run
 from tests.pages.conftest import Open, words

@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 from streamlit.testing.v1 import AppTest
 
 from pages.parts.status import undrawn
-from storage.database import QueryTooLargeError
+from storage.index.database import QueryTooLargeError
 
 
 @pytest.mark.parametrize(

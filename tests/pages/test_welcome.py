@@ -9,11 +9,11 @@ import pytest
 
 from pages.parts import index
 from pages.parts.status import welcome
-from storage import queries
-from storage.database import index_file, open_database
-from storage.folder import RunFolder
-from storage.ingest import Ingest
-from storage.records import RunState
+from storage.index import queries
+from storage.index.database import index_file, open_database
+from storage.index.ingest import Ingest
+from storage.run.folder import RunFolder
+from storage.run.settings import RunState
 from tests import samples
 from tests.pages.conftest import Open, everything, words
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from engine.suites import formats
 from pages.parts import wording
-from storage.database import open_database
+from storage.index.database import open_database
 
 
 def test_one_is_singular_and_thousands_are_set_apart() -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from pages.parts.kernel.workloads_table import words
-from storage import events as ev
-from storage import queries
-from storage.database import index_file, open_database
-from storage.evaluation_results import TimedWorkload, TimingResult
+from storage.index import queries
+from storage.index.database import index_file, open_database
+from storage.results.evaluation_results import TimedWorkload, TimingResult
+from storage.run import events as ev
 from tests.storage.test_queries_predictions import FIRST, made, tell, timed
 
 

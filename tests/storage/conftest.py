@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from storage.database import Database, index_file, open_database
+from storage.index.database import Database, index_file, open_database
 from tests.storage.growth import index_of_run
 
 

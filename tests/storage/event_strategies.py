@@ -7,9 +7,10 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from storage import codec, events
-from storage.evaluation_results import CompileResult, TimingResult
-from storage.records import Verdict
+from storage import codec
+from storage.results.evaluation_results import CompileResult, TimingResult
+from storage.results.vocabulary import Verdict
+from storage.run import events
 
 KINDS: tuple[type, ...] = typing.get_args(events.Event)
 

@@ -7,13 +7,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from storage import events as ev
-from storage.database import Database, index_file, open_database
-from storage.ingest import Ingest
-from storage.journal import Journal
-from storage.records import (
-    Origin,
-)
+from storage.index.database import Database, index_file, open_database
+from storage.index.ingest import Ingest
+from storage.run import events as ev
+from storage.run.journal import Journal
+from storage.run.settings import Origin
 from tests.samples import write_run
 
 

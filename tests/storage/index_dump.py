@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from storage.database import Database, index_file, open_database
-from storage.ingest import Ingest
+from storage.index.database import Database, index_file, open_database
+from storage.index.ingest import Ingest
 
 Dump = dict[str, list[str]]
 

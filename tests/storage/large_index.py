@@ -8,8 +8,8 @@ from pathlib import Path
 
 import duckdb
 
-from storage.database import ACROSS_RUNS, Database
-from storage.ingest import Ingest
+from storage.index.database import ACROSS_RUNS, Database
+from storage.index.ingest import Ingest
 from tests import sample_knowledge, samples
 
 LONG, OTHER = "long-run", "other-run"

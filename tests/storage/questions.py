@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from storage import queries
-from storage.database import Database
+from storage.index import queries
+from storage.index.database import Database
 
 OF_A_RUN = (
     "run", "attempts", "depths", "steps", "current_step", "feed", "commands", "steering_state", "pending_hints",

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from storage import queries
-from storage.database import Database
-from storage.ingest import Ingest
-from storage.journal import Entry
+from storage.index import queries
+from storage.index.database import Database
+from storage.index.ingest import Ingest
+from storage.run.journal import Entry
 from tests.examples import examples
 from tests.samples import as_line, sample_settings, write_run
 from tests.storage.event_strategies import KINDS, any_event

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.blobs import Blobs, text_hash
+from storage.run.blobs import Blobs, text_hash
 
 
 @given(st.text(st.characters(exclude_categories=())))

@@ -1,7 +1,7 @@
 import pytest
 
-from storage.budgets import changed
-from storage.records import Budget
+from storage.run.budgets import changed
+from storage.run.settings import Budget
 
 BUDGET = Budget(depths=3, model_calls=10, cost_usd=5.0)
 

@@ -15,12 +15,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage import codec, events, journal
-from storage.evaluation_results import CheckResult, TimingResult
-from storage.journal import Entry
-from storage.profile_results import ProfileResult
-from storage.records import Budget, RunSettings, Verdict
-from storage.verbs import Command
+from storage import codec
+from storage.results.evaluation_results import CheckResult, TimingResult
+from storage.results.profile_results import ProfileResult
+from storage.results.vocabulary import Verdict
+from storage.run import events, journal
+from storage.run.journal import Entry
+from storage.run.settings import Budget, RunSettings
+from storage.run.steering.verbs import Command
 from tests.samples import sample_settings
 from tests.storage.event_strategies import KINDS, any_event
 
@@ -115,7 +117,7 @@ def test_any_other_json_is_a_decode_error_and_nothing_worse(value: object, kind:
 
 def test_every_event_has_a_docstring_and_a_place_in_the_union() -> None:
     modules = [
-        importlib.import_module(f"storage.events.{found.name}") for found in pkgutil.iter_modules(events.__path__)
+        importlib.import_module(f"storage.run.events.{found.name}") for found in pkgutil.iter_modules(events.__path__)
     ]
     defined = {
         value

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from storage import commands
-from storage.commands import CommandError, ReadOnlyError
-from storage.verbs import CommandKind
+from storage.run.steering import commands
+from storage.run.steering.commands import CommandError, ReadOnlyError
+from storage.run.steering.verbs import CommandKind
 
 
 @pytest.fixture

@@ -9,14 +9,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from storage import damage, journal, liveness, queries
-from storage.blobs import BlobError, Blobs
-from storage.damage import Damage, examine
-from storage.database import Database
-from storage.events import CandidateCreated, EngineStarted, ModelCalled, StepStarted
-from storage.folder import RunFolder
-from storage.ingest import Ingest
-from storage.journal import DamagedJournalError, FaultKind, Journal
+from storage.index import queries
+from storage.index.database import Database
+from storage.index.ingest import Ingest
+from storage.run import damage, journal, liveness
+from storage.run.blobs import BlobError, Blobs
+from storage.run.damage import Damage, examine
+from storage.run.events import CandidateCreated, EngineStarted, ModelCalled, StepStarted
+from storage.run.folder import RunFolder
+from storage.run.journal import DamagedJournalError, FaultKind, Journal
 from tests.examples import examples
 from tests.samples import write_run
 from tests.storage.index_dump import rebuilt

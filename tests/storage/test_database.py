@@ -10,7 +10,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from storage.database import (
+from storage.index.database import (
     SCHEMA_VERSION,
     Database,
     DatabaseBusyError,
@@ -20,8 +20,8 @@ from storage.database import (
     index_file,
     open_database,
 )
-from storage.ingest import Ingest
-from storage.queries import fetch
+from storage.index.ingest import Ingest
+from storage.index.queries import fetch
 from tests.samples import write_run
 from tests.storage.children import child, line_from
 from tests.storage.index_dump import dump
@@ -29,7 +29,7 @@ from tests.storage.index_dump import dump
 OWNER = """
 import sys
 from pathlib import Path
-from storage.database import open_database
+from storage.index.database import open_database
 db = open_database(Path(sys.argv[1]))
 print("open", flush=True)
 sys.stdin.read()

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from storage import device_use
-from storage import events as ev
-from storage.database import Database
 from storage.device_use import KnownDevice, Stage
-from storage.hardware_limit import REACHED, HardwareLimit
-from storage.queries.device_results import device_results, same_kernel
+from storage.index.database import Database
+from storage.index.queries.device_results import device_results, same_kernel
+from storage.results.hardware_limit import REACHED, HardwareLimit
+from storage.run import events as ev
 from tests.storage.test_queries_predictions import FIRST, failed, made, tell, timed
 
 CHILD = """

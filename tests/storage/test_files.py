@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from storage import events, files, journal
-from storage.journal import Journal
+from storage import files
+from storage.run import events, journal
+from storage.run.journal import Journal
 
 
 def failing(code: int, after: int = 0, part: int = 0) -> Callable[..., int]:

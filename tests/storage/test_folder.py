@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from storage import codec, exposure, folder
-from storage.folder import RunFolder
-from storage.records import SETTINGS_VERSION, KernelClass
+from storage import codec
+from storage.results.vocabulary import KernelClass
+from storage.run import exposure, folder
+from storage.run.folder import RunFolder
+from storage.run.settings import SETTINGS_VERSION
 from tests.samples import sample_settings, write_run
 
 

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from storage import commands, queries
-from storage.database import Database
-from storage.events import BudgetWarned
-from storage.ingest import Ingest
-from storage.journal import Journal
-from storage.verbs import CommandKind
+from storage.index import queries
+from storage.index.database import Database
+from storage.index.ingest import Ingest
+from storage.run.events import BudgetWarned
+from storage.run.journal import Journal
+from storage.run.steering import commands
+from storage.run.steering.verbs import CommandKind
 from tests.samples import write_run
 
 PATIENCE_S = 20.0

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from storage import queries
-from storage.database import ACROSS_RUNS, Database, index_file, open_database
-from storage.ingest import Ingest, Lag
+from storage.index import queries
+from storage.index.database import ACROSS_RUNS, Database, index_file, open_database
+from storage.index.ingest import Ingest, Lag
 from tests.examples import examples
 from tests.samples import write_run
 from tests.storage.children import child, line_from
@@ -22,8 +22,8 @@ from tests.storage.index_dump import dump, rebuilt
 READER = """
 import sys
 from pathlib import Path
-from storage.database import open_database
-from storage.ingest import Ingest
+from storage.index.database import open_database
+from storage.index.ingest import Ingest
 with open_database(Path(sys.argv[1])) as db:
     ingest = Ingest(db, Path(sys.argv[2]))
     while True:
@@ -261,9 +261,9 @@ def test_a_run_with_settings_and_nothing_else_is_a_run(db: Database, root: Path)
 
 
 def test_a_very_long_journal_does_not_keep_the_others_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("storage.ingest.ROUND_BYTES", 1)
-    monkeypatch.setattr("storage.ingest.BATCH_BYTES", 1)
-    monkeypatch.setattr("storage.chunks.CHUNK_BYTES", 20_000)
+    monkeypatch.setattr("storage.index.ingest.ROUND_BYTES", 1)
+    monkeypatch.setattr("storage.index.ingest.BATCH_BYTES", 1)
+    monkeypatch.setattr("storage.index.chunks.CHUNK_BYTES", 20_000)
     long = write_run(tmp_path / "runs", "long", depths=30)
     short = write_run(tmp_path / "runs", "short", depths=1)
     os.utime(long.settings_file, (2e9, 2e9))
@@ -298,8 +298,8 @@ def test_how_far_the_index_is_behind_is_told_in_bytes_and_seconds(tmp_path: Path
 NO_INSTANCES = """
 import ctypes, sys
 from pathlib import Path
-from storage.database import in_memory
-from storage.ingest import Ingest
+from storage.index.database import in_memory
+from storage.index.ingest import Ingest
 libc = ctypes.CDLL("libc.so.6")
 try:  # in a namespace of its own, so that tests beside this one can watch what they want
     assert libc.unshare(0x10000000) == 0

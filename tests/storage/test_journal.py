@@ -10,17 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from storage import codec, events, journal
-from storage.command_arguments import Fallback
-from storage.events import ApprovalAsked, ApprovalSettled, BudgetWarned, RunStarted
-from storage.journal import Entry, Journal
+from storage import codec
+from storage.run import events, journal
+from storage.run.events import ApprovalAsked, ApprovalSettled, BudgetWarned, RunStarted
+from storage.run.journal import Entry, Journal
+from storage.run.steering.command_arguments import Fallback
 from tests.storage.children import child, line_from
 
 WRITER = """
 import sys
 from pathlib import Path
-from storage.events import BudgetWarned
-from storage.journal import Journal
+from storage.run.events import BudgetWarned
+from storage.run.journal import Journal
 journal = Journal(Path(sys.argv[1]))
 for number in range(int(sys.argv[2])):
     print(journal.append(BudgetWarned("x" * 500, number, 1.0)).seq, flush=True)

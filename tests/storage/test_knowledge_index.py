@@ -12,18 +12,19 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 
-from storage import codec, queries
-from storage.database import ACROSS_RUNS, Database, index_file, open_database
-from storage.ingest import Ingest
+from storage import codec
+from storage.index import queries
+from storage.index.database import ACROSS_RUNS, Database, index_file, open_database
+from storage.index.ingest import Ingest
+from storage.index.queries import evidence, knowledge
+from storage.index.queries.evidence import EvidenceFilter
+from storage.index.queries.knowledge import TechniqueFilter
 from storage.knowledge import files
 from storage.knowledge.base import Base
 from storage.knowledge.figures import figures_of, tally
 from storage.knowledge.files import EVIDENCE, FAILURES, REVISIONS
 from storage.knowledge.graph import attempts_by_edge, examples_by_edge, value
 from storage.knowledge.records import Evidence, FailureCase, Outcome, Prior, Revision
-from storage.queries import evidence, knowledge
-from storage.queries.evidence import EvidenceFilter
-from storage.queries.knowledge import TechniqueFilter
 from tests.examples import examples
 from tests.samples import write_run
 from tests.storage.children import child, line_from

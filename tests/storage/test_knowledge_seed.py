@@ -9,7 +9,7 @@ import pytest
 
 from storage.knowledge import seed
 from storage.knowledge.records import Category, Technique
-from storage.records import KernelClass
+from storage.results.vocabulary import KernelClass
 
 ROOT = Path(__file__).resolve().parents[2]
 ARCHITECTURES = ("sm_80", "sm_89", "sm_90a", "sm_100a", "sm_110a", "sm_120a", "avx512", "avx2", "sse")

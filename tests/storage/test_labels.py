@@ -9,13 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from storage import labels, liveness, queries, trash
-from storage.database import Database
-from storage.folder import RunFolder, find_run
-from storage.ingest import Ingest
-from storage.labels import LabelError, Labels
-from storage.queries import Archive, GroupBy, RunFilter, RunSort
-from storage.trash import TrashError
+from storage import locks
+from storage.index import queries
+from storage.index.database import Database
+from storage.index.ingest import Ingest
+from storage.index.queries import Archive, GroupBy, RunFilter, RunSort
+from storage.run import labels, liveness, trash
+from storage.run.folder import RunFolder, find_run
+from storage.run.labels import LabelError, Labels
+from storage.run.trash import TrashError
 from tests.samples import write_run
 
 
@@ -135,7 +137,7 @@ def test_a_deleted_run_comes_back_byte_for_byte_and_goes_only_when_its_time_is_o
 def test_a_run_at_work_is_not_deleted_and_none_takes_the_place_of_another(root: Path) -> None:
     run = write_run(root, "a", depths=1, has_blobs=False)
     before, lock = contents(run.path), liveness.hold(run)
-    with pytest.raises(liveness.AlreadyRunningError, match="stop it first"):
+    with pytest.raises(locks.AlreadyRunningError, match="stop it first"):
         trash.delete("a")
     os.close(lock)
     assert contents(run.path) == before

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from storage import liveness
-from storage.folder import RunFolder
-from storage.liveness import AlreadyRunningError
+from storage.locks import AlreadyRunningError
+from storage.run import liveness
+from storage.run.folder import RunFolder
 from tests.storage.children import child, line_from
 
 ENGINE = """
 import sys
 from pathlib import Path
-from storage import liveness
-from storage.folder import RunFolder
+from storage.run import liveness
+from storage.run.folder import RunFolder
 liveness.hold(RunFolder(Path(sys.argv[1])))
 print("held", flush=True)
 sys.stdin.read()
@@ -25,8 +25,8 @@ sys.stdin.read()
 CURIOUS = """
 import sys
 from pathlib import Path
-from storage import liveness
-from storage.folder import RunFolder
+from storage.run import liveness
+from storage.run.folder import RunFolder
 print("asking", flush=True)
 while True:
     liveness.is_held(RunFolder(Path(sys.argv[1])))

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from storage import queries
-from storage.database import SCHEMA, Database
-from storage.memory import MOST_ROWS, Memory, frozen, tables_of
-from storage.queries import fetch, runs, steering
+from storage.index import queries
+from storage.index.database import SCHEMA, Database
+from storage.index.memory import MOST_ROWS, Memory, frozen, tables_of
+from storage.index.queries import fetch, runs, steering
 
 VIEWS = re.findall(r"CREATE VIEW (\w+)", SCHEMA)
 

@@ -1,6 +1,6 @@
 import pytest
 
-from storage.models import ModelRole, PatchForm, for_role, read_options
+from storage.run.models import ModelRole, PatchForm, for_role, read_options
 
 
 def test_a_role_has_its_own_options_and_otherwise_those_of_all() -> None:

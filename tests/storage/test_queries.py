@@ -7,15 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from engine.record import Record
-from storage import events as ev
-from storage import journal, queries, relative
-from storage.database import Database
-from storage.evaluation_results import CheckResult, CompileResult, TimingResult
-from storage.hardware_limit import HardwareLimit
-from storage.ingest import Ingest
-from storage.records import DepthOutcome, KernelClass, Role, RunState, Verdict
-from storage.verbs import Command, CommandKind
+from storage.index import queries
+from storage.index.database import Database
+from storage.index.ingest import Ingest
+from storage.results import relative
+from storage.results.evaluation_results import CheckResult, CompileResult, TimingResult
+from storage.results.hardware_limit import HardwareLimit
+from storage.results.vocabulary import KernelClass, Verdict
+from storage.run import events as ev
+from storage.run import journal
+from storage.run.record import Record
+from storage.run.settings import DepthOutcome, Role, RunState
+from storage.run.steering.verbs import Command, CommandKind
 from tests.samples import sample_script, sample_settings, write_run
 from tests.storage.growth import created, grow
 

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from storage import events as ev
-from storage import queries, relative
-from storage.database import Database
-from storage.evaluation_results import TimingResult
+from storage.index import queries
+from storage.index.database import Database
+from storage.results import relative
+from storage.results.evaluation_results import TimingResult
+from storage.run import events as ev
 from tests.storage.growth import grow
 
 FASTER = TimingResult((1.0, 1.0, 1.0), (1.25, 1.28, 1.31))

@@ -17,11 +17,12 @@ from typing import Any
 
 import pytest
 
-from storage import queries
-from storage.database import SCHEMA, Database, index_file, open_database
-from storage.memory import Memory
-from storage.queries import KernelFilter, RunFilter, knowledge
-from storage.records import KernelClass, StepKind
+from storage.index import queries
+from storage.index.database import SCHEMA, Database, index_file, open_database
+from storage.index.memory import Memory
+from storage.index.queries import KernelFilter, RunFilter, knowledge
+from storage.results.vocabulary import KernelClass
+from storage.run.settings import StepKind
 from tests.storage import large_index
 from tests.storage.large_index import LONG
 from tests.test_layers import ROOT
@@ -51,16 +52,16 @@ GIVEN: dict[str, list[Any]] = {
 }
 # Other values than the default where those are harder to answer.
 HARDER: dict[str, dict[str, Any]] = {
-    "storage.queries.listing.listing": {"chosen": RunFilter(text="soft"), "sort": queries.RunSort.BEST},
-    "storage.queries.calls.model_calls": {"candidate_id": KERNEL},
-    "storage.queries.evaluations.correctness_errors": {"candidate_id": KERNEL},
-    "storage.queries.profiles.metric_changes": {"against": "c001"},
-    "storage.queries.steps.steps": {"after_seq": 300_000},
+    "storage.index.queries.listing.listing": {"chosen": RunFilter(text="soft"), "sort": queries.RunSort.BEST},
+    "storage.index.queries.calls.model_calls": {"candidate_id": KERNEL},
+    "storage.index.queries.evaluations.correctness_errors": {"candidate_id": KERNEL},
+    "storage.index.queries.profiles.metric_changes": {"against": "c001"},
+    "storage.index.queries.steps.steps": {"after_seq": 300_000},
 }
 
 
 def asked_by_pages() -> list[Callable[..., Any]]:
-    """Every function of `storage.queries` that a page, a part of one or a route names."""
+    """Every function of `storage.index.queries` that a page, a part of one or a route names."""
     names: set[tuple[str, str]] = set()
     for path in (ROOT / "app.py", *sorted((ROOT / "pages").rglob("*.py"))):
         tree = ast.parse(path.read_text())
@@ -74,7 +75,7 @@ def asked_by_pages() -> list[Callable[..., Any]]:
             for node in ast.walk(tree)
             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in known
         }
-    modules = {name: importlib.import_module(name) for name, _ in names if name.startswith("storage.queries")
+    modules = {name: importlib.import_module(name) for name, _ in names if name.startswith("storage.index.queries")
                and importlib.util.find_spec(name)}  # fmt: skip
     found = {getattr(modules[module], name, None) for module, name in names if module in modules}
     asked = [one for one in found if inspect.isfunction(one) and "db" in inspect.signature(one).parameters]
@@ -139,5 +140,5 @@ def test_every_query_of_a_page_stays_within_200_megabytes_and_two_seconds(large:
 
 def test_the_functions_that_pages_call_are_found() -> None:
     names = {_name(one) for one in asked_by_pages()}
-    assert {"storage.queries.calls.last_prompt", "storage.queries.suites.run_results"} <= names
+    assert {"storage.index.queries.calls.last_prompt", "storage.index.queries.suites.run_results"} <= names
     assert len(names) > 100

@@ -5,13 +5,13 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from storage import events as ev
-from storage import queries
-from storage.check_records import CheckOutcome, CheckRecord, Group
-from storage.database import Database, index_file, open_database
-from storage.evaluation_results import CheckResult, CompileResult, TimingResult
-from storage.ingest import Ingest
-from storage.records import Verdict
+from storage.index import queries
+from storage.index.database import Database, index_file, open_database
+from storage.index.ingest import Ingest
+from storage.results.check_records import CheckOutcome, CheckRecord, Group
+from storage.results.evaluation_results import CheckResult, CompileResult, TimingResult
+from storage.results.vocabulary import Verdict
+from storage.run import events as ev
 from tests.sample_checks import LOST_STRUCTURE, REFUSED
 from tests.samples import forget_proofs, sample_script, sample_settings, write_run
 from tests.storage.growth import created, grow

@@ -11,13 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from storage import events as ev
-from storage import queries
-from storage.database import Database
-from storage.ingest import Ingest
-from storage.queries import FeedKind, KernelFilter
-from storage.records import Budget, KernelClass, StepKind, Verdict
-from storage.verbs import CommandKind
+from storage.index import queries
+from storage.index.database import Database
+from storage.index.ingest import Ingest
+from storage.index.queries import FeedKind, KernelFilter
+from storage.results.vocabulary import KernelClass, Verdict
+from storage.run import events as ev
+from storage.run.settings import Budget, StepKind
+from storage.run.steering.verbs import CommandKind
 from tests.samples import write_run
 from tests.storage.growth import grow, index_of_run
 
@@ -84,7 +85,7 @@ def test_every_kernel_of_a_short_run_is_a_point_or_a_failure(long: Database) -> 
 def test_a_thinned_curve_keeps_best_newest_selected_and_the_counts_of_failures(
     long: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(importlib.import_module("storage.queries.points"), "COLUMNS", 6)
+    monkeypatch.setattr(importlib.import_module("storage.index.queries.points"), "COLUMNS", 6)
     attempts = queries.attempts(long, "sample")
     timed = [a for a in attempts if a.speedup]
     failed = [a for a in attempts if a.verdict not in (None, Verdict.PASSED)]

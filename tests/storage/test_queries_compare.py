@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from storage import events as ev
-from storage import queries
-from storage.database import Database
-from storage.ingest import Ingest
-from storage.journal import read
+from storage.index import queries
+from storage.index.database import Database
+from storage.index.ingest import Ingest
+from storage.run import events as ev
+from storage.run.journal import read
 from tests.samples import write_run
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from storage import events as ev
-from storage.database import Database
+from storage.index.database import Database
+from storage.index.queries import learning
+from storage.index.queries.learning import LearningRun
 from storage.knowledge import files
 from storage.knowledge.records import Bottleneck, Evidence, Outcome
-from storage.queries import learning
-from storage.queries.learning import LearningRun
+from storage.run import events as ev
 from tests.storage.test_queries_predictions import FIRST, made, tell
 from tests.storage.test_queries_retrieved import STAGES, WIDER, asked
 

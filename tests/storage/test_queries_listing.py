@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from storage import queries
-from storage.database import Database, index_file, open_database
-from storage.ingest import Ingest
-from storage.queries import RunFilter, RunSort
+from storage.index import queries
+from storage.index.database import Database, index_file, open_database
+from storage.index.ingest import Ingest
+from storage.index.queries import RunFilter, RunSort
 from tests import samples
 
 

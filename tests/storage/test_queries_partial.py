@@ -6,14 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from storage import liveness, queries
-from storage.database import SCHEMA, Database
-from storage.events import StateChanged, StepFinished, StepStarted
-from storage.ingest import Ingest
-from storage.journal import Journal
-from storage.memory import Memory
-from storage.records import KernelClass, RunState, StepKind
-from storage.steering_state import SteeringState
+from storage.index import queries
+from storage.index.database import SCHEMA, Database
+from storage.index.ingest import Ingest
+from storage.index.memory import Memory
+from storage.results.vocabulary import KernelClass
+from storage.run import liveness
+from storage.run.events import StateChanged, StepFinished, StepStarted
+from storage.run.journal import Journal
+from storage.run.settings import RunState, StepKind
+from storage.run.steering.steering_state import SteeringState
 from tests.samples import write_run
 from tests.storage.growth import grow
 from tests.storage.questions import ask_everything

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from storage import events as ev
-from storage import queries
-from storage.command_arguments import Fallback
-from storage.database import Database
-from storage.folder import RunFolder
-from storage.ingest import Ingest
-from storage.journal import Journal
-from storage.models import CallFailure
-from storage.queries import RunFilter
-from storage.records import LEFT, Origin, Role, RunState, StepKind
+from storage.index import queries
+from storage.index.database import Database
+from storage.index.ingest import Ingest
+from storage.index.queries import RunFilter
+from storage.run import events as ev
+from storage.run.folder import RunFolder
+from storage.run.journal import Journal
+from storage.run.models import CallFailure
+from storage.run.settings import LEFT, Origin, Role, RunState, StepKind
+from storage.run.steering.command_arguments import Fallback
 from tests.samples import sample_settings, write_run
 
 

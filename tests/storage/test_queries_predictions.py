@@ -7,14 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from storage import events as ev
-from storage import queries
-from storage.database import Database
-from storage.evaluation_results import CheckResult, CompileResult, TimingResult
-from storage.folder import RunFolder
-from storage.ingest import Ingest
-from storage.journal import Journal
-from storage.records import Origin, Role, StepKind, Verdict
+from storage.index import queries
+from storage.index.database import Database
+from storage.index.ingest import Ingest
+from storage.results.evaluation_results import CheckResult, CompileResult, TimingResult
+from storage.results.vocabulary import Verdict
+from storage.run import events as ev
+from storage.run.folder import RunFolder
+from storage.run.journal import Journal
+from storage.run.settings import Origin, Role, StepKind
 from tests.samples import sample_settings
 
 

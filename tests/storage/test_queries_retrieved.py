@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from storage import events as ev
-from storage import queries
-from storage.database import Database
-from storage.evaluation_results import TimingResult, Tunable
+from storage.index import queries
+from storage.index.database import Database
+from storage.index.queries import RetrievalRow
 from storage.knowledge.records import Advised, Bottleneck, Category, ToldRule
-from storage.queries import RetrievalRow
-from storage.records import DepthOutcome, Origin, Verdict
+from storage.results.evaluation_results import TimingResult, Tunable
+from storage.results.vocabulary import Verdict
+from storage.run import events as ev
+from storage.run.settings import DepthOutcome, Origin
 from tests.sample_results import BROKEN, BUILT, RIGHT
 from tests.storage.test_queries_predictions import FIRST, made, tell, timed
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from storage import events as ev
-from storage import queries
-from storage.database import Database
-from storage.ingest import Ingest
-from storage.records import StepKind, Switch
-from storage.verbs import Command, CommandKind
+from storage.index import queries
+from storage.index.database import Database
+from storage.index.ingest import Ingest
+from storage.run import events as ev
+from storage.run.settings import StepKind, Switch
+from storage.run.steering.verbs import Command, CommandKind
 from tests.samples import write_run
 from tests.storage.growth import grow
 

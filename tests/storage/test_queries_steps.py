@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from storage import events as ev
-from storage import queries
-from storage.database import Database
-from storage.records import (
-    DepthOutcome,
-    RunState,
-    StepKind,
-)
+from storage.index import queries
+from storage.index.database import Database
+from storage.run import events as ev
+from storage.run.settings import DepthOutcome, RunState, StepKind
 from tests.storage.growth import created, grow
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from storage import events as ev
-from storage import queries
-from storage.database import Database
+from storage.index import queries
+from storage.index.database import Database
+from storage.index.queries import TakenRow, WeighedRow
 from storage.knowledge.records import WeighedEdge
-from storage.queries import TakenRow, WeighedRow
-from storage.records import DepthOutcome
+from storage.run import events as ev
+from storage.run.settings import DepthOutcome
 from tests.storage.test_queries_predictions import FIRST, made, tell, timed
 
 

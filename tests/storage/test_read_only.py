@@ -10,12 +10,13 @@ import pytest
 
 from engine import supervisor
 from engine.errors import EngineError
-from storage import commands, labels, trash
-from storage.commands import CommandError
-from storage.folder import RunFolder
-from storage.labels import LabelError
-from storage.trash import TrashError
-from storage.verbs import CommandKind
+from storage.run import labels, trash
+from storage.run.folder import RunFolder
+from storage.run.labels import LabelError
+from storage.run.steering import commands
+from storage.run.steering.commands import CommandError
+from storage.run.steering.verbs import CommandKind
+from storage.run.trash import TrashError
 from tests import samples
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from storage import events as ev
-from storage import queries
-from storage.database import Database, Snapshot
-from storage.ingest import Ingest
-from storage.records import RunState
+from storage.index import queries
+from storage.index.database import Database, Snapshot
+from storage.index.ingest import Ingest
+from storage.run import events as ev
+from storage.run.settings import RunState
 from tests.samples import write_run
 from tests.storage.growth import grow
 

@@ -8,17 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from engine.record import Record
-from storage import events as ev
-from storage import journal, queries
-from storage.command_arguments import ModelChoice
-from storage.database import Database, index_file, open_database
-from storage.evaluation_results import TimingResult
-from storage.folder import RunFolder
-from storage.ingest import Ingest
-from storage.records import Origin, Role, StepKind
-from storage.steering_state import SteeringState
-from storage.verbs import Command, CommandKind
+from storage.index import queries
+from storage.index.database import Database, index_file, open_database
+from storage.index.ingest import Ingest
+from storage.results.evaluation_results import TimingResult
+from storage.run import events as ev
+from storage.run import journal
+from storage.run.folder import RunFolder
+from storage.run.record import Record
+from storage.run.settings import Origin, Role, StepKind
+from storage.run.steering.command_arguments import ModelChoice
+from storage.run.steering.steering_state import SteeringState
+from storage.run.steering.verbs import Command, CommandKind
 from tests.guard.saved import unpack
 from tests.samples import write_run
 from tests.storage.growth import grow

@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 
 from engine.cli.argument_types import checked, size
-from engine.languages import LANGUAGES
-from engine.strategies.loading import TABLE, options_of
-from engine.tasks import OWN_MODE
-from engine.toolchain_table import TABLE as TOOLCHAINS
+from engine.evaluator.languages import LANGUAGES
+from engine.evaluator.tasks import OWN_MODE
+from engine.evaluator.toolchain_table import TABLE as TOOLCHAINS
+from engine.search.methods.loading import TABLE, options_of
 from storage.knowledge.choice import CHOICES, FROZEN, SEED
-from storage.models import NAMES, ModelRole, with_option
-from storage.policy import DTYPES, MODES, OWN_DTYPE, PRECISIONS, Draws, StateDict, Strides, Weights
+from storage.results.policy import DTYPES, MODES, OWN_DTYPE, PRECISIONS, Draws, StateDict, Strides, Weights
+from storage.run.models import NAMES, ModelRole, with_option
 
 UNTIL_WAITING = "exit when the run waits for a person; advance goes on with it"
 

@@ -6,9 +6,9 @@ import argparse
 
 from engine.cli.argument_types import Parser
 from engine.exporting import SOLUTIONS
-from storage.records import KernelClass
-from storage.remeasurements import ROUNDS
-from storage.verbs import VERBS, CommandKind
+from storage.results.vocabulary import KernelClass
+from storage.run.remeasurements import ROUNDS
+from storage.run.steering.verbs import VERBS, CommandKind
 
 
 def shown(verbs: argparse._SubParsersAction[Parser]) -> None:

@@ -6,15 +6,16 @@ import argparse
 
 from engine.cli.argument_types import Parser, checked, weight
 from engine.cli.arguments import common
-from engine.languages import DEFAULT as LANGUAGE
-from engine.languages import LANGUAGES, of_toolchain
-from engine.strategies import catalogue, usual_knowledge
-from engine.strategies.loading import DEFAULT, TABLE, find_strategy
-from engine.toolchain_table import TABLE as TOOLCHAINS
-from storage import budgets
+from engine.evaluator.languages import DEFAULT as LANGUAGE
+from engine.evaluator.languages import LANGUAGES, of_toolchain
+from engine.evaluator.toolchain_table import TABLE as TOOLCHAINS
+from engine.search.methods import catalogue, usual_knowledge
+from engine.search.methods.loading import DEFAULT, TABLE, find_strategy
 from storage.knowledge.choice import OFF
-from storage.models import with_option
-from storage.records import Budget, KernelClass, Start
+from storage.results.vocabulary import KernelClass
+from storage.run import budgets
+from storage.run.models import with_option
+from storage.run.settings import Budget, Start
 
 
 def run(verbs: argparse._SubParsersAction[Parser]) -> None:

@@ -22,15 +22,18 @@ from prometheus_client.registry import Collector
 from starlette.requests import Request
 from starlette.responses import Response
 
-from engine.strategies import catalogue
+from engine.search.methods import catalogue
 from pages.parts import index, run_state
 from pages.parts.server_memory import resident_bytes
 from pages.parts.status import damaged
-from storage import codec, damage, folder, queries
-from storage.database import Database
+from storage import codec
+from storage.home import home
+from storage.index import queries
+from storage.index.database import Database
+from storage.index.queries import AttemptRow, DepthRow, EventRow, PredictionRow, RunFilter, RunRow, RunSort
 from storage.knowledge import choice
-from storage.queries import AttemptRow, DepthRow, EventRow, PredictionRow, RunFilter, RunRow, RunSort
-from storage.records import RunState
+from storage.run import damage, folder
+from storage.run.settings import RunState
 
 SHOWN = 1000
 
@@ -235,7 +238,7 @@ def moment(at: float | None) -> str | None:
 
 def without_paths(text: str) -> str:
     """The text with this machine's folders replaced by what they are."""
-    for path, name in _places(str(folder.home()), str(Path.home())):
+    for path, name in _places(str(home()), str(Path.home())):
         text = path.sub(name, text)
     return text
 

@@ -12,10 +12,11 @@ from starlette.routing import Route
 from pages.parts import change_token, index
 from pages.parts.api import api_answers
 from pages.parts.api.api_answers import LONGEST_PAGE, ApiError
-from storage import folder, queries
-from storage.blobs import Blobs
-from storage.queries import Archive, RunFilter, RunRow, RunSort
-from storage.records import RunState
+from storage.index import queries
+from storage.index.queries import Archive, RunFilter, RunRow, RunSort
+from storage.run import folder
+from storage.run.blobs import Blobs
+from storage.run.settings import RunState
 
 Handler = Callable[[Request], Response]
 METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]

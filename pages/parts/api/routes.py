@@ -12,7 +12,9 @@ from starlette.routing import Route
 from pages.parts import change_token, index
 from pages.parts.api import machine_routes
 from pages.parts.status import notices
-from storage import folder, queries, untrusted
+from storage import untrusted
+from storage.index import queries
+from storage.run import folder
 from storage.untrusted import UntrustedError
 
 # Found, not imported: only the script for the browser is wanted, and importing the package takes long.

@@ -13,8 +13,8 @@ from engine.suites import tables
 from pages.parts import wording
 from pages.parts.benchmark import benchmark_charts, cells_matrix, text_tables
 from pages.parts.status import settings_list
-from storage.queries import RunChoice
-from storage.records import RunState
+from storage.index.queries import RunChoice
+from storage.run.settings import RunState
 from storage.suites import summary
 from storage.suites.records import Arm, Cell, CellState, Defined, SuiteTask
 from storage.suites.results import RunResult

@@ -17,7 +17,7 @@ from pages.parts import wording
 from pages.parts.compare import compared_runs
 from pages.parts.compare.compared_runs import AXIS_TITLE, Axis, Compared, position
 from pages.parts.widgets import plot
-from storage.queries import ReachedRow, TimedRow
+from storage.index.queries import ReachedRow, TimedRow
 from storage.suites.statistics import geometric_mean
 
 

@@ -14,9 +14,10 @@ from pages.parts import access, index, texts, timed_anew, wording
 from pages.parts.compare.compared_runs import Compared
 from pages.parts.timed_anew import Timed
 from pages.parts.widgets import diff, table
-from storage import queries, remeasurements
-from storage.queries import TimedRow
-from storage.remeasurements import KernelName, Ratio, Remeasurement, RemeasureState
+from storage.index import queries
+from storage.index.queries import TimedRow
+from storage.run import remeasurements
+from storage.run.remeasurements import KernelName, Ratio, Remeasurement, RemeasureState
 
 OFFERED = 300
 

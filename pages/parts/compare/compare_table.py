@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from engine import languages
+from engine.evaluator import languages
 from pages.parts import method, wording
 from pages.parts.compare.compared_runs import Compared, pass_rates
 from pages.parts.pass_rates import ABOUT
 from pages.parts.status import settings_list
 from pages.parts.widgets import table
-from storage import relative
-from storage.queries import ConditionsRow
+from storage.index.queries import ConditionsRow
+from storage.results import relative
 
 COLUMNS = [
     table.Column("run", "Run", "words"),

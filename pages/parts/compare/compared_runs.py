@@ -8,16 +8,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from engine import languages
-from engine.strategies import catalogue
+from engine.evaluator import languages
+from engine.search.methods import catalogue
 from pages.parts import method, run_state, wording
 from pages.parts.pass_rates import PassRates
 from pages.parts.status import damaged
-from storage import damage, queries
-from storage.database import Database
-from storage.method_words import PLAIN, MethodWords
-from storage.queries import ConditionsRow, ReachedRow, RunChoice, RunRow, TimedRow, TryRow
-from storage.records import RunState
+from storage.index import queries
+from storage.index.database import Database
+from storage.index.queries import ConditionsRow, ReachedRow, RunChoice, RunRow, TimedRow, TryRow
+from storage.run import damage
+from storage.run.method_words import PLAIN, MethodWords
+from storage.run.settings import RunState
 from storage.suites.statistics import geometric_mean
 
 AT_MOST = 12  # side by side

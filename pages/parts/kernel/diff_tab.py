@@ -10,7 +10,7 @@ import streamlit as st
 from pages.parts import index, method, texts, wording
 from pages.parts.kernel import repair_tab, sweep_table
 from pages.parts.widgets import code, diff
-from storage.queries import AttemptRow, CandidateRow
+from storage.index.queries import AttemptRow, CandidateRow
 
 MOST_CHOICES = 400
 

@@ -12,10 +12,10 @@ import streamlit as st
 from pages.parts import client, index, method, texts, wording
 from pages.parts.kernel import story
 from pages.parts.widgets import code, table
-from storage import queries
-from storage.evaluation_results import percent_wrong
-from storage.queries import AttemptRow, CandidateRow, CorrectnessErrorRow, EvaluationRow
-from storage.records import Verdict
+from storage.index import queries
+from storage.index.queries import AttemptRow, CandidateRow, CorrectnessErrorRow, EvaluationRow
+from storage.results.evaluation_results import percent_wrong
+from storage.results.vocabulary import Verdict
 
 FACTS = [table.Column("name", "Fact", "nowrap"), table.Column("value", "Value")]
 _FIGURES = re.compile(r"largest absolute error [^ ]*[\d)an]\.\s*(.*)$", re.DOTALL)

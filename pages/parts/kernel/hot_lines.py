@@ -9,9 +9,10 @@ import streamlit as st
 
 from pages.parts import index, texts, wording
 from pages.parts.widgets import code, table
-from storage import counters, kernel_names, queries
-from storage.profile_results import SourceLine
-from storage.queries import CandidateRow, ProfileRow
+from storage.index import queries
+from storage.index.queries import CandidateRow, ProfileRow
+from storage.results import counters, kernel_names
+from storage.results.profile_results import SourceLine
 
 MOST_LINES = 15
 MOST_CHARACTERS = 300_000

@@ -13,12 +13,13 @@ from pages.parts.steering import dialogs
 from pages.parts.steering.dialogs import Dialog
 from pages.parts.widgets import figures
 from pages.parts.widgets.figures import Figure
-from storage import queries, relative
-from storage.check_records import CheckOutcome
-from storage.hardware_limit import HardwareLimit
-from storage.queries import AttemptRow, BaselineRow, CandidateRow, EvaluationRow, ImportRow, PredictionRow, RunRow
-from storage.records import Verdict
-from storage.relative import Relative
+from storage.index import queries
+from storage.index.queries import AttemptRow, BaselineRow, CandidateRow, EvaluationRow, ImportRow, PredictionRow, RunRow
+from storage.results import relative
+from storage.results.check_records import CheckOutcome
+from storage.results.hardware_limit import HardwareLimit
+from storage.results.relative import Relative
+from storage.results.vocabulary import Verdict
 
 TIED = "The best kernel is not faster than this one beyond the noise of the two measurements."
 ICON = {Verdict.PASSED: ":material/check:", Verdict.REFUSED: ":material/block:"}

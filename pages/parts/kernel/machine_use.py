@@ -11,8 +11,8 @@ from pages.parts import wording
 from pages.parts.kernel.metrics import of_peak
 from pages.parts.widgets import table
 from pages.parts.widgets.bars import Bar
-from storage import counters, kernel_names
-from storage.queries import MetricRow
+from storage.index.queries import MetricRow
+from storage.results import counters, kernel_names
 
 Values = Mapping[str, float]
 SHARES = (

@@ -16,8 +16,8 @@ import streamlit as st
 
 from pages.parts import wording
 from pages.parts.widgets import table
-from storage import counters, kernel_names
-from storage.queries import MetricChangeRow
+from storage.index.queries import MetricChangeRow
+from storage.results import counters, kernel_names
 
 COLUMNS = [
     table.Column("metric", "Metric"),

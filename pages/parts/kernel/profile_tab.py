@@ -15,13 +15,15 @@ from pages.parts.kernel import hot_lines, machine_use, metrics, roofline
 from pages.parts.kernel.metrics import Weighed
 from pages.parts.steering import steer
 from pages.parts.widgets import bars, code, plot, table
-from storage import counters, kernel_names, queries
-from storage.command_arguments import MANUAL
-from storage.exposure import Exposure
-from storage.method_words import MethodWords
-from storage.queries import AdviceRow, AttemptRow, CandidateRow, MetricRow, ProfileRow, RunRow
-from storage.records import Switch, Verdict
-from storage.verbs import CommandKind
+from storage.index import queries
+from storage.index.queries import AdviceRow, AttemptRow, CandidateRow, MetricRow, ProfileRow, RunRow
+from storage.results import counters, kernel_names
+from storage.results.vocabulary import Verdict
+from storage.run.exposure import Exposure
+from storage.run.method_words import MethodWords
+from storage.run.settings import Switch
+from storage.run.steering.command_arguments import MANUAL
+from storage.run.steering.verbs import CommandKind
 
 ROOFLINE_HEIGHT = "clamp(340px, 620px - 40vw, 460px)"  # a phone's legend has a line for each name
 MOST_CHARACTERS = 200_000

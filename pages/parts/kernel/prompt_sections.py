@@ -16,9 +16,9 @@ import streamlit as st
 from pages.parts import index, method, texts, wording
 from pages.parts.widgets import bars, code, diff
 from pages.parts.widgets.bars import Bar
-from storage import queries
-from storage.models import CHARACTERS_PER_TOKEN
-from storage.queries import ModelCallRow, PromptRow
+from storage.index import queries
+from storage.index.queries import ModelCallRow, PromptRow
+from storage.run.models import CHARACTERS_PER_TOKEN
 
 MOST_CHARACTERS = 60_000
 # What a message is called that nobody divided: an earlier reply, and every message of a run made before sections.

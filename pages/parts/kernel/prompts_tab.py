@@ -11,9 +11,9 @@ import streamlit as st
 from pages.parts import index, method, texts, wording
 from pages.parts.kernel import prompt_sections, retrieved, tool_calls, walk
 from pages.parts.texts import Text
-from storage import queries
-from storage.models import CallFailure
-from storage.queries import CandidateRow, FailedTryRow, ModelCallRow
+from storage.index import queries
+from storage.index.queries import CandidateRow, FailedTryRow, ModelCallRow
+from storage.run.models import CallFailure
 
 
 def draw(run_id: str, candidate: CandidateRow) -> None:

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 import streamlit as st
 
 from pages.parts import index, texts, wording
-from storage import queries
-from storage.database import Database
-from storage.queries import CandidateRow, DiagnosisRow, PatchRow, ReviewRow
-from storage.records import Verdict
+from storage.index import queries
+from storage.index.database import Database
+from storage.index.queries import CandidateRow, DiagnosisRow, PatchRow, ReviewRow
+from storage.results.vocabulary import Verdict
 
 # What a reply was, and where it could not be read what it was asked to be.
 PATCH_NAME = {

@@ -7,9 +7,9 @@ import streamlit as st
 
 from pages.parts import index, wording
 from pages.parts.widgets import table
-from storage import queries
+from storage.index import queries
+from storage.index.queries import RetrievalRow, RetrievedRow
 from storage.knowledge.records import ToldRule
-from storage.queries import RetrievalRow, RetrievedRow
 
 COLUMNS = [
     table.Column("technique", "Technique"),

@@ -11,10 +11,10 @@ from typing import Any
 
 from pages.parts import index, speed_of_light, wording
 from pages.parts.kernel import machine_use
-from storage import queries
-from storage.hardware_limit import PRODUCTS_PER_FP32, HardwareLimit, useful_rates
-from storage.policy import PRECISIONS
-from storage.queries import AttemptRow, CandidateRow
+from storage.index import queries
+from storage.index.queries import AttemptRow, CandidateRow
+from storage.results.hardware_limit import PRODUCTS_PER_FP32, HardwareLimit, useful_rates
+from storage.results.policy import PRECISIONS
 
 MEMORY = "memory"
 NAMES = {"fp32": "FP32", "tf32": "TF32 tensor", "bf16": "BF16 tensor", "peak": "arithmetic peak"}

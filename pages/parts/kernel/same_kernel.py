@@ -6,8 +6,8 @@ import streamlit as st
 
 from pages.parts import index, wording
 from pages.parts.widgets import table
-from storage import relative
-from storage.queries.device_results import SameKernelRow, same_kernel
+from storage.index.queries.device_results import SameKernelRow, same_kernel
+from storage.results import relative
 
 COLUMNS = [
     table.Column("device", "Device"),

@@ -11,9 +11,11 @@ import streamlit as st
 from pages.parts import index, timed_anew, wording
 from pages.parts.kernel import metrics
 from pages.parts.kernel.metrics import Weighed
-from storage import queries, relative
-from storage.queries import AttemptRow, CandidateRow, PredictionRow
-from storage.records import Origin, Verdict
+from storage.index import queries
+from storage.index.queries import AttemptRow, CandidateRow, PredictionRow
+from storage.results import relative
+from storage.results.vocabulary import Verdict
+from storage.run.settings import Origin
 
 
 @dataclass(frozen=True, slots=True)

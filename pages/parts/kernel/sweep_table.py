@@ -6,9 +6,9 @@ import streamlit as st
 
 from pages.parts import index, wording
 from pages.parts.widgets import table
-from storage import queries
-from storage.queries import SweepRow, VariantRow
-from storage.records import Verdict
+from storage.index import queries
+from storage.index.queries import SweepRow, VariantRow
+from storage.results.vocabulary import Verdict
 
 COLUMNS = [
     table.Column("numbers", "Numbers"),

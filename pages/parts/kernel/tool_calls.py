@@ -6,8 +6,8 @@ import streamlit as st
 
 from pages.parts import index, texts, wording
 from pages.parts.widgets import table
-from storage import queries
-from storage.queries import ToolCallRow
+from storage.index import queries
+from storage.index.queries import ToolCallRow
 
 COLUMNS = [
     table.Column("tool", "Tool"),

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from pages.parts import wording
-from storage.check_records import CheckOutcome, CheckRecord, Group
-from storage.queries import EvaluationRow, TimingSamples
+from storage.index.queries import EvaluationRow, TimingSamples
+from storage.results.check_records import CheckOutcome, CheckRecord, Group
 
 ROW_PX = 24
 FLOOR = 1e-3

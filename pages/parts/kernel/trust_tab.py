@@ -13,11 +13,12 @@ from pages.parts.kernel import trust_charts
 from pages.parts.kernel.trust_charts import Measured
 from pages.parts.status import settings_list
 from pages.parts.widgets import plot, table
-from storage import kernel_names, observed, queries
-from storage.check_records import CheckOutcome, CheckRecord, Group, StagedCheck, counted
-from storage.observed import ObservedKernel, ObservedOperator
-from storage.queries import BaselineRow, CandidateRow, EvaluationRow
-from storage.records import Verdict
+from storage.index import queries
+from storage.index.queries import BaselineRow, CandidateRow, EvaluationRow
+from storage.results import kernel_names, observed
+from storage.results.check_records import CheckOutcome, CheckRecord, Group, StagedCheck, counted
+from storage.results.observed import ObservedKernel, ObservedOperator
+from storage.results.vocabulary import Verdict
 
 COLUMNS = [
     table.Column("check", "Check"),

@@ -9,8 +9,8 @@ import streamlit as st
 
 from pages.parts import index, wording
 from pages.parts.widgets import table
-from storage import queries
-from storage.queries import WeighedRow
+from storage.index import queries
+from storage.index.queries import WeighedRow
 
 COLUMNS = [
     table.Column("kernel", "At", "nowrap"),

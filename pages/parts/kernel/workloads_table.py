@@ -6,8 +6,9 @@ import streamlit as st
 
 from pages.parts import index, wording
 from pages.parts.widgets import table
-from storage import queries, relative
-from storage.queries import WorkloadRow
+from storage.index import queries
+from storage.index.queries import WorkloadRow
+from storage.results import relative
 
 COLUMNS = [
     table.Column("sizes", "Workload"),

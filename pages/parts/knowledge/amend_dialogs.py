@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from engine.languages import LANGUAGES
+from engine.evaluator.languages import LANGUAGES
 from pages.parts import access, number_field, wording
 from pages.parts.knowledge import amendments, exchange_panel
 from pages.parts.steering import dialogs, steer
@@ -16,7 +16,7 @@ from storage.knowledge import changes, files, seed
 from storage.knowledge.base import Base
 from storage.knowledge.failures import WORDS_LENGTH
 from storage.knowledge.records import Bottleneck, Category, Prior, Revision, RuleWords, State, Technique
-from storage.records import KernelClass
+from storage.results.vocabulary import KernelClass
 
 NEW_GAIN, NEW_CONFIDENCE = 1.2, 0.5
 PERSON = "person_of_changes"

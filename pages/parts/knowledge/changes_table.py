@@ -9,10 +9,10 @@ from pages.parts.knowledge import known_tables
 from pages.parts.steering import dialogs
 from pages.parts.steering.dialogs import Dialog
 from pages.parts.widgets import table
+from storage.index.queries import knowledge
+from storage.index.queries.knowledge import RevisionRow
 from storage.knowledge import seed
 from storage.knowledge.records import Revision, State, Technique
-from storage.queries import knowledge
-from storage.queries.knowledge import RevisionRow
 
 REVERT = "revert:"
 COLUMNS = [

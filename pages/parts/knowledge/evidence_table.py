@@ -13,11 +13,11 @@ from pages.parts.knowledge import known_tables
 from pages.parts.knowledge.known_tables import choice
 from pages.parts.widgets import diagonal, plot, table
 from pages.parts.widgets.diagonal import Group, Point
-from storage import queries
+from storage.index import queries
+from storage.index.queries import evidence, knowledge
+from storage.index.queries.evidence import EvidenceChoices, EvidenceFilter, PredictedRow
 from storage.knowledge.records import Evidence, Outcome
-from storage.queries import evidence, knowledge
-from storage.queries.evidence import EvidenceChoices, EvidenceFilter, PredictedRow
-from storage.records import KernelClass
+from storage.results.vocabulary import KernelClass
 
 TEXT, TECHNIQUE, OUTCOME, TASK, RUN = "find_attempt", "of_technique", "outcome", "of_task", "of_run"
 OUTCOME_TONE: dict[Outcome, wording.Tone] = {

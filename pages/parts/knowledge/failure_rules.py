@@ -12,10 +12,10 @@ from pages.parts.knowledge import known_tables
 from pages.parts.steering import dialogs
 from pages.parts.steering.dialogs import Dialog
 from pages.parts.widgets import table
-from storage import queries
+from storage.index import queries
+from storage.index.queries import knowledge
 from storage.knowledge.failures import LEAST_KERNELS, MOST_TOLD, FailureRule, RuleStatus
 from storage.knowledge.records import FailureCase
-from storage.queries import knowledge
 
 RULE = "rule"
 STATUS: dict[RuleStatus, tuple[wording.Tone, str, str]] = {

@@ -12,11 +12,11 @@ from pages.parts import access, index, wording
 from pages.parts.steering import dialogs
 from pages.parts.steering.dialogs import Dialog
 from pages.parts.widgets import table
+from storage.index.queries import evidence, knowledge
+from storage.index.queries.evidence import EvidenceChoices
+from storage.index.queries.knowledge import KnownStateRow, TechniqueFilter, TechniqueRow, UndefinedRow
 from storage.knowledge.records import Bottleneck, Category, Figures, Technique
-from storage.queries import evidence, knowledge
-from storage.queries.evidence import EvidenceChoices
-from storage.queries.knowledge import KnownStateRow, TechniqueFilter, TechniqueRow, UndefinedRow
-from storage.records import KernelClass
+from storage.results.vocabulary import KernelClass
 
 T = TypeVar("T")
 # What the beginnings of architectures' names mean.

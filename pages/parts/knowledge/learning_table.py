@@ -9,11 +9,11 @@ import streamlit as st
 from pages.parts import index, wording
 from pages.parts.knowledge import evidence_table, known_tables
 from pages.parts.widgets import table
-from storage import queries
+from storage.index import queries
+from storage.index.queries import TakenRow, learning
+from storage.index.queries.evidence import EvidenceFilter
+from storage.index.queries.learning import AnswerRow, LearningRun
 from storage.knowledge.records import Outcome
-from storage.queries import TakenRow, learning
-from storage.queries.evidence import EvidenceFilter
-from storage.queries.learning import AnswerRow, LearningRun
 
 MOST_OFFERED = 6
 RUN_COLUMNS = [

@@ -9,10 +9,10 @@ from pages.parts.knowledge import evidence_table, known_tables
 from pages.parts.knowledge.known_tables import Order
 from pages.parts.steering import dialogs
 from pages.parts.steering.dialogs import Dialog
+from storage.index.queries import knowledge
+from storage.index.queries.evidence import EvidenceFilter
+from storage.index.queries.knowledge import TechniqueFilter
 from storage.knowledge.records import State
-from storage.queries import knowledge
-from storage.queries.evidence import EvidenceFilter
-from storage.queries.knowledge import TechniqueFilter
 
 
 def draw_about(state: State) -> None:

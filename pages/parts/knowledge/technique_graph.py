@@ -10,10 +10,10 @@ from typing import Any
 
 from pages.parts import wording
 from pages.parts.widgets import plot
+from storage.index.queries.knowledge import EdgeRow
 from storage.knowledge.figures import Reckoning
 from storage.knowledge.graph import START
 from storage.knowledge.records import Figures, Technique
-from storage.queries.knowledge import EdgeRow
 
 ROW_PX = 17
 LEAST_PX = 300

@@ -12,11 +12,11 @@ from pages.parts.knowledge import evidence_table, known_tables
 from pages.parts.steering import dialogs
 from pages.parts.steering.dialogs import Dialog
 from pages.parts.widgets import table
+from storage.index.queries import knowledge
+from storage.index.queries.evidence import EvidenceFilter
+from storage.index.queries.knowledge import DeviceRow
 from storage.knowledge.figures import Reckoning
 from storage.knowledge.records import Figures, Prior, Technique
-from storage.queries import knowledge
-from storage.queries.evidence import EvidenceFilter
-from storage.queries.knowledge import DeviceRow
 
 FIGURES = [
     table.Column("attempts", "Faster", "nowrap", "attempts whose kernel became faster, of all attempts"),

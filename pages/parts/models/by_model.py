@@ -6,8 +6,8 @@ import streamlit as st
 
 from pages.parts import index, wording
 from pages.parts.widgets import table
-from storage import queries
-from storage.queries import ModelRow
+from storage.index import queries
+from storage.index.queries import ModelRow
 
 GAIN = "a kernel that became the best of its run and beats eager PyTorch beyond the noise"
 COLUMNS = [

@@ -12,8 +12,8 @@ from pages.parts import index, wording
 from pages.parts.models import by_model
 from pages.parts.widgets import diagonal, plot, table
 from pages.parts.widgets.diagonal import Group, Point
-from storage import queries
-from storage.queries import CalibrationRow, PredictionRow
+from storage.index import queries
+from storage.index.queries import CalibrationRow, PredictionRow
 
 COLUMNS = [
     table.Column("model", "Model", "nowrap"),

@@ -12,7 +12,7 @@ import streamlit as st
 from engine import supervisor
 from engine.errors import EngineError
 from pages.parts import access, wording
-from storage.models import read_options
+from storage.run.models import read_options
 
 KEY, NO_KEY = "OPENAI_API_KEY", "none"
 

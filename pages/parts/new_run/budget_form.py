@@ -9,7 +9,7 @@ from engine import supervisor
 from pages.parts import number_field
 from pages.parts.new_run import presets
 from pages.parts.new_run.setup import Setup
-from storage.records import Budget
+from storage.run.settings import Budget
 
 MOST = 1_000_000_000
 MOST_DEPTHS = 200

@@ -6,12 +6,12 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from engine.strategies.catalogue import StrategyDescription
-from engine.tasks import OWN_MODE, TaskFile
-from storage.command_arguments import Ask
-from storage.models import NAMES, ModelRole
-from storage.policy import EVERYTHING, OWN_DTYPE
-from storage.records import Budget, Start
+from engine.evaluator.tasks import OWN_MODE, TaskFile
+from engine.search.methods.catalogue import StrategyDescription
+from storage.results.policy import EVERYTHING, OWN_DTYPE
+from storage.run.models import NAMES, ModelRole
+from storage.run.settings import Budget, Start
+from storage.run.steering.command_arguments import Ask
 
 BUDGET_FLAGS = {
     "depths": "--depths", "model_calls": "--max-calls", "tokens": "--max-tokens", "cost_usd": "--max-cost",

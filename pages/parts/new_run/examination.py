@@ -8,10 +8,11 @@ from typing import Any
 
 import streamlit as st
 
-from engine import supervisor, tasks
+from engine import supervisor
 from engine.errors import TaskError
+from engine.evaluator import tasks
+from engine.evaluator.tasks import Size, Task, TaskFile
 from engine.supervisor import Examined
-from engine.tasks import Size, Task, TaskFile
 from pages.parts import wording
 
 SHOWN = 6

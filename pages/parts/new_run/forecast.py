@@ -9,10 +9,10 @@ import streamlit as st
 
 from engine import supervisor
 from pages.parts import index, wording
-from storage import queries
-from storage.command_arguments import MANUAL
-from storage.queries import PaceRow, TokensRow
-from storage.records import Budget
+from storage.index import queries
+from storage.index.queries import PaceRow, TokensRow
+from storage.run.settings import Budget
+from storage.run.steering.command_arguments import MANUAL
 
 # Why a module cannot be followed that may well run: what it does next depends on the contents of a tensor.
 _WANT_OF_VALUES = ("DataDependentOutputException", "DynamicOutputShapeException", "GuardOnDataDependentSymNode")

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import streamlit as st
 
-from engine import supervisor, tasks
+from engine import supervisor
 from engine.errors import EngineError, TaskError
-from engine.tasks import TaskFile
+from engine.evaluator import tasks
+from engine.evaluator.tasks import TaskFile
 from pages.parts import wording
 from pages.parts.widgets import editor
 

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from engine import languages, supervisor
-from engine.strategies import catalogue
-from engine.strategies.catalogue import StrategyDescription
+from engine import supervisor
+from engine.evaluator import languages
+from engine.search.methods import catalogue
+from engine.search.methods.catalogue import StrategyDescription
 from pages.parts import wording
 
 _MODEL_HELP = (

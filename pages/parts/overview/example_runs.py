@@ -12,7 +12,7 @@ from engine.errors import EngineError
 from pages.parts import access, index, wording
 from pages.parts.overview import runs_filter
 from pages.parts.steering import steer
-from storage import queries
+from storage.index import queries
 
 ABOUT = (
     "runs with every prompt, kernel, profile and check; most were stopped once they had the kernel that they are here "

@@ -7,7 +7,10 @@ import streamlit as st
 from engine import supervisor
 from engine.errors import EngineError
 from pages.parts import access, index, run_state, wording
-from storage import codec, folder, queries
+from storage import codec
+from storage.home import home
+from storage.index import queries
+from storage.run import folder
 
 ABOUT = (
     "A run takes one PyTorch module and searches for a faster kernel: the model writes, Tilewright compiles, checks "
@@ -43,7 +46,7 @@ def draw() -> None:
                 "OpenAI, vLLM, Ollama or any gateway that speaks OpenAI's protocol. Without one, replies are recorded."
             )
             st.page_link("models.py", label="How to connect one", icon=":material/forum:", width="content")
-        st.caption(f"Runs are kept in `{folder.home()}`.")
+        st.caption(f"Runs are kept in `{home()}`.")
 
 
 COMMAND = "python -m engine run swish"

@@ -9,10 +9,12 @@ import streamlit as st
 from pages.parts import access, index, wording
 from pages.parts.steering import dialogs, steer
 from pages.parts.steering.dialogs import Dialog
-from storage import folder, labels, liveness, queries, trash
-from storage.labels import Change, LabelError, Labels
-from storage.queries import RunRow
-from storage.trash import TrashError
+from storage import locks
+from storage.index import queries
+from storage.index.queries import RunRow
+from storage.run import folder, labels, liveness, trash
+from storage.run.labels import Change, LabelError, Labels
+from storage.run.trash import TrashError
 
 _DELETED = "deleted_now"
 UNDO_DAYS = round(trash.UNDO_S / 86_400)
@@ -112,7 +114,7 @@ def _delete(run_ids: Sequence[str]) -> None:
     for run_id in run_ids:
         try:
             gone.append(trash.delete(run_id, access.person()).run_id)
-        except (TrashError, OSError, liveness.AlreadyRunningError) as error:
+        except (TrashError, OSError, locks.AlreadyRunningError) as error:
             failed = str(error)
     index.ingest().look_at(gone)
     st.session_state[_DELETED] = gone

@@ -13,8 +13,8 @@ from pages.parts import wording
 from pages.parts.overview import runs_filter
 from pages.parts.widgets import figures, table
 from pages.parts.widgets.figures import Figure
-from storage.queries import GroupBy, GroupRow, RunTotals, StateCount
-from storage.records import RunState
+from storage.index.queries import GroupBy, GroupRow, RunTotals, StateCount
+from storage.run.settings import RunState
 
 HEADLINE_STATES = (RunState.RUNNING, RunState.PAUSED, RunState.LOST, RunState.FAILED)
 

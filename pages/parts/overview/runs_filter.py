@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
-from storage.queries import Archive, Choices, GroupBy, RunFilter, RunSort
-from storage.records import RunState
+from storage.index.queries import Archive, Choices, GroupBy, RunFilter, RunSort
+from storage.run.settings import RunState
 
 SORT_NAME = {
     RunSort.NEWEST: "last started first",

@@ -7,17 +7,17 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
-from engine import languages
+from engine.evaluator import languages
 from pages.parts import access, method, run_state, wording
 from pages.parts.overview import label_dialogs, runs_filter
 from pages.parts.status import alerts, damaged, provenance
 from pages.parts.status.alerts import Alert
 from pages.parts.steering import dialogs, steer
 from pages.parts.widgets import table
-from storage import commands
-from storage.queries import RunRow, RunSort
-from storage.records import RunState
-from storage.verbs import VERBS, CommandKind
+from storage.index.queries import RunRow, RunSort
+from storage.run.settings import RunState
+from storage.run.steering import commands
+from storage.run.steering.verbs import VERBS, CommandKind
 
 COLUMNS = [
     table.Column("run", "Run", "line", "name or task; then tags, and why a run is not running"),

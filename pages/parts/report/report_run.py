@@ -7,20 +7,24 @@ import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from engine import languages
+from engine.evaluator import languages
 from pages.parts import method, run_state, texts, wording
 from pages.parts.kernel import repair_tab, story, sweep_table, trust_tab
 from pages.parts.kernel.metrics import before_and_after
 from pages.parts.report.report_html import Curve, Level, Series, Spot, render
 from pages.parts.status import damaged, outcome, settings_list
 from pages.parts.widgets import diff
-from storage import codec, counters, damage, folder, queries
-from storage.command_arguments import readable
-from storage.database import Database
-from storage.queries import AttemptRow, CommandRow, DepthRow, MetricChangeRow, RunRow
-from storage.records import DepthOutcome, Verdict
-from storage.relative import is_known
-from storage.verbs import VERBS
+from storage import codec
+from storage.index import queries
+from storage.index.database import Database
+from storage.index.queries import AttemptRow, CommandRow, DepthRow, MetricChangeRow, RunRow
+from storage.results import counters
+from storage.results.relative import is_known
+from storage.results.vocabulary import Verdict
+from storage.run import damage, folder
+from storage.run.settings import DepthOutcome
+from storage.run.steering.command_arguments import readable
+from storage.run.steering.verbs import VERBS
 
 RINGS = 1_500
 

@@ -8,10 +8,10 @@ import streamlit as st
 from pages.parts import client, index, method, wording
 from pages.parts.kernel import prompt_sections
 from pages.parts.widgets import table
-from storage import queries
-from storage.command_arguments import is_call
-from storage.queries import FeedRow, RunRow, StepRow
-from storage.records import RunState
+from storage.index import queries
+from storage.index.queries import FeedRow, RunRow, StepRow
+from storage.run.settings import RunState
+from storage.run.steering.command_arguments import is_call
 
 SHORT = 16
 LONG = 400

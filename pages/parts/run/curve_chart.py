@@ -14,11 +14,9 @@ from pages.parts import index, method, wording
 from pages.parts.run import curve_marks, selection
 from pages.parts.run.curve_marks import Phase
 from pages.parts.widgets import plot
-from storage import exposure, folder, queries, relative
 from storage.codec import DecodeError
-from storage.command_arguments import MANUAL
-from storage.method_words import PLAIN, MethodWords
-from storage.queries import (
+from storage.index import queries
+from storage.index.queries import (
     BaselineRow,
     DepthSpreadRow,
     FailureRow,
@@ -28,7 +26,12 @@ from storage.queries import (
     SteeringMark,
     UnappliedRow,
 )
-from storage.records import Origin, RunSettings, Verdict
+from storage.results import relative
+from storage.results.vocabulary import Verdict
+from storage.run import exposure, folder
+from storage.run.method_words import PLAIN, MethodWords
+from storage.run.settings import Origin, RunSettings
+from storage.run.steering.command_arguments import MANUAL
 
 # As high as the window leaves room for under the header, so that the whole curve is seen without scrolling.
 HEIGHT = "clamp(380px, calc(100vh - 372px), 1100px)"

@@ -11,12 +11,12 @@ from itertools import combinations, product
 from typing import Any
 
 from pages.parts import wording
-from storage.exposure import Exposure
-from storage.method_words import PLAIN, MethodWords
-from storage.queries import BaselineRow, ExposureRow, PointRow, SteeringMark
-from storage.records import Switch
-from storage.relative import is_known
-from storage.verbs import VERBS, CommandKind
+from storage.index.queries import BaselineRow, ExposureRow, PointRow, SteeringMark
+from storage.results.relative import is_known
+from storage.run.exposure import Exposure
+from storage.run.method_words import PLAIN, MethodWords
+from storage.run.settings import Switch
+from storage.run.steering.verbs import VERBS, CommandKind
 
 Shape = dict[str, Any]
 # The parts of the chart's height: failures at the foot, over them the names of flags, phases at the top.

@@ -9,10 +9,11 @@ import streamlit as st
 
 from pages.parts import client, index, run_state, texts, wording
 from pages.parts.widgets import code
-from storage import queries
-from storage.command_arguments import is_call
-from storage.queries import AttemptRow, EvaluationRow, RunRow, StepRow
-from storage.records import EVALUATIONS, StepKind, Verdict
+from storage.index import queries
+from storage.index.queries import AttemptRow, EvaluationRow, RunRow, StepRow
+from storage.results.vocabulary import Verdict
+from storage.run.settings import EVALUATIONS, StepKind
+from storage.run.steering.command_arguments import is_call
 
 _stages = st.components.v2.component(
     "tilewright_first_kernel",

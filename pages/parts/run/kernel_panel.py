@@ -10,9 +10,9 @@ from pages.parts.kernel import kernel_header, metrics, repair_tab, story
 from pages.parts.kernel.metrics import Judgement
 from pages.parts.run import selection
 from pages.parts.widgets import diff, table
-from storage import queries
-from storage.queries import AttemptRow, CandidateRow, CorrectnessErrorRow, CostRow, NeighbourRow, PatchRow, RunRow
-from storage.records import Verdict
+from storage.index import queries
+from storage.index.queries import AttemptRow, CandidateRow, CorrectnessErrorRow, CostRow, NeighbourRow, PatchRow, RunRow
+from storage.results.vocabulary import Verdict
 
 SHORT = 12  # changed lines that need no scrolling of their own
 MOST = 6  # figures of a profile

@@ -11,9 +11,9 @@ from pages.parts import index, method, timed_anew, wording
 from pages.parts.pass_rates import ABOUT, ABOUT_RANKING, PassRates, ranked
 from pages.parts.run import selection
 from pages.parts.widgets import table
-from storage import queries
-from storage.queries import AttemptRow, ErrorGroupRow, KernelFilter, OutcomeCount, RunRow
-from storage.records import Verdict
+from storage.index import queries
+from storage.index.queries import AttemptRow, ErrorGroupRow, KernelFilter, OutcomeCount, RunRow
+from storage.results.vocabulary import Verdict
 
 PAGE_SIZE = 20
 REASON_LENGTH = 110

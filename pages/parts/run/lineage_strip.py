@@ -11,9 +11,10 @@ import streamlit as st
 
 from pages.parts import client, index, method, wording
 from pages.parts.run import selection
-from storage import queries
-from storage.queries import FamilyRow, RunRow
-from storage.records import Origin, Verdict
+from storage.index import queries
+from storage.index.queries import FamilyRow, RunRow
+from storage.results.vocabulary import Verdict
+from storage.run.settings import Origin
 
 LANES = 12  # at most: the last is for all branches that find no other
 

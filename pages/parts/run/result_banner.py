@@ -14,9 +14,10 @@ from pages.parts.run import run_header
 from pages.parts.status import damaged, outcome
 from pages.parts.steering import dialogs
 from pages.parts.widgets import figures
-from storage import folder, queries
-from storage.queries import RunRow
-from storage.records import RunState
+from storage.index import queries
+from storage.index.queries import RunRow
+from storage.run import folder
+from storage.run.settings import RunState
 
 
 def is_due(run: RunRow, state: RunState) -> bool:

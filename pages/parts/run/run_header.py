@@ -11,17 +11,21 @@ from typing import Any, Literal
 
 import streamlit as st
 
-from engine import languages, supervisor
+from engine import supervisor
 from engine.errors import EngineError
-from engine.strategies import catalogue
+from engine.evaluator import languages
+from engine.search.methods import catalogue
 from pages.parts import access, client, index, method, run_state, speed_of_light, wording
 from pages.parts.report.report_run import file_name, run_report
 from pages.parts.status import alerts, damaged, pinned_snapshot, provenance, settings_list
 from pages.parts.steering import dialogs, steer
 from pages.parts.steering.dialogs import Dialog
-from storage import commands, folder, queries
-from storage.queries import RunRow
-from storage.records import RunState, Verdict
+from storage.index import queries
+from storage.index.queries import RunRow
+from storage.results.vocabulary import Verdict
+from storage.run import folder
+from storage.run.settings import RunState
+from storage.run.steering import commands
 
 PACES: dict[str, float | None] = {"in two minutes": None, "60×": 60.0, "10×": 10.0, "1×": 1.0}
 READ_ONLY = "this server is read-only and starts nothing"

@@ -6,9 +6,9 @@ import streamlit as st
 
 from pages.parts import client, index
 from pages.parts.status import pinned_snapshot
-from storage import past, queries
-from storage.folder import run_at
-from storage.queries import RunRow
+from storage.index import past, queries
+from storage.index.queries import RunRow
+from storage.run.folder import run_at
 
 KEY = "seek"
 HELP = (

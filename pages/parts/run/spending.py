@@ -11,9 +11,10 @@ from pages.parts import access, index, number_field, wording
 from pages.parts.status import damaged, outcome
 from pages.parts.steering import dialogs, limits_dialog
 from pages.parts.widgets import bars as bar_list
-from storage import folder, queries
-from storage.queries import AllowanceRow, RunRow, SpendingRow
-from storage.records import RunState
+from storage.home import home
+from storage.index import queries
+from storage.index.queries import AllowanceRow, RunRow, SpendingRow
+from storage.run.settings import RunState
 
 WARNING_SHARE = 0.8
 DAY_FIELDS = {"calls": "Calls per day", "tokens": "Tokens per day", "cost": "US dollars per day"}
@@ -86,7 +87,7 @@ def _unknown(rows: list[SpendingRow]) -> None:
     uncounted = sum(row.uncounted for row in rows)
     if unpriced:
         names = ", ".join(map(wording.plain, unpriced))
-        st.caption(f"Cost of {names} unknown: add the price to prices.toml in {folder.home()}.")
+        st.caption(f"Cost of {names} unknown: add the price to prices.toml in {home()}.")
     if uncounted:
         st.caption(f"No token count from the endpoint for {wording.counted(uncounted, 'call')}.")
 

@@ -15,7 +15,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from pages.parts import wording
 from pages.parts.status import now
-from storage import damage, folder
+from storage.run import damage, folder
 
 
 def confirm(page: str, subject: str) -> None:

@@ -14,11 +14,12 @@ from pages.parts import index, method, wording
 from pages.parts.run_state import SILENT_S
 from pages.parts.status import damaged
 from pages.parts.widgets import table
-from storage import queries, relative
-from storage.method_words import PLAIN, MethodWords
-from storage.queries import RunRow, TroubleRow
-from storage.records import RunState
-from storage.verbs import CommandKind
+from storage.index import queries
+from storage.index.queries import RunRow, TroubleRow
+from storage.results import relative
+from storage.run.method_words import PLAIN, MethodWords
+from storage.run.settings import RunState
+from storage.run.steering.verbs import CommandKind
 
 PATIENCE = 3  # step indexes without gain, where the run sets no limit of its own
 OFTEN = 0.6  # share of the last kernels that failed

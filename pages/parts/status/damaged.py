@@ -8,11 +8,12 @@ import streamlit as st
 
 from pages.parts import index, run_state, wording
 from pages.parts.widgets import table
-from storage import damage, queries
-from storage.damage import Damage
-from storage.database import Database
-from storage.folder import run_at, why_ignored
-from storage.journal import FaultKind
+from storage.index import queries
+from storage.index.database import Database
+from storage.run import damage
+from storage.run.damage import Damage
+from storage.run.folder import run_at, why_ignored
+from storage.run.journal import FaultKind
 
 READ_BYTES = 1 << 23  # of a journal, and of texts: a page must not read gigabytes to say that all is well
 

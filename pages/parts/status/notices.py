@@ -21,7 +21,7 @@ from dataclasses import asdict, dataclass, replace
 import streamlit as st
 
 from pages.parts import client, index, run_state, wording
-from storage import queries
+from storage.index import queries
 
 WEBHOOK = "TILEWRIGHT_WEBHOOK"
 ADDRESS = "TILEWRIGHT_URL"

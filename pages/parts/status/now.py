@@ -9,11 +9,11 @@ import streamlit as st
 
 from pages.parts import client, index, method, wording
 from pages.parts.status.pinned_snapshot import PinnedSnapshot
-from storage import queries
-from storage.command_arguments import is_call
-from storage.queries import RunRow, StepRow
-from storage.records import RunState, StepKind
-from storage.verbs import CommandKind
+from storage.index import queries
+from storage.index.queries import RunRow, StepRow
+from storage.run.settings import RunState, StepKind
+from storage.run.steering.command_arguments import is_call
+from storage.run.steering.verbs import CommandKind
 
 EVERY_MS = 500
 

@@ -6,10 +6,11 @@ from pages.parts import speed_of_light, timed_anew, wording
 from pages.parts.timed_anew import Timed
 from pages.parts.widgets.bars import Bar
 from pages.parts.widgets.figures import Figure
-from storage import queries, relative
-from storage.database import Database
-from storage.queries import RunRow
-from storage.relative import is_known
+from storage.index import queries
+from storage.index.database import Database
+from storage.index.queries import RunRow
+from storage.results import relative
+from storage.results.relative import is_known
 
 STAGE_NAME = {
     "model": "Model", "compile": "Compile", "check": "Check", "time": "Time", "profile": "Profile",

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import streamlit as st
 
 from pages.parts import index, run_state
-from storage import past, queries
-from storage.database import Database, Snapshot
-from storage.folder import run_at
-from storage.queries import RunRow
-from storage.records import RunState
+from storage.index import past, queries
+from storage.index.database import Database, Snapshot
+from storage.index.queries import RunRow
+from storage.run.folder import run_at
+from storage.run.settings import RunState
 
 
 @dataclass(frozen=True, slots=True)

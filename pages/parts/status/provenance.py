@@ -9,10 +9,11 @@ from engine.errors import EngineError
 from pages.parts import access, index, wording
 from pages.parts.status import pinned_snapshot
 from pages.parts.widgets import table
-from storage import folder, queries
 from storage.codec import DecodeError
-from storage.queries import RunRow
-from storage.records import RunState
+from storage.index import queries
+from storage.index.queries import RunRow
+from storage.run import folder
+from storage.run.settings import RunState
 
 
 def fork_words(run: RunRow) -> str:

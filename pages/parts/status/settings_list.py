@@ -6,13 +6,14 @@ from collections.abc import Iterator, Sequence
 
 import streamlit as st
 
-from engine import languages
-from engine.strategies import catalogue
+from engine.evaluator import languages
+from engine.search.methods import catalogue
 from pages.parts import wording
-from storage import codec, folder
+from storage import codec
 from storage.knowledge import choice
-from storage.policy import Policy, kept_rules
-from storage.records import RunSettings, Start
+from storage.results.policy import Policy, kept_rules
+from storage.run import folder
+from storage.run.settings import RunSettings, Start
 
 
 def of(run_id: str) -> list[tuple[str, str]] | str:

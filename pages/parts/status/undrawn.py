@@ -6,7 +6,7 @@ import streamlit as st
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from storage.database import DatabaseError
+from storage.index.database import DatabaseError
 from storage.untrusted import UntrustedError
 
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.parts import access, client, index
-from storage import queries
-from storage.queries import RunRow
-from storage.records import RunState
+from storage.index import queries
+from storage.index.queries import RunRow
+from storage.run.settings import RunState
 
 COOKIE = "tilewright-welcome"
 SEEN_COOKIE = "tilewright-demo-seen"

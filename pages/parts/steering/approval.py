@@ -8,12 +8,12 @@ import streamlit as st
 
 from pages.parts import access, index, method, number_field, wording
 from pages.parts.steering import steer
-from storage import queries
-from storage.command_arguments import Ask, AskFirst, Fallback
-from storage.queries import ApprovalRow, RunRow
-from storage.records import RunState, StepKind
-from storage.steering_state import SteeringState
-from storage.verbs import VERBS, CommandKind
+from storage.index import queries
+from storage.index.queries import ApprovalRow, RunRow
+from storage.run.settings import RunState, StepKind
+from storage.run.steering.command_arguments import Ask, AskFirst, Fallback
+from storage.run.steering.steering_state import SteeringState
+from storage.run.steering.verbs import VERBS, CommandKind
 
 ABOUT: Mapping[str, str] = {
     StepKind.SYNTHESISE: "Ask the model for a first kernel",

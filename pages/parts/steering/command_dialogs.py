@@ -13,13 +13,15 @@ from engine.errors import EngineError
 from pages.parts import index, method, run_state, wording
 from pages.parts.steering import dialogs, kernel_choice, steer
 from pages.parts.steering.dialogs import Dialog
-from storage import folder, queries
-from storage.command_arguments import MANUAL, Retry, is_call
-from storage.method_words import MethodWords
-from storage.queries import AttemptRow, RunRow, StepRow
-from storage.records import KernelClass, RunState
-from storage.steering_state import SteeringState
-from storage.verbs import CommandKind
+from storage.index import queries
+from storage.index.queries import AttemptRow, RunRow, StepRow
+from storage.results.vocabulary import KernelClass
+from storage.run import folder
+from storage.run.method_words import MethodWords
+from storage.run.settings import RunState
+from storage.run.steering.command_arguments import MANUAL, Retry, is_call
+from storage.run.steering.steering_state import SteeringState
+from storage.run.steering.verbs import CommandKind
 
 NEXT_CALLS, ONE_STEP = "all further calls", "redo one step"
 STEPS = 60

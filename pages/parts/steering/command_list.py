@@ -9,10 +9,10 @@ import streamlit as st
 from pages.parts import index, run_state, wording
 from pages.parts.steering import kernel_choice
 from pages.parts.widgets import table
-from storage import queries
-from storage.command_arguments import Submission, readable
-from storage.queries import CommandRow, RunRow
-from storage.verbs import VERBS, Result, Takes
+from storage.index import queries
+from storage.index.queries import CommandRow, RunRow
+from storage.run.steering.command_arguments import Submission, readable
+from storage.run.steering.verbs import VERBS, Result, Takes
 
 LIMIT = 8
 COLUMNS = [

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
-from storage.verbs import CommandKind
+from storage.run.steering.verbs import CommandKind
 
 _KEY, _NEWS = "open_dialog", "dialog_news"
 T = TypeVar("T")

@@ -8,19 +8,22 @@ from typing import Any
 
 import streamlit as st
 
-from engine import languages, supervisor
+from engine import supervisor
 from engine.errors import EngineError
-from engine.strategies import catalogue
-from engine.strategies.catalogue import StrategyDescription
+from engine.evaluator import languages
+from engine.search.methods import catalogue
+from engine.search.methods.catalogue import StrategyDescription
 from pages.parts import access, index, method, number_field, texts, wording
 from pages.parts.steering import command_dialogs, dialogs, kernel_choice, options_form, steer
 from pages.parts.widgets import diff
-from storage import exposure, folder, queries
-from storage.method_words import MethodWords
-from storage.policy import kept_rules
-from storage.queries import AttemptRow, RunRow
-from storage.records import KernelClass, RunSettings, RunState, Switch
-from storage.verbs import CommandKind
+from storage.index import queries
+from storage.index.queries import AttemptRow, RunRow
+from storage.results.policy import kept_rules
+from storage.results.vocabulary import KernelClass
+from storage.run import exposure, folder
+from storage.run.method_words import MethodWords
+from storage.run.settings import RunSettings, RunState, Switch
+from storage.run.steering.verbs import CommandKind
 
 RECORDED_NOTE = " Recorded replies ignore prompts and hints: choose a live model to have them used."
 IN_THIS_RUN, AS_NEW_RUN = "in this run", "as a new run"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.parts import index, method, wording
-from storage import queries
-from storage.method_words import MethodWords
-from storage.queries import AttemptRow, RunRow
-from storage.records import Verdict
+from storage.index import queries
+from storage.index.queries import AttemptRow, RunRow
+from storage.results.vocabulary import Verdict
+from storage.run.method_words import MethodWords
 
 
 def targets(run: RunRow) -> list[AttemptRow]:

@@ -10,10 +10,10 @@ import streamlit as st
 
 from pages.parts import index, method, number_field, wording
 from pages.parts.steering import dialogs, steer
-from storage import queries
-from storage.queries import AllowanceRow, RunRow
-from storage.records import RunState
-from storage.verbs import CommandKind
+from storage.index import queries
+from storage.index.queries import AllowanceRow, RunRow
+from storage.run.settings import RunState
+from storage.run.steering.verbs import CommandKind
 
 NO_LIMIT = "no limit"
 MORE = 1.5  # how far a limit that is used up is raised, unless another number is typed

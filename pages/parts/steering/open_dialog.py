@@ -7,8 +7,8 @@ import streamlit as st
 from pages.parts import access, index, run_state
 from pages.parts.steering import command_dialogs, dialogs, fork_dialog, limits_dialog
 from pages.parts.steering.dialogs import Dialog, Opened
-from storage import queries
-from storage.queries import RunRow
+from storage.index import queries
+from storage.index.queries import RunRow
 
 
 def follow() -> None:

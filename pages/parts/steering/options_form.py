@@ -9,7 +9,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from engine.errors import EngineError
-from engine.strategies.options import Option, Value
+from engine.search.methods.options import Option, Value
 from pages.parts import number_field, wording
 
 IN_A_ROW = 3

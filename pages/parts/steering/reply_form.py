@@ -10,12 +10,13 @@ import streamlit as st
 from pages.parts import access, index, method, texts, wording
 from pages.parts.steering import steer
 from pages.parts.widgets import code
-from storage import folder, queries
-from storage.blobs import Blobs
-from storage.command_arguments import REPLY_TAKES, Answer, as_file_reply
-from storage.queries import CommandRow, QuestionRow, RunRow
-from storage.records import Role, RunState
-from storage.verbs import VERBS, CommandKind
+from storage.index import queries
+from storage.index.queries import CommandRow, QuestionRow, RunRow
+from storage.run import folder
+from storage.run.blobs import Blobs
+from storage.run.settings import Role, RunState
+from storage.run.steering.command_arguments import REPLY_TAKES, Answer, as_file_reply
+from storage.run.steering.verbs import VERBS, CommandKind
 
 TITLES: Mapping[str, str] = {
     Role.SYNTHESISE: "Write the first kernel",

@@ -13,11 +13,13 @@ from engine.errors import EngineError
 from pages.parts import access, client, index, method, wording
 from pages.parts.status.alerts import Act
 from pages.parts.steering import dialogs
-from storage import commands, folder, queries
 from storage.codec import DecodeError
-from storage.commands import CommandError
-from storage.queries import RunRow
-from storage.verbs import VERBS, CommandKind
+from storage.index import queries
+from storage.index.queries import RunRow
+from storage.run import folder
+from storage.run.steering import commands
+from storage.run.steering.commands import CommandError
+from storage.run.steering.verbs import VERBS, CommandKind
 
 NEWS_S = 20.0
 RECORDED = (

@@ -9,14 +9,15 @@ import streamlit as st
 from pages.parts import access, client, index, method, wording
 from pages.parts.status import damaged
 from pages.parts.steering import approval, command_dialogs, dialogs, steer
-from storage import commands, queries
-from storage.command_arguments import MANUAL
-from storage.exposure import Exposure
-from storage.method_words import MethodWords
-from storage.queries import RunRow
-from storage.records import RunState, Switch
-from storage.steering_state import SteeringState
-from storage.verbs import RULE_LENGTH, RULES, VERBS, CommandKind, Rule
+from storage.index import queries
+from storage.index.queries import RunRow
+from storage.run.exposure import Exposure
+from storage.run.method_words import MethodWords
+from storage.run.settings import RunState, Switch
+from storage.run.steering import commands
+from storage.run.steering.command_arguments import MANUAL
+from storage.run.steering.steering_state import SteeringState
+from storage.run.steering.verbs import RULE_LENGTH, RULES, VERBS, CommandKind, Rule
 
 _switch = st.components.v2.component(
     "tilewright_switch",

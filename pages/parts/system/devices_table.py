@@ -12,8 +12,8 @@ from pages.parts import index, wording
 from pages.parts.widgets import table
 from storage import device_use
 from storage.device_use import Claimed, DeviceStanding, Place, PoolStanding
-from storage.queries import device_results
-from storage.queries.device_results import DeviceModelRow
+from storage.index.queries import device_results
+from storage.index.queries.device_results import DeviceModelRow
 
 COLUMNS = [
     table.Column("device", "Device", "nowrap"),

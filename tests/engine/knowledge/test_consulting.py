@@ -8,21 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from engine import loop, prompting
-from engine.actions import Conclude, Consult, Teach, label
-from engine.context import RunContext
 from engine.errors import EngineError
 from engine.forking import fork_settings
 from engine.knowledge import consulting
 from engine.knowledge.consulting import Need
 from engine.run_settings import new_settings
-from engine.steps import guidance
-from engine.steps.candidates import conclude
-from engine.steps.knowledge import consult, keep_evidence, lessons, need_of, open_base, teach
-from engine.strategies.cutegen.strategy import CuteGen
-from storage import events as ev
-from storage.folder import RunFolder
-from storage.journal import Journal
+from engine.search import loop, prompting
+from engine.search.actions import Conclude, Consult, Teach, label
+from engine.search.context import RunContext
+from engine.search.methods.cutegen.strategy import CuteGen
+from engine.search.steps import guidance
+from engine.search.steps.candidates import conclude
+from engine.search.steps.knowledge import consult, keep_evidence, lessons, need_of, open_base, teach
 from storage.knowledge import exported, files, seed
 from storage.knowledge.records import (
     Advised,
@@ -35,8 +32,11 @@ from storage.knowledge.records import (
     State,
     Technique,
 )
-from storage.profile_results import Metric, ProfileResult
-from storage.records import DepthOutcome
+from storage.results.profile_results import Metric, ProfileResult
+from storage.run import events as ev
+from storage.run.folder import RunFolder
+from storage.run.journal import Journal
+from storage.run.settings import DepthOutcome
 from tests.engine.contexts import add_candidate, open_context
 
 SATURATED = "memory_bandwidth_saturated"

@@ -9,19 +9,21 @@ from pathlib import Path
 
 import pytest
 
-from engine import loop, tasks
-from engine.context import RunContext
-from engine.human.inbox import Inbox
+from engine.evaluator import tasks
+from engine.evaluator.toolchains import Toolchain
 from engine.knowledge import evidence
-from engine.record import Record
-from engine.toolchains import Toolchain
-from storage import events as ev
-from storage.hardware_limit import HardwareLimit
+from engine.search import loop
+from engine.search.context import RunContext
+from engine.search.human.inbox import Inbox
 from storage.knowledge import files
 from storage.knowledge.records import Bottleneck, Evidence, Outcome
-from storage.profile_results import Metric, ProfileResult
-from storage.records import Budget, DepthOutcome, KernelClass, Origin, Verdict
-from storage.records import RunState as State
+from storage.results.hardware_limit import HardwareLimit
+from storage.results.profile_results import Metric, ProfileResult
+from storage.results.vocabulary import KernelClass, Verdict
+from storage.run import events as ev
+from storage.run.record import Record
+from storage.run.settings import Budget, DepthOutcome, Origin
+from storage.run.settings import RunState as State
 from tests.engine.contexts import open_context
 from tests.engine.real_toolchain import toolchain
 from tests.engine.story import Story

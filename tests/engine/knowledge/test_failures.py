@@ -8,18 +8,19 @@ from typing import cast
 
 import pytest
 
-from engine.actions import Ask
+from engine.evaluator.toolchains import Toolchain
 from engine.knowledge import failures
-from engine.steps.ask import ask_model
-from engine.strategies.cutegen.strategy import CuteGen
-from engine.toolchains import Toolchain
-from storage import events as ev
-from storage.evaluation_results import CheckResult, CompileResult, Mismatch
+from engine.search.actions import Ask
+from engine.search.methods.cutegen.strategy import CuteGen
+from engine.search.steps.ask import ask_model
 from storage.knowledge import changes, files
 from storage.knowledge import failures as rules
 from storage.knowledge.failures import FailureRule, RuleStatus
 from storage.knowledge.records import FailureCase, RuleWords
-from storage.records import DepthOutcome, Origin, Verdict
+from storage.results.evaluation_results import CheckResult, CompileResult, Mismatch
+from storage.results.vocabulary import Verdict
+from storage.run import events as ev
+from storage.run.settings import DepthOutcome, Origin
 from tests.engine.contexts import SOURCE, open_context
 from tests.engine.story import Story
 from tests.guard.engine_side import NoToolchain

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from engine.evaluator.profiling.device.profile import profile
+from engine.evaluator.sandbox.child import Done
 from engine.knowledge import readings as figure
 from engine.knowledge import states
 from engine.knowledge.states import DEVICE_RULES, HOST_RULES, STATES, Found, Rule
-from engine.profiling.device.profile import profile
-from engine.sandbox.child import Done
-from storage import counters
 from storage.knowledge.records import Bottleneck
-from storage.profile_results import DISTURBED, Metric, ProfileResult
-from tests.engine.profiling.sessions import NCU, RecordedRun, recorded, subject
+from storage.results import counters
+from storage.results.profile_results import DISTURBED, Metric, ProfileResult
+from tests.engine.evaluator.profiling.sessions import NCU, RecordedRun, recorded, subject
 
 RULES = [(table, number) for table in (DEVICE_RULES, HOST_RULES) for number in range(len(table))]
 

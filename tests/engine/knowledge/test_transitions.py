@@ -10,10 +10,10 @@ import pytest
 
 from engine.knowledge.consulting import Need
 from engine.knowledge.transitions import changed, edges_from, examples
-from storage.blobs import Blobs
 from storage.knowledge.base import Attempts, Base
 from storage.knowledge.graph import START, attempts_by_edge
 from storage.knowledge.records import Advised, Category, Evidence, Outcome, Revision, Technique, Transition
+from storage.run.blobs import Blobs
 
 OLD, TILED, UNROLLED = "a\nb\nc\n", "a\nT\nc\n", "a\nT\nU\nc\n"
 EXPECTED = Advised("unroll", Category.COMPUTE, "", "", "", 2.0, 0.5)

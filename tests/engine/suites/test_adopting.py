@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from engine.__main__ import main
-from storage import events as ev
-from storage.journal import Journal
-from storage.records import RunState
+from storage.run import events as ev
+from storage.run.journal import Journal
+from storage.run.settings import RunState
 from storage.suites import files
 from storage.suites.records import Cell, CellState
 from storage.suites.standing import Suite, fold

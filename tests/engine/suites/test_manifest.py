@@ -10,19 +10,20 @@ from typing import cast
 
 import pytest
 
-from engine import tasks
 from engine.__main__ import main
 from engine.cli import reproducing
 from engine.errors import EngineError, ToolchainError
+from engine.evaluator import tasks
+from engine.evaluator.tasks import Task
+from engine.evaluator.toolchains import Toolchain
 from engine.suites import manifest, measured, tables
 from engine.suites.manifest import ManifestKernel
-from engine.tasks import Task
-from engine.toolchains import Toolchain
-from storage import codec, journal
-from storage import events as ev
-from storage.blobs import Blobs
-from storage.folder import RunFolder, find_run
-from storage.hardware_limit import HardwareLimit
+from storage import codec
+from storage.results.hardware_limit import HardwareLimit
+from storage.run import events as ev
+from storage.run import journal
+from storage.run.blobs import Blobs
+from storage.run.folder import RunFolder, find_run
 from storage.suites import files, summary
 from storage.suites.records import Arm, CellLeft, CellLinked, CellState, Defined, SuiteTask
 from storage.suites.standing import fold

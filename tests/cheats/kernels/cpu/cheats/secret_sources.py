@@ -33,7 +33,7 @@ torch::Tensor swish(torch::Tensor x) {
 
 ext = load_inline(name="candidate_ext", cpp_sources=SOURCE, functions=["swish", "swish_into"])
 
-import engine.evaluator.process as process
+import engine.evaluator.processes.process as process
 
 
 class ModelNew(nn.Module):

@@ -1,0 +1,163 @@
+"""The compile step of a language whose kernels are compiled when they are launched: the candidate is called once at the
+task's sizes, in a process of its own, and what was compiled and tuned is kept for the processes that judge it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import tempfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from engine.evaluator import tasks
+from engine.evaluator.build import just_in_time
+from engine.evaluator.checks import candidate_failures
+from engine.evaluator.checks.candidate_failures import CandidateFailed, FailedBuild, Failure, WorkerEnded
+from engine.evaluator.processes.evaluation_request import EvaluationRequest, FirstCalls
+from engine.evaluator.processes.worker_pair import WorkerPair
+from engine.evaluator.sandbox import OwnFailure
+from storage import codec
+from storage.results.evaluation_results import KernelResources
+from storage.results.vocabulary import Verdict
+
+NOTE = "built.json"
+MAX_FILES = 4000
+MAX_BYTES = 512 << 20
+INSTALL = {
+    "cpu": "this kernel is written in Triton, which is not installed here; its interpreter checks kernels where there "
+    "is no GPU: .venv/bin/python -m pip install -r requirements-triton.txt (1 GB installed)",
+    "cuda": "this kernel is written in Triton, which is not installed here: it comes with PyTorch's CUDA builds, see "
+    "https://pytorch.org/get-started/locally",
+}
+Inspect = Callable[[Path, tuple[str, ...]], str]
+
+
+def ahead(request: EvaluationRequest, folder: Path, inspect: Inspect | None = None) -> EvaluationRequest:
+    """The request with what the compile step of its candidate gives, now or before; as it is where it needs none.
+
+    Raises:
+        OwnFailure: Triton is not installed.
+    """
+    if not request.is_just_in_time:
+        return request
+    version = just_in_time.version()
+    if not version:
+        raise OwnFailure(INSTALL[request.device])
+    if request.device == "cpu":
+        return request
+    place = _kept(request, version)
+    found = _found(place) or _made(request, folder / "first", place, inspect)
+    return replace(request, first_calls=found)
+
+
+def _kept(request: EvaluationRequest, version: str) -> Path:
+    ours = Path(just_in_time.__file__).read_text() + Path(__file__).read_text()
+    known = [request.source, request.task_source, version, request.builder.installation.fingerprint, ours]
+    known += [json.dumps(modules)] if (modules := tasks.imported.contents(request.task_source, request.source)) else []
+    known += [request.policy.variant] if request.policy.variant else []
+    return request.builder.cache / "triton" / hashlib.sha256(json.dumps(known).encode()).hexdigest()[:32]
+
+
+def _found(place: Path) -> FirstCalls | None:
+    try:
+        note = json.loads((place / NOTE).read_text())
+    except FileNotFoundError:
+        return None
+    resources = tuple(codec.from_plain(KernelResources, plain) for plain in note["resources"])
+    return FirstCalls(place, None, resources, tuple(note["remarks"]), is_cached=True)
+
+
+def _made(request: EvaluationRequest, folder: Path, place: Path, inspect: Inspect | None) -> FirstCalls:
+    compiled = folder / just_in_time.CACHE
+    compiled.mkdir(parents=True)
+    with WorkerPair(request, folder, with_reference=False, inspect=inspect, compiles_to=compiled) as workers:
+        reply = _called(workers)
+        printed = candidate_failures.printed(workers.candidate.output)[-candidate_failures.TAIL :].strip()
+    failed = workers.failed_build or _failure(reply, printed)
+    if failed or isinstance(reply, Failure):
+        return FirstCalls(None, failed)
+    try:
+        choices, resources = _read(reply)
+    except ValueError as error:
+        return FirstCalls(None, FailedBuild(str(error), str(error), Verdict.REFUSED))
+    remarks = tuple(map(str, choices))
+    return _put(compiled, place, FirstCalls(None, None, resources, remarks), codec.to_plain(choices))
+
+
+def _called(workers: WorkerPair) -> dict[str, Any] | Failure:
+    try:
+        workers.import_candidate()
+        request = workers.request
+        question = {"ask": "call_first", "task_source": request.task_source, "seed": workers.call_seed}
+        question |= {"backward": request.policy.backward, "dtype": request.policy.dtype, "mode": request.policy.mode}
+        workers.stage = "the first call"
+        answer = workers.candidate.ask(question, workers.request.times.build_s)
+        if "raised" in answer or "missing" in answer:
+            raise CandidateFailed(answer, workers.stage)
+    except (CandidateFailed, WorkerEnded) as error:
+        return candidate_failures.of_error(error, workers.stage, workers.failed_build)
+    return answer
+
+
+def _failure(reply: dict[str, Any] | Failure, printed: str) -> FailedBuild | None:
+    """What a compile step may fail of; a kernel that runs into something else is for the check to judge."""
+    if not isinstance(reply, Failure) or reply.verdict in (Verdict.RUNTIME_ERROR, Verdict.OUT_OF_MEMORY):
+        return None
+    more = f"\nIt printed:\n{printed}" if printed and "PassManager" in reply.message else ""
+    return FailedBuild(reply.message + more, f"{reply.message}\n{printed}", reply.verdict)
+
+
+def _read(reply: dict[str, Any]) -> tuple[list[just_in_time.Choice], tuple[KernelResources, ...]]:
+    choices = just_in_time.read_choices(reply.get("choices"))
+    try:
+        resources = tuple(
+            KernelResources(
+                str(one["kernel"])[:200],
+                int(one["registers"]),
+                spill_stores=int(one["spill_stores"]),
+                shared_bytes=int(one["shared_bytes"]),
+            )
+            for one in reply["kernels"]
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError("what the worker tells of its compiled kernels is malformed") from error
+    return choices, resources
+
+
+def _put(compiled: Path, place: Path, made: FirstCalls, choices: Any) -> FirstCalls:
+    """Keep it, plain files only: the folder was the candidate's."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    work = Path(tempfile.mkdtemp(prefix=".triton.", dir=place.parent))
+    try:
+        (work / just_in_time.CACHE).mkdir()
+        _copy(compiled, work / just_in_time.CACHE)
+        (work / just_in_time.CHOICES).write_text(json.dumps(choices))
+        note = {"resources": codec.to_plain(made.resources), "remarks": made.remarks}
+        (work / NOTE).write_text(json.dumps(note))
+        work.chmod(0o755)
+        try:
+            work.rename(place)
+        except OSError:  # another process was first
+            if not (place / NOTE).exists():
+                raise
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    return replace(made, kept=place)
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Files two folders deep, as Triton lays them out; links and whatever is too much stay behind."""
+    count = size = 0
+    for path in sorted(source.glob("*/*")):
+        if path.is_symlink() or path.parent.is_symlink() or not path.is_file():
+            continue
+        count, size = count + 1, size + path.stat().st_size
+        if count > MAX_FILES or size > MAX_BYTES:
+            return
+        copy = target / path.parent.name / path.name
+        copy.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+        shutil.copyfile(path, copy)
+        copy.chmod(0o644)

@@ -1,0 +1,73 @@
+"""The baseline of a task in half precision: the module as it is or under PyTorch's autocast, whichever is faster."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from engine.evaluator.processes import model_caller
+
+CALLS = 3
+AS_IT_IS, IN_BFLOAT16 = "eager", "eager, bfloat16 autocast"
+Forward = Callable[..., Any]
+
+
+class UnderAutocast:
+    """A module whose products PyTorch computes in bfloat16; its outputs have the dtypes that they have without it."""
+
+    def __init__(self, forward: Forward, device: str, dtypes: Sequence[torch.dtype]) -> None:
+        self._forward, self._device, self._dtypes = forward, device, dtypes
+
+    def __call__(self, *arguments: Any) -> Any:
+        """As the module does."""
+        with torch.autocast(self._device, torch.bfloat16):
+            found = self._forward(*arguments)
+        if isinstance(found, torch.Tensor):
+            return found.to(self._dtypes[0])
+        return type(found)([leaf.to(dtype) for leaf, dtype in zip(found, self._dtypes, strict=True)])
+
+
+def missing(device: str) -> str:
+    """Why nothing can be measured in half precision there; empty where it can."""
+    if device == "cpu" or torch.cuda.is_bf16_supported(including_emulation=False):
+        return ""
+    return (
+        f"bfloat16 needs a GPU that has it (Ampere or newer), and {torch.cuda.get_device_name()} has not: use "
+        "--precision fp32 or tf32, and no --dtype bf16"
+    )
+
+
+def faster(
+    forward: Forward,
+    device: str,
+    dtypes: Sequence[torch.dtype],
+    arguments: Sequence[Any],
+    whole: Callable[[Forward], Forward] = lambda forward: forward,
+) -> tuple[Forward, str]:
+    """The faster way and its name; the module as it is where autocast does not take it.
+
+    `whole` makes a call of a forward: with the backward pass, where that belongs to it.
+    """
+    as_it_is, other = whole(forward), whole(UnderAutocast(forward, torch.device(device).type, dtypes))
+    try:
+        seconds = {way: _seconds(way, arguments) for way in (as_it_is, other)}
+    except (RuntimeError, TypeError, ValueError, NotImplementedError):
+        return as_it_is, AS_IT_IS
+    return (other, IN_BFLOAT16) if seconds[other] < seconds[as_it_is] else (as_it_is, AS_IT_IS)
+
+
+def _seconds(forward: Forward, arguments: Sequence[Any]) -> float:
+    """The median of a few calls after the first one."""
+    found = []
+    for _ in range(1 + CALLS):
+        model_caller.settle()
+        started = time.perf_counter()
+        with torch.no_grad():
+            forward(*arguments)
+        model_caller.settle()
+        found.append(time.perf_counter() - started)
+    return statistics.median(found[1:])

@@ -1,0 +1,167 @@
+"""What texts are beyond themselves: the modules that they import from outside the installed packages, as they are now.
+
+Finds and reads files, and imports none: not even the packages around a module, which Python's own `find_spec` does.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import importlib.metadata
+import sys
+import sysconfig
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from importlib.machinery import ModuleSpec, PathFinder
+from pathlib import Path
+
+from engine.errors import TaskError
+from engine.evaluator.tasks.parsing import parse
+
+# Of these a toolchain's fingerprint tells.
+KNOWN = sys.stdlib_module_names | {"torch", "triton"}
+_PACKAGES = ("site-packages", "dist-packages")
+_STANDARD = [Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib")]
+
+
+def contents(*texts: str) -> dict[str, str]:
+    """The modules that texts import, directly or not, by name: a hash of the file of one from outside the installed
+    packages, the version of an installed package. Empty where they import PyTorch and the standard library alone."""
+    return _followed(texts)[0]
+
+
+def files(*texts: str) -> tuple[Path, ...]:
+    """The files of those from outside the installed packages."""
+    return tuple(_followed(texts)[1])
+
+
+def _followed(texts: Sequence[str]) -> tuple[dict[str, str], list[Path]]:
+    trees = [node for text in texts for node in _nodes(text)]
+    names = list(_imports(trees, ""))
+    if all(_top(name) in KNOWN for name in names):
+        return {}, []
+    modules = _Modules([*_added_paths(trees), *sys.path])
+    return modules.followed(names), modules.files
+
+
+class _Modules:
+    """Modules as they are found on one search path; `files` are those that have been read."""
+
+    def __init__(self, path: Sequence[str]) -> None:
+        self._path = path
+        self.files: list[Path] = []
+        self._specs: dict[str, ModuleSpec | None] = {}
+
+    def followed(self, names: Sequence[str]) -> dict[str, str]:
+        """`contents`, beginning with these names."""
+        found: dict[str, str] = {}
+        waiting = list(names)
+        while waiting:
+            name = waiting.pop()
+            if name in found or _top(name) in KNOWN or (spec := self._spec(name)) is None:
+                continue
+            if _is_installed(spec):
+                found[_top(name)] = _version(_top(name))
+                continue
+            content = _content(spec)
+            self.files += [Path(spec.origin)] if spec.origin and content else []
+            found[name] = hashlib.sha256(content).hexdigest()
+            package = name if spec.submodule_search_locations is not None else name.rpartition(".")[0]
+            waiting += _imports(_nodes(content.decode("utf-8-sig", "replace")), package)
+        return dict(sorted(found.items()))
+
+    def _spec(self, name: str) -> ModuleSpec | None:
+        """Where a module lies; one of a package lies in its folders."""
+        if name not in self._specs:
+            package = name.rpartition(".")[0]
+            around = self._spec(package) if package else None
+            folders = around.submodule_search_locations if around is not None else None
+            is_nowhere = bool(package) and folders is None
+            self._specs[name] = None if is_nowhere else self._asked(name, None if folders is None else list(folders))
+        return self._specs[name]
+
+    def _asked(self, name: str, folders: list[str] | None) -> ModuleSpec | None:
+        """Of every finder in turn, as an import would; editable installations bring their own."""
+        for finder in sys.meta_path:
+            where = list(self._path) if finder is PathFinder and folders is None else folders
+            with suppress(Exception):  # a finder of somebody else's
+                if (spec := finder.find_spec(name, where)) is not None:
+                    return spec
+        # Python's finder of folders without __init__.py wants the package around them to be imported.
+        inside = [str(place) for one in folders or () if (place := Path(one) / name.rpartition(".")[2]).is_dir()]
+        return _folder(name, inside) if inside else None
+
+
+def _folder(name: str, places: list[str]) -> ModuleSpec:
+    spec = ModuleSpec(name, None, is_package=True)
+    spec.submodule_search_locations = places
+    return spec
+
+
+def _top(name: str) -> str:
+    return name.partition(".")[0]
+
+
+def _is_installed(spec: ModuleSpec) -> bool:
+    if spec.origin in ("built-in", "frozen"):
+        return True
+    path = Path(spec.origin or next(iter(spec.submodule_search_locations or ()), "")).resolve()
+    return any(part in _PACKAGES for part in path.parts) or any(path.is_relative_to(one) for one in _STANDARD)
+
+
+def _content(spec: ModuleSpec) -> bytes:
+    """Of a module's file; a package without one is a folder and says nothing."""
+    read = getattr(spec.loader, "get_data", None)
+    with suppress(OSError):
+        return bytes(read(spec.origin)) if read and spec.origin else b""
+    return b""
+
+
+def _version(name: str) -> str:
+    with suppress(importlib.metadata.PackageNotFoundError):
+        return importlib.metadata.version(name)
+    return ""
+
+
+def _imports(nodes: Sequence[ast.AST], package: str) -> Iterator[str]:
+    """Names of the modules that a text may import, with the packages around them; of `from a import b` also `a.b`."""
+    for node in nodes:
+        for name in filter(None, _named(node, package)):
+            parts = name.split(".")
+            yield from (".".join(parts[:length]) for length in range(1, len(parts) + 1))
+
+
+def _named(node: ast.AST, package: str) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
+        parts = package.split(".") if node.level else []
+        module = ".".join(filter(None, [*parts[: len(parts) - node.level + 1], node.module]))
+        return [module, *(f"{module}.{alias.name}" for alias in node.names if module)]
+    return _written(node) if _called(node) in ("import_module", "importlib.import_module", "__import__") else []
+
+
+def _added_paths(nodes: Sequence[ast.AST]) -> list[str]:
+    """Folders that a text puts into `sys.path`, as far as they are written out."""
+    return [
+        text for node in nodes if _called(node) in ("sys.path.append", "sys.path.insert") for text in _written(node)
+    ]
+
+
+def _called(node: ast.AST) -> str:
+    return (
+        ast.unparse(node.func) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute) else ""
+    )
+
+
+def _written(node: ast.AST) -> list[str]:
+    """The strings among a call's arguments."""
+    given = node.args if isinstance(node, ast.Call) else []
+    return [one.value for one in given if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+
+
+def _nodes(text: str) -> list[ast.AST]:
+    try:
+        return list(ast.walk(parse(text, "a module")))
+    except TaskError:
+        return []

@@ -1,0 +1,381 @@
+"""Problems of SOL-ExecBench and flashinfer-bench as tasks: a definition in JSON and its workloads in JSON Lines become
+a module in the KernelBench convention. Reads files only; runs no code of the reference.
+
+Sources: SOL-ExecBench's docs/definition.md, docs/workload.md (version 0.1.0), and the FlashInfer Trace schema.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import json
+import keyword
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from engine.errors import TaskError
+from engine.evaluator.tasks.constants import Size, constants, number
+from engine.evaluator.tasks.parsing import parse, see_that_it_compiles
+from storage import untrusted
+from storage.untrusted import Limits, UntrustedError
+
+DEFINITION, WORKLOADS = "definition.json", "workload.jsonl"
+FLOATS = ("float64", "float32", "float16", "bfloat16")
+RANGES = {"int64": (-1024, 1024), "int32": (-1024, 1024), "int16": (-1024, 1024), "int8": (-128, 128), "bool": (0, 2)}
+MADE = ("random", "custom", "scalar")
+HEADING = "# made from the problem "
+CONSTANT = "# its constant axes: "
+ENTRY, MODEL, OWN_INPUTS = "run", "Model", "_own_inputs"
+MOST_EXPRESSION = 400
+LIMITS = Limits(most_bytes=16 << 20)  # a problem may have thousands of workloads
+TAKEN = {"torch", "nn", MODEL, OWN_INPUTS, "get_inputs", "get_init_inputs", "made", *dir(builtins), *keyword.kwlist}
+_POSITIVE = re.compile(r"(^|_)(var|variance|rstd|inv_std)(_|\d|$)")
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A definition with its workloads as a module's text. `workloads` are sizes by module-level name, in the order of
+    the file; the text has those of the largest. `left_out` says which were not taken, and why; empty where all were.
+    `files` are what it was made from, the definition last."""
+
+    name: str
+    description: str
+    text: str
+    workloads: tuple[Mapping[str, Size], ...]
+    left_out: str
+    files: Mapping[str, str]
+
+
+def definition_in(path: Path) -> Path | None:
+    """The definition that a path stands for: a JSON file, or a folder with one. None for anything else."""
+    if path.suffix == ".json":
+        return path
+    return path / DEFINITION if (path / DEFINITION).is_file() else None
+
+
+def read(path: Path) -> Problem:
+    """The problem whose definition lies at `path`, with the workloads beside it.
+
+    Raises:
+        TaskError: a file is missing or cannot be used; the message says which and what to do.
+    """
+    return of_texts(_text(path), _text(_workloads_of(path)), path)
+
+
+def of_texts(definition: str, workloads: str, path: Path) -> Problem:
+    """A problem whose files are known, as they would be at a path.
+
+    Raises:
+        TaskError: one of them cannot be used.
+    """
+    plain = _json(definition, f"{path}")
+    missing = [one for one in ("name", "axes", "inputs", "outputs", "reference") if not plain.get(one)]
+    if missing:
+        raise TaskError(f"{path} is no definition of a problem: it has no {', '.join(missing)}")
+    try:
+        found = _Reader(plain, path).problem(workloads)
+        parse(found.text, f"the module made from {path}")
+        see_that_it_compiles(found.text, f"the module made from {path}")
+    except SyntaxError as error:  # of an expression
+        raise TaskError(f"the module made from {path} is not valid Python: {error}") from error
+    except (KeyError, TypeError, AttributeError, ValueError, RecursionError, MemoryError) as error:
+        raise TaskError(f"{path} is no definition of a problem that can be read: {error!r}") from error
+    return replace(found, files={WORKLOADS: workloads, DEFINITION: definition})
+
+
+def asked_for(source: str) -> tuple[str, list[str]] | None:
+    """The name of the definition that a task's module was made from, and its inputs; None for any other task."""
+    first = source.partition("\n")[0]
+    if not first.startswith(HEADING):
+        return None
+    entries = [
+        node for node in parse(source, "the task").body if isinstance(node, ast.FunctionDef) and node.name == ENTRY
+    ]
+    arguments = entries[-1].args
+    return json.loads(first.removeprefix(HEADING)), [one.arg for one in (*arguments.posonlyargs, *arguments.args)]
+
+
+def changed_axes(source: str) -> list[str]:
+    """The axes that a problem's definition holds constant and that have another value in a task's module."""
+    second = source.split("\n", 2)[1] if source.startswith(HEADING) else ""
+    if not second.startswith(CONSTANT):
+        return []
+    now = constants(parse(source, "the task"))
+    return [name for name, value in json.loads(second.removeprefix(CONSTANT)).items() if now.get(name) != value]
+
+
+def _workloads_of(path: Path) -> Path:
+    """Beside the definition, or where a FlashInfer Trace data set has it: workloads/… for definitions/…"""
+    beside = path.with_name(WORKLOADS)
+    if path.name == DEFINITION or beside.is_file():
+        return beside
+    parts = list(path.parts)
+    if "definitions" in parts:
+        place = len(parts) - 1 - parts[::-1].index("definitions")
+        return Path(*parts[:place], "workloads", *parts[place + 1 :]).with_suffix(".jsonl")
+    return beside
+
+
+def _text(path: Path) -> str:
+    try:
+        return untrusted.read_text(path, LIMITS)
+    except FileNotFoundError:
+        raise TaskError(f"a problem needs {path}, which does not exist: put {path.name} there") from None
+    except UntrustedError as error:
+        raise TaskError(str(error)) from error
+
+
+def _json(text: str, where: str) -> dict[str, Any]:
+    try:
+        plain = untrusted.json_value(text, where, LIMITS)
+    except UntrustedError as error:
+        raise TaskError(f"{where} is not valid JSON: {error}") from error
+    if not isinstance(plain, dict):
+        raise TaskError(f"{where} is not a JSON object")
+    return plain
+
+
+class _Reader:
+    """One definition: what its axes are called in the module, and what each workload makes of them."""
+
+    def __init__(self, plain: Mapping[str, Any], path: Path) -> None:
+        self._plain = plain
+        self._path = path
+        self._inputs: dict[str, Mapping[str, Any]] = dict(plain["inputs"])
+        self._module = parse(plain["reference"], f"the reference in {path}")
+        self._axes: dict[str, Mapping[str, Any]] = dict(plain["axes"])
+        self._names = self._module_level()
+        self._custom = str(plain.get("custom_inputs_entrypoint") or "")
+        self._see_that_it_can_be_run()
+
+    def problem(self, workloads: str) -> Problem:
+        read = [self._workload(line, number) for number, line in enumerate(workloads.splitlines(), 1) if line.strip()]
+        if not read:
+            raise TaskError(f"{_workloads_of(self._path)} names no workload: write one JSON object a line")
+        refused = [one for one in read if isinstance(one, str)]
+        taken = list({json.dumps(one): one for one in read if not isinstance(one, str)}.values())
+        if not taken:
+            raise TaskError(f"{self._path}: no workload can be used: {refused[0]}")
+        largest = max(taken, key=self._elements)
+        left_out = f"{len(refused)} of {len(read)} workloads are left out: {refused[0]}" if refused else ""
+        name, about = str(self._plain["name"]), str(self._plain.get("description") or "").strip()
+        return Problem(name, about, self._written(about, largest), tuple(taken) if len(taken) > 1 else (), left_out, {})
+
+    def _module_level(self) -> dict[str, str]:
+        """Axes and scalars by what they are called in the module, where each name must be unused."""
+        taken, found = TAKEN | set(_names(self._module)), dict[str, str]()
+        scalars = [name for name, spec in self._inputs.items() if spec["shape"] is None]
+        for name in (*self._axes, *scalars):
+            called = name
+            while called in taken or (called != name and (called in self._axes or called in self._inputs)):
+                called += "_size"
+            taken.add(called)
+            found.setdefault(name, called)
+        return found
+
+    def _see_that_it_can_be_run(self) -> None:
+        if MODEL in _names(self._module):
+            raise TaskError(
+                f"the reference in {self._path} defines {MODEL}, which the task's own class is called: rename it"
+            )
+        if shared := [name for name, spec in self._inputs.items() if spec["shape"] is None and name in self._axes]:
+            raise TaskError(f"{self._path}: {shared[0]} is both an axis and an input that is a number: rename one")
+        if ENTRY in self._inputs:
+            raise TaskError(f"{self._path}: an input is called {ENTRY} like the reference's function: rename it")
+        functions = {node.name: node for node in self._module.body if isinstance(node, ast.FunctionDef)}
+        if ENTRY not in functions:
+            raise TaskError(f"the reference in {self._path} defines no function {ENTRY}")
+        arguments = [one.arg for one in (*functions[ENTRY].args.posonlyargs, *functions[ENTRY].args.args)]
+        if arguments != list(self._inputs):
+            raise TaskError(
+                f"{self._path}: {ENTRY}({', '.join(arguments)}) does not take the inputs as they are named: "
+                f"{', '.join(self._inputs)}"
+            )
+        if self._custom and self._custom not in functions:
+            raise TaskError(f"the reference in {self._path} defines no function {self._custom} for the inputs")
+        for name, spec in {**self._inputs, **self._plain["outputs"]}.items():
+            if spec["dtype"] not in (*FLOATS, *RANGES):
+                raise TaskError(
+                    f"{self._path}: {name} is of dtype {spec['dtype']}, which is not supported; supported are "
+                    f"{', '.join((*FLOATS, *RANGES))}"
+                )
+            if unknown := [axis for axis in spec["shape"] or () if axis not in self._axes and not axis.isdigit()]:
+                raise TaskError(f"{self._path}: the shape of {name} names {unknown[0]}, which is no axis")
+        if scalar := [name for name, spec in self._plain["outputs"].items() if spec["shape"] is None]:
+            raise TaskError(f"{self._path}: the output {scalar[0]} is a number, and only tensors are supported")
+
+    def _workload(self, line: str, row: int) -> dict[str, Size] | str:
+        """Its sizes, or in words why it is not taken. A FlashInfer Trace line has it one level further down."""
+        where = f"line {row} of the workloads of {self._path}"
+        plain = _json(line, where)
+        plain = plain.get("workload") or plain
+        axes, inputs = plain.get("axes"), plain.get("inputs")
+        if not isinstance(axes, dict) or not isinstance(inputs, dict):
+            raise TaskError(f"{where} is no workload: it needs axes and inputs")
+        sizes: dict[str, Size] = {}
+        for axis, about in self._axes.items():
+            if about["type"] != "var":
+                continue
+            if type(axes.get(axis)) is not int or axes[axis] < 0:
+                raise TaskError(f"{where} gives the axis {axis} no whole number")
+            sizes[self._called(axis)] = axes[axis]
+        for name, spec in self._inputs.items():
+            given = inputs.get(name)
+            if given is None or given.get("type") not in MADE:
+                kind = "not described" if given is None else f"of type {given.get('type')}"
+                return f"the input {name} is {kind}, and inputs must be {', '.join(MADE)}"
+            if given["type"] == "custom" and not self._custom:
+                raise TaskError(f"{where}: {name} is custom, but {self._path} names no custom_inputs_entrypoint")
+            if given["type"] != "custom" and self._custom:
+                return (
+                    f"the input {name} is {given['type']}, and {self._custom} makes all inputs, so each must be custom"
+                )
+            if given["type"] != "scalar":
+                if spec["shape"] is None and given["type"] == "random":
+                    return f"the input {name} is a random number: give it as a scalar with its value"
+                continue
+            if type(given.get("value")) not in (int, float):
+                return f"the input {name} is {given.get('value')!r}, and scalars must be finite numbers"
+            if not math.isfinite(given["value"]):
+                return f"the input {name} is {given['value']}, and scalars must be finite numbers"
+            sizes[self._called(name)] = given["value"]
+        return sizes
+
+    def _elements(self, sizes: Mapping[str, Size]) -> int:
+        values = self._values(sizes)
+        shapes = [one["shape"] for one in self._inputs.values() if one["shape"] is not None]
+        return sum(math.prod(int(axis) if axis.isdigit() else values[axis] for axis in shape) for shape in shapes)
+
+    def _values(self, sizes: Mapping[str, Size]) -> dict[str, int]:
+        """Every axis at a workload."""
+        values = {axis: int(sizes[self._called(axis)]) for axis, one in self._axes.items() if one["type"] == "var"}
+        values |= {axis: int(one["value"]) for axis, one in self._axes.items() if one["type"] == "const"}
+        for axis, about in self._axes.items():
+            if about["type"] == "expr":
+                filled = ast.unparse(_Given(values).visit(_expression(about["expression"])))
+                found = number(ast.parse(filled, mode="eval").body)
+                if found is None:
+                    raise TaskError(f"{self._path}: the axis {axis} cannot be computed: {about['expression']}")
+                values[axis] = int(found)
+        return values
+
+    def _called(self, name: str) -> str:
+        """An axis or a scalar as a module-level name; what the reference uses that name for stays as it is."""
+        return self._names[name]
+
+    def _written(self, about: str, sizes: Mapping[str, Size]) -> str:
+        """The module, in the order: the reference, the model, sizes, inputs."""
+        return "\n".join([*self._head(), *self._model(about), *self._sizes(sizes), *self._get_inputs()]) + "\n"
+
+    def _head(self) -> Iterator[str]:
+        yield f"{HEADING}{json.dumps(self._plain['name'])}"
+        yield f"{CONSTANT}{json.dumps(self._constant())}"
+        yield from ("", self._plain["reference"].strip(), "")
+        # Behind the reference, whose `from __future__ import` must come first.
+        brought = set(_names(self._module))
+        yield from (
+            line for name, line in (("torch", "import torch"), ("nn", "import torch.nn as nn")) if name not in brought
+        )
+        yield from ("", "")
+        if self._custom:
+            yield from (f"{OWN_INPUTS} = {self._custom}", "", "")
+
+    def _model(self, about: str) -> Iterator[str]:
+        names = ", ".join(self._inputs)
+        yield f"class {MODEL}(nn.Module):"
+        if about:
+            text = about.replace("\\", "\\\\").replace('"', "'")
+            yield from (f'    """{text}"""', "")
+        yield f"    def forward(self, {names}):"
+        if any(isinstance(node, ast.Dict) for node in ast.walk(self._entry())):
+            outputs = ", ".join(f'found["{name}"]' for name in self._plain["outputs"])
+            yield f"        found = {ENTRY}({names})"
+            yield f"        return ({outputs},) if isinstance(found, dict) else found"
+        else:
+            yield f"        return {ENTRY}({names})"
+        yield from ("", "")
+
+    def _entry(self) -> ast.FunctionDef:
+        return next(one for one in self._module.body if isinstance(one, ast.FunctionDef) and one.name == ENTRY)
+
+    def _sizes(self, sizes: Mapping[str, Size]) -> Iterator[str]:
+        yield from (f"{name} = {value!r}" for name, value in {**sizes, **self._constant()}.items())
+        yield from ("", "")
+
+    def _constant(self) -> dict[str, Size]:
+        return {self._called(axis): one["value"] for axis, one in self._axes.items() if one["type"] == "const"}
+
+    def _get_inputs(self) -> Iterator[str]:
+        yield "def get_inputs():"
+        for axis, about in self._axes.items():
+            if about["type"] == "expr":
+                yield f"    {self._called(axis)} = int({self._renamed(about['expression'])})"
+        if self._custom:
+            yield from self._made_by_it()
+        else:
+            yield "    return ["
+            yield from (f"        {self._drawn(name, spec)}," for name, spec in self._inputs.items())
+            yield "    ]"
+        yield from ("", "", "def get_init_inputs():", "    return []")
+
+    def _made_by_it(self) -> Iterator[str]:
+        given = [f'"{axis}": {self._in_shape(axis)}' for axis in self._axes]
+        yield f"    made = {OWN_INPUTS}({{{', '.join(given)}}}, torch.get_default_device())"
+        yield f"    return [made[name] for name in ({', '.join(repr(name) for name in self._inputs)},)]"
+
+    def _drawn(self, name: str, spec: Mapping[str, Any]) -> str:
+        if spec["shape"] is None:
+            return self._called(name)
+        axes = [self._in_shape(axis) for axis in spec["shape"]]
+        shape = f"({axes[0]},)" if len(axes) == 1 else f"({', '.join(axes)})"
+        dtype = f"dtype=torch.{spec['dtype']}"
+        if spec["dtype"] in FLOATS:
+            drawn = f"torch.randn({shape}, {dtype})"
+            is_share = self._plain.get("op_type") == "sampling" and name == "probs"
+            if _POSITIVE.search(name):  # a reference may take its root or divide by it
+                return f"{drawn}.abs() + 0.1"
+            return f"torch.softmax({drawn}, dim=-1)" if is_share else drawn
+        low, high = RANGES[spec["dtype"]]
+        return f"torch.randint({low}, {high}, {shape}, {dtype})"
+
+    def _in_shape(self, axis: str) -> str:
+        return axis if axis.isdigit() else self._called(axis)
+
+    def _renamed(self, expression: str) -> str:
+        module = _expression(expression)
+        for node in ast.walk(module):
+            if isinstance(node, ast.Name) and node.id in self._axes:
+                node.id = self._in_shape(node.id)
+        return ast.unparse(module)
+
+
+def _expression(text: str) -> ast.Expression:
+    if len(text) > MOST_EXPRESSION:
+        raise ValueError(f"an expression of {len(text):,} characters: at most {MOST_EXPRESSION} are read")
+    return ast.parse(text, mode="eval")
+
+
+class _Given(ast.NodeTransformer):
+    """Numbers in the place of names."""
+
+    def __init__(self, values: Mapping[str, int]) -> None:
+        self._values = values
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return ast.Constant(self._values[node.id]) if node.id in self._values else node
+
+
+def _names(module: ast.Module) -> Iterator[str]:
+    """What a module's own level defines or imports."""
+    for node in module.body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            yield node.name
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            yield from ((one.asname or one.name).partition(".")[0] for one in node.names)
+        elif isinstance(node, (ast.Assign, ast.AnnAssign)):
+            targets: Sequence[ast.expr] = node.targets if isinstance(node, ast.Assign) else [node.target]
+            yield from (part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name))

@@ -1,0 +1,88 @@
+"""A task with several workloads: the task at each of them, and one timing and one limit from those of each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from engine.evaluator.tasks.constants import Size, set_constants
+from engine.evaluator.tasks.files import Task
+from storage.results.check_records import CheckRecord
+from storage.results.evaluation_results import TimedWorkload, TimingResult
+from storage.results.hardware_limit import HardwareLimit
+from storage.results.policy import Policy
+
+
+def others(source: str, policy: Policy) -> list[Mapping[str, Size]]:
+    """The workloads at which the task's module does not stand itself."""
+    return [sizes for sizes in policy.workloads if set_constants(source, sizes) != source]
+
+
+def each(task: Task) -> list[tuple[Mapping[str, Size], Task]]:
+    """The task at each of its workloads, in their order; at its own sizes alone where it has none."""
+    if not task.policy.workloads:
+        return [({}, task)]
+    alone = replace(task.policy, workloads=(), other_sizes=())
+    return [
+        (sizes, replace(task, source=set_constants(task.source, sizes), sizes={**task.sizes, **sizes}, policy=alone))
+        for sizes in task.policy.workloads
+    ]
+
+
+def named(sizes: Mapping[str, Size]) -> str:
+    """Sizes in words."""
+    return ", ".join(f"{name}={value}" for name, value in sizes.items())
+
+
+def together(found: Sequence[TimedWorkload]) -> TimingResult:
+    """One timing of all workloads, at least one: pair i is the geometric mean of their pairs i."""
+    timings = [one.timing for one in found]
+    count = min(len(one.candidate_ms) for one in timings)
+    pairs = range(count)
+    return TimingResult(
+        tuple(_mean([one.candidate_ms[i] for one in timings]) for i in pairs),
+        tuple(_mean([one.baseline_ms[i] for one in timings]) for i in pairs),
+        timings[0].baseline,
+        sum(one.seconds for one in timings),
+        {**timings[0].evidence, "workloads": f"{len(found)}, timed in turn"},
+        tuple(_of_all(found)),
+        workloads=tuple(replace(one, timing=replace(one.timing, proofs=())) for one in found),
+        rules=timings[0].rules,
+    )
+
+
+def limit_of(found: Sequence[HardwareLimit]) -> HardwareLimit:
+    """A limit of the geometric mean of latencies: that of times is the time of that of bytes over that of rates. Where
+    memory limits one workload and arithmetic another, no kernel reaches it."""
+    if len(found) == 1:
+        return found[0]
+    return replace(
+        found[0],
+        bandwidth_gb_s=_mean([one.bandwidth_gb_s for one in found]),
+        peak_gflop_s=_mean([one.peak_gflop_s for one in found]),
+        min_bytes=round(_mean([one.min_bytes for one in found])),
+        min_flop=round(_mean([one.min_flop for one in found])),
+    )
+
+
+def own_latency_ms(task: Task, timed: TimingResult) -> float:
+    """The latency at the task's own sizes, at which a profile is taken."""
+    stays = (one.timing for one in timed.workloads if set_constants(task.source, one.sizes) == task.source)
+    return next(stays, timed).latency_ms
+
+
+def _of_all(found: Sequence[TimedWorkload]) -> list[CheckRecord]:
+    """Each check once, as it stands at the workload where it stands worst."""
+    worst: dict[tuple[str, str], CheckRecord] = {}
+    for one in found:
+        for proof in one.timing.proofs:
+            key = (proof.group, proof.check)
+            if key not in worst or proof.standing.severity > worst[key].standing.severity:
+                worst[key] = replace(proof, detail=f"{named(one.sizes)}: {proof.detail}")
+    return list(worst.values())
+
+
+def _mean(values: Sequence[float]) -> float:
+    """Geometric; 0 where one of them is."""
+    return math.exp(sum(map(math.log, values)) / len(values)) if all(values) else 0.0

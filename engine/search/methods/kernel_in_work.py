@@ -1,0 +1,141 @@
+"""The kernel that a step index is working on, folded from events. Shared by methods whose step index is one kernel and
+its repairs; knows nothing of how a method chooses what the kernel is written from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from engine.search import limits
+from engine.search.actions import Evaluate, Rank
+from engine.search.methods.accepted_line import AcceptedLine
+from engine.search.methods.options import option
+from storage.run import events as ev
+from storage.run.record import Candidate, Record
+from storage.run.settings import DepthOutcome, Origin, StepKind, Switch
+from storage.run.steering.verbs import CommandKind
+
+SYNTHESISE, REPAIR = "synthesise", "repair"
+NO_KERNEL = "the reply holds no kernel"
+
+
+@dataclass(slots=True)
+class KernelInWork(AcceptedLine):
+    """The fold. `current_id` is the newest kernel of the present step index, `spent` why no further one can come of
+    it, `repairs` how many of them are repairs. `latest_id` is the newest kernel of the run, whatever became of it, or
+    the one that a person went back to since; of kernels drawn together it is the one that was evaluated.
+
+    Where a method draws several kernels for one step index, `drawn` are those so far, `draws` how many replies were
+    asked for, `order` in which they are evaluated, empty until they are ranked, and `before_id` the latest kernel
+    before them."""
+
+    current_id: str | None = None
+    latest_id: str | None = None
+    spent: str = ""
+    repairs: int = 0
+    drawn: list[str] = field(default_factory=list)
+    draws: int = 0
+    order: tuple[str, ...] = ()
+    before_id: str | None = None
+
+    @classmethod
+    def new(cls, record: Record) -> KernelInWork:
+        """As a run starts."""
+        return cls()
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether the present step index has anything of its own; a step in flight is the record's to tell."""
+        return bool(self.current_id or self.spent)
+
+    def apply(self, event: ev.Event) -> None:
+        """Take one event into account."""
+        command = self.follow(event)
+        if command is not None and command.kind is CommandKind.ROLL_BACK:
+            self.latest_id = self.before_id = command.argument
+        if (call := self.call_of(command)) is not None:
+            self.current_id, self.spent = (call.candidate_id if call.kind == REPAIR else None), ""
+            self._draw_anew()
+        match event:
+            case ev.CandidateCreated(candidate_id=name, origin=origin):
+                self.current_id, self.latest_id, self.spent = name, name, ""
+                self.repairs += origin is Origin.REPAIR
+                self._count_drawn(event)
+            case ev.StepFinished(outcome="patch_failed", kind=kind):
+                self.spent = NO_KERNEL
+                self.draws += kind != REPAIR
+            case ev.Ranked(order=order):
+                self.order, self.current_id, self.spent = order, order[0], ""
+            case ev.DepthFinished(candidate_id=judged, outcome=outcome):
+                if judged and (self.order or outcome is DepthOutcome.ACCEPTED):
+                    self.latest_id = judged
+                self.current_id, self.spent, self.repairs, self.before_id = None, "", 0, self.latest_id
+                self._draw_anew()
+            case _:
+                pass
+
+    def _draw_anew(self) -> None:
+        self.drawn, self.draws, self.order = [], 0, ()
+
+    def _count_drawn(self, made: ev.CandidateCreated) -> None:
+        if made.origin is Origin.MANUAL:
+            self.drawn, self.order = [made.candidate_id], (made.candidate_id,)
+        elif not made.repair:
+            self.drawn.append(made.candidate_id)
+            self.draws += 1
+
+    def subject_id(self) -> str | None:
+        """The kernel that the present step index starts from where nothing else says so, the same for all its draws."""
+        return self.before_id if self.draws else self.latest_id
+
+    def current(self, record: Record) -> Candidate | None:
+        """The kernel to go on with: the newest, or of ranked ones the first that has not failed."""
+        newest = record.candidates.get(self.current_id or "")
+        if newest is None or not newest.has_failed:
+            return newest
+        others = (record.candidates[name] for name in self.order)
+        return next((one for one in others if not one.has_failed), newest)
+
+    def wants_draw(self, record: Record, most: int) -> bool:
+        """Whether one more kernel is drawn, of so many, before any is evaluated. The first one is the method's own
+        matter, and limits that are used up end the drawing."""
+        if most <= 1 or not self.draws or self.order:
+            return False
+        return self.draws < most and not (self.drawn and limits.exhausted(record))
+
+    def wants_order(self, record: Record, most: int) -> Evaluate | Rank | None:
+        """What drawn kernels lack before they are evaluated: to be compiled, which costs no device time, and ranked."""
+        if most <= 1 or self.order or len(self.drawn) < 2:
+            return None
+        for name in self.drawn:
+            if record.candidates[name].compiled is None:
+                return Evaluate(StepKind.COMPILE, record.step_index, name)
+        return Rank(record.step_index, tuple(self.drawn))
+
+
+def draws_option(word: str) -> int:
+    """The option of a method that may draw several kernels for one step index."""
+    about = (
+        f"kernels drawn for each {word}: all are compiled, ranked by a small reward model where that beats the order "
+        "of arrival, and evaluated in this order until one is correct"
+    )
+    found: int = option(1, about, label="Kernels drawn", least=1)
+    return found
+
+
+def next_evaluation(record: Record, candidate: Candidate, *, profiles: bool) -> Evaluate | None:
+    """What a kernel that has not failed still lacks: compile, check, time, and a profile where `profiles` says so or a
+    person asks for one. None when it has everything."""
+    stage, wish = candidate.next_stage, record.steering.collect
+    wants_profile = wish is Switch.ON or (profiles and wish is not Switch.OFF)
+    if stage is None and wants_profile and not candidate.is_profile_tried:
+        stage = StepKind.PROFILE
+    return Evaluate(stage, record.step_index, candidate.candidate_id) if stage is not None else None
+
+
+def all_done(record: Record, most: int, word: str) -> str | None:
+    """Why no further kernel is begun by a method that writes at most so many, one a step index from 0 on; None while
+    there is one left. `word` is what the method calls one."""
+    count = record.step_index
+    if count < min(most, record.budget.depths + 1):
+        return None
+    return f"all {count} {word}s are done" if count > 1 else f"the {word} is done"

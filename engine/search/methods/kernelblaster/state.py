@@ -1,0 +1,405 @@
+"""What KernelBlaster remembers of a run: its trajectories, how far the step is, and the attempts of the round. Folded
+from events."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from engine.knowledge import states
+from engine.search.methods.accepted_line import AcceptedLine
+from engine.search.methods.kernelblaster.drawing import draw
+from engine.search.methods.kernelblaster.rewards import Attempt
+from engine.search.methods.kernelblaster.settings import KernelBlasterSettings, settings_of
+from storage.knowledge.choice import is_frozen
+from storage.knowledge.records import Advised, Bottleneck, Category
+from storage.results.relative import Relative, between_sessions
+from storage.results.vocabulary import Verdict
+from storage.run import events as ev
+from storage.run.record import Record
+from storage.run.settings import DepthOutcome, Origin
+from storage.run.steering.command_arguments import CONSULT
+from storage.run.steering.verbs import CommandKind
+
+SYNTHESISE, OPTIMISE, REPAIR, JUDGE = "synthesise", "optimise", "repair", "judge"
+CLASSIFY, PLAN, ANALYSE, REVISE = "classify", "plan", "analyse", "revise"
+# Steps about the kernel that a step of a trajectory starts from.
+ABOUT_THE_START = (CONSULT, CLASSIFY, PLAN, OPTIMISE)
+NO_EDIT = "the reply's edits could not be used"
+FAILED_OUTCOMES = ("unreadable", "skipped")
+PROPOSED_CONFIDENCE = 0.5  # that of a technique which was only just proposed
+Payload = Mapping[str, Any]
+
+
+def known_states(consulted: ev.Consulted) -> dict[str, Bottleneck]:
+    """The states that a model may choose from: those of the base, or all that the rules know where it is empty."""
+    return {one.name: one.bottleneck for one in consulted.states} or dict(states.STATES)
+
+
+@dataclass(slots=True)
+class Present:
+    """The step index being worked on.
+
+    `place` is what it has taken for itself where others are at work beside it: its trajectory, and from the draw on the
+    technique and the kernel that it tries that on. `subject_id` is the kernel that it starts from, None before it has
+    begun; `ruled` the first answer of the base, by the rules; `settled` what a model made of its state, `plan` the
+    relevances and new techniques that one gave. `taught` counts what was taught in it, `drawn` is the technique that is
+    being written, `current_id` the kernel that came of it, `spent` why none can come.
+    """
+
+    place: Payload = field(default_factory=dict)
+    subject_id: str | None = None
+    consulted: ev.Consulted | None = None
+    ruled: ev.Consulted | None = None
+    is_classified: bool = False
+    settled: states.Settled | None = None
+    is_planned: bool = False
+    plan: Payload = field(default_factory=dict)
+    taught: int = 0
+    drawn: Advised | None = None
+    current_id: str | None = None
+    generations: int = 0
+    repairs: int = 0
+    spent: str = ""
+
+
+@dataclass(slots=True)
+class Learning:
+    """What was said of a round's attempts so far. `edits` are those that the model asks for."""
+
+    is_analysed: bool = False
+    is_revised: bool = False
+    edits: Sequence[Payload] = ()
+
+
+@dataclass(slots=True)
+class Trajectory:
+    """How far one has come. `tip_id` is the kernel that it goes on from."""
+
+    tip_id: str | None
+    steps: int = 0
+    is_over: bool = False
+
+
+@dataclass(slots=True)
+class KernelBlasterState(AcceptedLine):
+    """The fold. `trajectories` are those begun, by number, which counts from 1 over all rounds; `beside` has the places
+    of those whose end the step index does not know.
+
+    `is_frozen`: the knowledge base cannot be taught. `attempts` are those since it was last corrected. `judged` holds
+    what the judge claims of a kernel and `evidence` its words, `expected` what the base last said by state and
+    technique, `others` the techniques that it knows elsewhere, `known` its states. `tried` has the techniques by the
+    kernel that they were tried on, `settled_of` the states of kernels that a model was asked about, `discovered` the
+    new ones among them.
+    """
+
+    settings: KernelBlasterSettings = field(default_factory=KernelBlasterSettings)
+    seed: str = ""
+    is_frozen: bool = False
+    first_id: str | None = None
+    trajectories: dict[int, Trajectory] = field(default_factory=dict)
+    is_round_over: bool = False
+    present: Present = field(default_factory=Present)
+    beside: Sequence[Payload] = ()
+    learning: Learning = field(default_factory=Learning)
+    attempts: list[Attempt] = field(default_factory=list)
+    judged: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    evidence: dict[str, str] = field(default_factory=dict)
+    expected: dict[tuple[str, str], Advised] = field(default_factory=dict)
+    tried: dict[str, set[str]] = field(default_factory=dict)
+    discovered: list[str] = field(default_factory=list)
+    settled_of: dict[str, str] = field(default_factory=dict)
+    others: tuple[str, ...] = ()
+    known: Mapping[str, Bottleneck] = field(default_factory=lambda: states.STATES)
+    _drawn: dict[str, Advised] = field(default_factory=dict)
+    _made: dict[str, ev.CandidateCreated] = field(default_factory=dict)
+    _failed: set[str] = field(default_factory=set)
+    _started: ev.StepStarted | None = None
+
+    @classmethod
+    def new(cls, record: Record) -> KernelBlasterState:
+        """As a run starts."""
+        settings = settings_of(record.settings)
+        seed = record.settings.run_id if settings.seed is None else str(settings.seed)
+        return cls(settings=settings, seed=seed, is_frozen=is_frozen(record.settings.knowledge))
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether the step index has anything of its own; a step in flight is the record's to tell."""
+        now = self.present
+        return bool(now.place or now.subject_id or now.current_id or now.spent or now.generations)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether every trajectory of every round is done."""
+        return self._ended >= self.settings.rounds * self.settings.trajectories
+
+    @property
+    def trajectory(self) -> int:
+        """The one that the step index belongs to, or would: the first of the round that is not over and that none at
+        work beside it has taken. 0 where there is none, as before the first kernel."""
+        if own := self.present.place.get("trajectory"):
+            return int(own)
+        if self.first_id is None:
+            return 0
+        count = self.settings.trajectories
+        begin, taken = self._ended - self._ended % count + 1, {one.get("trajectory") for one in self.beside}
+        open_ones = (number for number in range(begin, begin + count) if not self._of(number).is_over)
+        return next((number for number in open_ones if number not in taken), 0)
+
+    @property
+    def tip_id(self) -> str | None:
+        """The kernel that the trajectory goes on from."""
+        return self._of(self.trajectory).tip_id
+
+    @property
+    def _ended(self) -> int:
+        return sum(one.is_over for one in self.trajectories.values())
+
+    def _of(self, number: int) -> Trajectory:
+        return self.trajectories.get(number) or Trajectory(self.first_id)
+
+    def _own(self) -> Trajectory:
+        return self.trajectories.setdefault(self.trajectory, Trajectory(self.first_id))
+
+    def proposed(self) -> list[Advised]:
+        """The techniques that the plan adds to those known."""
+        return [
+            Advised(
+                one["technique"], Category(one["category"]), one["about"], one["helps"], one["hurts"],
+                one["predicted_gain"], PROPOSED_CONFIDENCE,
+            )
+            for one in self.present.plan.get("new", ())
+        ]  # fmt: skip
+
+    def drawn(self) -> Advised | None:
+        """The technique of the step, drawn among those found and proposed; None while none is known. Once it is taken
+        it stays: read later, the same draw would know more of what was tried. What others try on the same kernel counts
+        as tried."""
+        now = self.present
+        if now.consulted is None:
+            return None
+        found = [*now.consulted.found, *self.proposed()]
+        if taken := now.place.get("technique"):
+            return next((one for one in found if one.technique == taken), None)
+        at_work = {one.get("technique", "") for one in self.beside if one.get("kernel") == now.subject_id}
+        return draw(
+            found,
+            now.plan.get("relevance", {}),
+            count=self.settings.top_k,
+            seed=self.seed,
+            place=(self.trajectory, self._of(self.trajectory).steps + 1),
+            tried={*self.tried.get(now.subject_id or "", ()), *at_work},
+        )
+
+    def is_known(self, technique: str) -> bool:
+        """Whether the base has the technique of a plan from other states."""
+        return any(one["technique"] == technique and one.get("is_known") for one in self.present.plan.get("new", ()))
+
+    def last_drawn(self, name: str) -> Advised | None:
+        """The technique that was last written for a kernel."""
+        return self._drawn.get(name)
+
+    def attempt(self, name: str | None) -> Attempt | None:
+        """What the step has brought with this kernel; None where it says nothing of its technique: a person wrote the
+        kernel, or left the step."""
+        now = self.present
+        if now.drawn is None or now.subject_id is None or self._is_by_hand(name):
+            return None
+        measured = self._measured(name, now.subject_id)
+        if measured is None and not now.spent and name not in self._failed:
+            return None
+        state, gain = now.consulted.state if now.consulted else "", now.drawn.expected_gain
+        place = self.trajectory, self._of(self.trajectory).steps + 1
+        return Attempt(*place, state, now.drawn.technique, now.subject_id, name, gain, measured)
+
+    def _measured(self, name: str | None, parent: str) -> Relative | None:
+        new, old = self._timed.get(name or ""), self._timed.get(parent)
+        if new is None or old is None or name in self._failed:
+            return None
+        return between_sessions(new.speedup, new.noise, old.speedup, old.noise)
+
+    def _is_by_hand(self, name: str | None) -> bool:
+        while (made := self._made.get(name or "")) is not None and made.origin is Origin.REPAIR:
+            name = made.parent_id
+        return made is not None and made.origin is not Origin.OPTIMISATION
+
+    def apply(self, event: ev.Event) -> None:
+        """Take one event into account."""
+        command = self.follow(event)
+        if command is not None and command.kind is CommandKind.ROLL_BACK:
+            self._own().tip_id = command.argument
+        if (call := self.call_of(command)) is not None:
+            self._take_back(call)
+        match event:
+            case ev.PlaceTaken(place=place):
+                self.present.place = json.loads(place)
+            case ev.StepStarted():
+                self._begin_step(event)
+            case ev.StepFinished():
+                self._finish_step(event)
+            case ev.Consulted():
+                self.present.consulted = event
+                self.present.ruled = self.present.ruled or event
+                if self.present.settled is not None and event.state:  # others may have found a state of that name
+                    self.settled_of[event.candidate_id] = event.state
+                self.others = event.others
+                self.known = known_states(event) if event.states else self.known
+                self.expected |= {(event.state, one.technique): one for one in event.found}
+            case ev.ReviewWritten(problem=""):
+                self._note_review(event, json.loads(event.payload) if event.payload else {})
+            case ev.DepthFinished():
+                self._finish_index(event)
+            case _:
+                self._judge(event)
+
+    def _judge(self, event: ev.Event) -> None:
+        match event:
+            case ev.CandidateCreated(candidate_id=name):
+                self._made[name], self.present.current_id = event, name
+                if event.origin is not Origin.REPAIR:
+                    self.present.repairs = 0
+            case ev.Compiled(candidate_id=name, result=compiled) if not compiled.is_ok:
+                self._failed.add(name)
+            case ev.Checked(candidate_id=name, result=checked) if checked.verdict is not Verdict.PASSED:
+                self._failed.add(name)
+            case _:
+                pass
+
+    def _take_back(self, call: ev.StepStarted) -> None:
+        """A person wants this call done again: what came of it no longer counts."""
+        now, name = self.present, call.candidate_id
+        match call.kind:
+            case "judge":
+                self.judged.pop(name or "", None)
+                now.current_id = name
+            case "repair":
+                now.current_id = name
+            case "analyse" | "revise":
+                self.learning = Learning(is_analysed=call.kind == REVISE and self.learning.is_analysed)
+            case _:
+                now.current_id, now.spent = None, ""
+                now.subject_id = name if call.kind in ABOUT_THE_START else now.subject_id
+                if call.kind in (PLAN, CLASSIFY):
+                    now.is_planned, now.plan = False, {}
+                if call.kind == CLASSIFY:
+                    now.is_classified, now.settled = False, None
+                    self.settled_of.pop(name or "", None)
+
+    def _begin_step(self, event: ev.StepStarted) -> None:
+        now, name = self.present, event.candidate_id
+        self._started = event
+        if event.kind in ABOUT_THE_START and now.subject_id is None:
+            now.subject_id = name
+        if event.kind == OPTIMISE and name is not None:
+            now.drawn = self.drawn() or self._drawn.get(name)
+            if now.drawn is not None:
+                self._drawn[name] = now.drawn
+
+    def _finish_step(self, event: ev.StepFinished) -> None:
+        now, started, self._started = self.present, self._started, None
+        if event.outcome == "dropped":
+            return
+        if event.outcome in FAILED_OUTCOMES:
+            self._go_without(event.kind, started.candidate_id if started else None)
+        match event.kind, event.outcome:
+            case "synthesise", outcome:
+                now.generations += 1
+                now.current_id = None if outcome == "patch_failed" else now.current_id
+            case "repair", _:
+                now.repairs += 1
+            case "teach", "taught":
+                self._be_taught()
+            case "revise", _:
+                self.learning.is_revised = True
+                if not self.learning.edits:
+                    self._close_round()
+            case "optimise", "patch_failed":
+                now.spent = NO_EDIT
+            case _:
+                pass
+
+    def _go_without(self, kind: str, name: str | None) -> None:
+        """A question that brought no answer is not asked again."""
+        match kind:
+            case "classify":
+                self.present.is_classified = True
+            case "plan":
+                self.present.is_planned = True
+            case "judge" if name is not None:
+                self.judged.setdefault(name, ())
+            case "analyse":
+                self.learning.is_analysed = True
+            case "teach" if self.learning.is_revised:
+                self._close_round()
+            case _:
+                pass
+
+    def _note_review(self, event: ev.ReviewWritten, payload: Payload) -> None:
+        now, name = self.present, event.candidate_id
+        match event.label:
+            case "classify":
+                now.is_classified = True
+                now.settled = self._settle(now.ruled, payload) if payload and now.ruled else None
+            case "plan":
+                now.is_planned, now.plan = True, payload
+            case "judge":
+                self.judged[name], self.evidence[name] = tuple(payload.get("claims", ())), payload.get("evidence", "")
+            case "analyse":
+                self.learning.is_analysed = True
+            case "revise":
+                self.learning.edits = payload.get("edits", ())
+            case _:
+                pass
+
+    def _settle(self, rules: ev.Consulted, said: Payload) -> states.Settled:
+        """The state that a model found, with the new one that it makes where it was not sure."""
+        about = rules.why, rules.secondary, rules.metrics
+        found = states.Found(rules.state, rules.bottleneck, rules.state_confidence, *about)
+        known = known_states(rules)
+        settled = states.settle(found, said, known, [*known, *self.discovered])
+        if settled.new is not None and self.is_frozen:  # a base that learns no state: the nearest stands for it
+            settled = states.Settled(replace(settled.found, state=settled.new.inherits))
+        if settled.new is not None:
+            self.discovered.append(settled.new.name)
+        if settled.found.state and self.present.subject_id is not None:
+            self.settled_of[self.present.subject_id] = settled.found.state
+        return settled
+
+    def _be_taught(self) -> None:
+        if self.learning.is_revised:
+            self._close_round()
+        else:
+            self.present.taught += 1
+
+    def _close_round(self) -> None:
+        self.attempts, self.learning, self.is_round_over = [], Learning(), False
+
+    def _finish_index(self, event: ev.DepthFinished) -> None:
+        is_accepted, name = event.outcome is DepthOutcome.ACCEPTED, event.candidate_id
+        own = None if self.first_id is None else self._own()
+        if replace(self.present, place={}) == Present():  # a person left it before it began
+            if self.learning != Learning():  # older runs looked back in one of its own
+                self._close_round()
+        elif own is not None:
+            # Where a tuned version was accepted, the technique is judged by the kernel that the model wrote.
+            self._finish_attempt(own, self.present.current_id if is_accepted else name)
+        if is_accepted and name is not None and own is not None:
+            own.tip_id = name
+        elif is_accepted:
+            self.first_id = name
+        if own is not None and own.steps >= self.settings.steps:
+            own.is_over = True
+            self.is_round_over = self.is_round_over or self._ended % self.settings.trajectories == 0
+        self.present = Present()
+
+    def _finish_attempt(self, own: Trajectory, name: str | None) -> None:
+        attempt = self.attempt(name)
+        own.steps += 1
+        if attempt is not None:
+            self.attempts.append(attempt)
+            self.tried.setdefault(attempt.parent_id, set()).add(attempt.technique)
+            if attempt.ends_trajectory:
+                own.steps = self.settings.steps

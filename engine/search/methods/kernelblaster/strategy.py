@@ -1,0 +1,413 @@
+"""KernelBlaster as a decision: trajectories of steps from the first kernel, each a technique drawn from what is known
+of the kernel's state; after a round the knowledge base is corrected. Pure.
+
+Method: KernelBlaster (arXiv 2602.14293), algorithm 2. Beyond its released code: failed attempts count, a state is known
+at every step, the update after a round is really made, and a draw can be repeated. A step index is called step here:
+step 0 is the first kernel, each later one a step of a trajectory.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from engine.errors import EngineError
+from engine.knowledge.states import SURE
+from engine.search import actions, limits
+from engine.search.actions import (
+    Action,
+    Ask,
+    Conclude,
+    Consult,
+    Evaluate,
+    Expects,
+    Finish,
+    NewCandidate,
+    Refuse,
+    Step,
+    TakeSubmission,
+    Teach,
+    Wait,
+)
+from engine.search.methods import Fold, accepted_line, evaluation_again
+from engine.search.methods.kernelblaster import lessons, prompts, replies
+from engine.search.methods.kernelblaster.rewards import evaluation
+from engine.search.methods.kernelblaster.settings import FULL, MINIMAL, KernelBlasterSettings
+from engine.search.methods.kernelblaster.state import (
+    ANALYSE,
+    CLASSIFY,
+    JUDGE,
+    OPTIMISE,
+    PLAN,
+    REPAIR,
+    REVISE,
+    SYNTHESISE,
+    KernelBlasterState,
+    known_states,
+)
+from engine.search.methods.kernelblaster.verification import objection
+from engine.search.methods.options import Value
+from engine.search.steps.conversation import synthesise
+from storage.knowledge.records import Revision
+from storage.results.vocabulary import FAILED
+from storage.run import events as ev
+from storage.run.method_words import MethodWords
+from storage.run.record import Candidate, Record
+from storage.run.settings import DepthOutcome, Origin, RunState, StepKind, Switch
+from storage.run.steering.command_arguments import CONSULT, TEACH, Retry, Submission
+from storage.run.steering.verbs import Command, CommandKind
+
+NOTHING_KNOWN = "no technique is known for this kernel's state, and the plan brought none"
+
+
+class KernelBlaster:
+    """KernelBlaster: trajectories of steps, each a technique drawn from a knowledge base that learns from them."""
+
+    name = "kernelblaster"
+    options = KernelBlasterSettings
+    knowledge = "on"
+    independent: Mapping[str, Value] = {}
+    words = MethodWords(
+        "step", "steps", "techniques tried, over all trajectories",
+        "A step is one technique, drawn from what is known of the kernel's state, written and repaired: it starts from "
+        "the last correct kernel of its trajectory and ends when the result is correct and timed, or has failed. Each "
+        "trajectory starts from the first kernel, which is step 0.",
+        collected="for every correct kernel", shown="in every plan and with every technique",
+    )  # fmt: skip
+    refuses: Mapping[CommandKind, str] = {
+        CommandKind.PIN: "every step goes on from the kernel before it, and every trajectory from the first one: use "
+        "roll back or set base for the present trajectory",
+        CommandKind.UNPIN: "no kernel can be pinned in this method",
+    }
+
+    def __init__(self) -> None:
+        self._fold = Fold(KernelBlasterState.new)
+
+    def state(self, record: Record) -> KernelBlasterState:
+        """What the method remembers of a run."""
+        state = self._fold.of(record)
+        state.beside = [json.loads(place or "{}") for place in record.beside.values()]
+        return state
+
+    def next(self, record: Record) -> Action:
+        """What the loop does next."""
+        state = self.state(record)
+        if record.redo is not None:
+            return self.again(record, record.redo.kind, record.redo.candidate_id)
+        current = record.candidates.get(state.present.current_id or "")
+        is_being_judged = current is not None and not current.has_failed
+        if (submitted := record.pending(CommandKind.SUBMIT)) and not is_being_judged:
+            return _take(record, state, Submission.parse(submitted[0].argument).parent_id)
+        if current is not None and current.has_failed:
+            return self._mend(record, state, current)
+        if current is not None:
+            return _evaluate(record, state, current)
+        if state.present.spent:
+            return _conclude(record, state, DepthOutcome.GIVEN_UP, None, state.present.spent)
+        if (stop := self._look_back(record, state)) is not None:
+            return stop
+        return _first(record, state) if state.first_id is None else self._work_on(record, state)
+
+    def _look_back(self, record: Record, state: KernelBlasterState) -> Action | None:
+        """Before a step begins: what the round has taught, and whether the run is over. Both wait for the steps
+        at work, and so does a step for which the round has no trajectory left or the run no first kernel yet."""
+        now = state.present
+        if now.place or now.subject_id is not None or now.generations:
+            return None
+        reason = _reason_to_stop(record, state)
+        if record.beside and (reason or not state.trajectory):
+            return Wait()
+        is_due = state.settings.learns and not state.is_frozen and state.attempts and (state.is_round_over or reason)
+        if is_due and limits.exhausted(record) is None:
+            return self.again(record, _lesson_step(state), _looked_at(record, state))
+        return Finish(RunState.FINISHED, reason) if reason else None
+
+    def _work_on(self, record: Record, state: KernelBlasterState) -> Action:
+        """The step's next move: profile, ask the base, name the state, plan, teach what is new, write."""
+        now, index = state.present, record.step_index
+        name = now.subject_id or record.steering.next_base or state.tip_id or ""
+        if now.spent:
+            return _conclude(record, state, DepthOutcome.GIVEN_UP, None, now.spent)
+        if _wants_profile(record, state, record.candidates[name]):
+            return Evaluate(StepKind.PROFILE, index, name)
+        if state.settings.agent == MINIMAL:
+            return self.again(record, OPTIMISE, name)
+        if now.consulted is None:
+            return self.again(record, CONSULT, name)
+        if not now.is_classified and now.consulted.state_confidence < SURE:
+            return self.again(record, CLASSIFY, name)
+        if _lesson(state) is not None:
+            return self.again(record, TEACH, name)
+        if now.settled is not None and now.consulted is now.ruled:
+            return self.again(record, CONSULT, name)
+        if not now.is_planned:
+            return self.again(record, PLAN, name)
+        if state.drawn() is None:
+            return _conclude(record, state, DepthOutcome.GIVEN_UP, None, NOTHING_KNOWN)
+        return self.again(record, OPTIMISE, name)
+
+    def place(self, record: Record, step: Step) -> str:
+        """The trajectory that the step goes on with, and from the draw on the technique that it tries there."""
+        state = self.state(record)
+        if step.index != record.step_index or state.first_id is None:
+            return ""
+        taken: dict[str, object] = {**state.present.place, "trajectory": state.trajectory}
+        is_drawn = state.present.is_planned and actions.label(step) in (TEACH, OPTIMISE)
+        if is_drawn and (drawn := state.drawn()) is not None:
+            taken |= {"technique": drawn.technique, "kernel": state.present.subject_id}
+        return json.dumps(taken)
+
+    def _mend(self, record: Record, state: KernelBlasterState, candidate: Candidate) -> Action:
+        if state.present.repairs < state.settings.max_repairs:
+            return self.again(record, REPAIR, candidate.candidate_id)
+        if state.first_id is None:
+            return _first(record, state)
+        failed = FAILED[candidate.verdict] if candidate.verdict else "failed"
+        return _conclude(record, state, DepthOutcome.GIVEN_UP, candidate.candidate_id, f"the kernel {failed}")
+
+    def again(self, record: Record, label: str, about: str | None) -> Step:
+        """A step to be taken once more.
+
+        Raises:
+            EngineError: KernelBlaster has no such step, or the run no such kernel.
+        """
+        state = self.state(record)
+        if label == SYNTHESISE:
+            return _synthesise(record, state)
+        if label == StepKind.SUBMIT:
+            return _take(record, state, about)
+        if (evaluated := evaluation_again(record, label, about)) is not None:
+            return evaluated
+        candidate = record.candidates[about or ""]
+        match label:
+            case "consult":
+                name = candidate.candidate_id
+                return Consult(record.step_index, name, state.settled_of.get(name, ""))
+            case "teach":
+                return _teach(record, state, candidate)
+            case "refuse":
+                return Refuse(record.step_index, candidate.candidate_id, _objection(state, candidate))
+            case "repair":
+                return _repair(record, state, candidate)
+            case _:
+                return _question(record, state, label, candidate)
+
+    def consults(self, record: Record) -> bool:
+        """Whether it asks the knowledge base under its settings."""
+        return self.state(record).settings.agent != MINIMAL
+
+    def abandon(self, record: Record, reason: str) -> Conclude | None:
+        """The step is given up; what it has tried stays. A look back belongs to a step that has ended."""
+        state, begun = self.state(record), record.in_flight
+        if not state.has_begun and (begun is None or begun.depth != record.step_index):
+            return None
+        base = state.present.subject_id or state.tip_id
+        return Conclude(record.step_index, DepthOutcome.GIVEN_UP, state.present.current_id, base, reason)
+
+    def refusal(self, record: Record, command: Command) -> str | None:
+        """What a round has taught is taken back by reverting its revision, not by asking again."""
+        if command.kind is not CommandKind.RETRY or self.state(record).attempts:
+            return None
+        step = record.model_step(Retry.parse(command.argument).step)
+        if step is None or step.kind not in (ANALYSE, REVISE):
+            return None
+        return "this round has been learned from already: revert its revision in the knowledge base instead"
+
+    def note(self, record: Record, command: Command) -> str | None:
+        """From which step on a choice of the kernel to go on from, or of what the model is shown, holds."""
+        state = self.state(record)
+        upcoming = record.step_index + state.has_begun
+        words = accepted_line.note(record, command, word="step", upcoming=upcoming, policy="")
+        is_moved = command.kind in (CommandKind.ROLL_BACK, CommandKind.SET_BASE)
+        return f"{words}; later trajectories from the first kernel" if words and is_moved else words
+
+
+def _reason_to_stop(record: Record, state: KernelBlasterState) -> str | None:
+    if state.is_over:
+        count = state.settings.rounds * state.settings.trajectories
+        return f"all {count} trajectories are done" if count > 1 else "the trajectory is done"
+    return limits.reason_to_stop(record, state.fruitless, "step")
+
+
+def _lesson_step(state: KernelBlasterState) -> str:
+    """What comes next in looking back at a round."""
+    learning = state.learning
+    return TEACH if learning.is_revised else REVISE if learning.is_analysed else ANALYSE
+
+
+def _ended(record: Record) -> int:
+    """The step index that a look back belongs to: the one that has just ended."""
+    return max(0, record.step_index - 1)
+
+
+def _looked_at(record: Record, state: KernelBlasterState) -> str | None:
+    """The kernel that a look back is about: the best of the run."""
+    return record.best_id or state.first_id
+
+
+def _lesson(state: KernelBlasterState) -> Revision | None:
+    """What the step has found that the base does not know yet: a state first, then the technique that was drawn."""
+    now, found = state.present, list[Revision]()
+    if state.is_frozen:
+        return None
+    if now.settled is not None and now.settled.new is not None:
+        found.append(lessons.of_state(now.settled.new))
+    drawn = state.drawn() if now.is_planned else None
+    if drawn is not None and drawn in state.proposed():
+        where, is_known = now.consulted.state if now.consulted else "", state.is_known(drawn.technique)
+        found += filter(None, [lessons.of_technique(drawn, where, is_known=is_known)])
+    return found[now.taught] if len(found) > now.taught else None
+
+
+def _teach(record: Record, state: KernelBlasterState, candidate: Candidate) -> Teach:
+    name, index = candidate.candidate_id, record.step_index
+    if state.learning.is_revised:
+        return Teach(_ended(record), lessons.of_round(state.learning.edits, state.expected), name)
+    revision = _lesson(state)
+    if revision is None:
+        raise EngineError("KernelBlaster has nothing to teach")
+    return Teach(index, revision, name)
+
+
+def _question(record: Record, state: KernelBlasterState, label: str, candidate: Candidate) -> Ask:
+    """What the model is asked about a correct kernel."""
+    index, name = record.step_index, candidate.candidate_id
+    if label == JUDGE:
+        fields, reads = replies.JUDGE_FIELDS, replies.read_verification
+        return Ask(JUDGE, index, name, Expects.JSON, prompts.judge, fields=fields, reads=reads)
+    if label == OPTIMISE:
+        return _optimise(record, state, candidate)
+    if label in (CLASSIFY, PLAN):
+        consulted = _consulted(record, name)
+        if label == CLASSIFY:
+            known = tuple(known_states(consulted))
+            return Ask(
+                CLASSIFY, index, name, Expects.JSON, prompts.Classify(consulted), None,
+                _shows(record, state, candidate),
+                replies.CLASSIFY_FIELDS, replies.ReadState(known),
+            )  # fmt: skip
+        offered = tuple(one.technique for one in prompts.shown(consulted.found))
+        return Ask(
+            PLAN, index, name, Expects.JSON, prompts.Plan(consulted), None, _shows(record, state, candidate),
+            replies.PLAN_FIELDS, replies.ReadPlan(offered, consulted.others),
+        )  # fmt: skip
+    attempts = "\n".join(evaluation(state.attempts)) or "- nothing was tried since the last correction"
+    if label == ANALYSE:
+        fields = ("assumption", "cause", "lesson")
+        return Ask(ANALYSE, _ended(record), name, Expects.JSON, prompts.Analyse(attempts), fields=fields)
+    if label == REVISE:
+        named = [one.state for one in state.attempts] + [name for name, _ in state.expected]
+        states = tuple(dict.fromkeys([*filter(None, named), *state.known]))
+        techniques = tuple(dict.fromkeys([*(one for _, one in state.expected), *state.others]))
+        return Ask(
+            REVISE, _ended(record), name, Expects.JSON, prompts.Revise(attempts, _expected(state)),
+            fields=replies.REVISE_FIELDS, reads=replies.ReadEdits(states, techniques),
+        )  # fmt: skip
+    raise EngineError(f"KernelBlaster has no step {label!r}")
+
+
+def _expected(state: KernelBlasterState) -> str:
+    """What the base last said of the techniques of the round's states."""
+    own = {one.state for one in state.attempts}
+    lines = list[str]()
+    for name in dict.fromkeys(state for state, _ in state.expected if state in own):
+        found = [one for (state, _), one in state.expected.items() if state == name]
+        lines += [f"{name or '(state not known)'}:", prompts.listed(found)]
+    return "\n".join(lines) or "- nothing"
+
+
+def _consulted(record: Record, name: str) -> ev.Consulted:
+    """What the base last answered about a kernel."""
+    found = [one for (_, about), one in record.consulted.items() if about == name]
+    if not found:
+        raise EngineError(f"the knowledge base was never asked about {name}")
+    return max(found, key=lambda one: one.step)
+
+
+def _shows(record: Record, state: KernelBlasterState, candidate: Candidate) -> bool:
+    """Whether a prompt about a kernel carries its profile."""
+    if state.settings.agent != FULL:
+        return False
+    has_profile = candidate.profiled is not None and not candidate.profiled.disturbance
+    return has_profile and record.steering.expose is not Switch.OFF
+
+
+def _wants_profile(record: Record, state: KernelBlasterState, candidate: Candidate) -> bool:
+    return state.settings.agent == FULL and record.steering.collect is not Switch.OFF and not candidate.is_profile_tried
+
+
+def _first(record: Record, state: KernelBlasterState) -> Action:
+    """A first kernel, unless too many have failed."""
+    tries = state.present.generations
+    if tries >= state.settings.first_tries:
+        return Finish(RunState.FAILED, f"no correct first kernel after {tries} with their repairs")
+    return _synthesise(record, state)
+
+
+def _synthesise(record: Record, state: KernelBlasterState) -> Ask:
+    makes = NewCandidate(Origin.SYNTHESIS, None, state.present.generations, "Approach", "first kernel")
+    return Ask(SYNTHESISE, record.step_index, None, Expects.SOURCE, synthesise, makes)
+
+
+def _optimise(record: Record, state: KernelBlasterState, base: Candidate) -> Ask:
+    name = base.candidate_id
+    drawn = state.drawn() or state.last_drawn(name)
+    if state.settings.agent == MINIMAL:
+        makes = NewCandidate(Origin.OPTIMISATION, name, 0, "Optimi[sz]ation", "optimisation", 0, state.trajectory)
+        return Ask(OPTIMISE, record.step_index, name, Expects.PATCH, prompts.Optimise(None, None), makes)
+    if drawn is None:
+        raise EngineError(f"no technique was drawn for {name}")
+    makes = NewCandidate(
+        Origin.OPTIMISATION, name, 0, "Optimi[sz]ation", drawn.technique, 0, state.trajectory, drawn.technique,
+        drawn.expected_gain,
+    )  # fmt: skip
+    prompt = prompts.Optimise(drawn, state.present.consulted)
+    return Ask(OPTIMISE, record.step_index, name, Expects.PATCH, prompt, makes, _shows(record, state, base))
+
+
+def _repair(record: Record, state: KernelBlasterState, candidate: Candidate) -> Ask:
+    made = candidate.created
+    makes = NewCandidate(
+        Origin.REPAIR, made.base_id, made.generation, "Fix", "repair", made.repair + 1, made.trajectory
+    )
+    return Ask(REPAIR, record.step_index, candidate.candidate_id, Expects.PATCH, prompts.repair, makes)
+
+
+def _take(record: Record, state: KernelBlasterState, parent_id: str | None) -> TakeSubmission:
+    """A submission starts from its parent where that is correct and timed, else from where the step would."""
+    parent, base = record.candidates.get(parent_id or ""), state.present.subject_id or state.tip_id
+    if state.present.subject_id is None and parent is not None and parent.timed is not None:
+        base = parent.candidate_id
+    return TakeSubmission(record.step_index, parent_id, base, state.present.generations, state.trajectory)
+
+
+def _evaluate(record: Record, state: KernelBlasterState, candidate: Candidate) -> Action:
+    """Compile, check, soft verification, time, profile; a claim may end in a refusal after each measurement."""
+    name, index, stage = candidate.candidate_id, record.step_index, candidate.next_stage
+    is_correct = stage in (StepKind.TIME, None)
+    if is_correct and state.settings.verifies and name not in state.judged:
+        return _question(record, state, JUDGE, candidate)
+    if is_correct and _objection(state, candidate):
+        return Refuse(index, name, _objection(state, candidate))
+    if stage is None and _wants_profile(record, state, candidate):
+        stage = StepKind.PROFILE
+    if stage is not None:
+        return Evaluate(stage, index, name)
+    return _conclude(record, state, DepthOutcome.ACCEPTED, name, "correct and timed")
+
+
+def _objection(state: KernelBlasterState, candidate: Candidate) -> str:
+    name = candidate.candidate_id
+    return objection(candidate, state.judged.get(name, ()), state.evidence.get(name, ""))
+
+
+def _conclude(
+    record: Record, state: KernelBlasterState, outcome: DepthOutcome, name: str | None, reason: str
+) -> Conclude:
+    """The step's end, with its reward where it says something of a technique."""
+    attempt = state.attempt(name)
+    base = state.present.subject_id or (record.candidates[name].created.base_id if name else state.tip_id)
+    if attempt is None:
+        return Conclude(record.step_index, outcome, name, base, reason)
+    summary = f"{reason}; {attempt.technique}: {attempt}"
+    return Conclude(record.step_index, outcome, name, base, summary, round(attempt.reward, 6))

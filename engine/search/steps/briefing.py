@@ -1,0 +1,346 @@
+"""What a model is told of the device, of the contract and of the headroom of a kernel: facts of the record in the words
+of prompt files. Measures nothing and decides nothing."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+
+from engine.evaluator import languages, tasks
+from engine.evaluator.build.device import flags
+from engine.evaluator.build.tunables import CPP_LINE, PYTHON_LINE, REMARK
+from engine.evaluator.checks import tolerance
+from engine.evaluator.checks.screening.python_text import FLAGGED_IMPORTS, IMPORTS
+from engine.evaluator.checks.timing_checks import DEVICE_TIME
+from engine.evaluator.checks.trials import IN_WORDS, PLAN
+from engine.evaluator.tasks import Task
+from engine.search import prompting
+from storage.results.check_records import CheckOutcome
+from storage.results.evaluation_results import KernelResources, headline
+from storage.results.hardware_limit import REACHED, DeviceFacts, HardwareLimit
+from storage.results.policy import EVERYTHING, PRECISIONS, Draws, Policy, Strides
+from storage.results.vocabulary import FAILED
+from storage.run import tuning
+from storage.run.record import Candidate, Record, named
+from storage.run.settings import Origin
+
+# Generations of GPUs by the number in their architecture's name; each has a file in prompts/architectures.
+GENERATIONS: Mapping[str, str] = {
+    "80": "ampere", "86": "ampere", "87": "ampere", "89": "ada", "90": "hopper", "100": "blackwell", "103": "blackwell",
+    "120": "blackwell_desktop", "121": "blackwell_desktop",
+}  # fmt: skip
+VECTORS = ("avx512", "avx2")
+RATE_NAMES: Mapping[str, str] = {
+    "fp32": "float32 multiply-adds", "tf32": "TF32 on tensor cores", "bf16": "BF16 on tensor cores",
+}  # fmt: skip
+IN_FULL: Mapping[str, str] = {"bf16": "bfloat16", "fp16": "float16"}
+MODE_IN_WORDS: Mapping[str, str] = {"eval": "evaluation", "train": "training"}
+STATISTICS = re.compile(r"BatchNorm|InstanceNorm|running_|register_buffer|batch_norm")
+NEAR = "a size near them that is told to nobody"
+# What TILEWRIGHT_VL is where vectors are no wider: see engine/evaluator/build/shim/vector_length.hpp.
+LEAST_LANES = 8
+SHOWN_SIZES = 12
+SHOWN_KERNELS = 4
+SHOWN_VARIANTS, SHOWN_FAILED = 3, 2
+AT_LIMIT = 0.95
+NEAR_LIMIT = 0.6
+
+
+def fixed_slots(
+    toolchain: str, task: Task, limit: HardwareLimit | None, language: str = languages.DEFAULT
+) -> dict[str, str]:
+    """What holds for a whole run, by the slots of system prompts. The same at every step, so that it can be cached."""
+    machine = prompting.in_language(prompting.for_toolchain("toolchains", toolchain), language)
+    slots = {"toolchain": machine, "device": device(limit, language), "contract": contract(toolchain, task, language)}
+    slots |= {"language": prompting.of_language("language", language)}
+    return slots | {"language_rule": prompting.of_language("language_rule", language)} | allowed(task.policy)
+
+
+def device(limit: HardwareLimit | None, language: str = languages.DEFAULT) -> str:
+    """The device's own numbers, and what its architecture offers; a run of before has no numbers."""
+    if limit is None:
+        return _filled("unknown", device="not measured")
+    name = limit.device.removesuffix(REACHED)
+    if limit.facts is None:
+        rates = f"{limit.bandwidth_gb_s:.4g} GB/s of memory bandwidth and {_rate(limit.peak_gflop_s)}, measured"
+        return _filled("unknown", device=f"{name}: {rates}")
+    return _gpu(name, limit.facts, language) if limit.facts.architecture.startswith("sm_") else _host(name, limit.facts)
+
+
+def _gpu(name: str, facts: DeviceFacts, language: str) -> str:
+    number = facts.architecture.removeprefix("sm_").rstrip("af")
+    notes = GENERATIONS.get(number, "gpu_other")
+    file = prompting.for_language(f"architectures/{notes}.md", language)
+    slots = {"gencode": flags.gencode(facts.architecture)}
+    return _filled(
+        "gpu",
+        device=name,
+        generation=f"{notes.partition('_')[0].capitalize()}, sm_{number}" if number in GENERATIONS else f"sm_{number}",
+        architecture=facts.architecture,
+        processors=str(facts.processors),
+        registers=f"{facts.registers:,}",
+        shared=_size(facts.shared_bytes),
+        block_shared=_size(facts.block_shared_bytes),
+        warps=str(facts.warps),
+        blocks=str(facts.blocks),
+        l2=_size(facts.l2_bytes),
+        memory=f"{facts.memory_gb_s:.4g} GB/s",
+        clusters=_clusters(facts),
+        rates=", ".join(f"{_rate(rate)} {RATE_NAMES.get(kind, kind)}" for kind, rate in facts.rates_gflop_s.items()),
+        notes=prompting.fill(file, **{slot: slots[slot] for slot in prompting.slots(file)}).strip(),
+    )
+
+
+def _clusters(facts: DeviceFacts) -> str:
+    if not facts.cluster_blocks:
+        return "yes" if facts.has_clusters else "no"
+    permission = " (above 8 with `cudaFuncAttributeNonPortableClusterSizeAllowed`)" if facts.cluster_blocks > 8 else ""
+    return f"yes, of up to {facts.cluster_blocks}{permission}"
+
+
+def _host(name: str, facts: DeviceFacts) -> str:
+    return _filled(
+        "x86",
+        device=name,
+        processors=str(facts.processors),
+        cores=str(facts.cores) if facts.cores else "an unknown number of",
+        bits=str(facts.vector_bits),
+        lanes=str(max(facts.vector_bits // 32, LEAST_LANES)),
+        l1=_size(facts.l1_bytes),
+        l2=_size(facts.l2_bytes),
+        l3=_size(facts.l3_bytes),
+        memory=f"{facts.memory_gb_s:.4g} GB/s",
+        rates=", ".join(f"{_rate(rate)} {RATE_NAMES.get(kind, kind)}" for kind, rate in facts.rates_gflop_s.items()),
+        notes=_filled(facts.architecture if facts.architecture in VECTORS else "x86_other"),
+    )
+
+
+def _filled(name: str, **values: str) -> str:
+    return prompting.fill(f"architectures/{name}.md", **values).strip()
+
+
+def contract(toolchain: str, task: Task, language: str = languages.DEFAULT) -> str:
+    """The task's policy in words, what a check tries, how far an element may be off, and how a kernel is timed."""
+    policy = task.policy
+    sizes = [f"{name}={value}" for name, value in task.sizes.items()][:SHOWN_SIZES]
+    stated = f" ({', '.join(sizes)})" if sizes else ""
+    untimed = "; ".join([*map(tasks.workloads.named, policy.other_sizes), *[NEAR] * policy.secret_sizes])
+    others = "; ".join(map(tasks.workloads.named, policy.workloads)) or untimed
+    more = {"others": others} if others else {}
+    if policy.workloads:
+        more["untimed"] = f" The result must be right at {untimed} too, which is not timed." if untimed else ""
+    kind = "workloads" if policy.workloads else "more" if others else "own"
+    styles = dict.fromkeys(trial.style for trial in PLAN)
+    return prompting.fill(
+        "contract.md",
+        **allowed(policy),
+        imports=", ".join(sorted((IMPORTS - FLAGGED_IMPORTS) | {*policy.imports, *languages.find(language).imports})),
+        sizes=prompting.fill(f"policy/{kind}_sizes.md", sizes=stated, **more).strip(),
+        values="; ".join(IN_WORDS[style] for style in styles),
+        special=prompting.text(f"policy/special_{policy.special_values}.md").strip(),
+        tolerance=_tolerance(policy),
+        state="".join(f"\n{line.strip()}" for line in _state(task)),
+        timing=prompting.text(prompting.for_toolchain("timing", toolchain)).strip(),
+        backward=prompting.text("policy/backward.md").strip() if policy.backward else "",
+    ).strip()
+
+
+def _state(task: Task) -> Iterator[str]:
+    """What a task's weights, its mode and its random numbers ask of a kernel; nothing of what it does not have."""
+    policy = task.policy
+    if policy.is_judged_as_constructed:
+        yield prompting.text("policy/weights_constructed.md")
+        return
+    if tasks.may_have_weights(task.source):
+        values = prompting.text(f"policy/values_{policy.weights}.md").strip()
+        yield prompting.fill(f"policy/weights_{policy.state_dict}.md", values=values)
+        if policy.mode != "eval" and STATISTICS.search(task.source):
+            yield prompting.text("policy/statistics.md")
+    if policy.mode:
+        yield prompting.fill("policy/mode.md", mode=MODE_IN_WORDS[policy.mode])
+    if policy.compare_modules:
+        yield prompting.fill("policy/modules.md", depth=str(policy.compare_modules))
+    if policy.draws is Draws.SEEDED:
+        yield prompting.text("policy/draws.md")
+    if policy.strides is Strides.ANY:
+        yield prompting.text("policy/strides.md")
+
+
+def _tolerance(policy: Policy) -> str:
+    floors = (
+        f"{tolerance.allowed(dtype, 0.0, 0.0, policy.precision):g} for {dtype}"
+        for dtype in ("float32", "float16", "bfloat16")
+    )
+    return (
+        f"{', '.join(floors)}, nothing for integers; more where thousands of float32 numbers are summed into one "
+        f"(with the root of their number), and {tolerance.OWN_ERROR_FACTOR:g} times the reference's own error "
+        f"({tolerance.NARROW_FACTOR:g} times in float16 and bfloat16) where that is more"
+    )
+
+
+def allowed(policy: Policy) -> dict[str, str]:
+    """What the task leaves to PyTorch, and how exact a kernel must be, in a prompt's words."""
+    operators = policy.library_operators
+    if EVERYTHING in operators:
+        library = prompting.text("policy/all.md")
+    elif operators:
+        library = prompting.fill("policy/some.md", operators=", ".join(f"`{name}`" for name in operators))
+    else:
+        library = prompting.text("policy/own.md")
+    # Runs made before the classes were checked may name another: it is judged as fp32.
+    precision = policy.precision if policy.precision in PRECISIONS else PRECISIONS[0]
+    exact = prompting.text(f"policy/{precision}.md")
+    if policy.dtype:
+        exact = prompting.fill("policy/tensors.md", dtype=IN_FULL[policy.dtype])
+    return {"library": library.strip(), "precision": exact.strip()}
+
+
+def tunables(language: str = languages.DEFAULT) -> str:
+    """How a kernel declares numbers for the tuner."""
+    line = PYTHON_LINE if languages.find(language).is_just_in_time else CPP_LINE
+    return prompting.fill("tunables.md", line=line).strip()
+
+
+def headroom(record: Record, candidate: Candidate) -> str:
+    """How fast the device lets the task be, how near to that this kernel and the best come, and what was made of it."""
+    lines = [*_limit(record.limit), *_reached(record, candidate), *_baselines(record, candidate), *_built(candidate)]
+    lines += [*_swept(record, candidate), *_undeclared(record, candidate)]
+    return prompting.fill("headroom.md", lines="\n".join(f"- {line}" for line in lines)).strip()
+
+
+def _limit(limit: HardwareLimit | None) -> Iterator[str]:
+    if limit is None:
+        yield "No limit was measured."
+        return
+    moved = (
+        f"at least {limit.min_bytes / 1e6:.4g} MB cross memory at {limit.bandwidth_gb_s:.4g} GB/s "
+        f"({limit.memory_ms:.4g} ms)"
+    )
+    rates, is_raised = limit.facts.rates_gflop_s if limit.facts else {}, limit.device.endswith(REACHED)
+    on = " on tensor cores" if not is_raised and limit.peak_gflop_s > rates.get("fp32", math.inf) else ""
+    rate = f"{_rate(limit.peak_gflop_s)}{on}"
+    computed = (
+        f", {limit.min_flop / 1e9:.4g} GFLOP are computed at {rate} ({limit.compute_ms:.4g} ms)"
+        if limit.min_flop
+        else ", operations are not counted"
+    )
+    kind = "bytes" if limit.memory_ms >= limit.compute_ms else "operations"
+    raised = " The rates were raised to what a kernel reached." if is_raised else ""
+    yield f"The hardware allows {limit.limit_ms:.4g} ms: {moved}{computed}; {kind} bound it.{raised}"
+
+
+def _reached(record: Record, candidate: Candidate) -> Iterator[str]:
+    limit, timed, best = record.limit, candidate.timed, record.best
+    if limit is None or timed is None:
+        return
+    share = limit.limit_ms / timed.latency_ms
+    yield f"This kernel: {timed.latency_ms:.4g} ms, {_share(share)} of the limit. {_meaning(share)}"
+    if best is not None and best.timed is not None and best.candidate_id != candidate.candidate_id:
+        took = best.timed.latency_ms
+        yield (
+            f"The best of this run, {named(record, best.candidate_id)}: {took:.4g} ms, "
+            f"{_share(limit.limit_ms / took)} of the limit."
+        )
+
+
+def _meaning(share: float) -> str:
+    if share >= AT_LIMIT:
+        return "It is at the limit: nothing beyond the noise is left to gain, so a small and safe change is enough."
+    if share >= NEAR_LIMIT:
+        return "It is near the limit: what is left is in the resource that bounds the task."
+    return (
+        "It is far from the limit: its time goes into waiting, repeated traffic or other instructions, "
+        "not into what the task needs."
+    )
+
+
+def _baselines(record: Record, candidate: Candidate) -> Iterator[str]:
+    timed, compiled = candidate.timed, record.baseline
+    if timed is not None:
+        yield f"PyTorch on the same inputs: {timed.baseline} {timed.baseline_latency_ms:.4g} ms" + (
+            f", {compiled.name} {compiled.result.latency_ms:.4g} ms ({compiled.result.speedup:.3g}x of eager)."
+            if compiled and compiled.result
+            else "."
+        )
+
+
+def _built(candidate: Candidate) -> Iterator[str]:
+    """What the compiler gave the kernels; their own times and launches, as the driver or a profile tells them."""
+    kernels = candidate.compiled.resources if candidate.compiled else ()
+    if kernels:
+        rest = len(kernels) - SHOWN_KERNELS
+        more = f"; and {rest} more" if rest > 0 else ""
+        yield f"The compiler's figures: {'; '.join(map(_resources, kernels[:SHOWN_KERNELS]))}{more}."
+    launches = (
+        {metric.launch for metric in candidate.profiled.metrics if metric.launch >= 0} if candidate.profiled else ()
+    )
+    check_records = candidate.timed.proofs if candidate.timed else ()
+    recorded = next(
+        (one for one in check_records if one.check == DEVICE_TIME and one.standing is not CheckOutcome.ABSENT), None
+    )
+    if recorded:
+        yield f"By the driver's records: {recorded.detail}."
+    elif launches:
+        yield f"Launches in one call: {len(launches)}."
+
+
+def _swept(record: Record, candidate: Candidate) -> Iterator[str]:
+    """What the sweep over a kernel's tunables, or over those of the kernel that it was tuned from, has found."""
+    name = candidate.candidate_id
+    is_tuned = candidate.created.origin is Origin.TUNED
+    sweep = record.sweeps.get(candidate.created.parent_id or "" if is_tuned else name)
+    if sweep is None or not sweep.variants:
+        return
+    count = len(sweep.variants)
+    timed = [(one, one.last_timing) for one in sweep.variants.values() if one.last_timing]
+    timed.sort(key=lambda one: -(one[1].speedup if one[1] else 0.0))
+    written = f"{tuning.in_words(sweep.as_written)} {sweep.to_beat.speedup:.3g}x"
+    fast = "; ".join(
+        f"{tuning.in_words(one.values)} {last.speedup:.3g}x" for one, last in timed[:SHOWN_VARIANTS] if last
+    )
+    kept = "the fastest is a kernel of its own" if sweep.kept else "none was faster beyond the noise"
+    if sweep.failed_again:
+        kept = f"as written it failed when timed again ({headline(sweep.failed_again)}), so none was taken"
+    kept = "the fastest was taken and stands in this kernel" if is_tuned else kept
+    yield (
+        f"The engine tried {count} other set{'s' * (count != 1)} of numbers for the tunables, as written {written}: "
+        f"{kept}. The fastest: {fast or 'none'}. Change the structure, not these numbers."
+    )
+    failed = [one for one in sweep.variants.values() if one.has_failed]
+    for one in failed[:SHOWN_FAILED]:
+        yield f"With {tuning.in_words(one.values)} it {FAILED[one.verdict]}: {one.failure}"
+
+
+def _undeclared(record: Record, candidate: Candidate) -> Iterator[str]:
+    """Declarations of tunables that could not be read."""
+    if record.settings.tune and candidate.compiled is not None:
+        yield from (one for one in candidate.compiled.remarks if one.startswith(REMARK))
+
+
+def _resources(one: KernelResources) -> str:
+    spilled = one.spill_stores + one.spill_loads
+    spills = f"{spilled} bytes of spills" if spilled else "no spills"
+    stack = f", {one.stack_bytes} bytes of stack" if one.stack_bytes else ""
+    shared = f"{_size(one.shared_bytes, 'no')} static shared memory"
+    return f"`{one.kernel}` {one.registers} registers, {spills}{stack}, {shared}"
+
+
+def _share(share: float) -> str:
+    return f"{min(share, 1.0):.2g}" if share < 0.995 else "1.0"
+
+
+def _rate(gflop_s: float) -> str:
+    return f"{gflop_s / 1e3:.4g} TFLOP/s" if gflop_s >= 1e4 else f"{gflop_s:.4g} GFLOP/s"
+
+
+def _size(count: int, none: str = "an unknown amount") -> str:
+    if count <= 0:
+        return none
+    return (
+        f"{count / 2**20:.4g} MiB"
+        if count >= 2**20
+        else f"{count / 2**10:.4g} KiB"
+        if count >= 2**10
+        else f"{count} bytes"
+    )

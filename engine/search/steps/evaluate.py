@@ -1,0 +1,193 @@
+"""Steps that judge a kernel: compile, check, time, profile; and a failed evaluation told to the model. Knows the
+toolchain seam, not what runs behind it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from engine.errors import BaselineUnavailable, ProfileUnavailable
+from engine.search.context import RunContext
+from storage.results.evaluation_results import CheckResult, CompileResult, Mismatch, TimingResult, percent_wrong
+from storage.results.vocabulary import Verdict
+from storage.run.events import BaselineMeasured, Checked, Compiled, LimitMeasured, Profiled, ProfileFailed, Timed
+from storage.run.record import Candidate
+
+COMPILED = "torch.compile"
+
+
+def compile_candidate(context: RunContext, candidate: Candidate) -> str:
+    """Build the candidate. Returns the verdict."""
+    result = candidate.compiled
+    if result is None:
+        twin = _twin(context, candidate)
+        if twin is not None and twin.compiled is not None:
+            result = replace(twin.compiled, is_cached=True, timeline=None)
+        else:
+            result = context.judge(context.toolchain.compile, context.task, context.source(candidate))
+        log = context.blobs.put(result.log) if result.log else None
+        context.emit(Compiled(context.step, candidate.candidate_id, replace(result, log=""), log))
+    return result.verdict
+
+
+def check_candidate(context: RunContext, candidate: Candidate) -> str:
+    """Compare the candidate with the reference. Returns the verdict."""
+    result = candidate.checked
+    if result is None:
+        twin = _twin(context, candidate)
+        if twin is not None and twin.checked is not None:
+            evidence = {**twin.checked.evidence, "cached": f"as {twin.candidate_id}"}
+            result = replace(twin.checked, evidence=evidence, timeline=None)
+        else:
+            result = context.judge(context.toolchain.check, context.task, context.source(candidate))
+        context.emit(Checked(context.step, candidate.candidate_id, result))
+    return result.verdict
+
+
+def time_candidate(context: RunContext, candidate: Candidate) -> str:
+    """Time the candidate against eager PyTorch. Returns the verdict."""
+    if candidate.timed is None and not candidate.has_failed:
+        twin = _twin(context, candidate)
+        if twin is not None and twin.timed is not None:
+            evidence = {**twin.timed.evidence, "cached": f"as {twin.candidate_id}"}
+            result = replace(twin.timed, evidence=evidence, timeline=None)
+        else:
+            measured = context.judge(context.toolchain.time, context.task, context.source(candidate))
+            if isinstance(measured, CheckResult):
+                context.emit(Checked(context.step, candidate.candidate_id, measured))
+                return measured.verdict
+            result = measured
+        context.emit(Timed(context.step, candidate.candidate_id, result))
+    second = context.whole.baseline
+    if context.record.candidates[candidate.candidate_id].timed is not None and not (second and second.result):
+        _measure_baseline(context)
+    _correct_limit(context, candidate.candidate_id)
+    return candidate.verdict or Verdict.PASSED
+
+
+def _measure_baseline(context: RunContext) -> None:
+    """When there is a first speed-up to compare with it: compiling takes a while. Each engine tries it once at most."""
+    if COMPILED in context.baselines_tried:
+        return
+    context.baselines_tried.add(COMPILED)
+    try:
+        measured = BaselineMeasured(COMPILED, context.judge(context.toolchain.compiled_baseline, context.task))
+    except BaselineUnavailable as error:
+        measured = BaselineMeasured(COMPILED, None, str(error))
+    if measured != context.whole.baseline:
+        context.emit(measured)
+
+
+def _correct_limit(context: RunContext, candidate_id: str) -> None:
+    """A kernel that beats the hardware limit proves it was measured too low: look again, then believe the kernel."""
+    timed, limit = context.record.candidates[candidate_id].timed, context.record.limit
+    if timed is None or limit is None or timed.latency_ms >= limit.limit_ms:
+        return
+    again = context.judge(context.toolchain.limit, context.task)
+    is_beaten = timed.latency_ms < again.limit_ms
+    context.emit(LimitMeasured(again.raised_to(timed.latency_ms) if is_beaten else again))
+
+
+def refuse_candidate(context: RunContext, candidate: Candidate, reason: str) -> str:
+    """Let a check that passed no longer stand: what it measured stays, and the reason is its message."""
+    if not candidate.has_failed:
+        checked = candidate.checked or CheckResult(Verdict.REFUSED, 0.0)
+        result = replace(checked, verdict=Verdict.REFUSED, seconds=0.0, message=reason, timeline=None)
+        context.emit(Checked(context.step, candidate.candidate_id, result))
+    return Verdict.REFUSED
+
+
+def profile_candidate(context: RunContext, candidate: Candidate) -> str:
+    """Profile a correct candidate; a profile that cannot be had is a normal state. Returns the outcome."""
+    if candidate.is_profile_tried:
+        return "profiled" if candidate.profiled else "unavailable"
+    twin = _twin(context, candidate)
+    try:
+        known = twin.profiled if twin and twin.profiled and not twin.profiled.disturbance else None
+        result = (known and replace(known, timeline=None)) or context.judge(
+            context.toolchain.profile, context.task, context.source(candidate), candidate.timed
+        )
+    except ProfileUnavailable as error:
+        context.emit(ProfileFailed(context.step, candidate.candidate_id, str(error)))
+        return "unavailable"
+    texts = (result.raw, result.report, result.sass)
+    blobs = [context.blobs.put(text) if text else None for text in texts]
+    context.emit(Profiled(context.step, candidate.candidate_id, replace(result, raw="", report="", sass=""), *blobs))
+    return "profiled"
+
+
+def _twin(context: RunContext, candidate: Candidate) -> Candidate | None:
+    """An earlier candidate of this run with the very same source: its results stand, so judging it again is free."""
+    same = candidate.created.source_blob
+    for other in context.whole.candidates.values():
+        if other.candidate_id != candidate.candidate_id and other.created.source_blob == same:
+            return other
+    return None
+
+
+HEADINGS = {
+    Verdict.COMPILE_ERROR: "The source does not compile",
+    Verdict.INCORRECT: "The kernel compiles and runs, but its output is wrong",
+    Verdict.RUNTIME_ERROR: "The kernel compiles, but running it fails",
+    Verdict.TIMEOUT: "The kernel did not finish within its time limit",
+    Verdict.OUT_OF_MEMORY: "The kernel ran out of memory",
+    Verdict.REFUSED: "The source was refused before it ran",
+}
+
+
+def describe_failure(candidate: Candidate) -> str:
+    """The failure of an attempt as text for the model. The attempt must have failed."""
+    verdict = candidate.verdict
+    if verdict is None or verdict is Verdict.PASSED:
+        raise ValueError(f"{candidate.candidate_id} has not failed")
+    return describe_failed(verdict, candidate.compiled, candidate.checked)
+
+
+def describe_failed(verdict: Verdict, compiled: CompileResult | None, checked: CheckResult | None) -> str:
+    """A failed build or check as text for the model."""
+    if compiled is not None and not compiled.is_ok:
+        return f"{HEADINGS[verdict]}.\n\n{compiled.diagnostics.strip()}"
+    return f"{HEADINGS[verdict]}.\n\n{_describe_check(checked)}"
+
+
+def timing_words(t: TimingResult) -> str:
+    """What was measured of a kernel, in one line."""
+    return (
+        f"{t.latency_ms:.4g} ms against {t.baseline_latency_ms:.4g} ms of the {t.baseline} PyTorch reference: "
+        f"{t.speedup:.3g}x (95 % interval {t.speedup_interval[0]:.3g} to {t.speedup_interval[1]:.3g})"
+    )
+
+
+def _describe_check(check: CheckResult | None) -> str:
+    if check is None:
+        return ""
+    parts = [check.message.strip(), _describe_mismatch(check.mismatch) if check.mismatch else ""]
+    if check.max_error is not None and check.tolerance is not None:
+        parts.append(f"Scaled error {check.max_error:.3g}; allowed {check.tolerance:.3g}.")
+    return "\n".join(part for part in parts if part)
+
+
+def _describe_mismatch(m: Mismatch) -> str:
+    index = ", ".join(map(str, m.index))
+    trial = f" in trial '{m.trial}'" if m.trial else ""
+    return (
+        f"First wrong element{trial}: index ({index}) of shape {tuple(m.shape)}, "
+        f"expected {m.expected:.8g}, got {m.actual:.8g}.\n"
+        f"{m.wrong_count} of {m.total_count} elements are wrong ({percent_wrong(m.wrong_count, m.total_count)}%); "
+        f"largest absolute error {m.max_abs_error:.3g}, largest relative error {m.max_rel_error:.3g}.\n"
+        + _describe_region(m)
+    )
+
+
+def _describe_region(m: Mismatch) -> str:
+    if not m.heat:
+        return ""
+    rows = [i for i, row in enumerate(m.heat) if any(row)]
+    cols = [j for j in range(len(m.heat[0])) if any(row[j] for row in m.heat)]
+    total = len(m.heat) * len(m.heat[0])
+    hit = sum(cell > 0 for row in m.heat for cell in row)
+    if not rows or not cols:
+        return ""
+    return (
+        f"Seen as a {len(m.heat)} x {len(m.heat[0])} grid over the output, wrong values lie in {hit} of {total} cells: "
+        f"grid rows {rows[0]}-{rows[-1]}, grid columns {cols[0]}-{cols[-1]}."
+    )

@@ -1,0 +1,86 @@
+"""What a prompt advises: the guide of a class, how faults are found, an example of a structure that a kernel lacks, and
+what the knowledge base answered. Knows a run's class, device and policy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from engine.search import exemplars, prompting
+from engine.search.context import RunContext
+from storage.knowledge.records import Advised, ToldRule
+from storage.run.record import Candidate
+
+MOST_KNOWN, MOST_NEGATIVE = 5, 2
+
+
+def guide(context: RunContext) -> str:
+    """How a kernel of the run's class is made faster on its device: structure first, then tuning."""
+    folder = prompting.for_toolchain("guides", context.toolchain.name)
+    return prompting.for_class(folder, context.record.kernel_class, ".md", context.language.name).strip()
+
+
+def debugging(context: RunContext) -> str:
+    """How the cause of a failure is found and its mend proved, in the run's language and on its device."""
+    language = context.language.name
+    device = prompting.in_language(prompting.for_toolchain("debugging", context.toolchain.name), language)
+    return prompting.in_language("debugging.md", language, device=device)
+
+
+def lacking(context: RunContext, candidate: Candidate) -> str:
+    """An example of the first structure of its class that a kernel does not have; empty where it has them all."""
+    record = context.record
+    limit, policy = record.limit, context.task.policy
+    need = exemplars.Need(
+        record.kernel_class,
+        exemplars.architecture_of(limit),
+        policy.arithmetic,
+        is_memory_bound=limit is not None and limit.memory_ms >= limit.limit_ms,
+    )
+    source, language = context.source(candidate), context.language.name
+    return exemplars.lacking(context.toolchain.name, need, source, language).strip()
+
+
+def known(context: RunContext, candidate: Candidate, label: str) -> str:
+    """What the knowledge base answered about a kernel at this step index; empty where it knows nothing.
+
+    `label` is where a reply names its technique.
+    """
+    record = context.record
+    consulted = record.consulted.get((record.step_index, candidate.candidate_id))
+    if consulted is None or not consulted.found:
+        return ""
+    state = consulted.state.replace("_", " ")
+    lines = "\n".join(f"- {_advice(one)}" for one in chosen(consulted.found))
+    where = f"in the state of this one, {state}" if state else "of this class, whatever their state"
+    return prompting.fill("known.md", state=where, label=label, techniques=lines).strip()
+
+
+def failure_rules(context: RunContext) -> str:
+    """The failure rules that writers are told now; empty without any."""
+    rules = context.record.failure_rules[-1].rules if context.record.failure_rules else ()
+    if not rules:
+        return ""
+    language = prompting.of_language("language", context.language.name)
+    return prompting.fill("failure_rules.md", language=language, rules="\n".join(map(_rule, rules))).strip()
+
+
+def _rule(one: ToldRule) -> str:
+    runs = "one run" if one.runs == 1 else f"{one.runs} runs"
+    return f"- {one.signature} ({one.kernels} kernels of {runs}): {one.words}"
+
+
+def chosen(found: Sequence[Advised]) -> list[Advised]:
+    """Those that a prompt shows: what went wrong more often than not first, then what promises most."""
+    negative = [one for one in found if one.is_negative]
+    worst = sorted(negative, key=lambda one: one.faster - one.slower - one.failed)[:MOST_NEGATIVE]
+    return [*worst, *(one for one in found if not one.is_negative)][:MOST_KNOWN]
+
+
+def _advice(one: Advised) -> str:
+    if one.is_negative:
+        counts = f"{one.faster} faster, {one.slower} slower, {one.failed} without a correct kernel"
+        return f"Rather not `{one.technique}`: of {one.attempts} attempts {counts}. {one.hurts}".strip()
+    seen = f"{one.faster} of {one.attempts} attempts faster" if one.attempts else "not tried yet"
+    joined = f"{one.joined}." if one.parts else ""
+    text = " ".join(filter(None, (joined, one.about, one.helps, one.hurts)))
+    return f"`{one.technique}`: expected {one.expected_gain:.2f}x, {seen}. {text}".strip()

@@ -1,0 +1,162 @@
+"""Steps that ask the knowledge base about a kernel, and that teach it; and what attempts have shown, kept for all runs.
+Knows journal and base, no method."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from functools import partial
+
+from engine.errors import EngineError
+from engine.knowledge import consulting, evidence, failures, states, transitions
+from engine.knowledge.consulting import Need
+from engine.knowledge.evidence import AttemptFold
+from engine.knowledge.states import Found
+from engine.search.actions import Consult, Teach
+from engine.search.context import RunContext
+from storage import codec
+from storage.knowledge import failures as rules
+from storage.knowledge import files
+from storage.knowledge.base import Base
+from storage.knowledge.choice import OFF, ON
+from storage.knowledge.records import Evidence, Revision
+from storage.run.blobs import BlobError
+from storage.run.events import Consulted, RulesTold, Taught
+from storage.run.record import Record
+
+SUMMARY_LENGTH = 140
+GIVEN = 1.0  # confidence in a state that the method has settled by itself
+
+
+def consult(context: RunContext, action: Consult) -> str:
+    """Journal what the base answers, once per step: a killed run goes on with what it had been told."""
+    record = context.record
+    known = record.consulted.get((action.index, action.about))
+    if known is not None and known.step == context.step:
+        return "answered"
+    keep_evidence(context)
+    base = open_base(context)
+    found = _state(record, action, base)
+    advised = consulting.advise(base, found.state, need_of(record)) if base else ()
+    is_open = found.confidence < states.SURE
+    edges = transitions.edges_from(base, action.node, advised, need_of(record)) if base and action.node else ()
+    shown = transitions.examples(base, edges, context.folder.path.parent) if base and edges else {}
+    context.emit(
+        Consulted(
+            step=context.step,
+            depth=action.index,
+            candidate_id=action.about,
+            state=found.state,
+            bottleneck=found.bottleneck,
+            state_confidence=found.confidence,
+            found=advised,
+            mark=base.mark if base else "",
+            secondary=found.secondary,
+            why=found.why,
+            metrics=found.metrics,
+            states=tuple(one for one in base.states.values() if not one.is_disabled) if base and is_open else (),
+            others=consulting.others(base, advised, need_of(record)) if base else (),
+            edges=edges,
+            examples_blob=context.blobs.put(codec.dumps(shown)) if shown else "",
+        )
+    )
+    return "answered"
+
+
+def _state(record: Record, action: Consult, base: Base | None) -> Found:
+    """What the rules find, or the state that the method has settled."""
+    found = states.of_profile(*evidence.profile_of(record, record.candidates[action.about]))
+    if not action.state:
+        return found
+    known = base.states.get(action.state) if base else None
+    bottleneck = known.bottleneck if known else states.STATES.get(action.state, found.bottleneck)
+    why = f"settled by the method; the rules: {found.why}"
+    return replace(found, state=action.state, bottleneck=bottleneck, confidence=GIVEN, why=why)
+
+
+def need_of(record: Record) -> Need:
+    """What a technique must apply to in this run."""
+    facts = record.limit.facts if record.limit else None
+    kernel_class = record.kernel_class if record.is_class_known else ""
+    return Need(kernel_class, record.settings.language, facts.architecture if facts else "")
+
+
+def open_base(context: RunContext) -> Base | None:
+    """The base that this run asks, with what it has learned itself; None where it asks none."""
+    settings = context.record.settings
+    if settings.knowledge == OFF:
+        return None
+    shown = failures.cases(context.record, time.time())
+    return consulting.base_of(settings.knowledge, context.knowledge, lessons(context), _rows(context), shown)
+
+
+def tell_rules(context: RunContext) -> None:
+    """Journal which failure rules the writer of a kernel is told, where they are others than those told last. Once a
+    call was sent in this step nothing changes: its kernel was written under those that then held."""
+    record = context.record
+    if not record.asks_base or any(step == context.step for step, _ in record.sent):
+        return
+    base, last = open_base(context), record.failure_rules[-1].rules if record.failure_rules else ()
+    settings, before = record.settings, [one.name for one in last]
+    found = rules.to_tell(base.rules(), settings.language, settings.toolchain, before) if base and base.cases else ()
+    if base and [one.name for one in found] != before:
+        context.emit(RulesTold(context.step, record.step_index, found, base.mark))
+
+
+def lessons(context: RunContext) -> list[Revision]:
+    """What this run has taught, oldest first.
+
+    Raises:
+        EngineError: the text of a revision cannot be read.
+    """
+    return [_revision(context, one.revision_blob) for one in context.record.taught.values()]
+
+
+def teach(context: RunContext, action: Teach) -> str:
+    """Journal a revision, then write it down; a killed run goes on with the one it had journaled."""
+    if context.step not in context.record.taught:
+        run_id = context.record.settings.run_id
+        made = replace(action.revision, revision_id=f"{run_id}:{context.step}", at=time.time(), by=run_id)
+        blob = context.blobs.put(codec.dumps(made))
+        context.emit(Taught(context.step, action.index, made.revision_id, _summary(made), blob))
+    if context.knowledge is not None and context.record.settings.knowledge == ON:
+        files.append_revision(_revision(context, context.record.taught[context.step].revision_blob), context.knowledge)
+    return "taught"
+
+
+def keep_evidence(context: RunContext, *, is_ending: bool = False) -> None:
+    """Write down the attempts that are over and what kernels show of failures, whatever the run's strategy; what stands
+    there already stays."""
+    if context.knowledge is not None and (found := _rows(context, is_ending=is_ending)):
+        files.append_evidence(found, context.knowledge)
+    shown = failures.cases(context.record, time.time(), is_ending=is_ending)
+    if context.knowledge is not None and shown:
+        files.append_cases(shown, context.knowledge)
+
+
+def _rows(context: RunContext, *, is_ending: bool = False) -> list[Evidence]:
+    fold = context.attempts
+    if fold is None or fold.record is not context.record:
+        fold = context.attempts = AttemptFold(context.record, partial(_text, context))
+    return fold.rows(time.time(), is_ending=is_ending)
+
+
+def _text(context: RunContext, blob: str) -> str:
+    """A reply; empty where it is lost, which costs the name of its technique and not the run."""
+    try:
+        return context.blobs.get(blob)
+    except BlobError:
+        return ""
+
+
+def _revision(context: RunContext, blob: str) -> Revision:
+    try:
+        found: Revision = codec.read_line(Revision, context.blobs.get(blob).encode("utf-8", "surrogatepass"))
+    except (BlobError, codec.DecodeError) as error:
+        raise EngineError(f"the revision {blob[:12]} of this run cannot be read: {error}") from error
+    return found
+
+
+def _summary(revision: Revision) -> str:
+    line = " ".join(revision.why.split())
+    return line if len(line) <= SUMMARY_LENGTH else line[: SUMMARY_LENGTH - 1] + "…"

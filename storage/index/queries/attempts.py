@@ -1,0 +1,267 @@
+"""Candidates of a run: one by one, as lineage, as depths, and as a filtered list."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from storage.index.database import Database
+from storage.index.queries import fetch
+from storage.results.vocabulary import Verdict
+from storage.run.settings import DepthOutcome, Origin
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptRow:
+    """One candidate. `number` counts a run's candidates from 1; `verdict` is None until it is judged.
+
+    speedup with its 95 % interval low..high, `noise` (`TimingResult.noise`) and the latencies are None
+    unless the candidate is correct and timed. `is_accepted`: its depth ended with it; `is_pending`: its depth has not
+    ended yet. `message` is one line, empty unless it failed. `is_profile_exposed` says
+    that the prompt which led to it showed a profile. `is_best`: the fastest of its run, abandoned branches included;
+    `is_tied`: not that one, but the best is not faster beyond the noise. `trajectory` is 0 where a method has one.
+    `second_parent_id` is the other parent of a crossover.
+    """
+
+    run_id: str
+    seq: int
+    step: int
+    candidate_id: str
+    number: int
+    parent_id: str | None
+    second_parent_id: str | None
+    base_id: str | None
+    depth: int
+    generation: int
+    repair: int
+    trajectory: int
+    origin: Origin
+    verdict: Verdict | None
+    speedup: float | None
+    low: float | None
+    high: float | None
+    latency_ms: float | None
+    baseline_latency_ms: float | None
+    noise: float | None
+    summary: str
+    lines_added: int
+    lines_removed: int
+    is_accepted: bool
+    is_pending: bool
+    is_best: bool
+    is_tied: bool
+    is_profile_exposed: bool
+    created_at: float
+    source_blob: str
+    diff_blob: str | None
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateRow(AttemptRow):
+    """One candidate with its place among the others."""
+
+    parent_number: int | None
+    second_parent_number: int | None
+    base_number: int | None
+    children: list[str]
+    is_profiled: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LineageRow:
+    """One node of the family tree; `parent_id` None for a kernel written from nothing. A crossover has two parents."""
+
+    candidate_id: str
+    number: int
+    parent_id: str | None
+    second_parent_id: str | None
+    base_id: str | None
+    depth: int
+    generation: int
+    repair: int
+    origin: Origin
+    verdict: Verdict | None
+    speedup: float | None
+    is_accepted: bool
+    is_pending: bool
+    is_best: bool
+    is_tied: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DepthRow:
+    """One depth of the loop. Outcome None: still going on.
+
+    Speed-up and latency are those of the accepted candidate; `best_speedup` is that of the fastest correct kernel so
+    far, and `is_best` says that the accepted one is it. `reward` is what the method made of it, where it has a measure.
+    """
+
+    depth: int
+    outcome: DepthOutcome | None
+    candidate_id: str | None
+    base_id: str | None
+    speedup: float | None
+    low: float | None
+    high: float | None
+    latency_ms: float | None
+    best_speedup: float | None
+    best_noise: float | None
+    is_best: bool
+    is_profile_exposed: bool
+    attempts: int
+    failed: int
+    started_at: float | None
+    finished_at: float | None
+    reason: str
+    reward: float | None
+
+
+def attempts(db: Database, run_id: str) -> list[AttemptRow]:
+    """Every candidate of a run, in the order they were made."""
+    return fetch.rows(db, AttemptRow, "SELECT * FROM attempts WHERE run_id = ? ORDER BY seq", [run_id])
+
+
+def candidate(db: Database, run_id: str, candidate_id: str) -> CandidateRow | None:
+    """One candidate, or None when there is none of that id."""
+    sql = """
+    WITH a AS (SELECT * FROM attempts WHERE run_id = $run AND candidate_id = $candidate ORDER BY seq DESC LIMIT 1),
+        n AS (SELECT candidate_id, number, seq, parent_id, second_parent_id FROM numbered WHERE run_id = $run)
+    SELECT a.*, min(n.number) FILTER (WHERE n.candidate_id = a.parent_id) AS parent_number,
+        min(n.number) FILTER (WHERE n.candidate_id = a.second_parent_id) AS second_parent_number,
+        min(n.number) FILTER (WHERE n.candidate_id = a.base_id) AS base_number,
+        coalesce(list(n.candidate_id ORDER BY n.seq) FILTER (WHERE $candidate IN (n.parent_id, n.second_parent_id)), [])
+            AS children,
+        EXISTS (SELECT 1 FROM profiles WHERE run_id = $run AND candidate_id = $candidate AND failure IS NULL)
+            AS is_profiled
+    FROM a, n GROUP BY ALL"""
+    return fetch.one(db, CandidateRow, sql, {"run": run_id, "candidate": candidate_id})
+
+
+def lineage(db: Database, run_id: str) -> list[LineageRow]:
+    """The family tree, parents before children."""
+    sql = """SELECT candidate_id, number, parent_id, second_parent_id, base_id, depth, generation, repair, origin,
+        verdict, speedup, is_accepted, is_pending, is_best, is_tied FROM attempts WHERE run_id = ? ORDER BY seq"""
+    return fetch.rows(db, LineageRow, sql, [run_id])
+
+
+def depths(db: Database, run_id: str) -> list[DepthRow]:
+    """Every depth begun, in order; a depth done again after a roll back keeps its last outcome."""
+    sql = """
+    WITH begun AS (SELECT depth, min(time) AS started_at FROM steps
+            WHERE run_id = $run AND phase = 'started' GROUP BY depth),
+        ended AS (SELECT * FROM depths WHERE run_id = $run
+            QUALIFY row_number() OVER (PARTITION BY depth ORDER BY seq DESC) = 1),
+        tried AS (SELECT depth, count(*) AS attempts, count(*) FILTER (WHERE verdict <> 'passed') AS failed,
+            max(speedup) AS fastest, arg_max(noise, speedup) AS noise FROM attempts WHERE run_id = $run GROUP BY depth)
+    SELECT depth, e.outcome, e.candidate_id, e.base_id, t.speedup, t.speedup_low AS low, t.speedup_high AS high,
+        t.latency_ms, max(tried.fastest) OVER (ORDER BY depth) AS best_speedup,
+        arg_max(tried.noise, tried.fastest) OVER (ORDER BY depth) AS best_noise,
+        r.seq IS NOT NULL AS is_best, coalesce(e.is_profile_exposed, FALSE) AS is_profile_exposed,
+        coalesce(tried.attempts, 0) AS attempts, coalesce(tried.failed, 0) AS failed, begun.started_at,
+        e.time AS finished_at, coalesce(e.reason, '') AS reason, e.reward
+    FROM begun FULL JOIN ended e USING (depth) LEFT JOIN tried USING (depth)
+    LEFT JOIN timings t ON t.run_id = $run AND t.candidate_id = e.candidate_id AND e.outcome = 'accepted'
+    LEFT JOIN records r ON r.run_id = $run AND r.candidate_id = t.candidate_id
+    ORDER BY depth"""
+    return fetch.rows(db, DepthRow, sql, {"run": run_id})
+
+
+NEWEST = 200
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyRow(LineageRow):
+    """One node; `summary` says what changed."""
+
+    summary: str
+    noise: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RollBackRow:
+    """A person sent the run back: kernels from number `from_number` on were made after it."""
+
+    from_number: int
+    candidate_id: str
+
+
+def family(db: Database, run_id: str, newest: int = NEWEST) -> list[FamilyRow]:
+    """The newest kernels and, where it is older, the best one before them; parents before children."""
+    sql = """SELECT candidate_id, number, parent_id, second_parent_id, base_id, depth, generation, repair, origin,
+        verdict, speedup, noise, is_accepted, is_pending, is_best, is_tied, summary FROM attempts WHERE run_id = $run
+        QUALIFY row_number() OVER (ORDER BY seq DESC) <= $newest OR is_best ORDER BY seq"""
+    return fetch.rows(db, FamilyRow, sql, {"run": run_id, "newest": newest})
+
+
+def roll_backs(db: Database, run_id: str) -> list[RollBackRow]:
+    """Roll-backs in force, by the first kernel made after each; those that no kernel has followed yet are left out."""
+    sql = """
+    WITH n AS (SELECT seq, number FROM numbered WHERE run_id = $run)
+    SELECT (SELECT min(number) FROM n WHERE n.seq > s.effective_seq) AS from_number, s.argument AS candidate_id
+    FROM steering s WHERE s.run_id = $run AND s.kind = 'roll_back' AND s.effective_seq IS NOT NULL
+        AND from_number IS NOT NULL ORDER BY s.effective_seq"""
+    return fetch.rows(db, RollBackRow, sql, {"run": run_id})
+
+
+@dataclass(frozen=True, slots=True)
+class KernelRow(AttemptRow):
+    """One kernel with the number of its parent, None for one written from nothing."""
+
+    parent_number: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class KernelFilter:
+    """Which kernels: of one verdict (None: any), and with these words in summary, message or id (any case).
+
+    A text that is a number finds the kernel of that number alone.
+    """
+
+    verdict: Verdict | None = None
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NeighbourRow:
+    """A kernel's place among all of its run, and those made before and after it."""
+
+    number: int
+    previous_id: str | None
+    next_id: str | None
+
+
+_CHOSEN = """
+WITH chosen AS (SELECT * FROM attempts WHERE run_id = $run AND ($verdict::VARCHAR IS NULL OR verdict = $verdict)
+    AND ($text = '' OR number = TRY_CAST($text AS BIGINT) OR TRY_CAST($text AS BIGINT) IS NULL AND contains(
+        lower(concat_ws(' ', summary, message, candidate_id, replace(origin, '_', ' '))), lower($text))))
+"""
+
+
+def kernels(db: Database, run_id: str, kernel_filter: KernelFilter, limit: int, offset: int = 0) -> list[KernelRow]:
+    """One page, newest first."""
+    sql = f"""{_CHOSEN}
+    SELECT c.*, p.number AS parent_number FROM (SELECT * FROM chosen ORDER BY seq DESC LIMIT $limit OFFSET $offset) c
+    LEFT JOIN (SELECT candidate_id, number FROM numbered WHERE run_id = $run) p
+        ON p.candidate_id = c.parent_id
+    ORDER BY c.seq DESC"""
+    return fetch.rows(db, KernelRow, sql, _parameters(run_id, kernel_filter) | {"limit": limit, "offset": offset})
+
+
+def count_kernels(db: Database, run_id: str, kernel_filter: KernelFilter) -> int:
+    """How many the filter lets through."""
+    if kernel_filter == KernelFilter():
+        return int(fetch.tuples(db, "SELECT count(*) FROM candidates WHERE run_id = ?", [run_id])[0][0])
+    return int(fetch.tuples(db, f"{_CHOSEN} SELECT count(*) FROM chosen", _parameters(run_id, kernel_filter))[0][0])
+
+
+def neighbours(db: Database, run_id: str, candidate_id: str) -> NeighbourRow | None:
+    """None when there is no kernel of that id."""
+    sql = """SELECT number, previous_id, next_id FROM (SELECT candidate_id, number,
+        lag(candidate_id) OVER inorder AS previous_id, lead(candidate_id) OVER inorder AS next_id FROM numbered
+        WHERE run_id = ? WINDOW inorder AS (ORDER BY seq)) WHERE candidate_id = ? ORDER BY number DESC LIMIT 1"""
+    return fetch.one(db, NeighbourRow, sql, [run_id, candidate_id])
+
+
+def _parameters(run_id: str, kernel_filter: KernelFilter) -> dict[str, object]:
+    verdict = str(kernel_filter.verdict) if kernel_filter.verdict else None
+    return {"run": run_id, "verdict": verdict, "text": " ".join(kernel_filter.text.split())}

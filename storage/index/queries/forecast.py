@@ -1,0 +1,67 @@
+"""What runs so far took, as the ground for what a new one will take."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from storage.index.database import Database
+from storage.index.queries import fetch
+
+
+@dataclass(frozen=True, slots=True)
+class PaceRow:
+    """Medians over runs of one kind, each for one step index: `engine_s`, seconds of work without the calls to the
+    model; `calls`, and the seconds of those, `calls_s`. `unfinished` of the runs have not ended."""
+
+    runs: int
+    engine_s: float
+    calls: float
+    calls_s: float
+    unfinished: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TokensRow:
+    """Means over the counted calls to a model: tokens, and seconds, of one call."""
+
+    calls: int
+    input: float
+    output: float
+    seconds: float
+
+
+def pace(
+    db: Database, toolchain: str, task: str = "", strategy: str = "", model: str = "", without: Sequence[str] = ()
+) -> PaceRow | None:
+    """How fast runs on a toolchain went, of those that finished a step index; None where none has.
+
+    An empty text leaves in every run; `without` names models whose runs are left out. So are replays and examples: what
+    they tell took its time elsewhere.
+    """
+    sql = """WITH own AS (SELECT run_id FROM runs WHERE replay_of IS NULL AND NOT is_example AND toolchain = $toolchain
+        AND ($task = '' OR task_name = $task) AND ($strategy = '' OR strategy = $strategy)
+        AND ($model = '' OR model = $model) AND NOT list_contains($without::VARCHAR[], model)),
+     done AS (SELECT run_id, count(DISTINCT depth) AS depths FROM depths SEMI JOIN own USING (run_id) GROUP BY run_id),
+     spent AS (SELECT run_id, sum(seconds) AS seconds FROM worked SEMI JOIN own USING (run_id) GROUP BY run_id),
+     asked AS (SELECT run_id, count(*) AS calls, sum(seconds) AS seconds FROM model_calls
+        SEMI JOIN own USING (run_id) GROUP BY run_id),
+     latest AS (SELECT run_id, arg_max(state, seq) AS state FROM states SEMI JOIN own USING (run_id) GROUP BY run_id)
+    SELECT count(*) AS runs,
+        count(*) FILTER (WHERE coalesce(l.state, '') NOT IN ('finished', 'stopped', 'failed')) AS unfinished,
+        median(greatest(s.seconds - coalesce(a.seconds, 0), 0) / d.depths) AS engine_s,
+        median(coalesce(a.calls, 0) / d.depths) AS calls, median(coalesce(a.seconds, 0) / d.depths) AS calls_s
+    FROM done d JOIN spent s USING (run_id) LEFT JOIN asked a USING (run_id)
+        LEFT JOIN latest l USING (run_id) HAVING count(*) > 0"""
+    asked = {"toolchain": toolchain, "task": task, "strategy": strategy, "model": model, "without": list(without)}
+    return fetch.one(db, PaceRow, sql, asked)
+
+
+def tokens_per_call(db: Database, model: str = "", without: Sequence[str] = ()) -> TokensRow | None:
+    """What a call to a model, or to any but those that `without` names, has taken; None where no call was counted."""
+    sql = """SELECT count(*) AS calls, avg(input_tokens) AS "input", avg(output_tokens) AS "output",
+        avg(seconds) AS seconds FROM model_calls WHERE input_tokens > 0 AND output_tokens > 0
+        AND ($model = '' OR model = $model) AND run_id NOT IN (SELECT run_id FROM runs WHERE replay_of IS NOT NULL
+            OR is_example OR list_contains($without::VARCHAR[], model))
+        HAVING count(*) > 0"""
+    return fetch.one(db, TokensRow, sql, {"model": model, "without": list(without)})

@@ -1,0 +1,182 @@
+"""The curve of a run over its depths, thinned to what a screen can show. Aggregated by the database."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+from storage.index.database import Database
+from storage.index.queries import fetch
+from storage.index.queries.attempts import AttemptRow
+from storage.results.vocabulary import Verdict
+
+COLUMNS = 300  # of two pixels or more each
+FEW_POINTS = 900  # kernels up to which every one is a point of its own
+
+
+@dataclass(frozen=True, slots=True)
+class PointRow(AttemptRow):
+    """A correct and timed kernel. `x` is its place on the axis of depths: the last kernel of a depth at the depth
+    itself, earlier ones to its left, in order."""
+
+    x: float
+
+
+@dataclass(frozen=True, slots=True)
+class FailureRow:
+    """Kernels that failed in one way at one place of the axis; all but `count` is told of the newest of them."""
+
+    x: float
+    verdict: Verdict
+    count: int
+    candidate_id: str
+    number: int
+    depth: int
+    summary: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class UnappliedRow:
+    """Edits in one depth that could not be applied and so made no kernel; `reason` is the last one's."""
+
+    depth: int
+    count: int
+    reason: str
+
+
+PLACE = """depth - 0.62 * (count(*) OVER siblings - row_number() OVER (siblings ORDER BY seq))
+    / greatest(count(*) OVER siblings - 1, 3)"""
+SIBLINGS = "WINDOW siblings AS (PARTITION BY depth)"
+
+_PLACED = f"""
+WITH placed AS (SELECT *, {PLACE} AS x FROM attempts WHERE run_id = $run {SIBLINGS}),
+ sorted AS (SELECT *, CASE WHEN $width = 0 THEN number ELSE floor(x / $width) END AS place FROM placed)
+"""
+
+# Points and failures by one query: planning it costs more than carrying it out.
+_SHOWN = f"""{_PLACED}
+SELECT * EXCLUDE (place), count(*) OVER alike AS count FROM sorted WHERE speedup IS NOT NULL OR verdict <> 'passed'
+WINDOW alike AS (PARTITION BY place, verdict, candidate_id = $selected)
+QUALIFY CASE WHEN speedup IS NULL THEN seq = max(seq) OVER alike ELSE is_best OR candidate_id = $selected
+    OR number = max(number) FILTER (WHERE speedup IS NOT NULL) OVER ()
+    OR number = arg_max(number, speedup) OVER (PARTITION BY place, is_accepted)
+    OR number = arg_min(number, speedup) OVER (PARTITION BY place, is_accepted) END
+ORDER BY seq
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _ShownRow(PointRow):
+    """`count` says how many failures it stands for."""
+
+    count: int
+
+
+def points(db: Database, run_id: str, selected_id: str = "", few: int = FEW_POINTS) -> list[PointRow]:
+    """Correct and timed kernels in the order they were made.
+
+    Of more than `few` kernels, the fastest and the slowest of each column of pixels; never without the best one, the
+    newest one and the selected one.
+    """
+    names = [field.name for field in fields(PointRow)]
+    found = [row for row in _shown(db, run_id, selected_id, few) if row.speedup is not None]
+    return [PointRow(*(getattr(row, name) for name in names)) for row in found]
+
+
+def failures(db: Database, run_id: str, selected_id: str = "", few: int = FEW_POINTS) -> list[FailureRow]:
+    """Failed kernels by place and verdict, the selected one by itself; their counts add up to all there are."""
+    return [
+        FailureRow(r.x, r.verdict, r.count, r.candidate_id, r.number, r.depth, r.summary, r.message)
+        for r in _shown(db, run_id, selected_id, few)
+        if r.speedup is None and r.verdict
+    ]
+
+
+def _shown(db: Database, run_id: str, selected_id: str, few: int) -> list[_ShownRow]:
+    parameters = {"run": run_id, "width": _width(db, run_id, few), "selected": selected_id}
+    return fetch.rows(db, _ShownRow, _SHOWN, parameters)
+
+
+def unapplied(db: Database, run_id: str, few: int = FEW_POINTS) -> list[UnappliedRow]:
+    """Edits that could not be applied, by depth; in a very long run by stretches, told at their last depth."""
+    sql = """
+    WITH ended AS (SELECT step FROM steps WHERE run_id = $run AND phase = 'finished' AND outcome = 'patch_failed'),
+     begun AS (SELECT step, max(depth) AS depth FROM steps WHERE run_id = $run AND phase = 'started' GROUP BY step),
+     tried AS (SELECT step, arg_max(reason, seq) AS reason FROM patches
+        WHERE run_id = $run AND NOT is_applied GROUP BY step)
+    SELECT max(depth) AS depth, count(*) AS count, coalesce(arg_max(reason, step), '') AS reason
+    FROM ended JOIN begun USING (step) LEFT JOIN tried USING (step)
+    GROUP BY CASE WHEN $width = 0 THEN depth ELSE floor(depth / $width) END ORDER BY depth"""
+    return fetch.rows(db, UnappliedRow, sql, {"run": run_id, "width": _width(db, run_id, few)})
+
+
+def _width(db: Database, run_id: str, few: int) -> float:
+    """Depths to one column of pixels; 0 where every kernel is shown."""
+    sql = "SELECT count(*), max(depth) FROM candidates WHERE run_id = ?"
+    kernels, last = fetch.tuples(db, sql, [run_id])[0]
+    return (last + 1) / COLUMNS if kernels > few else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class DepthSpreadRow:
+    """The slowest and the fastest correct kernel of a depth (of neighbouring depths in a very long run)."""
+
+    depth: float
+    low: float
+    high: float
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class RiseRow:
+    """From this place of the axis on the best kernel so far has this speed-up. The last row: where the run is now."""
+
+    x: float
+    speedup: float
+
+
+@dataclass(frozen=True, slots=True)
+class ExposureRow:
+    """Neighbouring depths in which the model saw a profile, or in which it saw none."""
+
+    first: int
+    last: int
+    is_exposed: bool
+
+
+def depth_spread(db: Database, run_id: str) -> list[DepthSpreadRow]:
+    """The spread of what was tried, by depth."""
+    sql = """
+    WITH tried AS (SELECT c.depth, t.speedup FROM candidates c JOIN timings t
+            ON t.run_id = c.run_id AND t.candidate_id = c.candidate_id WHERE c.run_id = $run),
+        every AS (SELECT greatest(1, ceil((max(depth) + 1) / $columns)) AS depths FROM tried)
+    SELECT max(depth) AS depth, min(speedup) AS low, max(speedup) AS high, count(*) AS count
+    FROM tried, every GROUP BY floor(depth / depths) ORDER BY depth"""
+    return fetch.rows(db, DepthSpreadRow, sql, {"run": run_id, "columns": COLUMNS})
+
+
+def rises(db: Database, run_id: str) -> list[RiseRow]:
+    """The best so far, only where it changes: at the kernels that were the fastest when they were timed."""
+    sql = f"""
+    WITH placed AS (SELECT candidate_id, depth, {PLACE} AS x FROM candidates WHERE run_id = $run {SIBLINGS}),
+        risen AS (SELECT p.x, r.speedup, r.seq FROM placed p JOIN records r
+            ON r.run_id = $run AND r.candidate_id = p.candidate_id)
+    SELECT x, speedup FROM (
+        FROM risen UNION ALL
+        SELECT (SELECT max(depth) FROM placed), max(speedup), 9e18 FROM risen)
+    WHERE speedup IS NOT NULL ORDER BY seq"""
+    return fetch.rows(db, RiseRow, sql, {"run": run_id})
+
+
+def exposures(db: Database, run_id: str) -> list[ExposureRow]:
+    """Stretches of depths that have a kernel, in order, by whether a prompt of the depth showed a profile."""
+    sql = """
+    WITH seen AS (SELECT DISTINCT depth FROM model_calls WHERE run_id = $run AND is_profile_exposed UNION
+            SELECT depth FROM depths WHERE run_id = $run AND is_profile_exposed),
+        reached AS (SELECT DISTINCT depth FROM candidates WHERE run_id = $run),
+        told AS (SELECT depth, depth IN (SELECT depth FROM seen) AS is_exposed FROM reached),
+        stretches AS (SELECT *, row_number() OVER (ORDER BY depth)
+            - row_number() OVER (PARTITION BY is_exposed ORDER BY depth) AS stretch FROM told)
+    SELECT min(depth) AS first, max(depth) AS last, is_exposed FROM stretches GROUP BY is_exposed, stretch
+    ORDER BY first"""
+    return fetch.rows(db, ExposureRow, sql, {"run": run_id})

@@ -1,0 +1,100 @@
+"""What models predicted of their changes, beside what was measured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from storage.index.database import Database
+from storage.index.queries import fetch
+from storage.results import relative
+from storage.results.relative import Relative
+
+NEWEST = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class PredictionRow:
+    """A prediction that a kernel came of: `predicted` is base latency over the new kernel's, None where only the
+    technique was named.
+
+    `number` is that of the kernel that was measured for it, the one made or its last correct repair; None before one
+    is correct and timed. Speed-ups with their noise are of that kernel and of the base, `base_number`.
+    """
+
+    run_id: str
+    seq: int
+    model: str
+    technique: str
+    predicted: float | None
+    candidate_id: str | None
+    number: int | None
+    base_number: int | None
+    speedup: float | None
+    noise: float | None
+    base_speedup: float | None
+    base_noise: float | None
+
+    @property
+    def measured(self) -> Relative | None:
+        """How much faster than the base it is, with the noise of two sessions; None unless both are timed."""
+        if self.speedup is None or not self.base_speedup:
+            return None
+        return relative.between_sessions(self.speedup, self.noise or 0.0, self.base_speedup, self.base_noise or 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationRow:
+    """One model over all runs: how many gains it predicted, how many of them were measured, and medians over these.
+    `ratio` is measured over predicted gain, so below 1 the model promises too much."""
+
+    model: str
+    predictions: int
+    measured: int
+    median_predicted: float | None
+    median_measured: float | None
+    median_ratio: float | None
+
+
+_CALLED = "SELECT run_id, step, arg_max(model, seq) AS model FROM model_calls GROUP BY run_id, step"
+_ROWS = f"""
+SELECT p.run_id, p.seq, coalesce(c.model, '') AS model, p.technique, p.predicted, p.candidate_id,
+    n.number, b.number AS base_number, p.speedup, p.noise, p.base_speedup, p.base_noise
+FROM prediction_results p LEFT JOIN ({_CALLED}) c ON c.run_id = p.run_id AND c.step = p.step
+LEFT JOIN numbered n ON n.run_id = p.run_id AND n.candidate_id = p.candidate_id
+LEFT JOIN numbered b ON b.run_id = p.run_id AND b.candidate_id = p.base_id
+"""
+
+
+def prediction(db: Database, run_id: str, candidate_id: str) -> PredictionRow | None:
+    """What was predicted of a kernel, or of the one that it repairs; None where nothing was."""
+    if not fetch.has_rows(db, "predictions", run_id):
+        return None
+    sql = f"""{_ROWS} WHERE p.run_id = $run AND p.seq = (SELECT max(seq) FROM prediction_lines
+        WHERE run_id = $run AND candidate_id = $candidate)"""
+    return fetch.one(db, PredictionRow, sql, {"run": run_id, "candidate": candidate_id})
+
+
+_MEASURED = f"""
+WITH called AS ({_CALLED})
+SELECT c.model, p.predicted, p.speedup / p.base_speedup AS measured
+FROM prediction_results p JOIN called c ON c.run_id = p.run_id AND c.step = p.step
+WHERE p.predicted > 0 AND isfinite(p.predicted)
+    AND p.run_id IN (SELECT run_id FROM runs WHERE replay_of IS NULL AND NOT is_example)
+"""
+
+
+def calibration(db: Database) -> list[CalibrationRow]:
+    """Every model that has predicted a gain, the one with most first. What a replay tells once more does not count."""
+    sql = f"""SELECT model, count(*) AS predictions, count(measured) AS measured,
+        median(predicted) FILTER (WHERE measured IS NOT NULL) AS median_predicted, median(measured) AS median_measured,
+        median(measured / predicted) AS median_ratio
+        FROM ({_MEASURED}) GROUP BY model ORDER BY predictions DESC, model"""
+    return fetch.rows(db, CalibrationRow, sql)
+
+
+def measured_predictions(db: Database, newest: int = NEWEST) -> list[PredictionRow]:
+    """Predicted gains whose kernel was measured, of all runs but replays, the newest first."""
+    sql = f"""{_ROWS} JOIN runs r ON r.run_id = p.run_id AND r.replay_of IS NULL AND NOT r.is_example
+        WHERE p.predicted > 0 AND isfinite(p.predicted) AND p.speedup > 0 AND p.base_speedup > 0
+        ORDER BY r.created_at DESC, p.seq DESC LIMIT ?"""
+    return fetch.rows(db, PredictionRow, sql, [newest])

@@ -1,0 +1,335 @@
+"""Runs as the overview shows them, one row each with the best-so-far curve, and figures over all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+from storage.index.database import Database
+from storage.index.queries import fetch
+from storage.index.queries.listing import STANDING
+from storage.results import relative
+from storage.results.hardware_limit import HardwareLimit
+from storage.results.policy import PRECISIONS, arithmetic_of
+from storage.results.vocabulary import KernelClass
+from storage.run.settings import LEFT, RunState
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """One run. Times are seconds since the epoch, costs US dollars, speed-ups ratios (1.0 = as fast as the baseline).
+
+    `state` is what the journal says: whether the engine still lives is not known here. `depth` is the last depth begun,
+    None before the first step; `depths` the budget. The best kernel is the fastest correct one by measured speed-up,
+    abandoned branches included; `tied_kernels` counts those that it does not beat beyond the noise. `curve` has the
+    speed-up of the best kernel so far after each depth, from the first timed one on.
+    `replay_of` names the run that this one only tells once more; its tokens and cost were spent there.
+    `engine_s` is the time that engines worked, in finished steps.
+    `cost_usd` is None when the price of any call is unknown. `last_error` is one line. `device` is empty until it was
+    measured. `has_recorded_replies`: no model is asked; `is_imported`: kernels came from elsewhere.
+    `title` is the name that a person gave it, else its task's; `tags`, `note` and `is_archived` are a person's too.
+    `forked_run` names the run whose kernel `forked_number` (counted from 1) this one began with; such a run is not
+    imported.
+    """
+
+    run_id: str
+    task_name: str
+    title: str
+    kernel_class: KernelClass
+    toolchain: str
+    language: str
+    device: str
+    model: str
+    state: RunState
+    state_reason: str
+    depth: int | None
+    depths: int
+    best_speedup: float | None
+    best_low: float | None
+    best_high: float | None
+    best_noise: float | None
+    best_latency_ms: float | None
+    best_candidate_id: str | None
+    tied_kernels: int
+    curve: list[float]
+    last_event_at: float | None
+    created_at: float
+    started_at: float | None
+    ended_at: float | None
+    engine_s: float
+    tokens: int
+    cost_usd: float | None
+    model_calls: int
+    attempts: int
+    passed: int
+    failed: int
+    last_error: str
+    waiting_reason: str
+    is_demo: bool
+    is_example: bool
+    replay_of: str | None
+    has_recorded_replies: bool
+    is_imported: bool
+    forked_run: str | None
+    forked_number: int | None
+    strategy: str
+    label: str
+    tags: list[str]
+    note: str
+    is_archived: bool
+
+
+# Of a row r of `runs` with its row l of `labelled`, if any.
+TITLE = "coalesce(nullif(l.name, ''), upper(r.task_name[1]) || replace(r.task_name[2:], '_', ' '))"
+_RUNS = """
+WITH chosen AS ({chosen}),
+ latest AS (SELECT run_id, arg_max(state, seq) AS state, arg_max(reason, seq) AS reason,
+    min(time) FILTER (WHERE is_start) AS started_at, max(time) FILTER (WHERE is_final) AS ended_at
+    FROM states WHERE run_id IN (SELECT run_id FROM chosen) GROUP BY run_id),
+ named AS (SELECT run_id, arg_max(kernel_class, seq) AS kernel_class FROM (
+    SELECT run_id, seq, kernel_class FROM classes UNION ALL
+    SELECT run_id, effective_seq, argument FROM steering WHERE kind = 'set_class' AND effective_seq IS NOT NULL)
+    WHERE run_id IN (SELECT run_id FROM chosen) GROUP BY run_id),
+ paid AS (SELECT run_id, count(*) AS model_calls, sum(coalesce(input_tokens, 0) + coalesce(output_tokens, 0)) AS tokens,
+    CASE WHEN count(*) = count(cost_usd) THEN sum(cost_usd) END AS cost_usd FROM model_calls
+    WHERE run_id IN (SELECT run_id FROM chosen) GROUP BY run_id),
+ made AS (SELECT run_id, count(*) AS attempts FROM candidates
+    WHERE run_id IN (SELECT run_id FROM chosen) GROUP BY run_id),
+ judged AS (SELECT run_id, count(*) FILTER (WHERE verdict = 'passed') AS passed,
+    count(*) FILTER (WHERE verdict <> 'passed') AS failed, arg_max(message, seq) FILTER (WHERE verdict <> 'passed')
+    AS last_error FROM verdicts WHERE run_id IN (SELECT run_id FROM chosen) GROUP BY run_id),
+ timed AS (SELECT * FROM ranked WHERE run_id IN (SELECT run_id FROM chosen)),
+ best AS (SELECT * FROM timed WHERE is_best),
+ tied AS (SELECT run_id, count(*) AS kernels FROM timed WHERE is_tied GROUP BY run_id),
+ tried AS (SELECT run_id, depth, NULL AS speedup FROM depths WHERE run_id IN (SELECT run_id FROM chosen)
+    UNION ALL SELECT c.run_id, c.depth, t.speedup FROM timed t JOIN candidates c USING (run_id, candidate_id)),
+ risen AS (SELECT run_id, depth, max(max(speedup)) OVER (PARTITION BY run_id ORDER BY depth) AS speedup FROM tried
+    GROUP BY run_id, depth),
+ owned AS (SELECT run_id, arg_max(device, seq) AS device FROM limits
+    WHERE run_id IN (SELECT run_id FROM chosen) GROUP BY run_id),
+ brought AS (SELECT DISTINCT run_id FROM imports WHERE run_id IN (SELECT run_id FROM chosen)),
+ curves AS (SELECT run_id, list(speedup ORDER BY depth) FILTER (WHERE speedup IS NOT NULL) AS curve FROM risen
+    GROUP BY run_id)
+SELECT r.run_id, r.task_name,
+    {title} AS title,
+    coalesce(named.kernel_class, r.kernel_class) AS kernel_class, r.toolchain, r.language,
+    coalesce(owned.device, '') AS device, r.model,
+    coalesce(latest.state, 'starting') AS state, coalesce(latest.reason, '') AS state_reason,
+    NULL AS depth, allowed.depths, best.speedup AS best_speedup, best.speedup_low AS best_low,
+    best.speedup_high AS best_high, best.noise AS best_noise,
+    best.latency_ms AS best_latency_ms, best.candidate_id AS best_candidate_id,
+    coalesce(tied.kernels, 0) AS tied_kernels,
+    coalesce(curves.curve, []) AS curve, NULL AS last_event_at, r.created_at, latest.started_at,
+    CASE WHEN latest.state IN ('finished', 'stopped', 'failed') THEN latest.ended_at END AS ended_at,
+    0.0 AS engine_s, coalesce(paid.tokens, 0)::BIGINT AS tokens,
+    CASE WHEN paid.model_calls IS NULL THEN 0.0 ELSE paid.cost_usd END AS cost_usd,
+    coalesce(paid.model_calls, 0) AS model_calls, coalesce(made.attempts, 0) AS attempts,
+    coalesce(judged.passed, 0) AS passed, coalesce(judged.failed, 0) AS failed,
+    coalesce(judged.last_error, '') AS last_error,
+    CASE WHEN latest.state = 'waiting' THEN latest.reason WHEN latest.state = 'stopped'
+        AND starts_with(latest.reason, '{left}') THEN substr(latest.reason, length('{left}') + 1) ELSE '' END
+        AS waiting_reason, r.is_demo, r.is_example, r.replay_of,
+    r.recording IS NOT NULL AS has_recorded_replies,
+    brought.run_id IS NOT NULL AND r.forked_run IS NULL AS is_imported, r.forked_run, r.forked_number,
+    coalesce(r.strategy, '') AS strategy, coalesce(l.name, '') AS label, coalesce(l.tags, []) AS tags,
+    coalesce(l.note, '') AS note, coalesce(l.is_archived, FALSE) AS is_archived
+FROM chosen r LEFT JOIN allowances allowed USING (run_id) LEFT JOIN latest USING (run_id)
+LEFT JOIN named USING (run_id) LEFT JOIN paid USING (run_id) LEFT JOIN made USING (run_id)
+LEFT JOIN judged USING (run_id) LEFT JOIN best USING (run_id) LEFT JOIN tied USING (run_id)
+LEFT JOIN curves USING (run_id)
+LEFT JOIN owned USING (run_id) LEFT JOIN brought USING (run_id)
+LEFT JOIN labelled l USING (run_id)
+ORDER BY r.created_at DESC, r.run_id DESC
+"""
+
+
+def overview(db: Database, limit: int = 200, offset: int = 0) -> list[RunRow]:
+    """Runs, newest first."""
+    chosen = "SELECT * FROM runs ORDER BY created_at DESC, run_id DESC LIMIT ? OFFSET ?"
+    return _rows(db, chosen, [limit, offset])
+
+
+def of_ids(db: Database, run_ids: Sequence[str]) -> list[RunRow]:
+    """These runs, in this order; one that has gone is left out."""
+    chosen = "SELECT * FROM runs WHERE run_id IN (SELECT unnest(?::VARCHAR[]))"
+    found = {row.run_id: row for row in _rows(db, chosen, [list(run_ids)])}
+    return [found[name] for name in run_ids if name in found]
+
+
+def titles(db: Database, run_ids: Collection[str]) -> dict[str, str]:
+    """What these runs are called, by id; one that has gone is left out."""
+    sql = f"""SELECT run_id, {TITLE} FROM runs r LEFT JOIN labelled l USING (run_id)
+        WHERE list_contains(?::VARCHAR[], run_id)"""
+    return dict(fetch.tuples(db, sql, [sorted(run_ids)]))
+
+
+def count_runs(db: Database) -> int:
+    """How many runs there are in all."""
+    return int(fetch.tuples(db, "SELECT count(*) FROM runs")[0][0])
+
+
+def count_own_runs(db: Database) -> int:
+    """How many runs people have started: without demos and examples, and without replays of them."""
+    sql = """SELECT count(*) FROM runs WHERE NOT is_demo AND NOT is_example
+        AND coalesce(replay_of, '') NOT IN (SELECT run_id FROM runs WHERE is_demo)"""
+    return int(fetch.tuples(db, sql)[0][0])
+
+
+def count_examples(db: Database) -> int:
+    """How many runs came with Tilewright and were opened here, and how many replays of them there are."""
+    return int(fetch.tuples(db, "SELECT count(*) FROM runs WHERE is_example")[0][0])
+
+
+@dataclass(frozen=True, slots=True)
+class LowestLatency:
+    """The correct kernel of a run with the lowest latency, which need not have the best speed-up."""
+
+    number: int
+    speedup: float
+    latency_ms: float
+
+
+def lowest_latency(db: Database, run_id: str) -> LowestLatency | None:
+    """None before the first kernel was timed."""
+    sql = """SELECT n.number, t.speedup, t.latency_ms FROM timings t JOIN numbered n USING (run_id, candidate_id)
+        WHERE t.run_id = $run AND n.run_id = $run AND t.speedup IS NOT NULL ORDER BY t.latency_ms LIMIT 1"""
+    found = fetch.rows(db, LowestLatency, sql, {"run": run_id})
+    return found[0] if found else None
+
+
+def first_example(db: Database) -> str | None:
+    """The example that was made first; None where none is open."""
+    found = fetch.tuples(db, "SELECT arg_min(run_id, created_at) FROM runs WHERE is_example AND replay_of IS NULL")
+    return found[0][0] if found else None
+
+
+def demo_run(db: Database) -> str | None:
+    """The newest demo run; None where there is none."""
+    found = fetch.tuples(db, "SELECT arg_max(run_id, created_at) FROM runs WHERE is_demo AND replay_of IS NULL")
+    return found[0][0] if found else None
+
+
+def run(db: Database, run_id: str) -> RunRow | None:
+    """One run, or None when it is not (yet) in the index."""
+    return next(iter(of_ids(db, [run_id])), None)
+
+
+def _rows(db: Database, chosen: str, parameters: Sequence[object]) -> list[RunRow]:
+    found = fetch.rows(db, RunRow, _RUNS.format(chosen=chosen, left=LEFT, title=TITLE), parameters)
+    names = [row.run_id for row in found]
+    last, stepped = last_events(db, names), _stepped(db, names)
+    return [_with(row, last.get(row.run_id), *stepped.get(row.run_id, (None, None))) for row in found]
+
+
+def _with(row: RunRow, last_event_at: float | None, depth: int | None, engine_s: float | None) -> RunRow:
+    return replace(row, last_event_at=last_event_at, depth=depth, engine_s=engine_s or 0.0)
+
+
+def _stepped(db: Database, run_ids: Sequence[str]) -> dict[str, tuple[int | None, float | None]]:
+    """Each run's depth and seconds at work. By itself: a step begins or ends far more often than the rest changes."""
+    sql = """SELECT run_id, depth, engine_s FROM (SELECT run_id, max(depth) AS depth FROM steps
+            WHERE run_id IN (SELECT unnest($runs::VARCHAR[])) GROUP BY run_id)
+        LEFT JOIN (SELECT run_id, sum(seconds) AS engine_s FROM worked
+            WHERE run_id IN (SELECT unnest($runs::VARCHAR[])) GROUP BY run_id) USING (run_id)"""
+    found = fetch.tuples(db, sql, {"runs": list(run_ids)})
+    return {name: (depth, engine_s) for name, depth, engine_s in found}
+
+
+def last_events(db: Database, run_ids: Sequence[str]) -> dict[str, float]:
+    """When each run's newest event was. By itself, since every event changes it, and nothing else of a run so often."""
+    sql = "SELECT run_id, max(time) FROM events WHERE run_id IN (SELECT unnest(?::VARCHAR[])) GROUP BY run_id"
+    return dict(fetch.tuples(db, sql, [list(run_ids)]))
+
+
+def limit(db: Database, run_id: str) -> HardwareLimit | None:
+    """The task's speed of light. Measured once; again only after a kernel beat it, and then the later one holds."""
+    sql = """SELECT device, bandwidth_gb_s, peak_gflop_s, min_bytes, min_flop FROM limits
+        WHERE run_id = ? ORDER BY seq DESC LIMIT 1"""
+    return fetch.one(db, HardwareLimit, sql, [run_id])
+
+
+def arithmetic(db: Database, run_id: str) -> str:
+    """The class of arithmetic of a run's task, one of PRECISIONS."""
+    found = fetch.tuples(db, "SELECT precision FROM runs WHERE run_id = ?", [run_id])
+    return arithmetic_of(found[0][0]) if found and found[0][0] else PRECISIONS[0]
+
+
+def limit_speedup(db: Database, run_id: str) -> float | None:
+    """The hardware limit as a speed-up over eager, for the best kernel; None before there is one.
+
+    Every session times eager anew beside its kernel. The session of the best kernel counts, so that its speed-up over
+    this one is its share of the limit, and both follow from the latencies that are shown with it.
+    """
+    sql = "SELECT speedup, latency_ms FROM ranked WHERE run_id = ? AND is_best"
+    best, found = fetch.tuples(db, sql, [run_id]), limit(db, run_id)
+    eager_ms = relative.baseline_ms(*best[0]) if best else None
+    return eager_ms / found.limit_ms if eager_ms and found and found.limit_ms > 0 else None
+
+
+def version(db: Database, run_id: str) -> int:
+    """A number that changes when anything shown of this run may have changed; costs no query."""
+    return db.run_version(run_id)
+
+
+def overview_version(db: Database) -> int:
+    """The same over all runs."""
+    return db.version
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Sums over every run in the index; what a replay tells once more is spent only once.
+
+    `cost_usd` adds the known costs; `unpriced_calls` have none.
+    """
+
+    events: int
+    input_tokens: int
+    output_tokens: int
+    cost_usd: float
+    model_calls: int
+    unpriced_calls: int
+    problems: int
+
+
+@dataclass(frozen=True, slots=True)
+class StateCount:
+    """How many runs are in a state by their journals."""
+
+    state: RunState
+    runs: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunSpeedup:
+    """The best speed-up of a run that is not over."""
+
+    run_id: str
+    task_name: str
+    speedup: float
+
+
+def totals(db: Database) -> Totals:
+    """Sums over every run."""
+    sql = """SELECT (SELECT count(*) FROM events) AS events, coalesce(sum(input_tokens), 0)::BIGINT AS input_tokens,
+        coalesce(sum(output_tokens), 0)::BIGINT AS output_tokens, coalesce(sum(cost_usd), 0.0) AS cost_usd,
+        count(*) AS model_calls, count(*) FILTER (WHERE cost_usd IS NULL) AS unpriced_calls,
+        (SELECT count(*) FROM problems) AS problems
+        FROM model_calls WHERE run_id NOT IN (SELECT run_id FROM runs WHERE replay_of IS NOT NULL OR is_example)"""
+    return fetch.rows(db, Totals, sql)[0]
+
+
+def state_counts(db: Database, lost: Sequence[str] = ()) -> list[StateCount]:
+    """Runs by state, without those archived and examples. `lost` are not over and have no engine: not in the index."""
+    sql = f"""SELECT CASE WHEN list_contains(?::VARCHAR[], r.run_id) THEN 'lost' ELSE coalesce(l.state, 'starting') END
+        AS state, count(*) AS runs FROM runs r LEFT JOIN {STANDING} l USING (run_id)
+        WHERE NOT r.is_example AND r.run_id NOT IN (SELECT run_id FROM labelled WHERE is_archived)
+        GROUP BY 1 ORDER BY 1"""
+    return fetch.rows(db, StateCount, sql, [list(lost)])
+
+
+def best_speedups(db: Database, run_ids: list[str]) -> list[RunSpeedup]:
+    """The best speed-up of these runs; those without a correct kernel are left out."""
+    sql = """SELECT r.run_id, r.task_name, b.speedup FROM runs r JOIN ranked b USING (run_id)
+        WHERE b.is_best AND r.run_id IN (SELECT unnest(?::VARCHAR[])) ORDER BY r.run_id"""
+    return fetch.rows(db, RunSpeedup, sql, [run_ids])

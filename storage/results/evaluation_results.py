@@ -1,0 +1,247 @@
+"""What building, checking and timing a kernel came to. Knows no file."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from storage.results import relative
+from storage.results.check_records import CheckOutcome, CheckRecord
+from storage.results.timeline import Timeline
+from storage.results.vocabulary import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """Where a wrong output went wrong. `index` is the first wrong element in row-major order.
+
+    `heat` is the share of wrong elements (0..1) on a grid of at most 16 x 16 cells over the output seen as a matrix
+    (rows = product of leading dimensions, columns = last dimension).
+    """
+
+    index: tuple[int, ...]
+    expected: float
+    actual: float
+    wrong_count: int
+    total_count: int
+    max_abs_error: float
+    max_rel_error: float
+    shape: tuple[int, ...]
+    heat: tuple[tuple[float, ...], ...] = ()
+    trial: str = ""
+
+
+def percent_wrong(wrong: int, total: int) -> str:
+    """The share of wrong elements in percent, as messages and pages write it; only all of them are 100."""
+    share = 100 * wrong / max(total, 1)
+    if 0 < wrong < total and not 0.01 <= share < 99.995:
+        return "under 0.01" if share < 1 else "over 99.99"
+    return f"{share:.2f}"
+
+
+@dataclass(frozen=True, slots=True)
+class KernelResources:
+    """What the compiler gave one device kernel. Sizes are bytes; `kernel` is its readable, shortened name.
+
+    Registers, spills and stack are per thread; `shared_bytes` is static shared memory per block.
+    """
+
+    kernel: str
+    registers: int
+    spill_stores: int = 0
+    spill_loads: int = 0
+    shared_bytes: int = 0
+    stack_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Tunable:
+    """A named number that a source declares open to tuning: what it is there, and all that it may be, rising."""
+
+    name: str
+    value: int
+    candidates: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CompileResult:
+    """Result of building one source. `diagnostics` is cut for reading; the whole log is in `log`.
+
+    `timeline` says here and in the other results where the time went; None where a result was remembered,
+    for sources that are built beside others, and in journals of versions that did not look.
+    """
+
+    is_ok: bool
+    seconds: float
+    diagnostics: str = ""
+    log: str = ""
+    remarks: tuple[str, ...] = ()
+    is_cached: bool = False
+    verdict: Verdict = Verdict.PASSED
+    proofs: tuple[CheckRecord, ...] = ()
+    resources: tuple[KernelResources, ...] = ()
+    timeline: Timeline | None = None
+
+    def __post_init__(self) -> None:
+        if self.is_ok is not (self.verdict is Verdict.PASSED):
+            raise ValueError("a build is ok exactly when its verdict is passed")
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """Result of comparing a candidate with the float64 reference over several trials.
+
+    `max_error` is the largest |candidate - reference64| / (|reference64| + rms(reference64)) over all trials, the
+    quantity that `tolerance` bounds; `reference_error` is the same for the reference in its own dtype. `rules` is the
+    version of the judging rules, `storage.results.policy.RULES`; results from before they had one are of the first.
+    """
+
+    verdict: Verdict
+    seconds: float
+    trials: tuple[str, ...] = ()
+    max_error: float | None = None
+    max_abs_error: float | None = None
+    tolerance: float | None = None
+    reference_error: float | None = None
+    mismatch: Mismatch | None = None
+    message: str = ""
+    precision: str = ""
+    seed: int | None = None
+    evidence: Mapping[str, str] = field(default_factory=dict)
+    proofs: tuple[CheckRecord, ...] = ()
+    timeline: Timeline | None = None
+    rules: int = 1
+
+
+HEADLINE_LENGTH = 240
+
+
+def headline(result: CompileResult | CheckResult) -> str:
+    """Why a candidate failed, in one line: the check that a refused one broke, the first error of a build, or the first
+    line of the message. A refused one's message is written for the model and opens more generally."""
+    broken = [check_record for check_record in result.proofs if check_record.standing is CheckOutcome.BROKEN]
+    if broken and result.verdict is Verdict.REFUSED:
+        return _first_line(f"{broken[0].check}: {broken[0].detail}")
+    if isinstance(result, CheckResult):
+        return _first_line(result.message)
+    errors = [line for line in result.diagnostics.splitlines() if "error" in line.lower()]
+    return _first_line(errors[0] if errors else result.diagnostics)
+
+
+def _first_line(text: str) -> str:
+    """The first line that says something, cut to fit."""
+    first = next((line.strip() for line in text.splitlines() if line.strip()), "")
+    return first if len(first) <= HEADLINE_LENGTH else first[: HEADLINE_LENGTH - 1] + "…"
+
+
+@dataclass(frozen=True, slots=True)
+class TimingResult:
+    """Paired latencies in milliseconds, candidate and baseline taken alternately in one session.
+
+    Pair i is (candidate_ms[i], baseline_ms[i]). Everything else is computed from the pairs; the interval of the
+    speed-up also covers `device_interval`, what a second clock says of calls that are short for the first.
+
+    A task with several workloads has a timing of each in `workloads`; its own figures are the geometric means of
+    theirs, and pair i is that of their pairs i.
+    """
+
+    candidate_ms: tuple[float, ...]
+    baseline_ms: tuple[float, ...]
+    baseline: str = "eager"
+    seconds: float = 0.0
+    evidence: Mapping[str, str] = field(default_factory=dict)
+    proofs: tuple[CheckRecord, ...] = ()
+    device_interval: tuple[float, float] | None = None
+    workloads: tuple[TimedWorkload, ...] = ()
+    timeline: Timeline | None = None
+    rules: int = 1
+
+    def __post_init__(self) -> None:
+        if not self.candidate_ms or len(self.candidate_ms) != len(self.baseline_ms):
+            raise ValueError("timing needs the same number of candidate and baseline samples, at least one")
+        if not all(math.isfinite(ms) and ms > 0 for ms in (*self.candidate_ms, *self.baseline_ms)):
+            raise ValueError("latencies must be finite and above zero")
+
+    @property
+    def latency_ms(self) -> float:
+        """Median candidate latency."""
+        if self.workloads:
+            return statistics.geometric_mean(one.timing.latency_ms for one in self.workloads)
+        return statistics.median(self.candidate_ms)
+
+    @property
+    def baseline_latency_ms(self) -> float:
+        """Median baseline latency."""
+        if self.workloads:
+            return statistics.geometric_mean(one.timing.baseline_latency_ms for one in self.workloads)
+        return statistics.median(self.baseline_ms)
+
+    @property
+    def speedup(self) -> float:
+        """Median over pairs of baseline / candidate."""
+        if self.workloads:
+            return statistics.geometric_mean(one.timing.speedup for one in self.workloads)
+        return statistics.median(self._ratios())
+
+    @property
+    def speedup_interval(self) -> tuple[float, float]:
+        """Distribution-free confidence interval (95 % or the widest the sample allows) of the median ratio.
+
+        Of several workloads: their intervals, relative to their speed-ups, combined as of independent measurements.
+        """
+        if self.workloads:
+            return self._combined_interval()
+        ratios = sorted(self._ratios())
+        low, high = median_ranks(len(ratios))
+        second = self.device_interval or (ratios[low], ratios[high])
+        return min(ratios[low], *second), max(ratios[high], *second)
+
+    @property
+    def noise(self) -> float:
+        """Half the interval's width over the speed-up: the relative change that counts as real. Where the interval
+        covers two clocks that disagree, the speed-up lies near one of its ends: then the longer side."""
+        low, high = self.speedup_interval
+        covers_both = any(one.device_interval for one in (self, *(one.timing for one in self.workloads)))
+        return (max(high - self.speedup, self.speedup - low) if covers_both else (high - low) / 2) / self.speedup
+
+    def _combined_interval(self) -> tuple[float, float]:
+        low, high, speedup = 0.0, 0.0, self.speedup
+        for one in self.workloads:
+            its_low, its_high = one.timing.speedup_interval
+            low += math.log(one.timing.speedup / its_low) ** 2
+            high += math.log(its_high / one.timing.speedup) ** 2
+        count = len(self.workloads)
+        return speedup / math.exp(math.sqrt(low) / count), speedup * math.exp(math.sqrt(high) / count)
+
+    def _ratios(self) -> list[float]:
+        return [base / cand for cand, base in zip(self.candidate_ms, self.baseline_ms, strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class TimedWorkload:
+    """What was measured at one of a task's workloads; `sizes` by module-level name."""
+
+    sizes: Mapping[str, int | float]
+    timing: TimingResult
+
+
+def median_ranks(n: int) -> tuple[int, int]:
+    """Zero-based order-statistic ranks whose interval covers the median with 95 % confidence.
+
+    From the binomial distribution of the count below the median (Conover, Practical Nonparametric Statistics, ch. 3).
+    """
+    below, rank = 0.0, 0
+    for k in range(n // 2 + 1):
+        below += math.comb(n, k) / 2.0**n
+        if below > 0.025:
+            break
+        rank = k + 1
+    rank = max(0, min(rank - 1, (n - 1) // 2))
+    return rank, n - 1 - rank
+
+
+def is_improvement(new: TimingResult, old: TimingResult) -> bool:
+    """True when `new` is faster than `old` by more than the noise of both measurements and of two sessions."""
+    return relative.between_sessions(new.speedup, new.noise, old.speedup, old.noise).is_faster

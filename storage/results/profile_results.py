@@ -1,0 +1,96 @@
+"""What a profiler measured of a kernel, and what makes a profile unbelievable. Knows no file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from storage.results.timeline import Timeline
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One profiler value. `launch` counts kernel launches from 0; -1 stands for the whole call."""
+
+    name: str
+    unit: str
+    value: float
+    kernel: str = ""
+    launch: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """The profiler's own word on one launch. `gain_percent` is the time it thinks could be saved, None if not told."""
+
+    launch: int
+    kernel: str
+    rule: str
+    kind: str
+    text: str
+    gain_percent: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SourceLine:
+    """One line's samples in a profile, and what most of them waited for. `file` and `text` are empty for a line of the
+    candidate's own file."""
+
+    kernel: str
+    file: str
+    line: int
+    samples: int
+    stall: str
+    stall_samples: int
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileResult:
+    """A profile of one candidate. `summary` is what a model may be shown; `raw` is the whole report for people.
+
+    `report` is the profiler's own file in base64, empty where it keeps none. `ceilings` are the machine's rates by
+    name: `memory` in bytes per second, the others (`fp32`, `tf32`, …) in operations per second. `evidence` says how
+    and under which conditions it was taken, and under `disturbed` what disturbed it. `lines` are the source lines with
+    samples, most first, of `samples` in all; `sass` lists the instructions. All three are empty where the profiler has
+    not sampled by line.
+    """
+
+    kernel_hash: str
+    metrics: tuple[Metric, ...]
+    bound: str
+    summary: str
+    raw: str = ""
+    seconds: float = 0.0
+    missing: tuple[str, ...] = ()
+    advice: tuple[Advice, ...] = ()
+    ceilings: Mapping[str, float] = field(default_factory=dict)
+    evidence: Mapping[str, str] = field(default_factory=dict)
+    report: str = ""
+    lines: tuple[SourceLine, ...] = ()
+    samples: int = 0
+    sass: str = ""
+    timeline: Timeline | None = None
+
+    @property
+    def disturbance(self) -> str:
+        """What disturbed it, empty if nothing did. A disturbed profile is shown to people and to no model."""
+        return self.evidence.get(DISTURBED, "")
+
+
+DISTURBED = "disturbed"
+CROWDED = 0.5
+APART = 1.5
+
+
+def disturbance(profiled_ms: float, timed_ms: float | None, waited_share: float = 0.0, apart: float = APART) -> str:
+    """Why a profile cannot be believed, in words; empty when it can.
+
+    The profiled call is made as the timed one is: where it takes `apart` times as long, something else ran beside it.
+    Without a timing `waited_share` decides: how much of the calls' time threads were ready and had no processor.
+    """
+    if timed_ms is not None:
+        is_apart = profiled_ms > apart * timed_ms
+        return f"the profiled call took {profiled_ms:.4g} ms, the timed one {timed_ms:.4g} ms" if is_apart else ""
+    crowded = f"threads waited for a processor during {waited_share:.0%} of the calls' time"
+    return crowded if waited_share > CROWDED else ""

@@ -1,0 +1,12 @@
+"""A run: what it was asked to do, what has happened in it, what that comes to; and the files that hold it.
+
+settings.py, models.py, budgets.py   what a run was asked to do
+events/, journal.py                  everything that can happen in a run, and the file it is written to
+record.py                            the fold of the journal: kernels, steps, calls, steering, spending; read this first
+lanes.py, owners.py                  the same as each of several step indexes at work sees it; whose an event is
+tuning.py                            a sweep over a kernel's numbers, folded
+steering/                            what people may ask of a run, say with it and have set
+folder.py, liveness.py, blobs.py, labels.py, remeasurements.py, trash.py   the other files of a run
+damage.py                            what of those files is damaged or gone
+exposure.py, forks.py, method_words.py   when profiles are shown; where a fork began; how a method calls its steps
+"""

@@ -1,0 +1,435 @@
+"""A run's state, folded from its journal alone. Decides nothing and touches no file.
+
+A journal with holes can be folded too, so that people can look at what is left; no engine goes on with one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from operator import itemgetter
+
+from storage.knowledge.choice import OFF
+from storage.results.evaluation_results import CheckResult, CompileResult, TimingResult, headline
+from storage.results.hardware_limit import HardwareLimit
+from storage.results.profile_results import ProfileResult
+from storage.results.vocabulary import KernelClass, Verdict
+from storage.run import events as ev
+from storage.run.journal import Entry
+from storage.run.owners import in_turn
+from storage.run.settings import EVALUATIONS, Budget, Origin, RunSettings, RunState, StepKind
+from storage.run.steering.command_arguments import BEGIN, MANUAL, TUNE, AskFirst, Hand, ModelChoice, Retry, is_call
+from storage.run.steering.human_state import HumanState
+from storage.run.steering.steering_state import SteeringState
+from storage.run.steering.verbs import Command, CommandKind
+from storage.run.tuning import Sweep
+
+
+@dataclass(slots=True)
+class Usage:
+    """What a run has spent. `cost_usd` is None once any call's cost is unknown.
+
+    `assumed_tokens` are an estimate for calls whose tokens nobody counted: budgets take them for spent.
+    """
+
+    model_calls: int = 0
+    tokens: int = 0
+    assumed_tokens: int = 0
+    cost_usd: float | None = 0.0
+    engine_s: float = 0.0
+
+    def count(self, event: ev.ModelCalled | ev.CallFailed) -> None:
+        """Add one call that may have cost something."""
+        self.model_calls += 1
+        self.tokens += (event.input_tokens or 0) + (event.output_tokens or 0)
+        self.assumed_tokens += event.assumed_tokens if isinstance(event, ev.ModelCalled) else 0
+        known = self.cost_usd is not None and event.cost_usd is not None
+        self.cost_usd = (self.cost_usd or 0.0) + (event.cost_usd or 0.0) if known else None
+
+
+@dataclass(frozen=True, slots=True)
+class Redo:
+    """A step of the model that is to be done again by the model chosen."""
+
+    kind: str
+    candidate_id: str | None
+    choice: ModelChoice
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A candidate and everything known about it so far."""
+
+    created: ev.CandidateCreated
+    compiled: CompileResult | None = None
+    checked: CheckResult | None = None
+    timed: TimingResult | None = None
+    profiled: ProfileResult | None = None
+    is_profile_tried: bool = False
+    diagnosis_blob: str | None = None
+    diagnosis_step: int | None = None
+
+    @property
+    def candidate_id(self) -> str:
+        """Id of the candidate."""
+        return self.created.candidate_id
+
+    @property
+    def written_as(self) -> str | None:
+        """The kernel that was written: its parent where the tuner changed its numbers alone."""
+        return self.created.parent_id if self.created.origin is Origin.TUNED else self.candidate_id
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """None until compile and check have spoken."""
+        if self.compiled is not None and not self.compiled.is_ok:
+            return self.compiled.verdict
+        return self.checked.verdict if self.checked else None
+
+    @property
+    def next_stage(self) -> StepKind | None:
+        """The first of compile, check and time that has not been done; None when all have."""
+        done = zip(EVALUATIONS, (self.compiled, self.checked, self.timed), strict=False)
+        return next((stage for stage, result in done if result is None), None)
+
+    @property
+    def failure(self) -> str:
+        """Why it failed, in one line; empty unless it has."""
+        if self.compiled is not None and not self.compiled.is_ok:
+            return headline(self.compiled)
+        return headline(self.checked) if self.checked is not None and self.has_failed else ""
+
+    @property
+    def has_failed(self) -> bool:
+        """True once a verdict other than passed stands."""
+        return self.verdict not in (None, Verdict.PASSED)
+
+
+@dataclass(slots=True)
+class Record:
+    """The fold: what any method can be told of a run. What one method alone remembers is its own state, folded from
+    `events`.
+
+    `concluded` holds how each step index ended. `best_id` is the fastest correct kernel of the whole run, whether or
+    not it was accepted; of equals the first. `open_steps` are in flight, by number, and `open_calls` were sent and have
+    not ended: several only in a run with a width. `cut_offs` counts replies to one call that ended at the output limit;
+    `counted`: the characters and tokens of prompts by model, where the endpoint counted. `is_profile_shown` speaks of
+    the current step index. `redo` is a step that a person wants done again. `consulted` has the last answer of the
+    knowledge base by step index and kernel, `taught` what was taught by step, `failure_rules` those that writers were
+    told, the last of which hold, `sweeps` those over the numbers that a kernel declares open to tuning, by kernel;
+    `swept` those whose sweep is over, or was not wanted. `is_begun`: the step that takes the compiler's kernel as the
+    first one is over, or was not wanted.
+
+    A view (`storage.run.lanes`) is a record of the same run as one step index sees it, the step index `index`; what was
+    spent is counted by the record of the whole run, which a view only reads. `places` has what step indexes have taken
+    for themselves; `beside` the same of those whose end this one does not know, at work beside it or ended since.
+    """
+
+    settings: RunSettings
+    budget: Budget = field(default_factory=Budget)
+    kernel_class: KernelClass = KernelClass.OTHER
+    is_class_known: bool = False
+    candidates: dict[str, Candidate] = field(default_factory=dict)
+    concluded: list[ev.DepthFinished] = field(default_factory=list)
+    best_id: str | None = None
+    redo: Redo | None = None
+    model_steps: dict[int, ev.StepStarted] = field(default_factory=dict)
+    is_profile_shown: bool = False
+    steering: SteeringState = field(default_factory=SteeringState)
+    usage: Usage = field(default_factory=Usage)
+    limit: HardwareLimit | None = None
+    baseline: ev.BaselineMeasured | None = None
+    compiler: ev.CompilerShown | None = None
+    steps_finished: int = 0
+    open_steps: dict[int, ev.StepStarted] = field(default_factory=dict)
+    commands: dict[str, ev.CommandAcknowledged] = field(default_factory=dict)
+    settled_commands: set[str] = field(default_factory=set)
+    calls: dict[tuple[int, int], ev.ModelCalled] = field(default_factory=dict)
+    open_calls: dict[tuple[int, int], ev.CallSent] = field(default_factory=dict)
+    sent: dict[tuple[int, int], int] = field(default_factory=dict)
+    cut_offs: dict[tuple[int, int], int] = field(default_factory=dict)
+    counted: dict[str, tuple[int, int]] = field(default_factory=dict)
+    patches: set[tuple[int, int]] = field(default_factory=set)
+    failed_attempts: set[int] = field(default_factory=set)
+    reviews: dict[tuple[int, int], ev.ReviewWritten] = field(default_factory=dict)
+    consulted: dict[tuple[int, str], ev.Consulted] = field(default_factory=dict)
+    taught: dict[int, ev.Taught] = field(default_factory=dict)
+    tools: dict[tuple[int, int, int], ev.ToolAnswered] = field(default_factory=dict)
+    ranked: dict[int, ev.Ranked] = field(default_factory=dict)
+    failure_rules: list[ev.RulesTold] = field(default_factory=list)
+    is_begun: bool = False
+    sweeps: dict[str, Sweep] = field(default_factory=dict)
+    swept: set[str] = field(default_factory=set)
+    warned: set[str] = field(default_factory=set)
+    human: HumanState = field(default_factory=HumanState)
+    state: RunState = RunState.STARTING
+    ended: ev.RunEnded | None = None
+    events: list[ev.Event] = field(default_factory=list)
+    places: dict[int, str] = field(default_factory=dict)
+    index: int | None = None
+    is_view: bool = False
+    beside: dict[int, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, settings: RunSettings, entries: list[Entry]) -> Record:
+        """Fold a whole journal."""
+        record = cls.at_start(settings)
+        for event in in_turn([entry.event for entry in entries]) if settings.width > 1 else (e.event for e in entries):
+            record.apply(event)
+        return record
+
+    @classmethod
+    def at_start(cls, settings: RunSettings) -> Record:
+        """Before the first event."""
+        record = cls(settings, settings.budget, settings.kernel_class, not settings.class_is_proposed)
+        record.steering = SteeringState(collect=settings.collect)
+        return record
+
+    @property
+    def step_index(self) -> int:
+        """The step index being worked on: as many as have been concluded; of a view its own."""
+        return len(self.concluded) if self.index is None else self.index
+
+    @property
+    def in_flight(self) -> ev.StepStarted | None:
+        """The step in flight, of several the one begun last."""
+        return next(reversed(self.open_steps.values()), None)
+
+    @property
+    def open_call(self) -> ev.CallSent | None:
+        """The call that was sent and has not ended, of several the one sent last."""
+        return next(reversed(self.open_calls.values()), None)
+
+    @property
+    def next_step(self) -> int:
+        """The number of the step that is begun next."""
+        return self.steps_finished + len(self.open_steps) + 1
+
+    @property
+    def step_of_command(self) -> int:
+        """From which step on a command taken now is in force. With one step at a time the one in flight, which is then
+        taken once more."""
+        return self.next_step if self.settings.width > 1 else self.steps_finished + 1
+
+    @property
+    def index_in_flight(self) -> int:
+        """The step index of the step in flight, which may look back at the one just concluded."""
+        return self.in_flight.depth if self.in_flight else self.step_index
+
+    @property
+    def asks_base(self) -> bool:
+        """Whether the run has a knowledge base to ask."""
+        return self.settings.knowledge != OFF
+
+    @property
+    def best(self) -> Candidate | None:
+        """The incumbent: the fastest correct kernel of the run by measured speed-up, abandoned branches included."""
+        return self.candidates.get(self.best_id or "")
+
+    def number(self, candidate_id: str) -> int:
+        """A kernel's number: that of its id, which stays right where an earlier kernel cannot be read."""
+        digits = candidate_id.removeprefix("c")
+        return int(digits) if digits.isdecimal() else list(self.candidates).index(candidate_id) + 1
+
+    def apply(self, event: ev.Event) -> None:
+        """Take one event into account."""
+        self.events.append(event)
+        self.human.apply(event)
+        self.steering = self.steering.after_event(event)
+        match event:
+            case ev.EngineStarted():
+                self.state, self.ended = RunState.RUNNING, None
+                if (
+                    event.is_resumed and not self.settings.suite
+                ):  # by a person: the cells of a suite resume by themselves
+                    self.human.is_steered = True
+            case ev.StateChanged(state=state):
+                self.state = state
+            case ev.RunEnded(state=state):
+                self.state, self.ended = state, event
+            case ev.LimitMeasured(limit=limit):
+                self.limit = limit
+            case ev.BaselineMeasured():
+                self.baseline = event
+            case ev.CompilerShown():
+                self.compiler = event
+            case ev.ClassProposed(kernel_class=kernel_class):
+                self.kernel_class, self.is_class_known = kernel_class, True
+            case ev.BudgetWarned(limit=name):
+                self.warned.add(name)
+            case ev.PlaceTaken(depth=index, place=place):
+                self.places[index] = place
+            case ev.StepStarted():
+                self._begin_step(event)
+            case ev.StepFinished():
+                self._finish_step(event)
+            case ev.ModelCalled() | ev.CallSent() | ev.CallFailed():
+                self._follow_call(event)
+            case ev.BudgetChanged(budget=budget):
+                self.budget, self.warned = budget, set()
+            case ev.CommandAcknowledged() | ev.CommandEffective() | ev.CommandRefused():
+                self._steer(event)
+            case ev.DepthFinished():
+                self.concluded.append(event)
+                self.is_profile_shown = False
+            case _:
+                self._learn(event)
+
+    def _learn(self, event: ev.Event) -> None:
+        match event:
+            case ev.CandidateCreated(candidate_id=name):
+                self.candidates[name] = Candidate(event)
+            case ev.PatchTried(step=step, call=call):
+                self.patches.add((step, call))
+            case ev.AttemptFailed(step=step):
+                self.failed_attempts.add(step)
+            case ev.ReviewWritten(step=step, call=call):
+                self.reviews[step, call] = event
+            case ev.Consulted(depth=index, candidate_id=name):
+                self.consulted[index, name] = event
+            case ev.ToolAnswered(step=step, call=call, number=number):
+                self.tools[step, call, number] = event
+            case ev.Ranked(depth=index):
+                self.ranked[index] = event
+            case ev.RulesTold():
+                self.failure_rules.append(event)
+            case ev.Taught(step=step):
+                self.taught[step] = event
+            case ev.DiagnosisWritten(candidate_id=name, text_blob=blob):
+                self._update(name, diagnosis_blob=blob, diagnosis_step=event.step)
+            case ev.Compiled(candidate_id=name, result=compiled):
+                self._update(name, compiled=compiled)
+                self._rank(name)
+            case ev.Checked(candidate_id=name, result=checked):
+                self._update(name, checked=checked)
+                self._rank(name)
+            case ev.Timed(candidate_id=name, result=timed):
+                self._update(name, timed=timed)
+                self._rank(name)
+            case ev.Profiled(candidate_id=name, result=profiled):
+                self._update(name, profiled=profiled, is_profile_tried=True)
+            case ev.ProfileFailed(candidate_id=name):
+                self._update(name, is_profile_tried=True)
+            case ev.SweepStarted(candidate_id=name) if name in self.candidates:
+                if (written := self.candidates[name].timed) is not None:
+                    self.sweeps[name] = Sweep(event.tunables, event.most, written)
+            case ev.VariantCompiled() | ev.VariantChecked() | ev.VariantTimed() if event.candidate_id in self.sweeps:
+                self.sweeps[event.candidate_id].apply(event)
+            case _:
+                pass
+
+    def _update(self, name: str, **known: object) -> None:
+        if name in self.candidates:
+            self.candidates[name] = replace(self.candidates[name], **known)  # type: ignore[arg-type]
+
+    def _rank(self, name: str) -> None:
+        """The best after news of one kernel; where the best itself has news, all are looked at again."""
+        rivals = (
+            self.candidates.values() if name == self.best_id else filter(None, (self.best, self.candidates.get(name)))
+        )
+        ranked = [(a.timed.speedup, a.candidate_id) for a in rivals if a.timed and a.verdict is Verdict.PASSED]
+        self.best_id = max(ranked, key=itemgetter(0))[1] if ranked else None
+
+    def _begin_step(self, event: ev.StepStarted) -> None:
+        if self.settings.width == 1:
+            self.open_steps.clear()
+        self.open_steps[event.step] = event
+        if is_call(event.kind):
+            self.model_steps[event.step] = event
+
+    def _finish_step(self, event: ev.StepFinished) -> None:
+        last = self.in_flight
+        started = self.open_steps.pop(event.step, None)
+        if self.settings.width == 1:
+            started = last
+            self.open_steps.clear()
+        if started and self.redo and (started.kind, started.candidate_id) == (self.redo.kind, self.redo.candidate_id):
+            self.redo = None
+        self.is_begun = self.is_begun or event.kind == BEGIN
+        if event.kind == TUNE and started and started.candidate_id:
+            self.swept.add(started.candidate_id)
+        self.steps_finished += 1
+        if not self.is_view:
+            self.usage.engine_s += event.seconds
+
+    def _follow_call(self, event: ev.ModelCalled | ev.CallSent | ev.CallFailed) -> None:
+        place = event.step, event.call
+        if isinstance(event, ev.CallSent):
+            self.open_calls[place], self.sent[place] = event, self.sent.get(place, 0) + 1
+            return
+        if self.settings.width == 1:
+            self.open_calls.clear()
+        self.open_calls.pop(place, None)
+        if isinstance(event, ev.ModelCalled):
+            self.calls[place] = event
+            self.cut_offs[place] = self.cut_offs.get(place, 0) + (event.finish_reason == "length")
+            self.is_profile_shown = self.is_profile_shown or event.is_profile_exposed
+            self._learn_length(event)
+        if (isinstance(event, ev.ModelCalled) or event.is_charged) and not self.is_view:
+            self.usage.count(event)
+
+    def _learn_length(self, event: ev.ModelCalled) -> None:
+        if event.prompt_characters and event.input_tokens:
+            characters, tokens = self.counted.get(event.model, (0, 0))
+            self.counted[event.model] = characters + event.prompt_characters, tokens + event.input_tokens
+
+    def _steer(self, event: ev.CommandAcknowledged | ev.CommandEffective | ev.CommandRefused) -> None:
+        if isinstance(event, ev.CommandAcknowledged):
+            self.commands[event.command.command_id] = event
+            return
+        self.settled_commands.add(event.command_id)
+        if isinstance(event, ev.CommandRefused) or event.command_id not in self.commands:
+            return
+        command = self.commands[event.command_id].command
+        self.steering = self.steering.after(command)
+        self.human.obey(command)
+        if command.kind is CommandKind.SET_CLASS:
+            self.kernel_class, self.is_class_known = KernelClass(command.argument), True
+        if command.kind is CommandKind.RETRY:
+            self._redo(Retry.parse(command.argument))
+
+    def _redo(self, retry: Retry) -> None:
+        step = self.model_step(retry.step)
+        if step is not None:
+            self.redo = Redo(step.kind, step.candidate_id, retry.choice)
+
+    def model_step(self, number: int | None) -> ev.StepStarted | None:
+        """A step in which the model was asked: the one of this number, or the last; None when there is none."""
+        if number is not None:
+            return self.model_steps.get(number)
+        return self.model_steps[max(self.model_steps)] if self.model_steps else None
+
+    @property
+    def model_choice(self) -> ModelChoice | None:
+        """The model a person has chosen for the next call; None for the run's own."""
+        choice = self.redo.choice if self.redo else self.steering.model
+        return None if choice == ModelChoice(self.settings.model) else choice
+
+    @property
+    def is_by_hand(self) -> bool:
+        """Whether a person answers the next call."""
+        return self.redo is None and (self.is_manual or self.steering.hand is not Hand.OFF)
+
+    @property
+    def is_manual(self) -> bool:
+        """Whether a person answers every call, in the place of a model."""
+        return (self.steering.model.model if self.steering.model else self.settings.model) == MANUAL
+
+    @property
+    def approval_rule(self) -> AskFirst:
+        """Which steps wait for a person's yes."""
+        return self.steering.ask_first or self.settings.ask_first
+
+    @property
+    def pending_hints(self) -> list[Command]:
+        """Acknowledged hints that no prompt has carried yet, oldest first."""
+        return self.pending(CommandKind.HINT)
+
+    def pending(self, kind: CommandKind) -> list[Command]:
+        """Acknowledged commands of a kind that are neither in effect nor refused, oldest first."""
+        commands = (acknowledged.command for acknowledged in self.commands.values())
+        return [c for c in commands if c.kind is kind and c.command_id not in self.settled_commands]
+
+
+def named(record: Record, candidate_id: str) -> str:
+    """A kernel as people call it: "kernel 3"; the id itself for one that this run has not."""
+    return f"kernel {record.number(candidate_id) if candidate_id in record.candidates else candidate_id}"

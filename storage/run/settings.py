@@ -1,0 +1,196 @@
+"""What a run was asked to do, and the closed sets of what happens in it. Knows no file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from storage.codec import EpochSeconds
+from storage.results.policy import Policy
+from storage.results.vocabulary import KernelClass
+from storage.run.forks import Fork
+from storage.run.models import Options
+from storage.run.steering.command_arguments import AskFirst
+
+
+class RunState(StrEnum):
+    """Where a run stands. LOST is never written: it is what a free lock without a final event means."""
+
+    STARTING = "starting"
+    RUNNING = "running"
+    PAUSED = "paused"
+    WAITING = "waiting"
+    FINISHED = "finished"
+    STOPPED = "stopped"
+    FAILED = "failed"
+    LOST = "lost"
+
+    @property
+    def is_finished(self) -> bool:
+        """True when no engine will work on the run unless a person resumes it."""
+        return self in (RunState.FINISHED, RunState.STOPPED, RunState.FAILED)
+
+    @property
+    def is_over(self) -> bool:
+        """True when no engine works on the run, whether it ended or its engine is gone."""
+        return self.is_finished or self is RunState.LOST
+
+
+class Origin(StrEnum):
+    """Which act created a candidate."""
+
+    SYNTHESIS = "synthesis"
+    OPTIMISATION = "optimisation"
+    REPAIR = "repair"
+    MANUAL = "manual"
+    IMPORTED = "imported"
+    FORKED = "forked"
+    TUNED = "tuned"
+    COMPILED = "compiled"
+
+
+class Start(StrEnum):
+    """Whose kernel is a run's first: the model's, or the one that torch.compile generates."""
+
+    MODEL = "model"
+    COMPILED = "compiled"
+
+
+class StepKind(StrEnum):
+    """The loop's moves, in the words shown on screen."""
+
+    SYNTHESISE = "synthesise"
+    COMPILE = "compile"
+    CHECK = "check"
+    TIME = "time"
+    PROFILE = "profile"
+    DIAGNOSE = "diagnose"
+    REPAIR = "repair"
+    OPTIMISE = "optimise"
+    SUBMIT = "submit"
+
+
+EVALUATIONS = (StepKind.COMPILE, StepKind.CHECK, StepKind.TIME, StepKind.PROFILE)
+
+
+class Role(StrEnum):
+    """What a model call of CuTeGen is for; other methods have words of their own."""
+
+    SYNTHESISE = "synthesise"
+    DIAGNOSE = "diagnose"
+    REPAIR = "repair"
+    OPTIMISE = "optimise"
+
+
+class Switch(StrEnum):
+    """A person's override of a schedule."""
+
+    AUTO = "auto"
+    ON = "on"
+    OFF = "off"
+
+
+class DepthOutcome(StrEnum):
+    """How one depth ended."""
+
+    ACCEPTED = "accepted"
+    GIVEN_UP = "given_up"
+    IMPORTED = "imported"
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Limits of a run; None means no limit. Time is engine time, not time spent paused or dead."""
+
+    depths: int = 10
+    model_calls: int | None = None
+    tokens: int | None = None
+    cost_usd: float | None = None
+    wall_s: float | None = None
+    target_speedup: float | None = None
+    stagnation_depths: int | None = None
+
+
+# Of run.json: raised when a run must go on by the rules that it was made with. 1: profiles are shown one depth earlier.
+SETTINGS_VERSION = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Prompts:
+    """The prompt files that a run began with. `hash` tells all of them, `shipped` those that Tilewright brings.
+
+    `files` are the texts, by name, of a person's pack in `folder`. Runs made before prompts were kept have no hash.
+    """
+
+    hash: str = ""
+    shipped: str = ""
+    folder: str = ""
+    files: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """What the pack is called; empty without one."""
+        return self.folder.replace("\\", "/").rstrip("/").split("/")[-1]
+
+    @property
+    def in_words(self) -> str:
+        """For people: the first characters of the hash, and the pack; empty where nothing was kept."""
+        if not self.hash or not self.folder:
+            return f"shipped, {self.hash[:12]}" if self.hash else ""
+        count = f"{len(self.files)} {'file' if len(self.files) == 1 else 'files'}"
+        return f"{self.name}, {self.hash[:12]} ({count} in place of the shipped ones, {self.shipped[:12]})"
+
+
+@dataclass(frozen=True, slots=True)
+class RunSettings:
+    """What `run.json` fixes when a run starts. `task_source` is the reference with size overrides already in place.
+
+    `device` names the GPU as CUDA_VISIBLE_DEVICES would; empty for the first that is visible. `replay_of` names the run
+    whose journal is told once more, `replay_speed` times as fast; nothing is done then. `knowledge` is the base that
+    the run asks: off, on (what runs have learned, and the seed), seed, empty (only what this run learns), or the path
+    of another one, which is only read. `tune` is how many variants of an accepted kernel's tunables are tried at most.
+    `is_example`: a run that came with Tilewright; it was made elsewhere and counts in no total.
+    With `compiler_hint` the model is shown what torch.compile writes for the task before it writes a first kernel;
+    `start` may make that the first kernel, where it calls no library.
+    `width` is how many step indexes are at work at once, where those of the strategy are independent of each other.
+    `weight` is the run's share of a device that others want too; the cells of a suite, which they name, have one share.
+    """
+
+    run_id: str
+    task_name: str
+    task_source: str
+    kernel_class: KernelClass
+    class_is_proposed: bool
+    sizes: Mapping[str, int | float]
+    toolchain: str
+    model: str
+    strategy: str = "cutegen"
+    strategy_options: Mapping[str, str | int | float | bool | None] = field(default_factory=dict)
+    language: str = "cute"
+    device: str = ""
+    collect: Switch = Switch.AUTO
+    policy: Policy = field(default_factory=Policy)
+    model_options: Options = ()
+    ask_first: AskFirst = field(default_factory=AskFirst)
+    prompts: Prompts = field(default_factory=Prompts)
+    knowledge: str = "off"
+    recording: str | None = None
+    reply_seconds: float = 0.0
+    budget: Budget = field(default_factory=Budget)
+    tune: int = 0
+    compiler_hint: bool = False
+    start: Start = Start.MODEL
+    width: int = 1
+    weight: float = 1.0
+    suite: str = ""
+    created_at: EpochSeconds = 0.0
+    is_demo: bool = False
+    is_example: bool = False
+    forked_from: Fork | None = None
+    replay_of: str | None = None
+    replay_speed: float = 1.0
+    version: int = SETTINGS_VERSION
+
+
+LEFT = "waits for a person: "  # how the reason of a run begins that was left because it waits

@@ -1,0 +1,288 @@
+"""What a person may ask of a run: the table of verbs, and one command as it travels. Knows words, not what carries them
+out.
+
+All that tells one verb from another stands in its row: command line, pages, engine and index read it there. What a
+verb sets is folded by `steering_state.py`; whether it makes sense now is for the engine to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum, auto
+
+from storage.codec import EpochSeconds
+from storage.run.method_words import MethodWords
+
+
+class CommandKind(StrEnum):
+    """The steering verbs."""
+
+    PAUSE = "pause"
+    RESUME = "resume"
+    STOP = "stop"
+    COLLECT = "collect"
+    EXPOSE = "expose"
+    ROLL_BACK = "roll_back"
+    SET_BASE = "set_base"
+    PIN = "pin"
+    UNPIN = "unpin"
+    HINT = "hint"
+    BAN = "ban"
+    REQUIRE = "require"
+    LIFT = "lift"
+    SUBMIT = "submit"
+    RETRY = "retry"
+    SET_MODEL = "set_model"
+    ANSWER = "answer"
+    TAKE_OVER = "take_over"
+    ASK_FIRST = "ask_first"
+    APPROVE = "approve"
+    SKIP = "skip"
+    SET_CLASS = "set_class"
+    SET_BUDGET = "set_budget"
+
+
+class Takes(StrEnum):
+    """What an argument has to be: `commands.py` checks it, `command_arguments.py` reads it."""
+
+    NOTHING = auto()
+    KERNEL = auto()
+    TEXT = auto()
+    SENTENCE = auto()
+    RULE = auto()
+    SWITCH = auto()
+    KERNEL_CLASS = auto()
+    LIMITS = auto()
+    MODEL = auto()
+    MODEL_AND_STEP = auto()
+    CALLS = auto()
+    APPROVAL_RULE = auto()
+    WAITING_STEP = auto()
+    SUBMISSION = auto()
+    ANSWER = auto()
+
+
+class Moment(StrEnum):
+    """When an engine takes a command up: at once, whatever is in flight; between two steps, which may break off a reply
+    that is coming in; or it is in force only once a prompt or a step has carried it."""
+
+    AT_ONCE = auto()
+    BREAKS_REPLY = auto()
+    BETWEEN_STEPS = auto()
+    CARRIED = auto()
+
+
+class Offered(StrEnum):
+    """In which state of a run a verb is offered: at work; held (paused or waiting); either of both; or also while no
+    engine works on it: the one that resumes the run takes it up."""
+
+    AT_WORK = auto()
+    HELD = auto()
+    WITH_ENGINE = auto()
+    ALWAYS = auto()
+
+
+class Result(StrEnum):
+    """Where it can be seen later what a command has led to."""
+
+    NONE = auto()
+    DEPTH = auto()
+    KERNEL = auto()
+    CALL = auto()
+    PROMPTS = auto()
+    PROFILE_IN_PROMPT = auto()
+
+
+RULES = (CommandKind.BAN, CommandKind.REQUIRE)
+RULE_LENGTH = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """A row. `usage` and `help` speak on the command line; a verb without help shares the line of the one before it.
+
+    `name` is what lists call it; `sent` is told when it is on its way, `{}` is its argument. In `sent` and `tip` stands
+    `{step}` for what the run's search method calls a step index. `label`, `icon` (a name of
+    the Material symbols) and `tip` are those of its button, `preset` is the argument that the button sends; one with a
+    label, no dialog and nothing else to say (`is_plain`) is drawn from here alone.
+
+    `is_confirmed`: a page asks once more, and says what will follow. `in_replay`: a replay takes it too. `ends_wait`: a
+    run that waits for a person goes on. `keeps_step`: the step that waits for a yes stays the next one. `reopens`: a
+    run that has finished may go on because of it.
+    """
+
+    kind: CommandKind
+    takes: Takes
+    name: str
+    usage: str
+    help: str
+    sent: str
+    label: str = ""
+    icon: str = ""
+    tip: str | None = None
+    preset: str = ""
+    moment: Moment = Moment.BETWEEN_STEPS
+    offered: Offered = Offered.WITH_ENGINE
+    result: Result = Result.NONE
+    is_plain: bool = False
+    is_confirmed: bool = False
+    in_replay: bool = False
+    ends_wait: bool = True
+    keeps_step: bool = False
+    reopens: bool = False
+
+    def sent_words(self, argument: str, words: MethodWords) -> str:
+        """What is told when it is on its way to a run of that method."""
+        return self.sent.format(argument, step=words.distinct)
+
+    def tip_words(self, words: MethodWords) -> str | None:
+        """What its button tells beside a run of that method."""
+        return self.tip.format(step=words.distinct) if self.tip else None
+
+
+_TABLE = (
+    Verb(
+        CommandKind.PAUSE, Takes.NOTHING, "pause", "", "takes effect after the current step",
+        "Pausing after this step", "Pause", "pause",
+        "holds the run after the current step, until you resume it (Freeze page holds this page only)",
+        moment=Moment.BREAKS_REPLY, offered=Offered.AT_WORK, in_replay=True, ends_wait=False,
+    ),
+    Verb(
+        CommandKind.RESUME, Takes.NOTHING, "resume", "", "",
+        "Resuming", "Resume", "play_arrow", offered=Offered.HELD, in_replay=True,
+    ),
+    Verb(
+        CommandKind.STOP, Takes.NOTHING, "stop", "", "cancels the current step; it is repeated on resume",
+        "Stopping", "Stop", "stop", moment=Moment.AT_ONCE, is_confirmed=True, in_replay=True,
+    ),
+    Verb(
+        CommandKind.COLLECT, Takes.SWITCH, "collect profiles", "auto|on|off", "collect profiles (for you)",
+        "Collect profiles: {} from the next step", "Collect profiles",
+        tip="profile correct kernels, for you to see", ends_wait=False,
+    ),
+    Verb(
+        CommandKind.EXPOSE, Takes.SWITCH, "show profiles to the model", "auto|on|off", "show profiles to the model",
+        "Show profiles to the model: {} from the next step", "Show profiles to the model",
+        tip="put the profile into the prompts that ask for a faster kernel", result=Result.PROFILE_IN_PROMPT,
+    ),
+    Verb(
+        CommandKind.ROLL_BACK, Takes.KERNEL, "roll back", "KERNEL",
+        "abandon the current search step; the next one starts from this kernel",
+        "Going back to {}", "Go back or fork", "undo",
+        "continue from an earlier kernel, in this run or in a new one", result=Result.DEPTH, is_confirmed=True,
+        reopens=True,
+    ),
+    Verb(
+        CommandKind.SET_BASE, Takes.KERNEL, "set base kernel", "KERNEL",
+        "the next search step starts from this kernel; the current one continues",
+        "The next {step} starts from {}", "Base kernel", "keep", "choose which kernel the next {step} starts from",
+        result=Result.DEPTH, is_confirmed=True, ends_wait=False,
+    ),
+    Verb(
+        CommandKind.PIN, Takes.KERNEL, "pin", "KERNEL",
+        "every later search step starts from this kernel, until unpinned",
+        "Pinning {} from the next {step}", result=Result.DEPTH, is_confirmed=True, ends_wait=False,
+    ),
+    Verb(
+        CommandKind.UNPIN, Takes.NOTHING, "unpin", "", "",
+        "Unpinning from the next {step}", "Unpin", ends_wait=False,
+    ),
+    Verb(
+        CommandKind.HINT, Takes.TEXT, "hint", '"TEXT"', "added to the next prompt",
+        "Hint sent", "Hint", "lightbulb", moment=Moment.CARRIED, keeps_step=True,
+    ),
+    Verb(
+        CommandKind.BAN, Takes.SENTENCE, "must not use", '"TEXT"',
+        "an optimisation that kernels must not use, or must use, until lifted",
+        "Rule sent: must not use {}", result=Result.PROMPTS,
+    ),
+    Verb(
+        CommandKind.REQUIRE, Takes.SENTENCE, "must use", '"TEXT"', "",
+        "Rule sent: must use {}", result=Result.PROMPTS,
+    ),
+    Verb(
+        CommandKind.LIFT, Takes.RULE, "lift rule", "RULE", "lift a rule, given by its text or by the id of its command",
+        "Removing the rule", "Remove",
+    ),
+    Verb(
+        CommandKind.SUBMIT, Takes.SUBMISSION, "kernel by hand", "KERNEL HASH",
+        "a kernel edited by hand (sent by `python -m engine submit`)",
+        "Kernel sent", "Edit a kernel by hand", "edit",
+        moment=Moment.CARRIED, offered=Offered.ALWAYS, result=Result.KERNEL, reopens=True,
+    ),
+    Verb(
+        CommandKind.SET_MODEL, Takes.MODEL, "model", '"NAME [OPTIONS]"',
+        'another model for all further calls, as in "gpt-5 reasoning_effort=high"',
+        "Model from the next call: {}", "Model", "smart_toy", "change the model, or redo a step with another one",
+        result=Result.CALL, is_confirmed=True,
+    ),
+    Verb(
+        CommandKind.RETRY, Takes.MODEL_AND_STEP, "do a step again", '"NAME [OPTIONS] [step=N]"',
+        "redo the last model step (or step N) with this model",
+        "Redoing a step with {}", moment=Moment.BREAKS_REPLY, result=Result.CALL, is_confirmed=True, reopens=True,
+    ),
+    Verb(
+        CommandKind.SET_BUDGET, Takes.LIMITS, "limits", '"calls=80 cost=5"',
+        "change limits; also tokens, minutes, depths (search steps), target,\nstagnation",
+        "New limits sent: {}", offered=Offered.ALWAYS, reopens=True,
+    ),
+    Verb(
+        CommandKind.ANSWER, Takes.ANSWER, "answer", "STEP.CALL HASH",
+        "a person's reply (sent by `python -m engine answer`)",
+        "Reply sent", "Send reply", "send", offered=Offered.ALWAYS,
+    ),
+    Verb(
+        CommandKind.TAKE_OVER, Takes.CALLS, "answer calls by hand", "next|all|off",
+        "write the next reply, or all replies, yourself",
+        "The next prompt will wait for your reply", "Write the next reply yourself", "edit_note",
+        "the next prompt is shown here and waits for your reply instead of going to the model", "next", is_plain=True,
+    ),
+    Verb(
+        CommandKind.ASK_FIRST, Takes.APPROVAL_RULE, "ask before steps", "off|calls|all [yes|no SECONDS]",
+        "wait for approval before each step; approve or reject if nobody\nresponds for SECONDS",
+        "Approval rule sent", "Approve steps before they start", "front_hand", ends_wait=False,
+    ),
+    Verb(
+        CommandKind.APPROVE, Takes.WAITING_STEP, "approve step", "", "approve or reject the waiting step",
+        "Step {} approved", "Approve", "check", offered=Offered.HELD, ends_wait=False, keeps_step=True,
+    ),
+    Verb(
+        CommandKind.SKIP, Takes.WAITING_STEP, "skip step", "", "",
+        "Step {} rejected", "Reject", "close", offered=Offered.HELD, ends_wait=False, keeps_step=True,
+    ),
+    Verb(
+        CommandKind.SET_CLASS, Takes.KERNEL_CLASS, "kernel class", "CLASS", "one of: {classes}",
+        "Kernel class from the next step: {}", "Class", "category", "the kernel class", is_confirmed=True,
+    ),
+)  # fmt: skip
+# In the order in which the command line tells them.
+VERBS: Mapping[CommandKind, Verb] = {verb.kind: verb for verb in _TABLE}
+
+
+def verbs_with(*results: Result) -> list[CommandKind]:
+    """The verbs whose commands can be seen to have led to one of these."""
+    return [kind for kind, verb in VERBS.items() if verb.result in results]
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One steering command as a person asked for it. `argument`: a switch, a candidate id, a hint, a class, limits."""
+
+    command_id: str
+    kind: CommandKind
+    argument: str
+    asked_by: str
+    asked_at: EpochSeconds
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What a person bans or requires until it is lifted; `command_id` names it."""
+
+    command_id: str
+    kind: CommandKind
+    text: str
+
+    def __str__(self) -> str:
+        return f"{VERBS[self.kind].name}: {self.text}"

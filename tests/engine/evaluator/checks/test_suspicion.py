@@ -1,0 +1,102 @@
+"""Timings too good to be believed at once: when they are repeated, and what two of them are worth."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from engine.evaluator.checks import timing_checks
+from engine.evaluator.checks.timing_checks import Bounds
+from storage.results.check_records import CheckOutcome, CheckRecord, Group
+from storage.results.evaluation_results import CheckResult, TimingResult
+from storage.results.hardware_limit import DeviceFacts, HardwareLimit
+from storage.results.policy import Policy
+from storage.results.vocabulary import Verdict
+
+# 1 ms for the bytes, nothing for operations.
+LIMIT = HardwareLimit("some machine", 10.0, 100.0, 10_000_000, 0)
+BOUNDS = Bounds(Policy(), LIMIT)
+
+
+def timed(latency_ms: float, speedup: float, proofs: tuple[CheckRecord, ...] = ()) -> TimingResult:
+    samples = tuple(latency_ms * (1 + 0.001 * n) for n in range(-10, 11))
+    return TimingResult(samples, tuple([latency_ms * speedup] * 21), proofs=proofs)
+
+
+def again(
+    first: TimingResult, second: TimingResult | CheckResult, bounds: Bounds = BOUNDS
+) -> tuple[CheckRecord, object]:
+    result = timing_checks.settled(first, second, bounds, "it is fast")
+    return result.proofs[-1], result
+
+
+def test_a_plain_speed_up_is_not_repeated() -> None:
+    assert BOUNDS.reason(timed(2.0, 1.8)) == ""
+    assert timing_checks.unsuspicious(timed(2.0, 1.8), BOUNDS).proofs[-1].standing is CheckOutcome.ABSENT
+
+
+@pytest.mark.parametrize(("latency_ms", "speedup"), [(2.0, 10.5), (0.9, 2.0)])
+def test_a_great_speed_up_or_one_beyond_the_hardware_is(latency_ms: float, speedup: float) -> None:
+    assert BOUNDS.reason(timed(latency_ms, speedup))
+
+
+def test_a_confirmed_speed_up_holds_with_both_figures() -> None:
+    check_record, result = again(timed(2.0, 12.0), timed(2.0, 11.9999))
+    assert check_record.standing is CheckOutcome.HELD
+    assert "12x" in check_record.detail
+    assert isinstance(result, TimingResult)
+
+
+def test_of_two_that_differ_the_lower_is_kept_and_flagged() -> None:
+    check_record, result = again(timed(2.0, 106.0), timed(2.0, 1.1))
+    assert check_record.standing is CheckOutcome.FLAGGED
+    assert "106x" in check_record.detail
+    assert "1.1x" in check_record.detail
+    assert isinstance(result, TimingResult)
+    assert result.speedup == pytest.approx(1.1)
+
+
+def test_confirmation_on_a_disturbed_machine_is_flagged() -> None:
+    crowded = (CheckRecord(Group.TIMING, "machine", CheckOutcome.FLAGGED, "busy"),)
+    check_record, _ = again(timed(2.0, 12.0, crowded), timed(2.0, 12.0))
+    assert check_record.standing is CheckOutcome.FLAGGED
+
+
+def test_a_little_beyond_the_hardware_is_flagged_and_less_than_half_its_time_is_refused() -> None:
+    assert again(timed(0.6, 2.0), timed(0.6, 2.0))[0].standing is CheckOutcome.FLAGGED
+    check_record, result = again(timed(0.4, 20.0), timed(0.4, 20.0))
+    assert check_record.standing is CheckOutcome.BROKEN
+    assert isinstance(result, CheckResult)
+    assert result.verdict is Verdict.REFUSED
+    assert "less than 50% of what this machine's memory takes" in result.message
+
+
+def test_one_timing_of_two_that_is_below_half_the_limit_is_not_refused() -> None:
+    check_record, result = again(timed(0.4, 20.0), timed(0.9, 9.0))
+    assert check_record.standing is CheckOutcome.FLAGGED
+    assert isinstance(result, TimingResult)
+    assert result.latency_ms == pytest.approx(0.9)
+
+
+def test_what_caches_can_hold_may_take_a_third() -> None:
+    """50 MB of a cache hold 10 MB that were just written, and the outputs of a call that has ended."""
+    facts = DeviceFacts("sm_90a", 132, 3350.0, l2_bytes=50 << 20)
+    cached = Bounds(Policy(), replace(LIMIT, facts=facts))
+    assert again(timed(0.4, 20.0), timed(0.4, 20.0), cached)[0].standing is CheckOutcome.FLAGGED
+    assert again(timed(0.3, 20.0), timed(0.3, 20.0), cached)[0].standing is CheckOutcome.BROKEN
+
+
+def test_fewer_operations_or_inputs_that_need_not_be_read_are_no_reason_to_refuse() -> None:
+    counted = Bounds(Policy(), HardwareLimit("some machine", 10.0, 1.0, 1_000_000, 100_000_000))
+    assert again(timed(2.0, 50.0), timed(2.0, 50.0), counted)[0].standing is CheckOutcome.FLAGGED
+    partly_read = again(timed(0.1, 4.0), timed(0.1, 4.0))
+    assert partly_read[0].standing is CheckOutcome.FLAGGED
+
+
+def test_a_failure_of_the_second_timing_counts() -> None:
+    wrong = CheckResult(Verdict.INCORRECT, 1.0, message="wrong values")
+    settled = timing_checks.settled(timed(2.0, 12.0), wrong, BOUNDS, "it is fast")
+    assert isinstance(settled, CheckResult)
+    assert settled.verdict is Verdict.INCORRECT
+    assert "it is fast" in settled.message
