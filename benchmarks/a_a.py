@@ -20,8 +20,8 @@ from pathlib import Path
 
 from engine.cli.argument_types import size
 from engine.evaluator import tasks
+from engine.evaluator.request import Evaluator
 from engine.evaluator.tasks import Task
-from engine.evaluator.toolchains import Toolchain
 from engine.evaluator.toolchains.cpu import CpuToolchain
 from engine.evaluator.toolchains.cuda import CudaToolchain
 from storage.results.check_records import CheckOutcome
@@ -52,7 +52,7 @@ def as_candidate(task: Task) -> str:
     return re.sub(r"\bModel\b", "ModelNew", task.source)
 
 
-def measure(toolchain: Toolchain, task: Task, source: str, runs: int) -> list[TimingResult]:
+def measure(toolchain: Evaluator, task: Task, source: str, runs: int) -> list[TimingResult]:
     """Every run in fresh processes with fresh inputs, each told as it ends."""
     found: list[TimingResult] = []
     for number in range(runs):

@@ -175,7 +175,7 @@ def _settings(options: argparse.Namespace) -> dict[str, object]:
             "cuda_home": str(Path(here.nvcc).parents[1]),
         }
     cpu = host.find()
-    shim = ROOT / "engine" / "toolchains" / "host" / "shim" / "vector_length.hpp"
+    shim = ROOT / "engine" / "evaluator" / "build" / "shim" / "vector_length.hpp"
     words = [*flags.BASE, *flags.LAST, "-w", "-include", str(shim)]
     return {"include": [cpu.cutlass_include, cpu.cuda_include, f"{cpu.cuda_include}/cccl"], "cflags": words}
 

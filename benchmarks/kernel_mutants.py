@@ -30,8 +30,8 @@ from engine.errors import EngineError
 from engine.evaluator import sandbox, tasks
 from engine.evaluator.fitting import CostMeter
 from engine.evaluator.machine.worker_limits import Times
+from engine.evaluator.request import Evaluator
 from engine.evaluator.tasks import Task, TaskFile
-from engine.evaluator.toolchains import Toolchain
 from engine.evaluator.toolchains.cpu import CpuToolchain
 from engine.evaluator.toolchains.cuda import CudaToolchain
 from storage.results.vocabulary import Verdict
@@ -99,7 +99,7 @@ def _count(found: Iterable[Judged], fate: Fate) -> int:
     return sum(one.fate is fate for one in found)
 
 
-def of_file(name: str, task: Task, wanted: Sequence[str], toolchain: Toolchain) -> Iterator[Judged]:
+def of_file(name: str, task: Task, wanted: Sequence[str], toolchain: Evaluator) -> Iterator[Judged]:
     """Every mutant of one task.
 
     Raises:
@@ -119,7 +119,7 @@ def of_file(name: str, task: Task, wanted: Sequence[str], toolchain: Toolchain) 
             yield replace(_judged(name, mutant, task, toolchain), difference=difference)
 
 
-def _fault_of_reference(task: Task, toolchain: Toolchain) -> str:
+def _fault_of_reference(task: Task, toolchain: Evaluator) -> str:
     plain = making.unchanged(task.source)
     built = toolchain.compile(task, plain)
     if not built.is_ok:
@@ -128,7 +128,7 @@ def _fault_of_reference(task: Task, toolchain: Toolchain) -> str:
     return "" if checked.verdict is Verdict.PASSED else checked.message or str(checked.verdict)
 
 
-def _judged(name: str, mutant: Mutant, task: Task, toolchain: Toolchain) -> Judged:
+def _judged(name: str, mutant: Mutant, task: Task, toolchain: Evaluator) -> Judged:
     built = toolchain.compile(task, mutant.source)
     if not built.is_ok:
         return Judged(name, mutant, Fate.NO_MUTANT, why=built.diagnostics[:200])

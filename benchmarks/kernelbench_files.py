@@ -21,8 +21,8 @@ from engine.errors import EngineError
 from engine.evaluator import fitting, tasks
 from engine.evaluator.fitting import Cost, CostMeter
 from engine.evaluator.machine.worker_limits import Times
+from engine.evaluator.request import Evaluator
 from engine.evaluator.tasks import Size, Task, TaskFile, set_constants
-from engine.evaluator.toolchains import Toolchain
 from engine.evaluator.toolchains.cpu import CpuToolchain
 from engine.evaluator.toolchains.cuda import CudaToolchain
 from engine.search import prompting
@@ -57,7 +57,7 @@ class Row:
         return f"| {' | '.join([*cells, *figures, why])} |"
 
 
-def judged(path: str, file: TaskFile, options: argparse.Namespace, meter: CostMeter, toolchain: Toolchain) -> Row:
+def judged(path: str, file: TaskFile, options: argparse.Namespace, meter: CostMeter, toolchain: Evaluator) -> Row:
     """One file from its text to a verdict."""
     started = time.monotonic()
     changed: dict[str, Size] = {} if options.original else small(file, meter)

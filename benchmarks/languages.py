@@ -22,9 +22,9 @@ from engine.cli.argument_types import size
 from engine.errors import EngineError
 from engine.evaluator import tasks
 from engine.evaluator.languages import LANGUAGES
+from engine.evaluator.request import Evaluator
 from engine.evaluator.tasks import Task
 from engine.evaluator.toolchain_table import find_toolchain
-from engine.evaluator.toolchains import Toolchain
 from engine.evaluator.toolchains.cuda import CompileGate
 from engine.evaluator.toolchains.evaluating import evaluate
 from storage.results.hardware_limit import HardwareLimit
@@ -79,7 +79,7 @@ def kernel(name: str, language: str) -> str:
     return (KERNELS / f"{name}.{language}.py").read_text()
 
 
-def judged(toolchain: Toolchain, task: Task, limit: HardwareLimit, name: str, language: str) -> dict[str, Any]:
+def judged(toolchain: Evaluator, task: Task, limit: HardwareLimit, name: str, language: str) -> dict[str, Any]:
     """The answer of `evaluate` with the time of the hardware limit, or what went wrong."""
     try:
         found = evaluate(toolchain, replace(task, language=language), kernel(name, language))

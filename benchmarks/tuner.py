@@ -25,9 +25,9 @@ from engine.cli import tuned
 from engine.cli.argument_types import size
 from engine.evaluator import tasks
 from engine.evaluator.build import tunables
+from engine.evaluator.request import Evaluator
 from engine.evaluator.tasks import Task
 from engine.evaluator.toolchain_table import find_toolchain
-from engine.evaluator.toolchains import Toolchain
 from engine.search.llm.recording import read_recording
 from storage.results.evaluation_results import TimingResult, median_ranks
 from storage.run.models import CHARACTERS_PER_TOKEN
@@ -117,7 +117,7 @@ def calls_between(path: Path, first: str, last: str) -> tuple[int, int]:
     return len(texts), int(sum(map(len, texts)) / CHARACTERS_PER_TOKEN)
 
 
-def in_turns(toolchain: Toolchain, task: Task, sources: Mapping[str, str], rounds: int) -> dict[str, list[float]]:
+def in_turns(toolchain: Evaluator, task: Task, sources: Mapping[str, str], rounds: int) -> dict[str, list[float]]:
     """Speed-ups over eager, round by round; the order changes so that drift favours none."""
     found: dict[str, list[float]] = {name: [] for name in sources}
     for number in range(rounds):
@@ -137,7 +137,7 @@ def ratio(mine: Sequence[float], theirs: Sequence[float]) -> list[float]:
     return [statistics.median(ratios), ratios[low], ratios[high]]
 
 
-def run(name: str, case: Case, toolchain: Toolchain, variants: int, rounds: int, sizes: Mapping[str, Any]) -> Any:
+def run(name: str, case: Case, toolchain: Evaluator, variants: int, rounds: int, sizes: Mapping[str, Any]) -> Any:
     """One case as plain values."""
     path = RECORDINGS / case.recording
     kernels = kernels_of(path)
@@ -190,7 +190,7 @@ def main() -> None:
     print("|---|---|---|---|---|---|---|---|---|")
     for name, case in CASES.items():
         if (options.case or name) == name and case.toolchain == options.toolchain:
-            toolchain: Toolchain = find_toolchain(case.toolchain)()
+            toolchain: Evaluator = find_toolchain(case.toolchain)()
             try:
                 found = run(name, case, toolchain, options.variants, options.rounds, dict(options.sizes))
             finally:

@@ -40,7 +40,7 @@ from engine.evaluator.machine import devices
 from engine.evaluator.pool import LOCAL, POOL, Pool, pool_name
 from engine.evaluator.pool.local import LocalPool
 from engine.evaluator.pool.pooled import PooledToolchain
-from engine.evaluator.toolchains import Toolchain
+from engine.evaluator.request import Evaluator
 from engine.importing import import_kernels, read_kernels, take_over_kernel
 from engine.knowledge import consulting
 from engine.search import abreast, accounts, calling, loop, prompt_pack, prompting
@@ -433,7 +433,7 @@ def _connect(options: ModelOptions, address: str, key: str, price: Price | None)
     return EndpointModel(options, address, key, price)
 
 
-def _toolchain_of(options: Namespace) -> Toolchain:
+def _toolchain_of(options: Namespace) -> Evaluator:
     """For what a person asks by hand, and waits for."""
     toolchain = _toolchain(options.toolchain, device=options.device)
     toolchain.share = lambda: accounts.BY_HAND

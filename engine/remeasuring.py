@@ -14,8 +14,8 @@ from collections.abc import Callable, Sequence
 
 from engine.errors import EngineError
 from engine.evaluator.machine import turns
+from engine.evaluator.request import Evaluator
 from engine.evaluator.tasks import Task
-from engine.evaluator.toolchains import Toolchain
 from storage.results.evaluation_results import TimingResult
 from storage.results.policy import as_of_now
 from storage.results.vocabulary import Verdict
@@ -103,7 +103,7 @@ class Measuring:
     def __init__(
         self,
         request: RemeasureRequest,
-        toolchain: Toolchain,
+        toolchain: Evaluator,
         listen: Callable[[RemeasureProgress], None],
     ) -> None:
         self._request, self._toolchain, self._listen = request, toolchain, listen

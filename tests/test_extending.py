@@ -13,8 +13,8 @@ from engine import exporting, supervisor
 from engine.cli import arguments
 from engine.errors import EngineError, ProfileUnavailable, TaskError, ToolchainError
 from engine.evaluator import tasks, toolchain_table
+from engine.evaluator.request import Evaluator
 from engine.evaluator.toolchain_table import Entry
-from engine.evaluator.toolchains import Toolchain
 from engine.search.steps.conversation import synthesise
 from pages.parts import index
 from storage.results.vocabulary import KernelClass
@@ -73,7 +73,7 @@ def test_one_entry_makes_a_toolchain_known_everywhere(listed: str, tmp_path: Pat
     context = open_context(tmp_path)
     prompts = []
     for name in ("cpu", listed):
-        context.toolchain = cast(Toolchain, GivenResults())
+        context.toolchain = cast(Evaluator, GivenResults())
         context.toolchain.name = name
         prompts.append([m.text for m in synthesise(context, asks("synthesise"))])
     assert prompts[0] == prompts[1]

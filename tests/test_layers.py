@@ -15,12 +15,8 @@ ROOT = Path(__file__).resolve().parent.parent
 EVALUATOR = (
     "pool", "toolchains", "processes", "profiling", "checks", "languages", "build", "sandbox", "machine"
 )  # fmt: skip
-SHARED_BELOW = {
-    "engine.errors",
-    "engine.evaluator.tasks",
-    "engine.evaluator.fitting",
-    "engine.evaluator.toolchain_table",
-}
+SHARED_BELOW = {"engine.errors", "engine.evaluator.toolchain_table"}
+ASKS = {"engine.evaluator.tasks", "engine.evaluator.fitting", "engine.evaluator.request"}
 LIGHT_ENGINE = {
     "engine", "engine.supervisor", "engine.evaluator.tasks", "engine.errors", "engine.doctor",
     "engine.suites", "engine.suites.definition", "engine.suites.tables", "engine.suites.formats",
@@ -174,7 +170,7 @@ def test_a_folder_of_the_evaluator_imports_only_those_after_it(folder: str) -> N
     """From what is asked down to what the machine offers: none looks up."""
     after = [f"engine.evaluator.{name}" for name in EVALUATOR[EVALUATOR.index(folder) :]]
     knows_tasks = folder in ("pool", "toolchains", "processes")
-    shared = SHARED_BELOW if knows_tasks else SHARED_BELOW - {"engine.evaluator.tasks", "engine.evaluator.fitting"}
+    shared = SHARED_BELOW | ASKS if knows_tasks else SHARED_BELOW
     assert offences(f"engine/evaluator/{folder}", lambda name: within(name, *after, "storage") or name in shared) == []
 
 

@@ -14,20 +14,20 @@ from engine.cli.subcommands import FAILED, OK
 from engine.cli.terminal import Console
 from engine.errors import EngineError
 from engine.evaluator import tasks
-from engine.evaluator.toolchains import Toolchain
+from engine.evaluator.request import Evaluator
 from engine.evaluator.toolchains.cached import CachedToolchain
 from engine.evaluator.toolchains.evaluating import evaluate
 from storage import codec, files
 from storage.home import home
 
 
-def evaluate_file(options: Namespace, open_toolchain: Callable[[Namespace], Toolchain]) -> int:
+def evaluate_file(options: Namespace, open_toolchain: Callable[[Namespace], Evaluator]) -> int:
     """Judge a file outside a run."""
     task = _task(options)
     source = candidate(options.candidate)
     toolchain = open_toolchain(options)
     try:
-        judged: Toolchain = toolchain if options.fresh else CachedToolchain(toolchain, home() / "cache" / "evaluations")
+        judged: Evaluator = toolchain if options.fresh else CachedToolchain(toolchain, home() / "cache" / "evaluations")
         result = evaluate(judged, task, source, profile=options.profile)
     finally:
         toolchain.close()
@@ -38,7 +38,7 @@ def evaluate_file(options: Namespace, open_toolchain: Callable[[Namespace], Tool
     return OK
 
 
-def tune_file(options: Namespace, open_toolchain: Callable[[Namespace], Toolchain]) -> int:
+def tune_file(options: Namespace, open_toolchain: Callable[[Namespace], Evaluator]) -> int:
     """Try other numbers for what a file declares open to tuning."""
     if options.variants < 1:
         raise EngineError(f"at least one variant is tried, not {options.variants}: choose --variants 1 or more")

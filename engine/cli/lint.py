@@ -19,9 +19,9 @@ from engine.cli.subcommands import FAILED, OK, chosen_policy
 from engine.errors import EngineError, TaskError, ToolchainError
 from engine.evaluator import fitting, tasks
 from engine.evaluator.fitting import CostMeter
+from engine.evaluator.request import Evaluator
 from engine.evaluator.tasks import FolderEntry, Size, Task, TaskFile, problems
 from engine.evaluator.toolchain_table import HOST, device_of
-from engine.evaluator.toolchains import Toolchain
 from storage import codec, untrusted
 from storage.results.examination import Examination, Standing
 from storage.results.vocabulary import KernelClass
@@ -72,7 +72,7 @@ class Linted:
         }  # fmt: skip
 
 
-def lint(options: Namespace, open_toolchain: Callable[[Namespace], Toolchain]) -> int:
+def lint(options: Namespace, open_toolchain: Callable[[Namespace], Evaluator]) -> int:
     """Every file that is named: 0 where each is decided."""
     given = _given() if options.folder == TASK_GIVEN else None
     entries = [] if given else _entries(options.folder)
@@ -117,7 +117,7 @@ def _entries(name: str | None) -> list[FolderEntry]:
     return [FolderEntry(file.path, file)]
 
 
-def _linted(entry: FolderEntry, options: Namespace, toolchain: Toolchain, meter: CostMeter) -> Linted:
+def _linted(entry: FolderEntry, options: Namespace, toolchain: Evaluator, meter: CostMeter) -> Linted:
     """What becomes of one file, whatever is wrong with it."""
     if entry.task is None:
         return Linted(entry.path, Outcome.NO_TASK, entry.reason)
@@ -129,7 +129,7 @@ def _linted(entry: FolderEntry, options: Namespace, toolchain: Toolchain, meter:
     return _of_task(replace(about, smaller=smaller), task, options.toolchain, toolchain, meter)
 
 
-def _of_task(about: Linted, task: Task, name: str, toolchain: Toolchain, meter: CostMeter) -> Linted:
+def _of_task(about: Linted, task: Task, name: str, toolchain: Evaluator, meter: CostMeter) -> Linted:
     about = replace(about, sizes=task.sizes)
     try:
         if why := _too_large(task, name, meter):
@@ -159,7 +159,7 @@ def _too_large(task: Task, toolchain: str, meter: CostMeter) -> str:
     return fitting.refusal(cost.bytes, fitting.free_bytes(), task.sizes) if cost else ""
 
 
-def _examined(about: Linted, task: Task, toolchain: Toolchain) -> Linted:
+def _examined(about: Linted, task: Task, toolchain: Evaluator) -> Linted:
     """The first of several workloads that is not decided tells; else the last."""
     found = Examination(Standing.DECIDED)
     for sizes, one in tasks.workloads.each(task):

@@ -12,7 +12,7 @@ from engine.cli import report
 from engine.cli.subcommands import FAILED, OK
 from engine.cli.terminal import printable
 from engine.errors import EngineError
-from engine.evaluator.toolchains import Toolchain
+from engine.evaluator.request import Evaluator
 from engine.suites import manifest
 from engine.suites.manifest import ManifestKernel
 from storage import codec, read_only
@@ -25,7 +25,7 @@ UNKNOWN_REFERENCE = (
 )
 
 
-def reproduce(options: Namespace, open_toolchain: Callable[[str], Toolchain]) -> int:
+def reproduce(options: Namespace, open_toolchain: Callable[[str], Evaluator]) -> int:
     """Judge the kernels of a manifest again; returns 1 where one came out otherwise or could not be judged."""
     found = manifest.read(Path(options.manifest))
     chosen = _chosen(found.kernels, options.tasks)
@@ -53,11 +53,11 @@ def reproduce(options: Namespace, open_toolchain: Callable[[str], Toolchain]) ->
 
 
 def _judged(
-    chosen: list[ManifestKernel], open_toolchain: Callable[[str], Toolchain], runs_references: bool
+    chosen: list[ManifestKernel], open_toolchain: Callable[[str], Evaluator], runs_references: bool
 ) -> Iterator[tuple[ManifestKernel, JudgedAgain | str, dict[str, Any]]]:
     """Each kernel with what came of it, or the reason why it cannot be judged on this machine."""
     for name in sorted({kernel.toolchain for kernel in chosen}):
-        toolchain: Toolchain | None = None
+        toolchain: Evaluator | None = None
         try:
             for kernel in (one for one in chosen if one.toolchain == name):
                 if not runs_references and not manifest.is_shipped(kernel):

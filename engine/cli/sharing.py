@@ -11,7 +11,7 @@ from engine.cli.live import LiveView
 from engine.cli.subcommands import FAILED, OK
 from engine.cli.terminal import printable
 from engine.errors import EngineError
-from engine.evaluator.toolchains import Toolchain
+from engine.evaluator.request import Evaluator
 from engine.remeasuring import Measuring
 from engine.replaying import Replay
 from engine.search.methods import catalogue
@@ -71,7 +71,7 @@ def prepare_remeasurement(options: Namespace) -> tuple[RunFolder, RemeasureReque
     return remeasurements.create(request), request
 
 
-def remeasure(folder: RunFolder, request: RemeasureRequest, toolchain: Toolchain, *, as_json: bool) -> int:
+def remeasure(folder: RunFolder, request: RemeasureRequest, toolchain: Evaluator, *, as_json: bool) -> int:
     """Measure until the end, writing down and printing how far it is. The caller holds the folder's lock."""
 
     def listen(progress: RemeasureProgress) -> None:

@@ -13,8 +13,8 @@ from rich.table import Table
 from engine.cli.terminal import printable
 from engine.errors import EngineError
 from engine.evaluator.build import tunables
+from engine.evaluator.request import Evaluator
 from engine.evaluator.tasks import Task
-from engine.evaluator.toolchains import Toolchain
 from engine.search.steps.tune import carried_out, width
 from storage import codec
 from storage.results import relative
@@ -25,7 +25,7 @@ from storage.run.tuning import AS_WRITTEN, Sweep, Variant
 
 
 def tune(
-    toolchain: Toolchain, task: Task, source: str, most: int, tell: Callable[[str], None]
+    toolchain: Evaluator, task: Task, source: str, most: int, tell: Callable[[str], None]
 ) -> tuple[Sweep, str, float]:
     """Judge a kernel as it is written, then sweep over its tunables. `tell` is told of each variant.
 
@@ -49,7 +49,7 @@ def tune(
     return sweep, tunables.with_values(source, kept.values) if kept else "", time.monotonic() - began
 
 
-def _as_written(toolchain: Toolchain, task: Task, source: str) -> TimingResult:
+def _as_written(toolchain: Evaluator, task: Task, source: str) -> TimingResult:
     failed: CompileResult | CheckResult = toolchain.compile(task, source)
     if failed.verdict is Verdict.PASSED:
         failed = toolchain.check(task, source)

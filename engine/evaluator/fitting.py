@@ -23,7 +23,7 @@ from storage import files
 from storage.home import home
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-PROGRAM = ROOT / "engine" / "evaluation" / "estimate.py"
+PROGRAM = ROOT / "engine" / "evaluator" / "checks" / "estimate.py"
 GROUP = Path("/sys/fs/cgroup")
 MOST = 0.6  # of what is free: the rest is for what else runs here, and for the estimate's error
 START_S, LIMIT_S = 60, 60  # the child ends a task that takes longer itself

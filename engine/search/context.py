@@ -13,8 +13,8 @@ from typing import ParamSpec, TypeVar
 from engine.errors import EngineError, ModelError
 from engine.evaluator import languages
 from engine.evaluator.languages import Language
+from engine.evaluator.request import Evaluator
 from engine.evaluator.tasks import Task
-from engine.evaluator.toolchains import Toolchain
 from engine.knowledge.evidence import AttemptFold
 from engine.search import limits
 from engine.search.daily import Ledger
@@ -93,7 +93,7 @@ class RunContext:
     record: Record
     task: Task
     model: LanguageModel
-    toolchain: Toolchain
+    toolchain: Evaluator
     blobs: Blobs
     strategy: Strategy
     interrupt: Callable[[], None] = lambda: None

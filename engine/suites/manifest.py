@@ -12,8 +12,8 @@ from typing import Any
 
 from engine.errors import EngineError, TaskError
 from engine.evaluator import tasks
+from engine.evaluator.request import Evaluator
 from engine.evaluator.tasks import Task
-from engine.evaluator.toolchains import Toolchain
 from engine.evaluator.toolchains.evaluating import evaluate
 from engine.suites.tables import best_of
 from storage import codec, untrusted
@@ -167,7 +167,7 @@ def _shipped(kernel: ManifestKernel) -> tasks.TaskFile | None:
     return found if found.is_shipped else None
 
 
-def judge_again(kernel: ManifestKernel, toolchain: Toolchain) -> tuple[JudgedAgain, dict[str, Any]]:
+def judge_again(kernel: ManifestKernel, toolchain: Evaluator) -> tuple[JudgedAgain, dict[str, Any]]:
     """Build, check and time one kernel here, and say what is not as the manifest has it; also the whole answer.
 
     Raises:

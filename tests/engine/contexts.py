@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import cast
 
 from engine.evaluator import tasks
-from engine.evaluator.toolchains import Toolchain
+from engine.evaluator.request import Evaluator
 from engine.evaluator.toolchains.cpu import CpuToolchain
 from engine.search.actions import Conclude
 from engine.search.context import RunContext
@@ -41,7 +41,7 @@ def write_recording(path: Path, replies: Sequence[tuple[str, str | None, str]]) 
 def open_context(
     home: Path,
     replies: Sequence[tuple[str, str | None, str]] = (),
-    toolchain: Toolchain | None = None,
+    toolchain: Evaluator | None = None,
     **changes: object,
 ) -> RunContext:
     """A context on a new or an existing run folder; without a toolchain only steps that need none can be taken."""
@@ -53,7 +53,7 @@ def open_context(
     model = RecordedModel(read_recording(write_recording(home / "replies.jsonl", replies)))
     task = tasks.find("square_matmul").task("cpu")
     record = Record.of(folder.read_settings(), journal.entries)
-    return RunContext(folder, journal, record, task, model, cast(Toolchain, toolchain), Blobs(folder.blobs), CuteGen())
+    return RunContext(folder, journal, record, task, model, cast(Evaluator, toolchain), Blobs(folder.blobs), CuteGen())
 
 
 def context_with_tools(

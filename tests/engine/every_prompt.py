@@ -12,8 +12,8 @@ from typing import cast
 
 from engine.evaluator import languages, tasks
 from engine.evaluator.build.device.build import MAX_LINES, MAX_WIDTH
+from engine.evaluator.request import Evaluator
 from engine.evaluator.toolchain_table import GPU, TABLE, device_of
-from engine.evaluator.toolchains import Toolchain
 from engine.knowledge.transitions import shortened
 from engine.search.actions import Action, Ask, Finish
 from engine.search.context import RunContext
@@ -311,7 +311,7 @@ def every_prompt(
         play, context = a_run(folder, strategy, kernel_class, seed)
         for ask, count in moments(play, context):
             for toolchain, language in PAIRS:
-                context.toolchain, context.record = cast(Toolchain, NoToolchain(toolchain)), play.record_at(count)
+                context.toolchain, context.record = cast(Evaluator, NoToolchain(toolchain)), play.record_at(count)
                 context.record.settings = replace(play.settings, language=language)
                 here = (toolchain, language)
                 if (strategy, *here) not in _TOLD_APART:
@@ -333,7 +333,7 @@ def a_run(folder: Path, strategy: str, kernel_class: KernelClass, seed: int) -> 
     task = task_of(kernel_class)
     source = task.source + STATISTICS if policy.mode == "train" else task.source
     context.strategy, context.task = open_strategy(strategy), replace(task, policy=policy, source=source)
-    context.toolchain = cast(Toolchain, NoToolchain("cpu"))
+    context.toolchain = cast(Evaluator, NoToolchain("cpu"))
     return LongPlay(strategy, seed, context, kernel_class), context
 
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from engine.evaluator.toolchains import Toolchain
+from engine.evaluator.request import Evaluator
 from engine.evaluator.toolchains.cached import CachedToolchain
 from engine.evaluator.toolchains.cpu import CpuToolchain
 
 
 @pytest.fixture(scope="module")
-def toolchain(tmp_path_factory: pytest.TempPathFactory, shared_cache: Path) -> Iterator[Toolchain]:
+def toolchain(tmp_path_factory: pytest.TempPathFactory, shared_cache: Path) -> Iterator[Evaluator]:
     """Of one module; what was built stays in the cache that all tests share."""
     patch = pytest.MonkeyPatch()
     home = tmp_path_factory.mktemp("real")

@@ -17,8 +17,8 @@ from typing import Any, cast
 import pytest
 
 from engine.errors import EngineError, PersonNeeded, ToolchainError
+from engine.evaluator.request import Evaluator
 from engine.evaluator.tasks import Task
-from engine.evaluator.toolchains import Toolchain
 from engine.run_settings import new_settings
 from engine.search import abreast, loop
 from engine.search.context import RunContext
@@ -144,7 +144,7 @@ def opened(server: ChatServer, tmp_path: Path) -> Iterator[Open]:
 
     def opening(folder: str = "home", *, toolchain: Known | None = None, **settings: Any) -> RunContext:
         fields = {"width": 3, "strategy": "best_of", "strategy_options": {"samples": SAMPLES}, "collect": Switch.OFF}
-        context = open_context(tmp_path / folder, (), cast(Toolchain, toolchain or Known()), **(fields | settings))
+        context = open_context(tmp_path / folder, (), cast(Evaluator, toolchain or Known()), **(fields | settings))
         models.append(EndpointModel(OPTIONS, server.address, "sk-planted-key", PRICE))
         context.model, context.ledger = models[-1], Ledger(tmp_path / folder)
         context.strategy = open_strategy(context.record.settings.strategy)
@@ -416,7 +416,7 @@ def test_each_sample_gets_its_own_recorded_reply_whichever_are_left_without_a_ca
         for number in range(SAMPLES)
     ]
     context = open_context(
-        tmp_path, replies, cast(Toolchain, Known()), width=3, strategy="best_of",
+        tmp_path, replies, cast(Evaluator, Known()), width=3, strategy="best_of",
         strategy_options={"samples": SAMPLES}, budget=Budget(model_calls=5),
     )  # fmt: skip
     context.strategy = open_strategy("best_of")

@@ -9,8 +9,8 @@ import pytest
 
 from engine import run_settings
 from engine.errors import EngineError, ToolchainError
+from engine.evaluator.request import CompiledStart
 from engine.evaluator.tasks import Task
-from engine.evaluator.toolchains import CompiledStart
 from engine.search import loop
 from engine.search.actions import Ask, Begin, Evaluate
 from engine.search.context import RunContext

@@ -16,7 +16,7 @@ from typing import cast
 import pytest
 
 from engine.errors import BudgetExhausted, CallError, ModelError, StopRequested
-from engine.evaluator.toolchains import Toolchain
+from engine.evaluator.request import Evaluator
 from engine.search import arrived, loop
 from engine.search.arrived import Arrived
 from engine.search.calling import reply_to, take_arrived
@@ -434,7 +434,7 @@ def test_a_run_whose_model_gives_no_reply_waits_for_a_person_and_says_why(
     server: ChatServer, opened: Open, act: Act, said: str
 ) -> None:
     server.acts, context = [act], opened(ModelOptions(model="m", silence_s=0.6))
-    context.toolchain = cast(Toolchain, Unused())
+    context.toolchain = cast(Evaluator, Unused())
     states: list[RunState] = []
     person = Meanwhile(
         lambda: states.append(context.record.state),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Sequence
 from pathlib import Path
+from typing import cast
 
 import pytest
 from rich.console import Console
@@ -13,14 +13,11 @@ from rich.console import Console
 from engine import doctor
 from engine.cli import report
 from engine.cli.judgement import print_judgement
-from engine.errors import BaselineUnavailable
+from engine.evaluator.request import Check, Compile, Evaluator, Profile, Request, Result, Time
 from engine.evaluator.sandbox import isolation
 from engine.evaluator.tasks import Task
-from engine.evaluator.toolchains import CompiledStart
 from engine.evaluator.toolchains.evaluating import evaluate
 from storage.results.evaluation_results import CheckResult, CompileResult, TimingResult
-from storage.results.examination import Examination, Standing
-from storage.results.hardware_limit import HardwareLimit
 from storage.results.profile_results import ProfileResult
 from storage.results.vocabulary import KernelClass
 from storage.run.folder import RunFolder
@@ -32,52 +29,19 @@ TASK = Task("square_matmul", REFERENCE, {}, KernelClass.MATMUL)
 TIMED = TimingResult((1.0, 1.1), (2.0, 2.1), proofs=SUSPICIOUS)
 
 
-class GivenResults:
-    """A toolchain for one source, whose results are known."""
+class GivenResults(Evaluator):
+    """Answers for one source, whose results are known."""
 
-    name, fingerprint = "given", ""
-    lease_files: tuple[Path, ...] = ()
+    name, fingerprint, lease_files = "given", "", ()
 
     def __init__(
         self, built: CompileResult = BUILT, checked: CheckResult = RIGHT, timed: TimingResult | CheckResult = TIMED
     ) -> None:
-        self._built, self._checked, self._timed = built, checked, timed
+        profiled = ProfileResult("k", (), "memory", "Memory-bound.")
+        self._known = {Compile: built, Check: checked, Time: timed, Profile: profiled}
 
-    def compile(self, task: Task, source: str) -> CompileResult:
-        return self._built
-
-    def compile_all(self, task: Task, sources: Sequence[str]) -> list[CompileResult]:
-        return [self._built for _ in sources]
-
-    def check(self, task: Task, source: str) -> CheckResult:
-        return self._checked
-
-    def time(self, task: Task, source: str) -> TimingResult | CheckResult:
-        return self._timed
-
-    def time_briefly(self, task: Task, source: str) -> TimingResult | CheckResult:
-        return self._timed
-
-    def compiled_start(self, task: Task) -> CompiledStart:
-        return CompiledStart("void fused();")
-
-    def compiler_source(self, task: Task) -> str:
-        raise BaselineUnavailable("not asked here")
-
-    def profile(self, task: Task, source: str, timed: TimingResult | None = None) -> ProfileResult:
-        return ProfileResult("k", (), "memory", "Memory-bound.")
-
-    def compiled_baseline(self, task: Task) -> TimingResult:
-        raise BaselineUnavailable("not asked here")
-
-    def examine(self, task: Task) -> Examination:
-        return Examination(Standing.DECIDED)
-
-    def examine_confined(self, task: Task) -> Examination:
-        return self.examine(task)
-
-    def limit(self, task: Task) -> HardwareLimit:
-        return HardwareLimit("d", 1.0, 1.0, 1, 1)
+    def evaluate(self, request: Request[Result]) -> Result:
+        return cast(Result, self._known[type(request)])
 
     def close(self) -> None:
         pass

@@ -12,7 +12,7 @@ import pytest
 from engine.errors import EngineError, ToolchainError
 from engine.evaluator import tasks
 from engine.evaluator.profiling import cpu_profile
-from engine.evaluator.toolchains import Toolchain
+from engine.evaluator.request import Evaluator
 from engine.search import loop
 from engine.search.actions import Evaluate
 from engine.search.context import RunContext
@@ -43,7 +43,7 @@ SETTINGS = {
 }
 
 
-def context_at(folder: Path, toolchain: Toolchain, **changes: object) -> RunContext:
+def context_at(folder: Path, toolchain: Evaluator, **changes: object) -> RunContext:
     context = open_context(folder, REPLIES, toolchain, **(SETTINGS | changes))
     context.task = tasks.find("swish").task("cpu", SIZES)
     return context
@@ -56,7 +56,7 @@ def work(context: RunContext, *acts: object) -> ev.RunEnded:
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory, toolchain: Toolchain) -> Path:
+def finished(tmp_path_factory: pytest.TempPathFactory, toolchain: Evaluator) -> Path:
     """The folder of an undisturbed run."""
     folder = tmp_path_factory.mktemp("finished")
     work(context_at(folder, toolchain))
@@ -77,7 +77,7 @@ def told(folder: Path) -> list[object]:
     return [(line["kind"], line["event"]) for line in plain if line["kind"] not in kinds]
 
 
-def test_a_run_fails_diagnoses_patches_passes_and_gets_through_its_depths(finished: Path, toolchain: Toolchain) -> None:
+def test_a_run_fails_diagnoses_patches_passes_and_gets_through_its_depths(finished: Path, toolchain: Evaluator) -> None:
     record = context_at(finished, toolchain).record
     attempts = list(record.candidates.values())
     assert [a.verdict for a in attempts] == [
@@ -91,7 +91,7 @@ def test_a_run_fails_diagnoses_patches_passes_and_gets_through_its_depths(finish
     assert attempts[-1].created.summary == "single precision exponential"
 
 
-def test_the_diagnosis_prompt_holds_the_compiler_message_with_its_line(finished: Path, toolchain: Toolchain) -> None:
+def test_the_diagnosis_prompt_holds_the_compiler_message_with_its_line(finished: Path, toolchain: Evaluator) -> None:
     context = context_at(finished, toolchain)
     call = next(c for c in context.record.calls.values() if c.role == "diagnose")
     prompt = json.loads(context.blobs.get(call.prompt_blob))[1]["text"]
@@ -102,7 +102,7 @@ def test_the_diagnosis_prompt_holds_the_compiler_message_with_its_line(finished:
 
 
 def test_the_first_prompt_has_the_measured_device_and_every_later_one_begins_as_it(
-    finished: Path, toolchain: Toolchain
+    finished: Path, toolchain: Evaluator
 ) -> None:
     context = context_at(finished, toolchain)
     limit = context.record.limit
@@ -115,7 +115,7 @@ def test_the_first_prompt_has_the_measured_device_and_every_later_one_begins_as_
     assert "of the limit. It is" in optimise[1]["text"]
 
 
-def test_a_wrong_value_is_told_with_its_place(finished: Path, toolchain: Toolchain) -> None:
+def test_a_wrong_value_is_told_with_its_place(finished: Path, toolchain: Evaluator) -> None:
     context = context_at(finished, toolchain)
     check = context.record.candidates["c003"].checked
     assert check is not None
@@ -125,7 +125,7 @@ def test_a_wrong_value_is_told_with_its_place(finished: Path, toolchain: Toolcha
 
 
 def test_a_patch_that_does_not_fit_is_reported_to_the_model_and_asked_again(
-    finished: Path, toolchain: Toolchain
+    finished: Path, toolchain: Evaluator
 ) -> None:
     context = context_at(finished, toolchain)
     tried = [e.event for e in context.journal.entries if isinstance(e.event, ev.PatchTried)]
@@ -135,7 +135,7 @@ def test_a_patch_that_does_not_fit_is_reported_to_the_model_and_asked_again(
 
 
 def test_a_run_cut_off_after_any_line_ends_with_the_same_history(
-    finished: Path, toolchain: Toolchain, tmp_path: Path
+    finished: Path, toolchain: Evaluator, tmp_path: Path
 ) -> None:
     lines = (finished / "run/journal.jsonl").read_text().splitlines(keepends=True)
     expected = told(finished)
@@ -149,7 +149,7 @@ def test_a_run_cut_off_after_any_line_ends_with_the_same_history(
 
 
 def test_profiles_are_shown_when_forced_on_and_the_journal_says_so(
-    tmp_path: Path, toolchain: Toolchain, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, toolchain: Evaluator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # On a busy machine a profile is kept from the model, which has tests of its own.
     monkeypatch.setattr(cpu_profile, "disturbance", lambda *figures: "")
@@ -164,14 +164,14 @@ def test_profiles_are_shown_when_forced_on_and_the_journal_says_so(
     assert context.record.concluded[1].is_profile_exposed
 
 
-def test_no_profile_is_shown_when_switched_off(tmp_path: Path, toolchain: Toolchain) -> None:
+def test_no_profile_is_shown_when_switched_off(tmp_path: Path, toolchain: Evaluator) -> None:
     context = context_at(tmp_path, toolchain, budget=Budget(depths=1), expose_from_depth=1)
     commands.send(context.folder.commands_file, CommandKind.EXPOSE, "off")
     work(context)
     assert not any(c.is_profile_exposed for c in context.record.calls.values())
 
 
-def test_a_hint_is_in_the_next_prompt_once(tmp_path: Path, toolchain: Toolchain) -> None:
+def test_a_hint_is_in_the_next_prompt_once(tmp_path: Path, toolchain: Evaluator) -> None:
     context = context_at(tmp_path, toolchain)
     hint = commands.send(context.folder.commands_file, CommandKind.HINT, "mind the tail elements")
     work(context)
@@ -182,7 +182,7 @@ def test_a_hint_is_in_the_next_prompt_once(tmp_path: Path, toolchain: Toolchain)
 
 
 def test_a_run_that_leaves_its_recording_waits_and_goes_on_from_the_kernel_it_is_rolled_back_to(
-    tmp_path: Path, toolchain: Toolchain
+    tmp_path: Path, toolchain: Evaluator
 ) -> None:
     context = context_at(tmp_path, toolchain, budget=Budget(depths=5))
     states: list[RunState] = []
@@ -205,7 +205,7 @@ def test_a_run_that_leaves_its_recording_waits_and_goes_on_from_the_kernel_it_is
     assert state_of(context.record).line == ["c004"]
 
 
-def test_an_identical_source_is_not_judged_twice_in_a_run(finished: Path, toolchain: Toolchain, tmp_path: Path) -> None:
+def test_an_identical_source_is_not_judged_twice_in_a_run(finished: Path, toolchain: Evaluator, tmp_path: Path) -> None:
     class Counting:
         name = "cpu"
         calls = 0
@@ -226,7 +226,7 @@ def test_an_identical_source_is_not_judged_twice_in_a_run(finished: Path, toolch
     assert Counting.calls == 3
 
 
-def test_a_machine_that_lacks_a_part_ends_the_run_and_says_which(tmp_path: Path, toolchain: Toolchain) -> None:
+def test_a_machine_that_lacks_a_part_ends_the_run_and_says_which(tmp_path: Path, toolchain: Evaluator) -> None:
     class Lacking:
         name = "cpu"
 
@@ -259,7 +259,7 @@ class Asking(CuteGen):
     ],
 )
 def test_what_the_loop_cannot_do_is_our_failure_and_asks_no_model(
-    tmp_path: Path, toolchain: Toolchain, action: Any, said: str
+    tmp_path: Path, toolchain: Evaluator, action: Any, said: str
 ) -> None:
     context = context_at(tmp_path, toolchain)
     context.strategy = Asking(action)

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import cast
 
 from engine.errors import BaselineUnavailable
+from engine.evaluator.request import Evaluator
 from engine.evaluator.tasks import Task
-from engine.evaluator.toolchains import Toolchain
 from engine.search.steps.evaluate import time_candidate
 from storage.results.evaluation_results import TimingResult
 from storage.run import events as ev
@@ -29,7 +29,7 @@ class Compiler:
 def test_a_second_baseline_that_failed_is_tried_once_more_by_each_later_engine(tmp_path: Path) -> None:
     toolchain, told = Compiler("no compiler", "no compiler"), list[int]()
     for _ in range(4):  # engines, of which each times two kernels
-        context = open_context(tmp_path, toolchain=cast(Toolchain, toolchain))
+        context = open_context(tmp_path, toolchain=cast(Evaluator, toolchain))
         for _ in range(2):
             time_candidate(context, context.candidate(add_candidate(context, speedup=2.0)))
         told.append(sum(isinstance(event, ev.BaselineMeasured) for event in context.record.events))

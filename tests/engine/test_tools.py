@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 from engine.cli import experience
-from engine.evaluator.toolchains import Toolchain
+from engine.evaluator.request import Evaluator
 from engine.search.actions import Ask
 from engine.search.daily import Ledger
 from engine.search.llm import Message
@@ -77,11 +77,11 @@ def test_a_call_is_read_from_the_text_of_a_reply_and_sent_as_one() -> None:
 
 
 def test_tools_are_called_within_a_turn_and_a_killed_engine_buys_nothing_twice(
-    tmp_path: Path, toolchain: Toolchain
+    tmp_path: Path, toolchain: Evaluator
 ) -> None:
     tried = json.dumps({"source": BROKEN})
     with serving(calls(("compile", tried), ("check", tried), ("check", tried)), says(FINAL)) as server:
-        for tools in (cast(Toolchain, Deadly("cpu")), toolchain):
+        for tools in (cast(Evaluator, Deadly("cpu")), toolchain):
             context = open_context(tmp_path, (), tools, strategy_options=OPTIONS, budget=Budget(model_calls=2))
             context.strategy, context.ledger = RewardLoop(), Ledger(tmp_path)
             context.model = EndpointModel(ModelOptions(model="tester"), server.address, "sk-key", Price(1.0, 0.1, 10.0))

@@ -17,7 +17,7 @@ from typing import Any, cast
 
 from engine.errors import EngineError
 from engine.evaluator import tasks
-from engine.evaluator.toolchains import Toolchain
+from engine.evaluator.request import Evaluator
 from engine.search.actions import Action, Ask, Conclude, Finish, Wait, label
 from engine.search.context import RunContext
 from engine.search.llm import Completion, LanguageModel, Message, OnText, Purpose, Terms
@@ -144,7 +144,7 @@ def _context(folder: Path, entries: list[Entry], model: LanguageModel) -> RunCon
     )
     context = RunContext(
         run, cast(Journal, MemoryJournal(entries)), record, task, model,
-        cast(Toolchain, NoToolchain(settings.toolchain)), Blobs(run.blobs), CuteGen(),
+        cast(Evaluator, NoToolchain(settings.toolchain)), Blobs(run.blobs), CuteGen(),
     )  # fmt: skip
     context.other_model = lambda choice: model
     return context

@@ -1,9 +1,8 @@
 """The seam between engines and devices: an engine asks for an evaluation, the pool decides where and gives the result.
 
 local.py        the devices of this host, each leased for as long as it is needed
-pooled.py       a pool as the toolchain that a run, a suite or a command works with
-settling.py     on which device a run is timed; accounts.py: on whose account
-carrying_out.py one evaluation on a toolchain
+pooled.py       a pool as what a run, a suite or a command asks
+settling.py     on which device a run is timed
 remote.py       workers on other hosts as a pool; on_ray.py: those of a Ray cluster; worker_side.py: what runs there
 plain.py        evaluations and results as text
 """
@@ -12,13 +11,11 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
-from enum import StrEnum
-from typing import Any, Protocol
+from typing import Generic, Protocol
 
 from engine.evaluator.machine import lease
 from engine.evaluator.machine.turns import Share
-from engine.evaluator.tasks import Task
-from storage.results.evaluation_results import TimingResult
+from engine.evaluator.request import Request, Result
 
 POOL, LOCAL = "TILEWRIGHT_POOL", "local"
 
@@ -28,41 +25,17 @@ def pool_name() -> str:
     return os.environ.get(POOL) or LOCAL
 
 
-class Act(StrEnum):
-    """What can be asked: the methods of a toolchain, under their names."""
-
-    EXAMINE = "examine"
-    EXAMINE_CONFINED = "examine_confined"
-    LIMIT = "limit"
-    COMPILE = "compile"
-    COMPILE_ALL = "compile_all"
-    CHECK = "check"
-    TIME = "time"
-    TIME_BRIEFLY = "time_briefly"
-    COMPILED_BASELINE = "compiled_baseline"
-    COMPILER_SOURCE = "compiler_source"
-    COMPILED_START = "compiled_start"
-    PROFILE = "profile"
-
-
-# What is compared with other figures of the run, so that it is taken where they were; the rest may be done anywhere.
-MEASURING = frozenset({Act.LIMIT, Act.TIME, Act.TIME_BRIEFLY, Act.COMPILED_BASELINE, Act.PROFILE})
-
-
 @dataclass(frozen=True, slots=True)
-class Evaluation:
-    """One thing asked of a pool, as values and texts alone: no path of this host is in it, so any host can do it.
+class Evaluation(Generic[Result]):
+    """A request on its way to a device.
 
-    `device` is where the run's timings are taken, by name: of what is MEASURING it must be that one, else it is only
-    preferred; empty for any. `model` is the model of device that it must be, empty for any. `run_id` and `step` say who
-    asks, for people, `share` on whose account.
+    `device` is where the run's timings are taken, by name: a request that is measuring must be answered there, another
+    one may be; empty for any. `model` is the model of device that it must be, empty for any. `run_id` and `step` say
+    who asks, for people, `share` on whose account.
     """
 
-    act: Act
+    request: Request[Result]
     toolchain: str
-    task: Task
-    sources: tuple[str, ...] = ()
-    timed: TimingResult | None = None
     model: str = ""
     device: str = ""
     run_id: str = ""
@@ -73,8 +46,8 @@ class Evaluation:
 class Pool(Protocol):
     """Devices that evaluate, wherever they are. Several threads may ask at once; each waits for its own result."""
 
-    def evaluate(self, asked: Evaluation) -> Any:
-        """What the toolchain's method of that name returns, and its exceptions.
+    def evaluate(self, asked: Evaluation[Result]) -> Result:
+        """What the toolchain answers, and its exceptions.
 
         Raises:
             ToolchainError: no device can do it, or the last that could was taken out; the message says why.

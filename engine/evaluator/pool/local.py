@@ -14,18 +14,17 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, cast, runtime_checkable
 
 from engine.errors import BaselineUnavailable, ProfileUnavailable, StopRequested, TaskError, ToolchainError
 from engine.evaluator import languages
 from engine.evaluator.build.host.installation import processor
 from engine.evaluator.machine import device_health, devices, lease, turns
 from engine.evaluator.machine.devices import Device
-from engine.evaluator.pool import MEASURING, Act, Evaluation
-from engine.evaluator.pool.carrying_out import carry_out
+from engine.evaluator.pool import Evaluation
 from engine.evaluator.pool.settling import Settlement
+from engine.evaluator.request import Compile, CompileAll, Evaluator, Request, Result
 from engine.evaluator.toolchain_table import find_toolchain
-from engine.evaluator.toolchains import Toolchain
 from engine.evaluator.toolchains.local import LocalToolchain
 from storage import device_use
 from storage.device_use import DEVICE, VERSIONS, Claim, KnownDevice
@@ -50,13 +49,13 @@ class LocalPool:
     def __init__(self, scratch: Path | None = None) -> None:
         self._scratch = scratch
         self._guard = threading.RLock()
-        self._made: list[Toolchain] = []
-        self._idle: dict[str, list[Toolchain]] = {}
+        self._made: list[Evaluator] = []
+        self._idle: dict[str, list[Evaluator]] = {}
         self._gpus: list[Device] = []
         self._settlement = Settlement()
         self._is_closing = False
 
-    def evaluate(self, asked: Evaluation) -> Any:
+    def evaluate(self, asked: Evaluation[Result]) -> Result:
         """What the toolchain answers. A device that fails its health check afterwards is taken out, and another of its
         model asked.
 
@@ -64,16 +63,16 @@ class LocalPool:
             ToolchainError: as the toolchain, or no device is left that could do it.
         """
         with (
-            device_use.claimed(asked.act, asked.run_id, asked.step) as claim,
+            device_use.claimed(asked.request.act, asked.run_id, asked.step) as claim,
             turns.on_account(asked.share),
             self._toolchain(asked.toolchain) as toolchain,
         ):
             if isinstance(toolchain, LocalToolchain):
                 toolchain.claim = claim
             if isinstance(toolchain, OnAnyDevice):
-                return self._on_a_gpu(toolchain, asked, claim)
+                return cast(Result, self._on_a_gpu(toolchain, asked, claim))
             claim.on(_processors())
-            return carry_out(toolchain, asked)
+            return toolchain.evaluate(asked.request)
 
     def settle(self, toolchain: str, model: str = "", wanted: str = "", run_id: str = "", task: str = "") -> str:
         """The device for a run's timings; the same for as long as this pool is used and the device can be. Of the
@@ -128,7 +127,7 @@ class LocalPool:
             known = KnownDevice(one.address, one.name, one.memory_mib, one.driver, out=why, out_since=since)
             device_use.found_here(known)
 
-    def _on_a_gpu(self, toolchain: Any, asked: Evaluation, claim: Claim) -> Any:
+    def _on_a_gpu(self, toolchain: Any, asked: Evaluation[Any], claim: Claim) -> Any:
         toolchain.begin()  # PyTorch is imported while the driver names its devices
         while True:
             usable = self._usable(asked.model)
@@ -146,16 +145,16 @@ class LocalPool:
                         f"{gpu.address} ({gpu.name}) was taken out of use: {why}. No other device of this model is left"
                     ) from error
 
-    def _at_one_of(self, usable: Sequence[Device], toolchain: Any, asked: Evaluation, claim: Claim) -> Any:
+    def _at_one_of(self, usable: Sequence[Device], toolchain: Any, asked: Evaluation[Any], claim: Claim) -> Any:
         is_only = len(self._gpus) == 1
         settled = asked.device
-        if asked.act in MEASURING:
-            settled = self.settle(asked.toolchain, asked.model, asked.device, asked.run_id, asked.task.name)
+        if asked.request.is_measuring:
+            settled = self.settle(asked.toolchain, asked.model, asked.device, asked.run_id, asked.request.task.name)
         near = sorted(usable, key=lambda one: one.address != settled)
-        if len(near) == 1 or asked.act in MEASURING or not _needs_device(asked):
+        if len(near) == 1 or asked.request.is_measuring or not _needs_device(asked.request):
             toolchain.use(near[0], is_only=is_only)
             claim.on(near[0].address)
-            return _named(carry_out(toolchain, asked), toolchain)
+            return _named(toolchain.evaluate(asked.request), toolchain)
         toolchain.start()
         with turns.hold_first([lease.of_host(one.lease) for one in near], told=claim.waits) as (number, waited_s):
             gpu = near[number]
@@ -163,7 +162,7 @@ class LocalPool:
             claim.on(gpu.address)
             claim.holds()
             with toolchain.alone(waited_s):
-                return _named(carry_out(toolchain, asked), toolchain)
+                return _named(toolchain.evaluate(asked.request), toolchain)
 
     def _usable(self, model: str) -> list[Device]:
         """Devices of one model that work: of the first's without a name.
@@ -189,7 +188,7 @@ class LocalPool:
         device_use.take_out(KnownDevice(gpu.address, gpu.name, gpu.memory_mib, gpu.driver), why)
 
     @contextmanager
-    def _toolchain(self, name: str) -> Iterator[Toolchain]:
+    def _toolchain(self, name: str) -> Iterator[Evaluator]:
         """One that is idle, or a new one. In one that a person broke off a request is still at work: it is ended."""
         with self._guard:
             idle = self._idle.setdefault(name, [])
@@ -207,9 +206,9 @@ class LocalPool:
             raise
         idle.append(toolchain)
 
-    def _new(self, name: str) -> Toolchain:
+    def _new(self, name: str) -> Evaluator:
         number, scratch = len(self._made), self._scratch
-        made: Toolchain = find_toolchain(name)(scratch / f"beside-{number}" if scratch and number else scratch)
+        made: Evaluator = find_toolchain(name)(scratch / f"beside-{number}" if scratch and number else scratch)
         self._made.append(made)
         return made
 
@@ -234,9 +233,9 @@ def _ranges(numbers: Sequence[int]) -> str:
     return ",".join("-".join(map(str, one)) for one in found)
 
 
-def _needs_device(asked: Evaluation) -> bool:
-    if asked.act in (Act.COMPILE, Act.COMPILE_ALL):
-        return any(languages.of(one, asked.task.language).is_just_in_time for one in asked.sources)
+def _needs_device(request: Request[Any]) -> bool:
+    if isinstance(request, Compile | CompileAll):
+        return any(languages.of(one, request.task.language).is_just_in_time for one in request.sources)
     return True
 
 

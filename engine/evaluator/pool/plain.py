@@ -1,41 +1,31 @@
-"""An evaluation and what came of it as text, so that another process or host can do it. Knows neither."""
+"""A request and what came of it as text, so that another process or host can answer. Knows neither."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from typing import Any
 
 from engine import errors
 from engine.errors import BaselineUnavailable, EngineError, ProfileUnavailable, TaskError, ToolchainError
-from engine.evaluator.pool import Act, Evaluation
-from engine.evaluator.toolchains import CompiledStart
+from engine.evaluator.machine.turns import Share
+from engine.evaluator.pool import Evaluation
+from engine.evaluator.request import KINDS, Request, Result
 from storage import codec
-from storage.results.evaluation_results import CheckResult, CompileResult, TimingResult
-from storage.results.examination import Examination
-from storage.results.hardware_limit import HardwareLimit
-from storage.results.profile_results import ProfileResult
 
-RESULTS: Mapping[Act, Any] = {
-    Act.EXAMINE: Examination, Act.EXAMINE_CONFINED: Examination, Act.LIMIT: HardwareLimit,
-    Act.COMPILE: CompileResult, Act.COMPILE_ALL: list[CompileResult],
-    Act.CHECK: CheckResult, Act.TIME: TimingResult, Act.TIME_BRIEFLY: TimingResult,
-    Act.COMPILED_BASELINE: TimingResult, Act.COMPILER_SOURCE: str, Act.COMPILED_START: CompiledStart,
-    Act.PROFILE: ProfileResult,
-}  # fmt: skip
 # What may be wrong with a task, a kernel or a machine; anything else is a fault of ours and told as a ToolchainError.
 FAILURES = (TaskError, ProfileUnavailable, BaselineUnavailable, ToolchainError)
 
 
-def request_text(asked: Evaluation) -> str:
+def request_text(asked: Evaluation[Any]) -> str:
     """An evaluation as one line."""
-    return codec.dumps(asked)
+    return codec.dumps({"act": asked.request.act, **codec.to_plain(asked)})
 
 
-def read_request(text: str) -> Evaluation:
-    """The same back."""
-    asked: Evaluation = codec.from_plain(Evaluation, json.loads(text))
-    return asked
+def read_request(text: str) -> Evaluation[Any]:
+    """An evaluation out of its line."""
+    plain = json.loads(text)
+    request = codec.from_plain(KINDS[plain.pop("act")], plain.pop("request"))
+    return Evaluation(request, share=codec.from_plain(Share, plain.pop("share")), **plain)
 
 
 def result_text(result: Any) -> str:
@@ -49,7 +39,7 @@ def failure_text(error: EngineError) -> str:
     return codec.dumps({"failed": kind, "message": str(error)})
 
 
-def read_result(act: Act, text: str) -> Any:
+def read_result(request: type[Request[Result]] | Request[Result], text: str) -> Result:
     """What was answered, or the exception that was told.
 
     Raises:
@@ -58,6 +48,5 @@ def read_result(act: Act, text: str) -> Any:
     answer = json.loads(text)
     if "failed" in answer:
         raise getattr(errors, answer["failed"])(answer["message"])
-    plain = answer["result"]
-    kind = CheckResult if RESULTS[act] is TimingResult and "verdict" in plain else RESULTS[act]
-    return plain if kind is str else codec.from_plain(kind, plain)
+    result: Result = request.read(answer["result"])
+    return result

@@ -12,13 +12,14 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from engine.errors import BaselineUnavailable, ProfileUnavailable, ToolchainError
 from engine.evaluator.machine import lease, turns
-from engine.evaluator.pool import MEASURING, Act, Evaluation
+from engine.evaluator.pool import Evaluation
 from engine.evaluator.pool.plain import read_result, request_text
 from engine.evaluator.pool.settling import Settlement
+from engine.evaluator.request import Compile, CompileAll, Result
 from engine.evaluator.toolchain_table import GPU, device_of
 from storage import device_use
 from storage.device_use import Claim, KnownDevice
@@ -88,17 +89,17 @@ class RemotePool:
         self._settlement = Settlement()
         self._seen: dict[KnownDevice, float] = {}
 
-    def evaluate(self, asked: Evaluation) -> Any:
+    def evaluate(self, asked: Evaluation[Result]) -> Result:
         """What a worker answers; asked of another one when it is lost or cannot do it, at most MOST_TRIES in all.
 
         Raises:
             ToolchainError: as the toolchain there; or no worker was to be had, or too many were lost.
         """
         lost: list[str] = []
-        with device_use.claimed(asked.act, asked.run_id, asked.step) as claim, turns.on_account(asked.share):
+        with device_use.claimed(asked.request.act, asked.run_id, asked.step) as claim, turns.on_account(asked.share):
             while len(lost) < MOST_TRIES:
                 try:
-                    return self._asked_of_one(asked, claim)
+                    return cast(Result, self._asked_of_one(asked, claim))
                 except WorkerLost as ended:
                     lost.append(str(ended))
         raise ToolchainError(f"{len(lost)} workers could not do it, one after the other: {'; '.join(lost)}")
@@ -125,7 +126,7 @@ class RemotePool:
         self._settlement.end()
         self._cluster.close()
 
-    def _asked_of_one(self, asked: Evaluation, claim: Claim) -> Any:
+    def _asked_of_one(self, asked: Evaluation[Any], claim: Claim) -> Any:
         found = self._workers(asked.toolchain, asked.model)
         if not _needs_device(asked):
             own = [one for one in found if one.device.device == asked.device]  # there its library is used next
@@ -133,8 +134,8 @@ class RemotePool:
             claim.on(worker.device.device)
             return self._answer(worker, asked)
         near = sorted(found, key=lambda one: one.device.device != asked.device)
-        if asked.act in MEASURING:
-            settled = self.settle(asked.toolchain, asked.model, asked.device, asked.run_id, asked.task.name)
+        if asked.request.is_measuring:
+            settled = self.settle(asked.toolchain, asked.model, asked.device, asked.run_id, asked.request.task.name)
             near = [one for one in found if one.device.device == settled]
             if not near:
                 raise WorkerLost(f"{settled}: its worker ended")
@@ -147,7 +148,7 @@ class RemotePool:
             finally:
                 claim.lets_go()
 
-    def _answer(self, worker: RemoteWorker, asked: Evaluation, waited_s: float = 0.0) -> Any:
+    def _answer(self, worker: RemoteWorker, asked: Evaluation[Any], waited_s: float = 0.0) -> Any:
         """The model and the device are of this pool's choice: the worker has one device alone."""
         began = time.monotonic()
         try:
@@ -157,7 +158,7 @@ class RemotePool:
                 self._cluster.forget(worker)
             raise
         try:
-            return _with_wait(read_result(asked.act, text), waited_s, time.monotonic() - began)
+            return _with_wait(read_result(asked.request, text), waited_s, time.monotonic() - began)
         except (ProfileUnavailable, BaselineUnavailable):
             raise
         except ToolchainError as error:
@@ -231,8 +232,8 @@ def lock_of(device: str) -> lease.Files:
     return lease.of_host("remote-" + "".join(one if one.isalnum() or one in "-." else "_" for one in device))
 
 
-def _needs_device(asked: Evaluation) -> bool:
+def _needs_device(asked: Evaluation[Any]) -> bool:
     """On processors what is compared alone; a GPU is wanted for all but builds, those of its own languages included."""
     if device_of(asked.toolchain) != GPU:
-        return asked.act in MEASURING
-    return asked.act not in (Act.COMPILE, Act.COMPILE_ALL)
+        return asked.request.is_measuring
+    return not isinstance(asked.request, Compile | CompileAll)

@@ -7,14 +7,14 @@ from typing import Any
 
 from engine.errors import ProfileUnavailable
 from engine.evaluator import languages
+from engine.evaluator.request import Evaluator
 from engine.evaluator.tasks import Task
-from engine.evaluator.toolchains import Toolchain
 from storage import codec
 from storage.results.evaluation_results import CheckResult, CompileResult, TimingResult
 from storage.results.vocabulary import Verdict
 
 
-def evaluate(toolchain: Toolchain, task: Task, source: str, profile: bool = False) -> dict[str, Any]:
+def evaluate(toolchain: Evaluator, task: Task, source: str, profile: bool = False) -> dict[str, Any]:
     """Compile, check, time and if asked profile; stops at the first verdict that is not passed. A kernel that is only
     checked on this toolchain, by an interpreter, is not timed: `untimed` says so then.
 
@@ -107,7 +107,7 @@ def _check_records(results: Mapping[str, CompileResult | CheckResult | TimingRes
     ]
 
 
-def _profile_fields(toolchain: Toolchain, task: Task, source: str, timed: TimingResult) -> dict[str, Any]:
+def _profile_fields(toolchain: Evaluator, task: Task, source: str, timed: TimingResult) -> dict[str, Any]:
     try:
         result: dict[str, Any] = codec.to_plain(toolchain.profile(task, source, timed))
     except ProfileUnavailable as error:

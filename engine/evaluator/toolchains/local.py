@@ -10,13 +10,13 @@ import shutil
 import tempfile
 import threading
 import time
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, cast
 
 from engine.errors import BaselineUnavailable, TaskError
 from engine.evaluator import languages, tasks
@@ -28,8 +28,25 @@ from engine.evaluator.machine.stopwatch import Stopwatch
 from engine.evaluator.machine.turns import Turn
 from engine.evaluator.machine.worker_limits import Limits, Times
 from engine.evaluator.processes.client import REQUEST_FOLDER, EvaluatorClient
+from engine.evaluator.request import (
+    Check,
+    Compile,
+    CompileAll,
+    CompiledBaseline,
+    CompiledStart,
+    CompilerSource,
+    Evaluator,
+    Examine,
+    Limit,
+    Profile,
+    Request,
+    Result,
+    StartFromCompiler,
+    Time,
+    TimeBriefly,
+)
 from engine.evaluator.tasks import Task
-from engine.evaluator.toolchains import CompiledStart, remembered
+from engine.evaluator.toolchains import remembered
 from storage import codec, locks
 from storage.device_use import UNSEEN, Claim
 from storage.results.evaluation_results import CheckResult, CompileResult, TimedWorkload, TimingResult
@@ -39,7 +56,7 @@ from storage.results.policy import EVERYTHING, Policy
 from storage.results.profile_results import ProfileResult
 from storage.results.timeline import Part
 
-Result = TypeVar("Result", CompileResult, CheckResult, TimingResult, TimingResult | CheckResult, ProfileResult)
+Timed = TypeVar("Timed", CompileResult, CheckResult, TimingResult, TimingResult | CheckResult, ProfileResult)
 KnownLimits = dict[tuple[str, str], HardwareLimit]  # by the task's source and what is measured of it
 
 REQUEST_S = 900.0
@@ -105,8 +122,8 @@ class ModelNew(Model):
 """
 
 
-class LocalToolchain(ABC):
-    """Compile, check and time through an evaluator. A kind of machine adds installation, limit and profiler."""
+class LocalToolchain(Evaluator):
+    """Answers through processes of this machine. A kind of machine adds installation, limit and profiler."""
 
     name = ""
     device = "cpu"
@@ -144,11 +161,6 @@ class LocalToolchain(ABC):
 
     @property
     @abstractmethod
-    def lease_files(self) -> lease.Files:
-        """Held while timing or profiling: one such job at a time per device of the host."""
-
-    @property
-    @abstractmethod
     def installation(self) -> Any:
         """Compiler and headers of this machine, a dataclass with a `fingerprint`.
 
@@ -179,8 +191,38 @@ class LocalToolchain(ABC):
         """Device nodes that a candidate needs."""
         return ()
 
-    def limit(self, task: Task) -> HardwareLimit:
-        """What this machine can do at the task's size, and what the task needs at least."""
+    def evaluate(self, request: Request[Result]) -> Result:
+        """The answer, with where its time went."""
+        task, found = request.task, cast(Any, None)
+        match request:
+            case Examine():
+                found = self._examine(task, is_confined=request.is_confined)
+            case Limit():
+                found = self._limit_of_all(task)
+            case Compile():
+                found = self._with_timeline(lambda: self._compile(task, request.source))
+            case CompileAll():
+                found = self._compile_all(task, request.candidates)
+            case Check():
+                self._see_that_it_is_decided(task)
+                found = self._with_timeline(lambda: replace(self._check(task, request.source), rules=task.policy.rules))
+            case TimeBriefly():
+                found = self._with_timeline(lambda: self._time_briefly(task, request.source))
+            case Time():
+                found = self._with_timeline(lambda: self._time(task, request.source))
+            case CompiledBaseline():
+                found = self._compiled_baseline(task)
+            case CompilerSource():
+                found = self._compiler_source(task)
+            case StartFromCompiler():
+                found = self._compiled_start(task)
+            case Profile():
+                timed_ms = tasks.workloads.own_latency_ms(task, request.timed) if request.timed else None
+                found = self._with_timeline(lambda: self._undisturbed(task, request.source, timed_ms))
+        return cast(Result, found)
+
+    def _limit_of_all(self, task: Task) -> HardwareLimit:
+        """What this machine can do at the task's sizes, and what the task needs at least."""
         for _, one in tasks.workloads.each(task):
             self._see_that_it_is_decided(one)
         # What the machine can do is measured again once, whatever the number of workloads.
@@ -199,24 +241,8 @@ class LocalToolchain(ABC):
         known += [just_in_time.version()] if just_in_time.version() else []
         return hashlib.sha256(json.dumps(known).encode()).hexdigest()
 
-    def examine(self, task: Task) -> Examination:
-        """Whether kernels can be judged on a task at its sizes, and which of its weights vary; found out once.
-
-        Raises:
-            TaskError: the reference fails.
-        """
-        return self._found_out(task, is_confined=False)
-
-    def examine_confined(self, task: Task) -> Examination:
-        """The same before a run is started: the reference runs in the sandbox that kernels run in, and nowhere else.
-
-        Raises:
-            TaskError: the reference fails there.
-            ToolchainError: this machine offers no sandbox.
-        """
-        return self._found_out(task, is_confined=True)
-
-    def _found_out(self, task: Task, *, is_confined: bool) -> Examination:
+    def _examine(self, task: Task, *, is_confined: bool) -> Examination:
+        """Found out once."""
         name = self._examination_name(task)
         if name not in self._examined:
             file = self.cache / "examinations" / f"{name}.json"
@@ -267,15 +293,11 @@ class LocalToolchain(ABC):
         if not task.policy.is_judged_as_constructed and (refusal := self.examine(task).refusal):
             raise TaskError(refusal)
 
-    def compile(self, task: Task, source: str) -> CompileResult:
-        """Build the candidate's extensions and import the module."""
-        return self._with_timeline(lambda: self._compile(task, source))
-
     def _compile(self, task: Task, source: str) -> CompileResult:
         result: CompileResult = codec.from_plain(CompileResult, self._ask("compile", task, source))
         return result
 
-    def _with_timeline(self, act: Callable[[], Result]) -> Result:
+    def _with_timeline(self, act: Callable[[], Timed]) -> Timed:
         """The result, with where its time went."""
         self._spent.restart()
         if self._waited_s:
@@ -298,17 +320,12 @@ class LocalToolchain(ABC):
                 if not self._is_alone:
                     self.claim.lets_go()
 
-    def compile_all(self, task: Task, sources: Sequence[str]) -> list[CompileResult]:
-        """Build several candidates at once; one by one where building means to call the kernel."""
+    def _compile_all(self, task: Task, sources: Sequence[str]) -> list[CompileResult]:
+        """At once; one by one where building means to call the kernel."""
         if any(languages.of(one, task.language).is_just_in_time for one in sources):
             return [self.compile(task, one) for one in sources]
         plain = self._ask("compile_all", task, "", details={"sources": list(sources)})
         return [codec.from_plain(CompileResult, one) for one in plain]
-
-    def check(self, task: Task, source: str) -> CheckResult:
-        """Compare with the float64 reference over seeds and value distributions."""
-        self._see_that_it_is_decided(task)
-        return self._with_timeline(lambda: replace(self._check(task, source), rules=task.policy.rules))
 
     def _check(self, task: Task, source: str) -> CheckResult:
         sizes = 1 + len(task.policy.other_sizes) + len(task.policy.workloads)
@@ -316,29 +333,26 @@ class LocalToolchain(ABC):
         result: CheckResult = codec.from_plain(CheckResult, plain)
         return result
 
-    def time(self, task: Task, source: str) -> TimingResult | CheckResult:
-        """Time candidate and eager reference in alternation; once more, in a fresh process, what is hard to believe.
+    def _time(self, task: Task, source: str) -> TimingResult | CheckResult:
+        """In alternation with the reference; once more, in a fresh process, what is hard to believe.
 
         Several workloads are timed in turn and share the time there is.
         """
-        session = functools.partial(self._believed, source=source)
-        return self._with_timeline(lambda: self._in_turn(task, session, self._times.timing_s))
+        return self._in_turn(task, functools.partial(self._believed, source=source), self._times.timing_s)
 
     def _believed(self, task: Task, timing_s: float, source: str) -> TimingResult | CheckResult:
-        first = self._time(task, source, timing_s)
+        first = self._time_once(task, source, timing_s)
         if isinstance(first, CheckResult):
             return first
         bounds = Bounds(task.policy, self._known_limit(task))
         if not (reason := bounds.reason(first)):
             return timing_checks.unsuspicious(first, bounds)
-        return timing_checks.settled(first, self._time(task, source, timing_s), bounds, reason)
+        return timing_checks.settled(first, self._time_once(task, source, timing_s), bounds, reason)
 
-    def time_briefly(self, task: Task, source: str) -> TimingResult | CheckResult:
+    def _time_briefly(self, task: Task, source: str) -> TimingResult | CheckResult:
         """One session with few pairs, believed as it is."""
         brief_s = min(BRIEF_S, self._times.timing_s)
-        return self._with_timeline(
-            lambda: self._in_turn(task, lambda one, share_s: self._time(one, source, share_s), brief_s)
-        )
+        return self._in_turn(task, lambda one, share_s: self._time_once(one, source, share_s), brief_s)
 
     def _in_turn(
         self, task: Task, time: Callable[[Task, float], TimingResult | CheckResult], timing_s: float
@@ -355,12 +369,8 @@ class LocalToolchain(ABC):
             found.append(TimedWorkload(sizes, timed))
         return tasks.workloads.together(found)
 
-    def compiled_baseline(self, task: Task) -> TimingResult:
-        """The reference through torch.compile, timed in the candidate's place; the first call compiles.
-
-        Raises:
-            BaselineUnavailable: it cannot be compiled, is wrong, or is switched off.
-        """
+    def _compiled_baseline(self, task: Task) -> TimingResult:
+        """The first call compiles."""
         if os.environ.get(SWITCH) == "off":
             raise BaselineUnavailable(f"switched off by {SWITCH}")
         if task.policy.compare_modules:
@@ -381,26 +391,16 @@ class LocalToolchain(ABC):
             plain = self._ask("time", free, source, times=asdict(times), limits=asdict(limits))
         return _timed(plain)
 
-    def compiler_source(self, task: Task) -> str:
-        """What torch.compile writes for the reference, in a process that has run no candidate.
-
-        Raises:
-            BaselineUnavailable: it writes nothing.
-            ToolchainError: it took too long, or its process was killed.
-        """
+    def _compiler_source(self, task: Task) -> str:
+        """In a process that has run no candidate."""
         with self._leased():
             found = self._ask("compiler_source", task, "", limit_s=HINT_S)
         if not found.get("source"):
             raise BaselineUnavailable(str(found.get("failure") or "the compiler wrote no kernel"))
         return str(found["source"])
 
-    def compiled_start(self, task: Task) -> CompiledStart:
-        """The same with a candidate out of it, at all sizes of the task.
-
-        Raises:
-            BaselineUnavailable: it writes nothing.
-            ToolchainError: it took too long, or its process was killed.
-        """
+    def _compiled_start(self, task: Task) -> CompiledStart:
+        """The same with a candidate out of it, at all sizes of the task."""
         if task.policy.compare_modules:
             raise BaselineUnavailable(NO_MODULES)
         with self._leased():
@@ -409,16 +409,8 @@ class LocalToolchain(ABC):
             raise BaselineUnavailable(str(found.get("failure") or "the compiler wrote no kernel"))
         return CompiledStart(str(found["source"]), str(found.get("kernel", "")), str(found.get("no_start", "")))
 
-    def profile(self, task: Task, source: str, timed: TimingResult | None = None) -> ProfileResult:
-        """Profile a candidate that passed; what was disturbed once more, and then it says so.
-
-        Raises:
-            ProfileUnavailable: none can be had.
-        """
-        timed_ms = tasks.workloads.own_latency_ms(task, timed) if timed else None
-        return self._with_timeline(lambda: self._undisturbed(task, source, timed_ms))
-
     def _undisturbed(self, task: Task, source: str, timed_ms: float | None) -> ProfileResult:
+        """What was disturbed once more, and then it says so."""
         result = self._profile(task, source, timed_ms)
         return self._profile(task, source, timed_ms) if result.disturbance else result
 
@@ -452,7 +444,7 @@ class LocalToolchain(ABC):
                 os.close(self._hold)
                 self._hold = None
 
-    def _time(self, task: Task, source: str, timing_s: float) -> TimingResult | CheckResult:
+    def _time_once(self, task: Task, source: str, timing_s: float) -> TimingResult | CheckResult:
         """One session, alone on the device as far as Tilewright goes."""
         self._see_that_it_is_decided(task)
         before_s = self._spent.parts.get(Part.LEASE, 0.0)

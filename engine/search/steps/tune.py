@@ -14,8 +14,8 @@ from dataclasses import replace
 from typing import Any
 
 from engine.evaluator.build import tunables
+from engine.evaluator.request import Evaluator
 from engine.evaluator.tasks import Task
-from engine.evaluator.toolchains import Toolchain
 from engine.search.actions import Action, Conclude, NewCandidate, Tune
 from engine.search.context import RunContext
 from engine.search.steps.candidates import create_candidate
@@ -92,7 +92,7 @@ def _is_out_of_time(context: RunContext) -> bool:
 
 
 def carried_out(
-    toolchain: Toolchain, task: Task, source: str, sweep: Sweep, act: Build | Judge,
+    toolchain: Evaluator, task: Task, source: str, sweep: Sweep, act: Build | Judge,
     *, step: int = 0, name: str = "", judge: Callable[..., Any] = lambda act, *args: act(*args),
 ) -> list[VariantEvent]:  # fmt: skip
     """What came of an act on variants of a source: several builds, or one check or timing, which may find the variant

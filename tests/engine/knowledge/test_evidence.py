@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from engine.evaluator import tasks
-from engine.evaluator.toolchains import Toolchain
+from engine.evaluator.request import Evaluator
 from engine.knowledge import evidence
 from engine.search import loop
 from engine.search.context import RunContext
@@ -216,7 +216,7 @@ SETTINGS = {
 CHANGED = "Technique: single precision arithmetic\nPredicted gain: 1.4x\n"
 
 
-def context_at(folder: Path, toolchain: Toolchain, **changes: object) -> RunContext:
+def context_at(folder: Path, toolchain: Evaluator, **changes: object) -> RunContext:
     """A run whose every optimisation names its technique."""
     replies = [(role, source, CHANGED * (role == "optimise") + reply) for role, source, reply in REPLIES]
     context = open_context(folder, replies, toolchain, **(SETTINGS | changes))
@@ -232,14 +232,14 @@ def work(context: RunContext) -> ev.RunEnded:
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory, toolchain: Toolchain) -> Path:
+def finished(tmp_path_factory: pytest.TempPathFactory, toolchain: Evaluator) -> Path:
     folder = tmp_path_factory.mktemp("finished")
     assert work(context_at(folder, toolchain)).state is State.FINISHED
     return folder
 
 
 def test_a_whole_run_leaves_a_row_an_attempt_and_asks_the_base_before_each(
-    finished: Path, toolchain: Toolchain
+    finished: Path, toolchain: Evaluator
 ) -> None:
     context = context_at(finished, toolchain)
     rows = files.load(finished / "knowledge", seeded=False).rows
@@ -266,7 +266,7 @@ def test_a_whole_run_leaves_a_row_an_attempt_and_asks_the_base_before_each(
 
 
 def test_a_run_cut_off_after_any_line_ends_with_the_same_evidence_and_asks_no_answered_question_again(
-    finished: Path, toolchain: Toolchain, tmp_path: Path
+    finished: Path, toolchain: Evaluator, tmp_path: Path
 ) -> None:
     lines = (finished / "run/journal.jsonl").read_text().splitlines(keepends=True)
     kinds = [json.loads(line)["kind"] for line in lines]
@@ -290,7 +290,7 @@ def test_a_run_cut_off_after_any_line_ends_with_the_same_evidence_and_asks_no_an
         assert [row.evidence_id for row in files.load(folder / "knowledge", seeded=False).rows] == wanted
 
 
-def test_a_run_that_asks_no_base_adds_evidence_all_the_same(tmp_path: Path, toolchain: Toolchain) -> None:
+def test_a_run_that_asks_no_base_adds_evidence_all_the_same(tmp_path: Path, toolchain: Evaluator) -> None:
     context = context_at(tmp_path, toolchain, knowledge="off")
     work(context)
     assert len(files.load(tmp_path / "knowledge", seeded=False).rows) == 2

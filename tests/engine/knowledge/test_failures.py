@@ -8,7 +8,7 @@ from typing import cast
 
 import pytest
 
-from engine.evaluator.toolchains import Toolchain
+from engine.evaluator.request import Evaluator
 from engine.knowledge import failures
 from engine.search.actions import Ask
 from engine.search.methods.cutegen.strategy import CuteGen
@@ -143,7 +143,7 @@ def test_the_rules_told_are_journaled_once_and_stand_in_the_prompt(tmp_path: Pat
         reply = [("synthesise", None, f"```python\n{SOURCE}```")] * 2
         context = open_context(tmp_path / choice, reply, knowledge=choice, language="cute")
         context.knowledge, context.strategy, context.step = tmp_path / "knowledge", CuteGen(), 1
-        context.toolchain = cast(Toolchain, NoToolchain("cpu"))
+        context.toolchain = cast(Evaluator, NoToolchain("cpu"))
         ask = cast(Ask, context.strategy.again(context.record, "synthesise", None))
         ask_model(context, ask)
         ask_model(context, ask)

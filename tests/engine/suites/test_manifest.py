@@ -14,8 +14,8 @@ from engine.__main__ import main
 from engine.cli import reproducing
 from engine.errors import EngineError, ToolchainError
 from engine.evaluator import tasks
+from engine.evaluator.request import Evaluator
 from engine.evaluator.tasks import Task
-from engine.evaluator.toolchains import Toolchain
 from engine.suites import manifest, measured, tables
 from engine.suites.manifest import ManifestKernel
 from storage import codec
@@ -102,7 +102,7 @@ def test_what_cannot_be_judged_here_is_named_and_the_rest_goes_on(
     file, answers = tmp_path / "m.json", tmp_path / "answers.json"
     file.write_text(codec.dumps(manifest.Manifest(Defined("x", (), ()), {}, (first, stranger))))
     options = Namespace(manifest=str(file), tasks=[], output=str(answers), run_references=False)
-    assert reproducing.reproduce(options, lambda name: cast(Toolchain, Refusing())) == 1
+    assert reproducing.reproduce(options, lambda name: cast(Evaluator, Refusing())) == 1
     told = capsys.readouterr().out
     assert "other rules than the task swish has here: library_operators is ('*',) and not ()" in told
     assert "could not be judged here: swish does not fit" in told
@@ -110,7 +110,7 @@ def test_what_cannot_be_judged_here_is_named_and_the_rest_goes_on(
     assert "0 of 0 kernels came out alike. 2 could not be judged here." in told
     assert [bool(one["not_judged"]) for one in json.loads(answers.read_text())["judged"]] == [True, True]
     options.run_references = True
-    assert reproducing.reproduce(options, lambda name: cast(Toolchain, Refusing())) == 1
+    assert reproducing.reproduce(options, lambda name: cast(Evaluator, Refusing())) == 1
     assert capsys.readouterr().out.count("swish does not fit") == 2
 
 

@@ -12,8 +12,9 @@ import pytest
 from engine.errors import ToolchainError
 from engine.evaluator import tasks
 from engine.evaluator.machine.devices import Device
-from engine.evaluator.pool import Act, Evaluation
+from engine.evaluator.pool import Evaluation
 from engine.evaluator.pool import local as local_pool
+from engine.evaluator.request import Request
 from engine.evaluator.tasks import Task
 from engine.evaluator.toolchains.cuda import CudaToolchain
 from storage.results.evaluation_results import CheckResult, CompileResult, TimingResult
@@ -39,11 +40,8 @@ class Pretend(CudaToolchain):
     def start(self) -> None:
         Pretend.on_start()
 
-    def examine(self, task: Task) -> Examination:
+    def _examine(self, task: Task, *, is_confined: bool) -> Examination:
         return Examination(Standing.DECIDED)
-
-    def examine_confined(self, task: Task) -> Examination:
-        return self.examine(task)
 
     def _compile(self, task: Task, source: str) -> CompileResult:
         return CompileResult(True, 1.0)
@@ -53,7 +51,7 @@ class Pretend(CudaToolchain):
             Pretend.on_check(self.gpu)
         return CheckResult(Verdict.PASSED, 1.0)
 
-    def time(self, task: Task, source: str) -> TimingResult:
+    def _time(self, task: Task, source: str) -> TimingResult:
         with self._leased():
             return TimingResult((1.0,) * 9, (2.0,) * 9)
 
@@ -73,9 +71,10 @@ def two_gpus(driver: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> p
     return monkeypatch
 
 
-def asked(act: Act, run_id: str = "r", device: str = "") -> Evaluation:
+def asked(kind: Callable[[Task, str], Request[Any]], run_id: str = "r", device: str = "") -> Evaluation[Any]:
     """An evaluation of some kernel."""
-    return Evaluation(act, "cuda", tasks.find("swish").task("cpu"), ("class ModelNew: pass",), None, "", device, run_id)
+    request = kind(tasks.find("swish").task("cpu"), "class ModelNew: pass")
+    return Evaluation(request, "cuda", "", device, run_id)
 
 
 def beside(work: Callable[[], Any]) -> Callable[[], Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import time
 from contextlib import closing
@@ -17,10 +16,11 @@ from engine.errors import ProfileUnavailable, ToolchainError
 from engine.evaluator.machine import devices, lease
 from engine.evaluator.machine.devices import Device
 from engine.evaluator.machine.turns import Share
-from engine.evaluator.pool import Act, Evaluation
+from engine.evaluator.pool import plain
 from engine.evaluator.pool.local import LocalPool
 from engine.evaluator.pool.pooled import PooledToolchain
-from storage import codec, device_use
+from engine.evaluator.request import Check, Compile, Profile, Time
+from storage import device_use
 from storage.device_use import DEVICE, VERSIONS, Stage
 from storage.results.evaluation_results import TimingResult
 from tests.engine.evaluator.machine.driver import FAST, TWIN
@@ -39,32 +39,32 @@ def stages() -> list[tuple[str, Stage]]:
 
 
 def test_an_evaluation_travels_as_plain_json_and_names_no_path_of_this_host() -> None:
-    request = asked(Act.TIME)
-    text = codec.dumps(request)
-    assert codec.from_plain(Evaluation, json.loads(text)) == request
+    request = asked(Time)
+    text = plain.request_text(request)
+    assert plain.read_request(text) == request
     assert str(Path(__file__).parents[4]) not in text
     assert str(Path.home()) + "/" not in text
 
 
 def test_a_check_takes_whichever_device_is_free_and_a_timing_waits_for_its_own(two_gpus: pytest.MonkeyPatch) -> None:
     with closing(LocalPool()) as pool:
-        first = pool.evaluate(asked(Act.TIME)).evidence
+        first = pool.evaluate(asked(Time)).evidence
         assert first[DEVICE] == ONE
         assert re.fullmatch(rf"torch {re.escape(metadata.version('torch'))}(, nvcc [\d.]+)?", str(first[VERSIONS]))
         with lease.hold(*lease.of_host(f"gpu-{FAST}")):
-            assert pool.evaluate(asked(Act.CHECK, device=ONE)).evidence[DEVICE] == OTHER
-            timed = beside(lambda: pool.evaluate(asked(Act.TIME, "r", ONE)))
+            assert pool.evaluate(asked(Check, device=ONE)).evidence[DEVICE] == OTHER
+            timed = beside(lambda: pool.evaluate(asked(Time, "r", ONE)))
             until(lambda: (ONE, Stage.WAITING) in stages())
-            assert pool.evaluate(asked(Act.COMPILE)).is_ok  # in another toolchain: the first one waits
+            assert pool.evaluate(asked(Compile)).is_ok  # in another toolchain: the first one waits
             assert [one.queue[0].run_id for one in device_use.standing().devices if one.queue] == ["r"]
         assert timed().evidence[DEVICE] == ONE
-        assert pool.evaluate(asked(Act.CHECK, device=ONE)).evidence[DEVICE] == ONE
+        assert pool.evaluate(asked(Check, device=ONE)).evidence[DEVICE] == ONE
 
 
 def test_a_check_that_waits_for_any_device_says_so_and_counts_the_wait(two_gpus: pytest.MonkeyPatch) -> None:
     with closing(LocalPool()) as pool:
         with lease.hold(*lease.of_host(f"gpu-{FAST}")), lease.hold(*lease.of_host(f"gpu-{TWIN}")):
-            checked = beside(lambda: pool.evaluate(asked(Act.CHECK)))
+            checked = beside(lambda: pool.evaluate(asked(Check)))
             until(lambda: ("", Stage.WAITING) in stages())
             assert len(device_use.standing().queue) == 1
         timeline = checked().timeline
@@ -113,10 +113,10 @@ def test_a_device_that_fails_its_health_check_is_taken_out_and_another_one_asked
     two_gpus.setattr(Pretend, "on_check", staticmethod(broken))
     with closing(LocalPool()) as pool:
         with pytest.raises(ToolchainError, match="the reference's process broke"):
-            pool.evaluate(asked(Act.CHECK, device=ONE))  # the device is well: it is the failure of something else
+            pool.evaluate(asked(Check, device=ONE))  # the device is well: it is the failure of something else
         two_gpus.setenv("BROKEN_DEVICE", FAST)
-        assert pool.evaluate(asked(Act.CHECK, device=ONE)).evidence[DEVICE] == OTHER
-        assert pool.evaluate(asked(Act.TIME, device=ONE)).evidence[DEVICE] == OTHER
+        assert pool.evaluate(asked(Check, device=ONE)).evidence[DEVICE] == OTHER
+        assert pool.evaluate(asked(Time, device=ONE)).evidence[DEVICE] == OTHER
         out = {one.device: one.out for one in device_use.devices()}
         assert out == {ONE: "the driver cannot write memory: no such thing (error 999)", OTHER: ""}
     with closing(LocalPool()) as later:
@@ -135,9 +135,9 @@ def test_when_no_device_of_the_model_is_left_the_reason_is_told(two_gpus: pytest
     two_gpus.setenv("BROKEN_DEVICE", FAST)
     with closing(LocalPool()) as pool:
         with pytest.raises(ToolchainError, match=rf"{ONE} \(Fast One\) was taken out of use: the driver cannot write"):
-            pool.evaluate(asked(Act.CHECK))
+            pool.evaluate(asked(Check))
         with pytest.raises(ToolchainError, match=r"no Fast One of this host can be used\. GPU-.*cannot write memory"):
-            pool.evaluate(asked(Act.CHECK))
+            pool.evaluate(asked(Check))
 
 
 def test_a_run_stays_on_one_model_of_device(two_gpus: pytest.MonkeyPatch) -> None:
@@ -147,7 +147,7 @@ def test_a_run_stays_on_one_model_of_device(two_gpus: pytest.MonkeyPatch) -> Non
         with pytest.raises(ToolchainError, match="measured on Other One and the GPU here is Fast One"):
             pool.settle("cuda", "Other One")
         toolchain = PooledToolchain(pool, "cuda", "r", "Slow One")
-        assert toolchain.check(asked(Act.CHECK).task, "class ModelNew: pass").evidence[DEVICE] not in (ONE, OTHER)
+        assert toolchain.check(asked(Check).request.task, "class ModelNew: pass").evidence[DEVICE] not in (ONE, OTHER)
 
 
 def test_what_a_kernel_cannot_have_blames_no_device(two_gpus: pytest.MonkeyPatch) -> None:
@@ -157,7 +157,7 @@ def test_what_a_kernel_cannot_have_blames_no_device(two_gpus: pytest.MonkeyPatch
     two_gpus.setattr(Pretend, "_profile", unavailable)
     two_gpus.setenv("BROKEN_DEVICE", FAST)
     with closing(LocalPool()) as pool, pytest.raises(ProfileUnavailable, match="no profiler"):
-        pool.evaluate(asked(Act.PROFILE))
+        pool.evaluate(asked(Profile))
     assert not any(one.out for one in device_use.devices())
 
 
@@ -166,7 +166,7 @@ def test_what_a_device_did_in_the_last_hour_is_added_up(two_gpus: pytest.MonkeyP
     two_gpus.setattr(Pretend, "on_check", staticmethod(lambda gpu: time.sleep(held_s)))
     with closing(LocalPool()) as pool:
         for _ in range(2):
-            pool.evaluate(asked(Act.CHECK, device=OTHER))
+            pool.evaluate(asked(Check, device=OTHER))
         one, other = device_use.standing().devices
     assert (one.known.device, one.acts, one.busy) == (ONE, 0, 0.0)
     assert (other.known.device, other.acts, other.known.model) == (OTHER, 2, "Fast One")
@@ -185,7 +185,7 @@ def test_the_processes_that_judge_are_begun_before_the_driver_names_its_devices(
     two_gpus.setattr(Pretend, "begin", lambda _: told.append("begun"))
     two_gpus.setattr(devices, "usable", named)
     with closing(LocalPool()) as pool:
-        pool.evaluate(asked(Act.TIME))
+        pool.evaluate(asked(Time))
     assert told == ["begun", "named"]
 
 
@@ -198,8 +198,8 @@ def test_the_processes_that_judge_are_started_before_a_device_is_waited_for(two_
 
     two_gpus.setattr(Pretend, "on_start", staticmethod(start))
     with closing(LocalPool()) as pool:
-        pool.evaluate(asked(Act.TIME))
-        pool.evaluate(asked(Act.CHECK))
+        pool.evaluate(asked(Time))
+        pool.evaluate(asked(Check))
     assert free
     assert free[0]
     assert free[1]
@@ -212,9 +212,9 @@ def test_who_waits_is_told_in_the_order_of_turns_with_the_reason(
     with closing(LocalPool()) as pool:
         pool.settle("cuda", wanted=ONE)
         with lease.hold(*lease.of_host(f"gpu-{FAST}")):
-            timed = [beside(lambda: pool.evaluate(replace(asked(Act.TIME, "late", ONE), share=weighty)))]
+            timed = [beside(lambda: pool.evaluate(replace(asked(Time, "late", ONE), share=weighty)))]
             until(lambda: stages().count((ONE, Stage.WAITING)) == 1)
-            timed.append(beside(lambda: pool.evaluate(replace(asked(Act.TIME, "steered", ONE), share=now))))
+            timed.append(beside(lambda: pool.evaluate(replace(asked(Time, "steered", ONE), share=now))))
             until(lambda: stages().count((ONE, Stage.WAITING)) == 2)
             assert engine.__main__.main(["pool", "status"]) == 0
         assert all(isinstance(one(), TimingResult) for one in timed)

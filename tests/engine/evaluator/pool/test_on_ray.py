@@ -19,9 +19,10 @@ from typing import Any
 import pytest
 
 from engine.errors import ToolchainError
-from engine.evaluator.pool import Act, on_ray, remote
+from engine.evaluator.pool import on_ray, remote
 from engine.evaluator.pool.on_ray import ROOT, RayCluster
 from engine.evaluator.pool.remote import RemotePool
+from engine.evaluator.request import Compile
 from storage import device_use
 from tests.engine.evaluator.pool.conftest import asked
 
@@ -71,7 +72,7 @@ def test_a_run_goes_on_when_the_node_that_works_for_it_is_taken_away(cluster: An
 def test_a_worker_of_another_version_of_the_code_is_replaced(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     cluster.add_node(num_cpus=1, object_store_memory=MEMORY)
     names = importlib.import_module("ray.util").list_named_actors
-    build = replace(asked(Act.COMPILE), toolchain="cpu")
+    build = replace(asked(Compile), toolchain="cpu")
     with closing(RemotePool(RayCluster("ray"))) as pool:
         pool.evaluate(build)
         (before,) = names()
@@ -92,7 +93,7 @@ def test_why_no_worker_starts_is_told(cluster: Any, tmp_path: Path, monkeypatch:
         closing(RemotePool(RayCluster("ray"))) as pool,
         pytest.raises(ToolchainError, match=r"it has none; cpu-.*(FileExists|NotADirectory)Error"),
     ):
-        pool.evaluate(replace(asked(Act.COMPILE), toolchain="cpu"))
+        pool.evaluate(replace(asked(Compile), toolchain="cpu"))
 
 
 def _with_one_more(code: bytes) -> bytes:

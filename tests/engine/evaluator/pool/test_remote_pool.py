@@ -16,10 +16,11 @@ import pytest
 
 from engine.errors import BaselineUnavailable, TaskError, ToolchainError
 from engine.evaluator.machine import lease
-from engine.evaluator.pool import Act, Evaluation, on_ray, remote
+from engine.evaluator.pool import on_ray, remote
 from engine.evaluator.pool.on_ray import Head, RayCluster
-from engine.evaluator.pool.plain import RESULTS, failure_text, read_request, read_result, result_text
+from engine.evaluator.pool.plain import failure_text, read_request, read_result, result_text
 from engine.evaluator.pool.remote import MOST_TRIES, RemotePool, WorkerLost
+from engine.evaluator.request import KINDS, Check, Compile, CompiledBaseline, CompilerSource, Request, Time
 from storage import device_use
 from storage.device_use import KnownDevice, Stage
 from storage.results.evaluation_results import CheckResult, CompileResult, TimingResult
@@ -31,7 +32,7 @@ from tests.engine.evaluator.pool.conftest import asked, beside
 class PretendWorker:
     def __init__(self, name: str, model: str = "NVIDIA H200", failure: str = "", out: str = "") -> None:
         self.device = KnownDevice(name, model, out=out)
-        self.failure, self.asked = failure, list[Act]()
+        self.failure, self.asked = failure, list[Request[object]]()
 
     def ask(self, request: str) -> str:
         if self.failure == "lost":
@@ -41,12 +42,12 @@ class PretendWorker:
         if self.failure:
             return failure_text(TaskError(self.failure))
         read = read_request(request)
-        self.asked.append(read.act)
+        self.asked.append(read.request)
         assert (read.device, read.model) == ("", "")
         evidence = {"where": self.device.device}
-        if read.act is Act.COMPILE:
+        if isinstance(read.request, Compile):
             return result_text(CompileResult(True, 1.0))
-        if read.act is Act.CHECK:
+        if isinstance(read.request, Check):
             return result_text(CheckResult(Verdict.PASSED, 1.0, evidence=evidence))
         timeline = Timeline(0.0, 0.5, {"waiting for the device": 0.25})
         return result_text(TimingResult((1.0,) * 9, (2.0,) * 9, evidence=evidence, timeline=timeline))
@@ -79,10 +80,10 @@ def test_a_timing_stays_on_one_worker_and_moves_when_that_is_gone() -> None:
     one, two = PretendWorker("one"), PretendWorker("two")
     cluster = PretendCluster(one, two)
     with closing(RemotePool(cluster)) as pool, closing(RemotePool(cluster)) as other:
-        assert [pool.evaluate(asked(Act.TIME)).evidence["where"] for _ in range(2)] == ["one", "one"]
-        assert other.evaluate(asked(Act.TIME)).evidence["where"] == "two"
+        assert [pool.evaluate(asked(Time)).evidence["where"] for _ in range(2)] == ["one", "one"]
+        assert other.evaluate(asked(Time)).evidence["where"] == "two"
         cluster.living.remove(one)
-        assert pool.evaluate(asked(Act.TIME, device="one")).evidence["where"] == "two"
+        assert pool.evaluate(asked(Time, device="one")).evidence["where"] == "two"
         assert [(one.act, one.device) for one in device_use.uses(0.0, 1e12)] == [
             *[("time", "one")] * 2, ("time", "two"), ("time", "two")
         ]  # fmt: skip
@@ -91,29 +92,29 @@ def test_a_timing_stays_on_one_worker_and_moves_when_that_is_gone() -> None:
 def test_what_a_lost_worker_had_begun_is_asked_of_another_at_most_so_often() -> None:
     lost, other = PretendWorker("lost", failure="lost"), PretendWorker("other")
     with closing(RemotePool(PretendCluster(lost, other))) as pool:
-        assert pool.evaluate(asked(Act.TIME, device="lost")).evidence["where"] == "other"
+        assert pool.evaluate(asked(Time, device="lost")).evidence["where"] == "other"
     dying = [PretendWorker(f"lost {number}", failure="lost") for number in range(MOST_TRIES + 1)]
     with (
         closing(RemotePool(PretendCluster(*dying))) as pool,
         pytest.raises(ToolchainError, match=rf"{MOST_TRIES} workers could not do it, one after the other: .*lost 2"),
     ):
-        pool.evaluate(asked(Act.CHECK))
+        pool.evaluate(asked(Check))
 
 
 def test_what_the_host_of_a_worker_cannot_do_is_asked_of_another() -> None:
     ending, other = PretendWorker("ending", failure="ending"), PretendWorker("other")
     with closing(RemotePool(PretendCluster(ending, other))) as pool:
-        assert pool.evaluate(asked(Act.CHECK, device="ending")).evidence["where"] == "other"
+        assert pool.evaluate(asked(Check, device="ending")).evidence["where"] == "other"
 
 
 def test_only_the_model_that_is_asked_for_is_used_and_its_absence_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(remote, "NONE_S", 0.0)
     h100 = PretendWorker("one", "NVIDIA H100")
     with closing(RemotePool(PretendCluster(h100, PretendWorker("two")), rest=lambda _: None)) as pool:
-        wanted = Evaluation(Act.CHECK, "cuda", asked(Act.CHECK).task, ("class ModelNew: pass",), model="NVIDIA H200")
+        wanted = replace(asked(Check), model="NVIDIA H200")
         assert pool.evaluate(wanted).evidence["where"] == "two"
         assert h100.asked == []
-        absent = Evaluation(Act.CHECK, "cuda", wanted.task, wanted.sources, model="NVIDIA B200")
+        absent = replace(asked(Check), model="NVIDIA B200")
         with pytest.raises(ToolchainError, match="no worker with NVIDIA B200 for 0 s; it has NVIDIA H100, NVIDIA H200"):
             pool.evaluate(absent)
 
@@ -124,12 +125,12 @@ def test_a_run_keeps_to_the_model_that_most_have_or_that_is_wanted(monkeypatch: 
         PretendWorker("a", "NVIDIA A100"), PretendWorker("b", "NVIDIA H100"), PretendWorker("c", "NVIDIA H100")
     )
     with closing(RemotePool(cluster)) as pool, closing(RemotePool(cluster, "a100")) as other:
-        assert pool.evaluate(asked(Act.CHECK)).evidence["where"] in ("b", "c")
-        assert other.evaluate(asked(Act.CHECK)).evidence["where"] == "a"
+        assert pool.evaluate(asked(Check)).evidence["where"] in ("b", "c")
+        assert other.evaluate(asked(Check)).evidence["where"] == "a"
         del cluster.living[1:]
         with pytest.raises(ToolchainError, match="no worker with NVIDIA H100 for 0 s; it has NVIDIA A100; three: its"):
-            pool.evaluate(asked(Act.TIME))
-        measured = replace(asked(Act.TIME), model="NVIDIA H100")
+            pool.evaluate(asked(Time))
+        measured = replace(asked(Time), model="NVIDIA H100")
         with pytest.raises(ToolchainError, match="measured on NVIDIA H100, which is not called 'a100': resume it with"):
             other.evaluate(measured)
 
@@ -138,19 +139,19 @@ def test_a_device_that_its_host_has_taken_out_is_shown_and_not_asked(monkeypatch
     monkeypatch.setattr(remote, "NONE_S", 0.0)
     broken, well = PretendWorker("one", out="it cannot write memory"), PretendWorker("two")
     with closing(RemotePool(PretendCluster(broken, well))) as pool:
-        assert {pool.evaluate(asked(Act.CHECK)).evidence["where"] for _ in range(3)} == {"two"}
+        assert {pool.evaluate(asked(Check)).evidence["where"] for _ in range(3)} == {"two"}
     assert [one.out for one in device_use.devices()] == ["it cannot write memory", ""]
     with (
         closing(RemotePool(PretendCluster(broken))) as pool,
         pytest.raises(ToolchainError, match="it has NVIDIA H200; one is out of use: it cannot write memory"),
     ):
-        pool.evaluate(asked(Act.CHECK))
+        pool.evaluate(asked(Check))
 
 
 def test_the_wait_for_a_workers_device_is_part_of_where_the_time_went() -> None:
     with closing(RemotePool(PretendCluster(PretendWorker("one")))) as pool:
         with lease.hold(*remote.lock_of("one")):
-            timed = beside(lambda: pool.evaluate(asked(Act.TIME)))
+            timed = beside(lambda: pool.evaluate(asked(Time)))
             while not any(one.stage is Stage.WAITING for one in device_use.claims()):
                 time.sleep(0.01)
             time.sleep(0.3)
@@ -165,10 +166,10 @@ def test_a_failure_there_is_the_same_failure_here_and_no_worker_is_blamed() -> N
         closing(RemotePool(PretendCluster(PretendWorker("one", failure="Model is missing")))) as pool,
         pytest.raises(TaskError, match="Model is missing"),
     ):
-        pool.evaluate(asked(Act.CHECK))
+        pool.evaluate(asked(Check))
     with pytest.raises(BaselineUnavailable, match="not compiled"):
-        read_result(Act.COMPILED_BASELINE, failure_text(BaselineUnavailable("not compiled")))
-    assert set(RESULTS) == set(Act)
+        read_result(CompiledBaseline, failure_text(BaselineUnavailable("not compiled")))
+    assert set(KINDS) | {"examine_confined"} >= set(device_use.WORDS)
     with pytest.raises(ToolchainError, match="with --fresh"):
         _ = RemotePool(PretendCluster()).fingerprint("cuda")
 
@@ -206,7 +207,7 @@ def test_no_key_of_the_environment_is_there_for_who_works(tmp_path: Path) -> Non
 
 
 def test_a_timing_that_finds_a_wrong_result_comes_back_as_a_check() -> None:
-    found = read_result(Act.TIME, result_text(CheckResult(Verdict.INCORRECT, 1.0, message="wrong")))
+    found = read_result(Time, result_text(CheckResult(Verdict.INCORRECT, 1.0, message="wrong")))
     assert isinstance(found, CheckResult)
     with suppress(KeyError):
-        assert read_result(Act.COMPILER_SOURCE, result_text("text")) == "text"
+        assert read_result(CompilerSource, result_text("text")) == "text"

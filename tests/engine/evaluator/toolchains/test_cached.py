@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
+from engine.evaluator.machine import lease
+from engine.evaluator.request import (
+    Check,
+    Compile,
+    CompileAll,
+    CompiledBaseline,
+    Evaluator,
+    Limit,
+    Profile,
+    Request,
+    Result,
+    Time,
+)
 from engine.evaluator.tasks import Task
-from engine.evaluator.toolchains import CompiledStart
 from engine.evaluator.toolchains.cached import CachedToolchain
 from storage.results.evaluation_results import CheckResult, CompileResult, TimingResult
-from storage.results.examination import Examination, Standing
 from storage.results.hardware_limit import HardwareLimit
 from storage.results.policy import Policy, Weights
 from storage.results.profile_results import ProfileResult
@@ -23,56 +34,44 @@ TASK = Task("t", "source of the task", {})
 
 
 @dataclass
-class Counting:
-    """A toolchain that only counts how often it is asked."""
+class Counting(Evaluator):
+    """Only counts how often it is asked."""
 
     name: str = "counting"
-    fingerprint: str = "machine 1"
-    lease_files: tuple[Path, ...] = ()
+    machine: str = "machine 1"
     verdict: Verdict = Verdict.PASSED
     asked: list[str] = field(default_factory=list)
 
-    def compiled_baseline(self, task: Task) -> TimingResult:
-        self.asked.append("compiled baseline")
-        return TimingResult((2.0, 2.0), (3.0, 4.0))
+    @property
+    def fingerprint(self) -> str:
+        return self.machine
 
-    def examine(self, task: Task) -> Examination:
-        return Examination(Standing.DECIDED)
+    @property
+    def lease_files(self) -> lease.Files:
+        return ()
 
-    def examine_confined(self, task: Task) -> Examination:
-        return self.examine(task)
+    def evaluate(self, request: Request[Result]) -> Result:
+        self.asked += [request.act] * (len(request.sources) or 1)
+        return cast(Result, self._answer(request))
 
-    def limit(self, task: Task) -> HardwareLimit:
-        return HardwareLimit("d", 1.0, 1.0, 1, 1)
-
-    def compile(self, task: Task, source: str) -> CompileResult:
-        self.asked.append("compile")
-        return CompileResult(True, 1.5)
-
-    def compile_all(self, task: Task, sources: Sequence[str]) -> list[CompileResult]:
-        return [self.compile(task, one) for one in sources]
-
-    def check(self, task: Task, source: str) -> CheckResult:
-        self.asked.append("check")
-        return CheckResult(self.verdict, 0.5, max_error=float("inf"), message="m", timeline=Timeline(0.5))
-
-    def time(self, task: Task, source: str) -> TimingResult | CheckResult:
-        self.asked.append("time")
-        return TimingResult((1.0, 2.0), (3.0, 4.0))
-
-    def time_briefly(self, task: Task, source: str) -> TimingResult | CheckResult:
-        return self.time(task, source)
-
-    def compiled_start(self, task: Task) -> CompiledStart:
-        return CompiledStart("void fused();")
-
-    def compiler_source(self, task: Task) -> str:
-        return "void kernel();"
-
-    def profile(self, task: Task, source: str, timed: TimingResult | None = None) -> ProfileResult:
-        self.asked.append("profile")
-        evidence = {"disturbed": "by something"} if source == "disturbed" else {}
-        return ProfileResult("h", (), "memory", "s", evidence=evidence)
+    def _answer(self, request: Request[Any]) -> Any:
+        match request:
+            case Compile():
+                return CompileResult(True, 1.5)
+            case CompileAll():
+                return [CompileResult(True, 1.5) for _ in request.candidates]
+            case Check():
+                return CheckResult(self.verdict, 0.5, max_error=float("inf"), message="m", timeline=Timeline(0.5))
+            case Time():
+                return TimingResult((1.0, 2.0), (3.0, 4.0))
+            case CompiledBaseline():
+                return TimingResult((2.0, 2.0), (3.0, 4.0))
+            case Profile():
+                evidence = {"disturbed": "by something"} if request.source == "disturbed" else {}
+                return ProfileResult("h", (), "memory", "s", evidence=evidence)
+            case Limit():
+                return HardwareLimit("d", 1.0, 1.0, 1, 1)
+        raise AssertionError(request)
 
     def close(self) -> None:
         self.asked.append("close")
@@ -87,7 +86,7 @@ def test_identical_sources_are_judged_once_and_the_second_answer_says_so(tmp_pat
     assert not first[0].is_cached
     assert second[0].is_cached
     assert [cached.compiled_baseline(TASK).speedup for _ in range(2)] == [1.75, 1.75]
-    assert inner.asked[4:] == ["compiled baseline"]
+    assert inner.asked[4:] == ["compiled_baseline"]
     assert second[1].evidence["cached"] == "yes"
     assert second[1].max_error == float("inf")
     assert second[2].evidence["cached"] == "yes"
@@ -102,7 +101,7 @@ def test_another_source_task_or_machine_is_judged_anew(tmp_path: Path) -> None:
     cached.check(TASK, "k")
     cached.check(TASK, "other")
     cached.check(Task("t", "another task", {}), "k")
-    inner.fingerprint = "machine 2"
+    inner.machine = "machine 2"
     cached.check(TASK, "k")
     assert inner.asked == ["check"] * 4
 

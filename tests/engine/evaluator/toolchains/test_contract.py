@@ -18,8 +18,8 @@ from engine.errors import BaselineUnavailable, ProfileUnavailable, TaskError, To
 from engine.evaluator import tasks
 from engine.evaluator.machine import processes
 from engine.evaluator.profiling import roof
+from engine.evaluator.request import Evaluator
 from engine.evaluator.tasks import Task
-from engine.evaluator.toolchains import Toolchain
 from engine.evaluator.toolchains.cached import CachedToolchain
 from engine.evaluator.toolchains.cpu import CpuToolchain
 from engine.evaluator.toolchains.cuda import CudaToolchain
@@ -42,7 +42,7 @@ class Kind:
     is only asked what it lacks.
     """
 
-    new: Callable[[Path | None], Toolchain]
+    new: Callable[[Path | None], Evaluator]
     sizes: dict[str, int]
     honest: str
     lacking: tuple[str, str]
@@ -67,7 +67,7 @@ REMEMBERED = "remembered"
 class Subject:
     """A toolchain, a task for it and an honest kernel of that task."""
 
-    toolchain: Toolchain
+    toolchain: Evaluator
     name: str
 
     @property
@@ -91,16 +91,16 @@ def every(*more: str, fixture: str = "subject") -> pytest.MarkDecorator:
 
 
 @pytest.fixture(scope="session")
-def lasting(request: pytest.FixtureRequest) -> Iterator[Callable[[str], Toolchain]]:
+def lasting(request: pytest.FixtureRequest) -> Iterator[Callable[[str], Evaluator]]:
     """Toolchains that live as long as the session, by name."""
     with ExitStack() as opened:
 
         @functools.cache
-        def find(name: str) -> Toolchain:
+        def find(name: str) -> Evaluator:
             kind = KINDS[name]
             request.getfixturevalue(kind.home)
             if kind.shared:
-                shared: Toolchain = request.getfixturevalue(kind.shared)
+                shared: Evaluator = request.getfixturevalue(kind.shared)
                 return shared
             return opened.enter_context(closing(kind.new(None)))
 
@@ -108,7 +108,7 @@ def lasting(request: pytest.FixtureRequest) -> Iterator[Callable[[str], Toolchai
 
 
 @pytest.fixture
-def subject(request: pytest.FixtureRequest, tmp_path: Path, lasting: Callable[[str], Toolchain]) -> Subject:
+def subject(request: pytest.FixtureRequest, tmp_path: Path, lasting: Callable[[str], Evaluator]) -> Subject:
     """On toolchains that live as long as the session; a remembering one begins with an empty memory."""
     if request.param == REMEMBERED:
         return Subject(CachedToolchain(lasting("cpu"), tmp_path / "results"), "cpu")
@@ -299,7 +299,7 @@ def test_killed_or_closed_it_leaves_no_process_and_no_file_and_the_next_request_
     assert list((tmp_path / "scratch").iterdir()) == []
 
 
-def started_beside(others: list[int], toolchain: Toolchain) -> list[int]:
+def started_beside(others: list[int], toolchain: Evaluator) -> list[int]:
     """Our children beside those known before: of one that judges here, its fork server is there at least."""
     found = [pid for pid in processes.children(os.getpid()) if pid not in others]
     assert found or not isinstance(toolchain, LocalToolchain)
@@ -315,7 +315,7 @@ def test_a_machine_that_lacks_something_says_what_whatever_it_is_asked(
     monkeypatch.setenv("TILEWRIGHT_HOME", str(tmp_path / "home"))
     monkeypatch.setenv(*KINDS[name].lacking)
     with closing(KINDS[name].new(tmp_path / "scratch")) as inner:
-        toolchain: Toolchain = CachedToolchain(inner, tmp_path / "results") if is_remembered else inner
+        toolchain: Evaluator = CachedToolchain(inner, tmp_path / "results") if is_remembered else inner
         task = tasks.find("swish").task(name, KINDS[name].sizes)
         acts: list[Callable[[], object]] = [lambda: toolchain.limit(task), lambda: toolchain.compiled_baseline(task)]
         acts += [

@@ -12,7 +12,7 @@ from typing import cast
 import pytest
 
 from engine.evaluator.checks import findings
-from engine.evaluator.toolchains import Toolchain
+from engine.evaluator.request import Evaluator
 from engine.knowledge.states import SURE
 from engine.search.actions import (
     Action,
@@ -444,7 +444,7 @@ def test_every_prompt_can_be_filled_and_that_of_a_kernel_carries_what_a_person_a
 ) -> None:
     context, strategy = open_context(tmp_path), open_strategy(name)
     play = Play(name, seed, context.blobs.put)
-    context.strategy, context.record, context.toolchain = strategy, play.record, cast(Toolchain, NoToolchain("cpu"))
+    context.strategy, context.record, context.toolchain = strategy, play.record, cast(Evaluator, NoToolchain("cpu"))
     for kind, text in ((CommandKind.HINT, "mind the tail"), (CommandKind.BAN, "inline assembly")):
         play.record.apply(ev.CommandAcknowledged(Command(kind, kind, text, "someone", 0.0), 1))
     play.record.apply(ev.CommandEffective(CommandKind.BAN, 1, ""))
@@ -517,7 +517,7 @@ def test_a_step_index_ends_with_the_tuned_version_and_the_next_prompt_tells_what
         play.settings = replace(play.settings, tune=1, budget=Budget(depths=6, model_calls=60))
         play.record = Record.of(play.settings, [])
         context.strategy, context.record = strategy, play.record
-        context.toolchain = cast(Toolchain, NoToolchain("cpu"))
+        context.toolchain = cast(Evaluator, NoToolchain("cpu"))
         while not isinstance(action := next_action(strategy, play.record), Finish):
             if isinstance(action, Conclude) and action.candidate_id is not None:
                 parents = {one.created.parent_id for one in play.record.candidates.values() if is_tuned(one)}

@@ -11,7 +11,7 @@ from typing import cast
 
 import pytest
 
-from engine.evaluator.toolchains import Toolchain
+from engine.evaluator.request import Evaluator
 from engine.search.actions import Action, Ask, Conclude, Consult, Evaluate, Finish, Refuse, Step, Teach, Wait, label
 from engine.search.methods.graph_search.replies import ReadLabels, ReadOutline, ReadProposal
 from engine.search.methods.graph_search.selection import Statistics, Visits, choose, score, value_of, weigh
@@ -390,7 +390,7 @@ def test_equal_edges_are_drawn_by_the_seed_and_a_killed_run_draws_as_it_would_ha
 def test_the_prompt_carries_one_or_two_examples_of_the_edge(tmp_path: Path, most: int, shown: int) -> None:
     context, run = open_context(tmp_path), Walks({}, examples=most)
     run.keep = context.blobs.put
-    context.strategy, context.record, context.toolchain = run.strategy, run.record, cast(Toolchain, NoToolchain("cpu"))
+    context.strategy, context.record, context.toolchain = run.strategy, run.record, cast(Evaluator, NoToolchain("cpu"))
     while not (isinstance(action := run.strategy.next(run.record), Ask) and action.label == "optimise"):
         run.take(action)
     text = action.prompt(context, action)[-1].text

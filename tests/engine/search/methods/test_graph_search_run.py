@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from engine.evaluator import tasks
-from engine.evaluator.toolchains import Toolchain
+from engine.evaluator.request import Evaluator
 from engine.search import loop
 from engine.search.context import RunContext
 from engine.search.human.inbox import Inbox
@@ -65,7 +65,7 @@ class Answers:
                 return "Optimisation: as told\n" + edits(*NEXT[purpose.source_hash or ""])
 
 
-def context_at(folder: Path, toolchain: Toolchain, model: Answers) -> RunContext:
+def context_at(folder: Path, toolchain: Evaluator, model: Answers) -> RunContext:
     context = open_context(
         folder, (), toolchain, task_name="swish", kernel_class=KernelClass.ACTIVATION, strategy="graph_search",
         collect=Switch.OFF, budget=Budget(depths=20), knowledge="on",
@@ -91,7 +91,7 @@ def made(folder: Path) -> list[tuple[str, str]]:
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory, toolchain: Toolchain) -> tuple[Path, Answers]:
+def finished(tmp_path_factory: pytest.TempPathFactory, toolchain: Evaluator) -> tuple[Path, Answers]:
     """The folder of an undisturbed run, and what was asked in it."""
     folder, model = tmp_path_factory.mktemp("finished"), Answers()
     ended = work(context_at(folder, toolchain, model))
@@ -100,7 +100,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory, toolchain: Toolchain) -> 
 
 
 def test_what_a_model_lays_out_is_walked_along_and_measured_and_the_base_has_the_edges(
-    finished: tuple[Path, Answers], toolchain: Toolchain
+    finished: tuple[Path, Answers], toolchain: Evaluator
 ) -> None:
     folder, model = finished
     record = context_at(folder, toolchain, Answers()).record
@@ -126,7 +126,7 @@ def test_what_a_model_lays_out_is_walked_along_and_measured_and_the_base_has_the
 
 
 def test_a_run_that_was_killed_walks_on_as_it_would_have(
-    finished: tuple[Path, Answers], toolchain: Toolchain, tmp_path: Path
+    finished: tuple[Path, Answers], toolchain: Evaluator, tmp_path: Path
 ) -> None:
     folder, _ = finished
     lines = (folder / "run/journal.jsonl").read_bytes().splitlines(keepends=True)

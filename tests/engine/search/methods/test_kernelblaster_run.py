@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from engine.evaluator import tasks
-from engine.evaluator.toolchains import Toolchain
+from engine.evaluator.request import Evaluator
 from engine.search import loop
 from engine.search.context import RunContext
 from engine.search.human.inbox import Inbox
@@ -115,7 +115,7 @@ def told(value: object) -> str:
     return f"So:\n```json\n{json.dumps(value)}\n```\n"
 
 
-def context_at(folder: Path, toolchain: Toolchain, model: Answers, **options: object) -> RunContext:
+def context_at(folder: Path, toolchain: Evaluator, model: Answers, **options: object) -> RunContext:
     context = open_context(
         folder, (), toolchain, task_name="swish", kernel_class=KernelClass.ACTIVATION, strategy="kernelblaster",
         collect=Switch.OFF, budget=Budget(depths=20), knowledge="on",
@@ -133,7 +133,7 @@ def work(context: RunContext) -> ev.RunEnded:
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory, toolchain: Toolchain) -> tuple[Path, Answers]:
+def finished(tmp_path_factory: pytest.TempPathFactory, toolchain: Evaluator) -> tuple[Path, Answers]:
     """The folder of an undisturbed run, and what was asked in it."""
     folder, model = tmp_path_factory.mktemp("finished"), Answers()
     ended = work(context_at(folder, toolchain, model))
@@ -142,7 +142,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory, toolchain: Toolchain) -> 
 
 
 def test_two_trajectories_start_at_the_first_kernel_and_every_attempt_is_evidence(
-    finished: tuple[Path, Answers], toolchain: Toolchain
+    finished: tuple[Path, Answers], toolchain: Evaluator
 ) -> None:
     folder, _ = finished
     record = context_at(folder, toolchain, Answers()).record
@@ -161,7 +161,7 @@ def test_two_trajectories_start_at_the_first_kernel_and_every_attempt_is_evidenc
 
 
 def test_what_is_new_is_taught_and_the_round_ends_with_an_edit_that_a_first_refusal_mended(
-    finished: tuple[Path, Answers], toolchain: Toolchain
+    finished: tuple[Path, Answers], toolchain: Evaluator
 ) -> None:
     folder, model = finished
     record = context_at(folder, toolchain, Answers()).record
@@ -220,7 +220,7 @@ def copy_knowledge(folder: Path, there: Path) -> None:
 
 @pytest.mark.parametrize("share", [0.2, 0.45, 0.7, 0.9])
 def test_a_run_that_was_killed_goes_on_with_the_same_draws(
-    finished: tuple[Path, Answers], toolchain: Toolchain, tmp_path: Path, share: float
+    finished: tuple[Path, Answers], toolchain: Evaluator, tmp_path: Path, share: float
 ) -> None:
     folder, _ = finished
     shutil.copytree(folder / "run", tmp_path / "run")
