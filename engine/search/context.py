@@ -19,7 +19,7 @@ from engine.knowledge.evidence import AttemptFold
 from engine.search import limits
 from engine.search.daily import Ledger
 from engine.search.llm import Completion, LanguageModel, Message, Purpose
-from engine.search.methods import Strategy
+from engine.search.methods import Strategy, words_of
 from storage.home import home
 from storage.run import events as ev
 from storage.run.blobs import Blobs
@@ -230,7 +230,8 @@ class RunContext:
             is_to_come = step.step < self.step and (step.step, 0) not in calls
             earlier += is_to_come and self._is_like(step.kind, step.candidate_id, role, source)
         given = frozenset(c.reply_blob for c in calls.values())
-        return Purpose(role, source, earlier, self.record.index_in_flight, given)
+        task = words_of(self.strategy).task(role)
+        return Purpose(role, source, earlier, self.record.index_in_flight, given, task=task)
 
     def _is_before(self, step: int) -> bool:
         """Whether a call of that step counts as earlier than one of this step: always, unless others are at work."""

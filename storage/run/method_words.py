@@ -1,8 +1,46 @@
-"""What a search method calls its step index, and when it has profiles taken and shown. Knows no method."""
+"""What a search method calls its step index and its calls to a model, and when it has profiles taken and shown. Knows
+no method."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class CallWords:
+    """How people read one kind of a method's calls to a model: one role, by whose name its steps go too."""
+
+    task: str
+    """What whoever replies is to do: "judge the kernel"."""
+    asked: str
+    """The same as a question of approval, before the kernel: "Ask the judge about"."""
+    doing: str
+    """The call while it waits; `{kernel}` is the kernel that it is about, `{a_kernel}` the one that it will make."""
+    made: str = ""
+    """Before the kernel that it was about and the one that came of it: "Rewrote"."""
+    has_rules: bool = False
+    """Its prompt carries what people require and ban, since a kernel or the plan of one comes of it."""
+    can_show_profile: bool = False
+    """Its prompt carries a profile where one is to be shown."""
+
+
+# The calls that methods share.
+CALLS: Mapping[str, CallWords] = {
+    "synthesise": CallWords(
+        "write the first kernel", "Ask the model for a first kernel", "The model is writing {a_kernel}", has_rules=True
+    ),
+    "diagnose": CallWords(
+        "explain why the kernel is wrong", "Ask the model what is wrong with", "The model is diagnosing {kernel}"
+    ),
+    "repair": CallWords(
+        "repair the kernel", "Ask the model to repair", "The model is repairing {kernel}", "Repaired", has_rules=True
+    ),
+    "optimise": CallWords(
+        "make one optimisation", "Ask the model to optimise", "The model is optimising {kernel}", "Optimised",
+        has_rules=True, can_show_profile=True,
+    ),
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,7 +50,8 @@ class MethodWords:
     `step` and `steps` name a step index: "depth", "round". `counts` says beside an axis what it counts, `about` what
     one is, in whole sentences. `collected` and `shown` end "on auto, profiles are collected …" and "… are shown …";
     empty where the method has nothing fixed to say. `counts_first`: the step index 0 is one of those counted, as the
-    first sample is; without it, it makes the first kernel, and the limit counts what follows.
+    first sample is; without it, it makes the first kernel, and the limit counts what follows. `own_calls` are its calls
+    to a model by role, beside CALLS.
     """
 
     step: str = "step"
@@ -22,6 +61,23 @@ class MethodWords:
     collected: str = ""
     shown: str = ""
     counts_first: bool = False
+    own_calls: Mapping[str, CallWords] = field(default_factory=dict)
+
+    @property
+    def calls(self) -> Mapping[str, CallWords]:
+        """Of every role that it asks."""
+        return {**CALLS, **self.own_calls}
+
+    def task(self, role: str) -> str:
+        """What whoever replies to a call is to do; its role where the method has no words for it."""
+        return self.calls[role].task if role in self.calls else role
+
+    def roles(self, *, has_rules: bool = False, can_show_profile: bool = False) -> Iterable[str]:
+        """Those whose prompts carry rules, or a profile where one is to be shown."""
+        return [
+            role for role, call in self.calls.items()
+            if (has_rules and call.has_rules) or (can_show_profile and call.can_show_profile)
+        ]  # fmt: skip
 
     @property
     def title(self) -> str:

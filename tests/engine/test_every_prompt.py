@@ -43,6 +43,18 @@ def test_every_method_class_toolchain_and_language_is_asked_for(asked: list[Aske
     assert any(one.step.endswith(", again 3") for one in asked)
 
 
+def test_a_method_says_of_its_calls_which_prompts_carry_rules_and_which_may_carry_a_profile(asked: list[Asked]) -> None:
+    carried: dict[tuple[str, str], bool] = {}
+    for one in asked:
+        role, said = one.step.partition(",")[0], "\n".join(message.text for message in one.messages)
+        call, shows = catalogue.words(one.strategy).calls[role], "memory pipe busy 41 %" in said
+        assert ("inline assembly" in said) is call.has_rules, (one.strategy, role)
+        carried[one.strategy, role] = carried.get((one.strategy, role), False) or shows
+    for (name, role), has_shown in carried.items():
+        if name != "evolve":  # whose profiles are taken where a person asks for one
+            assert has_shown is catalogue.words(name).calls[role].can_show_profile, (name, role)
+
+
 def test_every_prompt_is_filled_and_each_of_its_sections_says_something(asked: list[Asked]) -> None:
     for one in asked:
         assert [m.role for m in one.messages[:2]] == ["system", "user"]

@@ -40,7 +40,8 @@ class Purpose:
     `source_hash` is the SHA-256 of the kernel the call is about (None for a synthesis); `occurrence` counts earlier
     calls of the same role about the same kernel. `given` are hashes of all replies the run has had. `wants_edits` asks
     for line edits in the form that suits the endpoint; `output_limit` (tokens) stands above the model's own option.
-    `tools_left` is how many tool calls the reply may make, None where no tools are offered.
+    `tools_left` is how many tool calls the reply may make, None where no tools are offered. `task` says to a person
+    what is to be done.
     """
 
     role: str
@@ -51,6 +52,7 @@ class Purpose:
     wants_edits: bool = False
     output_limit: int | None = None
     tools_left: int | None = None
+    task: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,19 +7,6 @@ from collections.abc import Callable
 from engine.errors import AnswerNeeded
 from engine.search.llm import Completion, Message, OnText, Purpose, Terms
 
-_TO_DO = {
-    "synthesise": "write the first kernel",
-    "diagnose": "explain why the kernel is wrong",
-    "repair": "repair the kernel",
-    "optimise": "make one optimisation",
-    "judge": "judge the kernel",
-    "classify": "name the kernel's state",
-    "plan": "plan the next change",
-    "analyse": "compare predictions with measurements",
-    "revise": "correct the knowledge base",
-    "rewrite": "rewrite the kernel as the judge says",
-}
-
 
 def nobody(purpose: Purpose) -> str | None:
     """No answer is there."""
@@ -46,6 +33,6 @@ class ManualModel:
         """
         text = self._answer(purpose)
         if text is None:
-            raise AnswerNeeded(f"Your reply is needed: {_TO_DO.get(purpose.role, purpose.role)}.")
+            raise AnswerNeeded(f"Your reply is needed: {purpose.task or purpose.role}.")
         on_text(text)
         return Completion(text, self.name, "stop", 0.0, cost_usd=0.0)

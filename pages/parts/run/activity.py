@@ -75,7 +75,14 @@ def draw_reply(run: RunRow, state: RunState, step: StepRow | None) -> None:
 
 def _last(run: RunRow) -> str:
     """What the newest finished step came to."""
-    done = next((one for one in queries.steps(index.current(), run.run_id) if not one.is_in_flight), None)
+    done = next(
+        (
+            one
+            for one in queries.steps(index.current(), run.run_id, words=method.words(run.run_id))
+            if not one.is_in_flight
+        ),
+        None,
+    )
     return f"Last step: {done.text}" if done else "No step has ended yet."
 
 

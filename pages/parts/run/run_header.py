@@ -96,7 +96,7 @@ def _may_act(run: RunRow, state: RunState, act: alerts.Act) -> bool:
 
 
 def _where(run: RunRow) -> str:
-    step = queries.current_step(index.current(), run.run_id)
+    step = queries.current_step(index.current(), run.run_id, method.words(run.run_id))
     if step is None and run.depth is None:
         return " before its first step"
     return f" at {method.words(run.run_id).step} {step.depth}, while {was_doing(step.text)}" if step else ""
@@ -333,5 +333,9 @@ def _second(run: RunRow) -> str:
 def _current(run: RunRow, state: RunState) -> dict[str, float | None]:
     """When the step in flight began, and the moment of the snapshot that the page is pinned to."""
     pinned = pinned_snapshot.of(run.run_id)
-    step = queries.current_step(index.current(), run.run_id) if state is RunState.RUNNING else None
+    step = (
+        queries.current_step(index.current(), run.run_id, method.words(run.run_id))
+        if state is RunState.RUNNING
+        else None
+    )
     return {"since": step.started_at if step else None, "until": pinned.at if pinned else None}

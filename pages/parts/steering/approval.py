@@ -10,22 +10,13 @@ from pages.parts import access, index, method, number_field, wording
 from pages.parts.steering import steer
 from storage.index import queries
 from storage.index.queries import ApprovalRow, RunRow
+from storage.run.method_words import MethodWords
 from storage.run.settings import RunState, StepKind
 from storage.run.steering.command_arguments import Ask, AskFirst, Fallback
 from storage.run.steering.steering_state import SteeringState
 from storage.run.steering.verbs import VERBS, CommandKind
 
-ABOUT: Mapping[str, str] = {
-    StepKind.SYNTHESISE: "Ask the model for a first kernel",
-    StepKind.OPTIMISE: "Ask the model to optimise",
-    StepKind.DIAGNOSE: "Ask the model what is wrong with",
-    StepKind.REPAIR: "Ask the model to repair",
-    "judge": "Ask the judge about",
-    "classify": "Ask the model to name the state of",
-    "plan": "Ask the model to plan a change of",
-    "analyse": "Ask the model to compare predictions with measurements after",
-    "revise": "Ask the model to correct the knowledge base after",
-    "rewrite": "Ask the model to rewrite",
+EVALUATING: Mapping[str, str] = {
     StepKind.COMPILE: "Compile",
     StepKind.CHECK: "Compare with the reference:",
     StepKind.TIME: "Time",
@@ -42,10 +33,11 @@ def draw(run: RunRow, state: RunState) -> None:
     if asked is None or state is not RunState.WAITING or not access.may_steer():
         return
     with st.container(border=True, key="approval_box"):
-        word = method.words(run.run_id).distinct
+        words = method.words(run.run_id)
+        word = words.distinct
         where = wording.plain(f"step {asked.step}, {asked.kind}, {word} {asked.depth}")
         st.markdown(f"## Approve this step? :gray[{where}]")
-        st.markdown(wording.plain(_sentence(asked)))
+        st.markdown(wording.plain(_sentence(asked, words)))
         st.caption(wording.plain(_silence(asked, word)))
         with st.form(f"approval_form:{run.run_id}:{asked.step}", border=False, clear_on_submit=True):
             st.text_area(
@@ -60,9 +52,10 @@ def draw(run: RunRow, state: RunState) -> None:
                 )  # fmt: skip
 
 
-def _sentence(asked: ApprovalRow) -> str:
+def _sentence(asked: ApprovalRow, words: MethodWords) -> str:
     about = f" kernel {asked.number} ({asked.summary})" if asked.number else ""
-    return f"{ABOUT.get(asked.kind, f'Ask the model: {asked.kind}')}{about}."
+    of_model = words.calls[asked.kind].asked if asked.kind in words.calls else f"Ask the model: {asked.kind}"
+    return f"{EVALUATING.get(asked.kind, of_model)}{about}."
 
 
 def _silence(asked: ApprovalRow, word: str) -> str:

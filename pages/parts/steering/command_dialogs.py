@@ -74,7 +74,9 @@ def _model_preview(model: str, step: StepRow | None, index_word: str) -> str:
 
 
 def _step_to_redo(run: RunRow) -> StepRow | None:
-    steps = dialogs.hold("steps", lambda: queries.steps(index.current(), run.run_id, limit=4 * STEPS))
+    steps = dialogs.hold(
+        "steps", lambda: queries.steps(index.current(), run.run_id, limit=4 * STEPS, words=method.words(run.run_id))
+    )
     found = [s for s in steps if is_call(s.kind)][:STEPS]
     if not found:
         return None

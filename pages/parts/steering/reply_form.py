@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 
 import streamlit as st
 
@@ -14,22 +13,10 @@ from storage.index import queries
 from storage.index.queries import CommandRow, QuestionRow, RunRow
 from storage.run import folder
 from storage.run.blobs import Blobs
-from storage.run.settings import Role, RunState
+from storage.run.settings import RunState
 from storage.run.steering.command_arguments import REPLY_TAKES, Answer, as_file_reply
 from storage.run.steering.verbs import VERBS, CommandKind
 
-TITLES: Mapping[str, str] = {
-    Role.SYNTHESISE: "Write the first kernel",
-    Role.DIAGNOSE: "Explain why the kernel is wrong",
-    Role.REPAIR: "Repair the kernel",
-    Role.OPTIMISE: "Make one optimisation",
-    "judge": "Judge the kernel",
-    "classify": "Name the kernel's state",
-    "plan": "Plan the next change",
-    "analyse": "Compare predictions with measurements",
-    "revise": "Correct the knowledge base",
-    "rewrite": "Rewrite the kernel",
-}
 NO_KERNEL = ("text", "json")  # expected of a reply that brings no kernel
 
 
@@ -40,8 +27,9 @@ def draw(run: RunRow, state: RunState) -> None:
     if question is None or is_closed or not access.may_steer():
         return
     with st.container(border=True, key="answer_box"):
-        title = TITLES.get(question.role, question.role.capitalize())
-        st.markdown(f"## {title} :gray[{wording.plain(method.words(run.run_id).distinct)} {question.depth}]")
+        words = method.words(run.run_id)
+        task = words.task(question.role)
+        st.markdown(f"## {task[:1].upper()}{task[1:]} :gray[{wording.plain(words.distinct)} {question.depth}]")
         takes = REPLY_TAKES.get(question.expects, "a reply in the form that it asks for")
         st.caption(wording.plain(f"The prompt takes {takes}. Your reply is checked like a model's."))
         refused = _last_refused(run.run_id, question)

@@ -153,7 +153,7 @@ def feed(
             _outcome(s),
             s.text,
         )
-        for s in steps(db, run_id, after_seq, max(limit, NEWEST))
+        for s in steps(db, run_id, after_seq, max(limit, NEWEST), words=words)
     ]
     named = {"steps": words.steps, "step": words.title}
     for sql in (_DEPTHS, _BASES, _STATES, *(sql for table, sql in NEWS.items() if fetch.has_rows(db, table, run_id))):

@@ -212,7 +212,12 @@ def waiting_runs(db: Database) -> list[str]:
 
 def effects(db: Database, run_id: str, words: MethodWords = AS_STORED) -> dict[str, str]:
     """What each command led to, by command id, as far as that can be seen from what the engine did afterwards."""
-    return {**_started_depths(db, run_id, words), **_kernels(db, run_id), **_calls(db, run_id), **_prompts(db, run_id)}
+    return {
+        **_started_depths(db, run_id, words),
+        **_kernels(db, run_id),
+        **_calls(db, run_id),
+        **_prompts(db, run_id, words),
+    }
 
 
 def engine_began(db: Database, run_id: str) -> float | None:
@@ -273,13 +278,17 @@ def _calls(db: Database, run_id: str) -> dict[str, str]:
     }  # fmt: skip
 
 
-def _prompts(db: Database, run_id: str) -> dict[str, str]:
+def _prompts(db: Database, run_id: str, words: MethodWords) -> dict[str, str]:
     """How many prompts carried a rule, and whether the first one after a switch that can show a profile did."""
+    roles = {
+        "with_rules": [*words.roles(has_rules=True)], "with_profile": [*words.roles(can_show_profile=True)],
+    }  # fmt: skip
     # A step counts once for a rule, at its first call after the rule: the one whose predecessor came before.
     sql = f"""WITH calls AS (SELECT *, lag(seq, 1, 0) OVER (PARTITION BY is_told, step ORDER BY seq) AS before FROM (
-            SELECT seq, step, is_profile_exposed, unnest(CASE WHEN role IN ('optimise', 'judge') THEN [TRUE, FALSE]
-                WHEN role IN ('repair', 'synthesise', 'rewrite') THEN [TRUE] END) AS is_told
-            FROM model_calls WHERE run_id = $run)),
+            SELECT seq, step, is_profile_exposed, TRUE AS is_told FROM model_calls
+            WHERE run_id = $run AND list_contains($with_rules::VARCHAR[], role)
+            UNION ALL SELECT seq, step, is_profile_exposed, FALSE FROM model_calls
+            WHERE run_id = $run AND list_contains($with_profile::VARCHAR[], role))),
          lifted AS (SELECT argument, min(effective_seq) AS seq FROM steering WHERE run_id = $run AND kind = 'lift'
             GROUP BY argument)
         SELECT s.command_id, s.kind, arg_min(m.step, m.seq), count(*), arg_min(m.is_profile_exposed, m.seq)
@@ -292,5 +301,5 @@ def _prompts(db: Database, run_id: str) -> dict[str, str]:
         name: f"the prompt of step {step} showed {'a' if seen else 'no'} profile"
         if VERBS[kind].result is Result.PROFILE_IN_PROMPT
         else f"in the prompts of {steps} {'step' if steps == 1 else 'steps'}, first of step {step}"
-        for name, kind, step, steps, seen in fetch.tuples(db, sql, {"run": run_id})
+        for name, kind, step, steps, seen in fetch.tuples(db, sql, {"run": run_id, **roles})
     }  # fmt: skip

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from storage.index.database import Database
 from storage.index.queries import fetch
 from storage.results.vocabulary import FAILED, Verdict
+from storage.run.method_words import PLAIN, MethodWords
 from storage.run.settings import StepKind
 from storage.run.steering.command_arguments import BEGIN, CONSULT, RANK, REFUSE, TEACH, TUNE, is_call
 
@@ -52,35 +53,26 @@ class Move:
 # A step that a strategy of its own names.
 OTHER_STEP = "The model is at the step {name}: {kernel}"
 _DOING: Mapping[str, str] = {
-    StepKind.SYNTHESISE: "The model is writing {a_kernel}",
     StepKind.COMPILE: "Compiling {kernel}",
     StepKind.CHECK: "Checking {kernel} against the reference",
     StepKind.TIME: "Timing {kernel}",
     StepKind.PROFILE: "Profiling {kernel}",
-    StepKind.DIAGNOSE: "The model is diagnosing {kernel}",
-    StepKind.REPAIR: "The model is repairing {kernel}",
-    StepKind.OPTIMISE: "The model is optimising {kernel}",
     StepKind.SUBMIT: "Reading a submitted kernel",
     CONSULT: "Looking up what is known for {kernel}",
     TEACH: "Writing into the knowledge base",
-    "judge": "The model is judging {kernel}",
-    "classify": "The model is naming the state of {kernel}",
-    "plan": "The model is planning a change of {kernel}",
-    "analyse": "The model is comparing predictions with measurements",
-    "revise": "The model is correcting the knowledge base",
     RANK: "Ranking the kernels that were drawn",
     REFUSE: "Refusing {kernel}",
     TUNE: "Tuning {kernel}",
     BEGIN: "Taking what torch.compile generates as the first kernel",
-    "rewrite": "The model is rewriting {kernel}",
 }
 
 
-def sentence(m: Move) -> str:
-    """What the step does, or what came of it."""
+def sentence(m: Move, words: MethodWords = PLAIN) -> str:
+    """What the step does, or what came of it, in the words of the run's method."""
     if m.outcome in (None, "interrupted", "dropped", "skipped"):
         a_kernel = "the first kernel" if not m.depth and m.number is None else "a kernel from scratch"
-        doing = _DOING.get(m.kind, OTHER_STEP).format(kernel=_kernel(m.number), a_kernel=a_kernel, name=m.kind)
+        of_model = words.calls[m.kind].doing if m.kind in words.calls else OTHER_STEP
+        doing = _DOING.get(m.kind, of_model).format(kernel=_kernel(m.number), a_kernel=a_kernel, name=m.kind)
         return _with(doing, m.outcome)
     if m.said_problem:
         return f"Reply about {_kernel(m.number)} could not be read: {m.said_problem}"
@@ -113,7 +105,7 @@ def sentence(m: Move) -> str:
         case StepKind.DIAGNOSE:
             return _with(f"Diagnosed {_kernel(m.number)}", "" if m.outcome == "written" else m.outcome)
         case _:
-            return _edited(m)
+            return _edited(m, words)
 
 
 def _kernel(number: int | None) -> str:
@@ -150,10 +142,7 @@ def _profiled(m: Move) -> str:
     return f"Profiled {_kernel(m.number)}" + (f": bound by {m.bound}" if m.bound else "")
 
 
-_MADE_BY = {StepKind.REPAIR: "Repaired", StepKind.OPTIMISE: "Optimised", "rewrite": "Rewrote"}
-
-
-def _edited(m: Move) -> str:
+def _edited(m: Move, words: MethodWords) -> str:
     if m.made_number is None:
         reason = m.patch_reason or m.outcome
         if m.kind == StepKind.SYNTHESISE:
@@ -168,7 +157,8 @@ def _edited(m: Move) -> str:
     if m.kind == StepKind.SYNTHESISE:
         return _with(f"Wrote kernel {m.made_number}{seen}", m.summary)
     hoped = f" (predicted gain {m.predicted:.2f}×)" if m.predicted is not None else ""
-    made = f"{_MADE_BY.get(m.kind, 'Changed')} {_kernel(m.number)} into kernel {m.made_number}{seen}"
+    verb = words.calls[m.kind].made if m.kind in words.calls else ""
+    made = f"{verb or 'Changed'} {_kernel(m.number)} into kernel {m.made_number}{seen}"
     return _with(made, m.summary) + hoped
 
 
@@ -239,19 +229,24 @@ NEWEST = 200
 
 
 def steps(
-    db: Database, run_id: str, after_seq: int = 0, limit: int = NEWEST, newest_first: bool = True
+    db: Database,
+    run_id: str,
+    after_seq: int = 0,
+    limit: int = NEWEST,
+    newest_first: bool = True,
+    words: MethodWords = PLAIN,
 ) -> list[StepRow]:
     """Steps begun after a journal line (`StepRow.seq` of the last one seen), at most `limit` of them."""
     order = "DESC" if newest_first else "ASC"
     sql = _STEPS.format(order=order)
     moves = fetch.rows(db, Move, sql, {"run": run_id, "after": after_seq, "limit": limit})
-    return [_row(move) for move in moves]
+    return [_row(move, words) for move in moves]
 
 
-def current_step(db: Database, run_id: str) -> StepRow | None:
+def current_step(db: Database, run_id: str, words: MethodWords = PLAIN) -> StepRow | None:
     """The step in flight, as far as the journal tells: a lost engine leaves one behind."""
     # Among the newest, which the feed reads too: one query for both. Of several in flight the one begun last.
-    return next((row for row in steps(db, run_id) if row.is_in_flight), None)
+    return next((row for row in steps(db, run_id, words=words) if row.is_in_flight), None)
 
 
 def finished_steps(db: Database, run_id: str) -> int:
@@ -300,8 +295,8 @@ def last_seq(db: Database, run_id: str) -> int:
     return int(fetch.tuples(db, "SELECT coalesce(max(seq), 0) FROM events WHERE run_id = ?", [run_id])[0][0])
 
 
-def _row(m: Move) -> StepRow:
+def _row(m: Move, words: MethodWords) -> StepRow:
     return StepRow(
         m.seq, m.step, m.kind, m.depth, m.candidate_id, m.made_id, m.started_at, m.seconds, m.outcome, m.is_in_flight,
-        sentence(m), m.ended_at,
+        sentence(m, words), m.ended_at,
     )  # fmt: skip

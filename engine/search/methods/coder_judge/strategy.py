@@ -29,7 +29,7 @@ from engine.search.methods.coder_judge.state import JUDGE, REWRITE, SYNTHESISE, 
 from engine.search.methods.options import option, read
 from engine.search.steps.conversation import synthesise
 from storage.results.vocabulary import FAILED
-from storage.run.method_words import MethodWords
+from storage.run.method_words import CallWords, MethodWords
 from storage.run.record import Candidate, Record
 from storage.run.settings import DepthOutcome, Origin, RunSettings, RunState, StepKind, Switch
 from storage.run.steering.command_arguments import CONSULT, Submission
@@ -64,6 +64,16 @@ class CoderJudge:
         "from one that failed, and ends when the result is correct and timed, or has failed. Round 0 is the first "
         "kernel.",
         collected="for every correct kernel", shown="to the judge in every round",
+        own_calls={
+            JUDGE: CallWords(
+                "judge the kernel", "Ask the judge about", "The model is judging {kernel}",
+                has_rules=True, can_show_profile=True,
+            ),
+            REWRITE: CallWords(
+                "rewrite the kernel as the judge says", "Ask the model to rewrite", "The model is rewriting {kernel}",
+                "Rewrote", has_rules=True,
+            ),
+        },
     )  # fmt: skip
 
     def __init__(self) -> None:

@@ -30,7 +30,7 @@ from engine.search.methods.kernel_in_work import SYNTHESISE, KernelInWork, draws
 from engine.search.methods.options import Value, option, read
 from engine.search.steps.conversation import synthesise
 from storage.results.vocabulary import FAILED, Verdict
-from storage.run.method_words import MethodWords
+from storage.run.method_words import CallWords, MethodWords
 from storage.run.record import Candidate, Record
 from storage.run.settings import DepthOutcome, Origin, RunState, StepKind, Switch
 from storage.run.steering.command_arguments import CONSULT, RANK, Submission
@@ -71,6 +71,16 @@ class Evolve:
         "A birth is one kernel: a founder, written from nothing, a mutation of one kernel of the population, or a "
         "crossover of two. It ends when the kernel is correct and timed and joins the population, or has failed.",
         collected="only where a person asks for it", shown="where the parent of a mutation has one",
+        own_calls={
+            MUTATE: CallWords(
+                "mutate the kernel", "Ask the model to mutate", "The model is mutating {kernel}", "Mutated",
+                has_rules=True, can_show_profile=True,
+            ),
+            CROSS: CallWords(
+                "cross two kernels", "Ask the model to cross another kernel with",
+                "The model is crossing {kernel} with another", "Crossed", has_rules=True,
+            ),
+        },
     )  # fmt: skip
 
     def __init__(self) -> None:

@@ -45,7 +45,7 @@ from engine.search.steps.conversation import synthesise
 from storage import codec
 from storage.knowledge.graph import NEW_METHOD
 from storage.results.vocabulary import FAILED
-from storage.run.method_words import MethodWords
+from storage.run.method_words import CallWords, MethodWords
 from storage.run.record import Candidate, Record
 from storage.run.settings import DepthOutcome, Origin, RunState, StepKind, Switch
 from storage.run.steering.command_arguments import CONSULT, TEACH, Retry, Submission
@@ -65,6 +65,20 @@ class GraphSearch:
         "score, to one that was not taken there before: its technique is written, repaired and measured, and what it "
         "brings counts for every edge of the walk. The first kernel is expansion 0.",
         collected="for every correct kernel", shown="with every technique",
+        own_calls={
+            OUTLINE: CallWords(
+                "lay out a sequence of techniques", "Ask the model for a sequence of techniques for",
+                "The model is laying out techniques for {kernel}", has_rules=True, can_show_profile=True,
+            ),
+            RELABEL: CallWords(
+                "name known techniques among those laid out", "Ask the model to name the techniques laid out for",
+                "The model is naming the techniques laid out for {kernel}",
+            ),
+            PROPOSE: CallWords(
+                "propose a technique", "Ask the model to propose a technique for",
+                "The model is proposing a technique for {kernel}", has_rules=True, can_show_profile=True,
+            ),
+        },
     )  # fmt: skip
 
     def __init__(self) -> None:

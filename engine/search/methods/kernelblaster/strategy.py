@@ -51,7 +51,7 @@ from engine.search.steps.conversation import synthesise
 from storage.knowledge.records import Revision
 from storage.results.vocabulary import FAILED
 from storage.run import events as ev
-from storage.run.method_words import MethodWords
+from storage.run.method_words import CallWords, MethodWords
 from storage.run.record import Candidate, Record
 from storage.run.settings import DepthOutcome, Origin, RunState, StepKind, Switch
 from storage.run.steering.command_arguments import CONSULT, TEACH, Retry, Submission
@@ -73,6 +73,25 @@ class KernelBlaster:
         "the last correct kernel of its trajectory and ends when the result is correct and timed, or has failed. Each "
         "trajectory starts from the first kernel, which is step 0.",
         collected="for every correct kernel", shown="in every plan and with every technique",
+        own_calls={
+            JUDGE: CallWords("judge the kernel", "Ask the judge about", "The model is judging {kernel}"),
+            CLASSIFY: CallWords(
+                "name the kernel's state", "Ask the model to name the state of",
+                "The model is naming the state of {kernel}", can_show_profile=True,
+            ),
+            PLAN: CallWords(
+                "plan the next change", "Ask the model to plan a change of",
+                "The model is planning a change of {kernel}", has_rules=True, can_show_profile=True,
+            ),
+            ANALYSE: CallWords(
+                "compare predictions with measurements", "Ask the model to compare predictions with measurements after",
+                "The model is comparing predictions with measurements",
+            ),
+            REVISE: CallWords(
+                "correct the knowledge base", "Ask the model to correct the knowledge base after",
+                "The model is correcting the knowledge base",
+            ),
+        },
     )  # fmt: skip
     refuses: Mapping[CommandKind, str] = {
         CommandKind.PIN: "every step goes on from the kernel before it, and every trajectory from the first one: use "

@@ -30,7 +30,7 @@ from engine.search.methods.reward_loop.prompts import Refine
 from engine.search.methods.reward_loop.rewards import reward
 from engine.search.steps.conversation import sample
 from storage.results.vocabulary import FAILED
-from storage.run.method_words import MethodWords
+from storage.run.method_words import CallWords, MethodWords
 from storage.run.record import Candidate, Record
 from storage.run.settings import DepthOutcome, Origin, RunState, StepKind, Switch
 from storage.run.steering.command_arguments import CONSULT, RANK, Submission
@@ -78,6 +78,12 @@ class RewardLoop:
         "when it is correct and timed, or has failed. Attempt 0 is the first kernel.",
         collected="for every correct kernel", shown="whenever a correct kernel is refined",
         counts_first=True,
+        own_calls={
+            REFINE: CallWords(
+                "refine the kernel", "Ask the model to refine", "The model is refining {kernel}", "Refined",
+                has_rules=True, can_show_profile=True,
+            ),
+        },
     )  # fmt: skip
 
     def __init__(self) -> None:
