@@ -38,6 +38,8 @@ _ask, _interrupt, _close, _begin, _ready = (
 _asking: set[int] = set()
 _estimate = CpuToolchain._estimate
 _asked = fitting._asked
+_started, _exit = fitting._started, fitting.CostMeter.__exit__
+_children: list[subprocess.Popen[str]] = []  # that estimate, and that nobody uses
 _meters: list[fitting.CostMeter] = []
 
 
@@ -47,6 +49,8 @@ def take_turns() -> None:
         setattr(EvaluatorClient, name, of_ours)
     setattr(CpuToolchain, "_estimate", estimate)  # noqa: B010 - it is a method
     fitting._asked = asked
+    fitting._started = started
+    setattr(fitting.CostMeter, "__exit__", leave)  # noqa: B010
 
 
 def start_each() -> None:
@@ -55,6 +59,8 @@ def start_each() -> None:
         setattr(EvaluatorClient, name, of_theirs)
     setattr(CpuToolchain, "_estimate", _estimate)  # noqa: B010
     fitting._asked = _asked
+    fitting._started = _started
+    setattr(fitting.CostMeter, "__exit__", _exit)  # noqa: B010
 
 
 def end_all() -> None:
@@ -63,8 +69,12 @@ def end_all() -> None:
         _end(*server)
     _idle.clear()
     for meter in _meters:
-        meter.__exit__(None, None, None)
+        _exit(meter, None, None, None)
     _meters.clear()
+    for child in _children:
+        child.kill()
+        child.communicate()
+    _children.clear()
 
 
 def meter() -> fitting.CostMeter:
@@ -72,6 +82,21 @@ def meter() -> fitting.CostMeter:
     if not _meters:
         _meters.append(fitting.CostMeter())
     return _meters[0]
+
+
+def started() -> subprocess.Popen[str]:
+    while _children:
+        if (child := _children.pop()).poll() is None:
+            return child
+    return _started()
+
+
+def leave(meter: fitting.CostMeter, *_: object) -> None:
+    """One that broke has been ended by then; the others have answered all that they were asked."""
+    if meter._child and len(_children) < MOST_IDLE:
+        _children.append(meter._child)
+        meter._child = None
+    meter._end()
 
 
 def estimate(toolchain: CpuToolchain, task: Task, **_: object) -> int | None:

@@ -35,7 +35,7 @@ from tests.guard.saved import unpack
 from tests.pages.conftest import ROOT, protos
 
 NOW = 1_800_000_000.0  # ages are told against it
-KERNELS = 3  # of a run, the newest, beside the best: those whose pages are looked at
+KERNELS, FEWER = 3, 1  # of a run, the newest, beside the best: those whose pages are looked at
 OF_ALL = ("overview", "models", "knowledge", "learning", "benchmark")
 VIEWS = ("summary", "cells", "curves", "scorecard", "paper's table", "KernelBench's terms")
 SUITE = "guard"
@@ -80,12 +80,12 @@ def _write(home: Path, names: Sequence[str], with_examples: bool) -> list[str]:
     return made
 
 
-def said(runs: Sequence[str]) -> Iterator[tuple[str, Any]]:
+def said(runs: Sequence[str], kernels: int = KERNELS) -> Iterator[tuple[str, Any]]:
     """(where, what is said there) of each of these runs of the home in use, and then of all of them."""
     opened = index.open_index()
     try:
         opened.ingest.catch_up()
-        for where, values in itertools.chain(*map(_of_run, runs), _of_all(runs)):
+        for where, values in itertools.chain(*(_of_run(run_id, kernels) for run_id in runs), _of_all(runs)):
             yield where, _placeless(values)
     finally:
         index.close_index()
@@ -94,7 +94,7 @@ def said(runs: Sequence[str]) -> Iterator[tuple[str, Any]]:
 def digests(names: Sequence[str], with_examples: bool) -> dict[str, str]:
     """A hash of what is said in each place."""
     with home_of(names, with_examples) as runs:
-        return {where: digest(values) for where, values in said(runs)}
+        return {where: digest(values) for where, values in said(runs, KERNELS if with_examples else FEWER)}
 
 
 def _placeless(values: Any) -> Any:
@@ -103,7 +103,7 @@ def _placeless(values: Any) -> Any:
     return json.loads(MEMORY.sub("", text))
 
 
-def _of_run(run_id: str) -> Iterator[tuple[str, Any]]:
+def _of_run(run_id: str, newest: int) -> Iterator[tuple[str, Any]]:
     db, folder = index.current(), RunFolder(runs_folder() / run_id)
     kernels = [row.candidate_id for row in queries.attempts(db, run_id)]
     row = queries.run(db, run_id)
@@ -114,7 +114,7 @@ def _of_run(run_id: str) -> Iterator[tuple[str, Any]]:
     yield f"{run_id} report", _text(run_report(db, run_id))
     for page in ("run", "steering", "learning"):
         yield f"{run_id} page {page}", _page(page, run=run_id)
-    shown = dict.fromkeys([*kernels[-KERNELS:], *([row.best_candidate_id] if row.best_candidate_id else [])])
+    shown = dict.fromkeys([*kernels[-newest:], *([row.best_candidate_id] if row.best_candidate_id else [])])
     for name, tab in itertools.product(shown, TABS):
         yield f"{run_id} page {name} {tab}", _page("candidate", run=run_id, candidate=name, tab=tab)
 

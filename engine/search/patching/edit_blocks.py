@@ -183,18 +183,6 @@ def find_edit_json(answer: str) -> Found | None:
     )  # fmt: skip
 
 
-def find_edits(answer: str) -> list[Edit]:
-    """The edits of an answer.
-
-    Raises:
-        EditError: no edits in it, or the last ones are malformed.
-    """
-    found = find_edit_json(answer)
-    if found is None:
-        raise EditError(MISSING)
-    return found.parsed()
-
-
 def _from_blocks(blocks: list[Fence], way: str) -> Found | None:
     for index in range(len(blocks) - 1, -1, -1):
         plain, is_mended = _edits_of(blocks[index].text)

@@ -79,10 +79,6 @@ class DeviceCeilings:
         fitting = [size for size in sizes if size <= working_set] or sizes[:1]
         return max((self.copy_gb_s[str(size)] for size in sizes if size >= fitting[-1]), default=self.bandwidth_gb_s)
 
-    def is_dram(self, working_set: int) -> bool:
-        """Whether the limit of such a set is device memory's, not a cache's."""
-        return self.bandwidth_at(working_set) <= 1.1 * self.bandwidth_gb_s
-
     def by_name(self) -> dict[str, float]:
         """Rates in base units under the names that a profile's record uses."""
         rates = {"memory": self.bandwidth_gb_s, "fp32": self.fp32_gflop_s}

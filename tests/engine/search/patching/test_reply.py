@@ -4,7 +4,6 @@ import time
 
 import pytest
 
-from engine.search.patching.edit_blocks import find_edits
 from engine.search.patching.edits import EditError
 from engine.search.patching.proposed_patch import read_patch
 from engine.search.patching.reply import answer_part, find_python, find_search_replace, labelled
@@ -28,13 +27,13 @@ def test_an_earlier_draft_of_edits_gives_way_to_the_last() -> None:
 
 def test_one_object_and_several_in_a_row_and_a_wrapped_list_are_understood() -> None:
     two = json.dumps(EDIT) + "\n" + json.dumps({**EDIT, "line_number": 9})
-    assert len(find_edits(fenced(json.dumps(EDIT)))) == 1
-    assert len(find_edits(fenced(two))) == 2
-    assert len(find_edits(fenced(json.dumps({"edits": [EDIT, EDIT]})))) == 2
+    assert len(read_patch(fenced(json.dumps(EDIT))).edits) == 1
+    assert len(read_patch(fenced(two)).edits) == 2
+    assert len(read_patch(fenced(json.dumps({"edits": [EDIT, EDIT]}))).edits) == 2
 
 
 def test_bare_json_without_a_fence_is_understood() -> None:
-    assert find_edits("Here: " + json.dumps([EDIT]))[0].line == 7
+    assert read_patch("Here: " + json.dumps([EDIT])).edits[0].line == 7
 
 
 def test_crlf_replies_are_understood() -> None:
@@ -43,7 +42,7 @@ def test_crlf_replies_are_understood() -> None:
 
 def test_a_reply_without_edits_says_what_to_send() -> None:
     with pytest.raises(EditError, match="json block"):
-        find_edits("I cannot help with that.")
+        read_patch("I cannot help with that.")
 
 
 def test_the_last_python_file_with_modelnew_is_taken() -> None:
