@@ -104,11 +104,13 @@ class TimedWorker:
         """The call once more, on what the input buffers hold."""
         return self._timed()[0]
 
-    def between(self, question: str, **arguments: Any) -> None:
-        """A question between two turns, which is not timed."""
+    def between(self, question: str, **arguments: Any) -> Mapping[str, Any]:
+        """The reply to a question between two turns, which is not timed."""
         self.worker.resume()
-        self._note(self._ask(question, **arguments))
+        reply = self._ask(question, **arguments)
+        self._note(reply)
         self.halt()
+        return reply
 
     def _note(self, reply: Mapping[str, Any]) -> None:
         """What the turn before ran is told with the next answer; on the host nothing of it is needed."""
