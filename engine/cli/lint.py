@@ -155,8 +155,12 @@ def _task(file: TaskFile, options: Namespace, meter: CostMeter) -> tuple[Task, d
 def _too_large(task: Task, toolchain: str, meter: CostMeter) -> str:
     if device_of(toolchain) != HOST:
         return ""
-    cost = meter.cost(task.source, backward=task.policy.backward)
-    return fitting.refusal(cost.bytes, fitting.free_bytes(), task.sizes) if cost else ""
+    backward = task.policy.backward
+    # Kept, so that whoever judges on the task need not find it out once more: that takes two seconds.
+    needed = fitting.remembered(
+        task.source, lambda: fitting.bytes_by(meter, task.source, backward=backward), backward=backward
+    )
+    return fitting.refusal(needed, fitting.free_bytes(), task.sizes) if needed else ""
 
 
 def _examined(about: Linted, task: Task, toolchain: Evaluator) -> Linted:
