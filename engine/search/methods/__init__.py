@@ -36,12 +36,12 @@ class Strategy(Protocol):
 
     A class with settings names their record as `options`. It may have `refuses`, a mapping from each verb that it never
     honours to the reason: pages do not offer such a verb, and the engine refuses it with that reason. It may have
-    `words`: what it calls a step index, everywhere that people read of its runs. One that asks the knowledge base
-    unless somebody says otherwise has `knowledge = "on"`; one that under some of its settings asks none says so with
-    `consults(record)`. One whose step indexes do not build on each other has `independent`, a mapping of the options
-    and values under which that is so, empty where it always is: then several can be at work at once. Where they do in
-    part, it has `place(record, step)` beside that: what the step index takes for itself with this step, in its own
-    words. It is journaled before the step; the others find it in `record.beside`.
+    `words`: what it calls a step index and its calls to a model, everywhere that people read of its runs. One that asks
+    the knowledge base unless somebody says otherwise has `knowledge = "on"`; one that under some of its settings asks
+    none says so with `consults(record)`. One whose step indexes do not build on each other has `independent`, a mapping
+    of the options and values under which that is so, empty where it always is: then several can be at work at once.
+    Where they do in part, it has `place(record, step)` beside that: what the step index takes for itself with this step,
+    in its own words. It is journaled before the step; the others find it in `record.beside`.
     """
 
     name: str
