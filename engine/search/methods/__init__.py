@@ -40,8 +40,8 @@ class Strategy(Protocol):
     the knowledge base unless somebody says otherwise has `knowledge = "on"`; one that under some of its settings asks
     none says so with `consults(record)`. One whose step indexes do not build on each other has `independent`, a mapping
     of the options and values under which that is so, empty where it always is: then several can be at work at once.
-    Where they do in part, it has `place(record, step)` beside that: what the step index takes for itself with this step,
-    in its own words. It is journaled before the step; the others find it in `record.beside`.
+    Where they do in part, it has `place(record, step)` beside that: what the step index takes with this step, in its
+    own words. It is journaled before the step; the others find it in `record.beside`.
     """
 
     name: str
