@@ -27,6 +27,7 @@ PROGRAM = ROOT / "engine" / "evaluator" / "checks" / "estimate.py"
 GROUP = Path("/sys/fs/cgroup")
 MOST = 0.6  # of what is free: the rest is for what else runs here, and for the estimate's error
 START_S, LIMIT_S = 60, 60  # the child ends a task that takes longer itself
+ENDS_S = 2.0
 SETTLED_S = 0.9  # so long a text must be asked about before it is run: one that is being typed is not
 NICENESS = 10
 UNUSABLE = "Model(*get_init_inputs()) ends in "  # as an estimate tells of a task that no run could use
@@ -227,8 +228,15 @@ class CostMeter:
 
     def _end(self) -> None:
         if self._child:
+            assert self._child.stdin is not None
+            assert self._child.stdout is not None
+            with suppress(OSError):
+                self._child.stdin.close()  # then it ends by itself, and leaves no folder behind
+            with suppress(subprocess.TimeoutExpired):
+                self._child.wait(ENDS_S)
             self._child.kill()
-            self._child.communicate()
+            self._child.stdout.close()
+            self._child.wait()
         self._child = None
 
 

@@ -233,3 +233,13 @@ def test_a_module_that_takes_too_much_or_answers_for_itself_ends_its_own_process
     assert why in meter().failure
     swish = tasks.find("swish").task("cpu", {"batch_size": 4, "dim": 8}).source
     assert meter().cost(swish) is not None, "the next task is followed as ever"
+
+
+def test_who_estimates_leaves_no_folder_behind(
+    tmp_path: Path, own_server: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    with fitting.CostMeter() as own:
+        assert own.cost(tasks.find("swish").task("cpu").source) is not None
+        assert list(tmp_path.glob("tilewright.estimate.*/lock"))
+    assert not list(tmp_path.glob("tilewright.estimate.*"))

@@ -18,6 +18,7 @@ from engine.evaluator.machine.worker_limits import GIB, Limits
 from engine.evaluator.processes.channel import Channel
 from engine.evaluator.processes.worker import Worker
 from engine.evaluator.sandbox import Isolation, OwnFailure
+from storage import locks
 
 LIMIT_S = 60.0
 MOST_TOLD = 2000
@@ -69,6 +70,7 @@ def main() -> None:
     isolation = probe()
     estimate.cost(SMALLEST)  # imports 800 modules of PyTorch's, two seconds that each worker would spend again
     with tempfile.TemporaryDirectory(prefix="tilewright.estimate.") as name:
+        locks.hold_file(Path(name) / "lock")  # by which the next engine knows a folder whose process was killed
         for line in sys.stdin:
             source, backward = json.loads(line)
             try:

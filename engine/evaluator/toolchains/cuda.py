@@ -28,7 +28,7 @@ from engine.evaluator.profiling.device import ceilings
 from engine.evaluator.profiling.device.ceilings import DeviceCeilings
 from engine.evaluator.tasks import Task
 from engine.evaluator.toolchains.local import AMPLE, KnownLimits, LocalToolchain
-from storage import codec
+from storage import codec, locks
 from storage.home import home
 from storage.results.evaluation_results import CheckResult, CompileResult
 from storage.results.hardware_limit import HardwareLimit, useful_rates
@@ -188,6 +188,7 @@ class CompileGate:
         self._here = installation.find(arch)
         self._policy = policy or Policy()
         self._scratch = Path(tempfile.mkdtemp(prefix="tilewright."))
+        locks.hold_file(self._scratch / "lock")  # by which the next engine knows a folder whose process was killed
         self._evaluator = EvaluatorClient(len(os.sched_getaffinity(0)))
 
     def __enter__(self) -> CompileGate:

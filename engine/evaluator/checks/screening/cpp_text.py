@@ -14,6 +14,7 @@ from engine.evaluator.checks.screening.finding import Finding, Rule
 from engine.evaluator.checks.screening.symbols import REFUSED, TAKEN
 from storage.results.policy import Policy
 
+MOST_OPEN = 20  # comments that are not closed: each costs the parser a look at all that follows
 LANGUAGE = Language(tree_sitter_cuda.language())
 LIBRARY_HEADERS = re.compile(
     r"(cublas|cudnn|cusparse|cusolver|cufft|cutensor|mkl|cblas|lapack|openblas|oneapi|dnnl|Eigen)", re.I
@@ -66,8 +67,14 @@ def findings(source: str, policy: Policy, first_line: int | None = 1) -> Iterato
         yield Finding(Rule.PRECISION, line, f"C++ uses {names}; outputs must be {policy.precision}", False)
 
 
+def _closed(source: str) -> str:
+    """With an end to a comment that has none: the parser would look for one from each `/*` on, to the end of all."""
+    open_ones = source.count("/*", source.rfind("*/") + 1)
+    return f"{source}\n*/" if open_ones > MOST_OPEN else source
+
+
 def _nodes(source: str) -> Iterator[Node]:
-    cursor = Parser(LANGUAGE).parse(source.encode(errors="replace")).walk()
+    cursor = Parser(LANGUAGE).parse(_closed(source).encode(errors="replace")).walk()
     while True:
         if cursor.node is not None:
             yield cursor.node

@@ -154,6 +154,13 @@ def test_any_row_of_words_is_screened_without_an_error(words: list[str]) -> None
     screen_cpp([text], Policy())
 
 
+def test_comments_that_are_not_closed_are_read_in_time_proportional_to_their_length() -> None:
+    source = f'SOURCE = """#include <torch/extension.h>\nvoid kernel() {{}}\n{"/* " * 10_000}"""\n'
+    began = time.process_time()
+    screen(source, Policy())
+    assert time.process_time() - began < 20  # a parser that looked for the end of each took minutes
+
+
 def test_a_syntax_error_is_left_to_the_compiler() -> None:
     assert found("def f(:\n") == []
     assert found("x = '\0'") == []
