@@ -96,7 +96,7 @@ def _texts(folder: Path) -> dict[str, str]:
     """The files of a folder of prompts by name; hidden ones do not count."""
     if not folder.is_dir():
         raise PromptError(f"there is no folder {folder}: a prompt pack is a folder with files named as in {PROMPTS}")
-    found = {path.relative_to(folder): path for path in sorted(folder.rglob("*")) if path.is_file()}
+    found = {path.relative_to(folder): path for path in sorted(folder.rglob("*")) if not path.is_dir()}
     if len(found) > MOST_FILES:
         raise PromptError(f"{folder} has {len(found):,} files: a prompt pack has {MOST_FILES} at most")
     shown = {name: path for name, path in found.items() if not any(part[:1] in "._" for part in name.parts)}

@@ -94,6 +94,12 @@ def test_a_folder_that_is_no_pack_is_refused(tmp_path: Path) -> None:
         prompt_pack.read_pack(tmp_path)
 
 
+def test_what_is_no_file_is_told_and_not_left_out(tmp_path: Path) -> None:
+    (tmp_path / "reask_reask.md").symlink_to("/dev/zero")
+    with pytest.raises(PromptError, match=r"reask_reask\.md is a device, not a file"):
+        prompt_pack.read_pack(tmp_path)
+
+
 def test_braces_in_an_example_are_no_slots(tmp_path: Path) -> None:
     example = next(path.relative_to(PROMPTS) for path in sorted((PROMPTS / "examples").rglob("*.py")))
     (tmp_path / example).parent.mkdir(parents=True)
