@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 import typing
 from collections.abc import Mapping
 from typing import Any
@@ -90,6 +91,7 @@ def find_strategy(name: str) -> type[Any]:
 
 def _moved(error: Exception) -> str:
     """Where a module of ours is now that somebody's own strategy was written for at its former place."""
-    name = (error.name or "") if isinstance(error, ModuleNotFoundError) else ""
+    asked = re.match(r"cannot import name '(\w+)' from '([\w.]+)'", str(error))
+    name = f"{asked[2]}.{asked[1]}" if asked else str(getattr(error, "name", None) or "")
     former = max((old for old in MOVED if f"{name}.".startswith(f"{old}.")), key=len, default="")
     return f"; what was {former} is {MOVED[former]} now: change the import" if former else ""

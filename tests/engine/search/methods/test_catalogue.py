@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from engine import __main__ as command_line
+from engine.errors import EngineError
 from engine.search.methods import catalogue
+from engine.search.methods.loading import find_strategy
 from storage.run.method_words import PLAIN, MethodWords
 from tests.engine.test_supervisor import until
 
@@ -112,3 +114,21 @@ def test_the_command_lists_strategies_with_their_options(capsys: pytest.CaptureF
     own, none = json.loads(capsys.readouterr().out)
     assert own["options"][0]["label"] == "Maximum failures"
     assert "No module named 'no'" in none["failure"]
+
+
+@pytest.mark.parametrize(
+    ("line", "now"),
+    [
+        ("from storage import events as ev", "storage.events is storage.run.events now"),
+        ("from engine.actions import Ask", "engine.actions is engine.search.actions now"),
+        ("from engine.strategies.options import option", "engine.strategies is engine.search.methods now"),
+    ],
+)
+def test_a_strategy_that_imports_a_former_place_is_told_the_new_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, now: str
+) -> None:
+    name = f"of_before_{abs(hash(line))}"
+    (tmp_path / f"{name}.py").write_text(f"{line}\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(EngineError, match=now):
+        find_strategy(f"{name}:X")
