@@ -3,14 +3,18 @@ PYTHON ?= python3
 BIN := .venv/bin
 PORT ?= 8501
 
-.PHONY: run test check test-gpu scale setup clean
+.PHONY: run test test-all check test-gpu scale setup clean
 
 run: .venv/ready
 	@$(BIN)/python serve.py $(PORT)
 
 # Tests start hundreds of processes: what one has compiled the others read, whatever the environment says.
-test: export PYTHONDONTWRITEBYTECODE :=
+test test-all: export PYTHONDONTWRITEBYTECODE :=
+# Long tests take turns: each runs on every fifth day.
 test: .venv/ready-dev
+	$(BIN)/python -m pytest -m "not gpu" -n 3 --turn today
+
+test-all: .venv/ready-dev
 	$(BIN)/python -m pytest -m "not gpu" -n 3
 
 check: .venv/ready-dev

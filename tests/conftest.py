@@ -20,11 +20,12 @@ import pytest
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
-from tests import shared_servers
+from tests import shared_servers, turns
 from tests.examples import PROFILE, examples
 from tests.progress import pytest_configure, pytest_terminal_summary
+from tests.turns import pytest_addoption
 
-__all__ = ["home", "pytest_configure", "pytest_terminal_summary", "shared_cache"]
+__all__ = ["home", "pytest_addoption", "pytest_configure", "pytest_terminal_summary", "shared_cache"]
 
 # A busy machine may stop a process for a second between two lines.
 hypothesis.settings.register_profile(PROFILE, deadline=None, max_examples=examples())
@@ -105,8 +106,13 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Schedul
     return Scheduling(config, log)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what judges kernels, and put what takes long in front."""
+def pytest_report_header(config: pytest.Config) -> str | None:
+    return turns.heading(config)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out long tests whose turn it is not, mark what judges kernels, and put what takes long in front."""
+    turns.take(config, items)
     for item in items:
         if _judges(_place(item)):
             item.add_marker(pytest.mark.judging)
