@@ -55,8 +55,8 @@ def main() -> None:
     page.run()
     cases: dict[str, Callable[[], object]] = {
         "after a click: nothing was written": lambda: None,
-        "after a steering event": lambda: db.memory.wrote(["events", "commands"]),
-        "after a step's event": lambda: db.memory.wrote(["events", "steps"]),
+        "after a steering event": lambda: db.memory.wrote(["events", "progress", "runs"]),
+        "after a step's event": lambda: db.memory.wrote(["events", "progress", "steps"]),
         "nothing kept": lambda: forget(db),
     }
     forget(db)

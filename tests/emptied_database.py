@@ -1,4 +1,4 @@
-"""Indexes in memory that are emptied instead of made anew: a new one costs a tenth of a second for its 54 tables.
+"""Indexes in memory that are emptied instead of made anew: a new one costs a tenth of a second for its tables.
 
 For tests of what is shown. How a file is made, opened, shared and repaired is for tests of storage.
 """

@@ -85,9 +85,11 @@ def write_run(
     has_blobs: bool = True,
     strategy: str = "cutegen",
     knowledge: str = "off",
+    width: int = 1,
 ) -> RunFolder:
     """Write a whole run folder under `root` (a `runs` folder) at once."""
-    settings = replace(sample_settings(run_id, seed, depths, created_at), strategy=strategy, knowledge=knowledge)
+    settings = sample_settings(run_id, seed, depths, created_at)
+    settings = replace(settings, strategy=strategy, knowledge=knowledge, width=width)
     script = sample_script(settings, seed, ending)
     folder = RunFolder(root / run_id)
     folder.write_settings(settings)

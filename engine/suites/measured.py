@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from storage import codec
 from storage.results.check_records import CheckOutcome, CheckRecord
-from storage.results.hardware_limit import REACHED, HardwareLimit
+from storage.results.hardware_limit import REACHED
 from storage.results.vocabulary import Verdict
 from storage.run import events as ev
 from storage.run import journal
@@ -49,14 +49,9 @@ def of_run(settings: RunSettings, entries: list[Entry]) -> RunResult:
         record.limit.limit_ms if record.limit else None,
         record.baseline.name if record.baseline else "", second.speedup if second else None, best,
         tuple(_timed(record)), tuple(_tries(record)), spent.calls, spent.engine_s, spent.tokens, spent.cost_usd,
-        _limited_by(record.limit), record.best.profiled.bound if record.best and record.best.profiled else "",
+        record.limit.bound_by if record.limit else "",
+        record.best.profiled.bound if record.best and record.best.profiled else "",
     )  # fmt: skip
-
-
-def _limited_by(limit: HardwareLimit | None) -> str:
-    if limit is None:
-        return ""
-    return "memory" if limit.memory_ms >= limit.compute_ms else "compute"
 
 
 @dataclass(slots=True)

@@ -2,7 +2,8 @@
 
 database.py, schema.sql        the file: opened or rebuilt, written by one thread, read by many
 ingest.py, chunks.py           follows the files; new lines, piece by piece
-projection.py, knowledge_projection.py   one line to the rows that it stands for
+fold.py                        a run's record as rows: what the index stores of a run is made here
+rows.py, knowledge_projection.py   records as rows; a line of the knowledge base to the rows that it stands for
 queries/                       everything a screen asks of it
 memory.py                      what was read, kept until something is written
 past.py                        an index of one run as it stood at an earlier event

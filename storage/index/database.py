@@ -25,11 +25,18 @@ ACROSS_RUNS = (
     "knowledge_problems",
 )  # fmt: skip
 
+# What tells the rows of those tables apart in which a row takes the place of an older one.
+KEYS: Mapping[str, tuple[str, ...]] = {
+    "runs": ("run_id",), "progress": ("run_id",), "snapshots": ("run_id",), "kernels": ("run_id", "candidate_id"),
+    "steps": ("run_id", "step"),
+}  # fmt: skip
+
 # Of all queries together, and of what they put on disk meanwhile. The page of a run of 20,000 iterations takes 90 MB.
 MEMORY_LIMIT, SPILL_LIMIT = "256MB", "1GB"
 
 Row = Mapping[str, object]
 Table = tuple[str, Row]
+State = tuple[str, Row, bool]  # whether no row of its key can be there yet
 
 
 class DatabaseError(RuntimeError):
@@ -154,6 +161,14 @@ class Database:
         with self._changed:
             return self._changed.wait_for(is_so, timeout_s)
 
+    def snapshot_of(self, run_id: str) -> tuple[int, int, bytes] | None:
+        """The fold of a long run as it stood (position, seq, fold); None where none is kept."""
+        with self.reader() as cursor:
+            found: tuple[int, int, bytes] | None = cursor.execute(
+                "SELECT position, seq, fold FROM snapshots WHERE run_id = ?", [run_id]
+            ).fetchone()
+        return found
+
 
 class Writer:
     """Adds rows to tables inside one transaction. `tables` are those that it has written to."""
@@ -176,6 +191,22 @@ class Writer:
                 appender.flush()
             finally:
                 appender.clear()  # after an error it would hold on to its rows
+
+    def put(self, states: Iterable[State]) -> None:
+        """Write rows in the place of those of the same keys; of several with one key the last."""
+        latest: dict[tuple[object, ...], Row] = {}
+        old: dict[tuple[str, object], list[object]] = {}
+        for table, row, is_new in states:
+            key = (table, *(row[name] for name in KEYS[table]))
+            if key not in latest and not is_new:
+                old.setdefault((table, key[1]), []).extend(key[2:])
+            latest[key] = row
+        for (table, run_id), keys in old.items():
+            which = f" AND {KEYS[table][1]} IN (SELECT unnest(?))" if keys else ""
+            self._connection.execute(
+                f"DELETE FROM {table} WHERE run_id = ?{which}", [run_id, *([keys] if keys else [])]
+            )
+        self.add((str(key[0]), row) for key, row in latest.items())
 
     def remove_run(self, run_id: str) -> None:
         """Delete every row of a run."""

@@ -42,6 +42,7 @@ from storage.index.chunks import (
     read_labels,
 )
 from storage.index.database import Database
+from storage.index.fold import RunFold
 from storage.knowledge.files import EVIDENCE
 from storage.run import folder
 from storage.run.folder import RunFolder
@@ -53,6 +54,7 @@ LOOKING_SHARE = 0.02  # of a processor core
 DEBOUNCE_S = 0.05
 BATCH_BYTES = 1 << 21
 ROUND_BYTES = 1 << 22
+MOST_FOLDS = 64
 
 _log = logging.getLogger(__name__)
 
@@ -79,6 +81,7 @@ class Ingest:
         self._read: dict[str, dict[str, Position]] = {}
         for run_id, file, *position in db.positions():
             self._read.setdefault(run_id, {})[file] = Position(*position)
+        self._folds: dict[str, RunFold] = {}
         self._passes = threading.Lock()
         self._names: set[str] = set()
         self._foreign: set[str] = set()
@@ -257,6 +260,7 @@ class Ingest:
         except FileNotFoundError:
             return
         except Exception as error:  # noqa: BLE001 - whatever one run's files say, the others are shown as ever
+            self._folds.pop(run_id, None)
             self._report(run_id, error)
 
     def _news_of(self, run: RunFolder) -> Iterator[Chunk]:
@@ -271,12 +275,16 @@ class Ingest:
             self._forget(run.run_id)
             read = {}
         if (settings := ends[SETTINGS]) and SETTINGS not in read:
-            yield chunks.read_settings(run, settings)
+            chunk, fold = chunks.read_settings(run, settings)
+            if fold:
+                self._folds[run.run_id] = fold
+            yield chunk
         if JOURNAL not in read and folder.claimed_id(run):  # of such a folder nothing but that is ever read
             self._foreign.add(run.run_id)
             return
         self._foreign.discard(run.run_id)
-        for file, read_new in ((JOURNAL, read_journal), (COMMANDS, read_commands), (LABELS, read_labels)):
+        readers = (JOURNAL, self._read_journal), (COMMANDS, read_commands), (LABELS, read_labels)
+        for file, read_new in readers:
             try:
                 if (end := ends[file]) and end.offset > (start := read.get(file, Position(end.inode))).offset:
                     yield from read_new(run, start)
@@ -284,6 +292,20 @@ class Ingest:
                 closed.append(f"{error}")
         if closed:
             raise UntrustedError("; ".join(closed))
+
+    def _read_journal(self, run: RunFolder, start: Position) -> Iterator[Chunk]:
+        """With the fold of what is read of it already, made again where it was let go."""
+        fold = self._folds.pop(run.run_id, None) or chunks.fold_until(run, start, self._db.snapshot_of(run.run_id))
+        if fold:
+            self._folds[run.run_id] = fold
+        yield from read_journal(run, start, fold)
+
+    def _let_go(self) -> None:
+        """Folds of runs that are over, and where runs are many those that had news longest ago."""
+        for run_id in [name for name, fold in self._folds.items() if fold.is_over]:
+            del self._folds[run_id]
+        for run_id in list(self._folds)[:-MOST_FOLDS]:
+            del self._folds[run_id]
 
     def _news_of_knowledge(self) -> Iterator[Chunk]:
         """New stretches of the knowledge base's files; one that was replaced or cut is read again with the others."""
@@ -301,8 +323,10 @@ class Ingest:
         run_ids = list(dict.fromkeys(chunk.run_id for chunk in batch))
         try:
             self._write(batch)
+            self._let_go()
         except (duckdb.Error, ValueError, TypeError, OverflowError):
             if len(run_ids) < 2:
+                self._folds.pop(run_ids[0], None)
                 raise
             for run_id in run_ids:
                 self._write_one(run_id, [chunk for chunk in batch if chunk.run_id == run_id])
@@ -311,6 +335,7 @@ class Ingest:
         try:
             self._write(batch)
         except (duckdb.Error, ValueError, TypeError, OverflowError) as error:
+            self._folds.pop(run_id, None)  # it is ahead of the index now
             self._report(run_id, error)
 
     def _write(self, batch: list[Chunk]) -> None:
@@ -318,6 +343,7 @@ class Ingest:
             return
         with self._db.transaction() as writer:
             writer.add(row for chunk in batch for row in chunk.all_rows)
+            writer.put(state for chunk in batch for state in chunk.states)
             if any(chunk.file == EVIDENCE for chunk in batch):
                 read = self._read.get(knowledge.SOURCE, {}).get(EVIDENCE, Position(0))
                 writer.remove_repeated_evidence(read.lines + 1)
@@ -331,6 +357,7 @@ class Ingest:
             if run_id == knowledge.SOURCE:
                 writer.remove_knowledge()
         self._read.pop(run_id, None)
+        self._folds.pop(run_id, None)
         self._failures.pop(run_id, None)
         self._db.mark_changed([run_id])
 

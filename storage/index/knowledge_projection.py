@@ -8,8 +8,8 @@ from pathlib import Path
 
 from storage import codec
 from storage.index import chunks
-from storage.index.chunks import Chunk, Position
-from storage.index.projection import Rows, storable
+from storage.index.chunks import Chunk, Position, Rows
+from storage.index.rows import fields_of, storable
 from storage.knowledge import seed
 from storage.knowledge.failures import rule_id
 from storage.knowledge.figures import log_units
@@ -61,7 +61,7 @@ def _rows_of_revision(number: int, revision: Revision) -> Rows:
         "transition_count": len(revision.transitions),
         "rule_count": len(revision.rules),
     }
-    yield "revisions", storable(head | _fields(revision) | derived)
+    yield "revisions", storable(head | fields_of(revision) | derived)
     tables: dict[str, Sequence[State | Technique | Prior | Transition | RuleWords]] = {
         "kernel_states": revision.states,
         "techniques": revision.techniques,
@@ -71,7 +71,7 @@ def _rows_of_revision(number: int, revision: Revision) -> Rows:
     }
     for table, rows in tables.items():
         for place, row in enumerate(rows):
-            yield table, storable(head | {"number": place} | _fields(row))
+            yield table, storable(head | {"number": place} | fields_of(row))
 
 
 def _evidence(number: int, line: bytes) -> Rows:
@@ -82,16 +82,10 @@ def _evidence(number: int, line: bytes) -> Rows:
         "gain_units": None if gain is None else log_units(gain),
         "predicted_units": None if row.predicted_gain is None else log_units(row.predicted_gain),
     }
-    yield "evidence", storable({"line": number} | _fields(row) | derived)
+    yield "evidence", storable({"line": number} | fields_of(row) | derived)
 
 
 def _case(number: int, line: bytes) -> Rows:
     row: FailureCase = codec.read_line(FailureCase, line)
     own = rule_id(row.language, row.toolchain, row.signature) if row.signature else ""
-    yield "failures", storable({"line": number} | _fields(row) | {"time": row.at, "rule": own})
-
-
-def _fields(
-    row: State | Technique | Prior | Transition | RuleWords | Evidence | FailureCase | Revision,
-) -> dict[str, object]:
-    return {field.name: getattr(row, field.name) for field in dataclasses.fields(row)}
+    yield "failures", storable({"line": number} | fields_of(row) | {"time": row.at, "rule": own})

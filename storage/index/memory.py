@@ -14,8 +14,8 @@ MOST_ROWS = 200_000  # kept in all; then everything is forgotten, and what is sh
 class Memory:
     """Rows by the query that found them. For one writing thread and many reading ones.
 
-    A query reads the tables that its text names, by themselves or behind a view. Naming one too many costs a second
-    look; leaving one out is not possible.
+    A query reads the tables that its text names. Naming one too many costs a second look; leaving one out is not
+    possible.
     """
 
     def __init__(self, schema: str) -> None:
@@ -52,17 +52,12 @@ class Memory:
 @functools.lru_cache(maxsize=1024)
 def tables_of(sql: str, schema: str) -> frozenset[str]:
     """The tables of a schema that a query reads."""
-    views, tables = _parts(schema)
-    words = set(re.findall(r"\w+", sql))
-    behind = [tables_of(views[name], schema) for name in words & views.keys()]
-    return frozenset(words & tables).union(*behind)
+    return _tables(schema).intersection(re.findall(r"\w+", sql))
 
 
 @functools.lru_cache(maxsize=2)
-def _parts(schema: str) -> tuple[Mapping[str, str], frozenset[str]]:
-    """The text of each view by its name, and the names of all tables."""
-    views = dict(re.findall(r"CREATE VIEW (\w+) AS\b(.*?);", schema, re.DOTALL))
-    return views, frozenset(re.findall(r"CREATE TABLE (\w+)", schema))
+def _tables(schema: str) -> frozenset[str]:
+    return frozenset(re.findall(r"CREATE TABLE (\w+)", schema))
 
 
 def frozen(value: object) -> Hashable:

@@ -54,6 +54,8 @@ def _course(file: Path, _changed: int, _size: int) -> Course:
 def index_until(run: RunFolder, entries: Sequence[Entry]) -> Database:
     """An index of its own, in memory, that holds one run with these events and no more. The caller closes it."""
     found = database.in_memory()
+    chunk = chunks.whole_of(run, entries)
     with found.transaction() as writer:
-        writer.add(chunks.rows_until(run, entries))
+        writer.add(chunk.rows)
+        writer.put(chunk.states)
     return found

@@ -9,6 +9,5 @@ base.py         everything that was read at one moment, as a strategy and a pers
 files.py        the files under TILEWRIGHT_HOME/knowledge: appended under a lock, folded from where they were read to
 exported.py, merging.py   all of it as one file; what is taken over from such a file, and what contradicts
 changes.py      what a person changes, as revisions
-projection.py   its files as rows of the index
 seed.toml       the states and techniques that Tilewright is shipped with; seed.py reads it
 """

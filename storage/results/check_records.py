@@ -57,6 +57,49 @@ class StagedCheck(CheckRecord):
     stages: tuple[str, ...] = ()
 
 
+LOOKED_AT = (CheckOutcome.FLAGGED, CheckOutcome.BROKEN)
+INTENT_KEPT, SOFT_VERIFICATION = "intent kept", "soft verification"
+
+
+class StandingChecks:
+    """What stands of a candidate's checks: of each check the last word of each stage, and what was noted about its own
+    edit and by a judge. A timing that finds a wrong result ends as a check, which must not hide what the check before
+    it had shown. A thin one keeps no more than what a person should look at, without details."""
+
+    def __init__(self, is_thin: bool = False) -> None:
+        self._is_thin = is_thin
+        self._found: dict[tuple[str, str, Group, str], tuple[StagedCheck, ...]] = {}
+
+    def take(self, stage: str, check_records: Iterable[CheckRecord], by: str = "") -> None:
+        """The checks of one result; `by` tells those apart that have one name and one stage."""
+        same: dict[tuple[str, str, Group, str], list[StagedCheck]] = {}
+        for one in check_records:
+            detail = ("", None, None) if self._is_thin else (one.detail, one.value, one.limit)
+            staged = StagedCheck(one.group, one.check, one.standing, *detail, stages=(stage,))
+            same.setdefault((stage, by, one.group, one.check), []).append(staged)
+        for key, found in same.items():
+            self._found.pop(key, None)  # the last word stands last
+            if not self._is_thin or any(one.standing in LOOKED_AT for one in found):
+                self._found[key] = tuple(found)
+
+    def take_edit(self, flags: Iterable[str]) -> None:
+        """Sentences about what a person should look at in the edit."""
+        self.take("write", _flagged(INTENT_KEPT, flags))
+
+    def take_review(self, label: str, flags: Iterable[str]) -> None:
+        """The same of a judge; its last review under each label counts."""
+        self._found.pop(("check", label, Group.SCREENING, SOFT_VERIFICATION), None)
+        self.take("check", _flagged(SOFT_VERIFICATION, flags), by=label)
+
+    def worst(self) -> list[StagedCheck]:
+        """One per check, by group, the worst first."""
+        return worst_of_stages(one for found in self._found.values() for one in found)
+
+
+def _flagged(check: str, sentences: Iterable[str]) -> list[CheckRecord]:
+    return [CheckRecord(Group.SCREENING, check, CheckOutcome.FLAGGED, sentence) for sentence in sorted(sentences)]
+
+
 def worst_of_stages(found: Iterable[StagedCheck]) -> list[StagedCheck]:
     """One record per check, by group, the worst first. A check made in several stages shows where it stood worst.
 

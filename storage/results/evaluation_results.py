@@ -88,6 +88,10 @@ class CompileResult:
         if self.is_ok is not (self.verdict is Verdict.PASSED):
             raise ValueError("a build is ok exactly when its verdict is passed")
 
+    def brief(self) -> CompileResult:
+        """The verdict and its headline."""
+        return CompileResult(self.is_ok, self.seconds, headline(self), verdict=self.verdict)
+
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
@@ -114,6 +118,10 @@ class CheckResult:
     timeline: Timeline | None = None
     rules: int = 1
 
+    def brief(self) -> CheckResult:
+        """The verdict and its headline."""
+        return CheckResult(self.verdict, self.seconds, message=headline(self), rules=self.rules)
+
 
 HEADLINE_LENGTH = 240
 
@@ -134,6 +142,19 @@ def _first_line(text: str) -> str:
     """The first line that says something, cut to fit."""
     first = next((line.strip() for line in text.splitlines() if line.strip()), "")
     return first if len(first) <= HEADLINE_LENGTH else first[: HEADLINE_LENGTH - 1] + "…"
+
+
+@dataclass(frozen=True, slots=True)
+class TimingFigures:
+    """What a timing comes to: the speed-up over `baseline` with its 95 % interval, as TimingResult works them out."""
+
+    speedup: float
+    low: float
+    high: float
+    noise: float
+    latency_ms: float
+    baseline_latency_ms: float
+    baseline: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +226,18 @@ class TimingResult:
         low, high = self.speedup_interval
         covers_both = any(one.device_interval for one in (self, *(one.timing for one in self.workloads)))
         return (max(high - self.speedup, self.speedup - low) if covers_both else (high - low) / 2) / self.speedup
+
+    @property
+    def figures(self) -> TimingFigures:
+        """All of the above."""
+        low, high = self.speedup_interval
+        return TimingFigures(
+            self.speedup, low, high, self.noise, self.latency_ms, self.baseline_latency_ms, self.baseline
+        )
+
+    def brief(self) -> TimingResult:
+        """One pair, of the medians: for a fold that keeps the figures beside it."""
+        return TimingResult((self.latency_ms,), (self.baseline_latency_ms,), self.baseline, rules=self.rules)
 
     def _combined_interval(self) -> tuple[float, float]:
         low, high, speedup = 0.0, 0.0, self.speedup

@@ -95,3 +95,8 @@ class HardwareLimit:
     def compute_ms(self) -> float:
         """Milliseconds that the operations alone take."""
         return 1e3 * self.min_flop / (self.peak_gflop_s * 1e9)
+
+    @property
+    def bound_by(self) -> str:
+        """What sets the limit: memory or compute."""
+        return "memory" if self.memory_ms >= self.compute_ms else "compute"

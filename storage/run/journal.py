@@ -95,7 +95,12 @@ class DamagedJournalError(codec.DecodeError):
 
 def kind_of(event: events.Event) -> str:
     """What a journal calls an event of this kind."""
-    return _WRITTEN_AS.get(type(event), type(event).__name__)
+    return name_of(type(event))
+
+
+def name_of(kind: type[events.Event]) -> str:
+    """What a journal calls events of this kind."""
+    return _WRITTEN_AS.get(kind, kind.__name__)
 
 
 def encode(entry: Entry) -> str:

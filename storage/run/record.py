@@ -5,11 +5,12 @@ A journal with holes can be folded too, so that people can look at what is left;
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 
 from storage.knowledge.choice import OFF
-from storage.results.evaluation_results import CheckResult, CompileResult, TimingResult, headline
+from storage.results.evaluation_results import CheckResult, CompileResult, TimingFigures, TimingResult, headline
 from storage.results.hardware_limit import HardwareLimit
 from storage.results.profile_results import ProfileResult
 from storage.results.vocabulary import KernelClass, Verdict
@@ -28,11 +29,13 @@ from storage.run.tuning import Sweep
 class Usage:
     """What a run has spent. `cost_usd` is None once any call's cost is unknown.
 
-    `assumed_tokens` are an estimate for calls whose tokens nobody counted: budgets take them for spent.
+    `assumed_tokens` are an estimate for calls whose tokens nobody counted, `uncounted` of them: budgets take them for
+    spent.
     """
 
     model_calls: int = 0
     tokens: int = 0
+    uncounted: int = 0
     assumed_tokens: int = 0
     cost_usd: float | None = 0.0
     engine_s: float = 0.0
@@ -41,9 +44,15 @@ class Usage:
         """Add one call that may have cost something."""
         self.model_calls += 1
         self.tokens += (event.input_tokens or 0) + (event.output_tokens or 0)
+        self.uncounted += None in (event.input_tokens, event.output_tokens)
         self.assumed_tokens += event.assumed_tokens if isinstance(event, ev.ModelCalled) else 0
         known = self.cost_usd is not None and event.cost_usd is not None
         self.cost_usd = (self.cost_usd or 0.0) + (event.cost_usd or 0.0) if known else None
+
+    @property
+    def counted_tokens(self) -> int | None:
+        """All tokens; None once those of any call are unknown."""
+        return None if self.uncounted else self.tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +66,13 @@ class Redo:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A candidate and everything known about it so far."""
+    """A candidate and everything known about it so far. `figures` are those of `timed`."""
 
     created: ev.CandidateCreated
     compiled: CompileResult | None = None
     checked: CheckResult | None = None
     timed: TimingResult | None = None
+    figures: TimingFigures | None = None
     profiled: ProfileResult | None = None
     is_profile_tried: bool = False
     diagnosis_blob: str | None = None
@@ -99,6 +109,11 @@ class Candidate:
         return headline(self.checked) if self.checked is not None and self.has_failed else ""
 
     @property
+    def standing(self) -> TimingFigures | None:
+        """The figures of a kernel that stands as correct: a timing counts no longer than that."""
+        return self.figures if self.verdict is Verdict.PASSED else None
+
+    @property
     def has_failed(self) -> bool:
         """True once a verdict other than passed stands."""
         return self.verdict not in (None, Verdict.PASSED)
@@ -122,6 +137,9 @@ class Record:
     A view (`storage.run.lanes`) is a record of the same run as one step index sees it, the step index `index`; what was
     spent is counted by the record of the whole run, which a view only reads. `places` has what step indexes have taken
     for themselves; `beside` the same of those whose end this one does not know, at work beside it or ended since.
+
+    A thin record is one for the index: it keeps neither events nor what methods alone look up, and of results no more
+    than their verdicts and figures.
     """
 
     settings: RunSettings
@@ -167,6 +185,7 @@ class Record:
     places: dict[int, str] = field(default_factory=dict)
     index: int | None = None
     is_view: bool = False
+    is_thin: bool = False
     beside: dict[int, str] = field(default_factory=dict)
 
     @classmethod
@@ -178,9 +197,9 @@ class Record:
         return record
 
     @classmethod
-    def at_start(cls, settings: RunSettings) -> Record:
+    def at_start(cls, settings: RunSettings, is_thin: bool = False) -> Record:
         """Before the first event."""
-        record = cls(settings, settings.budget, settings.kernel_class, not settings.class_is_proposed)
+        record = cls(settings, settings.budget, settings.kernel_class, not settings.class_is_proposed, is_thin=is_thin)
         record.steering = SteeringState(collect=settings.collect)
         return record
 
@@ -227,12 +246,13 @@ class Record:
 
     def number(self, candidate_id: str) -> int:
         """A kernel's number: that of its id, which stays right where an earlier kernel cannot be read."""
-        digits = candidate_id.removeprefix("c")
-        return int(digits) if digits.isdecimal() else list(self.candidates).index(candidate_id) + 1
+        named = re.fullmatch(r"c([0-9]{1,18})", candidate_id)
+        return int(named[1]) if named else list(self.candidates).index(candidate_id) + 1
 
     def apply(self, event: ev.Event) -> None:
         """Take one event into account."""
-        self.events.append(event)
+        if not self.is_thin:
+            self.events.append(event)
         self.human.apply(event)
         self.steering = self.steering.after_event(event)
         match event:
@@ -278,6 +298,17 @@ class Record:
         match event:
             case ev.CandidateCreated(candidate_id=name):
                 self.candidates[name] = Candidate(event)
+            case ev.Compiled(candidate_id=name, result=compiled):
+                self._judge(name, compiled=compiled.brief() if self.is_thin else compiled)
+            case ev.Checked(candidate_id=name, result=checked):
+                self._judge(name, checked=checked.brief() if self.is_thin else checked)
+            case ev.Timed(candidate_id=name, result=timed):
+                self._judge(name, timed=timed.brief() if self.is_thin else timed, figures=timed.figures)
+            case _ if not self.is_thin:
+                self._remember(event)
+
+    def _remember(self, event: ev.Event) -> None:
+        match event:
             case ev.PatchTried(step=step, call=call):
                 self.patches.add((step, call))
             case ev.AttemptFailed(step=step):
@@ -296,15 +327,6 @@ class Record:
                 self.taught[step] = event
             case ev.DiagnosisWritten(candidate_id=name, text_blob=blob):
                 self._update(name, diagnosis_blob=blob, diagnosis_step=event.step)
-            case ev.Compiled(candidate_id=name, result=compiled):
-                self._update(name, compiled=compiled)
-                self._rank(name)
-            case ev.Checked(candidate_id=name, result=checked):
-                self._update(name, checked=checked)
-                self._rank(name)
-            case ev.Timed(candidate_id=name, result=timed):
-                self._update(name, timed=timed)
-                self._rank(name)
             case ev.Profiled(candidate_id=name, result=profiled):
                 self._update(name, profiled=profiled, is_profile_tried=True)
             case ev.ProfileFailed(candidate_id=name):
@@ -317,6 +339,10 @@ class Record:
             case _:
                 pass
 
+    def _judge(self, name: str, **result: object) -> None:
+        self._update(name, **result)
+        self._rank(name)
+
     def _update(self, name: str, **known: object) -> None:
         if name in self.candidates:
             self.candidates[name] = replace(self.candidates[name], **known)  # type: ignore[arg-type]
@@ -326,14 +352,14 @@ class Record:
         rivals = (
             self.candidates.values() if name == self.best_id else filter(None, (self.best, self.candidates.get(name)))
         )
-        ranked = [(a.timed.speedup, a.candidate_id) for a in rivals if a.timed and a.verdict is Verdict.PASSED]
+        ranked = [(a.standing.speedup, a.candidate_id) for a in rivals if a.standing]
         self.best_id = max(ranked, key=itemgetter(0))[1] if ranked else None
 
     def _begin_step(self, event: ev.StepStarted) -> None:
         if self.settings.width == 1:
             self.open_steps.clear()
         self.open_steps[event.step] = event
-        if is_call(event.kind):
+        if is_call(event.kind) and not self.is_thin:
             self.model_steps[event.step] = event
 
     def _finish_step(self, event: ev.StepFinished) -> None:
@@ -354,20 +380,23 @@ class Record:
     def _follow_call(self, event: ev.ModelCalled | ev.CallSent | ev.CallFailed) -> None:
         place = event.step, event.call
         if isinstance(event, ev.CallSent):
-            self.open_calls[place], self.sent[place] = event, self.sent.get(place, 0) + 1
+            self.open_calls[place] = event
+            if not self.is_thin:
+                self.sent[place] = self.sent.get(place, 0) + 1
             return
         if self.settings.width == 1:
             self.open_calls.clear()
         self.open_calls.pop(place, None)
         if isinstance(event, ev.ModelCalled):
-            self.calls[place] = event
-            self.cut_offs[place] = self.cut_offs.get(place, 0) + (event.finish_reason == "length")
             self.is_profile_shown = self.is_profile_shown or event.is_profile_exposed
-            self._learn_length(event)
+            if not self.is_thin:
+                self._keep_call(place, event)
         if (isinstance(event, ev.ModelCalled) or event.is_charged) and not self.is_view:
             self.usage.count(event)
 
-    def _learn_length(self, event: ev.ModelCalled) -> None:
+    def _keep_call(self, place: tuple[int, int], event: ev.ModelCalled) -> None:
+        self.calls[place] = event
+        self.cut_offs[place] = self.cut_offs.get(place, 0) + (event.finish_reason == "length")
         if event.prompt_characters and event.input_tokens:
             characters, tokens = self.counted.get(event.model, (0, 0))
             self.counted[event.model] = characters + event.prompt_characters, tokens + event.input_tokens

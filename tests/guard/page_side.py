@@ -18,6 +18,11 @@ from storage.run.folder import RunFolder
 from storage.run.settings import StepKind
 from storage.run.steering.steering_state import SteeringState
 
+# The family tree as a query of its own told it.
+LINEAGE = (
+    "candidate_id", "number", "parent_id", "base_id", "depth", "generation", "repair", "origin", "verdict", "speedup",
+    "is_accepted", "is_pending", "is_best", "is_tied",
+)  # fmt: skip
 Ask = Callable[[Database, str], Any]
 # What rows tell today beside what they told: Compare has model calls as an axis, a limit may say what the device is,
 # a method may have several lines of kernels, two parents and a reward of its own, people label runs, profiles have
@@ -27,7 +32,7 @@ NEW = (
     (HardwareLimit, "facts"),
     (queries.AttemptRow, "trajectory"),
     (queries.AttemptRow, "second_parent_id"),
-    (queries.LineageRow, "second_parent_id"),
+    (queries.CommandRow, "effective_seq"),
     (queries.CandidateRow, "second_parent_number"),
     (queries.DepthRow, "reward"),
     (queries.RunRow, "language"),
@@ -42,6 +47,7 @@ NEW = (
     (queries.DepthRow, "best_noise"),
     (queries.ReachedRow, "best_noise"),
     (queries.FamilyRow, "noise"),
+    (queries.FamilyRow, "second_parent_id"),
     (queries.StepRow, "ended_at"),
     (queries.QuestionRow, "expects"),
 )
@@ -85,7 +91,7 @@ def _conditions(db: Database, run_id: str) -> list[list[Any]]:
 
 OF_A_RUN: Mapping[str, Ask] = {
     "allowance": queries.allowance,
-    "asked_depths": lambda db, run: _started_with(db, run, "depths"),
+    "asked_depths": lambda db, run: _started_with(db, run, "asked_depths"),
     "asked_exposure": lambda db, run: _started_with(db, run, "expose_from_depth"),
     "attempts": queries.attempts,
     "baseline": queries.baseline,
@@ -107,7 +113,7 @@ OF_A_RUN: Mapping[str, Ask] = {
     "last_seq": queries.last_seq,
     "limit": queries.limit,
     "limit_speedup": queries.limit_speedup,
-    "lineage": queries.lineage,
+    "lineage": lambda db, run: [[getattr(row, name) for name in LINEAGE] for row in queries.attempts(db, run)],
     "model_calls": queries.model_calls,
     "open_leave": queries.open_approval,
     "open_question": queries.open_question,

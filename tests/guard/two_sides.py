@@ -11,11 +11,9 @@ from storage.index import queries
 from storage.index.database import Database, index_file, open_database
 from storage.index.ingest import Ingest
 from storage.results.vocabulary import Verdict
-from storage.run import events as ev
 from storage.run import journal
 from storage.run.folder import RunFolder
 from storage.run.record import Candidate, Record
-from storage.run.settings import RunState
 from tests.guard.saved import unpack
 
 Side = tuple[Callable[[Database, str], Any], Callable[[Record], Any]]
@@ -56,21 +54,6 @@ def _allowed(db: Database, run_id: str) -> list[Any]:
 def _limits(record: Record) -> list[Any]:
     b = record.budget
     return [b.depths, b.model_calls, b.tokens, b.cost_usd, b.wall_s, b.target_speedup]
-
-
-def _open_approval(record: Record) -> ev.ApprovalAsked | None:
-    """A step that waits for a yes: nobody has answered, and the run has not gone on in any other way."""
-    for event in reversed(record.events):
-        match event:
-            case ev.ApprovalAsked():
-                return event if record.human.is_approved is None else None
-            case ev.StateChanged(state=RunState.WAITING):
-                continue
-            case ev.StateChanged() | ev.EngineStarted() | ev.RunEnded() | ev.StepStarted() | ev.StepFinished():
-                return None
-            case _:
-                continue
-    return None
 
 
 SIDES: dict[str, Side] = {
@@ -130,7 +113,8 @@ SIDES: dict[str, Side] = {
     ),
     "open approval": (
         lambda db, run: (row := queries.open_approval(db, run)) and [row.step, row.kind, row.fallback, row.after_s],
-        lambda record: (asked := _open_approval(record)) and [asked.step, asked.kind, asked.fallback, asked.after_s],
+        lambda record: (asked := record.human.open_approval)
+        and [asked.step, asked.kind, asked.fallback, asked.after_s],
     ),
     "steering": (queries.steering_state, lambda record: record.steering),
     "commands in force or refused": (

@@ -179,7 +179,7 @@ def test_a_cost_that_is_not_known_is_not_free() -> None:
 
 
 def test_the_bar_tells_how_many_steps_are_at_work_beside_the_one_that_it_shows(home: Path, open_page: Open) -> None:
-    journal = Journal(samples.write_run(home / "runs", "r1", depths=2, ending="stopped").journal_file)
+    journal = Journal(samples.write_run(home / "runs", "r1", depths=2, ending="stopped", width=3).journal_file)
     journal.append(ev.EngineStarted(1, True))
     for number in range(3):
         journal.append(ev.StepStarted(90 + number, StepKind.COMPILE, 3 + number, "c001"))

@@ -6,12 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from pages.parts.kernel import retrieved, walk
-from storage.index.queries import RetrievalRow, RetrievedRow, WeighedRow
+from storage.index.queries import RetrievalRow, WeighedRow
+from storage.knowledge.records import Advised, Category
 from tests import samples
 from tests.pages.conftest import Open, words
 
 ASKED = RetrievalRow(3, 1, "cache_inefficient", "memory", 0.9, ["a tail"], "by rule", "mark", "SIMD", 2, 1)
-FOUND = RetrievedRow(1, "SIMD", "compute", "It.", "Helps.", "Hurts.", 1.25, 0.5, 4, 1, 2, 1, True, "hybrid_bound", None)
+FOUND = Advised("SIMD", Category.COMPUTE, "It.", "Helps.", "Hurts.", 1.25, 0.5, 4, 1, 2, 1, True, "hybrid_bound")
 
 
 def test_the_state_is_told_with_what_decided_it() -> None:
@@ -29,14 +30,14 @@ def test_whether_it_was_followed_is_told() -> None:
 
 
 def test_a_technique_is_a_row_with_its_counts() -> None:
-    cells = retrieved.cells(FOUND, ASKED)
+    cells = retrieved.cells(FOUND, is_followed=True)
     assert (cells["expected"], cells["confidence"], cells["attempts"]) == ("1.25×", "0.50", "4")
     assert cells["outcome"] == "1 / 2 / 1"
     named = cells["technique"]
     assert isinstance(named, dict)
     assert named["note"] == "went wrong more often than not; expected as in hybrid bound"
     assert [one["text"] for one in named["badges"]] == ["followed"]
-    assert retrieved.cells(replace(FOUND, attempts=0, place=0), ASKED)["outcome"] == "–"
+    assert retrieved.cells(replace(FOUND, attempts=0), is_followed=False)["outcome"] == "–"
 
 
 def test_the_prompts_tab_shows_what_was_found_where_the_base_was_asked(home: Path, open_page: Open) -> None:

@@ -14,6 +14,8 @@ from tests import sample_knowledge, samples
 
 LONG, OTHER = "long-run", "other-run"
 DEPTHS = 40  # of the run that is repeated
+TIMES = ("time", "first_time", "started_at", "ended_at", "timed_at", "created_at")
+LINES = ("seq", "first_seq", "judged_seq", "timed_seq", "profiled_seq")
 STRATEGIES = ("cutegen", "coder_judge")
 
 
@@ -28,10 +30,13 @@ def fill(db: Database, root: Path, iterations: int, others: int) -> None:
         cursor.execute("BEGIN")
         for table, columns in _tables(cursor).items():
             _repeat_runs(cursor, table, columns, others // len(STRATEGIES))
-        tables = {name: columns for name, columns in _tables(cursor).items() if "seq" in columns and name != "offsets"}
+        kept = ("offsets", "labels", "commands", "snapshots")
+        tables = {name: columns for name, columns in _tables(cursor).items() if "seq" in columns and name not in kept}
         steps = _Stretch(cursor)
+        times = max(1, iterations // steps.iterations)
         for table, columns in tables.items():
-            steps.repeat(cursor, table, columns, max(1, iterations // steps.iterations))
+            steps.repeat(cursor, table, columns, times)
+        steps.follow(cursor, times)
         cursor.execute("COMMIT")
         cursor.execute("CHECKPOINT")
         db.memory.wrote(_tables(cursor))
@@ -48,7 +53,7 @@ def _tables(cursor: duckdb.DuckDBPyConnection) -> dict[str, Mapping[str, str]]:
 
 def _repeat_runs(cursor: duckdb.DuckDBPyConnection, table: str, columns: Mapping[str, str], times: int) -> None:
     """The other runs under further names, each begun a little later."""
-    moved = {name: f"{name} + n" for name in ("time", "created_at")} | {"run_id": "run_id || '-' || n"}
+    moved = {name: f"{name} + n" for name in TIMES} | {"run_id": "run_id || '-' || n"}
     picks = ", ".join(f"{moved[name]} AS {name}" if name in moved else f'"{name}"' for name in columns)
     cursor.execute(
         f"INSERT INTO {table} BY NAME SELECT {picks} FROM {table}, range(1, {times}) AS again(n) "
@@ -61,17 +66,19 @@ class _Stretch:
 
     def __init__(self, cursor: duckdb.DuckDBPyConnection) -> None:
         found = cursor.execute(
-            "SELECT (SELECT min(seq) FROM steps WHERE run_id = $run AND phase = 'started'), max(d.seq), max(d.step), "
-            "max(d.depth) + 1, max(d.time), (SELECT count(*) FROM candidates WHERE run_id = $run AND seq < max(d.seq)) "
+            "SELECT (SELECT min(first_seq) FROM steps WHERE run_id = $run), max(d.seq), max(d.step), "
+            "max(d.depth) + 1, max(d.time), (SELECT count(*) FROM kernels WHERE run_id = $run AND seq < max(d.seq)) "
             "FROM depths d WHERE d.run_id = $run", {"run": LONG},
         ).fetchall()  # fmt: skip
         self.first, self.last, step, depth, end, self.iterations = found[0]
-        began = cursor.execute("SELECT min(time) FROM steps WHERE run_id = $run", {"run": LONG}).fetchall()[0][0]
-        self.by = {"seq": self.last - self.first + 1, "step": step, "depth": depth, "time": end - began}
+        sql = "SELECT min(first_time) FROM steps WHERE run_id = $run"
+        began = cursor.execute(sql, {"run": LONG}).fetchall()[0][0]
+        self.by = dict.fromkeys(LINES, self.last - self.first + 1) | dict.fromkeys(TIMES, end - began)
+        self.by |= {"step": step, "depth": depth, "number": self.iterations}
 
     def repeat(self, cursor: duckdb.DuckDBPyConnection, table: str, columns: Mapping[str, str], times: int) -> None:
         """What comes after is moved behind the last one."""
-        picks = ", ".join(self._moved(name, kind) for name, kind in columns.items())
+        picks = ", ".join(self._moved(name, kind, times) for name, kind in columns.items())
         cursor.execute(
             f"CREATE TEMP TABLE more AS SELECT {picks} FROM {table}, range(0, {times}) AS again(n) "
             f"WHERE run_id = $run AND seq >= {self.first} AND (seq <= {self.last} OR n = {times - 1})",
@@ -80,11 +87,26 @@ class _Stretch:
         cursor.execute(f"DELETE FROM {table} WHERE run_id = $run AND seq >= {self.first}", {"run": LONG})
         cursor.execute(f"INSERT INTO {table} BY NAME SELECT * FROM more ORDER BY seq; DROP TABLE more")
 
-    def _moved(self, name: str, kind: str) -> str:
+    def follow(self, cursor: duckdb.DuckDBPyConnection, times: int) -> None:
+        """What the run as a whole is told by."""
+        more, asked = times - 1, {"run": LONG}
+        cursor.execute(
+            f"UPDATE progress SET last_seq = last_seq + {more * self.by['seq']}, "
+            f"depth = depth + {more * self.by['depth']}, "
+            f"finished_steps = finished_steps + {more * self.by['step']} WHERE run_id = $run", asked,
+        )  # fmt: skip
+        cursor.execute(
+            f"UPDATE runs SET settled_seq = settled_seq + {more * self.by['seq']}, model_calls = (SELECT count(*) "
+            "FROM calls WHERE run_id = $run) WHERE run_id = $run", asked,
+        )  # fmt: skip
+
+    def _moved(self, name: str, kind: str, times: int) -> str:
         if name in self.by:
             return f"{name} + n * {self.by[name]} AS {name}"
-        if name == "command_id":
-            return f"{name} || '-' || n AS {name}"
+        if name == "is_best":
+            return f"is_best AND n = {times - 1} AS is_best"
+        if name == "predictions":
+            return f"list_transform(predictions, lambda x: x + n * {self.by['seq']}) AS predictions"
         if kind == "VARCHAR":
             return f'{self._kernel(name)} AS "{name}"'
         if kind == "VARCHAR[]":

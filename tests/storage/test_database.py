@@ -127,14 +127,14 @@ def test_the_schema_is_in_the_file_before_the_first_row(db: Database) -> None:
 def test_what_is_written_before_an_error_is_not_there_after_it(db: Database) -> None:
     def fail() -> None:
         with db.transaction() as writer:
-            writer.add([("classes", {"run_id": "a", "seq": 1}), ("classes", {"run_id": "a", "seq": 2**70})])
+            writer.add([("patches", {"run_id": "a", "seq": 1}), ("patches", {"run_id": "a", "seq": 2**70})])
 
     with pytest.raises(duckdb.Error):
         fail()
-    assert dump(db)["classes"] == []
+    assert dump(db)["patches"] == []
     with db.transaction() as writer:
-        writer.add([("classes", {"run_id": "a", "seq": 1})])
-    assert len(dump(db)["classes"]) == 1
+        writer.add([("patches", {"run_id": "a", "seq": 1})])
+    assert len(dump(db)["patches"]) == 1
 
 
 def test_readers_in_other_threads_see_only_whole_transactions(db: Database) -> None:
@@ -144,7 +144,7 @@ def test_readers_in_other_threads_see_only_whole_transactions(db: Database) -> N
     def read() -> None:
         while not done.is_set():
             with db.reader() as cursor:
-                seen.add(int(cursor.execute("SELECT count(*) FROM classes").fetchall()[0][0]))
+                seen.add(int(cursor.execute("SELECT count(*) FROM patches").fetchall()[0][0]))
 
     readers = [threading.Thread(target=read) for _ in range(3)]
     for reader in readers:
@@ -152,7 +152,7 @@ def test_readers_in_other_threads_see_only_whole_transactions(db: Database) -> N
     for _ in range(20):
         with db.transaction() as writer:
             for seq in range(7):
-                writer.add([("classes", {"run_id": "a", "seq": seq})])
+                writer.add([("patches", {"run_id": "a", "seq": seq})])
     done.set()
     for reader in readers:
         reader.join()

@@ -50,7 +50,7 @@ def test_all_tables_have_rows_and_every_line_is_kept(db: Database, root: Path) -
     Ingest(db, root).catch_up()
     rows = dump(db)
     empty = {name for name, found in rows.items() if not found} - set(ACROSS_RUNS)
-    assert empty == {"classes", "labels", "problems", "profile_advice", "rankings", "workloads"}
+    assert empty == {"labels", "problems", "snapshots"}
     lines = [event.json for event in queries.events(db, "sample", limit=10_000)]
     assert lines == run.journal_file.read_text().splitlines()
 

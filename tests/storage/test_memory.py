@@ -15,8 +15,6 @@ from storage.index.database import SCHEMA, Database
 from storage.index.memory import MOST_ROWS, Memory, frozen, tables_of
 from storage.index.queries import fetch, runs, steering
 
-VIEWS = re.findall(r"CREATE VIEW (\w+)", SCHEMA)
-
 
 def count(db: Database, table: str) -> int:
     return int(fetch.tuples(db, f"SELECT count(*) FROM {table}")[0][0])
@@ -33,28 +31,30 @@ def test_a_query_is_run_again_only_when_one_of_its_tables_was_written(
         return run(db, sql, parameters)
 
     monkeypatch.setattr(fetch, "_tuples", ask)
-    assert [count(db, "classes"), count(db, "classes"), count(db, "steps")] == [0, 0, 0]
+    assert [count(db, "patches"), count(db, "patches"), count(db, "steps")] == [0, 0, 0]
     assert len(asked) == 2
     with db.transaction() as writer:
-        writer.add([("classes", {"run_id": "a", "seq": 1})])
-    assert [count(db, "classes"), count(db, "steps")] == [1, 0]
+        writer.add([("patches", {"run_id": "a", "seq": 1})])
+    assert [count(db, "patches"), count(db, "steps")] == [1, 0]
     assert len(asked) == 3
     with db.transaction() as writer:
         writer.remove_run("a")
-    assert [count(db, "classes"), count(db, "steps")] == [0, 0]
+    assert [count(db, "patches"), count(db, "steps")] == [0, 0]
     assert len(asked) == 5
 
 
 def test_a_step_reads_only_what_is_shown_of_steps_again(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = {"run_id": "a", "task_name": "t", "kernel_class": "matmul", "state": "running", "state_reason": ""}
+    now = {"run_id": "a", "last_event_at": 5.0, "engine_s": 0.0}
     with db.transaction() as writer:
-        writer.add([("runs", {"run_id": "a"}), ("events", {"run_id": "a", "seq": 1, "time": 5.0})])
+        writer.put([("runs", run, True), ("progress", now, True)])
     assert (found := runs.run(db, "a")) is not None
     assert (found.depth, found.engine_s, found.last_event_at) == (None, 0.0, 5.0)
     asked: list[object] = []
     monkeypatch.setattr(fetch, "_rows", lambda *query: asked.append(query))
-    step = {"run_id": "a", "seq": 2, "step": 1, "depth": 3, "seconds": 1.5, "phase": "finished"}
     with db.transaction() as writer:
-        writer.add([("steps", step), ("events", {"run_id": "a", "seq": 2, "time": 7.0})])
+        writer.put([("progress", now | {"depth": 3, "engine_s": 1.5, "last_event_at": 7.0}, False)])
+        writer.add([("steps", {"run_id": "a", "seq": 2, "step": 1}), ("events", {"run_id": "a", "seq": 2})])
     assert (found := runs.run(db, "a")) is not None
     assert (found.depth, found.engine_s, found.last_event_at) == (3, 1.5, 7.0)
     assert steering.open_approval(db, "a") is None
@@ -70,31 +70,26 @@ def test_problems_of_all_runs_are_one_query(db: Database, monkeypatch: pytest.Mo
     assert [[row.run_id for row in queries.problems(db, name)] for name in "abc"] == [["a"], ["b"], []]
 
 
-def test_what_a_view_shows_is_read_again_when_a_table_behind_it_was_written(db: Database) -> None:
-    assert count(db, "timings") == 0
-    with db.transaction() as writer:
-        for seq, stage in ((1, "check"), (2, "time")):
-            row = {"run_id": "a", "seq": seq, "candidate_id": "c", "stage": stage, "verdict": "passed"}
-            writer.add([("evaluations", row)])
-    assert count(db, "timings") == 1
-
-
 def test_what_is_written_and_taken_back_changes_nothing(db: Database) -> None:
-    assert count(db, "classes") == 0
+    assert count(db, "patches") == 0
     with contextlib.suppress(ZeroDivisionError), db.transaction() as writer:
-        writer.add([("classes", {"run_id": "a", "seq": 1})])
+        writer.add([("patches", {"run_id": "a", "seq": 1})])
         raise ZeroDivisionError
-    assert count(db, "classes") == 0
+    assert count(db, "patches") == 0
 
 
-@pytest.mark.parametrize("view", VIEWS)
-def test_the_tables_behind_every_view_are_known(db: Database, view: str) -> None:
-    with db.reader() as cursor:
-        cursor.execute("PRAGMA disable_optimizer")  # it would leave out tables that are empty
-        ((_, plan),) = cursor.execute(f"EXPLAIN (FORMAT json) SELECT * FROM {view}").fetchall()
-    scanned = set(re.findall(r'"Table": .*\.(\w+)"', plan))
-    assert scanned
-    assert scanned <= tables_of(f"SELECT * FROM {view}", SCHEMA)
+def test_a_row_takes_the_place_of_the_one_of_its_key(db: Database) -> None:
+    with db.transaction() as writer:
+        writer.put([("kernels", {"run_id": "a", "candidate_id": name, "depth": 1}, True) for name in ("c1", "c2")])
+    with db.transaction() as writer:
+        writer.put([
+            ("kernels", {"run_id": "a", "candidate_id": "c2", "depth": 2}, False),
+            ("kernels", {"run_id": "a", "candidate_id": "c3", "depth": 2}, True),
+            ("kernels", {"run_id": "a", "candidate_id": "c3", "depth": 3}, False),
+            ("kernels", {"run_id": "b", "candidate_id": "c1", "depth": 9}, True),
+        ])  # fmt: skip
+    found = fetch.tuples(db, "SELECT run_id, candidate_id, depth FROM kernels ORDER BY ALL")
+    assert found == [("a", "c1", 1), ("a", "c2", 2), ("a", "c3", 3), ("b", "c1", 9)]
 
 
 def test_every_query_names_its_tables() -> None:
@@ -104,8 +99,8 @@ def test_every_query_names_its_tables() -> None:
 
 
 def test_a_list_may_be_changed_by_whoever_asked(db: Database) -> None:
-    fetch.tuples(db, "SELECT count(*) FROM classes").clear()
-    assert fetch.tuples(db, "SELECT count(*) FROM classes") == [(0,)]
+    fetch.tuples(db, "SELECT count(*) FROM patches").clear()
+    assert fetch.tuples(db, "SELECT count(*) FROM patches") == [(0,)]
 
 
 def test_parameters_that_differ_only_in_kind_are_different() -> None:

@@ -54,7 +54,6 @@ GIVEN: dict[str, list[Any]] = {
 HARDER: dict[str, dict[str, Any]] = {
     "storage.index.queries.listing.listing": {"chosen": RunFilter(text="soft"), "sort": queries.RunSort.BEST},
     "storage.index.queries.calls.model_calls": {"candidate_id": KERNEL},
-    "storage.index.queries.evaluations.correctness_errors": {"candidate_id": KERNEL},
     "storage.index.queries.profiles.metric_changes": {"against": "c001"},
     "storage.index.queries.steps.steps": {"after_seq": 300_000},
 }

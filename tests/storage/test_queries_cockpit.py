@@ -174,7 +174,7 @@ def test_a_kernels_cost_counts_the_calls_that_led_to_it(db: Database, root: Path
 
 def test_the_family_is_the_newest_kernels_and_the_best(long: Database) -> None:
     rows = queries.family(long, "sample", newest=5)
-    everything = queries.lineage(long, "sample")
+    everything = queries.attempts(long, "sample")
     best = [row.candidate_id for row in everything if row.is_best]
     newest = [row.candidate_id for row in everything[-5:]]
     assert [row.candidate_id for row in rows] == [*(name for name in best if name not in newest), *newest]

@@ -112,13 +112,15 @@ def test_a_step_waits_for_a_yes_until_the_run_goes_on(db: Database, root: Path) 
 
 
 def test_a_step_with_patches_counts_once_by_when_one_applied_and_once_by_its_form(db: Database, root: Path) -> None:
+    begun = [ev.StepStarted(step, StepKind.OPTIMISE, step, None) for step in range(4)]
     done = [ev.StepFinished(step, StepKind.OPTIMISE, 1.0, "created") for step in range(4)]
     tell(
-        db, root,
+        db, root, begun[0],
         called(0, 0), tried(0, 0, is_applied=True, form="rewrite (whole file)"), done[0],
-        called(1, 0), tried(1, 0, is_applied=False, form=""), called(1, 1), tried(1, 1, is_applied=True), done[1],
+        begun[1], called(1, 0), tried(1, 0, is_applied=False, form=""),
+        called(1, 1), tried(1, 1, is_applied=True), done[1], begun[2],
         *(event for call in range(4) for event in (called(2, call), tried(2, call, is_applied=False))), done[2],
-        called(3, 0, "other"), tried(3, 0, is_applied=False),
+        begun[3], called(3, 0, "other"), tried(3, 0, is_applied=False),
     )  # fmt: skip
     first, other = queries.patch_rates(db)
     assert (first.model, first.calls, first.replies, first.parsed, first.steps) == ("m", 7, 7, 6, 3)

@@ -8,6 +8,7 @@ from storage.index import queries
 from storage.index.database import Database
 from storage.run import events as ev
 from storage.run.settings import DepthOutcome, RunState, StepKind
+from tests.samples import write_run
 from tests.storage.growth import created, grow
 
 
@@ -29,6 +30,7 @@ def test_the_step_in_flight_ends_with_the_run_and_goes_on_with_a_resume(db: Data
 
 
 def test_several_steps_are_in_flight_where_several_step_indexes_are_at_work(db: Database, root: Path) -> None:
+    write_run(root, ending="new", width=3)
     begun = [ev.StepStarted(number, StepKind.SYNTHESISE, number - 1, None) for number in (1, 2, 3)]
     grow(db, root, ev.EngineStarted(1, False), *begun, ev.StepFinished(2, StepKind.SYNTHESISE, 4.0, "patch_failed"))
     assert [row.step for row in queries.steps(db, "sample") if row.is_in_flight] == [3, 1]

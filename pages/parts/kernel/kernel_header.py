@@ -14,12 +14,13 @@ from pages.parts.steering.dialogs import Dialog
 from pages.parts.widgets import figures
 from pages.parts.widgets.figures import Figure
 from storage.index import queries
-from storage.index.queries import AttemptRow, BaselineRow, CandidateRow, EvaluationRow, ImportRow, PredictionRow, RunRow
+from storage.index.queries import AttemptRow, BaselineRow, CandidateRow, EvaluationRow, PredictionRow, RunRow
 from storage.results import relative
 from storage.results.check_records import CheckOutcome
 from storage.results.hardware_limit import HardwareLimit
 from storage.results.relative import Relative
 from storage.results.vocabulary import Verdict
+from storage.run.events import Imported
 
 TIED = "The best kernel is not faster than this one beyond the noise of the two measurements."
 ICON = {Verdict.PASSED: ":material/check:", Verdict.REFUSED: ":material/block:"}
@@ -68,7 +69,7 @@ def _imported(run: RunRow, candidate: CandidateRow) -> None:
     )
 
 
-def _elsewhere(imported: ImportRow) -> str:
+def _elsewhere(imported: Imported) -> str:
     if imported.latency_ms is None:
         return ""
     against = f" against {wording.latency(imported.baseline_latency_ms)}" if imported.baseline_latency_ms else ""

@@ -16,8 +16,9 @@ from pages.parts.kernel.metrics import Weighed
 from pages.parts.steering import steer
 from pages.parts.widgets import bars, code, plot, table
 from storage.index import queries
-from storage.index.queries import AdviceRow, AttemptRow, CandidateRow, MetricRow, ProfileRow, RunRow
+from storage.index.queries import AttemptRow, CandidateRow, MetricRow, ProfileRow, RunRow
 from storage.results import counters, kernel_names
+from storage.results.profile_results import Advice
 from storage.results.vocabulary import Verdict
 from storage.run.exposure import Exposure
 from storage.run.method_words import MethodWords
@@ -192,7 +193,7 @@ def _launches(rows: Sequence[MetricRow]) -> None:
         table.draw("Launches of the profiled call", machine_use.LAUNCH_COLUMNS, found, key="launches", is_compact=True)
 
 
-def _advice(found: Sequence[AdviceRow]) -> None:
+def _advice(found: Sequence[Advice]) -> None:
     worth = [one for one in found if one.gain_percent]
     if worth:
         st.markdown("## Advice of the profiler")
@@ -335,12 +336,12 @@ def _offer_profiles(run: RunRow, switch: Switch) -> None:
     st.caption("From the next step on. Takes some seconds per kernel and costs nothing.")
 
 
-def _advice_rows(found: Sequence[AdviceRow]) -> list[table.Row]:
+def _advice_rows(found: Sequence[Advice]) -> list[table.Row]:
     """At most a dozen."""
     return [table.Row(f"{i}", _advice_cells(one)) for i, one in enumerate(found[:MOST_ADVICE])]
 
 
-def _advice_cells(one: AdviceRow) -> dict[str, table.Cell]:
+def _advice_cells(one: Advice) -> dict[str, table.Cell]:
     """One piece of advice as cells."""
     gain = wording.NONE if one.gain_percent is None else f"{wording.significant(one.gain_percent, 2)} %"
     return {

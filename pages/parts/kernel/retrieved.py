@@ -8,8 +8,8 @@ import streamlit as st
 from pages.parts import index, wording
 from pages.parts.widgets import table
 from storage.index import queries
-from storage.index.queries import RetrievalRow, RetrievedRow
-from storage.knowledge.records import ToldRule
+from storage.index.queries import RetrievalRow
+from storage.knowledge.records import Advised, ToldRule
 
 COLUMNS = [
     table.Column("technique", "Technique"),
@@ -38,7 +38,7 @@ def draw(run_id: str, candidate_id: str) -> None:
     with st.expander(title, icon=":material/library_books:", key="retrieved:open", on_change="rerun") as folded:
         if folded.open:
             found = queries.retrieved(index.current(), run_id, asked.step)
-            rows = [table.Row(f"{one.place}", cells(one, asked)) for one in found]
+            rows = [table.Row(f"{n}", cells(one, n == asked.followed)) for n, one in enumerate(found)]
             table.draw(
                 "Techniques that the knowledge base named", COLUMNS, rows, key="retrieved:found", is_compact=True
             )
@@ -72,12 +72,12 @@ def followed(asked: RetrievalRow) -> str:
     return f"Followed: this kernel's technique, {asked.technique}, is number {asked.followed + 1} of what was found."
 
 
-def cells(one: RetrievedRow, asked: RetrievalRow) -> dict[str, table.Cell]:
+def cells(one: Advised, is_followed: bool) -> dict[str, table.Cell]:
     """A technique as a row."""
     note = "went wrong more often than not" if one.is_negative else ""
     if one.inherited_from:
         note = "; ".join(filter(None, (note, f"expected as in {one.inherited_from.replace('_', ' ')}")))
-    badges = [table.pill("followed", "green", "held")] if one.place == asked.followed else []
+    badges = [table.pill("followed", "green", "held")] if is_followed else []
     if one.parts:
         note = "; ".join(filter(None, (f"joins {', then '.join(one.parts)}", note)))
     description = " ".join(filter(None, (one.about, one.helps, one.hurts)))

@@ -1,13 +1,13 @@
 """Everything a screen asks of the index: functions of a Database that return frozen rows. Knows no files.
 
 runs.py, listing.py         runs as the overview and monitoring show them
-attempts.py, points.py      a run's kernels: one by one, lineage, depths, a filtered list; the points of its curve
+attempts.py, points.py      a run's kernels: one by one, as a family, depths, a filtered list; the points of its curve
 evaluations.py, profiles.py one kernel's results, with the checks behind them and the further baseline
 calls.py                    model calls, what came of their edits, and what they cost
 steps.py, feed.py           what happens, as sentences
 news.py                     what a person wants to be told of, wherever that person looks
 troubles.py                 failures by kind, and what may need a person
-steering.py                 commands and people
+commands.py, steering.py    commands, what they led to, and people
 compare.py                  several runs side by side
 suites.py                   what the runs of a suite have come to; imported by itself
 model_figures.py            what each model's kernels have come to, and what they cost
@@ -16,7 +16,7 @@ forecast.py                 what runs so far took, for what a new one will take
 tries.py                    how often a model's kernels pass
 knowledge.py, evidence.py   what is known across runs and its changes; the attempts behind it; imported by themselves
 learning.py                 what runs asked of it, were told, tried then and added; imported by itself
-fetch.py                    results as records
+fetch.py                    results as records, lines of journals as events
 """
 
 from storage.index.queries.attempts import NEWEST as NEWEST
@@ -26,7 +26,6 @@ from storage.index.queries.attempts import DepthRow as DepthRow
 from storage.index.queries.attempts import FamilyRow as FamilyRow
 from storage.index.queries.attempts import KernelFilter as KernelFilter
 from storage.index.queries.attempts import KernelRow as KernelRow
-from storage.index.queries.attempts import LineageRow as LineageRow
 from storage.index.queries.attempts import NeighbourRow as NeighbourRow
 from storage.index.queries.attempts import RollBackRow as RollBackRow
 from storage.index.queries.attempts import attempts as attempts
@@ -35,7 +34,6 @@ from storage.index.queries.attempts import count_kernels as count_kernels
 from storage.index.queries.attempts import depths as depths
 from storage.index.queries.attempts import family as family
 from storage.index.queries.attempts import kernels as kernels
-from storage.index.queries.attempts import lineage as lineage
 from storage.index.queries.attempts import neighbours as neighbours
 from storage.index.queries.attempts import roll_backs as roll_backs
 from storage.index.queries.calls import AllowanceRow as AllowanceRow
@@ -62,6 +60,8 @@ from storage.index.queries.calls import prompt_before as prompt_before
 from storage.index.queries.calls import reviews as reviews
 from storage.index.queries.calls import spending as spending
 from storage.index.queries.calls import tool_calls as tool_calls
+from storage.index.queries.commands import CommandRow as CommandRow
+from storage.index.queries.commands import commands as commands
 from storage.index.queries.compare import ConditionsRow as ConditionsRow
 from storage.index.queries.compare import ReachedRow as ReachedRow
 from storage.index.queries.compare import RunChoice as RunChoice
@@ -132,7 +132,6 @@ from storage.index.queries.predictions import PredictionRow as PredictionRow
 from storage.index.queries.predictions import calibration as calibration
 from storage.index.queries.predictions import measured_predictions as measured_predictions
 from storage.index.queries.predictions import prediction as prediction
-from storage.index.queries.profiles import AdviceRow as AdviceRow
 from storage.index.queries.profiles import MetricChangeRow as MetricChangeRow
 from storage.index.queries.profiles import MetricRow as MetricRow
 from storage.index.queries.profiles import ProfileRow as ProfileRow
@@ -146,7 +145,6 @@ from storage.index.queries.profiles import profiled_ancestor as profiled_ancesto
 from storage.index.queries.profiles import profiled_kernels as profiled_kernels
 from storage.index.queries.profiles import source_lines as source_lines
 from storage.index.queries.retrieved import RetrievalRow as RetrievalRow
-from storage.index.queries.retrieved import RetrievedRow as RetrievedRow
 from storage.index.queries.retrieved import retrieval as retrieval
 from storage.index.queries.retrieved import retrieved as retrieved
 from storage.index.queries.retrieved import told_rules as told_rules
@@ -173,12 +171,9 @@ from storage.index.queries.runs import titles as titles
 from storage.index.queries.runs import totals as totals
 from storage.index.queries.runs import version as version
 from storage.index.queries.steering import ApprovalRow as ApprovalRow
-from storage.index.queries.steering import CommandRow as CommandRow
 from storage.index.queries.steering import DivergenceRow as DivergenceRow
-from storage.index.queries.steering import ImportRow as ImportRow
 from storage.index.queries.steering import QuestionRow as QuestionRow
 from storage.index.queries.steering import SteeringMark as SteeringMark
-from storage.index.queries.steering import commands as commands
 from storage.index.queries.steering import divergences as divergences
 from storage.index.queries.steering import effects as effects
 from storage.index.queries.steering import engine_began as engine_began

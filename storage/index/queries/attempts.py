@@ -1,13 +1,15 @@
-"""Candidates of a run: one by one, as lineage, as depths, and as a filtered list."""
+"""Candidates of a run: one by one, as a family, as depths, and as a filtered list."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from storage.index.database import Database
 from storage.index.queries import fetch
+from storage.index.queries.commands import in_force
 from storage.results.vocabulary import Verdict
 from storage.run.settings import DepthOutcome, Origin
+from storage.run.steering.verbs import CommandKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,27 +70,6 @@ class CandidateRow(AttemptRow):
 
 
 @dataclass(frozen=True, slots=True)
-class LineageRow:
-    """One node of the family tree; `parent_id` None for a kernel written from nothing. A crossover has two parents."""
-
-    candidate_id: str
-    number: int
-    parent_id: str | None
-    second_parent_id: str | None
-    base_id: str | None
-    depth: int
-    generation: int
-    repair: int
-    origin: Origin
-    verdict: Verdict | None
-    speedup: float | None
-    is_accepted: bool
-    is_pending: bool
-    is_best: bool
-    is_tied: bool
-
-
-@dataclass(frozen=True, slots=True)
 class DepthRow:
     """One depth of the loop. Outcome None: still going on.
 
@@ -116,52 +97,58 @@ class DepthRow:
     reward: float | None
 
 
+_OTHERWISE = {
+    "created_at": "time AS created_at",
+    "is_pending": "seq > coalesce((SELECT settled_seq FROM runs WHERE run_id = $run), 0) AS is_pending",
+}
+COLUMNS = ", ".join(_OTHERWISE.get(one.name, one.name) for one in fields(AttemptRow))
+_ATTEMPTS = f"SELECT {COLUMNS} FROM kernels WHERE run_id = $run"
+
+# Kernels that were the fastest correct one of their run when they were timed, abandoned branches included: each is the
+# best until the next. `{which}` chooses runs.
+RISING = """(SELECT run_id, candidate_id, timed_seq AS seq, speedup, low, noise FROM kernels
+    WHERE {which} AND speedup IS NOT NULL QUALIFY speedup > coalesce(max(speedup) OVER (PARTITION BY run_id
+    ORDER BY timed_seq ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0))"""
+
+
 def attempts(db: Database, run_id: str) -> list[AttemptRow]:
     """Every candidate of a run, in the order they were made."""
-    return fetch.rows(db, AttemptRow, "SELECT * FROM attempts WHERE run_id = ? ORDER BY seq", [run_id])
+    return fetch.rows(db, AttemptRow, f"{_ATTEMPTS} ORDER BY seq", {"run": run_id})
 
 
 def candidate(db: Database, run_id: str, candidate_id: str) -> CandidateRow | None:
     """One candidate, or None when there is none of that id."""
-    sql = """
-    WITH a AS (SELECT * FROM attempts WHERE run_id = $run AND candidate_id = $candidate ORDER BY seq DESC LIMIT 1),
-        n AS (SELECT candidate_id, number, seq, parent_id, second_parent_id FROM numbered WHERE run_id = $run)
+    sql = f"""
+    WITH a AS (SELECT {COLUMNS}, profiled_seq IS NOT NULL AS is_profiled FROM kernels
+            WHERE run_id = $run AND candidate_id = $candidate),
+        n AS (SELECT candidate_id, number, seq, parent_id, second_parent_id FROM kernels WHERE run_id = $run)
     SELECT a.*, min(n.number) FILTER (WHERE n.candidate_id = a.parent_id) AS parent_number,
         min(n.number) FILTER (WHERE n.candidate_id = a.second_parent_id) AS second_parent_number,
         min(n.number) FILTER (WHERE n.candidate_id = a.base_id) AS base_number,
         coalesce(list(n.candidate_id ORDER BY n.seq) FILTER (WHERE $candidate IN (n.parent_id, n.second_parent_id)), [])
-            AS children,
-        EXISTS (SELECT 1 FROM profiles WHERE run_id = $run AND candidate_id = $candidate AND failure IS NULL)
-            AS is_profiled
+            AS children
     FROM a, n GROUP BY ALL"""
     return fetch.one(db, CandidateRow, sql, {"run": run_id, "candidate": candidate_id})
 
 
-def lineage(db: Database, run_id: str) -> list[LineageRow]:
-    """The family tree, parents before children."""
-    sql = """SELECT candidate_id, number, parent_id, second_parent_id, base_id, depth, generation, repair, origin,
-        verdict, speedup, is_accepted, is_pending, is_best, is_tied FROM attempts WHERE run_id = ? ORDER BY seq"""
-    return fetch.rows(db, LineageRow, sql, [run_id])
-
-
 def depths(db: Database, run_id: str) -> list[DepthRow]:
     """Every depth begun, in order; a depth done again after a roll back keeps its last outcome."""
-    sql = """
-    WITH begun AS (SELECT depth, min(time) AS started_at FROM steps
-            WHERE run_id = $run AND phase = 'started' GROUP BY depth),
+    sql = f"""
+    WITH begun AS (SELECT depth, min(first_time) AS started_at FROM steps WHERE run_id = $run GROUP BY depth),
         ended AS (SELECT * FROM depths WHERE run_id = $run
             QUALIFY row_number() OVER (PARTITION BY depth ORDER BY seq DESC) = 1),
         tried AS (SELECT depth, count(*) AS attempts, count(*) FILTER (WHERE verdict <> 'passed') AS failed,
-            max(speedup) AS fastest, arg_max(noise, speedup) AS noise FROM attempts WHERE run_id = $run GROUP BY depth)
-    SELECT depth, e.outcome, e.candidate_id, e.base_id, t.speedup, t.speedup_low AS low, t.speedup_high AS high,
+            max(speedup) AS fastest, arg_max(noise, speedup) AS noise FROM kernels WHERE run_id = $run GROUP BY depth)
+    SELECT depth, e.outcome, e.candidate_id, e.base_id, t.speedup, t.low, t.high,
         t.latency_ms, max(tried.fastest) OVER (ORDER BY depth) AS best_speedup,
         arg_max(tried.noise, tried.fastest) OVER (ORDER BY depth) AS best_noise,
         r.seq IS NOT NULL AS is_best, coalesce(e.is_profile_exposed, FALSE) AS is_profile_exposed,
         coalesce(tried.attempts, 0) AS attempts, coalesce(tried.failed, 0) AS failed, begun.started_at,
         e.time AS finished_at, coalesce(e.reason, '') AS reason, e.reward
     FROM begun FULL JOIN ended e USING (depth) LEFT JOIN tried USING (depth)
-    LEFT JOIN timings t ON t.run_id = $run AND t.candidate_id = e.candidate_id AND e.outcome = 'accepted'
-    LEFT JOIN records r ON r.run_id = $run AND r.candidate_id = t.candidate_id
+    LEFT JOIN kernels t ON t.run_id = $run AND t.candidate_id = e.candidate_id AND e.outcome = 'accepted'
+        AND t.speedup IS NOT NULL
+    LEFT JOIN {RISING.format(which="run_id = $run")} r ON r.candidate_id = t.candidate_id
     ORDER BY depth"""
     return fetch.rows(db, DepthRow, sql, {"run": run_id})
 
@@ -170,9 +157,25 @@ NEWEST = 200
 
 
 @dataclass(frozen=True, slots=True)
-class FamilyRow(LineageRow):
-    """One node; `summary` says what changed."""
+class FamilyRow:
+    """One node of the family tree; `parent_id` None for a kernel written from nothing. A crossover has two parents.
+    `summary` says what changed."""
 
+    candidate_id: str
+    number: int
+    parent_id: str | None
+    second_parent_id: str | None
+    base_id: str | None
+    depth: int
+    generation: int
+    repair: int
+    origin: Origin
+    verdict: Verdict | None
+    speedup: float | None
+    is_accepted: bool
+    is_pending: bool
+    is_best: bool
+    is_tied: bool
     summary: str
     noise: float | None = None
 
@@ -187,20 +190,20 @@ class RollBackRow:
 
 def family(db: Database, run_id: str, newest: int = NEWEST) -> list[FamilyRow]:
     """The newest kernels and, where it is older, the best one before them; parents before children."""
-    sql = """SELECT candidate_id, number, parent_id, second_parent_id, base_id, depth, generation, repair, origin,
-        verdict, speedup, noise, is_accepted, is_pending, is_best, is_tied, summary FROM attempts WHERE run_id = $run
+    columns = ", ".join(_OTHERWISE.get(one.name, one.name) for one in fields(FamilyRow))
+    sql = f"""SELECT {columns} FROM kernels WHERE run_id = $run
         QUALIFY row_number() OVER (ORDER BY seq DESC) <= $newest OR is_best ORDER BY seq"""
     return fetch.rows(db, FamilyRow, sql, {"run": run_id, "newest": newest})
 
 
 def roll_backs(db: Database, run_id: str) -> list[RollBackRow]:
     """Roll-backs in force, by the first kernel made after each; those that no kernel has followed yet are left out."""
-    sql = """
-    WITH n AS (SELECT seq, number FROM numbered WHERE run_id = $run)
-    SELECT (SELECT min(number) FROM n WHERE n.seq > s.effective_seq) AS from_number, s.argument AS candidate_id
-    FROM steering s WHERE s.run_id = $run AND s.kind = 'roll_back' AND s.effective_seq IS NOT NULL
-        AND from_number IS NOT NULL ORDER BY s.effective_seq"""
-    return fetch.rows(db, RollBackRow, sql, {"run": run_id})
+    sql = "SELECT min(number) FROM kernels WHERE run_id = $run AND seq > $seq"
+    found = []
+    for command in in_force(db, run_id, CommandKind.ROLL_BACK):
+        ((number,),) = fetch.tuples(db, sql, {"run": run_id, "seq": command.effective_seq})
+        found += [] if number is None else [RollBackRow(number, command.argument)]
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,8 +233,8 @@ class NeighbourRow:
     next_id: str | None
 
 
-_CHOSEN = """
-WITH chosen AS (SELECT * FROM attempts WHERE run_id = $run AND ($verdict::VARCHAR IS NULL OR verdict = $verdict)
+_CHOSEN = f"""
+WITH chosen AS ({_ATTEMPTS} AND ($verdict::VARCHAR IS NULL OR verdict = $verdict)
     AND ($text = '' OR number = TRY_CAST($text AS BIGINT) OR TRY_CAST($text AS BIGINT) IS NULL AND contains(
         lower(concat_ws(' ', summary, message, candidate_id, replace(origin, '_', ' '))), lower($text))))
 """
@@ -241,8 +244,7 @@ def kernels(db: Database, run_id: str, kernel_filter: KernelFilter, limit: int, 
     """One page, newest first."""
     sql = f"""{_CHOSEN}
     SELECT c.*, p.number AS parent_number FROM (SELECT * FROM chosen ORDER BY seq DESC LIMIT $limit OFFSET $offset) c
-    LEFT JOIN (SELECT candidate_id, number FROM numbered WHERE run_id = $run) p
-        ON p.candidate_id = c.parent_id
+    LEFT JOIN kernels p ON p.run_id = $run AND p.candidate_id = c.parent_id
     ORDER BY c.seq DESC"""
     return fetch.rows(db, KernelRow, sql, _parameters(run_id, kernel_filter) | {"limit": limit, "offset": offset})
 
@@ -250,15 +252,15 @@ def kernels(db: Database, run_id: str, kernel_filter: KernelFilter, limit: int, 
 def count_kernels(db: Database, run_id: str, kernel_filter: KernelFilter) -> int:
     """How many the filter lets through."""
     if kernel_filter == KernelFilter():
-        return int(fetch.tuples(db, "SELECT count(*) FROM candidates WHERE run_id = ?", [run_id])[0][0])
+        return int(fetch.tuples(db, "SELECT count(*) FROM kernels WHERE run_id = ?", [run_id])[0][0])
     return int(fetch.tuples(db, f"{_CHOSEN} SELECT count(*) FROM chosen", _parameters(run_id, kernel_filter))[0][0])
 
 
 def neighbours(db: Database, run_id: str, candidate_id: str) -> NeighbourRow | None:
     """None when there is no kernel of that id."""
     sql = """SELECT number, previous_id, next_id FROM (SELECT candidate_id, number,
-        lag(candidate_id) OVER inorder AS previous_id, lead(candidate_id) OVER inorder AS next_id FROM numbered
-        WHERE run_id = ? WINDOW inorder AS (ORDER BY seq)) WHERE candidate_id = ? ORDER BY number DESC LIMIT 1"""
+        lag(candidate_id) OVER inorder AS previous_id, lead(candidate_id) OVER inorder AS next_id FROM kernels
+        WHERE run_id = ? WINDOW inorder AS (ORDER BY seq)) WHERE candidate_id = ?"""
     return fetch.one(db, NeighbourRow, sql, [run_id, candidate_id])
 
 

@@ -6,6 +6,18 @@ from dataclasses import dataclass
 
 from storage.index.database import Database
 from storage.index.queries import fetch
+from storage.run.events import (
+    CallFailed,
+    CallSent,
+    DiagnosisWritten,
+    EngineStarted,
+    ModelCalled,
+    QuestionAsked,
+    ReviewWritten,
+    RunEnded,
+    StepFinished,
+    ToolAnswered,
+)
 from storage.run.models import CallFailure
 
 
@@ -105,7 +117,7 @@ class FailedTryRow:
     retry_in_s: float | None
 
 
-_MADE = "SELECT step, arg_max(candidate_id, seq) AS made_id FROM candidates WHERE run_id = $run GROUP BY step"
+_MADE = "SELECT step, arg_max(candidate_id, seq) AS made_id FROM kernels WHERE run_id = $run GROUP BY step"
 
 
 def model_calls(
@@ -113,7 +125,7 @@ def model_calls(
 ) -> list[ModelCallRow]:
     """Calls of a run, oldest first: of one step, or all that concern a candidate (about it, or leading to it)."""
     sql = f"""WITH made AS ({_MADE})
-    SELECT m.* EXCLUDE (run_id, time), m.time AS at, made.made_id FROM model_calls m LEFT JOIN made USING (step)
+    SELECT m.* EXCLUDE (run_id, time), m.time AS at, made.made_id FROM calls m LEFT JOIN made USING (step)
     WHERE m.run_id = $run AND ($step::BIGINT IS NULL OR m.step = $step) AND
         ($candidate::VARCHAR IS NULL OR m.candidate_id = $candidate OR made.made_id = $candidate) ORDER BY m.seq"""
     return fetch.rows(db, ModelCallRow, sql, {"run": run_id, "candidate": candidate_id, "step": step})
@@ -122,14 +134,30 @@ def model_calls(
 def conversation(db: Database, run_id: str, candidate_id: str) -> list[ModelCallRow]:
     """Every call behind a candidate, oldest first: about it, leading to it, and those on the way that made nothing:
     the diagnosis of its parent or the review of it, and repairs of its parent that could not be applied."""
-    sql = f"""WITH made AS ({_MADE}), me AS (SELECT parent_id, min(seq) AS seq FROM candidates
-        WHERE run_id = $run AND candidate_id = $candidate AND origin = 'repair' GROUP BY parent_id)
-    SELECT m.* EXCLUDE (run_id, time), m.time AS at, made.made_id FROM model_calls m LEFT JOIN made USING (step)
+    sql = f"""WITH made AS ({_MADE}), me AS (SELECT parent_id, seq FROM kernels
+        WHERE run_id = $run AND candidate_id = $candidate AND origin = 'repair')
+    SELECT m.* EXCLUDE (run_id, time), m.time AS at, made.made_id FROM calls m LEFT JOIN made USING (step)
     WHERE m.run_id = $run AND (m.candidate_id = $candidate OR made.made_id = $candidate
-        OR m.step IN (SELECT step FROM reviewed WHERE run_id = $run AND made_id = $candidate)
+        OR list_contains($before::BIGINT[], m.step)
         OR (made.made_id IS NULL AND m.role IN ('diagnose', 'repair')
             AND m.candidate_id IN (SELECT parent_id FROM me) AND m.seq < (SELECT max(seq) FROM me))) ORDER BY m.seq"""
-    return fetch.rows(db, ModelCallRow, sql, {"run": run_id, "candidate": candidate_id})
+    before = [told.event.step for told in reviews_before(db, run_id, candidate_id)]
+    return fetch.rows(db, ModelCallRow, sql, {"run": run_id, "candidate": candidate_id, "before": before})
+
+
+def reviews_before(db: Database, run_id: str, candidate_id: str) -> list[fetch.Told[ReviewWritten]]:
+    """What was said of a kernel's parent in the same step index before the kernel came of it, oldest first."""
+    return [
+        told
+        for seq, _, depth, parent_id in _written(db, run_id, candidate_id)
+        for told in fetch.of_kernel(db, run_id, parent_id, ReviewWritten)
+        if told.event.depth == depth and told.seq < seq
+    ]
+
+
+def _written(db: Database, run_id: str, candidate_id: str) -> list[tuple[int, int, int, str | None]]:
+    """(line, step, depth, parent) of a kernel; none where there is none of that id."""
+    return fetch.tuples(db, f"SELECT seq, step, depth, parent_id {_KERNEL}", {"run": run_id, "candidate": candidate_id})
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,25 +177,29 @@ class PromptRow:
 
 
 _PROMPT = "seq, step, call, role, depth, prompt_blob"
+# A call that failed for nothing has no prompt of its own to show: the one that was sent has.
+_HAS_PROMPT = "kind <> 'CallFailed' OR seq IN (SELECT seq FROM calls WHERE run_id = $run)"
+_KERNEL = "FROM kernels WHERE run_id = $run AND candidate_id = $candidate"
 
 
 def last_prompt(db: Database, run_id: str) -> PromptRow | None:
     """The newest prompt of a run: one that is being answered, or the last that was; None before the first."""
-    sql = f"""WITH told AS (
-        SELECT {_PROMPT}, input_tokens, cached_tokens, is_estimated, FALSE AS awaited FROM model_calls
-        WHERE run_id = $run
-        UNION ALL SELECT {_PROMPT}, NULL, NULL, FALSE, TRUE FROM calls_sent WHERE run_id = $run
-        UNION ALL SELECT {_PROMPT}, NULL, NULL, FALSE, TRUE FROM questions WHERE run_id = $run),
-     answered AS (SELECT seq FROM call_failures WHERE run_id = $run
-        UNION ALL SELECT seq FROM steps WHERE run_id = $run AND phase IN ('finished', 'ended'))
-    SELECT * EXCLUDE (awaited), awaited AND seq > coalesce((SELECT max(seq) FROM answered), 0) AS is_open
-    FROM (FROM told ORDER BY seq DESC LIMIT 1)"""
-    return fetch.one(db, PromptRow, sql, {"run": run_id})
+    kinds = (ModelCalled, CallFailed, CallSent, QuestionAsked)
+    told = next(iter(fetch.events(db, run_id, *kinds, where=_HAS_PROMPT, newest=1)), None)
+    if told is None:
+        return None
+    event = told.event
+    head = told.seq, event.step, event.call, event.role, event.depth, event.prompt_blob
+    if isinstance(event, ModelCalled | CallFailed):
+        is_estimated = isinstance(event, CallFailed) and event.is_estimated
+        return PromptRow(*head, event.input_tokens, event.cached_tokens, is_estimated, False)
+    ended = fetch.events(db, run_id, CallFailed, StepFinished, EngineStarted, RunEnded, newest=1)
+    return PromptRow(*head, None, None, False, not ended or ended[0].seq < told.seq)
 
 
 def prompt_before(db: Database, run_id: str, prompt: PromptRow | ModelCallRow) -> PromptRow | None:
     """The last answered prompt before this one in the run, of the same role if there is any; None for the first."""
-    sql = f"""SELECT {_PROMPT}, input_tokens, cached_tokens, is_estimated, FALSE AS is_open FROM model_calls
+    sql = f"""SELECT {_PROMPT}, input_tokens, cached_tokens, is_estimated, FALSE AS is_open FROM calls
     WHERE run_id = $run AND seq < $seq AND NOT (step = $step AND call = $call)
     ORDER BY role = $role DESC, seq DESC LIMIT 1"""
     asked = {"run": run_id, "seq": prompt.seq, "step": prompt.step, "call": prompt.call, "role": prompt.role}
@@ -176,19 +208,22 @@ def prompt_before(db: Database, run_id: str, prompt: PromptRow | ModelCallRow) -
 
 def diagnoses(db: Database, run_id: str, candidate_id: str) -> list[DiagnosisRow]:
     """Diagnoses of a candidate and of its parent (the one that led to it), oldest first; tell them by candidate_id."""
-    sql = """SELECT seq, time AS at, step, candidate_id, text_blob FROM diagnoses WHERE run_id = $run AND (
-        candidate_id = $candidate OR candidate_id IN
-        (SELECT parent_id FROM candidates WHERE run_id = $run AND candidate_id = $candidate)) ORDER BY seq"""
-    return fetch.rows(db, DiagnosisRow, sql, {"run": run_id, "candidate": candidate_id})
+    parents = [parent_id for *_, parent_id in _written(db, run_id, candidate_id)]
+    found = [told for name in (candidate_id, *parents) for told in fetch.of_kernel(db, run_id, name, DiagnosisWritten)]
+    found.sort(key=lambda told: told.seq)
+    return [DiagnosisRow(one.seq, one.at, one.event.step, one.event.candidate_id, one.event.text_blob) for one in found]
 
 
 def reviews(db: Database, run_id: str, candidate_id: str) -> list[ReviewRow]:
     """What was said of a candidate, and what was said of its parent and led to it, oldest first; tell them by
     candidate_id."""
-    sql = """SELECT seq, time AS at, step, depth, label, candidate_id, text_blob, problem FROM reviews
-    WHERE run_id = $run AND (candidate_id = $candidate
-        OR seq IN (SELECT seq FROM reviewed WHERE run_id = $run AND made_id = $candidate)) ORDER BY seq"""
-    return fetch.rows(db, ReviewRow, sql, {"run": run_id, "candidate": candidate_id})
+    own = fetch.of_kernel(db, run_id, candidate_id, ReviewWritten)
+    found = sorted([*own, *reviews_before(db, run_id, candidate_id)], key=lambda told: told.seq)
+    return [
+        ReviewRow(told.seq, told.at, e.step, e.depth, e.label, e.candidate_id, e.text_blob, e.problem)
+        for told in found
+        for e in [told.event]
+    ]
 
 
 def patches(db: Database, run_id: str, candidate_id: str) -> list[PatchRow]:
@@ -201,11 +236,16 @@ def patches(db: Database, run_id: str, candidate_id: str) -> list[PatchRow]:
 
 def failed_tries(db: Database, run_id: str, candidate_id: str) -> list[FailedTryRow]:
     """Tries without a usable reply in the steps that concern a candidate (about it, or leading to it), oldest first."""
-    sql = """SELECT seq, time AS at, step, call, attempt, model, failure, reason, is_charged, retry_in_s
-        FROM call_failures WHERE run_id = $run AND step IN (
-            SELECT step FROM candidates WHERE run_id = $run AND candidate_id = $candidate
-            UNION SELECT step FROM steps WHERE run_id = $run AND candidate_id = $candidate) ORDER BY seq"""
-    return fetch.rows(db, FailedTryRow, sql, {"run": run_id, "candidate": candidate_id})
+    which = f"""step IN (SELECT step {_KERNEL}
+        UNION SELECT step FROM steps WHERE run_id = $run AND candidate_id = $candidate)"""
+    found = fetch.events(db, run_id, CallFailed, where=which, parameters={"candidate": candidate_id})
+    return [
+        FailedTryRow(
+            told.seq, told.at, e.step, e.call, e.attempt, e.model, e.failure, e.reason, e.is_charged, e.retry_in_s
+        )
+        for told in found
+        for e in [told.event]
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +274,7 @@ class PatchRateRow:
 _KIND = """CASE WHEN form <> '' THEN split_part(form, ' (', 1) WHEN rung = 'search_replace' THEN 'SEARCH/REPLACE'
         WHEN rung = 'reask' THEN 'edits' ELSE rung END"""
 _RATES = f"""
-WITH called AS (SELECT run_id, step, call, arg_max(model, seq) AS model, count(*) AS calls FROM model_calls
+WITH called AS (SELECT run_id, step, call, arg_max(model, seq) AS model, count(*) AS calls FROM calls
         WHERE run_id NOT IN (SELECT run_id FROM runs WHERE replay_of IS NOT NULL OR is_example)
         GROUP BY run_id, step, call),
     tried AS (SELECT p.*, c.model FROM patches p JOIN called c USING (run_id, step, call)),
@@ -246,7 +286,7 @@ WITH called AS (SELECT run_id, step, call, arg_max(model, seq) AS model, count(*
         count(*) FILTER (WHERE kind = 'edits') AS edits, count(*) FILTER (WHERE kind = 'rewrite') AS rewrite,
         count(*) FILTER (WHERE kind = 'SEARCH/REPLACE') AS search_replace
         FROM last_tried x WHERE rung IS NOT NULL OR EXISTS (SELECT 1 FROM steps s WHERE s.run_id = x.run_id
-            AND s.step = x.step AND s.phase = 'finished') GROUP BY model),
+            AND s.step = x.step AND s.ended_as IS NOT NULL) GROUP BY model),
     read AS (SELECT model, count(*) AS replies, count(*) FILTER (WHERE form <> '' OR is_applied) AS parsed
         FROM tried GROUP BY model)
 SELECT model, sum(calls)::BIGINT AS calls, coalesce(any_value(r.replies), 0) AS replies,
@@ -281,26 +321,24 @@ class CostRow:
 
 def kernel_cost(db: Database, run_id: str, candidate_id: str) -> CostRow:
     """What a kernel has cost so far."""
-    sql = """
-    WITH own AS (SELECT step, parent_id FROM candidates WHERE run_id = $run AND candidate_id = $candidate),
-     begun AS (SELECT DISTINCT step, kind, candidate_id FROM steps WHERE run_id = $run AND phase = 'started'),
-     wrote AS (SELECT step FROM own UNION SELECT d.step FROM diagnoses d JOIN own ON d.candidate_id = own.parent_id
-        WHERE d.run_id = $run AND d.step < own.step
-        UNION SELECT step FROM reviewed WHERE run_id = $run AND made_id = $candidate),
-     judged AS (SELECT step FROM begun WHERE candidate_id = $candidate
-        AND kind IN ('compile', 'check', 'time', 'profile')),
-     lasted AS (SELECT step, sum(seconds) AS seconds FROM steps WHERE run_id = $run AND phase = 'finished'
-        GROUP BY step),
-     paid AS (SELECT * FROM model_calls WHERE run_id = $run AND step IN (SELECT step FROM wrote))
+    sql = f"""
+    WITH wrote AS (SELECT step {_KERNEL} UNION SELECT unnest($before::BIGINT[])),
+     worked AS (SELECT step, kind, candidate_id, coalesce(seconds, 0.0) AS seconds FROM steps WHERE run_id = $run),
+     paid AS (SELECT * FROM calls WHERE run_id = $run AND step IN (SELECT step FROM wrote))
     SELECT (SELECT count(*) FROM paid) AS calls,
         (SELECT CASE WHEN count(*) = 0 THEN 0 WHEN count(*) = count(input_tokens)
             THEN sum(input_tokens + coalesce(output_tokens, 0))::BIGINT END
             FROM paid) AS tokens,
         (SELECT CASE WHEN count(*) = 0 THEN 0.0 WHEN count(*) = count(cost_usd) THEN sum(cost_usd) END FROM paid)
             AS cost_usd,
-        coalesce((SELECT sum(seconds) FROM lasted WHERE step IN (SELECT step FROM wrote)), 0.0) AS writing_s,
-        coalesce((SELECT sum(seconds) FROM lasted WHERE step IN (SELECT step FROM judged)), 0.0) AS judging_s"""
-    found = fetch.one(db, CostRow, sql, {"run": run_id, "candidate": candidate_id})
+        coalesce((SELECT sum(seconds) FROM worked WHERE step IN (SELECT step FROM wrote)), 0.0) AS writing_s,
+        coalesce((SELECT sum(seconds) FROM worked WHERE candidate_id = $candidate
+            AND kind IN ('compile', 'check', 'time', 'profile')), 0.0) AS judging_s"""
+    before = {told.event.step for told in reviews_before(db, run_id, candidate_id)}
+    for _, step, _, parent_id in _written(db, run_id, candidate_id):
+        told_why = fetch.of_kernel(db, run_id, parent_id, DiagnosisWritten)
+        before |= {told.event.step for told in told_why if told.event.step < step}
+    found = fetch.one(db, CostRow, sql, {"run": run_id, "candidate": candidate_id, "before": sorted(before)})
     assert found is not None  # a query without FROM always gives one row
     return found
 
@@ -326,7 +364,7 @@ class SpendingRow:
 
 @dataclass(frozen=True, slots=True)
 class AllowanceRow:
-    """The limits in force; None is no limit. `spent_s` is the engine time, as the view `worked` counts it."""
+    """The limits in force; None is no limit. `spent_s` is the engine time in finished steps."""
 
     depths: int
     max_model_calls: int | None
@@ -346,16 +384,15 @@ def spending(db: Database, run_id: str) -> list[SpendingRow]:
         coalesce(sum(output_tokens), 0)::BIGINT AS output_tokens,
         coalesce(sum(reasoning_tokens), 0)::BIGINT AS reasoning_tokens,
         CASE WHEN count(*) = count(cost_usd) THEN sum(cost_usd) END AS cost_usd
-        FROM model_calls WHERE run_id = ? GROUP BY role, model ORDER BY cost_usd DESC NULLS FIRST, calls DESC, role"""
+        FROM calls WHERE run_id = ? GROUP BY role, model ORDER BY cost_usd DESC NULLS FIRST, calls DESC, role"""
     return fetch.rows(db, SpendingRow, sql, [run_id])
 
 
 def allowance(db: Database, run_id: str) -> AllowanceRow | None:
     """The limits of a run, or None when it is not in the index."""
-    sql = """SELECT depths, max_model_calls, max_tokens, max_cost_usd, max_wall_s, target_speedup,
-        coalesce((SELECT sum(seconds) FROM worked WHERE run_id = $run), 0.0) AS spent_s
-        FROM allowances WHERE run_id = $run"""
-    return fetch.one(db, AllowanceRow, sql, {"run": run_id})
+    sql = """SELECT depths, max_model_calls, max_tokens, max_cost_usd, max_wall_s, target_speedup, engine_s AS spent_s
+        FROM runs JOIN progress USING (run_id) WHERE run_id = ?"""
+    return fetch.one(db, AllowanceRow, sql, [run_id])
 
 
 @dataclass(frozen=True, slots=True)
@@ -375,8 +412,11 @@ class ToolCallRow:
 
 def tool_calls(db: Database, run_id: str, candidate_id: str) -> list[ToolCallRow]:
     """In the order in which the model made them."""
-    sql = """SELECT t.call, t.number, tool, outcome, t.summary, t.source_blob, text_blob, seconds FROM tool_calls t
-        JOIN candidates c ON c.run_id = t.run_id AND c.step = t.step
-        WHERE t.run_id = $run AND c.candidate_id = $candidate AND outcome IS NOT NULL
-        QUALIFY t.seq = max(t.seq) OVER (PARTITION BY t.call, t.number) ORDER BY t.call, t.number"""
-    return fetch.rows(db, ToolCallRow, sql, {"run": run_id, "candidate": candidate_id})
+    found = fetch.events(
+        db, run_id, ToolAnswered, where=f"step IN (SELECT step {_KERNEL})", parameters={"candidate": candidate_id}
+    )
+    last = {(told.event.call, told.event.number): told.event for told in found}
+    return [
+        ToolCallRow(e.call, e.number, e.tool, e.outcome, e.summary, e.source_blob, e.text_blob, e.seconds)
+        for _, e in sorted(last.items())
+    ]

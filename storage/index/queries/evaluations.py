@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import groupby
+from dataclasses import dataclass, fields
+from typing import Any, TypeVar
 
-from storage import codec
 from storage.index.database import Database
 from storage.index.queries import fetch
 from storage.results import relative
-from storage.results.check_records import CheckOutcome, Group, StagedCheck, worst_of_stages
+from storage.results.check_records import StagedCheck, StandingChecks
 from storage.results.relative import Relative
 from storage.results.timeline import Timeline
 from storage.results.vocabulary import Verdict
+from storage.run.events import CandidateCreated, Checked, Compiled, Profiled, ReviewWritten, Timed
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,54 +94,118 @@ class CorrectnessErrorRow:
     message: str
 
 
-_EVALUATION = """
-WITH e AS (SELECT * FROM evaluations WHERE run_id = $run AND candidate_id = $candidate),
- b AS (SELECT * FROM e WHERE stage = 'compile' ORDER BY seq DESC LIMIT 1),
- c AS (SELECT * FROM e WHERE stage = 'check' ORDER BY seq DESC LIMIT 1),
- t AS (SELECT e.* FROM e JOIN timings x ON x.run_id = $run AND x.candidate_id = $candidate AND x.seq = e.seq)
-SELECT k.candidate_id, v.verdict, b.verdict = 'passed' AS compile_ok, b.verdict AS compile_verdict,
-    b.seconds AS compile_seconds, b.is_cached AS compile_is_cached, coalesce(b.detail, '') AS diagnostics, b.log_blob,
-    coalesce(b.remarks, []) AS remarks, c.verdict AS check_verdict, c.seconds AS check_seconds, c.max_error,
-    c.max_abs_error, c.tolerance, c.reference_error, coalesce(c.trials, []) AS trials,
-    coalesce(c.precision, '') AS precision, c.seed, coalesce(c.detail, '') AS message,
-    coalesce(c.evidence, '{}') AS evidence, t.seconds AS timing_seconds, coalesce(t.evidence, '{}') AS
-    timing_evidence, t.speedup, t.speedup_low AS low, t.speedup_high AS high, t.noise, t.latency_ms,
-    t.baseline_latency_ms, coalesce(t.baseline, '') AS baseline, coalesce(len(t.candidate_ms), 0) AS sample_count
-FROM (SELECT DISTINCT candidate_id FROM e) k LEFT JOIN b ON TRUE LEFT JOIN c ON TRUE LEFT JOIN t ON TRUE
-LEFT JOIN verdicts v ON v.run_id = $run AND v.candidate_id = k.candidate_id
-"""
+Judged = Compiled | Checked | Timed
+
+
+def _judged(db: Database, run_id: str, candidate_id: str) -> list[fetch.Told[Judged]]:
+    return fetch.of_kernel(db, run_id, candidate_id, Compiled, Checked, Timed)
+
+
+def _last(told: Iterable[fetch.Told[Any]], kind: type[T]) -> T | None:
+    return next((one.event for one in reversed([*told]) if isinstance(one.event, kind)), None)
+
+
+def _standing(db: Database, run_id: str, candidate_id: str) -> Timed | None:
+    """The last timing of a kernel that stands as correct."""
+    sql = "SELECT timed_seq FROM kernels WHERE run_id = ? AND candidate_id = ?"
+    seqs = [seq for (seq,) in fetch.tuples(db, sql, [run_id, candidate_id])]
+    return _last((told for told in _judged(db, run_id, candidate_id) if told.seq in seqs), Timed)
 
 
 def evaluation(db: Database, run_id: str, candidate_id: str) -> EvaluationRow | None:
     """What is known about one candidate; None before its first build ended."""
-    return fetch.one(db, EvaluationRow, _EVALUATION, {"run": run_id, "candidate": candidate_id})
+    told = _judged(db, run_id, candidate_id)
+    if not told:
+        return None
+    sql = "SELECT verdict FROM kernels WHERE run_id = ? AND candidate_id = ? AND verdict IS NOT NULL"
+    verdict = next((Verdict(text) for (text,) in fetch.tuples(db, sql, [run_id, candidate_id])), None)
+    compiled, checked = _last(told, Compiled), _last(told, Checked)
+    built, check = compiled.result if compiled else None, checked.result if checked else None
+    timed = _standing(db, run_id, candidate_id)
+    figures = timed.result.figures if timed else None
+    return EvaluationRow(
+        candidate_id=candidate_id,
+        verdict=verdict,
+        compile_ok=built.is_ok if built else None,
+        compile_verdict=built.verdict if built else None,
+        compile_seconds=built.seconds if built else None,
+        compile_is_cached=built.is_cached if built else None,
+        diagnostics=built.diagnostics if built else "",
+        log_blob=compiled.log_blob if compiled else None,
+        remarks=list(built.remarks) if built else [],
+        check_verdict=check.verdict if check else None,
+        check_seconds=check.seconds if check else None,
+        max_error=check.max_error if check else None,
+        max_abs_error=check.max_abs_error if check else None,
+        tolerance=check.tolerance if check else None,
+        reference_error=check.reference_error if check else None,
+        trials=list(check.trials) if check else [],
+        precision=check.precision if check else "",
+        seed=check.seed if check else None,
+        message=check.message if check else "",
+        evidence=check.evidence if check else {},
+        timing_seconds=timed.result.seconds if timed else None,
+        timing_evidence=timed.result.evidence if timed else {},
+        speedup=figures.speedup if figures else None,
+        low=figures.low if figures else None,
+        high=figures.high if figures else None,
+        noise=figures.noise if figures else None,
+        latency_ms=figures.latency_ms if figures else None,
+        baseline_latency_ms=figures.baseline_latency_ms if figures else None,
+        baseline=figures.baseline if figures else "",
+        sample_count=len(timed.result.candidate_ms) if timed else 0,
+    )
+
+
+STAGES: Mapping[type, str] = {Compiled: "compile", Checked: "check", Timed: "time", Profiled: "profile"}
 
 
 def timelines(db: Database, run_id: str, candidate_id: str) -> dict[str, Timeline]:
     """Where the time of each stage went, by its name in order; without those that were remembered or are older."""
-    sql = """SELECT stage, arg_max(timeline, seq) FROM (
-        SELECT stage, timeline, seq FROM evaluations WHERE run_id = $run AND candidate_id = $candidate
-        UNION ALL SELECT 'profile', timeline, seq FROM profiles WHERE run_id = $run AND candidate_id = $candidate)
-        WHERE timeline IS NOT NULL GROUP BY stage ORDER BY min(seq)"""
-    found = fetch.tuples(db, sql, {"run": run_id, "candidate": candidate_id})
-    return {stage: codec.from_plain(Timeline, json.loads(text)) for stage, text in found}
+    return {
+        STAGES[type(told.event)]: told.event.result.timeline
+        for told in fetch.of_kernel(db, run_id, candidate_id, Compiled, Checked, Timed, Profiled)
+        if told.event.result.timeline is not None
+    }
 
 
 def timing_samples(db: Database, run_id: str, candidate_id: str) -> TimingSamples | None:
     """Every pair of the last timing; None unless the candidate stands as correct and is timed."""
-    sql = """SELECT e.candidate_id, e.baseline, e.candidate_ms, e.baseline_ms FROM evaluations e
-        JOIN timings t ON t.run_id = e.run_id AND t.candidate_id = e.candidate_id AND t.seq = e.seq
-        WHERE e.run_id = ? AND e.candidate_id = ? LIMIT 1"""
-    return fetch.one(db, TimingSamples, sql, [run_id, candidate_id])
+    timed = _standing(db, run_id, candidate_id)
+    if timed is None:
+        return None
+    result = timed.result
+    return TimingSamples(candidate_id, result.baseline, list(result.candidate_ms), list(result.baseline_ms))
 
 
-def correctness_errors(db: Database, run_id: str, candidate_id: str | None = None) -> list[CorrectnessErrorRow]:
-    """Failed checks of a candidate, or of all, newest first."""
-    sql = """
-    WITH n AS (SELECT candidate_id, number FROM numbered WHERE run_id = $run)
-    SELECT e.* EXCLUDE (run_id, time), e.time AS at, n.number FROM correctness_errors e LEFT JOIN n USING (candidate_id)
-    WHERE e.run_id = $run AND ($candidate::VARCHAR IS NULL OR e.candidate_id = $candidate) ORDER BY e.seq DESC"""
-    return fetch.rows(db, CorrectnessErrorRow, sql, {"run": run_id, "candidate": candidate_id})
+def correctness_errors(db: Database, run_id: str, candidate_id: str) -> list[CorrectnessErrorRow]:
+    """Failed checks of a candidate, newest first."""
+    sql = "SELECT number FROM kernels WHERE run_id = ? AND candidate_id = ?"
+    number = next((n for (n,) in fetch.tuples(db, sql, [run_id, candidate_id])), None)
+    told = fetch.of_kernel(db, run_id, candidate_id, Checked)
+    return [_error(one, number) for one in reversed(told) if one.event.result.verdict is not Verdict.PASSED]
+
+
+def _error(told: fetch.Told[Checked], number: int | None) -> CorrectnessErrorRow:
+    result, wrong = told.event.result, told.event.result.mismatch
+    return CorrectnessErrorRow(
+        seq=told.seq,
+        at=told.at,
+        candidate_id=told.event.candidate_id,
+        number=number,
+        verdict=result.verdict,
+        trial=wrong.trial if wrong else "",
+        first_index=list(wrong.index) if wrong else [],
+        expected=wrong.expected if wrong else None,
+        actual=wrong.actual if wrong else None,
+        wrong_count=wrong.wrong_count if wrong else None,
+        total_count=wrong.total_count if wrong else None,
+        max_abs_error=wrong.max_abs_error if wrong else None,
+        max_rel_error=wrong.max_rel_error if wrong else None,
+        shape=list(wrong.shape) if wrong else [],
+        heat=[list(row) for row in wrong.heat] if wrong else [],
+        message=result.message,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,48 +217,27 @@ class OutcomeCount:
     broken: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
-    candidate_id: str
-    stage: str
-    group: Group
-    check: str
-    standing: CheckOutcome  # the name of the column
-    detail: str
-    value: float | None
-    limit: float | None
-
-    def check_record(self) -> StagedCheck:
-        return StagedCheck(
-            self.group, self.check, self.standing, self.detail, self.value, self.limit, stages=(self.stage,)
-        )
-
-
-_ROWS = """
-SELECT candidate_id, stage, check_group AS "group", check_name AS "check", standing, detail, value, allowed AS "limit"
-FROM standings WHERE run_id = ? AND {which} ORDER BY candidate_id, seq, number, detail
-"""
-
-
 def check_records(db: Database, run_id: str, candidate_id: str) -> list[StagedCheck]:
     """One per check, by group, the worst first. A check made in several stages shows where it stood worst."""
-    found = fetch.rows(db, _Row, _ROWS.format(which="candidate_id = ?"), [run_id, candidate_id])
-    return worst_of_stages(row.check_record() for row in found)
+    found = StandingChecks()
+    kinds = (CandidateCreated, Compiled, Checked, Timed, ReviewWritten)
+    for event in [told.event for told in fetch.of_kernel(db, run_id, candidate_id, *kinds)]:
+        match event:
+            case CandidateCreated():
+                found.take_edit(event.flags)
+            case ReviewWritten(problem=""):
+                found.take_review(event.label, event.flags)
+            case Compiled() | Checked() | Timed():
+                found.take(STAGES[type(event)], event.result.proofs)
+    return found.worst()
 
 
 def outcome_counts(db: Database, run_id: str, candidate_ids: Sequence[str] | None = None) -> dict[str, OutcomeCount]:
     """By candidate, of all or of those named; those with nothing to look at are left out."""
-    which, parameters = "standing IN ('flagged', 'broken')", [run_id]
-    if candidate_ids is not None:
-        which += f" AND candidate_id IN ({', '.join('?' * len(candidate_ids)) or 'NULL'})"
-        parameters += candidate_ids
-    found = fetch.rows(db, _Row, _ROWS.format(which=which), parameters)
-    return {name: _counted(name, rows) for name, rows in groupby(found, key=lambda row: row.candidate_id)}
-
-
-def _counted(candidate_id: str, rows: Iterable[_Row]) -> OutcomeCount:
-    found = [check_record.standing for check_record in worst_of_stages(row.check_record() for row in rows)]
-    return OutcomeCount(candidate_id, found.count(CheckOutcome.FLAGGED), found.count(CheckOutcome.BROKEN))
+    sql = """SELECT candidate_id, flagged, broken FROM kernels WHERE run_id = $run AND flagged + broken > 0
+        AND ($all OR list_contains($candidates::VARCHAR[], candidate_id)) ORDER BY candidate_id"""
+    asked = {"run": run_id, "all": candidate_ids is None, "candidates": list(candidate_ids or ())}
+    return {row.candidate_id: row for row in fetch.rows(db, OutcomeCount, sql, asked)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,8 +266,8 @@ class BaselineRow:
 
 def baseline(db: Database, run_id: str) -> BaselineRow | None:
     """The further baseline as last measured; None before the first kernel was timed and for runs of older engines."""
-    sql = """SELECT name, speedup, speedup_low AS low, speedup_high AS high, noise, latency_ms, baseline_latency_ms,
-        coalesce(failure, '') AS failure FROM baselines WHERE run_id = ? ORDER BY seq DESC LIMIT 1"""
+    columns = ", ".join(f"second_{one.name} AS {one.name}" for one in fields(BaselineRow))
+    sql = f"SELECT {columns} FROM runs WHERE run_id = ? AND second_name IS NOT NULL"
     return fetch.one(db, BaselineRow, sql, [run_id])
 
 
@@ -242,8 +286,9 @@ class WorkloadRow:
 
 def workloads(db: Database, run_id: str, candidate_id: str) -> list[WorkloadRow]:
     """Those of the timing that stands, in the task's order; none where the task has one workload alone."""
-    sql = """SELECT w.number, w.sizes, w.speedup, w.speedup_low AS low, w.speedup_high AS high, w.latency_ms,
-        w.baseline_latency_ms
-    FROM workloads w JOIN timings t ON t.run_id = w.run_id AND t.candidate_id = w.candidate_id AND t.seq = w.seq
-    WHERE w.run_id = $run AND w.candidate_id = $candidate ORDER BY w.number"""
-    return fetch.rows(db, WorkloadRow, sql, {"run": run_id, "candidate": candidate_id})
+    timed = _standing(db, run_id, candidate_id)
+    return [
+        WorkloadRow(number, one.sizes, f.speedup, f.low, f.high, f.latency_ms, f.baseline_latency_ms)
+        for number, one in enumerate(timed.result.workloads if timed else ())
+        for f in [one.timing.figures]
+    ]

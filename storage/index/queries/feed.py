@@ -2,16 +2,46 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Any
 
 from storage.index.database import Database
+from storage.index.fold import begun
 from storage.index.queries import fetch
-from storage.index.queries.steps import NEWEST, StepRow, steps
+from storage.index.queries.attempts import RISING
+from storage.index.queries.commands import CommandRow, commands, in_force
+from storage.index.queries.steps import NEWEST, StepRow, measured_speedup, steps
+from storage.results import relative
+from storage.results.in_words import latency, quantity
 from storage.results.vocabulary import Verdict
+from storage.run.events import (
+    ApprovalAsked,
+    ApprovalSettled,
+    BaselineMeasured,
+    BudgetChanged,
+    BudgetWarned,
+    CallFailed,
+    ClassProposed,
+    CommandAcknowledged,
+    CommandEffective,
+    CommandRefused,
+    DepthFinished,
+    Diverged,
+    EngineStarted,
+    Imported,
+    LimitMeasured,
+    PatchTried,
+    QuestionAsked,
+    RunEnded,
+    RunStarted,
+    StateChanged,
+)
 from storage.run.journal import FaultKind
 from storage.run.method_words import AS_STORED, MethodWords
-from storage.run.settings import RunState, StepKind
+from storage.run.settings import Budget, DepthOutcome, RunState, StepKind
 from storage.run.steering import command_arguments
 from storage.run.steering.verbs import VERBS, Result, verbs_with
 
@@ -53,87 +83,13 @@ class FeedRow:
     text: str
 
 
-_DEPTHS = """
-SELECT d.seq, d.time AS at, 'depth' AS kind, d.step, d.depth, d.candidate_id,
-    CASE WHEN d.outcome = 'accepted' AND r.candidate_id = d.candidate_id THEN 'best' ELSE d.outcome END AS outcome,
-    CASE WHEN d.outcome = 'accepted' THEN printf('%s %d ends with kernel %d', $step::VARCHAR, d.depth,
-            coalesce(n.number, 0))
-        || coalesce(' at ' || as_measured(t.speedup, t.noise), '')
-        || CASE WHEN r.candidate_id = d.candidate_id THEN ', the best so far'
-            WHEN NOT is_faster(r.speedup, r.noise, t.speedup, t.noise) THEN ', no measurable difference from the best'
-            ELSE coalesce(printf(', %.0f %% slower than the best', 100 * (1 - t.speedup / r.speedup)), '') END
-    WHEN d.outcome = 'imported' THEN printf('%s %d is %s', $step::VARCHAR, d.depth, d.reason)
-    ELSE printf('%s %d given up', $step::VARCHAR, d.depth)
-        || CASE WHEN d.reason = '' THEN '' ELSE ': ' || d.reason END END AS text
-FROM depths d LEFT JOIN timings t ON t.run_id = $run AND t.candidate_id = d.candidate_id
-ASOF LEFT JOIN records r ON r.run_id = d.run_id AND d.seq >= r.seq
-LEFT JOIN (SELECT candidate_id, number FROM numbered WHERE run_id = $run) n
-    ON n.candidate_id = d.candidate_id
-WHERE d.run_id = $run AND d.seq > $after ORDER BY d.seq DESC LIMIT $limit
-"""
-
-# A step index that starts from another kernel than the newest accepted one, by the run's rule, at nobody's command.
-_BASES = f"""
-WITH begun AS (SELECT depth, min(seq) AS seq, arg_min(time, seq) AS time, arg_min(step, seq) AS step,
-        arg_min(candidate_id, seq) AS candidate_id FROM steps
-    WHERE run_id = $run AND phase = 'started' AND kind = 'optimise' AND seq > $after GROUP BY depth),
- numbers AS (SELECT candidate_id, number FROM numbered WHERE run_id = $run)
-SELECT b.seq, b.time AS at, 'base' AS kind, b.step, b.depth, b.candidate_id, NULL AS outcome,
-    printf('%s %d starts from kernel %d again, not from kernel %d: ', $step::VARCHAR, b.depth, n.number, o.number)
-    || CASE WHEN r.base_policy = 'best' THEN 'the rule of this run is to start from the best'
-       ELSE printf('by the rule of this run, since %s %s in a row brought no gain beyond the noise',
-            split_part(r.base_policy, '=', 2), $steps::VARCHAR) END AS text
-FROM begun b ASOF JOIN (SELECT seq, candidate_id FROM depths WHERE run_id = $run AND outcome = 'accepted') d
-    ON b.seq > d.seq
-JOIN runs r ON r.run_id = $run AND (r.base_policy = 'best' OR r.base_policy LIKE 'patience=%')
-JOIN numbers n ON n.candidate_id = b.candidate_id JOIN numbers o ON o.candidate_id = d.candidate_id
-WHERE b.candidate_id <> d.candidate_id AND NOT EXISTS (SELECT 1 FROM steering s WHERE s.run_id = $run
-    AND s.kind IN ({", ".join(f"'{kind}'" for kind in verbs_with(Result.DEPTH))})
-    AND trim(s.argument) = b.candidate_id AND s.effective_seq < b.seq)
-ORDER BY b.seq DESC LIMIT $limit
-"""
-
-# An argument as people read it, as `command_arguments.readable` does it.
-READABLE = "s.argument"
-for _pattern, _words in command_arguments.READABLE:
-    READABLE = f"regexp_replace({READABLE}, '{_pattern}', '{_words}')"
-_NAMED = " ".join(f"WHEN '{kind}' THEN '{verb.name}'" for kind, verb in VERBS.items())
-
-_COMMANDS = f"""
-SELECT c.seq, CASE c.phase WHEN 'acknowledged' THEN coalesce(s.asked_at, c.time) ELSE c.time END AS at,
-    'command' AS kind, c.step, NULL AS depth, NULL AS candidate_id, c.phase AS outcome,
-    CASE c.phase WHEN 'acknowledged' THEN coalesce(nullif(s.asked_by, ''), 'Someone') || ' asked for: '
-    WHEN 'effective' THEN 'In effect: ' ELSE 'Rejected: ' END || CASE s.kind {_NAMED} ELSE 'a command' END
-    || coalesce(' ' || nullif({READABLE}, ''), '')
-    || CASE WHEN coalesce(c.note, '') = '' THEN '' ELSE ' (' || c.note || ')' END AS text
-FROM commands c LEFT JOIN steering s ON s.run_id = $run AND s.command_id = c.command_id
-WHERE c.run_id = $run AND c.phase <> 'asked' AND c.seq > $after ORDER BY c.seq DESC LIMIT $limit
-"""
-
-_STATES = """
-SELECT seq, time AS at, 'state' AS kind, NULL AS step, NULL AS depth, NULL AS candidate_id, state AS outcome,
-    CASE WHEN reason LIKE 'Run %' THEN reason ELSE
-        CASE WHEN is_start THEN 'Run created' ELSE 'Run ' || state END
-        || CASE WHEN reason = '' THEN '' ELSE ': ' || reason END END AS text
-FROM states WHERE run_id = $run AND seq > $after ORDER BY seq DESC LIMIT $limit
-"""
-
-_WARNINGS = """
-SELECT seq, time AS at, 'warning' AS kind, NULL AS step, NULL AS depth, NULL AS candidate_id, budget AS outcome,
-    printf('80 %% of the limit on %s used: %s of %s', replace(budget, '_', ' '),
-        CASE WHEN used BETWEEN 1e5 AND 1e15 THEN format('{:,}', TRY_CAST(used AS BIGINT)) ELSE printf('%.6g', used) END,
-        CASE WHEN allowed BETWEEN 1e5 AND 1e15 THEN format('{:,}', TRY_CAST(allowed AS BIGINT))
-        ELSE printf('%.6g', allowed) END) AS text
-FROM warnings WHERE run_id = $run AND seq > $after ORDER BY seq DESC LIMIT $limit
-"""
-
-
-_CALLS = """
-SELECT seq, time AS at, 'call' AS kind, step, NULL AS depth, NULL AS candidate_id, failure AS outcome,
-    printf('Model call failed (try %d): %s', attempt + 1, reason)
-    || CASE WHEN retry_in_s IS NULL THEN '' ELSE printf('; retrying in %.0f s', ceil(retry_in_s)) END AS text
-FROM call_failures WHERE run_id = $run AND seq > $after ORDER BY seq DESC LIMIT $limit
-"""
+# What happens beside the steps. The states of a run come of four kinds of events.
+_STATES = (EngineStarted, RunStarted, StateChanged, RunEnded)
+_NEWS = (
+    *_STATES, DepthFinished, CommandAcknowledged, CommandEffective, CommandRefused, BudgetWarned, CallFailed,
+    BaselineMeasured, LimitMeasured, ClassProposed, BudgetChanged, QuestionAsked, ApprovalAsked, ApprovalSettled,
+    Diverged, Imported, PatchTried,
+)  # fmt: skip
 
 
 def feed(
@@ -141,7 +97,6 @@ def feed(
 ) -> list[FeedRow]:
     """The newest items after a journal line, newest first. A step's item appears when it starts, and moves to the time
     of its result."""
-    parameters = {"run": run_id, "after": after_seq, "limit": limit}
     found = [
         FeedRow(
             s.seq,
@@ -155,99 +110,227 @@ def feed(
         )
         for s in steps(db, run_id, after_seq, max(limit, NEWEST), words=words)
     ]
-    named = {"steps": words.steps, "step": words.title}
-    for sql in (_DEPTHS, _BASES, _STATES, *(sql for table, sql in NEWS.items() if fetch.has_rows(db, table, run_id))):
-        own = {name: word for name, word in named.items() if f"${name}::" in sql}
-        found += fetch.rows(db, FeedRow, sql, parameters | own)
+    known = commands(db, run_id)
+    # A command stands at its asking, before the line that tells of it: so many more lines may lead to an item.
+    most = limit + len(known)
+    which = "seq > $after AND (kind <> 'PatchTried' OR contains(json, '\"is_applied\":false'))"
+    told = fetch.events(db, run_id, *_NEWS, where=which, parameters={"after": after_seq}, newest=most)
+    teller = _Teller(db, run_id, words, {command.command_id: command for command in known})
+    found += [row for one in told for row in teller.rows(one)]
+    found += _bases(db, run_id, after_seq, words)
     return sorted(found, key=lambda row: (row.at, row.seq), reverse=True)[:limit]
+
+
+@dataclass(slots=True)
+class _Teller:
+    """Events as items of one run's feed."""
+
+    db: Database
+    run_id: str
+    words: MethodWords
+    commands: Mapping[str, CommandRow]
+
+    def rows(self, told: fetch.Told[Any]) -> Iterator[FeedRow]:
+        """None for what says nothing to people."""
+        event = told.event
+        match event:
+            case DepthFinished():
+                outcome, text = self._depth(told.seq, event)
+                yield self._row(told, FeedKind.DEPTH, outcome, text, depth=event.depth)
+            case CommandAcknowledged() | CommandEffective() | CommandRefused():
+                yield self._command(told)
+            case EngineStarted() | RunStarted() | StateChanged() | RunEnded():
+                yield self._row(told, FeedKind.STATE, str(_state(told).state), _moved(_state(told), event))
+            case BudgetWarned():
+                used, allowed = _plain(event.used), _plain(event.allowed)
+                text = f"80 % of the limit on {event.limit.replace('_', ' ')} used: {used} of {allowed}"
+                yield self._row(told, FeedKind.WARNING, event.limit, text)
+            case CallFailed():
+                again = "" if event.retry_in_s is None else f"; retrying in {_up(event.retry_in_s):.0f} s"
+                text = f"Model call failed (try {event.attempt + 1}): {event.reason}{again}"
+                yield self._row(told, FeedKind.CALL, event.failure, text, step=event.step)
+            case BaselineMeasured():
+                yield self._row(told, FeedKind.BASELINE, "measured" if event.result else "failed", _baseline(event))
+            case LimitMeasured():
+                yield self._row(told, FeedKind.LIMIT, "measured", self._limit(told.seq, event))
+            case ClassProposed():
+                text = f"Kernel class, named in the first reply: {event.kernel_class}"
+                yield self._row(told, FeedKind.CLASS, event.kernel_class, text)
+            case BudgetChanged():
+                yield self._row(told, FeedKind.BUDGET, "changed", self._budget(event.budget))
+            case _:
+                yield from self._of_step(told)
+
+    def _of_step(self, told: fetch.Told[Any]) -> Iterator[FeedRow]:
+        event = told.event
+        match event:
+            case QuestionAsked():
+                text = f"Waiting for a reply by hand: {event.role}"
+                yield self._row(told, FeedKind.QUESTION, "asked", text, event.step, event.depth, event.candidate_id)
+            case ApprovalAsked():
+                silence = "" if event.fallback == "never" else (
+                    f"; {event.fallback} after {event.after_s:.0f} s without an answer")  # fmt: skip
+                text = f"Waiting for approval of the step: {event.kind}{silence}"
+                yield self._row(told, FeedKind.APPROVAL, "asked", text, event.step, event.depth, event.candidate_id)
+            case ApprovalSettled():
+                outcome = "given" if event.is_given else "refused"
+                text = f"{'Step approved' if event.is_given else 'Step skipped'}: {event.reason}"
+                yield self._row(told, FeedKind.APPROVAL, outcome, text, event.step)
+            case Diverged():
+                lost = "" if event.is_bridged else "; no reply found"
+                text = f"Replies differ from the recording: {event.reason}{lost}"
+                outcome = "bridged" if event.is_bridged else "lost"
+                yield self._row(told, FeedKind.REPLAY, outcome, text, event.step, candidate_id=event.candidate_id)
+            case Imported():
+                status = f", status there: {event.status}" if event.status else ""
+                text = f"Kernel {self._number(event.candidate_id)} imported from {event.file}{status}"
+                yield self._row(told, FeedKind.IMPORT, event.status, text, candidate_id=event.candidate_id)
+            case PatchTried(is_applied=False):
+                reason = f": {event.reason}" if event.reason else ""
+                kernel = self._number(event.candidate_id)
+                text = f"The reply's {_offered(event.form)} did not apply to kernel {kernel}{reason}"
+                row = self._row(told, FeedKind.PATCH, "patch_failed", text, event.step)
+                yield replace(row, candidate_id=event.candidate_id)
+
+    def _row(
+        self,
+        told: fetch.Told[Any],
+        kind: FeedKind,
+        outcome: str,
+        text: str,
+        step: int | None = None,
+        depth: int | None = None,
+        candidate_id: str | None = None,
+    ) -> FeedRow:
+        if isinstance(told.event, DepthFinished):
+            step, candidate_id = told.event.step, told.event.candidate_id
+        return FeedRow(told.seq, told.at, kind, step, depth, candidate_id, outcome, text)
+
+    def _number(self, candidate_id: str | None) -> int:
+        """0 for a kernel that this run has not."""
+        sql = "SELECT candidate_id, number FROM kernels WHERE run_id = ?"
+        return int(dict(fetch.tuples(self.db, sql, [self.run_id])).get(candidate_id, 0))
+
+    def _depth(self, seq: int, event: DepthFinished) -> tuple[str, str]:
+        title = f"{self.words.title} {event.depth}"
+        if event.outcome is DepthOutcome.IMPORTED:
+            return event.outcome, f"{title} is {event.reason}"
+        if event.outcome is not DepthOutcome.ACCEPTED:
+            return event.outcome, f"{title} given up" + (f": {event.reason}" if event.reason else "")
+        text = f"{title} ends with kernel {self._number(event.candidate_id)}"
+        sql = "SELECT speedup, noise FROM kernels WHERE run_id = ? AND candidate_id = ? AND speedup IS NOT NULL"
+        own = next(iter(fetch.tuples(self.db, sql, [self.run_id, event.candidate_id])), None)
+        if own is not None:
+            text += f" at {measured_speedup(*own)}"
+        best = next((row for row in reversed(self._rising()) if row[0] <= seq), None)
+        if best is None or own is None:
+            return event.outcome, text
+        _, name, speedup, noise = best
+        if name == event.candidate_id:
+            return "best", f"{text}, the best so far"
+        if not relative.between_sessions(speedup, noise, *own).is_faster:
+            return event.outcome, f"{text}, no measurable difference from the best"
+        return event.outcome, f"{text}, {100 * (1 - own[0] / speedup):.0f} % slower than the best"
+
+    def _rising(self) -> list[tuple[int, str, float, float]]:
+        sql = f"SELECT seq, candidate_id, speedup, noise FROM {RISING.format(which='run_id = ?')} ORDER BY seq"
+        return fetch.tuples(self.db, sql, [self.run_id])
+
+    def _command(self, told: fetch.Told[Any]) -> FeedRow:
+        event = told.event
+        is_asked = isinstance(event, CommandAcknowledged)
+        command = self.commands.get(event.command.command_id if is_asked else event.command_id)
+        asked_by = (command.asked_by if command else "") or "Someone"
+        named = VERBS[command.kind].name if command else "a command"
+        argument = command_arguments.readable(command.argument) if command else ""
+        note = "" if is_asked else event.reason if isinstance(event, CommandRefused) else event.note
+        opening = f"{asked_by} asked for: " if is_asked else "In effect: "
+        opening = "Rejected: " if isinstance(event, CommandRefused) else opening
+        text = opening + named + (f" {argument}" if argument else "") + (f" ({note})" if note else "")
+        phases = {CommandAcknowledged: "acknowledged", CommandEffective: "effective", CommandRefused: "refused"}
+        at = command.asked_at if is_asked and command else told.at
+        return FeedRow(told.seq, at, FeedKind.COMMAND, event.step, None, None, phases[type(event)], text)
+
+    def _limit(self, seq: int, event: LimitMeasured) -> str:
+        limit = event.limit
+        first = fetch.events(self.db, self.run_id, LimitMeasured)[:1]
+        is_again = bool(first) and seq > first[0].seq
+        opening = "Hardware limit measured again, since a kernel was faster" if is_again else "Hardware limit measured"
+        bandwidth = quantity(1e9 * limit.bandwidth_gb_s, "B/s")
+        return f"{opening}: {limit.device}, {bandwidth}, {quantity(1e9 * limit.peak_gflop_s, 'FLOP/s')}"
+
+    def _budget(self, budget: Budget) -> str:
+        steps = self.words.steps
+        said = {
+            "{} " + steps: budget.depths,
+            "{:,} model calls": budget.model_calls,
+            "{:,} tokens": budget.tokens,
+            "${:.2f}": budget.cost_usd,
+            "{:.0f} s": budget.wall_s,
+            "target {:.2f}×": budget.target_speedup,
+            "stop after {} " + steps + " without gain": budget.stagnation_depths,
+        }
+        return "Limits changed: " + ", ".join(form.format(value) for form, value in said.items() if value is not None)
+
+
+def _moved(row: StateRow, event: object) -> str:
+    if row.reason.startswith("Run "):
+        return row.reason
+    opening = "Run created" if isinstance(event, RunStarted) else f"Run {row.state}"
+    return f"{opening}: {row.reason}" if row.reason else opening
+
+
+def _up(seconds: float) -> float:
+    return math.ceil(seconds) if math.isfinite(seconds) else seconds
+
+
+def _plain(value: float) -> str:
+    return f"{round(value):,}" if 1e5 <= value <= 1e15 else f"{value:.6g}"
+
+
+def _baseline(event: BaselineMeasured) -> str:
+    if event.result is None:
+        return f"Baseline {event.name} not measured: {event.failure or 'no reason was recorded'}"
+    speedup, ms = event.result.speedup, event.result.latency_ms
+    return f"Baseline {event.name} measured: {speedup:.2f}× over eager, {latency(ms)}"
+
+
+def _offered(form: str) -> str:
+    if form.startswith("rewrite"):
+        return "whole file"
+    return "SEARCH/REPLACE blocks" if form.startswith("SEARCH/REPLACE") else "line edits" if form else "patch"
+
+
+def _bases(db: Database, run_id: str, after_seq: int, words: MethodWords) -> Iterator[FeedRow]:
+    """Step indexes that start from another kernel than the newest accepted one by the run's rule alone."""
+    policy = next(
+        (text or "" for (text,) in fetch.tuples(db, "SELECT base_policy FROM runs WHERE run_id = ?", [run_id])), ""
+    )
+    if policy != "best" and not policy.startswith("patience="):
+        return
+    sql = """
+    WITH begun AS (SELECT depth, min(first_seq) AS seq, arg_min(first_time, first_seq) AS time,
+        arg_min(step, first_seq) AS step, arg_min(candidate_id, first_seq) AS candidate_id FROM steps
+        WHERE run_id = $run AND kind = 'optimise' AND first_seq > $after GROUP BY depth),
+     numbers AS (SELECT candidate_id, number FROM kernels WHERE run_id = $run)
+    SELECT b.seq, b.time, b.step, b.depth, b.candidate_id, n.number, o.number
+    FROM begun b ASOF JOIN (SELECT seq, candidate_id FROM depths WHERE run_id = $run AND outcome = 'accepted') d
+        ON b.seq > d.seq
+    JOIN numbers n ON n.candidate_id = b.candidate_id JOIN numbers o ON o.candidate_id = d.candidate_id
+    WHERE b.candidate_id <> d.candidate_id ORDER BY b.seq"""
+    asked = in_force(db, run_id, *verbs_with(Result.DEPTH))
+    why = "the rule of this run is to start from the best" if policy == "best" else (
+        f"by the rule of this run, since {policy.partition('=')[2]} {words.steps} in a row brought no gain "
+        "beyond the noise"
+    )  # fmt: skip
+    for seq, at, step, depth, name, number, other in fetch.tuples(db, sql, {"run": run_id, "after": after_seq}):
+        if not any(one.argument.strip() == name and (one.effective_seq or 0) < seq for one in asked):
+            text = f"{words.title} {depth} starts from kernel {number} again, not from kernel {other}: {why}"
+            yield FeedRow(seq, at, FeedKind.BASE, step, depth, name, None, text)
 
 
 def _outcome(step: StepRow) -> str | None:
     return "timed" if step.kind == StepKind.TIME and step.outcome == Verdict.PASSED else step.outcome
-
-
-BASELINES = """
-SELECT seq, time AS at, 'baseline' AS kind, NULL AS step, NULL AS depth, NULL AS candidate_id,
-    CASE WHEN speedup IS NULL THEN 'failed' ELSE 'measured' END AS outcome,
-    CASE WHEN speedup IS NULL
-        THEN printf('Baseline %s not measured: %s', name, coalesce(nullif(failure, ''), 'no reason was recorded'))
-    ELSE printf('Baseline %s measured: %.2f× over eager, %s', name, speedup, as_latency(latency_ms)) END AS text
-FROM baselines WHERE run_id = $run AND seq > $after ORDER BY seq DESC LIMIT $limit
-"""
-
-LIMITS = """
-SELECT seq, time AS at, 'limit' AS kind, NULL AS step, NULL AS depth, NULL AS candidate_id, 'measured' AS outcome,
-    CASE WHEN seq > (SELECT min(l.seq) FROM limits l WHERE l.run_id = $run)
-        THEN 'Hardware limit measured again, since a kernel was faster: ' ELSE 'Hardware limit measured: ' END
-        || concat_ws(', ', device, as_rate(bandwidth_gb_s, 'B/s'), as_rate(peak_gflop_s, 'FLOP/s')) AS text
-FROM limits WHERE run_id = $run AND seq > $after ORDER BY seq DESC LIMIT $limit
-"""
-
-CLASSES = """
-SELECT seq, time AS at, 'class' AS kind, NULL AS step, NULL AS depth, NULL AS candidate_id, kernel_class AS outcome,
-    'Kernel class, named in the first reply: ' || kernel_class AS text
-FROM classes WHERE run_id = $run AND seq > $after ORDER BY seq DESC LIMIT $limit
-"""
-
-BUDGETS = """
-SELECT seq, time AS at, 'budget' AS kind, NULL AS step, NULL AS depth, NULL AS candidate_id, 'changed' AS outcome,
-    'Limits changed: ' || concat_ws(', ', printf('%d %s', depths, $steps::VARCHAR),
-        format('{:,} model calls', max_model_calls), format('{:,} tokens', max_tokens),
-        printf('$%.2f', max_cost_usd), printf('%.0f s', max_wall_s), printf('target %.2f×', target_speedup),
-        printf('stop after %d %s without gain', stagnation_depths, $steps::VARCHAR)) AS text
-FROM budgets WHERE run_id = $run AND seq > $after ORDER BY seq DESC LIMIT $limit
-"""
-
-QUESTIONS = """
-SELECT seq, time AS at, 'question' AS kind, step, depth, candidate_id, 'asked' AS outcome,
-    'Waiting for a reply by hand: ' || role AS text
-FROM questions WHERE run_id = $run AND seq > $after ORDER BY seq DESC LIMIT $limit
-"""
-
-APPROVALS = """
-SELECT seq, time AS at, 'leave' AS kind, step, depth, candidate_id,
-    CASE WHEN kind IS NOT NULL THEN 'asked' WHEN is_given THEN 'given' ELSE 'refused' END AS outcome,
-    CASE WHEN kind IS NULL
-        THEN CASE WHEN is_given THEN 'Step approved: ' ELSE 'Step skipped: ' END || reason
-    ELSE 'Waiting for approval of the step: ' || kind
-        || CASE fallback WHEN 'never' THEN '' ELSE printf('; %s after %.0f s without an answer', fallback, after_s) END
-    END AS text
-FROM leaves WHERE run_id = $run AND seq > $after ORDER BY seq DESC LIMIT $limit
-"""
-
-DIVERGENCES = """
-SELECT seq, time AS at, 'replay' AS kind, step, NULL AS depth, candidate_id,
-    CASE WHEN is_bridged THEN 'bridged' ELSE 'lost' END AS outcome,
-    'Replies differ from the recording: ' || reason || CASE WHEN is_bridged THEN '' ELSE '; no reply found' END AS text
-FROM divergences WHERE run_id = $run AND seq > $after ORDER BY seq DESC LIMIT $limit
-"""
-
-IMPORTS = """
-SELECT i.seq, i.time AS at, 'import' AS kind, NULL AS step, NULL AS depth, i.candidate_id, i.status AS outcome,
-    printf('Kernel %d imported from %s', coalesce(n.number, 0), i.file)
-    || CASE WHEN i.status = '' THEN '' ELSE ', status there: ' || i.status END AS text
-FROM imports i LEFT JOIN (SELECT candidate_id, number FROM numbered
-    WHERE run_id = $run) n ON n.candidate_id = i.candidate_id
-WHERE i.run_id = $run AND i.seq > $after ORDER BY i.seq DESC LIMIT $limit
-"""
-
-PATCHES = """
-SELECT p.seq, p.time AS at, 'patch' AS kind, p.step, NULL AS depth, p.candidate_id, 'patch_failed' AS outcome,
-    printf('The reply''s %s did not apply to kernel %d', CASE WHEN p.form LIKE 'rewrite%' THEN 'whole file'
-        WHEN p.form LIKE 'SEARCH/REPLACE%' THEN 'SEARCH/REPLACE blocks' WHEN p.form = '' THEN 'patch'
-        ELSE 'line edits' END, coalesce(n.number, 0))
-    || CASE WHEN p.reason = '' THEN '' ELSE ': ' || p.reason END AS text
-FROM patches p LEFT JOIN (SELECT candidate_id, number FROM numbered
-    WHERE run_id = $run) n ON n.candidate_id = p.candidate_id
-WHERE p.run_id = $run AND NOT p.is_applied AND p.seq > $after ORDER BY p.seq DESC LIMIT $limit
-"""
-
-# What many runs have nothing of, by its table.
-NEWS = {
-    "commands": _COMMANDS, "warnings": _WARNINGS, "call_failures": _CALLS, "baselines": BASELINES, "limits": LIMITS,
-    "classes": CLASSES, "budgets": BUDGETS, "questions": QUESTIONS, "leaves": APPROVALS, "divergences": DIVERGENCES,
-    "imports": IMPORTS, "patches": PATCHES,
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,8 +368,20 @@ class EventRow:
 
 def states(db: Database, run_id: str) -> list[StateRow]:
     """Every change of state, oldest first."""
-    sql = "SELECT seq, time AS at, state, reason, is_final, error_blob FROM states WHERE run_id = ? ORDER BY seq"
-    return fetch.rows(db, StateRow, sql, [run_id])
+    return [_state(told) for told in fetch.events(db, run_id, *_STATES)]
+
+
+def _state(told: fetch.Told[Any]) -> StateRow:
+    event, head = told.event, (told.seq, told.at)
+    match event:
+        case EngineStarted():
+            return StateRow(*head, RunState.RUNNING, begun(event), False, None)
+        case RunStarted():
+            return StateRow(*head, RunState.STARTING, "", False, None)
+        case RunEnded():
+            return StateRow(*head, event.state, event.reason, True, event.error_blob)
+        case _:
+            return StateRow(*head, event.state, event.reason, False, None)
 
 
 def problems(db: Database, run_id: str | None = None) -> list[ProblemRow]:

@@ -1,18 +1,96 @@
-"""Query results as records: columns become fields by name, texts become the closed sets the fields are typed with."""
+"""Query results as records: columns become fields by name, texts become the closed sets the fields are typed with; and
+lines of journals as the events that they are.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 import functools
 import json
 import typing
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any, TypeVar
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar, overload
 
+from storage import codec
 from storage.index.database import Database
 from storage.index.memory import frozen
+from storage.run import journal
 
 T = TypeVar("T")
+E = TypeVar("E", bound=Any)
+
+
+@dataclass(frozen=True, slots=True)
+class Told(Generic[E]):
+    """An event as a journal tells it: in line `seq`, at a moment in seconds since the epoch."""
+
+    run_id: str
+    seq: int
+    at: float
+    event: E
+
+
+@overload
+def events(
+    db: Database,
+    run_id: str | None,
+    kind: type[E],
+    /,
+    *,
+    where: str = ...,
+    parameters: Mapping[str, object] | None = ...,
+    newest: int | None = ...,
+) -> list[Told[E]]: ...
+@overload
+def events(
+    db: Database,
+    run_id: str | None,
+    /,
+    *kinds: type[Any],
+    where: str = ...,
+    parameters: Mapping[str, object] | None = ...,
+    newest: int | None = ...,
+) -> list[Told[Any]]: ...
+def events(
+    db: Database,
+    run_id: str | None,
+    /,
+    *kinds: type[Any],
+    where: str = "TRUE",
+    parameters: Mapping[str, object] | None = None,
+    newest: int | None = None,
+) -> list[Told[Any]]:
+    """Events of a run, or of all, of these kinds, oldest first; `where` tells which by the columns of `events`,
+    `newest` how many of the last ones."""
+    asked = {"kinds": [journal.name_of(kind) for kind in kinds]} | ({"run": run_id} if run_id is not None else {})
+    which = f"kind IN (SELECT unnest($kinds)) AND ({where})" + (" AND run_id = $run" if run_id is not None else "")
+    sql = f"SELECT run_id, seq, time, json FROM events WHERE {which} ORDER BY {'seq' if run_id else 'run_id, seq'}"
+    if newest is not None:
+        sql = f"SELECT * FROM ({sql} DESC LIMIT {newest}) ORDER BY seq"
+    given = asked | dict(parameters or {})
+
+    def read() -> list[Told[Any]]:
+        return [Told(run, seq, at, journal.decode(line).event) for run, seq, at, line in _tuples(db, sql, given)]
+
+    return db.memory.rows(sql, (Told, sql, frozen(given)), read)
+
+
+@overload
+def of_kernel(db: Database, run_id: str, candidate_id: str | None, kind: type[E], /) -> list[Told[E]]: ...
+@overload
+def of_kernel(db: Database, run_id: str, candidate_id: str | None, /, *kinds: type[Any]) -> list[Told[Any]]: ...
+def of_kernel(db: Database, run_id: str, candidate_id: str | None, /, *kinds: type[Any]) -> list[Told[Any]]:
+    """Events about one kernel, oldest first; none about no kernel."""
+    if candidate_id is None:
+        return []
+    return events(db, run_id, *kinds, where="candidate_id = $candidate", parameters={"candidate": candidate_id})
+
+
+def record(kind: type[T], text: str | None) -> T | None:
+    """What a column holds as the JSON of a record; None where it is NULL."""
+    return None if text is None else typing.cast(T, codec.from_plain(kind, json.loads(text)))
 
 
 def rows(db: Database, kind: type[T], sql: str, parameters: Sequence[object] | Mapping[str, object] = ()) -> list[T]:
@@ -66,6 +144,8 @@ def _converter(hint: Any) -> Callable[[Any], Any] | None:
     if typing.get_origin(hint) is tuple:
         return tuple
     for option in (hint, *typing.get_args(hint)):
+        if dataclasses.is_dataclass(option):
+            return functools.partial(record, typing.cast(type, option))
         if isinstance(option, type) and issubclass(option, enum.Enum):
             return option
     return None

@@ -43,16 +43,14 @@ def pace(
         AND ($task = '' OR task_name = $task) AND ($strategy = '' OR strategy = $strategy)
         AND ($model = '' OR model = $model) AND NOT list_contains($without::VARCHAR[], model)),
      done AS (SELECT run_id, count(DISTINCT depth) AS depths FROM depths SEMI JOIN own USING (run_id) GROUP BY run_id),
-     spent AS (SELECT run_id, sum(seconds) AS seconds FROM worked SEMI JOIN own USING (run_id) GROUP BY run_id),
-     asked AS (SELECT run_id, count(*) AS calls, sum(seconds) AS seconds FROM model_calls
-        SEMI JOIN own USING (run_id) GROUP BY run_id),
-     latest AS (SELECT run_id, arg_max(state, seq) AS state FROM states SEMI JOIN own USING (run_id) GROUP BY run_id)
+     asked AS (SELECT run_id, count(*) AS calls, sum(seconds) AS seconds FROM calls
+        SEMI JOIN own USING (run_id) GROUP BY run_id)
     SELECT count(*) AS runs,
-        count(*) FILTER (WHERE coalesce(l.state, '') NOT IN ('finished', 'stopped', 'failed')) AS unfinished,
-        median(greatest(s.seconds - coalesce(a.seconds, 0), 0) / d.depths) AS engine_s,
+        count(*) FILTER (WHERE r.state NOT IN ('finished', 'stopped', 'failed')) AS unfinished,
+        median(greatest(p.engine_s - coalesce(a.seconds, 0), 0) / d.depths) AS engine_s,
         median(coalesce(a.calls, 0) / d.depths) AS calls, median(coalesce(a.seconds, 0) / d.depths) AS calls_s
-    FROM done d JOIN spent s USING (run_id) LEFT JOIN asked a USING (run_id)
-        LEFT JOIN latest l USING (run_id) HAVING count(*) > 0"""
+    FROM done d JOIN progress p USING (run_id) JOIN runs r USING (run_id) LEFT JOIN asked a USING (run_id)
+    WHERE p.finished_steps > 0 HAVING count(*) > 0"""
     asked = {"toolchain": toolchain, "task": task, "strategy": strategy, "model": model, "without": list(without)}
     return fetch.one(db, PaceRow, sql, asked)
 
@@ -60,7 +58,7 @@ def pace(
 def tokens_per_call(db: Database, model: str = "", without: Sequence[str] = ()) -> TokensRow | None:
     """What a call to a model, or to any but those that `without` names, has taken; None where no call was counted."""
     sql = """SELECT count(*) AS calls, avg(input_tokens) AS "input", avg(output_tokens) AS "output",
-        avg(seconds) AS seconds FROM model_calls WHERE input_tokens > 0 AND output_tokens > 0
+        avg(seconds) AS seconds FROM calls WHERE input_tokens > 0 AND output_tokens > 0
         AND ($model = '' OR model = $model) AND run_id NOT IN (SELECT run_id FROM runs WHERE replay_of IS NOT NULL
             OR is_example OR list_contains($without::VARCHAR[], model))
         HAVING count(*) > 0"""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from storage.index.database import Database
 from storage.index.queries import fetch
 from storage.knowledge.records import Bottleneck
+from storage.run.events import Consulted
 
 PAGE = 50
 
@@ -58,10 +59,12 @@ def _folded(name: str) -> str:
 
 
 _RUNS = """
-WITH questions AS (SELECT run_id, count(*) AS asked, max(time) AS at FROM consultations GROUP BY run_id),
+WITH questions AS (SELECT run_id, count(*) AS asked, max(time) AS at FROM events
+    WHERE kind = 'Consulted' GROUP BY run_id),
  gave AS (SELECT run_id, count(*) AS attempts, count(*) FILTER (WHERE outcome = 'faster') AS faster, max(time) AS at
     FROM evidence GROUP BY run_id),
- changed AS (SELECT run_id, count(*) AS changes, max(time) AS at FROM taught GROUP BY run_id)
+ changed AS (SELECT run_id, count(*) AS changes, max(time) AS at FROM events
+    WHERE kind = 'Taught' GROUP BY run_id)
 SELECT run_id, coalesce(asked, 0) AS asked, coalesce(attempts, 0) AS attempts,
     coalesce(faster, 0) AS faster, coalesce(changes, 0) AS changes,
     greatest(coalesce(questions.at, 0), coalesce(gave.at, 0), coalesce(changed.at, 0)) AS last_at
@@ -82,32 +85,40 @@ def count_learning_runs(db: Database) -> int:
 
 def count_answers(db: Database, run_id: str) -> int:
     """How often a run was told something."""
-    return int(fetch.tuples(db, "SELECT count(*) FROM consultations WHERE run_id = $run", {"run": run_id})[0][0])
+    return int(fetch.tuples(db, "SELECT count(*) FROM events WHERE kind = 'Consulted' AND run_id = ?", [run_id])[0][0])
 
 
 def answers(db: Database, run_id: str, limit: int = PAGE, offset: int = 0) -> list[AnswerRow]:
     """A page of what a run was told, the newest first."""
-    sql = """
-WITH asked AS (SELECT *, lead(seq) OVER (PARTITION BY candidate_id ORDER BY seq) AS next_seq
-    FROM consultations WHERE run_id = $run),
- shown AS (SELECT * FROM asked ORDER BY seq DESC LIMIT $limit OFFSET $offset),
- told AS (SELECT seq, list(technique ORDER BY place) AS offered,
-    list(technique ORDER BY place) FILTER (WHERE is_negative) AS negative
-    FROM consulted WHERE run_id = $run AND seq IN (SELECT seq FROM shown) GROUP BY seq),
- named AS (SELECT c.seq AS made_seq, c.base_id, coalesce(e.technique, p.technique, '') AS technique,
-    coalesce(e.outcome, '') AS outcome
-    FROM candidates c LEFT JOIN evidence e ON e.run_id = c.run_id AND e.candidate_id = c.candidate_id
-    LEFT JOIN predictions p ON p.run_id = c.run_id AND p.candidate_id = c.candidate_id
-    WHERE c.run_id = $run AND c.repair = 0),
- made AS (SELECT s.seq, list(n.technique ORDER BY n.made_seq) AS tried, list(n.outcome ORDER BY n.made_seq) AS outcomes
-    FROM shown s JOIN named n ON n.base_id = s.candidate_id AND n.made_seq > s.seq
-        AND (s.next_seq IS NULL OR n.made_seq < s.next_seq)
-    GROUP BY s.seq)
-SELECT s.run_id, s.seq, s.step, s.depth, s.time AS at, s.candidate_id, n.number, s.state, s.bottleneck,
-    s.state_confidence, s.why, coalesce(t.offered, []) AS offered, coalesce(t.negative, []) AS negative,
-    coalesce(m.tried, []) AS tried, coalesce(m.outcomes, []) AS outcomes
-FROM shown s LEFT JOIN told t ON t.seq = s.seq LEFT JOIN made m ON m.seq = s.seq
-LEFT JOIN numbered n ON n.run_id = s.run_id AND n.candidate_id = s.candidate_id
-ORDER BY s.seq DESC
+    asked = fetch.events(db, run_id, Consulted)
+    first = max(0, len(asked) - offset - limit)
+    later: dict[str, int] = {}
+    found = []
+    for told in reversed(asked):
+        name, until = told.event.candidate_id, later.get(told.event.candidate_id)
+        later[name] = told.seq
+        found.append((told, until))
+    shown = found[offset : len(asked) - first]
+    return [_answer(db, run_id, told, until) for told, until in shown]
+
+
+_TRIED = """
+SELECT coalesce(e.technique, k.technique, ''), coalesce(e.outcome, '') FROM kernels k
+LEFT JOIN evidence e ON e.run_id = k.run_id AND e.candidate_id = k.candidate_id
+WHERE k.run_id = $run AND k.repair = 0 AND k.base_id = $candidate AND k.seq > $since
+    AND ($until::BIGINT IS NULL OR k.seq < $until) ORDER BY k.seq
 """
-    return fetch.rows(db, AnswerRow, sql, {"run": run_id, "limit": limit, "offset": offset})
+
+
+def _answer(db: Database, run_id: str, told: fetch.Told[Consulted], until: int | None) -> AnswerRow:
+    event = told.event
+    given = {"run": run_id, "candidate": event.candidate_id, "since": told.seq, "until": until}
+    tried = fetch.tuples(db, _TRIED, given)
+    sql = "SELECT number FROM kernels WHERE run_id = ? AND candidate_id = ?"
+    number = next((n for (n,) in fetch.tuples(db, sql, [run_id, event.candidate_id])), None)
+    return AnswerRow(
+        run_id, told.seq, event.step, event.depth, told.at, event.candidate_id, number, event.state, event.bottleneck,
+        event.state_confidence, event.why, [one.technique for one in event.found],
+        [one.technique for one in event.found if one.is_negative], [name for name, _ in tried],
+        [outcome for _, outcome in tried],
+    )  # fmt: skip

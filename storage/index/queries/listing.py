@@ -11,12 +11,9 @@ from enum import StrEnum
 
 from storage.index.database import Database
 from storage.index.queries import fetch
-from storage.run.settings import LEFT, RunState
+from storage.index.queries.runs import LABELLED, STANDING
+from storage.run.settings import RunState
 
-# The last state of each run; one that was left at a prompt of a person waits, though no engine works on it.
-STANDING = f"""(SELECT run_id,
-    CASE WHEN state = 'stopped' AND starts_with(reason, '{LEFT}') THEN 'waiting' ELSE state END AS state
-    FROM (SELECT run_id, arg_max(state, seq) AS state, arg_max(reason, seq) AS reason FROM states GROUP BY run_id))"""
 UNFINISHED = tuple(str(state) for state in RunState if not state.is_finished)
 
 
@@ -143,16 +140,15 @@ class RunTotals:
     best_run: str | None
 
 
-_COST = """SELECT run_id, CASE WHEN count(*) = count(cost_usd) THEN sum(cost_usd) END AS value FROM model_calls
-    GROUP BY run_id"""
-_WRONG = """SELECT run_id, avg(CASE WHEN verdict = 'passed' THEN 0 ELSE 1 END) AS value FROM verdicts
+_COST = "SELECT run_id, cost_usd AS value FROM runs WHERE model_calls > 0"
+_WRONG = """SELECT run_id, avg(CASE WHEN verdict = 'passed' THEN 0 ELSE 1 END) AS value FROM kernels
     WHERE verdict IS NOT NULL GROUP BY run_id"""
-_BEST = "SELECT run_id, speedup AS value FROM ranked WHERE is_best"
+_BEST = "SELECT run_id, speedup AS value FROM kernels WHERE is_best"
 _CREATED = "SELECT run_id, created_at AS value FROM runs"
-_NAMED = """SELECT r.run_id, lower(coalesce(nullif(l.name, ''), r.task_name)) AS value FROM runs r
-    LEFT JOIN labelled l USING (run_id)"""
-_EVENT = "SELECT run_id, max(time) AS value FROM events GROUP BY run_id"
-# Each order is worked out only when it is asked for: most of them need every event of every run.
+_NAMED = f"""SELECT r.run_id, lower(coalesce(nullif(l.name, ''), r.task_name)) AS value FROM runs r
+    LEFT JOIN {LABELLED} l USING (run_id)"""
+_EVENT = "SELECT run_id, last_event_at AS value FROM progress"
+# Each order is worked out only when it is asked for.
 _ORDERS = {
     RunSort.NEWEST: (_CREATED, "DESC"),
     RunSort.OLDEST: (_CREATED, "ASC"),
@@ -168,26 +164,25 @@ _ORDERS = {
     RunSort.CORRECT: (_WRONG, "ASC"),
     RunSort.STATE: ("SELECT run_id, state AS value FROM known", "ASC"),
     RunSort.MODEL: ("SELECT run_id, model AS value FROM runs", "ASC"),
-    RunSort.DEPTH: ("SELECT run_id, max(depth) AS value FROM steps GROUP BY run_id", "DESC"),
+    RunSort.DEPTH: ("SELECT run_id, depth AS value FROM progress", "DESC"),
 }
 
-_FITTING = """latest AS {standing},
- known AS (SELECT r.run_id, r.created_at, r.task_name, r.model, r.strategy, r.replay_of, r.is_example, l.name,
-    coalesce(l.tags, []) AS tags, coalesce(l.note, '') AS note, coalesce(l.is_archived, FALSE) AS is_archived,
-    CASE WHEN list_contains($lost::VARCHAR[], r.run_id) THEN 'lost' ELSE coalesce(s.state, 'starting') END AS state
-    FROM runs r LEFT JOIN latest s USING (run_id) LEFT JOIN labelled l USING (run_id)),
- fitting AS (SELECT * FROM known k WHERE ($state = '' OR state = $state) AND ($task = '' OR task_name = $task)
+_FITTING = f"""known AS (SELECT r.run_id, r.created_at, r.task_name, r.model, r.strategy, r.replay_of, r.is_example,
+    r.device, l.name, coalesce(l.tags, []) AS tags, coalesce(l.note, '') AS note,
+    coalesce(l.is_archived, FALSE) AS is_archived,
+    CASE WHEN list_contains($lost::VARCHAR[], r.run_id) THEN 'lost' ELSE {STANDING} END AS state
+    FROM runs r LEFT JOIN {LABELLED} l USING (run_id)),
+ fitting AS (SELECT * FROM known WHERE ($state = '' OR state = $state) AND ($task = '' OR task_name = $task)
     AND ($model = '' OR model = $model) AND ($strategy = '' OR strategy = $strategy)
     AND ($tag = '' OR list_contains(tags, $tag)) AND (is_example OR NOT $is_example)
     AND ($archive = 'all' OR is_archived = ($archive = 'archived'))
     AND ($text = '' OR contains(lower(concat_ws(' ', run_id, name, task_name, replace(task_name, '_', ' '), model,
-        array_to_string(tags, ' '), note, {device})), lower($text))))"""
-_LISTED = """
-WITH {fitting}, ordered AS ({order})
+        array_to_string(tags, ' '), note, device)), lower($text))))"""
+_LISTED = f"""
+WITH {_FITTING}, ordered AS ({{order}})
 SELECT f.run_id, count(*) OVER () AS total FROM fitting f LEFT JOIN ordered o USING (run_id)
-ORDER BY o.value {direction} NULLS LAST, f.created_at DESC, f.run_id DESC LIMIT $limit OFFSET $offset
+ORDER BY o.value {{direction}} NULLS LAST, f.created_at DESC, f.run_id DESC LIMIT $limit OFFSET $offset
 """
-_DEVICE = "(SELECT arg_max(device, seq) FROM limits d WHERE d.run_id = k.run_id)"
 
 
 def listing(
@@ -201,15 +196,11 @@ def listing(
     """A page of runs. `lost` are those that have no engine though they are not over: the index cannot know."""
     chosen = chosen or RunFilter()
     order, direction = _ORDERS[sort]
-    sql = _LISTED.format(fitting=_fitting(chosen), order=order, direction=direction)
+    sql = _LISTED.format(order=order, direction=direction)
     found = fetch.tuples(db, sql, _asked(chosen, lost) | {"limit": limit, "offset": offset})
     if found or not offset:
         return Listing([name for name, _ in found], found[0][1] if found else 0)
     return Listing([], listing(db, chosen, sort, lost, 1, 0).total)
-
-
-def _fitting(chosen: RunFilter) -> str:
-    return _FITTING.format(standing=STANDING, device=_DEVICE if chosen.text else "''")
 
 
 def _asked(chosen: RunFilter, lost: Sequence[str]) -> dict[str, object]:
@@ -224,17 +215,17 @@ def groups(db: Database, by: GroupBy, chosen: RunFilter | None = None, lost: Seq
     """Aggregates of the runs that fit, the largest group first. A run with several tags is in a group of each."""
     chosen = chosen or RunFilter()
     member = "unnest(CASE WHEN len(tags) = 0 THEN [''] ELSE tags END)" if by is GroupBy.TAG else _GROUPS[by]
-    sql = f"""WITH {_fitting(chosen)},
+    sql = f"""WITH {_FITTING},
      grouped AS (SELECT run_id, replay_of, is_example, state, created_at, {member} AS name FROM fitting),
-     best AS (SELECT run_id, speedup, speedup_low, speedup_high, noise FROM ranked
+     best AS (SELECT run_id, speedup, low, high, noise FROM kernels
         WHERE is_best AND run_id IN (SELECT run_id FROM fitting)),
      kept AS (SELECT run_id, count(*) AS kernels FROM depths WHERE outcome = 'accepted' GROUP BY run_id),
      paid AS (SELECT run_id, count(*) AS calls, sum(coalesce(input_tokens, 0) + coalesce(output_tokens, 0)) AS tokens,
-        coalesce(sum(cost_usd), 0) AS cost, count(*) - count(cost_usd) AS unpriced FROM model_calls GROUP BY run_id)
+        coalesce(sum(cost_usd), 0) AS cost, count(*) - count(cost_usd) AS unpriced FROM calls GROUP BY run_id)
     SELECT g.name, count(*) AS runs,
         count(*) FILTER (WHERE g.state IN ('running', 'starting', 'paused', 'waiting')) AS working,
         count(b.speedup) AS solved, coalesce(sum(k.kernels), 0)::BIGINT AS accepted, max(b.speedup) AS best_speedup,
-        arg_max(b.speedup_low, b.speedup) AS best_low, arg_max(b.speedup_high, b.speedup) AS best_high,
+        arg_max(b.low, b.speedup) AS best_low, arg_max(b.high, b.speedup) AS best_high,
         arg_max(b.noise, b.speedup) AS best_noise, arg_max(g.run_id, b.speedup) AS best_run,
         exp(avg(ln(b.speedup))) AS mean_speedup,
         coalesce(sum(p.calls), 0)::BIGINT AS model_calls, coalesce(sum(p.tokens), 0)::BIGINT AS tokens,
@@ -248,16 +239,16 @@ def groups(db: Database, by: GroupBy, chosen: RunFilter | None = None, lost: Seq
 
 def run_totals(db: Database, since: float) -> RunTotals:
     """Kernels, calls and the best gain over all runs that are not archived; `since` in seconds since the epoch."""
-    sql = """WITH own AS (SELECT run_id, task_name FROM runs r WHERE replay_of IS NULL AND NOT is_example
-        AND run_id NOT IN (SELECT run_id FROM labelled WHERE is_archived)),
+    sql = f"""WITH own AS (SELECT run_id, task_name FROM runs r WHERE replay_of IS NULL AND NOT is_example
+        AND run_id NOT IN (SELECT run_id FROM {LABELLED} WHERE is_archived)),
      kept AS (SELECT count(*) AS kernels, count(*) FILTER (WHERE time >= $since) AS lately FROM depths
         SEMI JOIN own USING (run_id) WHERE outcome = 'accepted'),
      paid AS (SELECT sum(coalesce(input_tokens, 0) + coalesce(output_tokens, 0)) AS tokens, count(*) AS calls,
-        sum(cost_usd) AS cost, count(*) - count(cost_usd) AS unpriced FROM model_calls SEMI JOIN own USING (run_id)
+        sum(cost_usd) AS cost, count(*) - count(cost_usd) AS unpriced FROM calls SEMI JOIN own USING (run_id)
         WHERE time >= $since),
      best AS (SELECT max(b.speedup) AS speedup, arg_max(b.noise, b.speedup) AS noise,
         arg_max(own.task_name, b.speedup) AS task, arg_max(run_id, b.speedup) AS run
-        FROM timings b JOIN own USING (run_id))
+        FROM kernels b JOIN own USING (run_id))
     SELECT kept.kernels AS accepted, kept.lately AS accepted_since, coalesce(paid.tokens, 0)::BIGINT AS tokens_since,
         paid.calls AS calls_since, coalesce(paid.cost, 0.0) AS cost_usd_since, paid.unpriced AS unpriced_since,
         best.speedup AS best_speedup, best.noise AS best_noise, best.task AS best_task, best.run AS best_run
@@ -267,9 +258,7 @@ def run_totals(db: Database, since: float) -> RunTotals:
 
 def unfinished_runs(db: Database) -> list[str]:
     """Runs that are not over by their journals; only their engines tell whether they are lost."""
-    sql = """SELECT r.run_id FROM runs r LEFT JOIN
-        (SELECT run_id, arg_max(state, seq) AS state FROM states GROUP BY run_id) l USING (run_id)
-        WHERE coalesce(l.state, 'starting') IN (SELECT unnest($open::VARCHAR[])) ORDER BY r.run_id"""
+    sql = "SELECT run_id FROM runs WHERE state IN (SELECT unnest($open::VARCHAR[])) ORDER BY run_id"
     return [name for (name,) in fetch.tuples(db, sql, {"open": list(UNFINISHED)})]
 
 
@@ -277,7 +266,7 @@ def choices(db: Database) -> Choices:
     """Every task, model, strategy and tag that a run has, and how many runs are archived."""
     listed = "list(DISTINCT {0} ORDER BY {0})"
     sql = f"""SELECT {", ".join(listed.format(one) for one in ("task_name", "model", "strategy"))},
-        (SELECT {listed.format("tag")} FROM (SELECT unnest(tags) AS tag FROM labelled)),
-        (SELECT count(*) FROM labelled SEMI JOIN runs USING (run_id) WHERE is_archived) FROM runs"""
+        (SELECT {listed.format("tag")} FROM (SELECT unnest(tags) AS tag FROM {LABELLED})),
+        (SELECT count(*) FROM {LABELLED} SEMI JOIN runs USING (run_id) WHERE is_archived) FROM runs"""
     tasks, models, strategies, tags, archived = fetch.tuples(db, sql)[0]
     return Choices(tasks or [], models or [], strategies or [], tags or [], archived)

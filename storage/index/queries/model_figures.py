@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from storage.index.database import Database
 from storage.index.queries import fetch
+from storage.index.queries.attempts import RISING
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,33 +40,27 @@ class ModelRow:
     calls_s: float
 
 
-_FIGURES = """
-WITH told AS (SELECT * FROM model_calls
+_FIGURES = f"""
+WITH told AS (SELECT * FROM calls
         WHERE run_id NOT IN (SELECT run_id FROM runs WHERE replay_of IS NOT NULL OR is_example)),
  paid AS (SELECT model, count(DISTINCT run_id) AS runs, count(*) AS calls,
     sum(coalesce(input_tokens, 0) + coalesce(output_tokens, 0))::BIGINT AS tokens,
     coalesce(sum(cost_usd), 0.0) AS cost_usd, count(*) - count(cost_usd) AS unpriced, median(seconds) AS call_s,
     coalesce(sum(seconds), 0.0) AS calls_s FROM told GROUP BY model),
  wrote AS (SELECT run_id, step, arg_max(model, seq) AS model FROM told GROUP BY run_id, step),
- first_built AS (SELECT run_id, candidate_id, arg_min(verdict, seq) AS verdict FROM evaluations
-    WHERE stage = 'compile' GROUP BY run_id, candidate_id),
- made AS (SELECT w.model, v.verdict, b.verdict AS built, t.speedup, t.speedup_low, t.speedup_high, t.noise,
-    r.speedup_low AS record_low, runs.task_name
-    FROM candidates c JOIN wrote w USING (run_id, step) JOIN runs USING (run_id)
-    LEFT JOIN verdicts v ON v.run_id = c.run_id AND v.candidate_id = c.candidate_id
-    LEFT JOIN first_built b ON b.run_id = c.run_id AND b.candidate_id = c.candidate_id
-    LEFT JOIN timings t ON t.run_id = c.run_id AND t.candidate_id = c.candidate_id
-    LEFT JOIN records r ON r.run_id = c.run_id AND r.candidate_id = c.candidate_id),
- kernels AS (SELECT model, count(verdict) AS judged, count(*) FILTER (WHERE verdict = 'passed') AS passed,
+ made AS (SELECT w.model, k.verdict, k.built, k.speedup, k.low, k.high, k.noise, r.low AS record_low, runs.task_name
+    FROM kernels k JOIN wrote w USING (run_id, step) JOIN runs USING (run_id)
+    LEFT JOIN {RISING.format(which="TRUE")} r ON r.run_id = k.run_id AND r.candidate_id = k.candidate_id),
+ figures AS (SELECT model, count(verdict) AS judged, count(*) FILTER (WHERE verdict = 'passed') AS passed,
     count(built) AS built, count(*) FILTER (WHERE built = 'passed') AS compiled,
     count(*) FILTER (WHERE record_low > 1) AS gains, max(speedup) AS best_speedup,
-    arg_max(speedup_low, speedup) AS best_low, arg_max(speedup_high, speedup) AS best_high,
+    arg_max(low, speedup) AS best_low, arg_max(high, speedup) AS best_high,
     arg_max(noise, speedup) AS best_noise, arg_max(task_name, speedup) AS best_task
     FROM made GROUP BY model)
 SELECT p.model, p.runs, p.calls, coalesce(k.judged, 0) AS judged, coalesce(k.passed, 0) AS passed,
     coalesce(k.built, 0) AS built, coalesce(k.compiled, 0) AS compiled, coalesce(k.gains, 0) AS gains, k.best_speedup,
     k.best_low, k.best_high, k.best_noise, k.best_task, p.tokens, p.cost_usd, p.unpriced, p.call_s, p.calls_s
-FROM paid p LEFT JOIN kernels k USING (model) ORDER BY p.calls DESC, p.model
+FROM paid p LEFT JOIN figures k USING (model) ORDER BY p.calls DESC, p.model
 """
 
 

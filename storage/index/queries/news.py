@@ -6,7 +6,11 @@ from dataclasses import dataclass
 
 from storage.index.database import Database
 from storage.index.queries import fetch
-from storage.index.queries.runs import TITLE
+from storage.index.queries.runs import titles
+from storage.run.events import BudgetWarned, RunEnded, StateChanged
+from storage.run.settings import RunState
+
+_TOLD = (RunState.WAITING, RunState.FINISHED, RunState.STOPPED, RunState.FAILED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +27,16 @@ class NewsRow:
 
 def news(db: Database, since: float) -> list[NewsRow]:
     """What happened after a moment (seconds since the epoch), oldest first. Replays tell nothing new."""
-    sql = f"""WITH found AS (
-        SELECT run_id, seq, time, state AS kind, reason AS text FROM states
-        WHERE time > $since AND state IN ('waiting', 'finished', 'stopped', 'failed')
-        UNION ALL SELECT run_id, seq, time, 'budget', budget FROM warnings WHERE time > $since)
-    SELECT f.run_id, f.seq, f.time AS at, {TITLE} AS title, f.kind, f.text
-    FROM found f JOIN runs r USING (run_id) LEFT JOIN labelled l USING (run_id)
-    WHERE r.replay_of IS NULL AND NOT r.is_example ORDER BY f.time, f.run_id, f.seq"""
-    return fetch.rows(db, NewsRow, sql, {"since": since})
+    which = """time > $since AND run_id IN (SELECT run_id FROM runs WHERE replay_of IS NULL AND NOT is_example)"""
+    told = fetch.events(db, None, StateChanged, RunEnded, BudgetWarned, where=which, parameters={"since": since})
+    said = [(one, *_said(one.event)) for one in told]
+    names = titles(db, {one.run_id for one, kind, _ in said if kind})
+    found = [NewsRow(one.run_id, one.seq, one.at, names[one.run_id], kind, text) for one, kind, text in said if kind]
+    return sorted(found, key=lambda row: (row.at, row.run_id, row.seq))
+
+
+def _said(event: StateChanged | RunEnded | BudgetWarned) -> tuple[str, str]:
+    """(kind, text); no kind where it is no news."""
+    if isinstance(event, BudgetWarned):
+        return "budget", event.limit
+    return (str(event.state) if event.state in _TOLD else ""), event.reason

@@ -6,7 +6,8 @@ from dataclasses import dataclass, fields
 
 from storage.index.database import Database
 from storage.index.queries import fetch
-from storage.index.queries.attempts import AttemptRow
+from storage.index.queries.attempts import COLUMNS as KERNEL_COLUMNS
+from storage.index.queries.attempts import RISING, AttemptRow
 from storage.results.vocabulary import Verdict
 
 COLUMNS = 300  # of two pixels or more each
@@ -49,7 +50,7 @@ PLACE = """depth - 0.62 * (count(*) OVER siblings - row_number() OVER (siblings 
 SIBLINGS = "WINDOW siblings AS (PARTITION BY depth)"
 
 _PLACED = f"""
-WITH placed AS (SELECT *, {PLACE} AS x FROM attempts WHERE run_id = $run {SIBLINGS}),
+WITH placed AS (SELECT {KERNEL_COLUMNS}, {PLACE} AS x FROM kernels WHERE run_id = $run {SIBLINGS}),
  sorted AS (SELECT *, CASE WHEN $width = 0 THEN number ELSE floor(x / $width) END AS place FROM placed)
 """
 
@@ -100,19 +101,18 @@ def _shown(db: Database, run_id: str, selected_id: str, few: int) -> list[_Shown
 def unapplied(db: Database, run_id: str, few: int = FEW_POINTS) -> list[UnappliedRow]:
     """Edits that could not be applied, by depth; in a very long run by stretches, told at their last depth."""
     sql = """
-    WITH ended AS (SELECT step FROM steps WHERE run_id = $run AND phase = 'finished' AND outcome = 'patch_failed'),
-     begun AS (SELECT step, max(depth) AS depth FROM steps WHERE run_id = $run AND phase = 'started' GROUP BY step),
+    WITH ended AS (SELECT step, depth FROM steps WHERE run_id = $run AND outcome = 'patch_failed'),
      tried AS (SELECT step, arg_max(reason, seq) AS reason FROM patches
         WHERE run_id = $run AND NOT is_applied GROUP BY step)
     SELECT max(depth) AS depth, count(*) AS count, coalesce(arg_max(reason, step), '') AS reason
-    FROM ended JOIN begun USING (step) LEFT JOIN tried USING (step)
+    FROM ended LEFT JOIN tried USING (step)
     GROUP BY CASE WHEN $width = 0 THEN depth ELSE floor(depth / $width) END ORDER BY depth"""
     return fetch.rows(db, UnappliedRow, sql, {"run": run_id, "width": _width(db, run_id, few)})
 
 
 def _width(db: Database, run_id: str, few: int) -> float:
     """Depths to one column of pixels; 0 where every kernel is shown."""
-    sql = "SELECT count(*), max(depth) FROM candidates WHERE run_id = ?"
+    sql = "SELECT count(*), max(depth) FROM kernels WHERE run_id = ?"
     kernels, last = fetch.tuples(db, sql, [run_id])[0]
     return (last + 1) / COLUMNS if kernels > few else 0.0
 
@@ -147,8 +147,7 @@ class ExposureRow:
 def depth_spread(db: Database, run_id: str) -> list[DepthSpreadRow]:
     """The spread of what was tried, by depth."""
     sql = """
-    WITH tried AS (SELECT c.depth, t.speedup FROM candidates c JOIN timings t
-            ON t.run_id = c.run_id AND t.candidate_id = c.candidate_id WHERE c.run_id = $run),
+    WITH tried AS (SELECT depth, speedup FROM kernels WHERE run_id = $run AND speedup IS NOT NULL),
         every AS (SELECT greatest(1, ceil((max(depth) + 1) / $columns)) AS depths FROM tried)
     SELECT max(depth) AS depth, min(speedup) AS low, max(speedup) AS high, count(*) AS count
     FROM tried, every GROUP BY floor(depth / depths) ORDER BY depth"""
@@ -158,9 +157,9 @@ def depth_spread(db: Database, run_id: str) -> list[DepthSpreadRow]:
 def rises(db: Database, run_id: str) -> list[RiseRow]:
     """The best so far, only where it changes: at the kernels that were the fastest when they were timed."""
     sql = f"""
-    WITH placed AS (SELECT candidate_id, depth, {PLACE} AS x FROM candidates WHERE run_id = $run {SIBLINGS}),
-        risen AS (SELECT p.x, r.speedup, r.seq FROM placed p JOIN records r
-            ON r.run_id = $run AND r.candidate_id = p.candidate_id)
+    WITH placed AS (SELECT candidate_id, depth, {PLACE} AS x FROM kernels WHERE run_id = $run {SIBLINGS}),
+        risen AS (SELECT p.x, r.speedup, r.seq FROM placed p JOIN {RISING.format(which="run_id = $run")} r
+            ON r.candidate_id = p.candidate_id)
     SELECT x, speedup FROM (
         FROM risen UNION ALL
         SELECT (SELECT max(depth) FROM placed), max(speedup), 9e18 FROM risen)
@@ -171,9 +170,9 @@ def rises(db: Database, run_id: str) -> list[RiseRow]:
 def exposures(db: Database, run_id: str) -> list[ExposureRow]:
     """Stretches of depths that have a kernel, in order, by whether a prompt of the depth showed a profile."""
     sql = """
-    WITH seen AS (SELECT DISTINCT depth FROM model_calls WHERE run_id = $run AND is_profile_exposed UNION
+    WITH seen AS (SELECT DISTINCT depth FROM calls WHERE run_id = $run AND is_profile_exposed UNION
             SELECT depth FROM depths WHERE run_id = $run AND is_profile_exposed),
-        reached AS (SELECT DISTINCT depth FROM candidates WHERE run_id = $run),
+        reached AS (SELECT DISTINCT depth FROM kernels WHERE run_id = $run),
         told AS (SELECT depth, depth IN (SELECT depth FROM seen) AS is_exposed FROM reached),
         stretches AS (SELECT *, row_number() OVER (ORDER BY depth)
             - row_number() OVER (PARTITION BY is_exposed ORDER BY depth) AS stretch FROM told)

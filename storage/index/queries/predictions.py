@@ -55,13 +55,27 @@ class CalibrationRow:
     median_ratio: float | None
 
 
-_CALLED = "SELECT run_id, step, arg_max(model, seq) AS model FROM model_calls GROUP BY run_id, step"
+_CALLED = "SELECT run_id, step, arg_max(model, seq) AS model FROM calls GROUP BY run_id, step"
+# One row per prediction that a kernel came of, with the last of its line that is correct and timed, and the base. The
+# line are the kernels that the prediction holds for: the one that was made, and its repairs. `{which}` chooses runs.
+_RESULTS = """
+lines AS (SELECT run_id, unnest(predictions) AS seq, candidate_id, base_id, number, speedup, noise, timed_seq
+    FROM kernels WHERE {which}),
+ended AS (SELECT l.run_id, l.seq, arg_max(l.base_id, l.candidate_id) AS base_id, arg_max(l.candidate_id, l.timed_seq)
+    FILTER (WHERE l.speedup IS NOT NULL) AS candidate_id, arg_max(l.number, l.timed_seq)
+    FILTER (WHERE l.speedup IS NOT NULL) AS number, arg_max(l.speedup, l.timed_seq) AS speedup,
+    arg_max(l.noise, l.timed_seq) AS noise FROM lines l GROUP BY l.run_id, l.seq),
+results AS (SELECT e.*, p.step, p.technique, p.gain AS predicted, b.number AS base_number, b.speedup AS base_speedup,
+    b.noise AS base_noise FROM ended e JOIN predictions p ON p.run_id = e.run_id AND p.seq = e.seq
+    LEFT JOIN kernels b ON b.run_id = e.run_id AND b.candidate_id = e.base_id)
+"""
 _ROWS = f"""
+WITH called AS ({_CALLED}), {_RESULTS}
 SELECT p.run_id, p.seq, coalesce(c.model, '') AS model, p.technique, p.predicted, p.candidate_id,
-    n.number, b.number AS base_number, p.speedup, p.noise, p.base_speedup, p.base_noise
-FROM prediction_results p LEFT JOIN ({_CALLED}) c ON c.run_id = p.run_id AND c.step = p.step
-LEFT JOIN numbered n ON n.run_id = p.run_id AND n.candidate_id = p.candidate_id
-LEFT JOIN numbered b ON b.run_id = p.run_id AND b.candidate_id = p.base_id
+    p.number, p.base_number, p.speedup, p.noise,
+    CASE WHEN p.speedup IS NOT NULL THEN p.base_speedup END AS base_speedup,
+    CASE WHEN p.speedup IS NOT NULL THEN p.base_noise END AS base_noise
+FROM results p LEFT JOIN called c ON c.run_id = p.run_id AND c.step = p.step
 """
 
 
@@ -69,17 +83,17 @@ def prediction(db: Database, run_id: str, candidate_id: str) -> PredictionRow | 
     """What was predicted of a kernel, or of the one that it repairs; None where nothing was."""
     if not fetch.has_rows(db, "predictions", run_id):
         return None
-    sql = f"""{_ROWS} WHERE p.run_id = $run AND p.seq = (SELECT max(seq) FROM prediction_lines
+    sql = f"""{_ROWS.format(which="run_id = $run")} WHERE p.seq = (SELECT list_max(predictions) FROM kernels
         WHERE run_id = $run AND candidate_id = $candidate)"""
     return fetch.one(db, PredictionRow, sql, {"run": run_id, "candidate": candidate_id})
 
 
+_OWN = "run_id IN (SELECT run_id FROM runs WHERE replay_of IS NULL AND NOT is_example)"
 _MEASURED = f"""
-WITH called AS ({_CALLED})
+WITH called AS ({_CALLED}), {_RESULTS.format(which=_OWN)}
 SELECT c.model, p.predicted, p.speedup / p.base_speedup AS measured
-FROM prediction_results p JOIN called c ON c.run_id = p.run_id AND c.step = p.step
+FROM results p JOIN called c ON c.run_id = p.run_id AND c.step = p.step
 WHERE p.predicted > 0 AND isfinite(p.predicted)
-    AND p.run_id IN (SELECT run_id FROM runs WHERE replay_of IS NULL AND NOT is_example)
 """
 
 
@@ -94,7 +108,7 @@ def calibration(db: Database) -> list[CalibrationRow]:
 
 def measured_predictions(db: Database, newest: int = NEWEST) -> list[PredictionRow]:
     """Predicted gains whose kernel was measured, of all runs but replays, the newest first."""
-    sql = f"""{_ROWS} JOIN runs r ON r.run_id = p.run_id AND r.replay_of IS NULL AND NOT r.is_example
+    sql = f"""{_ROWS.format(which=_OWN)} JOIN runs r ON r.run_id = p.run_id
         WHERE p.predicted > 0 AND isfinite(p.predicted) AND p.speedup > 0 AND p.base_speedup > 0
         ORDER BY r.created_at DESC, p.seq DESC LIMIT ?"""
     return fetch.rows(db, PredictionRow, sql, [newest])

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from storage.index.database import Database
 from storage.index.queries import fetch
 from storage.results import counters
-from storage.results.profile_results import DISTURBED, SourceLine, disturbance
+from storage.results.profile_results import DISTURBED, Advice, SourceLine, disturbance
 from storage.results.vocabulary import KernelClass
 from storage.run import exposure
+from storage.run.events import Profiled, ProfileFailed
 from storage.run.exposure import Exposure
 
 # Made from the call's time and what the task needs at least. The call has one time: that of its timing.
@@ -33,18 +33,18 @@ class ProfileRow:
     at: float
     step: int
     candidate_id: str
-    kernel_hash: str
-    bound: str
-    summary: str
-    raw_blob: str | None
-    report_blob: str | None
-    sass_blob: str | None
-    samples: int
-    seconds: float | None
-    missing: list[str]
-    ceilings: Mapping[str, float]
-    evidence: Mapping[str, str]
-    failure: str
+    kernel_hash: str = ""
+    bound: str = ""
+    summary: str = ""
+    raw_blob: str | None = None
+    report_blob: str | None = None
+    sass_blob: str | None = None
+    samples: int = 0
+    seconds: float | None = None
+    missing: list[str] = field(default_factory=list)
+    ceilings: Mapping[str, float] = field(default_factory=dict)
+    evidence: Mapping[str, str] = field(default_factory=dict)
+    failure: str = ""
 
     @property
     def disturbance(self) -> str:
@@ -91,52 +91,41 @@ class MetricChangeRow:
         return self.value / self.previous if self.previous else None
 
 
-@dataclass(frozen=True, slots=True)
-class AdviceRow:
-    """The profiler's own word on one launch, most worth first; `gain_percent` is of that launch, None if not told."""
-
-    launch: int
-    kernel: str
-    rule: str
-    kind: str
-    text: str
-    gain_percent: float | None
-
-
-_METRICS = """SELECT candidate_id, kernel_hash, launch, kernel, metric, unit, value FROM profile_metrics
-    WHERE run_id = $run AND candidate_id = $candidate AND seq = (SELECT max(seq) FROM profiles
-    WHERE run_id = $run AND candidate_id = $candidate AND failure IS NULL) ORDER BY launch, kernel, metric"""
+def _profiled(db: Database, run_id: str, candidate_id: str) -> fetch.Told[Profiled] | None:
+    """A candidate's last profile."""
+    return next(iter(fetch.of_kernel(db, run_id, candidate_id, Profiled)[-1:]), None)
 
 
 def profile(db: Database, run_id: str, candidate_id: str) -> ProfileRow | None:
     """The last profile of a candidate, or the reason why there is none; None when nobody asked for one."""
-    sql = """SELECT seq, time AS at, step, candidate_id, coalesce(kernel_hash, '') AS kernel_hash,
-        coalesce(bound, '') AS bound, coalesce(summary, '') AS summary, raw_blob, report_blob, sass_blob,
-        coalesce(samples, 0) AS samples, seconds, coalesce(missing, []) AS missing,
-        coalesce(ceilings, '{}') AS ceilings, coalesce(evidence, '{}') AS evidence, coalesce(failure, '') AS failure
-        FROM profiles WHERE run_id = ? AND candidate_id = ? ORDER BY failure IS NOT NULL, seq DESC LIMIT 1"""
-    found = fetch.one(db, ProfileRow, sql, [run_id, candidate_id])
-    if found is None or found.failure or DISTURBED in found.evidence:
-        return found
-    profiled_s, timed_s = _call_times(db, run_id, candidate_id)
-    why = _disturbance(found.evidence, profiled_s and 1e3 * profiled_s, timed_s and 1e3 * timed_s)
-    return replace(found, evidence={**found.evidence, DISTURBED: why}) if why else found
+    told = _profiled(db, run_id, candidate_id)
+    if told is None:
+        failed = fetch.of_kernel(db, run_id, candidate_id, ProfileFailed)[-1:]
+        return next((ProfileRow(one.seq, one.at, one.event.step, candidate_id, failure=one.event.reason)
+                     for one in failed), None)  # fmt: skip
+    event, result = told.event, told.event.result
+    evidence = dict(result.evidence)
+    if DISTURBED not in evidence:
+        profiled_s, timed_s = _call_times(db, run_id, candidate_id)
+        if why := _disturbance(None, profiled_s and 1e3 * profiled_s, timed_s and 1e3 * timed_s):
+            evidence[DISTURBED] = why
+    return ProfileRow(
+        told.seq, told.at, event.step, candidate_id, result.kernel_hash, result.bound, result.summary, event.raw_blob,
+        event.report_blob, event.sass_blob, result.samples, result.seconds, list(result.missing), result.ceilings,
+        evidence,
+    )  # fmt: skip
 
 
-def advice(db: Database, run_id: str, candidate_id: str) -> list[AdviceRow]:
-    """The profiler's own advice in a candidate's last profile."""
-    sql = """SELECT launch, kernel, rule, kind, text, gain_percent FROM profile_advice
-        WHERE run_id = $run AND candidate_id = $candidate AND seq = (SELECT max(seq) FROM profiles
-        WHERE run_id = $run AND candidate_id = $candidate AND failure IS NULL) ORDER BY number"""
-    return fetch.rows(db, AdviceRow, sql, {"run": run_id, "candidate": candidate_id})
+def advice(db: Database, run_id: str, candidate_id: str) -> Sequence[Advice]:
+    """The profiler's own word on each launch in a candidate's last profile, in its order."""
+    told = _profiled(db, run_id, candidate_id)
+    return told.event.result.advice if told else ()
 
 
 def source_lines(db: Database, run_id: str, candidate_id: str) -> list[SourceLine]:
     """The lines with samples of a candidate's last profile, most first."""
-    sql = """SELECT kernel, file, line, samples, stall, stall_samples, text FROM profile_lines
-        WHERE run_id = $run AND candidate_id = $candidate AND seq = (SELECT max(seq) FROM profiles
-        WHERE run_id = $run AND candidate_id = $candidate AND failure IS NULL) ORDER BY number"""
-    return fetch.rows(db, SourceLine, sql, {"run": run_id, "candidate": candidate_id})
+    told = _profiled(db, run_id, candidate_id)
+    return list(told.event.result.lines) if told else []
 
 
 def metrics(db: Database, run_id: str, candidate_id: str) -> list[MetricRow]:
@@ -150,13 +139,18 @@ def metrics(db: Database, run_id: str, candidate_id: str) -> list[MetricRow]:
 
 
 def _as_profiled(db: Database, run_id: str, candidate_id: str) -> list[MetricRow]:
-    return fetch.rows(db, MetricRow, _METRICS, {"run": run_id, "candidate": candidate_id})
+    told = _profiled(db, run_id, candidate_id)
+    result = told.event.result if told else None
+    found = sorted(result.metrics if result else (), key=lambda one: (one.launch, one.kernel, one.name))
+    return [
+        MetricRow(candidate_id, result.kernel_hash if result else "", m.launch, m.kernel, m.name, m.unit, m.value)
+        for m in found
+    ]
 
 
 def _call_times(db: Database, run_id: str, candidate_id: str) -> tuple[float | None, float | None]:
     """Seconds of one call under the profiler and timed; None where it was not taken that way."""
-    sql = """SELECT latency_ms / 1e3 FROM evaluations WHERE run_id = ? AND candidate_id = ? AND latency_ms IS NOT NULL
-        ORDER BY seq DESC LIMIT 1"""
+    sql = "SELECT measured_ms / 1e3 FROM kernels WHERE run_id = ? AND candidate_id = ?"
     timed = fetch.tuples(db, sql, [run_id, candidate_id])
     rows = _as_profiled(db, run_id, candidate_id)
     profiled = next((row.value for row in rows if row.metric == "latency" and row.launch < 0), None)
@@ -225,37 +219,28 @@ def _counterpart(row: MetricRow, here: Mapping[str, float], there: Mapping[str, 
 
 def planned_exposure(db: Database, run_id: str, kernel_class: KernelClass) -> Exposure | None:
     """When a run of this class on auto shows its model profiles, by what it was started with; None for no such run."""
-    sql = "SELECT depths, expose_from_depth, profile_schedule, version FROM runs WHERE run_id = ?"
+    sql = "SELECT asked_depths, expose_from_depth, profile_schedule, version FROM runs WHERE run_id = ?"
     found = fetch.tuples(db, sql, [run_id])
     return exposure.planned(kernel_class, *found[0]) if found else None
 
 
-_TAKEN = """WITH taken AS (SELECT candidate_id, max(seq) AS seq, arg_max_null(evidence, seq) AS evidence FROM profiles
-        WHERE run_id = $run AND failure IS NULL GROUP BY candidate_id),
- called AS (SELECT candidate_id, seq, arg_min(value, kernel) AS seconds FROM profile_metrics
-        WHERE run_id = $run AND metric = 'latency' AND launch < 0 GROUP BY candidate_id, seq),
- timed AS (SELECT candidate_id, arg_max(latency_ms, seq) AS ms FROM evaluations
-        WHERE run_id = $run GROUP BY candidate_id)
-SELECT candidate_id, coalesce(evidence, '{}'), 1e3 * seconds, ms
-FROM taken LEFT JOIN called USING (candidate_id, seq) LEFT JOIN timed USING (candidate_id) ORDER BY seq"""
-
-
 def profiled_kernels(db: Database, run_id: str) -> list[str]:
     """Kernels that have a profile which nothing disturbed, in the order they were profiled."""
-    found = fetch.tuples(db, _TAKEN, {"run": run_id})
-    return [name for name, evidence, *times in found if not _disturbance(json.loads(evidence), *times)]
+    sql = """SELECT candidate_id, disturbed, profiled_ms, measured_ms FROM kernels
+        WHERE run_id = ? AND profiled_seq IS NOT NULL ORDER BY profiled_seq"""
+    return [name for name, *known in fetch.tuples(db, sql, [run_id]) if not _disturbance(*known)]
 
 
-def _disturbance(evidence: Mapping[str, str], profiled_ms: float | None, timed_ms: float | None) -> str:
+def _disturbance(noted: str | None, profiled_ms: float | None, timed_ms: float | None) -> str:
     """What disturbed a profile: as it was noted, or by its times."""
-    if DISTURBED in evidence:
-        return evidence[DISTURBED]
+    if noted is not None:
+        return noted
     return disturbance(profiled_ms, timed_ms) if profiled_ms and timed_ms else ""
 
 
 def profiled_ancestor(db: Database, run_id: str, candidate_id: str) -> str | None:
     """The nearest kernel on the chain of parents that has a profile which nothing disturbed."""
-    parents = dict(fetch.tuples(db, "SELECT candidate_id, parent_id FROM candidates WHERE run_id = ?", [run_id]))
+    parents = dict(fetch.tuples(db, "SELECT candidate_id, parent_id FROM kernels WHERE run_id = ?", [run_id]))
     profiled = set(profiled_kernels(db, run_id))
     above = parents.get(candidate_id)
     for _ in parents:  # bounded, so that a journal written by hand with a circle in it cannot hold a page for ever

@@ -3,11 +3,13 @@ rules its writer was told."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from storage.index.database import Database
 from storage.index.queries import fetch
-from storage.knowledge.records import ToldRule
+from storage.knowledge.records import Advised, ToldRule
+from storage.run.events import Consulted, RulesTold
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,64 +35,44 @@ class RetrievalRow:
     followed: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class RetrievedRow:
-    """One technique of an answer, that which promises most at place 0."""
-
-    place: int
-    technique: str
-    category: str
-    about: str
-    helps: str
-    hurts: str
-    expected_gain: float
-    confidence: float
-    attempts: int
-    faster: int
-    slower: int
-    failed: int
-    is_negative: bool
-    inherited_from: str
-    parts: list[str] | None
-
-
-_SAME = " = ".join(rf"regexp_replace(lower({one}.technique), '[\s_-]+', ' ', 'g')" for one in "rn")
-_RETRIEVAL = """
-WITH kernel AS (SELECT * FROM candidates WHERE run_id = $run AND candidate_id = $candidate),
- asked AS (SELECT c.* FROM consultations c JOIN kernel k ON c.run_id = k.run_id AND c.depth = k.depth
-    AND c.candidate_id IN (k.parent_id, k.base_id) AND c.step < k.step QUALIFY c.seq = max(c.seq) OVER ()),
- named AS (SELECT coalesce(arg_max(technique, seq), '') AS technique FROM prediction_lines
-    WHERE run_id = $run AND candidate_id = $candidate),
- found AS (SELECT count(*) AS techniques, min(place) FILTER (WHERE {same}) AS followed
-    FROM consulted r JOIN asked a ON r.run_id = a.run_id AND r.seq = a.seq, named n)
-SELECT a.step, (SELECT number FROM numbered m WHERE m.run_id = $run AND m.candidate_id = a.candidate_id) AS number,
-    a.state, a.bottleneck, a.state_confidence, a.secondary, a.why, a.mark, n.technique, f.techniques, f.followed
-FROM asked a, named n, found f
-""".replace("{same}", _SAME)
-
-
 def retrieval(db: Database, run_id: str, candidate_id: str) -> RetrievalRow | None:
     """None where the base was not asked before this kernel."""
-    if not fetch.has_rows(db, "consultations", run_id):
-        return None
-    return fetch.one(db, RetrievalRow, _RETRIEVAL, {"run": run_id, "candidate": candidate_id})
+    sql = "SELECT depth, step, parent_id, base_id, predictions FROM kernels WHERE run_id = ? AND candidate_id = ?"
+    for depth, step, parent_id, base_id, lines in fetch.tuples(db, sql, [run_id, candidate_id]):
+        about = [told for name in {parent_id, base_id} for told in fetch.of_kernel(db, run_id, name, Consulted)]
+        asked = [told for told in about if told.event.depth == depth and told.event.step < step]
+        if asked:
+            return _retrieval(db, run_id, max(asked, key=lambda told: told.seq).event, lines)
+    return None
 
 
-def retrieved(db: Database, run_id: str, step: int) -> list[RetrievedRow]:
-    """The techniques that were found in a step."""
-    columns = "* EXCLUDE (run_id, seq, step, candidate_id)"
-    sql = f"SELECT {columns} FROM consulted WHERE run_id = $run AND step = $step ORDER BY place"
-    return fetch.rows(db, RetrievedRow, sql, {"run": run_id, "step": step})
+def _retrieval(db: Database, run_id: str, asked: Consulted, lines: list[int]) -> RetrievalRow:
+    sql = "SELECT technique FROM predictions WHERE run_id = ? AND list_contains(?::BIGINT[], seq) ORDER BY seq DESC"
+    technique = next((name for (name,) in fetch.tuples(db, sql, [run_id, lines])), "")
+    sql = "SELECT number FROM kernels WHERE run_id = ? AND candidate_id = ?"
+    number = next((n for (n,) in fetch.tuples(db, sql, [run_id, asked.candidate_id])), 0)
+    followed = [place for place, one in enumerate(asked.found) if _folded(one.technique) == _folded(technique)]
+    return RetrievalRow(
+        asked.step, number, asked.state, asked.bottleneck, asked.state_confidence, list(asked.secondary), asked.why,
+        asked.mark, technique, len(asked.found), min(followed, default=None),
+    )  # fmt: skip
 
 
-_TOLD = """
-WITH last AS (SELECT t.seq FROM tellings t JOIN candidates c ON c.run_id = t.run_id AND t.step <= c.step
-    WHERE c.run_id = $run AND c.candidate_id = $candidate AND c.origin IN ('synthesis', 'optimisation', 'repair')
-    QUALIFY t.seq = max(t.seq) OVER ())
-SELECT name, signature, words, kernels, runs FROM told_rules JOIN last USING (seq) WHERE run_id = $run ORDER BY place
-"""
+def _folded(name: str) -> str:
+    return re.sub(r"[\s_-]+", " ", name.lower())
+
+
+def retrieved(db: Database, run_id: str, step: int) -> list[Advised]:
+    """The techniques that were found in a step, that which promises most first."""
+    told = fetch.events(db, run_id, Consulted, where="step = $step", parameters={"step": step})
+    return [one for answer in told for one in answer.event.found]
 
 
 def told_rules(db: Database, run_id: str, candidate_id: str) -> list[ToldRule]:
     """The failure rules that the writer of a kernel was told, in the order of the prompt."""
-    return fetch.rows(db, ToldRule, _TOLD, {"run": run_id, "candidate": candidate_id})
+    sql = """SELECT step FROM kernels WHERE run_id = ? AND candidate_id = ?
+        AND origin IN ('synthesis', 'optimisation', 'repair')"""
+    for (step,) in fetch.tuples(db, sql, [run_id, candidate_id]):
+        told = fetch.events(db, run_id, RulesTold, where="step <= $step", parameters={"step": step}, newest=1)
+        return list(told[0].event.rules) if told else []
+    return []

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 from storage.index.database import Database
 from storage.index.queries import fetch
-from storage.index.queries.listing import STANDING
 from storage.results import relative
 from storage.results.hardware_limit import HardwareLimit
 from storage.results.policy import PRECISIONS, arithmetic_of
@@ -79,66 +78,37 @@ class RunRow:
     is_archived: bool
 
 
-# Of a row r of `runs` with its row l of `labelled`, if any.
+# What a run's state is to people: one that was left at a prompt of a person waits, though no engine works on it.
+STANDING = f"CASE WHEN state = 'stopped' AND starts_with(state_reason, '{LEFT}') THEN 'waiting' ELSE state END"
+# The labels that hold, and of a row r of `runs` with its row l of them, if any, what it is called.
+LABELLED = "(FROM labels QUALIFY seq = max(seq) OVER (PARTITION BY run_id))"
 TITLE = "coalesce(nullif(l.name, ''), upper(r.task_name[1]) || replace(r.task_name[2:], '_', ' '))"
-_RUNS = """
-WITH chosen AS ({chosen}),
- latest AS (SELECT run_id, arg_max(state, seq) AS state, arg_max(reason, seq) AS reason,
-    min(time) FILTER (WHERE is_start) AS started_at, max(time) FILTER (WHERE is_final) AS ended_at
-    FROM states WHERE run_id IN (SELECT run_id FROM chosen) GROUP BY run_id),
- named AS (SELECT run_id, arg_max(kernel_class, seq) AS kernel_class FROM (
-    SELECT run_id, seq, kernel_class FROM classes UNION ALL
-    SELECT run_id, effective_seq, argument FROM steering WHERE kind = 'set_class' AND effective_seq IS NOT NULL)
-    WHERE run_id IN (SELECT run_id FROM chosen) GROUP BY run_id),
- paid AS (SELECT run_id, count(*) AS model_calls, sum(coalesce(input_tokens, 0) + coalesce(output_tokens, 0)) AS tokens,
-    CASE WHEN count(*) = count(cost_usd) THEN sum(cost_usd) END AS cost_usd FROM model_calls
-    WHERE run_id IN (SELECT run_id FROM chosen) GROUP BY run_id),
- made AS (SELECT run_id, count(*) AS attempts FROM candidates
-    WHERE run_id IN (SELECT run_id FROM chosen) GROUP BY run_id),
- judged AS (SELECT run_id, count(*) FILTER (WHERE verdict = 'passed') AS passed,
-    count(*) FILTER (WHERE verdict <> 'passed') AS failed, arg_max(message, seq) FILTER (WHERE verdict <> 'passed')
-    AS last_error FROM verdicts WHERE run_id IN (SELECT run_id FROM chosen) GROUP BY run_id),
- timed AS (SELECT * FROM ranked WHERE run_id IN (SELECT run_id FROM chosen)),
- best AS (SELECT * FROM timed WHERE is_best),
- tied AS (SELECT run_id, count(*) AS kernels FROM timed WHERE is_tied GROUP BY run_id),
+_RUNS = f"""
+WITH chosen AS ({{chosen}}),
+ made AS (SELECT * FROM kernels WHERE run_id IN (SELECT run_id FROM chosen)),
+ judged AS (SELECT run_id, count(*) AS attempts, count(*) FILTER (WHERE verdict = 'passed') AS passed,
+    count(*) FILTER (WHERE verdict <> 'passed') AS failed, count(*) FILTER (WHERE is_tied) AS tied_kernels,
+    arg_max(message, judged_seq) FILTER (WHERE verdict <> 'passed') AS last_error FROM made GROUP BY run_id),
  tried AS (SELECT run_id, depth, NULL AS speedup FROM depths WHERE run_id IN (SELECT run_id FROM chosen)
-    UNION ALL SELECT c.run_id, c.depth, t.speedup FROM timed t JOIN candidates c USING (run_id, candidate_id)),
+    UNION ALL SELECT run_id, depth, speedup FROM made WHERE speedup IS NOT NULL),
  risen AS (SELECT run_id, depth, max(max(speedup)) OVER (PARTITION BY run_id ORDER BY depth) AS speedup FROM tried
     GROUP BY run_id, depth),
- owned AS (SELECT run_id, arg_max(device, seq) AS device FROM limits
-    WHERE run_id IN (SELECT run_id FROM chosen) GROUP BY run_id),
- brought AS (SELECT DISTINCT run_id FROM imports WHERE run_id IN (SELECT run_id FROM chosen)),
  curves AS (SELECT run_id, list(speedup ORDER BY depth) FILTER (WHERE speedup IS NOT NULL) AS curve FROM risen
     GROUP BY run_id)
-SELECT r.run_id, r.task_name,
-    {title} AS title,
-    coalesce(named.kernel_class, r.kernel_class) AS kernel_class, r.toolchain, r.language,
-    coalesce(owned.device, '') AS device, r.model,
-    coalesce(latest.state, 'starting') AS state, coalesce(latest.reason, '') AS state_reason,
-    NULL AS depth, allowed.depths, best.speedup AS best_speedup, best.speedup_low AS best_low,
-    best.speedup_high AS best_high, best.noise AS best_noise,
-    best.latency_ms AS best_latency_ms, best.candidate_id AS best_candidate_id,
-    coalesce(tied.kernels, 0) AS tied_kernels,
-    coalesce(curves.curve, []) AS curve, NULL AS last_event_at, r.created_at, latest.started_at,
-    CASE WHEN latest.state IN ('finished', 'stopped', 'failed') THEN latest.ended_at END AS ended_at,
-    0.0 AS engine_s, coalesce(paid.tokens, 0)::BIGINT AS tokens,
-    CASE WHEN paid.model_calls IS NULL THEN 0.0 ELSE paid.cost_usd END AS cost_usd,
-    coalesce(paid.model_calls, 0) AS model_calls, coalesce(made.attempts, 0) AS attempts,
-    coalesce(judged.passed, 0) AS passed, coalesce(judged.failed, 0) AS failed,
-    coalesce(judged.last_error, '') AS last_error,
-    CASE WHEN latest.state = 'waiting' THEN latest.reason WHEN latest.state = 'stopped'
-        AND starts_with(latest.reason, '{left}') THEN substr(latest.reason, length('{left}') + 1) ELSE '' END
-        AS waiting_reason, r.is_demo, r.is_example, r.replay_of,
-    r.recording IS NOT NULL AS has_recorded_replies,
-    brought.run_id IS NOT NULL AND r.forked_run IS NULL AS is_imported, r.forked_run, r.forked_number,
-    coalesce(r.strategy, '') AS strategy, coalesce(l.name, '') AS label, coalesce(l.tags, []) AS tags,
+SELECT r.run_id, r.task_name, {TITLE} AS title, r.kernel_class, r.toolchain, r.language, r.device, r.model, r.state,
+    r.state_reason, NULL AS depth, r.depths, best.speedup AS best_speedup, best.low AS best_low, best.high AS best_high,
+    best.noise AS best_noise, best.latency_ms AS best_latency_ms, best.candidate_id AS best_candidate_id,
+    coalesce(judged.tied_kernels, 0) AS tied_kernels, coalesce(curves.curve, []) AS curve, NULL AS last_event_at,
+    r.created_at, r.started_at, r.ended_at, 0.0 AS engine_s, r.tokens, r.cost_usd, r.model_calls,
+    coalesce(judged.attempts, 0) AS attempts, coalesce(judged.passed, 0) AS passed,
+    coalesce(judged.failed, 0) AS failed, coalesce(judged.last_error, '') AS last_error,
+    CASE WHEN r.state = 'waiting' THEN r.state_reason WHEN r.state = 'stopped' AND starts_with(r.state_reason, '{LEFT}')
+        THEN substr(r.state_reason, length('{LEFT}') + 1) ELSE '' END AS waiting_reason, r.is_demo, r.is_example,
+    r.replay_of, r.has_recording AS has_recorded_replies, r.is_imported, r.forked_run, r.forked_number,
+    r.strategy, coalesce(l.name, '') AS label, coalesce(l.tags, []) AS tags,
     coalesce(l.note, '') AS note, coalesce(l.is_archived, FALSE) AS is_archived
-FROM chosen r LEFT JOIN allowances allowed USING (run_id) LEFT JOIN latest USING (run_id)
-LEFT JOIN named USING (run_id) LEFT JOIN paid USING (run_id) LEFT JOIN made USING (run_id)
-LEFT JOIN judged USING (run_id) LEFT JOIN best USING (run_id) LEFT JOIN tied USING (run_id)
-LEFT JOIN curves USING (run_id)
-LEFT JOIN owned USING (run_id) LEFT JOIN brought USING (run_id)
-LEFT JOIN labelled l USING (run_id)
+FROM chosen r LEFT JOIN judged USING (run_id) LEFT JOIN made best ON best.run_id = r.run_id AND best.is_best
+LEFT JOIN curves ON curves.run_id = r.run_id LEFT JOIN {LABELLED} l ON l.run_id = r.run_id
 ORDER BY r.created_at DESC, r.run_id DESC
 """
 
@@ -158,7 +128,7 @@ def of_ids(db: Database, run_ids: Sequence[str]) -> list[RunRow]:
 
 def titles(db: Database, run_ids: Collection[str]) -> dict[str, str]:
     """What these runs are called, by id; one that has gone is left out."""
-    sql = f"""SELECT run_id, {TITLE} FROM runs r LEFT JOIN labelled l USING (run_id)
+    sql = f"""SELECT run_id, {TITLE} FROM runs r LEFT JOIN {LABELLED} l USING (run_id)
         WHERE list_contains(?::VARCHAR[], run_id)"""
     return dict(fetch.tuples(db, sql, [sorted(run_ids)]))
 
@@ -191,10 +161,9 @@ class LowestLatency:
 
 def lowest_latency(db: Database, run_id: str) -> LowestLatency | None:
     """None before the first kernel was timed."""
-    sql = """SELECT n.number, t.speedup, t.latency_ms FROM timings t JOIN numbered n USING (run_id, candidate_id)
-        WHERE t.run_id = $run AND n.run_id = $run AND t.speedup IS NOT NULL ORDER BY t.latency_ms LIMIT 1"""
-    found = fetch.rows(db, LowestLatency, sql, {"run": run_id})
-    return found[0] if found else None
+    sql = """SELECT number, speedup, latency_ms FROM kernels WHERE run_id = ? AND speedup IS NOT NULL
+        ORDER BY latency_ms, timed_seq LIMIT 1"""
+    return fetch.one(db, LowestLatency, sql, [run_id])
 
 
 def first_example(db: Database) -> str | None:
@@ -215,37 +184,29 @@ def run(db: Database, run_id: str) -> RunRow | None:
 
 
 def _rows(db: Database, chosen: str, parameters: Sequence[object]) -> list[RunRow]:
-    found = fetch.rows(db, RunRow, _RUNS.format(chosen=chosen, left=LEFT, title=TITLE), parameters)
-    names = [row.run_id for row in found]
-    last, stepped = last_events(db, names), _stepped(db, names)
-    return [_with(row, last.get(row.run_id), *stepped.get(row.run_id, (None, None))) for row in found]
+    found = fetch.rows(db, RunRow, _RUNS.format(chosen=chosen), parameters)
+    # By itself: it changes with almost every event, and the rest far less often.
+    sql = """SELECT run_id, last_event_at, depth, engine_s FROM progress
+        WHERE run_id IN (SELECT unnest(?::VARCHAR[]))"""
+    now = {run_id: known for run_id, *known in fetch.tuples(db, sql, [[row.run_id for row in found]])}
+    return [_with(row, *now.get(row.run_id, (None, None, 0.0))) for row in found]
 
 
-def _with(row: RunRow, last_event_at: float | None, depth: int | None, engine_s: float | None) -> RunRow:
-    return replace(row, last_event_at=last_event_at, depth=depth, engine_s=engine_s or 0.0)
-
-
-def _stepped(db: Database, run_ids: Sequence[str]) -> dict[str, tuple[int | None, float | None]]:
-    """Each run's depth and seconds at work. By itself: a step begins or ends far more often than the rest changes."""
-    sql = """SELECT run_id, depth, engine_s FROM (SELECT run_id, max(depth) AS depth FROM steps
-            WHERE run_id IN (SELECT unnest($runs::VARCHAR[])) GROUP BY run_id)
-        LEFT JOIN (SELECT run_id, sum(seconds) AS engine_s FROM worked
-            WHERE run_id IN (SELECT unnest($runs::VARCHAR[])) GROUP BY run_id) USING (run_id)"""
-    found = fetch.tuples(db, sql, {"runs": list(run_ids)})
-    return {name: (depth, engine_s) for name, depth, engine_s in found}
+def _with(row: RunRow, last_event_at: float | None, depth: int | None, engine_s: float) -> RunRow:
+    return replace(row, last_event_at=last_event_at, depth=depth, engine_s=engine_s)
 
 
 def last_events(db: Database, run_ids: Sequence[str]) -> dict[str, float]:
-    """When each run's newest event was. By itself, since every event changes it, and nothing else of a run so often."""
-    sql = "SELECT run_id, max(time) FROM events WHERE run_id IN (SELECT unnest(?::VARCHAR[])) GROUP BY run_id"
+    """When each run's newest event was."""
+    sql = """SELECT run_id, last_event_at FROM progress
+        WHERE run_id IN (SELECT unnest(?::VARCHAR[])) AND last_event_at IS NOT NULL"""
     return dict(fetch.tuples(db, sql, [list(run_ids)]))
 
 
 def limit(db: Database, run_id: str) -> HardwareLimit | None:
     """The task's speed of light. Measured once; again only after a kernel beat it, and then the later one holds."""
-    sql = """SELECT device, bandwidth_gb_s, peak_gflop_s, min_bytes, min_flop FROM limits
-        WHERE run_id = ? ORDER BY seq DESC LIMIT 1"""
-    return fetch.one(db, HardwareLimit, sql, [run_id])
+    found = fetch.tuples(db, "SELECT hardware_limit FROM runs WHERE run_id = ?", [run_id])
+    return fetch.record(HardwareLimit, found[0][0]) if found else None
 
 
 def arithmetic(db: Database, run_id: str) -> str:
@@ -260,7 +221,7 @@ def limit_speedup(db: Database, run_id: str) -> float | None:
     Every session times eager anew beside its kernel. The session of the best kernel counts, so that its speed-up over
     this one is its share of the limit, and both follow from the latencies that are shown with it.
     """
-    sql = "SELECT speedup, latency_ms FROM ranked WHERE run_id = ? AND is_best"
+    sql = "SELECT speedup, latency_ms FROM kernels WHERE run_id = ? AND is_best"
     best, found = fetch.tuples(db, sql, [run_id]), limit(db, run_id)
     eager_ms = relative.baseline_ms(*best[0]) if best else None
     return eager_ms / found.limit_ms if eager_ms and found and found.limit_ms > 0 else None
@@ -315,21 +276,20 @@ def totals(db: Database) -> Totals:
         coalesce(sum(output_tokens), 0)::BIGINT AS output_tokens, coalesce(sum(cost_usd), 0.0) AS cost_usd,
         count(*) AS model_calls, count(*) FILTER (WHERE cost_usd IS NULL) AS unpriced_calls,
         (SELECT count(*) FROM problems) AS problems
-        FROM model_calls WHERE run_id NOT IN (SELECT run_id FROM runs WHERE replay_of IS NOT NULL OR is_example)"""
+        FROM calls WHERE run_id NOT IN (SELECT run_id FROM runs WHERE replay_of IS NOT NULL OR is_example)"""
     return fetch.rows(db, Totals, sql)[0]
 
 
 def state_counts(db: Database, lost: Sequence[str] = ()) -> list[StateCount]:
     """Runs by state, without those archived and examples. `lost` are not over and have no engine: not in the index."""
-    sql = f"""SELECT CASE WHEN list_contains(?::VARCHAR[], r.run_id) THEN 'lost' ELSE coalesce(l.state, 'starting') END
-        AS state, count(*) AS runs FROM runs r LEFT JOIN {STANDING} l USING (run_id)
-        WHERE NOT r.is_example AND r.run_id NOT IN (SELECT run_id FROM labelled WHERE is_archived)
-        GROUP BY 1 ORDER BY 1"""
+    sql = f"""SELECT CASE WHEN list_contains(?::VARCHAR[], run_id) THEN 'lost' ELSE {STANDING} END AS state,
+        count(*) AS runs FROM runs WHERE NOT is_example
+        AND run_id NOT IN (SELECT run_id FROM {LABELLED} WHERE is_archived) GROUP BY 1 ORDER BY 1"""
     return fetch.rows(db, StateCount, sql, [list(lost)])
 
 
 def best_speedups(db: Database, run_ids: list[str]) -> list[RunSpeedup]:
     """The best speed-up of these runs; those without a correct kernel are left out."""
-    sql = """SELECT r.run_id, r.task_name, b.speedup FROM runs r JOIN ranked b USING (run_id)
+    sql = """SELECT r.run_id, r.task_name, b.speedup FROM runs r JOIN kernels b USING (run_id)
         WHERE b.is_best AND r.run_id IN (SELECT unnest(?::VARCHAR[])) ORDER BY r.run_id"""
     return fetch.rows(db, RunSpeedup, sql, [run_ids])

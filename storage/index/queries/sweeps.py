@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
+from storage import codec
 from storage.index.database import Database
 from storage.index.queries import fetch
+from storage.results.evaluation_results import TimingResult, headline
 from storage.results.vocabulary import Verdict
+from storage.run.events import SweepStarted, VariantChecked, VariantCompiled, VariantTimed
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,38 +50,64 @@ class VariantRow:
     seconds: float
 
 
+def _variants(db: Database, run_id: str, candidate_id: str) -> list[fetch.Told[Any]]:
+    return fetch.of_kernel(db, run_id, candidate_id, VariantCompiled, VariantChecked, VariantTimed)
+
+
 def sweep(db: Database, run_id: str, candidate_id: str) -> SweepRow | None:
     """The sweep of a kernel, or the one that has made it."""
-    sql = """
-    WITH asked AS (SELECT CASE WHEN origin = 'tuned' THEN parent_id ELSE candidate_id END AS candidate_id
-        FROM candidates WHERE run_id = $run AND candidate_id = $candidate),
-    made AS (SELECT parent_id, min(candidate_id) AS kept_id, min(number) AS kept_number,
-        min(summary) AS kept_summary FROM numbered WHERE run_id = $run AND origin = 'tuned' GROUP BY parent_id)
-    SELECT s.candidate_id, n.number, s.tunables, s.most, greatest(t.speedup, again.speedup) AS speedup, t.latency_ms,
-        kept_id, kept_number, kept_summary,
-        EXISTS (SELECT 1 FROM steps x WHERE x.run_id = $run AND x.step = s.step AND x.phase = 'finished') AS is_over,
-        coalesce((SELECT sum(seconds) FROM variants v WHERE v.run_id = $run AND v.candidate_id = s.candidate_id), 0)
-            AS seconds, again.message AS failed_again
-    FROM sweeps s JOIN asked USING (candidate_id)
-    JOIN numbered n ON n.run_id = s.run_id AND n.candidate_id = s.candidate_id
-    LEFT JOIN timings t ON t.run_id = s.run_id AND t.candidate_id = s.candidate_id
-    LEFT JOIN (SELECT candidate_id, max(speedup) AS speedup, max(message) FILTER (WHERE verdict <> 'passed') AS message
-        FROM variants WHERE run_id = $run AND number = 0
-        GROUP BY candidate_id) again ON again.candidate_id = s.candidate_id
-    LEFT JOIN made ON made.parent_id = s.candidate_id
-    WHERE s.run_id = $run QUALIFY row_number() OVER (ORDER BY s.seq) = 1"""
-    return fetch.one(db, SweepRow, sql, {"run": run_id, "candidate": candidate_id})
+    sql = """WITH asked AS (SELECT CASE WHEN origin = 'tuned' THEN parent_id ELSE candidate_id END AS candidate_id
+        FROM kernels WHERE run_id = $run AND candidate_id = $candidate)
+    SELECT candidate_id, number, speedup, latency_ms FROM kernels JOIN asked USING (candidate_id) WHERE run_id = $run"""
+    for name, number, speedup, latency_ms in fetch.tuples(db, sql, {"run": run_id, "candidate": candidate_id}):
+        for told in fetch.of_kernel(db, run_id, name, SweepStarted)[:1]:
+            return _row(db, run_id, told.event, number, speedup, latency_ms)
+    return None
+
+
+def _row(
+    db: Database, run_id: str, started: SweepStarted, number: int, speedup: float | None, latency_ms: float | None
+) -> SweepRow:
+    name = started.candidate_id
+    sql = """SELECT min(candidate_id), min(number), min(summary) FROM kernels
+        WHERE run_id = ? AND origin = 'tuned' AND parent_id = ?"""
+    kept_id, kept_number, kept_summary = fetch.tuples(db, sql, [run_id, name])[0]
+    sql = "SELECT count(*) FROM steps WHERE run_id = ? AND step = ? AND ended_as IS NOT NULL"
+    is_over = fetch.tuples(db, sql, [run_id, started.step])[0][0] > 0
+    told = [one.event for one in _variants(db, run_id, name)]
+    again = [event for event in told if event.number == 0]
+    speedups = [event.result.speedup for event in again if isinstance(event, VariantTimed)]
+    speedups += [] if speedup is None else [speedup]
+    failed = [text for event in again if (text := _failure(event))]
+    return SweepRow(
+        name, number, codec.dumps(started.tunables), started.most, max(speedups, default=None), latency_ms, kept_id,
+        kept_number, kept_summary, is_over, sum(event.result.seconds for event in told), max(failed, default=None),
+    )  # fmt: skip
+
+
+def _failure(event: VariantCompiled | VariantChecked | VariantTimed) -> str:
+    result = event.result
+    return "" if isinstance(result, TimingResult) or result.verdict is Verdict.PASSED else headline(result)
 
 
 def variants(db: Database, run_id: str, candidate_id: str) -> list[VariantRow]:
     """The variants of the sweep of this kernel, the fastest first; those that failed last."""
-    sql = """
-    SELECT * FROM (SELECT number, max(numbers) AS numbers,
-        coalesce(arg_max(verdict, seq) FILTER (WHERE verdict <> 'passed'), 'passed') AS verdict,
-        coalesce(arg_max(message, seq) FILTER (WHERE verdict <> 'passed'), '') AS message,
-        count(*) FILTER (WHERE stage = 'time' AND NOT is_brief) > 0 AS is_full,
-        arg_max(speedup, seq) AS speedup, arg_max(speedup_low, seq) AS low, arg_max(speedup_high, seq) AS high,
-        arg_max(latency_ms, seq) AS latency_ms, sum(seconds) AS seconds
-    FROM variants WHERE run_id = $run AND candidate_id = $candidate AND number > 0 GROUP BY number)
-    ORDER BY verdict <> 'passed', speedup DESC NULLS LAST, number"""
-    return fetch.rows(db, VariantRow, sql, {"run": run_id, "candidate": candidate_id})
+    by_number: dict[int, list[Any]] = {}
+    for told in _variants(db, run_id, candidate_id):
+        if told.event.number > 0:
+            by_number.setdefault(told.event.number, []).append(told.event)
+    found = [_variant(number, events) for number, events in by_number.items()]
+    return sorted(found, key=lambda row: (row.verdict is not Verdict.PASSED, -(row.speedup or 0.0), row.number))
+
+
+def _variant(number: int, events: list[Any]) -> VariantRow:
+    built = next((dict(event.values) for event in events if isinstance(event, VariantCompiled)), {})
+    failed = next((event for event in reversed(events) if _failure(event)), None)
+    timed = [event for event in events if isinstance(event, VariantTimed)]
+    figures = timed[-1].result.figures if timed else None
+    return VariantRow(
+        number, built, failed.result.verdict if failed else Verdict.PASSED, _failure(failed) if failed else "",
+        any(not event.is_brief for event in timed), figures.speedup if figures else None,
+        figures.low if figures else None, figures.high if figures else None, figures.latency_ms if figures else None,
+        sum(event.result.seconds for event in events),
+    )  # fmt: skip

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from storage.index.database import Database
 from storage.index.queries import fetch
+from storage.run.events import Ranked
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,22 +22,23 @@ class TryRow:
     is_passed: bool
     speedup: float | None
     prompt_blob: str | None
+    is_compiled: bool = False
 
 
 def tries(db: Database, run_ids: Sequence[str]) -> list[TryRow]:
     """The tries of these runs in the order they were made. A kernel that a person brought is none."""
     sql = """
     WITH chosen AS (SELECT unnest($runs::VARCHAR[]) AS run_id),
-    asked AS (SELECT run_id, step, arg_min(prompt_blob, seq) AS prompt_blob FROM model_calls JOIN chosen USING (run_id)
+    asked AS (SELECT run_id, step, arg_min(prompt_blob, seq) AS prompt_blob FROM calls JOIN chosen USING (run_id)
         GROUP BY run_id, step),
-    ended AS (SELECT run_id, step, max(seq) AS seq, arg_max(outcome, seq) AS outcome FROM steps
-        JOIN chosen USING (run_id) WHERE phase = 'finished' GROUP BY run_id, step),
-    written AS (SELECT run_id, step, verdict, speedup FROM candidates JOIN chosen USING (run_id)
-        LEFT JOIN judgements USING (run_id, candidate_id) WHERE origin IN ('synthesis', 'repair', 'optimisation'))
-    SELECT e.run_id, e.step, coalesce(w.verdict = 'passed', FALSE) AS is_passed, w.speedup, a.prompt_blob
-    FROM ended e LEFT JOIN written w USING (run_id, step) LEFT JOIN asked a USING (run_id, step)
-    WHERE (w.run_id IS NOT NULL AND w.verdict IS NOT NULL) OR (w.run_id IS NULL AND e.outcome = 'patch_failed')
-    ORDER BY e.run_id, e.seq"""
+    made AS (SELECT run_id, step, seq, origin, is_compiled, verdict, speedup FROM kernels JOIN chosen USING (run_id)),
+    tried AS (SELECT run_id, step, seq, is_compiled, verdict = 'passed' AS is_passed,
+            speedup FROM made WHERE origin IN ('synthesis', 'repair', 'optimisation') AND verdict IS NOT NULL
+        UNION ALL SELECT run_id, step, seq, FALSE, FALSE, NULL FROM steps s JOIN chosen USING (run_id)
+        WHERE outcome = 'patch_failed'
+            AND NOT EXISTS (SELECT 1 FROM made m WHERE m.run_id = s.run_id AND m.step = s.step))
+    SELECT run_id, step, is_compiled, is_passed, speedup, prompt_blob FROM tried LEFT JOIN asked USING (run_id, step)
+    ORDER BY run_id, seq"""
     return fetch.rows(db, TryRow, sql, {"runs": list(run_ids)})
 
 
@@ -57,6 +59,8 @@ class RankingRow:
 
 def rankings(db: Database, run_id: str) -> list[RankingRow]:
     """Every ranking of a run, oldest first."""
-    sql = """SELECT depth, len(candidates) AS drawn, len(scores) > 0 AS is_used, kernels, correlation, arrival, why
-        FROM rankings WHERE run_id = $run QUALIFY seq = max(seq) OVER (PARTITION BY depth) ORDER BY depth"""
-    return fetch.rows(db, RankingRow, sql, {"run": run_id})
+    last = {told.event.depth: told.event for told in fetch.events(db, run_id, Ranked)}
+    return [
+        RankingRow(depth, len(e.candidates), bool(e.scores), e.kernels, e.correlation, e.arrival, e.why)
+        for depth, e in sorted(last.items())
+    ]

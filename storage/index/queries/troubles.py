@@ -30,10 +30,8 @@ class ErrorGroupRow:
 def error_groups(db: Database, run_id: str, limit: int = 12, named: int = 6) -> list[ErrorGroupRow]:
     """The groups with the most kernels first."""
     sql = f"""
-    WITH n AS (SELECT candidate_id, depth, number FROM numbered
-            WHERE run_id = $run),
-        failed AS (SELECT v.verdict, v.message, v.seq, n.* FROM verdicts v JOIN n USING (candidate_id)
-            WHERE v.run_id = $run AND v.verdict <> 'passed')
+    WITH failed AS (SELECT verdict, message, judged_seq AS seq, candidate_id, depth, number FROM kernels
+            WHERE run_id = $run AND verdict <> 'passed')
     SELECT verdict, arg_max(coalesce(message, ''), seq) AS message, count(*) AS count, min(depth) AS first_depth,
         max(depth) AS last_depth, list(candidate_id ORDER BY number DESC)[1:$named] AS candidate_ids,
         list(number ORDER BY number DESC)[1:$named] AS numbers
@@ -43,7 +41,7 @@ def error_groups(db: Database, run_id: str, limit: int = 12, named: int = 6) -> 
 
 def count_error_groups(db: Database, run_id: str) -> int:
     """How many groups there are in all."""
-    sql = f"""SELECT count(*) FROM (SELECT DISTINCT verdict, {MESSAGE_CLASS} FROM verdicts
+    sql = f"""SELECT count(*) FROM (SELECT DISTINCT verdict, {MESSAGE_CLASS} FROM kernels
         WHERE run_id = ? AND verdict <> 'passed')"""
     return int(fetch.tuples(db, sql, [run_id])[0][0])
 
@@ -86,37 +84,31 @@ class TroubleRow:
 
 
 _TROUBLES = f"""
-WITH chosen AS (SELECT run_id FROM runs WHERE list_contains($runs::VARCHAR[], run_id)),
+WITH chosen AS (SELECT * FROM runs WHERE list_contains($runs::VARCHAR[], run_id)),
  ended AS (SELECT * FROM depths WHERE run_id IN (SELECT run_id FROM chosen)),
- known AS (SELECT run_id, candidate_id, n.number, n.depth, t.speedup, t.noise, t.is_best OR t.is_tied AS is_top
-    FROM numbered n LEFT JOIN ranked t USING (run_id, candidate_id) WHERE run_id IN (SELECT run_id FROM chosen)),
+ known AS (SELECT run_id, candidate_id, number, depth, speedup, noise, verdict, message, judged_seq AS seq,
+    is_best OR is_tied AS is_top FROM kernels WHERE run_id IN (SELECT run_id FROM chosen)),
  gained AS (SELECT run_id, min(depth) AS depth FROM known WHERE is_top GROUP BY run_id),
  stale AS (SELECT e.run_id, count(*) AS since_gain FROM ended e JOIN gained g
     ON g.run_id = e.run_id AND e.depth > g.depth GROUP BY e.run_id),
  newest AS (SELECT run_id, arg_max(candidate_id, seq) AS id, arg_max(base_id, seq) AS base_id,
     arg_max(depth, seq) AS depth, max(seq) AS seq FROM ended WHERE outcome = 'accepted' GROUP BY run_id),
- judged AS (SELECT run_id, verdict, message, seq, {MESSAGE_CLASS} AS class FROM verdicts
-    WHERE run_id IN (SELECT run_id FROM chosen) AND verdict IS NOT NULL
+ judged AS (SELECT run_id, verdict, message, seq, {MESSAGE_CLASS} AS class FROM known WHERE verdict IS NOT NULL
     QUALIFY row_number() OVER (PARTITION BY run_id ORDER BY seq DESC) <= {RECENT}),
  recent AS (SELECT run_id, count(*) AS judged, count(*) FILTER (WHERE verdict <> 'passed') AS failed,
     arg_max(verdict, seq, 2) AS verdicts, arg_max(class, seq, 2) AS classes, arg_max(message, seq) AS message,
-    max(seq) AS seq FROM judged GROUP BY run_id),
- spent AS (SELECT run_id, list(DISTINCT budget ORDER BY budget) AS budgets, max(seq) AS seq FROM warnings w
-    WHERE run_id IN (SELECT run_id FROM chosen)
-    AND seq > coalesce((SELECT max(b.seq) FROM budgets b WHERE b.run_id = w.run_id), 0) GROUP BY run_id)
+    max(seq) AS seq FROM judged GROUP BY run_id)
 SELECT r.run_id, w.id AS newest_id, n.number AS newest_number, w.depth AS newest_depth, w.seq AS newest_seq,
     n.speedup AS newest_speedup, n.noise AS newest_noise, b.number AS base_number, b.speedup AS base_speedup,
-    b.noise AS base_noise, coalesce(stale.since_gain, 0) AS since_gain, a.stagnation_depths AS patience,
+    b.noise AS base_noise, coalesce(stale.since_gain, 0) AS since_gain, r.stagnation_depths AS patience,
     coalesce(recent.judged, 0) AS recent_judged, coalesce(recent.failed, 0) AS recent_failed,
     nullif(recent.verdicts[1], 'passed') AS last_verdict,
     CASE WHEN recent.verdicts[1] <> 'passed' THEN coalesce(recent.message, '') ELSE '' END AS last_message,
     recent.seq AS last_seq,
     coalesce(len(recent.verdicts) = 2 AND recent.verdicts[1] <> 'passed' AND recent.verdicts[1] = recent.verdicts[2]
         AND recent.classes[1] = recent.classes[2], FALSE) AS is_repeated,
-    coalesce(spent.budgets, []) AS budgets, spent.seq AS budget_seq, NULL AS last_event_at,
-    w.base_id
+    r.warned AS budgets, r.warned_seq AS budget_seq, NULL AS last_event_at, w.base_id
 FROM chosen r LEFT JOIN newest w USING (run_id) LEFT JOIN stale USING (run_id) LEFT JOIN recent USING (run_id)
-LEFT JOIN spent USING (run_id) LEFT JOIN allowances a USING (run_id)
 LEFT JOIN known n ON n.run_id = r.run_id AND n.candidate_id = w.id
 LEFT JOIN known b ON b.run_id = r.run_id AND b.candidate_id = w.base_id
 """

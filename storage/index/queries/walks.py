@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from storage.index.database import Database
 from storage.index.queries import fetch
+from storage.run.events import DepthFinished
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,19 +40,33 @@ class TakenRow:
 
 def walk(db: Database, run_id: str, candidate_id: str) -> list[WeighedRow]:
     """What the walk weighed that a kernel is the end of, from the first kernel on; empty in a method without walks."""
-    sql = """
-SELECT w.place, n.number, w.source, w.target, w.visits, w.value, w.prior, w.score, w.is_taken
-FROM weighed w JOIN candidates c ON c.run_id = w.run_id AND c.depth = w.depth AND c.candidate_id = $candidate
-JOIN numbered n ON n.run_id = w.run_id AND n.candidate_id = w.candidate_id WHERE w.run_id = $run ORDER BY w.place
-"""
-    return fetch.rows(db, WeighedRow, sql, {"run": run_id, "candidate": candidate_id})
+    sql = "SELECT candidate_id, number, depth FROM kernels WHERE run_id = ?"
+    kernels = {name: (number, depth) for name, number, depth in fetch.tuples(db, sql, [run_id])}
+    if candidate_id not in kernels:
+        return []
+    walks = [told.event for told in _weighed(db, run_id) if told.event.depth == kernels[candidate_id][1]]
+    return [
+        WeighedRow(
+            place, kernels[w.candidate_id][0], w.source, w.target, w.visits, w.value, w.prior, w.score, w.is_taken
+        )
+        for walk in walks[-1:]
+        for place, w in enumerate(walk.weighed)
+        if w.candidate_id in kernels
+    ]
 
 
 def taken(db: Database, run_id: str) -> list[TakenRow]:
     """The edges that a run has taken, those with most walks first."""
-    sql = """
-SELECT w.source, w.target, count(*) AS visits, sum(d.reward) AS value, arg_max(w.prior, w.seq) AS prior
-FROM weighed w JOIN depths d ON d.run_id = w.run_id AND d.seq = w.seq
-WHERE w.run_id = $run AND w.is_taken GROUP BY ALL ORDER BY visits DESC, value DESC, w.source, w.target
-"""
-    return fetch.rows(db, TakenRow, sql, {"run": run_id})
+    found: dict[tuple[str, str], TakenRow] = {}
+    for told in _weighed(db, run_id):
+        for w in told.event.weighed:
+            if w.is_taken:
+                row = found.get((w.source, w.target), TakenRow(w.source, w.target, 0, 0.0, 0.0))
+                value = row.value + (told.event.reward or 0.0)
+                found[w.source, w.target] = TakenRow(w.source, w.target, row.visits + 1, value, w.prior)
+    return sorted(found.values(), key=lambda row: (-row.visits, -row.value, row.source, row.target))
+
+
+def _weighed(db: Database, run_id: str) -> list[fetch.Told[DepthFinished]]:
+    """Ends of step indexes that a walk led to."""
+    return fetch.events(db, run_id, DepthFinished, where="contains(json, '\"weighed\":[{')")

@@ -5,13 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from storage.run import events as ev
+from storage.run.settings import RunState
 from storage.run.steering.command_arguments import Answer
 from storage.run.steering.verbs import Command, CommandKind
+
+_GOES_ON = (ev.StateChanged, ev.EngineStarted, ev.RunEnded, ev.StepStarted, ev.StepFinished)
 
 
 @dataclass(slots=True)
 class HumanState:
-    """Open questions and steps that wait for a yes. `is_approved` is the word on the step asked about, if any.
+    """Open questions and steps that wait for a yes. `is_approved` is the word on the step asked about, if any;
+    `is_waiting`: the run has not gone on in any other way since it was asked.
 
     `is_steered`: a person has steered the run since it last concluded a step index, and may wait for what comes of it.
     A reply in the place of a model steers nothing.
@@ -20,6 +24,7 @@ class HumanState:
     question: ev.QuestionAsked | None = None
     asked: ev.ApprovalAsked | None = None
     is_approved: bool | None = None
+    is_waiting: bool = False
     divergence: ev.Diverged | None = None
     is_steered: bool = False
     waiting_answers: dict[str, Answer] = field(default_factory=dict)
@@ -29,8 +34,15 @@ class HumanState:
         fitting = [(i, a) for i, a in self.waiting_answers.items() if (a.step, a.call) == (step, call)]
         return fitting[-1] if fitting else None
 
+    @property
+    def open_approval(self) -> ev.ApprovalAsked | None:
+        """The step that a person can say yes or no to now."""
+        return self.asked if self.is_waiting and self.is_approved is None else None
+
     def apply(self, event: ev.Event) -> None:
         """Take one event into account; commands in force come by `obey`."""
+        if isinstance(event, _GOES_ON) and not (isinstance(event, ev.StateChanged) and event.state is RunState.WAITING):
+            self.is_waiting = False
         match event:
             case ev.QuestionAsked():
                 self.question = event
@@ -39,7 +51,7 @@ class HumanState:
             case ev.Diverged():
                 self.divergence = event
             case ev.ApprovalAsked():
-                self.asked, self.is_approved = event, None
+                self.asked, self.is_approved, self.is_waiting = event, None, True
             case ev.ApprovalSettled(is_given=is_given):
                 self.is_approved = is_given
             case ev.StepFinished(step=step):

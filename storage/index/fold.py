@@ -1,0 +1,547 @@
+"""One run as the index keeps it: its record, as rows of the wide tables. What the record does not say is not worked out
+here either; beside it stand moments, places in the journal and what a page lists of a kernel or a step.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, is_dataclass
+from enum import Enum
+from typing import Any
+
+from storage import codec
+from storage.index.rows import Row, StateRow, TableRow, fields_of, storable
+from storage.results import relative
+from storage.results.check_records import CheckOutcome, StandingChecks
+from storage.results.evaluation_results import TimingFigures, headline
+from storage.results.hardware_limit import REACHED
+from storage.results.profile_results import DISTURBED
+from storage.results.vocabulary import Verdict
+from storage.run import events as ev
+from storage.run import exposure, folder
+from storage.run.journal import Entry
+from storage.run.record import Record
+from storage.run.settings import DepthOutcome, Origin, RunSettings, RunState
+
+SNAPSHOT_EVENTS = 5_000
+"""A journal of at least so many events is not folded from its beginning when a server starts again."""
+
+
+@dataclass(slots=True)
+class StepResult:
+    """What came of a step, as far as a sentence about it needs. Numbers are those of kernels."""
+
+    number: int | None = None
+    made_id: str | None = None
+    made_number: int | None = None
+    summary: str | None = None
+    predicted: float | None = None
+    verdict: Verdict | None = None
+    message: str | None = None
+    max_error: float | None = None
+    tolerance: float | None = None
+    timed: TimingFigures | None = None
+    bound: str | None = None
+    failure: str | None = None
+    patch_reason: str | None = None
+    said: str | None = None
+    said_problem: str | None = None
+    is_profile_exposed: bool = False
+    state: str | None = None
+    techniques: int = 0
+    lesson: str | None = None
+
+
+@dataclass(slots=True)
+class _Step:
+    """A step begun at `time`, with line `seq` of the journal; `first_seq`: where it began before an engine's death."""
+
+    started: ev.StepStarted
+    seq: int
+    time: float
+    first_seq: int
+    first_time: float
+    result: StepResult
+    ended: ev.StepFinished | None = None
+    ended_at: float | None = None
+
+
+@dataclass(slots=True)
+class _Kernel:
+    """What stands in a kernel's row beside what its record says."""
+
+    seq: int
+    time: float
+    number: int
+    is_profile_exposed: bool
+    predictions: tuple[int, ...]
+    judged_seq: int | None = None
+    built: Verdict | None = None
+    timed_seq: int | None = None
+    timed_at: float | None = None
+    spent: Row = field(default_factory=dict)
+    is_accepted: bool = False
+    is_tied: bool = False
+    checks: StandingChecks = field(default_factory=lambda: StandingChecks(is_thin=True))
+    profiled_seq: int | None = None
+    profiled_ms: float | None = None
+    disturbed: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Review:
+    """A reply about a kernel that is no kernel; `prediction` is its line where it foretells a gain."""
+
+    step: int
+    depth: int
+    prediction: int | None
+
+
+class RunFold:
+    """A run's record and which of its rows have changed. `seq` is the last event taken."""
+
+    def __init__(self, settings: RunSettings) -> None:
+        self.record = Record.at_start(settings, is_thin=True)
+        self._run_id = settings.run_id
+        self.seq = 0
+        self._snapshot_seq = 0
+        self._state_reason = ""
+        self._started_at: float | None = None
+        self._ended_at: float | None = None
+        self._began_at: float | None = None
+        self._running_at: float | None = None
+        self._asked_at: float | None = None
+        self._last_at: float | None = None
+        self._deepest: int | None = None
+        self._settled_seq: int | None = None
+        self._is_imported = False
+        self._warned: dict[str, int] = {}
+        self._kernels: dict[str, _Kernel] = {}
+        self._reviews: dict[str, list[_Review]] = {}
+        self._steps: dict[int, _Step] = {}
+        self._exposed: set[int] = set()
+        self._best: tuple[str, TimingFigures] | None = None
+        self._is_run_changed = True
+        self._changed_kernels: dict[str, None] = {}
+        self._changed_steps: dict[int, None] = {}
+        self._is_written = False
+        self._written_seq = 0
+        self._last_run_row: Row = {}
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more is to come, unless somebody resumes the run."""
+        return self.record.state.is_finished
+
+    def apply(self, entry: Entry) -> Iterator[TableRow]:
+        """Take one event; yields the rows that it makes by itself.
+
+        Raises:
+            ValueError: a command that is in force though nobody could have given it.
+        """
+        event = entry.event
+        self.seq, self._last_at = entry.seq, max(self._last_at or 0.0, entry.time)
+        try:
+            self.record.apply(event)
+        finally:
+            yield from self._take(entry)
+            self._follow_best()
+
+    def _take(self, entry: Entry) -> Iterator[TableRow]:
+        event = entry.event
+        match event:
+            case ev.CandidateCreated() | ev.Compiled() | ev.Checked() | ev.Timed() | ev.Profiled() | ev.ReviewWritten():
+                yield from self._take_of_kernel(entry)
+            case ev.StepStarted() | ev.StepFinished():
+                self._take_step(entry)
+            case ev.DepthFinished():
+                yield "depths", fields_of(event) | _head(entry, self._run_id) | self._spent()
+                self._accept(event)
+                self._settled_seq, self._is_run_changed = entry.seq, True
+            case ev.ModelCalled():
+                yield from self._called(entry, event, event.is_profile_exposed)
+            case ev.CallFailed() if event.is_charged:
+                row = {"finish_reason": event.failure, "is_profile_exposed": False}
+                yield "calls", fields_of(event) | _head(entry, self._run_id) | row
+                self._is_run_changed = True
+            case ev.PatchTried():
+                yield "patches", fields_of(event) | _head(entry, self._run_id)
+            case _:
+                self._take_of_run(entry)
+        self._tell_step(event)
+
+    def _take_of_run(self, entry: Entry) -> None:
+        event, at = entry.event, entry.time
+        match event:
+            case ev.RunStarted():
+                self._started_at = at if self._started_at is None else min(self._started_at, at)
+                self._state_reason = ""
+            case ev.EngineStarted():
+                self._state_reason = begun(event)
+                self._began_at = max(self._began_at or 0.0, at)
+                self._runs_on(at)
+            case ev.StateChanged():
+                self._state_reason = event.reason
+                if event.state is RunState.RUNNING:
+                    self._runs_on(at)
+            case ev.RunEnded():
+                self._state_reason, self._ended_at = event.reason, max(self._ended_at or 0.0, at)
+                self._changed_steps.update(dict.fromkeys(self.record.open_steps))
+            case ev.ApprovalAsked():
+                self._asked_at = at
+            case ev.Imported():
+                self._is_imported = True
+            case ev.BudgetWarned():
+                self._warned[event.limit] = entry.seq
+            case ev.BudgetChanged():
+                self._warned = {}
+            case ev.PlaceTaken() | ev.CallSent() | ev.DiagnosisWritten():
+                return
+        self._is_run_changed = True
+
+    def _runs_on(self, at: float) -> None:
+        """The clocks of the steps in flight begin again."""
+        self._running_at = max(self._running_at or 0.0, at)
+        self._changed_steps.update(dict.fromkeys(self.record.open_steps))
+
+    def _called(self, entry: Entry, event: ev.ModelCalled, is_exposed: bool) -> Iterator[TableRow]:
+        yield "calls", fields_of(event) | _head(entry, self._run_id) | {"is_estimated": False}
+        self._is_run_changed = True
+        if is_exposed:
+            self._exposed.add(event.step)
+
+    def _take_of_kernel(self, entry: Entry) -> Iterator[TableRow]:
+        event = entry.event
+        match event:
+            case ev.CandidateCreated():
+                yield from self._foretold(entry, event)
+                self._create(entry, event)
+            case ev.ReviewWritten():
+                yield from self._foretold(entry, event)
+                prediction = entry.seq if _foretells(event) else None
+                self._reviews.setdefault(event.candidate_id, []).append(_Review(event.step, event.depth, prediction))
+                if not event.problem and (kernel := self._kernels.get(event.candidate_id)):
+                    kernel.checks.take_review(event.label, event.flags)
+                    self._changed_kernels[event.candidate_id] = None
+            case ev.Compiled() | ev.Checked() | ev.Timed():
+                self._judge(entry, event)
+            case ev.Profiled() if kernel := self._kernels.get(event.candidate_id):
+                whole = [m for m in event.result.metrics if m.name == "latency" and m.launch < 0]
+                first = min(whole, key=lambda m: m.kernel, default=None)
+                kernel.profiled_seq, kernel.profiled_ms = entry.seq, 1e3 * first.value if first else None
+                kernel.disturbed = event.result.evidence.get(DISTURBED)
+                self._changed_kernels[event.candidate_id] = None
+
+    def _create(self, entry: Entry, event: ev.CandidateCreated) -> None:
+        name = event.candidate_id
+        reviews = [one for one in self._reviews.get(event.parent_id or "", ()) if one.depth == event.depth]
+        predictions = {one.prediction for one in reviews if one.prediction is not None}
+        predictions |= {entry.seq} if _foretells(event) else set()
+        parent = self._kernels.get(event.parent_id or "")
+        if parent is not None and event.origin is Origin.REPAIR:
+            predictions |= set(parent.predictions)
+        is_exposed = event.step in self._exposed or any(one.step in self._exposed for one in reviews)
+        number = self.record.number(name)
+        self._kernels[name] = kernel = _Kernel(entry.seq, entry.time, number, is_exposed, tuple(sorted(predictions)))
+        kernel.checks.take_edit(event.flags)
+        self._changed_kernels[name] = None
+
+    def _judge(self, entry: Entry, event: ev.Compiled | ev.Checked | ev.Timed) -> None:
+        kernel = self._kernels.get(event.candidate_id)
+        if kernel is None:
+            return
+        kernel.judged_seq = entry.seq
+        if isinstance(event, ev.Compiled) and kernel.built is None:
+            kernel.built = event.result.verdict
+        if isinstance(event, ev.Timed):
+            kernel.timed_seq, kernel.timed_at, kernel.spent = entry.seq, entry.time, self._spent()
+        kernel.checks.take(type(event).__name__, event.result.proofs)
+        self._changed_kernels[event.candidate_id] = None
+
+    def _foretold(self, entry: Entry, event: ev.CandidateCreated | ev.ReviewWritten) -> Iterator[TableRow]:
+        if _foretells(event):
+            row = {"step": event.step, "technique": event.technique, "gain": event.predicted_gain}
+            is_kernel = isinstance(event, ev.CandidateCreated)
+            yield (
+                "predictions",
+                _head(entry, self._run_id) | row | {"candidate_id": event.candidate_id if is_kernel else None},
+            )
+
+    def _accept(self, event: ev.DepthFinished) -> None:
+        if event.outcome is not DepthOutcome.ACCEPTED or event.candidate_id is None:
+            return
+        made = self.record.candidates.get(event.candidate_id)
+        for name in {event.candidate_id, made.written_as if made else None}:
+            if name is not None and (kernel := self._kernels.get(name)):
+                kernel.is_accepted = True
+                self._changed_kernels[name] = None
+
+    def _follow_best(self) -> None:
+        """A new best kernel changes what every other one is beside it; any other news only the kernel's own place."""
+        best = self.record.best
+        standing = (best.candidate_id, best.standing) if best and best.standing else None
+        names: Iterable[str] = self._changed_kernels
+        if standing != self._best:
+            self._changed_kernels.update(dict.fromkeys(one[0] for one in (standing, self._best) if one))
+            self._best, names = standing, self._kernels
+            self._is_run_changed = True
+        for name in list(names):
+            candidate = self.record.candidates.get(name)
+            is_tied = candidate is not None and self._is_tied(name, candidate.standing)
+            if is_tied is not self._kernels[name].is_tied:
+                self._kernels[name].is_tied = is_tied
+                self._changed_kernels[name] = None
+
+    def _is_tied(self, name: str, figures: TimingFigures | None) -> bool:
+        """Whether the best is not faster beyond the noise."""
+        if self._best is None or figures is None or name == self._best[0]:
+            return False
+        best = self._best[1]
+        return not relative.between_sessions(best.speedup, best.noise, figures.speedup, figures.noise).is_faster
+
+    def _take_step(self, entry: Entry) -> None:
+        event = entry.event
+        if isinstance(event, ev.StepStarted):
+            before = self._steps.get(event.step)
+            self._changed_steps.update(dict.fromkeys(self._steps))  # what was in flight may be so no longer
+            result = before.result if before else StepResult(self._number(event.candidate_id))
+            first = (before.first_seq, before.first_time) if before else (entry.seq, entry.time)
+            self._steps[event.step] = _Step(event, entry.seq, entry.time, *first, result)
+            self._changed_steps[event.step] = None
+            self._deepest = max(event.depth, self._deepest or 0)
+        elif isinstance(event, ev.StepFinished) and (step := self._steps.get(event.step)):
+            step.ended, step.ended_at = event, entry.time
+            self._changed_steps[event.step] = None
+        self._is_run_changed = True
+
+    def _number(self, candidate_id: str | None) -> int | None:
+        kernel = self._kernels.get(candidate_id or "")
+        return kernel.number if kernel else None
+
+    def _tell_step(self, event: ev.Event) -> None:
+        """What the event says of the step that it is of."""
+        step = self._steps.get(getattr(event, "step", -1))
+        if step is None or isinstance(event, ev.StepStarted):
+            return
+        told = step.result
+        match event:
+            case ev.CandidateCreated():
+                told.made_id, told.made_number = event.candidate_id, self._number(event.candidate_id)
+                told.summary, told.predicted = event.summary, event.predicted_gain
+            case ev.Compiled():
+                told.verdict, told.message = event.result.verdict, headline(event.result)
+            case ev.Checked(result=result):
+                told.verdict, told.message = result.verdict, headline(result)
+                told.max_error = told.max_error if result.max_error is None else result.max_error
+                told.tolerance = told.tolerance if result.tolerance is None else result.tolerance
+            case ev.Timed():
+                told.verdict, told.message, told.timed = Verdict.PASSED, "", event.result.figures
+            case ev.Profiled():
+                told.bound, told.failure = event.result.bound, ""
+            case ev.ProfileFailed():
+                told.bound, told.failure = "", event.reason
+            case ev.PatchTried(is_applied=False):
+                told.patch_reason = event.reason
+            case ev.ReviewWritten():
+                told.said, told.said_problem = event.summary, event.problem
+            case ev.Consulted():
+                told.state, told.techniques = event.state, told.techniques + len(event.found)
+            case ev.Taught():
+                told.lesson = event.summary
+            case ev.ModelCalled():
+                told.is_profile_exposed = told.is_profile_exposed or event.is_profile_exposed
+            case _:
+                return
+        self._changed_steps[step.started.step] = None
+
+    def rows(self) -> Iterator[StateRow]:
+        """The rows that have changed since the last call, and whether each is the first of its key."""
+        is_first, since = not self._is_written, self._written_seq
+        for name in self._changed_kernels:
+            yield "kernels", storable(self._kernel_row(name)), self._kernels[name].seq > since
+        for number in self._changed_steps:
+            if step := self._steps.get(number):
+                yield "steps", storable(self._step_row(step)), step.first_seq > since
+        self._steps = {n: step for n, step in self._steps.items() if n in self.record.open_steps}
+        if self._is_run_changed and (row := storable(self._run_row())) != self._last_run_row:
+            yield "runs", row, is_first
+            self._last_run_row = row
+        yield "progress", storable(self._progress_row()), is_first
+        self._changed_kernels, self._changed_steps, self._is_run_changed = {}, {}, False
+        self._is_written, self._written_seq = True, self.seq
+
+    def _progress_row(self) -> Row:
+        return {
+            "run_id": self._run_id, "last_seq": self.seq, "last_event_at": self._last_at, "depth": self._deepest,
+            "engine_s": self.record.usage.engine_s, "finished_steps": self.record.steps_finished,
+        }  # fmt: skip
+
+    def _kernel_row(self, name: str) -> Row:
+        kernel, candidate = self._kernels[name], self.record.candidates[name]
+        figures = candidate.standing or candidate.figures
+        is_standing = candidate.standing is not None
+        timed = fields_of(candidate.standing) if candidate.standing else {}
+        outcomes = [check_record.standing for check_record in kernel.checks.worst()]
+        own = {name: value for name, value in fields_of(kernel).items() if name not in ("checks", "spent")}
+        return fields_of(candidate.created) | own | timed | kernel.spent | {
+            "run_id": self._run_id,
+            "is_compiled": candidate.compiled is not None and candidate.compiled.is_ok,
+            "verdict": candidate.verdict,
+            "message": candidate.failure,
+            "measured_ms": figures.latency_ms if figures else None,
+            "timed_seq": kernel.timed_seq if is_standing else None,
+            "is_best": self._best is not None and self._best[0] == name,
+            "flagged": outcomes.count(CheckOutcome.FLAGGED),
+            "broken": outcomes.count(CheckOutcome.BROKEN),
+        }  # fmt: skip
+
+    def _step_row(self, step: _Step) -> Row:
+        is_in_flight = step.started.step in self.record.open_steps and self.record.ended is None
+        is_again = is_in_flight and self._running_at is not None
+        outcome = step.ended.outcome if step.ended else None if is_in_flight else "interrupted"
+        return fields_of(step.started) | {
+            "run_id": self._run_id,
+            "seq": step.seq,
+            "first_seq": step.first_seq,
+            "first_time": step.first_time,
+            "started_at": max(step.time, self._running_at or 0.0) if is_again else step.time,
+            "ended_at": step.ended_at,
+            "seconds": step.ended.seconds if step.ended else None,
+            "ended_as": step.ended.kind if step.ended else None,
+            "outcome": outcome,
+            "is_in_flight": is_in_flight,
+            "made_id": step.result.made_id,
+            "result": codec.dumps(step.result),
+        }
+
+    def _run_row(self) -> Row:
+        record, settings = self.record, self.record.settings
+        device = record.limit.device if record.limit else ""
+        options = {name: settings.strategy_options.get(name) for name in (*folder.FORMER_OPTIONS, exposure.SCHEDULE)}
+        fork = settings.forked_from
+        asked = record.human.open_approval
+        named = {name: getattr(settings, name) for name in _OF_SETTINGS} | options
+        return named | _limits(record) | _second(record.baseline) | {
+            "sizes": dict(settings.sizes),
+            "precision": settings.policy.measured,
+            "has_recording": settings.recording is not None,
+            "asked_depths": settings.budget.depths,
+            "forked_run": fork.run_id if fork else None,
+            "forked_number": fork.number if fork else None,
+            "is_imported": self._is_imported and fork is None,
+            "kernel_class": record.kernel_class,
+            "state": record.state,
+            "state_reason": self._state_reason,
+            "started_at": self._started_at,
+            "ended_at": self._ended_at if record.state.is_finished else None,
+            "engine_began_at": self._began_at,
+            "device": device,
+            "device_model": device.removesuffix(REACHED),
+            "hardware_limit": codec.dumps(record.limit) if record.limit else None,
+            "steering": codec.dumps(record.steering),
+            "question": codec.dumps(record.human.question) if record.human.question else None,
+            "approval": codec.dumps(asked) if asked else None,
+            "approval_asked_at": self._asked_at if asked else None,
+            "model_calls": record.usage.model_calls,
+            "tokens": record.usage.tokens,
+            "uncounted_calls": record.usage.uncounted,
+            "cost_usd": record.usage.cost_usd,
+            "warned": sorted(self._warned),
+            "warned_seq": max(self._warned.values(), default=None),
+            "settled_seq": self._settled_seq,
+        }  # fmt: skip
+
+    def _spent(self) -> Row:
+        usage = self.record.usage
+        return {
+            "spent_s": usage.engine_s, "spent_calls": usage.model_calls, "spent_tokens": usage.counted_tokens,
+            "spent_usd": usage.cost_usd,
+        }  # fmt: skip
+
+    def is_snapshot_due(self) -> bool:
+        """A quarter of what a snapshot holds may come again before the next one: so few are taken, and little is folded
+        twice."""
+        return self.seq - self._snapshot_seq >= max(SNAPSHOT_EVENTS, self._snapshot_seq // 4)
+
+    def snapshot(self) -> bytes:
+        """The fold as it stands."""
+        self._snapshot_seq = self.seq
+        return pickle.dumps(self, protocol=5)
+
+    @classmethod
+    def restored(cls, data: bytes) -> RunFold:
+        """A fold as it stood.
+
+        Raises:
+            pickle.UnpicklingError: it is none, or of another version of the code.
+        """
+        try:
+            found = _Unpickler(io.BytesIO(data)).load()
+        except (ValueError, TypeError, LookupError, AttributeError, ImportError, EOFError) as error:
+            raise pickle.UnpicklingError(f"{error}") from error
+        if not isinstance(found, cls):
+            raise pickle.UnpicklingError("it holds no run")
+        return found
+
+    def settled(self) -> None:
+        """What has changed so far is in the index."""
+        for _ in self.rows():
+            pass
+
+
+class _Unpickler(pickle.Unpickler):
+    """Makes the records of `storage` and nothing else, whatever the index is made to hold."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        found = super().find_class(module, name) if module.partition(".")[0] == "storage" else None
+        is_record = isinstance(found, type) and (
+            is_dataclass(found) or issubclass(found, (Enum, RunFold, StandingChecks))
+        )
+        if not is_record:
+            raise pickle.UnpicklingError(f"{module}.{name} is no record")
+        return found
+
+
+_OF_SETTINGS = (
+    "run_id", "task_name", "toolchain", "language", "model", "strategy", "version", "created_at", "is_demo",
+    "is_example", "replay_of",
+)  # fmt: skip
+
+
+def begun(event: ev.EngineStarted) -> str:
+    """Why a run is running, in words."""
+    reason = "Run resumed" if event.is_resumed else "Run started"
+    return (
+        f"{reason}; {event.lost_events:,} earlier events are missing from the journal" if event.lost_events else reason
+    )
+
+
+def _foretells(event: ev.CandidateCreated | ev.ReviewWritten) -> bool:
+    return bool(event.technique) or event.predicted_gain is not None
+
+
+def _limits(record: Record) -> Row:
+    """The limits in force."""
+    budget = record.budget
+    return {
+        "depths": budget.depths, "max_model_calls": budget.model_calls, "max_tokens": budget.tokens,
+        "max_cost_usd": budget.cost_usd, "max_wall_s": budget.wall_s, "target_speedup": budget.target_speedup,
+        "stagnation_depths": budget.stagnation_depths,
+    }  # fmt: skip
+
+
+def _second(measured: ev.BaselineMeasured | None) -> Row:
+    """The further baseline."""
+    if measured is None:
+        return {}
+    figures = fields_of(measured.result.figures) if measured.result else {}
+    return {
+        f"second_{name}": value
+        for name, value in {**figures, "name": measured.name, "failure": measured.failure}.items()
+    }
+
+
+def _head(entry: Entry, run_id: str) -> Row:
+    return {"run_id": run_id, "seq": entry.seq, "time": entry.time}
