@@ -147,7 +147,6 @@ class RunFold:
             self.record.apply(event)
         finally:
             yield from self._take(entry)
-            self._follow_best()
 
     def _take(self, entry: Entry) -> Iterator[TableRow]:
         event = entry.event
@@ -279,7 +278,8 @@ class RunFold:
                 self._changed_kernels[name] = None
 
     def _follow_best(self) -> None:
-        """A new best kernel changes what every other one is beside it; any other news only the kernel's own place."""
+        """A new best kernel changes what every other one is beside it; any other news only the kernel's own place. Once
+        for all that is written together: it looks at every kernel."""
         best = self.record.best
         standing = (best.candidate_id, best.standing) if best and best.standing else None
         names: Iterable[str] = self._changed_kernels
@@ -358,6 +358,7 @@ class RunFold:
 
     def rows(self) -> Iterator[StateRow]:
         """The rows that have changed since the last call, and whether each is the first of its key."""
+        self._follow_best()
         is_first, since = not self._is_written, self._written_seq
         for name in self._changed_kernels:
             yield "kernels", storable(self._kernel_row(name)), self._kernels[name].seq > since

@@ -33,7 +33,7 @@ def storable(row: Mapping[str, Any]) -> Row:
 
 
 def _storable(value: Any) -> Any:
-    if value is None or type(value) is float:
+    if value is None or type(value) in (float, bool) or (type(value) is int and -LARGEST <= value <= LARGEST):
         return value
     if isinstance(value, str):
         return value if value.isascii() else value.encode("utf-8", "replace").decode()

@@ -115,7 +115,7 @@ def feed(
     most = limit + len(known)
     which = "seq > $after AND (kind <> 'PatchTried' OR contains(json, '\"is_applied\":false'))"
     told = fetch.events(db, run_id, *_NEWS, where=which, parameters={"after": after_seq}, newest=most)
-    teller = _Teller(db, run_id, words, {command.command_id: command for command in known})
+    teller = _Teller(db, run_id, words, {row.command_id: row for row in known}, _kernels(db, run_id, told))
     found += [row for one in told for row in teller.rows(one)]
     found += _bases(db, run_id, after_seq, words)
     return sorted(found, key=lambda row: (row.at, row.seq), reverse=True)[:limit]
@@ -129,6 +129,7 @@ class _Teller:
     run_id: str
     words: MethodWords
     commands: Mapping[str, CommandRow]
+    kernels: Mapping[str | None, tuple[int, float | None, float | None]]
 
     def rows(self, told: fetch.Told[Any]) -> Iterator[FeedRow]:
         """None for what says nothing to people."""
@@ -208,8 +209,7 @@ class _Teller:
 
     def _number(self, candidate_id: str | None) -> int:
         """0 for a kernel that this run has not."""
-        sql = "SELECT candidate_id, number FROM kernels WHERE run_id = ?"
-        return int(dict(fetch.tuples(self.db, sql, [self.run_id])).get(candidate_id, 0))
+        return self.kernels[candidate_id][0] if candidate_id in self.kernels else 0
 
     def _depth(self, seq: int, event: DepthFinished) -> tuple[str, str]:
         title = f"{self.words.title} {event.depth}"
@@ -218,19 +218,19 @@ class _Teller:
         if event.outcome is not DepthOutcome.ACCEPTED:
             return event.outcome, f"{title} given up" + (f": {event.reason}" if event.reason else "")
         text = f"{title} ends with kernel {self._number(event.candidate_id)}"
-        sql = "SELECT speedup, noise FROM kernels WHERE run_id = ? AND candidate_id = ? AND speedup IS NOT NULL"
-        own = next(iter(fetch.tuples(self.db, sql, [self.run_id, event.candidate_id])), None)
-        if own is not None:
-            text += f" at {measured_speedup(*own)}"
+        _, own, own_noise = self.kernels.get(event.candidate_id, (0, None, None))
+        if own is None or own_noise is None:
+            return event.outcome, text
+        text += f" at {measured_speedup(own, own_noise)}"
         best = next((row for row in reversed(self._rising()) if row[0] <= seq), None)
-        if best is None or own is None:
+        if best is None:
             return event.outcome, text
         _, name, speedup, noise = best
         if name == event.candidate_id:
             return "best", f"{text}, the best so far"
-        if not relative.between_sessions(speedup, noise, *own).is_faster:
+        if not relative.between_sessions(speedup, noise, own, own_noise).is_faster:
             return event.outcome, f"{text}, no measurable difference from the best"
-        return event.outcome, f"{text}, {100 * (1 - own[0] / speedup):.0f} % slower than the best"
+        return event.outcome, f"{text}, {100 * (1 - own / speedup):.0f} % slower than the best"
 
     def _rising(self) -> list[tuple[int, str, float, float]]:
         sql = f"SELECT seq, candidate_id, speedup, noise FROM {RISING.format(which='run_id = ?')} ORDER BY seq"
@@ -271,6 +271,16 @@ class _Teller:
             "stop after {} " + steps + " without gain": budget.stagnation_depths,
         }
         return "Limits changed: " + ", ".join(form.format(value) for form, value in said.items() if value is not None)
+
+
+def _kernels(
+    db: Database, run_id: str, told: list[fetch.Told[Any]]
+) -> dict[str | None, tuple[int, float | None, float | None]]:
+    """Number, speed-up and noise of the kernels that these events are about."""
+    names = {name for one in told if (name := getattr(one.event, "candidate_id", None)) is not None}
+    sql = """SELECT candidate_id, number, speedup, noise FROM kernels
+        WHERE run_id = ? AND list_contains(?::VARCHAR[], candidate_id)"""
+    return {name: (number, *figures) for name, number, *figures in fetch.tuples(db, sql, [run_id, sorted(names)])}
 
 
 def _moved(row: StateRow, event: object) -> str:
