@@ -17,12 +17,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from storage.index.database import Database, index_file, open_database
-from storage.index.ingest import Ingest
-from storage.index.queries import evidence, knowledge
-from storage.index.queries.evidence import EvidenceFilter
-from storage.index.queries.knowledge import TechniqueFilter
-from storage.knowledge import exported, files, merging
+from storage.knowledge import browsing, exported, files, merging
+from storage.knowledge.base import Base
+from storage.knowledge.browsing import EvidenceFilter, TechniqueFilter
 from storage.knowledge.records import (
     Bottleneck,
     Category,
@@ -163,34 +160,34 @@ def exchange(home: Path) -> None:
 
 def query(home: Path, rounds: int) -> None:
     """What the page asks, each time as if something had just been written."""
-    with open_database(index_file(home)) as db:
-        timed("index", lambda: Ingest(db, home / "runs").catch_up())
-        for name, ask in asked(db).items():
+    for name, ask in asked().items():
 
-            def fresh(ask: Callable[[], object] = ask) -> None:
-                db.memory.wrote(["evidence", "revisions"])
-                ask()
+        def fresh(ask: Callable[[Base], object] = ask) -> None:
+            base = files.load(home / "knowledge")
+            base._tallies.clear()
+            ask(base)
 
-            timed(f"query {name}", fresh, rounds)
+        timed(f"query {name}", fresh, rounds)
 
 
-def asked(db: Database) -> dict[str, Callable[[], object]]:
-    """Queries by name."""
+def asked() -> dict[str, Callable[[Base], object]]:
+    """What a page shows, by name."""
+    on_device = TechniqueFilter(state=state(1), device=DEVICES[0])
     return {
-        "states": lambda: knowledge.states(db),
-        "techniques": lambda: knowledge.techniques(db),
-        "techniques of a state on a device": lambda: knowledge.techniques(
-            db, TechniqueFilter(state=state(1), device=DEVICES[0])
+        "states": browsing.states,
+        "techniques": browsing.techniques,
+        "techniques of a state on a device": lambda base: browsing.techniques(base, on_device),
+        "evidence": browsing.attempts,
+        "evidence, a late page with a text": lambda base: browsing.attempts(
+            base, EvidenceFilter(text="member"), 50, 40_000
         ),
-        "evidence": lambda: evidence.attempts(db),
-        "evidence, a late page with a text": lambda: evidence.attempts(db, EvidenceFilter(text="member"), 50, 40_000),
-        "count of evidence": lambda: evidence.count(db, EvidenceFilter(outcome="slower")),
-        "a technique by device": lambda: knowledge.by_device(db, technique(1)),
-        "negative evidence": lambda: knowledge.negative(db),
-        "predicted against measured": lambda: evidence.predicted(db),
-        "revisions": lambda: knowledge.revisions(db),
-        "sums": lambda: knowledge.sums(db),
-        "choices": lambda: evidence.choices(db),
+        "count of evidence": lambda base: browsing.count(base, EvidenceFilter(outcome="slower")),
+        "a technique by device": lambda base: browsing.by_device(base, technique(1)),
+        "negative evidence": browsing.negative,
+        "predicted against measured": browsing.predicted,
+        "revisions": browsing.revisions,
+        "sums": browsing.sums,
+        "choices": browsing.choices,
     }
 
 

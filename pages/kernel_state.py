@@ -8,8 +8,7 @@ from pages.parts import change_token, index, wording
 from pages.parts.knowledge import amend_dialogs, evidence_table, state_story
 from pages.parts.status import address, now
 from pages.parts.steering import dialogs, steer
-from storage.index.knowledge_projection import SOURCE
-from storage.index.queries import knowledge
+from storage.index.ingest import KNOWLEDGE
 
 name = st.query_params.get("state", "")
 
@@ -18,9 +17,9 @@ name = st.query_params.get("state", "")
 def live() -> None:
     """The page; drawn again when the knowledge base has news."""
     dialogs.sweep()
-    now.watch([SOURCE], is_overview=False, token=change_token.of([SOURCE], is_overview=False))
+    now.watch([KNOWLEDGE], is_overview=False, token=change_token.of([KNOWLEDGE], is_overview=False))
     st.page_link("knowledge.py", label="Knowledge", icon=":material/arrow_back:", width="content")
-    found = knowledge.known(index.current()).states.get(name)
+    found = index.known().states.get(name)
     if found is None:
         st.title("State", anchor=False)
         st.warning(f"No state is called **{wording.plain(name) or 'nothing'}**.", icon=":material/search_off:")

@@ -22,10 +22,9 @@ from pages.parts.knowledge.known_tables import STATE, VIEW
 from pages.parts.status import now
 from pages.parts.steering import dialogs, steer
 from pages.parts.steering.dialogs import Dialog
-from storage.index.knowledge_projection import SOURCE
-from storage.index.queries import knowledge
-from storage.index.queries.knowledge import EdgeRow, KnowledgeSums
-from storage.knowledge import files
+from storage.index.ingest import KNOWLEDGE
+from storage.knowledge import browsing, files
+from storage.knowledge.browsing import EdgeRow, KnowledgeSums
 from storage.knowledge.records import Technique
 
 TECHNIQUES, STATES, ATTEMPTS, NEGATIVE = "techniques", "states", "attempts", "negative evidence"
@@ -42,8 +41,8 @@ VIEWS = [TECHNIQUES, STATES, ATTEMPTS, NEGATIVE, RULES, PICTURE, RUNS, CHANGES]
 def live() -> None:
     """The page; drawn again when the knowledge base has news."""
     dialogs.sweep()
-    now.watch([SOURCE], is_overview=False, token=change_token.of([SOURCE], is_overview=False))
-    draw_sums(knowledge.sums(index.current()), len(knowledge.rules(index.current())))
+    now.watch([KNOWLEDGE], is_overview=False, token=change_token.of([KNOWLEDGE], is_overview=False))
+    draw_sums(browsing.sums(index.known()), len(index.known().rules()))
     view = st.segmented_control(
         "Show", VIEWS, default=TECHNIQUES, required=True, key=VIEW, bind="query-params", label_visibility="collapsed",
         on_change=known_tables.first_part,
@@ -109,7 +108,7 @@ def draw_sums(found: KnowledgeSums, failures: int) -> None:
 
 def draw_picture() -> str | None:
     """States and techniques as a graph; the technique clicked just now, if any."""
-    reckoned = knowledge.reckoning(index.current())
+    reckoned = index.known().reckoning()
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="picture_filter"):
         between = st.segmented_control(
             "Edges",
@@ -122,7 +121,7 @@ def draw_picture() -> str | None:
         if between == FROM_STATES:
             state = known_tables.choice("State", STATE, list(reckoned.known.states), 260)
         else:
-            rows = knowledge.edges(index.current())
+            rows = browsing.edges(index.known())
             before = known_tables.choice("Technique before", "before", sorted({row.source for row in rows}), 260)
         is_tried_only = st.toggle("Only what was tried", key="tried", bind="query-params")
     if between == FROM_TECHNIQUES:

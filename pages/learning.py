@@ -8,7 +8,7 @@ from pages.parts import change_token, index
 from pages.parts.knowledge import evidence_table, learning_table
 from pages.parts.status import address, now
 from storage.index import queries
-from storage.index.knowledge_projection import SOURCE
+from storage.index.ingest import KNOWLEDGE
 
 run_id = st.query_params.get("run", "")
 
@@ -16,12 +16,12 @@ run_id = st.query_params.get("run", "")
 @st.fragment
 def live() -> None:
     """The page; drawn again when the run or the knowledge base has news."""
-    token = change_token.of([run_id, SOURCE], is_overview=False)
+    token = change_token.of([run_id, KNOWLEDGE], is_overview=False)
     run = queries.run(index.current(), run_id)
     if run is None:
         address.unknown_run(run_id, token)
         return
-    now.watch([run_id, SOURCE], is_overview=False, token=token)
+    now.watch([run_id, KNOWLEDGE], is_overview=False, token=token)
     with st.container(horizontal=True):
         st.page_link("knowledge.py", label="Knowledge", icon=":material/arrow_back:", width="content")
         st.page_link(

@@ -8,9 +8,9 @@ from pages.parts import change_token, index, wording
 from pages.parts.knowledge import amend_dialogs, evidence_table, technique_story
 from pages.parts.status import address, now
 from pages.parts.steering import dialogs, steer
-from storage.index.knowledge_projection import SOURCE
-from storage.index.queries import evidence, knowledge
-from storage.index.queries.evidence import EvidenceFilter
+from storage.index.ingest import KNOWLEDGE
+from storage.knowledge import browsing
+from storage.knowledge.browsing import EvidenceFilter
 
 name = st.query_params.get("technique", "")
 
@@ -19,11 +19,11 @@ name = st.query_params.get("technique", "")
 def live() -> None:
     """The page; drawn again when the knowledge base has news."""
     dialogs.sweep()
-    now.watch([SOURCE], is_overview=False, token=change_token.of([SOURCE], is_overview=False))
+    now.watch([KNOWLEDGE], is_overview=False, token=change_token.of([KNOWLEDGE], is_overview=False))
     st.page_link("knowledge.py", label="Knowledge", icon=":material/arrow_back:", width="content")
-    db = index.current()
-    found = knowledge.known(db).techniques.get(name)
-    if found is None and not (name and evidence.count(db, EvidenceFilter(technique=name))):
+    base = index.known()
+    found = base.techniques.get(name)
+    if found is None and not (name and browsing.count(base, EvidenceFilter(technique=name))):
         st.title("Technique", anchor=False)
         st.warning(f"No technique is called **{wording.plain(name) or 'nothing'}**.", icon=":material/search_off:")
         return

@@ -15,6 +15,8 @@ from storage.index import database, queries
 from storage.index.database import Database
 from storage.index.ingest import Ingest
 from storage.index.queries import AttemptRow
+from storage.knowledge import files
+from storage.knowledge.base import Base
 
 
 @dataclass(slots=True)
@@ -54,6 +56,11 @@ def close_index() -> None:
 def opened_at() -> float:
     """When the index was opened, in seconds since the epoch: by which a page tells one server from the next."""
     return _opened[-1].opened_at
+
+
+def known() -> Base:
+    """What this home's knowledge base says now; its files are read as far as they are new."""
+    return files.load()
 
 
 def current() -> Database:

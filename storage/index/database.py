@@ -19,12 +19,6 @@ from storage.index.memory import Memory
 SCHEMA = Path(__file__).with_name("schema.sql").read_text(encoding="utf-8")
 SCHEMA_VERSION = hashlib.sha256(SCHEMA.encode()).hexdigest()[:8]
 
-# Tables of the knowledge base: their rows belong to no run.
-ACROSS_RUNS = (
-    "revisions", "kernel_states", "techniques", "priors", "transitions", "rule_words", "evidence", "failures",
-    "knowledge_problems",
-)  # fmt: skip
-
 # What tells the rows of those tables apart in which a row takes the place of an older one.
 KEYS: Mapping[str, tuple[str, ...]] = {
     "runs": ("run_id",), "progress": ("run_id",), "snapshots": ("run_id",), "kernels": ("run_id", "candidate_id"),
@@ -210,25 +204,9 @@ class Writer:
 
     def remove_run(self, run_id: str) -> None:
         """Delete every row of a run."""
-        tables = self._columns.keys() - set(ACROSS_RUNS)
-        self.tables |= tables
-        for table in tables:
+        self.tables |= self._columns.keys()
+        for table in self._columns:
             self._connection.execute(f"DELETE FROM {table} WHERE run_id = ?", [run_id])
-
-    def remove_knowledge(self) -> None:
-        """Delete every row of the knowledge base."""
-        self.tables |= set(ACROSS_RUNS)
-        for table in ACROSS_RUNS:
-            self._connection.execute(f"DELETE FROM {table}")
-
-    def remove_repeated_evidence(self, first_line: int) -> None:
-        """Delete those rows from this line on whose attempt has an earlier row."""
-        self._connection.execute(
-            "DELETE FROM evidence WHERE line >= $first AND line NOT IN (SELECT min(line) FROM evidence "
-            "SEMI JOIN (SELECT run_id, candidate_id, technique FROM evidence WHERE line >= $first) AS new "
-            "USING (run_id, candidate_id, technique) GROUP BY run_id, candidate_id, technique)",
-            {"first": first_line},
-        )
 
 
 def index_file(home: Path) -> Path:
@@ -294,9 +272,8 @@ def _create_schema(connection: duckdb.DuckDBPyConnection) -> None:
         connection.execute(f"BEGIN; {SCHEMA}; COMMIT;")
         connection.execute("CHECKPOINT")
         return
-    for table, columns in _columns(connection).items():
-        column = columns[0] if table in ACROSS_RUNS else "run_id"
-        connection.execute(f"SELECT count(*) FROM {table} WHERE {column} IS NULL").fetchall()
+    for table in _columns(connection):
+        connection.execute(f"SELECT count(*) FROM {table} WHERE run_id IS NULL").fetchall()
 
 
 def _columns(connection: duckdb.DuckDBPyConnection) -> dict[str, tuple[str, ...]]:

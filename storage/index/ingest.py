@@ -1,6 +1,5 @@
-"""Keeps the index in step with the run folders and the knowledge base: what is new is written with how far it is read.
-
-Files come from sources: each run is one, the knowledge base beside the runs is another.
+"""Keeps the index in step with the run folders: what is new is written with how far it is read. That the knowledge base
+beside them has changed is told too; who shows it reads its files.
 """
 
 from __future__ import annotations
@@ -28,7 +27,6 @@ from watchdog.observers import Observer
 from watchdog.observers.api import BaseObserver
 
 from storage.index import chunks
-from storage.index import knowledge_projection as knowledge
 from storage.index.chunks import (
     COMMANDS,
     FILES,
@@ -43,7 +41,7 @@ from storage.index.chunks import (
 )
 from storage.index.database import Database
 from storage.index.fold import RunFold
-from storage.knowledge.files import EVIDENCE
+from storage.knowledge.files import EVIDENCE, FAILURES, REVISIONS
 from storage.run import folder
 from storage.run.folder import RunFolder
 from storage.untrusted import UntrustedError
@@ -55,6 +53,7 @@ DEBOUNCE_S = 0.05
 BATCH_BYTES = 1 << 21
 ROUND_BYTES = 1 << 22
 MOST_FOLDS = 64
+KNOWLEDGE = "knowledge/"  # in the place of a run's id, which none can be
 
 _log = logging.getLogger(__name__)
 
@@ -81,6 +80,7 @@ class Ingest:
         self._read: dict[str, dict[str, Position]] = {}
         for run_id, file, *position in db.positions():
             self._read.setdefault(run_id, {})[file] = Position(*position)
+        self._learned: tuple[Position | None, ...] = ()
         self._folds: dict[str, RunFold] = {}
         self._passes = threading.Lock()
         self._names: set[str] = set()
@@ -95,7 +95,7 @@ class Ingest:
         self._is_stopping = False
         if is_watching_wanted():
             self._watches.append(Watch(self._root, frozenset(FILES), self._note))
-            self._watches.append(Watch(self._knowledge, frozenset(), lambda file: self._note(knowledge.SOURCE)))
+            self._watches.append(Watch(self._knowledge, frozenset(), lambda file: self._note(KNOWLEDGE)))
             for watch in self._watches:
                 watch.start()
         self._thread = threading.Thread(target=self._work, name="ingest", daemon=True)
@@ -134,16 +134,13 @@ class Ingest:
     def _unread(self, run_id: str) -> Iterator[tuple[int, float]]:
         """Unread bytes of each file that has any, and when it was last written."""
         read = self._read.get(run_id, {})
-        for file in knowledge.FILES if run_id == knowledge.SOURCE else FILES:
+        for file in FILES:
             try:
-                found = (self._place(run_id) / file).stat()
+                found = (self._root / run_id / file).stat()
             except OSError:
                 continue
             if left := found.st_size - (read[file].offset if file in read else 0):
                 yield max(left, 0), found.st_mtime
-
-    def _place(self, run_id: str) -> Path:
-        return self._knowledge if run_id == knowledge.SOURCE else self._root / run_id
 
     def catch_up(self) -> None:
         """Read everything that is whole now and return when it can be queried.
@@ -152,11 +149,19 @@ class Ingest:
             duckdb.Error: the index cannot be written.
         """
         with self._passes:
+            self._look_at_knowledge()
             present = self._on_disk()
             for run_id in sorted(self._read.keys() - present):
                 self._forget(run_id)
             while self._follow(self._newest_first(present)):
                 present = self._on_disk()
+
+    def _look_at_knowledge(self) -> None:
+        """Tell where the files of the knowledge base are others than at the last look."""
+        now = tuple(chunks.end_of(self._knowledge / file) for file in (EVIDENCE, REVISIONS, FAILURES))
+        if now != self._learned:
+            self._learned = now
+            self._db.mark_changed([KNOWLEDGE])
 
     def look_at(self, run_ids: Iterable[str]) -> None:
         """Read what is new of these runs at once: what a person has just changed, deleted or restored shows at once.
@@ -213,6 +218,7 @@ class Ingest:
                 self.catch_up()
             else:
                 with self._passes:
+                    self._look_at_knowledge()
                     self._follow(sorted(names & self._on_disk()))
             self._failures.pop("", None)
         except Exception as error:  # noqa: BLE001 - a thread that ends unseen would leave every page as it is for ever
@@ -221,14 +227,13 @@ class Ingest:
     def _report(self, run_id: str, error: Exception) -> None:
         text = f"{error}" if isinstance(error, UntrustedError) else f"{type(error).__name__}: {error}"
         if self._failures.get(run_id) != text:
-            _log.error("the index cannot follow %s: %s", self._place(run_id), text)
+            _log.error("the index cannot follow %s: %s", self._root / run_id, text)
         self._failures[run_id] = text
 
     def _on_disk(self) -> set[str]:
-        found = {knowledge.SOURCE}
-        if self._root.is_dir():
-            found |= {path.name for path in self._root.iterdir() if folder.has_settings(path)}
-        return found
+        if not self._root.is_dir():
+            return set()
+        return {path.name for path in self._root.iterdir() if folder.has_settings(path)}
 
     def _follow(self, run_ids: Iterable[str]) -> bool:
         """Write the news of these runs, several to a transaction but no more than a batch of bytes.
@@ -254,8 +259,7 @@ class Ingest:
     def _readable_news_of(self, run_id: str) -> Iterator[Chunk]:
         """News of one run. One that cannot be read, or is deleted just now, does not hold up the others."""
         try:
-            is_run = run_id != knowledge.SOURCE
-            yield from self._news_of(RunFolder(self._root / run_id)) if is_run else self._news_of_knowledge()
+            yield from self._news_of(RunFolder(self._root / run_id))
             self._failures.pop(run_id, None)
         except FileNotFoundError:
             return
@@ -307,17 +311,6 @@ class Ingest:
         for run_id in list(self._folds)[:-MOST_FOLDS]:
             del self._folds[run_id]
 
-    def _news_of_knowledge(self) -> Iterator[Chunk]:
-        """New stretches of the knowledge base's files; one that was replaced or cut is read again with the others."""
-        ends = knowledge.ends(self._knowledge)
-        read = self._read.get(knowledge.SOURCE, {})
-        if any(_is_outdated(file, position, ends[file]) for file, position in read.items()):
-            self._forget(knowledge.SOURCE)
-            read = {}
-        for file, end in ends.items():
-            if end and end.offset > (start := read.get(file, Position(end.inode))).offset:
-                yield from knowledge.read(self._knowledge, file, start)
-
     def _commit(self, batch: list[Chunk]) -> None:
         """Runs are written one by one where they cannot be together, so that one alone is left behind."""
         run_ids = list(dict.fromkeys(chunk.run_id for chunk in batch))
@@ -344,9 +337,6 @@ class Ingest:
         with self._db.transaction() as writer:
             writer.add(row for chunk in batch for row in chunk.all_rows)
             writer.put(state for chunk in batch for state in chunk.states)
-            if any(chunk.file == EVIDENCE for chunk in batch):
-                read = self._read.get(knowledge.SOURCE, {}).get(EVIDENCE, Position(0))
-                writer.remove_repeated_evidence(read.lines + 1)
         for chunk in batch:
             self._read.setdefault(chunk.run_id, {})[chunk.file] = chunk.end
         self._db.mark_changed({chunk.run_id for chunk in batch})
@@ -354,8 +344,6 @@ class Ingest:
     def _forget(self, run_id: str) -> None:
         with self._db.transaction() as writer:
             writer.remove_run(run_id)
-            if run_id == knowledge.SOURCE:
-                writer.remove_knowledge()
         self._read.pop(run_id, None)
         self._folds.pop(run_id, None)
         self._failures.pop(run_id, None)

@@ -6,6 +6,7 @@ failures.py     failure rules: what goes wrong again and again, what mended it, 
 figures.py      from revisions to what is known by name, from attempts to figures
 graph.py        which technique followed which
 base.py         everything that was read at one moment, as a strategy and a person ask it
+browsing.py     the rows that pages list of it
 files.py        the files under TILEWRIGHT_HOME/knowledge: appended under a lock, folded from where they were read to
 exported.py, merging.py   all of it as one file; what is taken over from such a file, and what contradicts
 changes.py      what a person changes, as revisions

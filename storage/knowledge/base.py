@@ -59,6 +59,7 @@ class Base:
         self._known = known_by(self.revisions)
         self._attempts = attempts
         self._count = len(attempts.rows)
+        self._tallies: dict[tuple[str | None, str, str | None], Tally] = {}
         self.cases = tuple(cases)
 
     @property
@@ -94,19 +95,24 @@ class Base:
 
         Without a prior of its own a state that inherits takes what is expected in the other one, at 0.8.
         """
-        return self._reckoning(device).figures(technique, state)
+        return self.reckoning(device).figures(technique, state)
 
     def techniques_of(self, state: str) -> list[str]:
         """Techniques in use with a prior or evidence in a state, or in the one that it inherits; by name."""
-        return self._reckoning(None).techniques_of(state)
+        return self.reckoning(None).techniques_of(state)
 
     def inherited_from(self, technique: str, state: str) -> str:
         """The state whose knowledge of a technique stands in for a missing prior; empty where there is none."""
-        return self._reckoning(None).inherited_from(technique, state)
+        return self.reckoning(None).inherited_from(technique, state)
 
-    def _reckoning(self, device: str | None) -> Reckoning:
+    def reckoning(self, device: str | None = None) -> Reckoning:
+        """Figures of any technique in any state, on one device or on all. What was added up is kept."""
+
         def of(technique: str, state: str | None) -> Tally:
-            rows = self._attempts.of(technique, state, self._count)
-            return tally(row for row in rows if device is None or row.device == device)
+            key = device, technique, state
+            if key not in self._tallies:
+                rows = self._attempts.of(technique, state, self._count)
+                self._tallies[key] = tally(row for row in rows if device is None or row.device == device)
+            return self._tallies[key]
 
         return Reckoning(self._known, of)

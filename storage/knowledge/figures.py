@@ -1,7 +1,6 @@
-"""From revisions to what is known by name, from attempts to figures. Pure; the index ends its sums with the same code.
+"""From revisions to what is known by name, from attempts to figures. Pure.
 
-Factors are averaged as whole numbers: their logarithms in units of 2^-48. Sums of these do not depend on their order,
-so that a database finds the very same figures.
+Factors are averaged as whole numbers: their logarithms in units of 2^-48. Sums of these do not depend on their order.
 """
 
 from __future__ import annotations

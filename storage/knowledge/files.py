@@ -18,12 +18,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from storage import codec, files, read_only
+from storage import codec, files, read_only, untrusted
 from storage.home import home
 from storage.knowledge import exported, seed
 from storage.knowledge.base import Attempts, Base
 from storage.knowledge.exported import KnowledgeError as KnowledgeError
 from storage.knowledge.records import Evidence, FailureCase, Revision, ScoredKernel
+from storage.untrusted import UntrustedError
 
 EVIDENCE, REVISIONS, FAILURES, LOCK = "evidence.jsonl", "revisions.jsonl", "failures.jsonl", "lock"
 SCORES = "scores.jsonl"  # what reward models learn from: not indexed, not exported, and only its end is read
@@ -194,12 +195,13 @@ class _ReplacedError(Exception):
 
 @dataclass(slots=True)
 class _Lines:
-    """New whole lines of one growing file."""
+    """New whole lines of one growing file. `is_closed`: it is no file, or may not be read."""
 
     path: Path
     inode: int = 0
     offset: int = 0
     tail: bytes = b""
+    is_closed: bool = False
 
     def news(self) -> Iterator[bytes]:
         """Lines since the last time; a torn last one waits.
@@ -207,8 +209,12 @@ class _Lines:
         Raises:
             _ReplacedError: before the first line.
         """
+        self.is_closed = False
         try:
-            file = open(self.path, "rb")  # noqa: SIM115  # closed below
+            file = untrusted.open_file(self.path)
+        except UntrustedError:
+            self.is_closed = True
+            return
         except FileNotFoundError:
             if self.offset:
                 raise _ReplacedError from None
@@ -247,6 +253,7 @@ class _Fold:
     revisions: dict[str, Revision] = field(init=False)
     damaged: int = 0
     repeated: int = 0
+    last: Base | None = None
 
     def __post_init__(self) -> None:
         self._begin()
@@ -254,7 +261,7 @@ class _Fold:
     def _begin(self) -> None:
         self.evidence, self.changes = _Lines(self.place / EVIDENCE), _Lines(self.place / REVISIONS)
         self.failures, self.cases = _Lines(self.place / FAILURES), {}
-        self.attempts, self.revisions, self.damaged, self.repeated = Attempts(), {}, 0, 0
+        self.attempts, self.revisions, self.damaged, self.repeated, self.last = Attempts(), {}, 0, 0, None
 
     def read(self) -> None:
         """Take what is new; bases that were handed out stay as they are."""
@@ -290,8 +297,11 @@ class _Fold:
         mark = f"evidence:{self.evidence.offset} revisions:{self.changes.offset}"
         mark += f" failures:{self.failures.offset}" if self.failures.offset else ""
         mark += f" seed:{seed.digest()}" if seeded else ""
-        changes, cases = [*first, *self.revisions.values()], self.cases.values()
-        return Base(changes, self.attempts, mark, self.damaged, self.repeated, tuple(cases))
+        damaged = self.damaged + sum(file.is_closed for file in (self.evidence, self.changes, self.failures))
+        if self.last is None or (self.last.mark, self.last.damaged) != (mark, damaged):
+            changes, cases = [*first, *self.revisions.values()], self.cases.values()
+            self.last = Base(changes, self.attempts, mark, damaged, self.repeated, tuple(cases))
+        return self.last
 
 
 @functools.lru_cache(maxsize=4)

@@ -1,5 +1,5 @@
 """The graph of techniques: which one followed which, from the attempts of all runs and from what models have laid out.
-Pure; the index finds the same edges and sums (`queries.knowledge.edges`).
+Pure.
 
 Method: ReGraph (arXiv 2510.19873): techniques as nodes, transitions as edges, cycles allowed.
 """

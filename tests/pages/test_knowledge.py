@@ -20,12 +20,10 @@ from pages.parts.knowledge import (
     learning_table,
     technique_graph,
 )
-from pages.parts.knowledge.technique_story import by_state
 from pages.parts.widgets import table
-from storage.index.queries import evidence, knowledge, learning
-from storage.index.queries.evidence import EvidenceFilter
-from storage.index.queries.knowledge import TechniqueFilter
-from storage.knowledge import changes, exported, failures, files, merging, seed
+from storage.index.queries import learning
+from storage.knowledge import browsing, changes, exported, failures, files, merging, seed
+from storage.knowledge.browsing import EvidenceFilter
 from storage.knowledge.failures import FailureRule
 from storage.knowledge.figures import Tally, figures_of
 from storage.knowledge.merging import Prefer
@@ -70,19 +68,6 @@ def test_every_view_stands_over_many_attempts(home: Path, open_page: Open) -> No
         assert "300 attempts of 1 run" in words(app), view
 
 
-def test_the_pages_show_the_figures_that_an_engine_reads(home: Path, open_page: Open) -> None:
-    sample_knowledge.write_knowledge(home, 200)
-    open_page("knowledge")
-    base, db = files.load(home / "knowledge"), index.current()
-    for row in knowledge.techniques(db, TechniqueFilter(state="memory_latency_bound")):
-        assert row.figures == base.figures(row.technique.name, "memory_latency_bound")
-    for edge in technique_graph.edges_of(knowledge.reckoning(db)):
-        assert edge.figures == base.figures(edge.technique, edge.state)
-        assert edge.technique in base.techniques_of(edge.state)
-    for found in by_state(knowledge.reckoning(db), "operator fusion"):
-        assert found.figures == base.figures("operator fusion", found.state)
-
-
 def test_the_address_says_which_techniques_are_shown(home: Path, open_page: Open) -> None:
     sample_knowledge.write_knowledge(home, 200)
     app = open_page("knowledge", in_state="memory_bank_conflicts", on_device="NVIDIA H200", order="name")
@@ -112,7 +97,7 @@ def test_predicted_against_measured_gains_are_points_by_outcome_that_open_their_
     failed = replace(ATTEMPT, candidate_id="c003", outcome=Outcome.INCORRECT, gain=None)
     files.append_evidence([ATTEMPT, slower, failed], home / "knowledge")
     open_page("knowledge")
-    found = evidence.predicted(index.current(), EvidenceFilter())
+    found = browsing.predicted(files.load(), EvidenceFilter())
     faster, less = evidence_table.figure(found)["data"][2:]
     assert (faster["x"], faster["y"], less["y"]) == ([1.4], [1.3], [0.9])
     assert faster["customdata"] == ["r1\nc001\noperator <fusion>"]
@@ -154,7 +139,7 @@ def test_negative_evidence_is_a_view_of_its_own(home: Path, open_page: Open) -> 
     files.append_evidence(slower, home / "knowledge")
     app = open_page("knowledge", show="negative evidence")
     assert "Showing 1–1 of 1 pair" in words(app)
-    (row,) = knowledge.negative(index.current())
+    (row,) = browsing.negative(files.load())
     assert part(known_tables.negative_cells(row)["attempts"], "text") == "0 of 3"
 
 
@@ -227,9 +212,8 @@ def test_a_change_says_what_it_did_and_whether_it_still_counts(home: Path, open_
     revert = changes.change("too early", "Ada", reverts="person-1")
     files.append_revision(revert, home / "knowledge")
     open_page("knowledge")
-    db = index.current()
-    rows = {row.revision_id: row for row in knowledge.revisions(db)}
-    told = {name: changes_table.cells(row, knowledge.revision(db, name), rows.get(row.reverts))["what"]
+    rows = {row.revision_id: row for row in browsing.revisions(files.load())}
+    told = {name: changes_table.cells(row, browsing.revision(files.load(), name), rows.get(row.reverts))["what"]
             for name, row in rows.items()}  # fmt: skip
     assert part(told["person-1"], "text") == "Expect 1.02× of vectorised loads in memory_bandwidth_saturated"
     assert part(told["person-1"], "badges")[0]["text"] == "reverted"
@@ -248,7 +232,7 @@ def test_a_read_only_server_offers_no_change(home: Path, open_page: Open, monkey
         assert not app.exception
         assert [button.key for button in app.button] == []
     assert not access.may_steer()
-    rows = knowledge.revisions(index.current())
+    rows = browsing.revisions(files.load())
     assert not any(part(changes_table.cells(row, None, None)["what"], "buttons") for row in rows)
     assert "read-only" in amendments.append(Revision("x", 1.0, "Ada", "why"))
 
@@ -260,11 +244,11 @@ def test_a_run_shows_what_it_was_told_what_it_tried_and_what_it_added(home: Path
     assert not app.exception
     assert "had been offered" in words(app)
     assert "5 attempts" in words(app)
-    found = learning.answers(index.current(), "told")
+    found = learning.answers(index.current(), files.load(), "told")
     shown = learning_table.cells(found[0])
     assert part(shown["state"], "text") == "memory_bandwidth_saturated"
     assert part(shown["offered"], "note") == "rather not: double buffering"
-    (run,) = learning.learning_runs(index.current())
+    (run,) = learning.learning_runs(index.current(), files.load())
     assert part(learning_table.run_cells(run, {"told": "Softmax"})["run"], "text") == "Softmax"
     assert learning_table.address("a b") == "learning?run=a%20b"
     assert "There is no run" in words(open_page("learning", run="nowhere"))
@@ -305,11 +289,11 @@ def test_a_file_that_is_no_knowledge_base_is_refused_by_name(home: Path, open_pa
 def test_the_picture_has_a_row_per_technique_and_an_edge_per_pair(home: Path, open_page: Open) -> None:
     files.append_evidence([replace(ATTEMPT, technique="coalesced access")], home / "knowledge")
     open_page("knowledge")
-    edges = technique_graph.edges_of(knowledge.reckoning(index.current()))
+    edges = technique_graph.edges_of(files.load().reckoning())
     assert len(edges) == len(seed.revision().priors)
     (tried,) = [edge for edge in edges if edge.kind == technique_graph.FASTER]
     assert (tried.state, tried.technique) == ("cache_inefficient", "coalesced access")
-    assert technique_graph.edges_of(knowledge.reckoning(index.current()), is_tried_only=True) == [tried]
+    assert technique_graph.edges_of(files.load().reckoning(), is_tried_only=True) == [tried]
     lefts, rights = technique_graph.places(edges)
     assert (len(lefts), len(rights)) == (16, len(seed.revision().techniques))
     traces = {trace["name"]: trace for trace in technique_graph.figure(edges)["data"]}
@@ -328,8 +312,8 @@ def test_the_picture_of_sequences_has_n_and_q_on_its_edges(home: Path, open_page
     app = open_page("knowledge", show="picture", edges="technique to technique")
     assert not app.exception
     assert "Q adds up the logarithms" in words(app)
-    known = knowledge.known(index.current()).techniques
-    edges = technique_graph.edges_between(knowledge.edges(index.current()), known)
+    known = files.load().techniques
+    edges = technique_graph.edges_between(browsing.edges(files.load()), known)
     ends = {(one.state, one.technique): (one.figures.attempts, round(one.value or 0.0, 3)) for one in edges}
     assert ends == {
         ("start", "coalesced access"): (1, 0.405),
@@ -356,7 +340,7 @@ def test_a_picture_of_two_hundred_techniques_has_a_row_for_each_name() -> None:
         gaps = [b - a for a, b in pairwise(heights)]
         assert min(gaps) * technique_graph.ROW_PX * 200 >= technique_graph.ROW_PX - 1e-6
     assert not [one for one in technique_graph.figure(edges)["data"] if one["name"] == "N and Q"]
-    rows = [knowledge.EdgeRow(f"a{n}", f"b{n}", figures_of(Tally(n), 0, 0.5), 0.5) for n in range(500)]
+    rows = [browsing.EdgeRow(f"a{n}", f"b{n}", figures_of(Tally(n), 0, 0.5), 0.5) for n in range(500)]
     shown = technique_graph.edges_between(rows, {})
     assert min(one.figures.attempts for one in shown) == 100, "of more edges than can be read those tried most"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import duckdb
 
-from storage.index.database import ACROSS_RUNS, Database
+from storage.index.database import Database
 from storage.index.ingest import Ingest
 from tests import sample_knowledge, samples
 
@@ -48,7 +48,7 @@ def _tables(cursor: duckdb.DuckDBPyConnection) -> dict[str, Mapping[str, str]]:
         "SELECT table_name, map(list(column_name), list(data_type)) FROM duckdb_columns() "
         "WHERE table_name IN (SELECT table_name FROM duckdb_tables()) GROUP BY table_name"
     ).fetchall()
-    return {table: columns for table, columns in found if table not in ACROSS_RUNS}
+    return dict(found)
 
 
 def _repeat_runs(cursor: duckdb.DuckDBPyConnection, table: str, columns: Mapping[str, str], times: int) -> None:

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from storage.index import queries
-from storage.index.database import ACROSS_RUNS, Database, index_file, open_database
+from storage.index.database import Database, index_file, open_database
 from storage.index.ingest import Ingest, Lag
 from tests.examples import examples
 from tests.samples import write_run
@@ -49,7 +49,7 @@ def test_all_tables_have_rows_and_every_line_is_kept(db: Database, root: Path) -
     write_run(root, "asking", depths=3, knowledge="on", strategy="graph_search")
     Ingest(db, root).catch_up()
     rows = dump(db)
-    empty = {name for name, found in rows.items() if not found} - set(ACROSS_RUNS)
+    empty = {name for name, found in rows.items() if not found}
     assert empty == {"labels", "problems", "snapshots"}
     lines = [event.json for event in queries.events(db, "sample", limit=10_000)]
     assert lines == run.journal_file.read_text().splitlines()
@@ -249,7 +249,7 @@ def test_a_run_deleted_while_no_index_was_open_disappears(home: Path, root: Path
     shutil.rmtree(root)
     with open_database(index_file(home)) as db:
         Ingest(db, root).catch_up()
-        assert {name for name, found in dump(db).items() if found} <= set(ACROSS_RUNS)
+        assert {name for name, found in dump(db).items() if found} == set()
 
 
 def test_a_run_with_settings_and_nothing_else_is_a_run(db: Database, root: Path) -> None:

@@ -22,7 +22,7 @@ def test_an_answer_says_what_was_offered_and_what_was_tried_until_the_next_one(d
         asked(3, "c001", 1, WIDER, STAGES), *made(4, "c002", "c001", technique="Wider words"),
         asked(6, "c001", 2, STAGES, state=""), *made(7, "c003", "c001", technique="SIMD"),
     )  # fmt: skip
-    later, first = learning.answers(db, "r1")
+    later, first = learning.answers(db, files.load(), "r1")
     assert (first.offered, first.negative) == (["wider words", "double buffering"], ["double buffering"])
     assert (first.number, first.state, first.bottleneck) == (1, "cache_inefficient", Bottleneck.MEMORY)
     assert (first.tried, first.outcomes) == (["Wider_words"], ["faster"])
@@ -30,8 +30,8 @@ def test_an_answer_says_what_was_offered_and_what_was_tried_until_the_next_one(d
     assert (later.state, later.bottleneck) == ("", None)
     assert (later.tried, later.outcomes) == (["SIMD"], [""])
     assert not later.is_offered("SIMD")
-    assert learning.answers(db, "r1", limit=1) == [later]
-    assert learning.answers(db, "r1", limit=1, offset=1) == [first]
+    assert learning.answers(db, files.load(), "r1", limit=1) == [later]
+    assert learning.answers(db, files.load(), "r1", limit=1, offset=1) == [first]
     assert (learning.count_answers(db, "r1"), learning.count_answers(db, "another")) == (2, 0)
 
 
@@ -39,8 +39,6 @@ def test_every_run_that_asked_or_added_something_is_listed_once(db: Database, ro
     rows = [Evidence("gone", f"c{n}", "SIMD", outcome, 5e9) for n, outcome in enumerate([Outcome.FASTER, Outcome.SAME])]
     files.append_evidence(rows, root.parent / "knowledge")
     tell(db, root, *FIRST, asked(3, "c001", 1, WIDER), ev.Taught(4, 1, "r1:4", "why", "0" * 64))
-    gone, here = learning.learning_runs(db)
+    gone, here = learning.learning_runs(db, files.load())
     assert gone == LearningRun("gone", 0, 2, 1, 0, 5e9)
     assert (here.run_id, here.asked, here.attempts, here.changes) == ("r1", 1, 0, 1)
-    assert learning.count_learning_runs(db) == 2
-    assert learning.learning_runs(db, limit=1, offset=1) == [here]

@@ -9,9 +9,8 @@ from pages.parts.knowledge import known_tables
 from pages.parts.steering import dialogs
 from pages.parts.steering.dialogs import Dialog
 from pages.parts.widgets import table
-from storage.index.queries import knowledge
-from storage.index.queries.knowledge import RevisionRow
-from storage.knowledge import seed
+from storage.knowledge import browsing, seed
+from storage.knowledge.browsing import RevisionRow
 from storage.knowledge.records import Revision, State, Technique
 
 REVERT = "revert:"
@@ -26,12 +25,12 @@ SHOWN_NAMES = 4
 
 def draw() -> None:
     """The table; a button of a row asks once more."""
-    db = index.current()
-    found = knowledge.revisions(db)
+    base = index.known()
+    found = browsing.revisions(base)
     shown, offset = known_tables.a_part(found)
     by_id = {row.revision_id: row for row in found}
     rows = [
-        table.Row(row.revision_id, cells(row, knowledge.revision(db, row.revision_id), by_id.get(row.reverts)))
+        table.Row(row.revision_id, cells(row, browsing.revision(base, row.revision_id), by_id.get(row.reverts)))
         for row in shown
     ]
     opened = table.draw("Changes", COLUMNS, rows, key="changes", is_folding=True)

@@ -14,8 +14,8 @@ from pages.parts.knowledge.known_tables import choice
 from pages.parts.widgets import diagonal, plot, table
 from pages.parts.widgets.diagonal import Group, Point
 from storage.index import queries
-from storage.index.queries import evidence, knowledge
-from storage.index.queries.evidence import EvidenceChoices, EvidenceFilter, PredictedRow
+from storage.knowledge import browsing
+from storage.knowledge.browsing import EvidenceChoices, EvidenceFilter, PredictedRow
 from storage.knowledge.records import Evidence, Outcome
 from storage.results.vocabulary import KernelClass
 
@@ -49,9 +49,8 @@ COLUMNS = [
 
 def draw() -> str | None:
     """Filters, picture and table of all attempts; what was opened just now, if anything."""
-    db = index.current()
-    found = knowledge.known(db)
-    chosen = _filter(evidence.choices(db), sorted(found.techniques), sorted(found.states))
+    base = index.known()
+    chosen = _filter(browsing.choices(base), sorted(base.techniques), sorted(base.states))
     return draw_attempts(chosen, "attempts")
 
 
@@ -78,18 +77,18 @@ def draw_attempts(
     chosen: EvidenceFilter, key: str, has_technique: bool = True, nothing: str = "No attempt matches all filters."
 ) -> str | None:
     """Those that fit: their predictions as points, and a page of them as rows; `nothing` where none fits."""
-    db = index.current()
-    total = evidence.count(db, chosen)
+    base = index.known()
+    total = browsing.count(base, chosen)
     if not total:
         st.info(
             "No attempts yet." if chosen == EvidenceFilter() else nothing,
             icon=":material/science:",
         )
         return None
-    clicked = draw_predictions(evidence.predicted(db, chosen), key)
+    clicked = draw_predictions(browsing.predicted(base, chosen), key)
     offset = (known_tables.part_number(total) - 1) * known_tables.PAGE_SIZE
-    shown = evidence.attempts(db, chosen, known_tables.PAGE_SIZE, offset)
-    known = queries.titles(db, {one.run_id for one in shown})
+    shown = browsing.attempts(base, chosen, known_tables.PAGE_SIZE, offset)
+    known = queries.titles(index.current(), {one.run_id for one in shown})
     rows = [table.Row(row_id(one), cells(one, known), link(one) if one.run_id in known else "") for one in shown]
     columns = COLUMNS if has_technique else [column for column in COLUMNS if column.key != "technique"]
     opened = table.draw("Attempts", columns, rows, key=key, is_cards=True)
@@ -104,7 +103,7 @@ def draw_predictions(found: Sequence[PredictedRow], key: str) -> str | None:
         return None
     words = f"Measured against predicted gain of {wording.counted(len(found), 'attempt')}, a point each"
     clicked = plot.draw(figure(found), words, diagonal.HEIGHT, key, key=f"{key}_points")
-    newest = f"The newest {evidence.NEWEST:,} that fit. " if len(found) == evidence.NEWEST else ""
+    newest = f"The newest {browsing.NEWEST:,} that fit. " if len(found) == browsing.NEWEST else ""
     st.caption(
         f"{newest}Gain: latency of the parent kernel over that of the new one. On the dashed line a change gained what "
         "was predicted; below the dotted line it made the kernel slower. A point opens its kernel."

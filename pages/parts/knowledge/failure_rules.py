@@ -13,7 +13,7 @@ from pages.parts.steering import dialogs
 from pages.parts.steering.dialogs import Dialog
 from pages.parts.widgets import table
 from storage.index import queries
-from storage.index.queries import knowledge
+from storage.knowledge import browsing
 from storage.knowledge.failures import LEAST_KERNELS, MOST_TOLD, FailureRule, RuleStatus
 from storage.knowledge.records import FailureCase
 
@@ -44,7 +44,7 @@ CASES = [
 
 def draw() -> str | None:
     """The table and the rule that is open; the kernel opened just now, if any, as run and candidate."""
-    found = knowledge.rules(index.current())
+    found = index.known().rules()
     if not found:
         st.info(
             "No failure has been kept yet: every run adds those of its own kernels as it goes.", icon=":material/rule:"
@@ -105,9 +105,8 @@ def _draw_one(rule: FailureRule) -> str | None:
                 label, icon=f":material/{icon}:", key=f"switch:{rule.rule_id}", on_click=dialogs.ask,
                 args=(Dialog.SWITCH,), kwargs={"subject": f"rule:{rule.rule_id}"},
             )  # fmt: skip
-    db = index.current()
-    found = knowledge.cases(db, rule)
-    known_runs = queries.titles(db, {one.run_id for one in found})
+    found = browsing.cases(index.known(), rule)
+    known_runs = queries.titles(index.current(), {one.run_id for one in found})
     rows = [
         table.Row(
             f"{one.run_id}\n{one.candidate_id}", case_cells(one, rule, one.run_id in known_runs), _link(one, known_runs)
@@ -115,7 +114,7 @@ def _draw_one(rule: FailureRule) -> str | None:
         for one in found
     ]
     opened = table.draw("Kernels of this failure", CASES, rows, key="rule_cases", is_cards=True)
-    newest = "the newest " if len(found) == knowledge.PAGE else ""
+    newest = "the newest " if len(found) == browsing.PAGE else ""
     st.caption(f"{newest}{wording.counted(len(found), 'kernel')}, newest first".capitalize())
     return f"{opened}\n" if opened else None
 

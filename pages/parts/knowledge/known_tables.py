@@ -12,9 +12,8 @@ from pages.parts import access, index, wording
 from pages.parts.steering import dialogs
 from pages.parts.steering.dialogs import Dialog
 from pages.parts.widgets import table
-from storage.index.queries import evidence, knowledge
-from storage.index.queries.evidence import EvidenceChoices
-from storage.index.queries.knowledge import KnownStateRow, TechniqueFilter, TechniqueRow, UndefinedRow
+from storage.knowledge import browsing
+from storage.knowledge.browsing import EvidenceChoices, KnownStateRow, TechniqueFilter, TechniqueRow, UndefinedRow
 from storage.knowledge.records import Bottleneck, Category, Figures, Technique
 from storage.results.vocabulary import KernelClass
 
@@ -92,16 +91,16 @@ class Order(StrEnum):
 
 def draw_techniques() -> str | None:
     """Filters and table; what was opened just now, if anything."""
-    db = index.current()
-    chosen, order = _filter(evidence.choices(db), [one.state.name for one in knowledge.states(db)])
-    found = ordered(knowledge.techniques(db, chosen), order)
+    base = index.known()
+    chosen, order = _filter(browsing.choices(base), [one.state.name for one in browsing.states(base)])
+    found = ordered(browsing.techniques(base, chosen), order)
     opened = None
     if found:
         opened = draw_rows(found, chosen)
     else:
         st.info("No technique matches all filters.", icon=":material/filter_alt_off:")
     is_filtered = chosen != TechniqueFilter()
-    return opened or (None if is_filtered else _draw_undefined(knowledge.undefined(db)))
+    return opened or (None if is_filtered else _draw_undefined(browsing.undefined(base)))
 
 
 def _draw_undefined(found: Sequence[UndefinedRow]) -> str | None:
@@ -264,7 +263,7 @@ def devices_of(one: Technique) -> list[str]:
 
 def draw_states() -> str | None:
     """Every state; what was opened just now, if anything."""
-    found = knowledge.states(index.current())
+    found = browsing.states(index.known())
     rows = [table.Row(row.state.name, state_cells(row), state_link(row.state.name)) for row in found]
     if access.may_steer():
         st.button(
@@ -302,7 +301,7 @@ def state_cells(row: KnownStateRow) -> dict[str, table.Cell]:
 
 def draw_negative() -> str | None:
     """What mostly failed, state by state; what was opened just now, if anything."""
-    found = knowledge.negative(index.current())
+    found = browsing.negative(index.known())
     if not found:
         st.info(
             "No negative evidence: no technique was tried at least twice and mostly failed or made kernels slower.",

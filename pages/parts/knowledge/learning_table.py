@@ -11,8 +11,8 @@ from pages.parts.knowledge import evidence_table, known_tables
 from pages.parts.widgets import table
 from storage.index import queries
 from storage.index.queries import TakenRow, learning
-from storage.index.queries.evidence import EvidenceFilter
 from storage.index.queries.learning import AnswerRow, LearningRun
+from storage.knowledge.browsing import EvidenceFilter
 from storage.knowledge.records import Outcome
 
 MOST_OFFERED = 6
@@ -44,12 +44,13 @@ COLUMNS = [
 def draw_runs() -> str | None:
     """Every run that asked or added something; the one opened just now, if any."""
     db = index.current()
-    total = learning.count_learning_runs(db)
+    runs = learning.learning_runs(db, index.known())
+    total = len(runs)
     if not total:
         st.info("No run has asked the knowledge base or added an attempt to it yet.", icon=":material/school:")
         return None
     offset = (known_tables.part_number(total) - 1) * known_tables.PAGE_SIZE
-    found = learning.learning_runs(db, known_tables.PAGE_SIZE, offset)
+    found = runs[offset : offset + known_tables.PAGE_SIZE]
     known = queries.titles(db, [row.run_id for row in found])
     rows = [table.Row(row.run_id, run_cells(row, known), address(row.run_id)) for row in found]
     opened = table.draw("Runs that asked or added something", RUN_COLUMNS, rows, key="learning_runs", is_cards=True)
@@ -116,7 +117,7 @@ def _draw_answers(run_id: str) -> str | None:
         st.caption("This run has not asked the knowledge base.")
         return None
     offset = (known_tables.part_number(total, "answers_part") - 1) * known_tables.PAGE_SIZE
-    found = learning.answers(db, run_id, known_tables.PAGE_SIZE, offset)
+    found = learning.answers(db, index.known(), run_id, known_tables.PAGE_SIZE, offset)
     rows = [table.Row(str(row.seq), cells(row), kernel_link(row)) for row in found]
     opened = table.draw("What this run was told", COLUMNS, rows, key="told", is_cards=True)
     tried = [(row, name) for row in found for name in row.tried if name]

@@ -9,9 +9,8 @@ from pages.parts.knowledge import evidence_table, known_tables
 from pages.parts.knowledge.known_tables import Order
 from pages.parts.steering import dialogs
 from pages.parts.steering.dialogs import Dialog
-from storage.index.queries import knowledge
-from storage.index.queries.evidence import EvidenceFilter
-from storage.index.queries.knowledge import TechniqueFilter
+from storage.knowledge import browsing
+from storage.knowledge.browsing import EvidenceFilter, TechniqueFilter
 from storage.knowledge.records import State
 
 
@@ -51,7 +50,7 @@ def draw(state: State) -> tuple[str | None, str | None]:
     draw_actions(state)
     st.markdown("## Techniques in this state")
     chosen = TechniqueFilter(state=state.name)
-    found = known_tables.ordered(knowledge.techniques(index.current(), chosen), Order.PROMISE)
+    found = known_tables.ordered(browsing.techniques(index.known(), chosen), Order.PROMISE)
     technique = None
     if found:
         technique = known_tables.draw_rows(found, chosen, "techniques_part")

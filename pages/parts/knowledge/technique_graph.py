@@ -10,7 +10,7 @@ from typing import Any
 
 from pages.parts import wording
 from pages.parts.widgets import plot
-from storage.index.queries.knowledge import EdgeRow
+from storage.knowledge.browsing import EdgeRow
 from storage.knowledge.figures import Reckoning
 from storage.knowledge.graph import START
 from storage.knowledge.records import Figures, Technique

@@ -12,9 +12,8 @@ from pages.parts.knowledge import evidence_table, known_tables
 from pages.parts.steering import dialogs
 from pages.parts.steering.dialogs import Dialog
 from pages.parts.widgets import table
-from storage.index.queries import knowledge
-from storage.index.queries.evidence import EvidenceFilter
-from storage.index.queries.knowledge import DeviceRow
+from storage.knowledge import browsing
+from storage.knowledge.browsing import DeviceRow, EvidenceFilter
 from storage.knowledge.figures import Reckoning
 from storage.knowledge.records import Figures, Prior, Technique
 
@@ -103,15 +102,15 @@ def draw_undefined(name: str) -> str | None:
 
 
 def _draw_figures(name: str) -> str | None:
-    db = index.current()
+    base = index.known()
     st.markdown("## In each state")
-    found = by_state(knowledge.reckoning(db), name)
+    found = by_state(base.reckoning(), name)
     if found:
         rows = [table.Row(f"in {row.state}", state_cells(row)) for row in found]
         table.draw("Figures in each state", STATE_COLUMNS, rows, key="by_state", is_cards=True)
     else:
         st.caption("Not known for any state yet: no run is offered it.")
-    devices = knowledge.by_device(db, name)
+    devices = browsing.by_device(base, name)
     if devices:
         st.markdown("## On each device")
         table.draw("Figures on each device", DEVICE_COLUMNS, device_rows(devices), key="by_device", is_cards=True)

@@ -14,8 +14,7 @@ model_figures.py            what each model's kernels have come to, and what the
 device_results.py           what came of runs by model of device, and of one kernel on several; imported by itself
 forecast.py                 what runs so far took, for what a new one will take
 tries.py                    how often a model's kernels pass
-knowledge.py, evidence.py   what is known across runs and its changes; the attempts behind it; imported by themselves
-learning.py                 what runs asked of it, were told, tried then and added; imported by itself
+learning.py                 what runs asked of the knowledge base, were told, tried then and added; imported by itself
 fetch.py                    results as records, lines of journals as events
 """
 

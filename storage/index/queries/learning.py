@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from storage.index.database import Database
 from storage.index.queries import fetch
-from storage.knowledge.records import Bottleneck
+from storage.knowledge.base import Base
+from storage.knowledge.records import Bottleneck, Evidence, Outcome
 from storage.run.events import Consulted
 
 PAGE = 50
@@ -58,29 +60,21 @@ def _folded(name: str) -> str:
     return " ".join(name.replace("_", " ").casefold().split())
 
 
-_RUNS = """
-WITH questions AS (SELECT run_id, count(*) AS asked, max(time) AS at FROM events
-    WHERE kind = 'Consulted' GROUP BY run_id),
- gave AS (SELECT run_id, count(*) AS attempts, count(*) FILTER (WHERE outcome = 'faster') AS faster, max(time) AS at
-    FROM evidence GROUP BY run_id),
- changed AS (SELECT run_id, count(*) AS changes, max(time) AS at FROM events
-    WHERE kind = 'Taught' GROUP BY run_id)
-SELECT run_id, coalesce(asked, 0) AS asked, coalesce(attempts, 0) AS attempts,
-    coalesce(faster, 0) AS faster, coalesce(changes, 0) AS changes,
-    greatest(coalesce(questions.at, 0), coalesce(gave.at, 0), coalesce(changed.at, 0)) AS last_at
-FROM questions FULL JOIN gave USING (run_id) FULL JOIN changed USING (run_id)
-"""
-
-
-def learning_runs(db: Database, limit: int = PAGE, offset: int = 0) -> list[LearningRun]:
-    """A page of the runs that asked or added something, the latest first."""
-    sql = f"{_RUNS} ORDER BY last_at DESC, run_id LIMIT $limit OFFSET $offset"
-    return fetch.rows(db, LearningRun, sql, {"limit": limit, "offset": offset})
-
-
-def count_learning_runs(db: Database) -> int:
-    """How many runs asked or added something."""
-    return int(fetch.tuples(db, f"SELECT count(*) FROM ({_RUNS})")[0][0])
+def learning_runs(db: Database, base: Base) -> list[LearningRun]:
+    """The runs that asked or added something, the latest first."""
+    sql = """SELECT run_id, count(*) FILTER (WHERE kind = 'Consulted'), count(*) FILTER (WHERE kind = 'Taught'),
+        max(time) FROM events WHERE kind IN ('Consulted', 'Taught') GROUP BY run_id"""
+    asked = {run_id: (questions, changes, at) for run_id, questions, changes, at in fetch.tuples(db, sql)}
+    gave: dict[str, list[Evidence]] = {}
+    for row in base.rows:
+        gave.setdefault(row.run_id, []).append(row)
+    runs = []
+    for run_id in asked.keys() | gave.keys():
+        (questions, changes, at), rows = asked.get(run_id, (0, 0, 0.0)), gave.get(run_id, [])
+        faster = sum(row.outcome is Outcome.FASTER for row in rows)
+        last_at = max(at, *(row.at for row in rows)) if rows else at
+        runs.append(LearningRun(run_id, questions, len(rows), faster, changes, last_at))
+    return sorted(runs, key=lambda run: (-run.last_at, run.run_id))
 
 
 def count_answers(db: Database, run_id: str) -> int:
@@ -88,37 +82,33 @@ def count_answers(db: Database, run_id: str) -> int:
     return int(fetch.tuples(db, "SELECT count(*) FROM events WHERE kind = 'Consulted' AND run_id = ?", [run_id])[0][0])
 
 
-def answers(db: Database, run_id: str, limit: int = PAGE, offset: int = 0) -> list[AnswerRow]:
+def answers(db: Database, base: Base, run_id: str, limit: int = PAGE, offset: int = 0) -> list[AnswerRow]:
     """A page of what a run was told, the newest first."""
-    asked = fetch.events(db, run_id, Consulted)
-    first = max(0, len(asked) - offset - limit)
     later: dict[str, int] = {}
-    found = []
-    for told in reversed(asked):
-        name, until = told.event.candidate_id, later.get(told.event.candidate_id)
+    asked = []
+    for told in reversed(fetch.events(db, run_id, Consulted)):
+        name = told.event.candidate_id
+        asked.append((told, later.get(name)))
         later[name] = told.seq
-        found.append((told, until))
-    shown = found[offset : len(asked) - first]
-    return [_answer(db, run_id, told, until) for told, until in shown]
+    of_run = {row.candidate_id: row for row in reversed(base.rows) if row.run_id == run_id}
+    return [_answer(db, of_run, told, until) for told, until in asked[offset : offset + limit]]
 
 
-_TRIED = """
-SELECT coalesce(e.technique, k.technique, ''), coalesce(e.outcome, '') FROM kernels k
-LEFT JOIN evidence e ON e.run_id = k.run_id AND e.candidate_id = k.candidate_id
-WHERE k.run_id = $run AND k.repair = 0 AND k.base_id = $candidate AND k.seq > $since
-    AND ($until::BIGINT IS NULL OR k.seq < $until) ORDER BY k.seq
-"""
+_TRIED = """SELECT candidate_id, technique FROM kernels
+WHERE run_id = $run AND repair = 0 AND base_id = $candidate AND seq > $since
+    AND ($until::BIGINT IS NULL OR seq < $until) ORDER BY seq"""
 
 
-def _answer(db: Database, run_id: str, told: fetch.Told[Consulted], until: int | None) -> AnswerRow:
+def _answer(db: Database, of_run: Mapping[str, Evidence], told: fetch.Told[Consulted], until: int | None) -> AnswerRow:
     event = told.event
-    given = {"run": run_id, "candidate": event.candidate_id, "since": told.seq, "until": until}
-    tried = fetch.tuples(db, _TRIED, given)
+    asked = {"run": told.run_id, "candidate": event.candidate_id, "since": told.seq, "until": until}
+    tried = [(technique, of_run.get(name)) for name, technique in fetch.tuples(db, _TRIED, asked)]
     sql = "SELECT number FROM kernels WHERE run_id = ? AND candidate_id = ?"
-    number = next((n for (n,) in fetch.tuples(db, sql, [run_id, event.candidate_id])), None)
+    number = next((n for (n,) in fetch.tuples(db, sql, [told.run_id, event.candidate_id])), None)
     return AnswerRow(
-        run_id, told.seq, event.step, event.depth, told.at, event.candidate_id, number, event.state, event.bottleneck,
-        event.state_confidence, event.why, [one.technique for one in event.found],
-        [one.technique for one in event.found if one.is_negative], [name for name, _ in tried],
-        [outcome for _, outcome in tried],
+        told.run_id, told.seq, event.step, event.depth, told.at, event.candidate_id, number, event.state,
+        event.bottleneck, event.state_confidence, event.why, [advised.technique for advised in event.found],
+        [advised.technique for advised in event.found if advised.is_negative],
+        [evidence.technique if evidence else technique for technique, evidence in tried],
+        [str(evidence.outcome) if evidence else "" for _, evidence in tried],
     )  # fmt: skip
