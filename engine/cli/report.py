@@ -20,14 +20,14 @@ from engine.search.methods import catalogue
 from storage import codec, files
 from storage.knowledge.choice import in_words
 from storage.results import relative
-from storage.results.check_records import CheckOutcome, StagedCheck, worst_of_stages
+from storage.results.check_records import CheckOutcome
 from storage.results.policy import kept_rules
 from storage.results.relative import Relative
 from storage.run import damage, journal, labels, liveness
 from storage.run.events import BaselineMeasured
 from storage.run.folder import RunFolder
 from storage.run.journal import Entry
-from storage.run.record import Candidate, Record
+from storage.run.record import Candidate, Record, made_checks
 from storage.run.settings import LEFT, RunState
 
 
@@ -169,19 +169,9 @@ def details(folder: RunFolder) -> dict[str, Any]:
     return summary(folder) | settings | more | {"finished_depths": codec.to_plain(record.concluded)}
 
 
-def checks_of(candidate: Candidate) -> list[StagedCheck]:
-    """Every check made of a kernel, one per check, by group, the worst first."""
-    stages = {"compile": candidate.compiled, "check": candidate.checked, "time": candidate.timed}
-    made = {stage: result.proofs for stage, result in stages.items() if result is not None}
-    return worst_of_stages(
-        StagedCheck(p.group, p.check, p.standing, p.detail, p.value, p.limit, stages=(stage,))
-        for stage, check_records in made.items()
-        for p in check_records
-    )
-
-
 def _checks(candidate: Candidate, outcome: CheckOutcome) -> list[str]:
-    return [f"{p.check}: {p.detail}" for p in checks_of(candidate) if p.standing is outcome]
+    checks = made_checks(candidate).worst()
+    return [f"{check.check}: {check.detail}" for check in checks if check.standing is outcome]
 
 
 def print_list(console: Console, folders: Sequence[RunFolder]) -> None:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from storage import codec
-from storage.results.check_records import CheckOutcome, CheckRecord
+from storage.results.check_records import LOOKED_AT, CheckOutcome, StagedCheck
 from storage.results.hardware_limit import REACHED
 from storage.results.vocabulary import Verdict
 from storage.run import events as ev
 from storage.run import journal
 from storage.run.folder import RunFolder, runs_folder
 from storage.run.journal import Entry
-from storage.run.record import Candidate, Record
+from storage.run.record import Candidate, Record, checks_of
 from storage.run.settings import Origin, RunSettings
 from storage.suites.results import BestKernel, RunResult, TimedKernel, Try
 from storage.suites.standing import Suite
@@ -38,9 +37,7 @@ def of_suite(suite: Suite) -> dict[str, RunResult]:
 def of_run(settings: RunSettings, entries: list[Entry]) -> RunResult:
     """One run, from its settings and its whole journal."""
     record = Record.of(settings, entries)
-    spent = _Spent()
-    for event in record.events:
-        spent.take(event)
+    usage = record.usage
     best = _best_of(record)
     second = record.baseline.result if record.baseline else None
     return RunResult(
@@ -48,51 +45,25 @@ def of_run(settings: RunSettings, entries: list[Entry]) -> RunResult:
         settings.strategy, settings.policy.measured, record.limit.device.removesuffix(REACHED) if record.limit else "",
         record.limit.limit_ms if record.limit else None,
         record.baseline.name if record.baseline else "", second.speedup if second else None, best,
-        tuple(_timed(record)), tuple(_tries(record)), spent.calls, spent.engine_s, spent.tokens, spent.cost_usd,
+        tuple(_timed(record)), tuple(_tries(record)), usage.model_calls, usage.engine_s, usage.counted_tokens,
+        usage.cost_usd,
         record.limit.bound_by if record.limit else "",
         record.best.profiled.bound if record.best and record.best.profiled else "",
     )  # fmt: skip
 
 
-@dataclass(slots=True)
-class _Spent:
-    """What had been spent when an event came; None once any of it is unknown."""
-
-    calls: int = 0
-    engine_s: float = 0.0
-    tokens: int | None = 0
-    cost_usd: float | None = 0.0
-
-    def take(self, event: ev.Event) -> None:
-        if isinstance(event, ev.StepFinished):
-            self.engine_s += event.seconds or 0.0
-        elif isinstance(event, ev.ModelCalled) or (isinstance(event, ev.CallFailed) and event.is_charged):
-            self.calls += 1
-            used = None if None in (event.input_tokens, event.output_tokens) else _tokens(event)
-            self.tokens = None if self.tokens is None or used is None else self.tokens + used
-            known = self.cost_usd is not None and event.cost_usd is not None
-            self.cost_usd = (self.cost_usd or 0.0) + (event.cost_usd or 0.0) if known else None
-
-
-def _tokens(event: ev.ModelCalled | ev.CallFailed) -> int:
-    return (event.input_tokens or 0) + (event.output_tokens or 0)
-
-
 def _timed(record: Record) -> Iterator[TimedKernel]:
     """Every correct kernel at its last timing, in the order of those."""
-    spent = _Spent()
-    found: dict[str, TimedKernel] = {}
-    for event in record.events:
-        spent.take(event)
-        if isinstance(event, ev.Timed):
-            found.pop(event.candidate_id, None)
-            name, result, made = event.candidate_id, event.result, record.candidates.get(event.candidate_id)
-            was = spent.calls, spent.engine_s, spent.tokens, spent.cost_usd
-            if made is not None:
-                found[name] = TimedKernel(name, result.speedup, result.noise, made.created.depth, *was)
-    for name, timed in found.items():
-        if record.candidates[name].verdict is Verdict.PASSED:
-            yield timed
+    last = {event.candidate_id: turn for turn, event in enumerate(record.events) if isinstance(event, ev.Timed)}
+    kernels = [kernel for kernel in record.candidates.values() if kernel.standing and kernel.spent]
+    for kernel in sorted(kernels, key=lambda kernel: last[kernel.candidate_id]):
+        figures, spent = kernel.standing, kernel.spent
+        assert figures is not None
+        assert spent is not None
+        yield TimedKernel(
+            kernel.candidate_id, figures.speedup, figures.noise, kernel.created.depth, spent.model_calls,
+            spent.engine_s, spent.counted_tokens, spent.cost_usd,
+        )  # fmt: skip
 
 
 def _tries(record: Record) -> Iterator[Try]:
@@ -124,25 +95,16 @@ def _best_of(record: Record) -> BestKernel | None:
     if best is None or best.timed is None or best.checked is None:
         return None
     timed, checked = best.timed, best.checked
-    check_records = _check_records(best)
-    said = {one.label: one.flags for one in record.reviews.values() if one.candidate_id == best.written_as}
-    flags = {one.check for one in check_records if one.standing in (CheckOutcome.FLAGGED, CheckOutcome.BROKEN)}
-    flags |= {"intent kept"} if best.created.flags else set()
-    flags |= {"soft verification"} if any(said.values()) else set()
+    stood = checks_of(record, best)
     low, high = timed.speedup_interval
     return BestKernel(
         best.candidate_id, best.created.source_blob, timed.speedup, low, high, timed.noise, timed.latency_ms,
         timed.baseline_latency_ms, statistics.fmean(timed.baseline_ms) / statistics.fmean(timed.candidate_ms),
         len(timed.candidate_ms), checked.precision, checked.max_error, checked.max_abs_error, len(checked.trials),
-        checked.seed, tuple(sorted(flags)),
-        _stood(check_records, "other shapes"), _stood(check_records, "special values"),
+        checked.seed, tuple(sorted({check.check for check in stood if check.standing in LOOKED_AT})),
+        _outcome(stood, "other shapes"), _outcome(stood, "special values"),
     )  # fmt: skip
 
 
-def _check_records(candidate: Candidate) -> list[CheckRecord]:
-    stages = (candidate.compiled, candidate.checked, candidate.timed)
-    return [check_record for stage in stages if stage is not None for check_record in stage.proofs]
-
-
-def _stood(check_records: list[CheckRecord], check: str) -> CheckOutcome | None:
-    return max((check_record.standing for check_record in check_records if check_record.check == check), default=None)
+def _outcome(stood: list[StagedCheck], check: str) -> CheckOutcome | None:
+    return max((record.standing for record in stood if record.check == check), default=None)

@@ -22,7 +22,7 @@ from storage.results.vocabulary import Verdict
 from storage.run import events as ev
 from storage.run import exposure, folder
 from storage.run.journal import Entry
-from storage.run.record import Record
+from storage.run.record import Record, Usage
 from storage.run.settings import DepthOutcome, Origin, RunSettings, RunState
 
 SNAPSHOT_EVENTS = 5_000
@@ -81,7 +81,6 @@ class _Kernel:
     built: Verdict | None = None
     timed_seq: int | None = None
     timed_at: float | None = None
-    spent: Row = field(default_factory=dict)
     is_accepted: bool = False
     is_tied: bool = False
     checks: StandingChecks = field(default_factory=lambda: StandingChecks(is_thin=True))
@@ -156,7 +155,7 @@ class RunFold:
             case ev.StepStarted() | ev.StepFinished():
                 self._take_step(entry)
             case ev.DepthFinished():
-                yield "depths", fields_of(event) | _head(entry, self._run_id) | self._spent()
+                yield "depths", fields_of(event) | _head(entry, self._run_id) | _spent(self.record.usage)
                 self._accept(event)
                 self._settled_seq, self._is_run_changed = entry.seq, True
             case ev.ModelCalled():
@@ -245,6 +244,8 @@ class RunFold:
         number = self.record.number(name)
         self._kernels[name] = kernel = _Kernel(entry.seq, entry.time, number, is_exposed, tuple(sorted(predictions)))
         kernel.checks.take_edit(event.flags)
+        if parent is not None and event.origin is Origin.TUNED:
+            kernel.checks.take_reviews_of(parent.checks)
         self._changed_kernels[name] = None
 
     def _judge(self, entry: Entry, event: ev.Compiled | ev.Checked | ev.Timed) -> None:
@@ -255,7 +256,7 @@ class RunFold:
         if isinstance(event, ev.Compiled) and kernel.built is None:
             kernel.built = event.result.verdict
         if isinstance(event, ev.Timed):
-            kernel.timed_seq, kernel.timed_at, kernel.spent = entry.seq, entry.time, self._spent()
+            kernel.timed_seq, kernel.timed_at = entry.seq, entry.time
         kernel.checks.take(type(event).__name__, event.result.proofs)
         self._changed_kernels[event.candidate_id] = None
 
@@ -385,8 +386,9 @@ class RunFold:
         is_standing = candidate.standing is not None
         timed = fields_of(candidate.standing) if candidate.standing else {}
         outcomes = [check_record.standing for check_record in kernel.checks.worst()]
-        own = {name: value for name, value in fields_of(kernel).items() if name not in ("checks", "spent")}
-        return fields_of(candidate.created) | own | timed | kernel.spent | {
+        spent = _spent(candidate.spent) if candidate.spent else {}
+        own = {name: value for name, value in fields_of(kernel).items() if name != "checks"}
+        return fields_of(candidate.created) | own | timed | spent | {
             "run_id": self._run_id,
             "is_compiled": candidate.compiled is not None and candidate.compiled.is_ok,
             "verdict": candidate.verdict,
@@ -454,13 +456,6 @@ class RunFold:
             "settled_seq": self._settled_seq,
         }  # fmt: skip
 
-    def _spent(self) -> Row:
-        usage = self.record.usage
-        return {
-            "spent_s": usage.engine_s, "spent_calls": usage.model_calls, "spent_tokens": usage.counted_tokens,
-            "spent_usd": usage.cost_usd,
-        }  # fmt: skip
-
     def is_snapshot_due(self) -> bool:
         """A quarter of what a snapshot holds may come again before the next one: so few are taken, and little is folded
         twice."""
@@ -521,6 +516,13 @@ def begun(event: ev.EngineStarted) -> str:
 
 def _foretells(event: ev.CandidateCreated | ev.ReviewWritten) -> bool:
     return bool(event.technique) or event.predicted_gain is not None
+
+
+def _spent(usage: Usage) -> Row:
+    return {
+        "spent_s": usage.engine_s, "spent_calls": usage.model_calls, "spent_tokens": usage.counted_tokens,
+        "spent_usd": usage.cost_usd,
+    }  # fmt: skip
 
 
 def _limits(record: Record) -> Row:

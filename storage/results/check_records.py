@@ -91,6 +91,10 @@ class StandingChecks:
         self._found.pop(("check", label, Group.SCREENING, SOFT_VERIFICATION), None)
         self.take("check", _flagged(SOFT_VERIFICATION, flags), by=label)
 
+    def take_reviews_of(self, written: StandingChecks) -> None:
+        """What a judge said of the kernel that this one only tunes."""
+        self._found |= {key: found for key, found in written._found.items() if key[3] == SOFT_VERIFICATION}
+
     def worst(self) -> list[StagedCheck]:
         """One per check, by group, the worst first."""
         return worst_of_stages(one for found in self._found.values() for one in found)

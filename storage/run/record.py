@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from operator import itemgetter
 
 from storage.knowledge.choice import OFF
+from storage.results.check_records import StagedCheck, StandingChecks
 from storage.results.evaluation_results import CheckResult, CompileResult, TimingFigures, TimingResult, headline
 from storage.results.hardware_limit import HardwareLimit
 from storage.results.profile_results import ProfileResult
@@ -66,13 +67,15 @@ class Redo:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A candidate and everything known about it so far. `figures` are those of `timed`."""
+    """A candidate and everything known about it so far. `figures` are those of `timed`, `spent` what the run had spent
+    by then."""
 
     created: ev.CandidateCreated
     compiled: CompileResult | None = None
     checked: CheckResult | None = None
     timed: TimingResult | None = None
     figures: TimingFigures | None = None
+    spent: Usage | None = None
     profiled: ProfileResult | None = None
     is_profile_tried: bool = False
     diagnosis_blob: str | None = None
@@ -303,7 +306,8 @@ class Record:
             case ev.Checked(candidate_id=name, result=checked):
                 self._judge(name, checked=checked.brief() if self.is_thin else checked)
             case ev.Timed(candidate_id=name, result=timed):
-                self._judge(name, timed=timed.brief() if self.is_thin else timed, figures=timed.figures)
+                kept = timed.brief() if self.is_thin else timed
+                self._judge(name, timed=kept, figures=timed.figures, spent=replace(self.usage))
             case _ if not self.is_thin:
                 self._remember(event)
 
@@ -457,6 +461,25 @@ class Record:
         """Acknowledged commands of a kind that are neither in effect nor refused, oldest first."""
         commands = (acknowledged.command for acknowledged in self.commands.values())
         return [c for c in commands if c.kind is kind and c.command_id not in self.settled_commands]
+
+
+def made_checks(candidate: Candidate) -> StandingChecks:
+    """The checks that the evaluator made of a candidate."""
+    found = StandingChecks()
+    for stage, result in (("compile", candidate.compiled), ("check", candidate.checked), ("time", candidate.timed)):
+        found.take(stage, result.proofs if result else ())
+    return found
+
+
+def checks_of(record: Record, candidate: Candidate) -> list[StagedCheck]:
+    """What stands of a candidate's checks, one per check, by group, the worst first: those that the evaluator made,
+    what was noted about its edit, and what a judge said of the kernel as it was written."""
+    found = made_checks(candidate)
+    found.take_edit(candidate.created.flags)
+    for review in record.reviews.values():
+        if review.candidate_id == candidate.written_as and not review.problem:
+            found.take_review(review.label, review.flags)
+    return found.worst()
 
 
 def named(record: Record, candidate_id: str) -> str:

@@ -220,8 +220,12 @@ class OutcomeCount:
 def check_records(db: Database, run_id: str, candidate_id: str) -> list[StagedCheck]:
     """One per check, by group, the worst first. A check made in several stages shows where it stood worst."""
     found = StandingChecks()
-    kinds = (CandidateCreated, Compiled, Checked, Timed, ReviewWritten)
-    for event in [told.event for told in fetch.of_kernel(db, run_id, candidate_id, *kinds)]:
+    sql = """SELECT CASE WHEN origin = 'tuned' THEN parent_id ELSE candidate_id END FROM kernels
+        WHERE run_id = ? AND candidate_id = ?"""
+    written = [name for (name,) in fetch.tuples(db, sql, [run_id, candidate_id])]
+    own = fetch.of_kernel(db, run_id, candidate_id, CandidateCreated, Compiled, Checked, Timed)
+    said = [told for name in written for told in fetch.of_kernel(db, run_id, name, ReviewWritten)]
+    for event in [told.event for told in sorted([*own, *said], key=lambda told: told.seq)]:
         match event:
             case CandidateCreated():
                 found.take_edit(event.flags)
