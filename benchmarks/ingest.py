@@ -1,12 +1,13 @@
 """How fast journals become rows, and how long a line takes until it can be queried.
 
 python -m benchmarks.ingest
-python -m benchmarks.ingest --runs 1 --depths 3 --lines 2      smallest
+python -m benchmarks.ingest --runs 1 --depths 3 --lines 2 --restart 3      smallest
 """
 
 from __future__ import annotations
 
 import argparse
+import resource
 import statistics
 import tempfile
 import time
@@ -26,10 +27,15 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=4, help="runs read into an empty index (4)")
     parser.add_argument("--depths", type=int, default=500, help="depths of each (500)")
     parser.add_argument("--lines", type=int, default=50, help="lines timed one by one (50)")
+    parser.add_argument(
+        "--restart", type=int, default=0, metavar="DEPTHS", help="a live run beside which a server starts"
+    )
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         measure_bulk(Path(name) / "bulk", options.runs, options.depths)
         measure_latency(Path(name) / "live", options.lines)
+        if options.restart:
+            measure_restart(Path(name) / "restart", options.restart)
 
 
 def measure_bulk(home: Path, runs: int, depths: int) -> None:
@@ -48,6 +54,29 @@ def measure_bulk(home: Path, runs: int, depths: int) -> None:
         started = time.perf_counter()
         queries.overview(db)
         print(f"query overview: {1e3 * (time.perf_counter() - started):.1f} ms")
+
+
+def measure_restart(home: Path, depths: int) -> None:
+    """From opening the index of a long run that goes on to its next line being there."""
+    folder = write_run(home / "runs", "live", depths=depths, ending="running", has_blobs=False)
+    with open_database(index_file(home)) as db:
+        Ingest(db, home / "runs").catch_up()
+        events, memory = count(db), peak_bytes()
+    journal = Journal(folder.journal_file)
+    journal.append(StepFinished(1, StepKind.CHECK, 0.1, "passed"))
+    journal.close()
+    started = time.perf_counter()
+    with open_database(index_file(home)) as db:
+        Ingest(db, home / "runs").catch_up()
+        seconds = time.perf_counter() - started
+        assert count(db) == events + 1
+    size = index_file(home).stat().st_size
+    print(f"restart beside a run of {events} events: {seconds:.2f} s; {memory >> 20} MB, index of {size >> 20} MB")
+
+
+def peak_bytes() -> int:
+    """The most memory that this process has had."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
 
 
 def measure_latency(home: Path, lines: int) -> None:

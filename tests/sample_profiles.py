@@ -60,7 +60,7 @@ def _device(depth: int, share: float, seconds: float) -> Iterator[Metric]:
         (counters.ACHIEVED, "%", 46.0 + depth), (counters.COMPUTE, "%", 22.0 + 4 * depth),
     )  # fmt: skip
     yield from (Metric(*one) for one in whole)
-    yield from (Metric(counters.stall_counter(why), "1", 6.0 * by**depth) for why, by in WAITS)
+    yield from (Metric(counters.stall_counter(why), "1", 6.0 * by ** min(depth, 200)) for why, by in WAITS)
     launch = (
         (counters.TIME, "s", seconds), (counters.GRID, "1", 1024.0), (counters.BLOCK, "1", 256.0),
         (counters.REGISTERS, "1", 96.0 - 2 * depth), (counters.DYNAMIC_SHARED, "B", 34816.0),

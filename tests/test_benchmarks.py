@@ -57,7 +57,7 @@ JUDGING = {
     ),
 }
 READING = {
-    "ingest": ("--runs", "1", "--depths", "3", "--lines", "2"),
+    "ingest": ("--runs", "1", "--depths", "3", "--lines", "2", "--restart", "3"),
     "knowledge": ("--rows", "200", "--rounds", "1"),
     "prompt_sizes": ("--class", "matmul", "--method", "cutegen"),
     "redraw": ("--rounds", "1"),

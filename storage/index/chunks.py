@@ -143,7 +143,7 @@ def read_journal(run: RunFolder, start: Position, fold: RunFold | None) -> Itera
     for chunk in read(run.run_id, run.path / JOURNAL, start, rows):
         end = replace(chunk.end, seq=reader.seq)
         states = list(fold.rows()) if fold else []
-        if fold and fold.is_snapshot_due():
+        if fold and chunk.size < CHUNK_BYTES // 2 and fold.is_snapshot_due():  # not while much is still to be read
             snapshot = {"run_id": run.run_id, "position": end.offset, "seq": reader.seq, "fold": fold.snapshot()}
             states.append(("snapshots", snapshot, False))
         yield replace(chunk, end=end, states=states)
@@ -170,14 +170,19 @@ def fold_until(run: RunFolder, end: Position, snapshot: tuple[int, int, bytes] |
         data = read_whole_lines(run.path / JOURNAL, start, min(CHUNK_BYTES, end.offset - start.offset))
         if not data:
             break
-        for _, line in split(data, start):
-            entry, _ = reader.take(line)
-            if entry:
-                for _ in _rows_of_entry(run.run_id, fold, entry, 0, ""):
-                    pass
+        taken = (reader.take(line)[0] for _, line in split(data, start))
+        fold.follow(entry for entry in taken if entry and _fits(entry))
         start = Position(start.inode, start.offset + len(data))
-    fold.settled()
     return fold
+
+
+def _fits(entry: Entry) -> bool:
+    """Whether every number of an event fits into a column: one that has another is a problem, and comes to nothing."""
+    try:
+        check_numbers(entry.event)
+    except codec.DecodeError:
+        return False
+    return True
 
 
 def _rows_of_entry(run_id: str, fold: RunFold | None, entry: Entry, position: int, line: str) -> Rows:
@@ -187,8 +192,7 @@ def _rows_of_entry(run_id: str, fold: RunFold | None, entry: Entry, position: in
         DecodeError: a number that no column can hold.
     """
     event = entry.event
-    if hasattr(event, "step"):
-        check_numbers(event)
+    check_numbers(event)
     about = {"step": getattr(event, "step", None), "candidate_id": getattr(event, "candidate_id", None)}
     text = (
         encode(entry) if "\\ud" in line.lower() else line

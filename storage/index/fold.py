@@ -4,6 +4,7 @@ here either; beside it stand moments, places in the journal and what a page list
 
 from __future__ import annotations
 
+import contextlib
 import io
 import pickle
 from collections.abc import Iterable, Iterator
@@ -366,13 +367,26 @@ class RunFold:
         for number in self._changed_steps:
             if step := self._steps.get(number):
                 yield "steps", storable(self._step_row(step)), step.first_seq > since
-        self._steps = {n: step for n, step in self._steps.items() if n in self.record.open_steps}
         if self._is_run_changed and (row := storable(self._run_row())) != self._last_run_row:
             yield "runs", row, is_first
             self._last_run_row = row
         yield "progress", storable(self._progress_row()), is_first
+        self._settle()
+
+    def _settle(self) -> None:
+        """What has changed so far is in the index."""
+        self._steps = {n: step for n, step in self._steps.items() if n in self.record.open_steps}
         self._changed_kernels, self._changed_steps, self._is_run_changed = {}, {}, False
         self._is_written, self._written_seq = True, self.seq
+
+    def follow(self, entries: Iterable[Entry]) -> None:
+        """Take events whose rows are in the index already."""
+        for entry in entries:
+            with contextlib.suppress(ValueError):  # it was told when the event came
+                for _ in self.apply(entry):
+                    pass
+        self._follow_best()
+        self._settle()
 
     def _progress_row(self) -> Row:
         return {
@@ -457,9 +471,8 @@ class RunFold:
         }  # fmt: skip
 
     def is_snapshot_due(self) -> bool:
-        """A quarter of what a snapshot holds may come again before the next one: so few are taken, and little is folded
-        twice."""
-        return self.seq - self._snapshot_seq >= max(SNAPSHOT_EVENTS, self._snapshot_seq // 4)
+        """Rarer the more a snapshot holds: most of a long run's is written again each time."""
+        return self.seq - self._snapshot_seq >= max(SNAPSHOT_EVENTS, self._snapshot_seq // 32)
 
     def snapshot(self) -> bytes:
         """The fold as it stands."""
@@ -480,11 +493,6 @@ class RunFold:
         if not isinstance(found, cls):
             raise pickle.UnpicklingError("it holds no run")
         return found
-
-    def settled(self) -> None:
-        """What has changed so far is in the index."""
-        for _ in self.rows():
-            pass
 
 
 class _Unpickler(pickle.Unpickler):

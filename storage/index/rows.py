@@ -29,28 +29,34 @@ def _names(kind: Any) -> tuple[str, ...]:
 
 def storable(row: Mapping[str, Any]) -> Row:
     """The row with what DuckDB cannot take put right: sums of more than 64 bits are cut to that."""
-    return {name: _storable(value) for name, value in row.items()}
+    return {
+        name: value if type(value) in _PLAIN or (type(value) is str and value.isascii()) else _storable(value)
+        for name, value in row.items()
+    }
+
+
+_PLAIN = {type(None), float, bool}
 
 
 def _storable(value: Any) -> Any:
-    if value is None or type(value) in (float, bool) or (type(value) is int and -LARGEST <= value <= LARGEST):
+    if value is None or isinstance(value, float):
         return value
+    if isinstance(value, int):
+        return max(-LARGEST - 1, min(LARGEST, value))
     if isinstance(value, str):
         return value if value.isascii() else value.encode("utf-8", "replace").decode()
     if isinstance(value, (tuple, list)):
         return [_storable(item) for item in value]
     if isinstance(value, Mapping):
         return _storable(json.dumps(dict(value), ensure_ascii=False))
-    if dataclasses.is_dataclass(value):
-        return _storable(codec.dumps(value))
-    return max(-LARGEST - 1, min(LARGEST, value)) if isinstance(value, int) else value
+    return _storable(codec.dumps(value)) if dataclasses.is_dataclass(value) else value
 
 
-def check_numbers(record: Any) -> None:
+def check_numbers(event: Any) -> None:
     """
     Raises:
-        DecodeError: a whole number of more than 64 bits, which no column can hold.
+        DecodeError: an event of a step has a whole number of more than 64 bits, which no column can hold.
     """
-    for value in fields_of(record).values():
+    for value in fields_of(event).values() if hasattr(event, "step") else ():
         if isinstance(value, int) and not -LARGEST - 1 <= value <= LARGEST:
             raise DecodeError(f"{value} does not fit into 64 bits")

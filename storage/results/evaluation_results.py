@@ -90,7 +90,7 @@ class CompileResult:
 
     def brief(self) -> CompileResult:
         """The verdict and its headline."""
-        return CompileResult(self.is_ok, self.seconds, headline(self), verdict=self.verdict)
+        return BUILT if self.is_ok else CompileResult(False, 0.0, headline(self), verdict=self.verdict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +120,12 @@ class CheckResult:
 
     def brief(self) -> CheckResult:
         """The verdict and its headline."""
-        return CheckResult(self.verdict, self.seconds, message=headline(self), rules=self.rules)
+        is_passed = self.verdict is Verdict.PASSED
+        return CORRECT if is_passed else CheckResult(self.verdict, 0.0, message=headline(self))
 
+
+# What a thin fold keeps of a build and of a check that passed.
+BUILT, CORRECT = CompileResult(True, 0.0), CheckResult(Verdict.PASSED, 0.0)
 
 HEADLINE_LENGTH = 240
 
@@ -235,10 +239,6 @@ class TimingResult:
             self.speedup, low, high, self.noise, self.latency_ms, self.baseline_latency_ms, self.baseline
         )
 
-    def brief(self) -> TimingResult:
-        """One pair, of the medians: for a fold that keeps the figures beside it."""
-        return TimingResult((self.latency_ms,), (self.baseline_latency_ms,), self.baseline, rules=self.rules)
-
     def _combined_interval(self) -> tuple[float, float]:
         low, high, speedup = 0.0, 0.0, self.speedup
         for one in self.workloads:
@@ -250,6 +250,10 @@ class TimingResult:
 
     def _ratios(self) -> list[float]:
         return [base / cand for cand, base in zip(self.candidate_ms, self.baseline_ms, strict=True)]
+
+
+TAKEN = TimingResult((1.0,), (1.0,))
+"""What a thin fold keeps of a timing, beside its figures."""
 
 
 @dataclass(frozen=True, slots=True)

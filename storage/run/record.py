@@ -11,7 +11,14 @@ from operator import itemgetter
 
 from storage.knowledge.choice import OFF
 from storage.results.check_records import StagedCheck, StandingChecks
-from storage.results.evaluation_results import CheckResult, CompileResult, TimingFigures, TimingResult, headline
+from storage.results.evaluation_results import (
+    TAKEN,
+    CheckResult,
+    CompileResult,
+    TimingFigures,
+    TimingResult,
+    headline,
+)
 from storage.results.hardware_limit import HardwareLimit
 from storage.results.profile_results import ProfileResult
 from storage.results.vocabulary import KernelClass, Verdict
@@ -141,8 +148,8 @@ class Record:
     spent is counted by the record of the whole run, which a view only reads. `places` has what step indexes have taken
     for themselves; `beside` the same of those whose end this one does not know, at work beside it or ended since.
 
-    A thin record is one for the index: it keeps neither events nor what methods alone look up, and of results no more
-    than their verdicts and figures.
+    A thin record is one for the index: it keeps neither events and ended step indexes nor what methods alone look up,
+    and of results no more than their verdicts and figures.
     """
 
     settings: RunSettings
@@ -292,7 +299,8 @@ class Record:
             case ev.CommandAcknowledged() | ev.CommandEffective() | ev.CommandRefused():
                 self._steer(event)
             case ev.DepthFinished():
-                self.concluded.append(event)
+                if not self.is_thin:
+                    self.concluded.append(event)
                 self.is_profile_shown = False
             case _:
                 self._learn(event)
@@ -306,7 +314,7 @@ class Record:
             case ev.Checked(candidate_id=name, result=checked):
                 self._judge(name, checked=checked.brief() if self.is_thin else checked)
             case ev.Timed(candidate_id=name, result=timed):
-                kept = timed.brief() if self.is_thin else timed
+                kept = TAKEN if self.is_thin else timed
                 self._judge(name, timed=kept, figures=timed.figures, spent=replace(self.usage))
             case _ if not self.is_thin:
                 self._remember(event)

@@ -41,9 +41,10 @@ VIEWS = ("summary", "cells", "curves", "scorecard", "paper's table", "KernelBenc
 SUITE = "guard"
 MEMORY = re.compile(r"tilewright_server_memory_bytes [\d.e+]+")
 LOOKS = re.compile(r"<style.*?</style>|<script.*?</script>|<[^>]*>", re.DOTALL)
-# Ids that Streamlit makes, sizes, styles, and the scripts of components.
+# Ids that Streamlit makes, sizes, styles, the scripts of components, and by which number a page knows of changes.
 UNSAID = {
     "id",
+    "version",
     "css",
     "style",
     "js",
