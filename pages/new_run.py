@@ -15,6 +15,7 @@ from engine.errors import EngineError, TaskError
 from engine.evaluator import tasks
 from engine.evaluator.languages import Triton
 from engine.evaluator.tasks import DEEPEST, OWN_MODE, Size, Task, TaskFile
+from engine.run_options import BY_NAME
 from engine.search.methods import catalogue
 from engine.search.methods.catalogue import StrategyDescription
 from pages.parts import access, change_token, number_field, wording
@@ -37,27 +38,6 @@ _LIBRARY_HELP = (
 _KNOWLEDGE_HELP = (
     "Techniques that were tried on kernels in the same state, with what came of them, are told to the model before it "
     "changes a kernel. What this run measures is kept for later runs in any case."
-)
-_COMPILER_HELP = (
-    "With the first kernel the model sees the kernels that PyTorch's compiler writes for the module: Triton on a GPU, "
-    "C++ on the processor."
-)
-_START_HELP = (
-    "The Triton kernels that PyTorch's compiler generates for the module become kernel 1, checked and timed as any "
-    "other. Where they leave work to a library (a matrix product), the model writes the first kernel and sees them as "
-    "a hint."
-)
-_TUNE_HELP = (
-    "After an accepted kernel, so many other sets of numbers at most are tried for what it declares open to tuning: "
-    "tile sizes, stages, threads. The best becomes a kernel of its own. It asks no model and takes time; 0 is off."
-)
-_WIDTH_HELP = (
-    "So many are written at the same time: their replies are waited for side by side, within the same limits. Kernels "
-    "are still judged one after the other. Of trajectories, those of one round are written at the same time."
-)
-_WEIGHT_HELP = (
-    "Where several runs and suites want one device all the time, each has of its time by its weight: with 2 twice as "
-    "much as one with 1. A run that has the device for itself is no faster for it."
 )
 _MODES = {OWN_MODE: "as constructed", "eval": "evaluation", "train": "training"}
 OTHER_BASE = "another base, only read"
@@ -103,15 +83,24 @@ def form() -> None:
         ):
             fields["knowledge"] = _knowledge(strategy)
             fields["compiler_hint"] = st.toggle(
-                "Show what torch.compile writes", key="compiler_hint", help=_COMPILER_HELP
+                "Show what torch.compile writes", key="compiler_hint", help=BY_NAME["compiler_hint"].help
             )
             if setup.language == Triton.name and st.toggle(
-                "Begin with what torch.compile generates", key="compiled_start", help=_START_HELP
+                "Begin with what torch.compile generates", key="compiled_start", help=BY_NAME["start"].help
             ):
                 fields["start"] = Start.COMPILED
-            fields["tune"] = _whole("Variants to tune", "tune", 0, 0, 200, _TUNE_HELP, wrong)
+            fields["tune"] = _whole("Variants to tune", "tune", 0, 0, 200, BY_NAME["tune"].help, wrong)
             fields["weight"] = number_field.draw(
-                st.container(), "Weight", "weight", 1.0, 0.01, wrong, 100.0, step=1.0, help=_WEIGHT_HELP, width=260
+                st.container(),
+                "Weight",
+                "weight",
+                1.0,
+                0.01,
+                wrong,
+                100.0,
+                step=1.0,
+                help=BY_NAME["weight"].help,
+                width=260,
             )
         with st.expander("Reference module", icon=":material/code:"):
             st.code(task.text, language="python")
@@ -315,7 +304,7 @@ def _width(strategy: StrategyDescription, model: str, values: Mapping[str, Any],
         return 1
     if any(values.get(name) != value for name, value in strategy.independent.items()):
         return 1
-    return _whole("Kernels at work at once", "width", 1, 1, 64, _WIDTH_HELP, wrong)
+    return _whole("Kernels at work at once", "width", 1, 1, 64, BY_NAME["width"].help, wrong)
 
 
 def _whole(label: str, key: str, start: int, least: int, most: int, about: str, wrong: list[str]) -> int:

@@ -18,6 +18,7 @@ EVALUATOR = (
 SHARED_BELOW = {"engine.errors", "engine.evaluator.toolchain_table"}
 ASKS = {"engine.evaluator.tasks", "engine.evaluator.fitting", "engine.evaluator.request"}
 LIGHT_ENGINE = {
+    "engine.run_options",
     "engine", "engine.supervisor", "engine.evaluator.tasks", "engine.errors", "engine.doctor",
     "engine.suites", "engine.suites.definition", "engine.suites.tables", "engine.suites.formats",
     "engine.suites.exporting",

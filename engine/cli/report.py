@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from engine import run_options
 from engine.cli import tuned
 from engine.cli.live import attempts_table, named
 from engine.cli.terminal import printable, widen
@@ -158,11 +159,7 @@ def details(folder: RunFolder) -> dict[str, Any]:
     settings |= {"knowledge": record.settings.knowledge}
     sweeps = [tuned.plain(name, sweep) for name, sweep in record.sweeps.items()]
     more = {
-        "tune": record.settings.tune,
-        "compiler_hint": record.settings.compiler_hint,
-        "start": record.settings.start,
-        "width": record.settings.width,
-        "weight": record.settings.weight,
+        **{option.name: getattr(record.settings, option.name) for option in run_options.OPTIONS},
         "sweeps": sweeps,
         "attempts": rows,
     }

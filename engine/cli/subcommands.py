@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from engine import supervisor
+from engine import run_options, supervisor
 from engine.cli import experience, given, report
 from engine.cli.terminal import Console
 from engine.errors import EngineError
@@ -31,7 +31,7 @@ from storage.results.vocabulary import KernelClass
 from storage.run import budgets, damage, exposure, labels, liveness
 from storage.run.folder import RunFolder, all_runs, find_run, ignored, whole_id
 from storage.run.models import read_options
-from storage.run.settings import Budget, RunSettings, RunState, Start, Switch
+from storage.run.settings import RunSettings, RunState, Switch
 from storage.run.steering import commands
 from storage.run.steering.command_arguments import AskFirst
 from storage.run.steering.verbs import VERBS, CommandKind, Takes
@@ -272,14 +272,7 @@ def settings_of(options: Namespace) -> RunSettings:
     if options.collect != Switch.AUTO and (why := refused_verbs(find_strategy(strategy)).get(CommandKind.COLLECT)):
         raise EngineError(f"strategy {strategy} takes no --collect: {why}")
     fields |= {"strategy": strategy, "strategy_options": own, "device": options.device}
-    fields |= {
-        "tune": options.tune,
-        "compiler_hint": options.compiler_hint,
-        "start": Start(options.start),
-        "width": options.width,
-        "weight": 1.0 if options.weight is None else options.weight,
-        **chosen_policy(options),
-    }
+    fields |= run_options.chosen(options) | chosen_policy(options)
     if options.prompts:
         fields["prompts"] = read_pack(Path(options.prompts))
     if options.knowledge is not None:
@@ -295,15 +288,7 @@ def settings_of(options: Namespace) -> RunSettings:
     settings = supervisor.new_settings(
         options.task, toolchain=options.toolchain, model=options.model, overrides=chosen_sizes(options), **fields
     )
-    limits = {
-        "depths": options.depths if options.depths is not None else settings.budget.depths,
-        "model_calls": options.model_calls,
-        "tokens": options.tokens,
-        "cost_usd": options.cost_usd,
-        "wall_s": options.max_minutes * 60 if options.max_minutes is not None else None,
-        "target_speedup": options.target_speedup,
-    }
-    settings = replace(settings, budget=Budget(**limits))
+    settings = replace(settings, budget=run_options.budget_of(options, settings.budget))
     if fault := budgets.fault(settings.budget):
         raise EngineError(fault)
     supervisor.see_that_money_can_be_kept(settings)

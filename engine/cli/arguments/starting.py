@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from engine.cli.argument_types import Parser, checked, weight
+from engine import run_options
+from engine.cli.argument_types import Parser, checked, positive
 from engine.cli.arguments import common
 from engine.evaluator.languages import DEFAULT as LANGUAGE
 from engine.evaluator.languages import LANGUAGES, of_toolchain
@@ -15,7 +16,7 @@ from storage.knowledge.choice import OFF
 from storage.results.vocabulary import KernelClass
 from storage.run import budgets
 from storage.run.models import with_option
-from storage.run.settings import Budget, Start
+from storage.run.settings import Budget
 
 
 def run(verbs: argparse._SubParsersAction[Parser]) -> None:
@@ -52,47 +53,16 @@ def run(verbs: argparse._SubParsersAction[Parser]) -> None:
         help=f"in which kernels are written (default: that of --recording, else {LANGUAGE}); "
         + "; ".join(f"{name}: {one.title}, on the toolchains {_toolchains(name)}" for name, one in LANGUAGES.items()),
     )  # fmt: skip
-    run.add_argument(
-        "--tune", type=int, default=0, metavar="N",
-        help="after an accepted kernel, try up to N other sets of numbers for what it declares open to tuning (tile "
-        "sizes, stages, threads) and keep the best; asks no model (default 0: off)",
-    )  # fmt: skip
-    run.add_argument(
-        "--compiler-hint", action="store_true",
-        help="show the model, with the first kernel, what torch.compile writes for it: Triton on a GPU, else C++",
-    )  # fmt: skip
-    run.add_argument(
-        "--start", choices=[str(one) for one in Start], default=str(Start.MODEL),
-        help="whose kernel is the first: model (default), or compiled: the Triton kernels that torch.compile "
-        "generates, with --language triton; where they call a library, the model writes it and sees them as a hint",
-    )  # fmt: skip
-    run.add_argument(
-        "--width", type=int, default=1, metavar="N",
-        help="work on N kernels at once, where they do not build on each other: their replies are waited for side by "
-        "side (best_of, evolve, reward_loop with refines=no, trajectories of kernelblaster, walks of graph_search; "
-        "default 1)",
-    )  # fmt: skip
-    run.add_argument(
-        "--weight", type=weight, metavar="NUMBER",
-        help="share of a device that other runs and suites want too: of those who want it all the time one with 2 has "
-        "twice as much of its time as one with 1 (default 1)",
-    )  # fmt: skip
+    for option in run_options.OPTIONS:
+        option.add_to(run)
     run.add_argument("--collect", default="auto", choices=("auto", "on", "off"), help="collect profiles")
-    _limits(run)
+    run_options.add_limits(run)
     run.add_argument(
         "--ask-first", metavar="RULE", help="ask for approval: off, calls or all; 'all yes 60' approves after 60 s"
     )
     run.add_argument("--reply-seconds", type=float, help="seconds a recorded reply takes")
     _leaving(run)
     run.add_argument("--json", action="store_true", help="with --until-waiting: print JSON, as advance does")
-
-
-def _limits(run: Parser) -> None:
-    run.add_argument("--max-calls", dest="model_calls", type=int, help="limit: model calls")
-    run.add_argument("--max-tokens", dest="tokens", type=int, help="limit: input and output tokens")
-    run.add_argument("--max-cost", dest="cost_usd", type=float, help="limit: US dollars")
-    run.add_argument("--max-minutes", type=float, help="limit: minutes of engine time")
-    run.add_argument("--target", dest="target_speedup", type=float, help="stop at this speed-up")
 
 
 def _leaving(parser: Parser) -> None:
@@ -127,7 +97,7 @@ def advance(verbs: argparse._SubParsersAction[Parser]) -> None:
     )
     advance.add_argument("runs", nargs="+", metavar="RUN")
     advance.add_argument(
-        "--jobs", type=checked(_positive), default="1", metavar="N",
+        "--jobs", type=positive, default="1", metavar="N",
         help="runs at work at a time (default 1); they compile side by side and measure in turn",
     )  # fmt: skip
     common.other_device(advance)
@@ -184,8 +154,3 @@ def import_(verbs: argparse._SubParsersAction[Parser]) -> None:
 
 def _toolchains(language: str) -> str:
     return " and ".join(name for name in TOOLCHAINS if language in of_toolchain(name))
-
-
-def _positive(text: str) -> None:
-    if not text.isdecimal() or int(text) < 1:
-        raise ValueError(f"expected a number of at least 1, got {text!r}")

@@ -6,17 +6,12 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from engine import run_options
 from engine.evaluator.tasks import OWN_MODE, TaskFile
 from engine.search.methods.catalogue import StrategyDescription
 from storage.results.policy import EVERYTHING, OWN_DTYPE
 from storage.run.models import NAMES, ModelRole
-from storage.run.settings import Budget, Start
 from storage.run.steering.command_arguments import Ask
-
-BUDGET_FLAGS = {
-    "depths": "--depths", "model_calls": "--max-calls", "tokens": "--max-tokens", "cost_usd": "--max-cost",
-    "target_speedup": "--target",
-}  # fmt: skip
 
 
 def of_form(
@@ -37,17 +32,8 @@ def of_form(
     found += [["--strategy", strategy.name], *_options(strategy, model, fields["strategy_options"])]
     if fields["knowledge"] != strategy.knowledge:
         found.append(["--knowledge", fields["knowledge"]])
-    if fields.get("compiler_hint"):
-        found.append(["--compiler-hint"])
-    if fields.get("start") is Start.COMPILED:
-        found.append(["--start", str(Start.COMPILED)])
-    if fields.get("width", 1) > 1:
-        found.append(["--width", f"{fields['width']}"])
-    if fields.get("weight", 1.0) != 1.0:
-        found.append(["--weight", f"{fields['weight']:g}"])
-    if fields.get("tune"):
-        found.append(["--tune", f"{fields['tune']}"])
-    found += _budget(fields["budget"])
+    found += [words for option in run_options.OPTIONS if (words := option.words(fields))]
+    found += run_options.limit_words(fields["budget"])
     for one in fields.get("model_options", ()):
         role = "" if one.role is ModelRole.ALL else f"{one.role}."
         given = {name: getattr(one, name) for name in NAMES if getattr(one, name) is not None}
@@ -82,11 +68,3 @@ def _options(strategy: StrategyDescription, model: str, chosen: Mapping[str, Any
         if value != option.default_for(model):
             text = str(value).lower() if isinstance(value, bool) else "none" if value is None else value
             yield ["--strategy-option", f"{option.name}={text}"]
-
-
-def _budget(budget: Budget) -> Iterator[list[str]]:
-    for name, flag in BUDGET_FLAGS.items():
-        if (value := getattr(budget, name)) is not None:
-            yield [flag, f"{value:g}" if isinstance(value, float) else f"{value}"]
-    if budget.wall_s is not None:
-        yield ["--max-minutes", f"{budget.wall_s / 60:g}"]

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import streamlit as st
 
+from engine import run_options
 from engine.evaluator import languages
 from engine.search.methods import catalogue
 from pages.parts import wording
@@ -13,7 +14,7 @@ from storage import codec
 from storage.knowledge import choice
 from storage.results.policy import Policy, kept_rules
 from storage.run import folder
-from storage.run.settings import RunSettings, Start
+from storage.run.settings import RunSettings
 
 
 def of(run_id: str) -> list[tuple[str, str]] | str:
@@ -47,14 +48,7 @@ def rows(settings: RunSettings) -> Iterator[tuple[str, str]]:
     yield "Strategy", settings.strategy
     yield from catalogue.in_words(settings)
     yield "Knowledge base", choice.in_words(settings.knowledge)
-    if settings.width > 1:
-        yield "Width", f"{settings.width} at work at once"
-    if settings.tune:
-        yield "Tuner", f"up to {wording.counted(settings.tune, 'variant')} of each accepted kernel"
-    if settings.compiler_hint:
-        yield "Compiler hint", "the model is shown what torch.compile writes"
-    if settings.start is Start.COMPILED:
-        yield "First kernel", "what torch.compile generates, where it calls no library"
+    yield from run_options.in_words(settings)
     if settings.prompts.hash:
         yield "Prompts", settings.prompts.in_words
     limits = [
