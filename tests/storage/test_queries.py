@@ -13,6 +13,7 @@ from storage.index.ingest import Ingest
 from storage.results import relative
 from storage.results.evaluation_results import CheckResult, CompileResult, TimingResult
 from storage.results.hardware_limit import HardwareLimit
+from storage.results.profile_results import Metric, ProfileResult
 from storage.results.vocabulary import KernelClass, Verdict
 from storage.run import events as ev
 from storage.run import journal
@@ -168,6 +169,17 @@ def test_wrong_values_come_with_place_and_heat(sample: Database) -> None:
     assert (newest.first_index, newest.shape) == ([0, 96], [1024, 1024])
     assert len(newest.heat) == len(newest.heat[0]) == 16
     assert (newest.candidate_id, newest.verdict) == (wrong[-1], Verdict.INCORRECT)
+
+
+def test_two_functions_of_one_name_are_compared_each_with_its_own(db: Database, root: Path) -> None:
+    def profiled(name: str, *shares: float) -> list[ev.Event]:
+        metrics = tuple(Metric("sampled time share", "1", share, "tile (1.so)") for share in shares)
+        parent = None if name == "c001" else "c001"
+        return [created(1, name, parent), ev.Profiled(2, name, ProfileResult("h", metrics, "memory", ""), None)]
+
+    grow(db, root, *profiled("c001", 0.9, 0.1), *profiled("c002", 0.8, 0.2))
+    changes = queries.metric_changes(db, "sample", "c002")
+    assert [(change.previous, change.value) for change in changes] == [(0.9, 0.8), (0.1, 0.2)]
 
 
 def test_an_unknown_price_makes_the_cost_unknown(db: Database, root: Path) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from storage.index.database import Database
@@ -171,17 +172,17 @@ def metric_changes(db: Database, run_id: str, candidate_id: str, against: str | 
     kinds, none = (main_kind(new), main_kind(old)), ("", "")
     return [
         MetricChangeRow(
-            n.launch,
-            n.kernel,
-            n.metric,
-            n.unit,
-            n.value,
+            row.launch,
+            row.kernel,
+            row.metric,
+            row.unit,
+            row.value,
             value,
             previous_id if value is not None else None,
-            *(kinds if n.metric in counters.BY_KIND else none),
+            *(kinds if row.metric in counters.BY_KIND else none),
         )
-        for n in new
-        for value in [_counterpart(n, here[n.launch, n.metric], there.get((n.launch, n.metric), {}))]
+        for place, name, row in _named(new)
+        for value in [_counterpart(name, here[place], there.get(place, {}))]
     ]
 
 
@@ -200,21 +201,30 @@ def main_kind(rows: Sequence[MetricRow]) -> str:
 
 
 _Place = tuple[int, str]
+_Named = tuple[str, int]  # several functions may have one name: the first, the second, ... of it
 
 
-def _by_place(rows: list[MetricRow]) -> dict[_Place, dict[str, float]]:
-    """Values by launch and metric, then by kernel."""
-    found: dict[_Place, dict[str, float]] = {}
+def _named(rows: list[MetricRow]) -> Iterator[tuple[_Place, _Named, MetricRow]]:
+    seen: Counter[tuple[_Place, str]] = Counter()
     for row in rows:
-        found.setdefault((row.launch, row.metric), {}).setdefault(row.kernel, row.value)
+        place = row.launch, row.metric
+        yield place, (row.kernel, seen[place, row.kernel]), row
+        seen[place, row.kernel] += 1
+
+
+def _by_place(rows: list[MetricRow]) -> dict[_Place, dict[_Named, MetricRow]]:
+    """Values by launch and metric, then by kernel."""
+    found: dict[_Place, dict[_Named, MetricRow]] = {}
+    for place, name, row in _named(rows):
+        found.setdefault(place, {})[name] = row
     return found
 
 
-def _counterpart(row: MetricRow, here: Mapping[str, float], there: Mapping[str, float]) -> float | None:
+def _counterpart(name: _Named, here: Mapping[_Named, MetricRow], there: Mapping[_Named, MetricRow]) -> float | None:
     """The old value of the same kernel; of a renamed one only where a launch has a single kernel before and after."""
-    if row.kernel in there:
-        return there[row.kernel]
-    return next(iter(there.values())) if len(there) == len(here) == 1 else None
+    if name in there:
+        return there[name].value
+    return next(iter(there.values())).value if len(there) == len(here) == 1 else None
 
 
 def planned_exposure(db: Database, run_id: str, kernel_class: KernelClass) -> Exposure | None:
