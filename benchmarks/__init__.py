@@ -7,10 +7,14 @@ Each runs as `python -m benchmarks.NAME`; its docstring names a full run and the
     cheats.py, hostile.py               the cheats suite as a table; attacks in a row against one evaluator
     processor_time.py                   where honest kernels spend the processor's time, as it is sampled
     mutations.py, mutation.py, mutations_of_guards.py, mutations_of_results.py   break each check; does a test notice?
+    kernel_mutants.py                   kernels that mean something else: are they caught?
+    languages.py, tuner.py              one kernel in each language; what the tuner gains
+    several_devices.py, turns.py        a suite on one device and on several; what a turn in line costs
     kernelbench_files.py                every file of a folder judges its own reference
     demo_runs.py, recorded_kernels.py, replies.py   recorded runs, their kernels, raw replies of real models
     kill_engine.py, kill_server.py, kill_suite.py   SIGKILL at random moments, then compare what is left
     write_faults.py                     each system call of a run's write path fails once; resume, then compare
+    suite_scale.py                      the page of a suite with 20,000 iterations
     dashboard_scale.py, scale_home.py   1,000 runs, 20,000 iterations, four browsers
     chromium.py                         whose pages those are that a program opens
     labelled_runs.py                    1,000 named and tagged runs: the list; delete and undo

@@ -5,7 +5,8 @@ evaluator/              one kernel: built, checked, timed and profiled
 suites/                 many runs as one: tasks x arms x repeats
 knowledge/              what is asked of the knowledge base and given to it
 supervisor.py           starts, finds and stops engine processes
-run_settings.py, capabilities.py   settings of a new run; what this machine can do
+run_settings.py, run_options.py, capabilities.py   settings of a new run; its options, each described once; what this
+                        machine can do
 examined.py             whether kernels can be judged on a task
 forking.py, importing.py, replaying.py, recording_runs.py, remeasuring.py   other ways a run begins or is used again
 exporting.py, examples.py   a kernel as one file that plain PyTorch loads; runs that come with Tilewright

@@ -73,9 +73,11 @@ def test_the_readme_is_short_and_its_map_too() -> None:
 @pytest.mark.parametrize("package", packages(), ids=lambda file: str(file.parent.relative_to(ROOT)))
 def test_the_map_of_a_package_names_what_is_in_it(package: Path) -> None:
     doc = ast.get_docstring(ast.parse(package.read_text())) or ""
-    lines = [line for line in doc.splitlines() if line.startswith("  ")]
-    names = re.findall(r"\b[\w]+(?:\.py\b|/(?=[ ,]))", "\n".join(lines))
+    lines = re.findall(r"^ *((?:[\w.]+(?:\.\w+|/)(?:, |  +| |$))+)", doc, re.MULTILINE)
+    names = re.findall(r"[\w.]+(?:\.\w+|/)", "\n".join(lines))
     assert [name for name in names if not (package.parent / name).exists()] == []
+    files = {file.name for file in package.parent.glob("*.py")} - {"__init__.py", "__main__.py"}
+    assert not names or sorted(files - set(re.findall(r"\w+\.py", doc))) == []
 
 
 def test_nothing_in_the_tree_names_a_path_of_the_machine_it_was_written_on() -> None:

@@ -17,4 +17,6 @@ tuned.py                sweeps over a kernel's tunables; one outside a run
 kernel_files.py         one kernel file outside a run: evaluate, tune, screen
 engine_process.py       how a process becomes the engine of a run
 judgement.py            one evaluation, one compilation, on a terminal
+lint.py, pool_status.py whether kernels can be judged on tasks; what this host's devices do
+given.py, terminal.py   texts that a person hands over; the one way to a terminal
 """

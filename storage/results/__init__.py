@@ -1,7 +1,9 @@
 """What judging a kernel gives, as values: written by the evaluator, kept in journals, shown on pages. Knows no file.
 
 vocabulary.py, policy.py        how an evaluation ends, kernel classes; what a task allows a kernel to do
-evaluation_results.py           what building, checking and timing a kernel came to
+evaluation_results.py           what building, checking and timing a kernel came to: a speed-up, its interval and its
+                                noise are worked out here, from the pairs that were taken
+in_words.py                     figures as people read them
 check_records.py, observed.py   what stands behind it: one record a check; operators and kernels that ran
 examination.py                  whether kernels can be judged on a task at all
 profile_results.py, counters.py, kernel_names.py   what a profiler measured, and its counters in words

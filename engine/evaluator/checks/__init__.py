@@ -6,10 +6,12 @@ trials.py, distributions.py             the inputs of a check, and how they are 
 contents.py, poison.py                  the inputs of a timing, and what unwritten memory holds
 comparison.py, weighing.py              how far a result is off, in words too, and whether that is too far
 tolerance.py                            how far it may be
+structure.py, dtypes.py, ties.py        lists of tensors out of any results; precision; indices that are open
+weights.py, seeding.py, inner_outputs.py  what varies and what is seeded; outputs inside a network
 gradients.py                            forward and backward of a module as one call
 contract.py, findings.py                what forward owes beyond right values; one record per check made
 operators.py, launches.py, processor_time.py  who computed: operators, kernels on a GPU, samples of the processor
-clock.py, timing_checks.py              figures of a timing session, what stands behind them, re-measuring
+clock.py, timing_checks.py              when a timing may stop, what stands behind them, re-measuring
 candidate_failures.py                   how a candidate may fail to run, in words for the model
 estimate.py                             how much memory judging a task takes
 """

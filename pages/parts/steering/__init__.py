@@ -3,6 +3,7 @@
 steering_panel.py, command_list.py    the controls; what became of each command
 dialogs.py, open_dialog.py            which dialog is open over a page that is drawn again and again; drawing it
 command_dialogs.py, fork_dialog.py    model, base kernel, class, hint, stop; going on from an earlier kernel
+limits_dialog.py, options_form.py     the limits of a run; a form of a method's options
 reply_form.py, approval.py            a reply in the place of the model; a yes or no before a step
 kernel_choice.py                      choosing a kernel that a depth can start from
 """

@@ -2,5 +2,6 @@
 
 table.py, bars.py, plot.py   rows that open something; small bars; a Plotly figure
 diagonal.py                  predicted against measured gains as such a figure
+figures.py, editor.py        large and small figures in a row; a box for code
 code.py, diff.py             coloured sources; two of them beside each other
 """

@@ -13,6 +13,8 @@ suites.py                   what the runs of a suite have come to; imported by i
 model_figures.py            what each model's kernels have come to, and what they cost
 device_results.py           what came of runs by model of device, and of one kernel on several; imported by itself
 forecast.py                 what runs so far took, for what a new one will take
+predictions.py, sweeps.py   gains foretold and measured; sweeps over what a kernel declares open to tuning
+retrieved.py, walks.py      what the knowledge base had answered; walks through the graph of techniques
 tries.py                    how often a model's kernels pass
 learning.py                 what runs asked of the knowledge base, were told, tried then and added; imported by itself
 fetch.py                    results as records, lines of journals as events
