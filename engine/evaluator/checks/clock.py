@@ -168,25 +168,25 @@ class DeviceClock:
 
     @classmethod
     def of(cls, session: Session, candidate: Sequence[TracedCall], reference: Sequence[TracedCall]) -> DeviceClock:
-        """Of a session's calls and of those that were recorded beside them, in pairs."""
-        found = [pair for pair in zip(candidate, reference, strict=True) if all(one.kernels_ns > 0 for one in pair)]
-        if not found:
+        """The clock of a session's calls and of those that were recorded beside them, in pairs."""
+        pairs = [pair for pair in zip(candidate, reference, strict=True) if all(call.kernels_ns > 0 for call in pair)]
+        if not pairs:
             return cls([])
-        candidate, reference = ([pair[side] for pair in found] for side in (0, 1))
+        candidate, reference = ([pair[side] for pair in pairs] for side in (0, 1))
         plain_ns, reference_ns = (
             statistics.median(call.evaluator_ns for call in calls)
             for calls in (session.candidate_calls, session.reference_calls)
         )
         return cls(
-            pairs=[(candidate.kernels_ns / 1e6, reference.kernels_ns / 1e6) for candidate, reference in found],
-            launches=statistics.median(one.launches for one in candidate),
-            reference_launches=statistics.median(one.launches for one in reference),
+            pairs=[(candidate.kernels_ns / 1e6, reference.kernels_ns / 1e6) for candidate, reference in pairs],
+            launches=statistics.median(call.launches for call in candidate),
+            reference_launches=statistics.median(call.launches for call in reference),
             evaluator_ns=plain_ns,
-            traced_ns=min(one.call.evaluator_ns for one in candidate),
-            slower=max(1.0, min(one.call.evaluator_ns for one in reference) / reference_ns),
-            lead=statistics.median(one.lead for one in candidate),
-            reference_lead=statistics.median(one.lead for one in reference),
-            asks_the_host=any(one.asks_the_host for one in candidate),
+            traced_ns=min(call.call.evaluator_ns for call in candidate),
+            slower=max(1.0, min(call.call.evaluator_ns for call in reference) / reference_ns),
+            lead=statistics.median(call.lead for call in candidate),
+            reference_lead=statistics.median(call.lead for call in reference),
+            asks_the_host=any(call.asks_the_host for call in candidate),
         )
 
     @property

@@ -191,8 +191,8 @@ class Observed:
 
     def computing(self, rows: Iterable[Operator]) -> list[Operator]:
         """Those that do what the candidate's own kernels should, the largest first."""
-        found = [row for row in rows if self._computes(row) and not self._is_allowed(row.leaf)]
-        return sorted(found, key=lambda row: (row.elements >= 0, -row.elements))
+        operators = [row for row in rows if self._computes(row) and not self._is_allowed(row.leaf)]
+        return sorted(operators, key=lambda row: (row.elements >= 0, -row.elements))
 
     def _is_allowed(self, name: str) -> bool:
         left = self.policy.library_operators
@@ -202,10 +202,10 @@ class Observed:
         return not is_harmless(row.leaf) or (self.moves and row.leaf in COPIES)
 
     def _refusal(self, rows: Sequence[Operator], calls: int, during: str) -> Failure | None:
-        found = self.computing(rows)
-        if all(row.elements >= 0 for row in found) and sum(row.elements for row in found) <= MOST_ELEMENTS * calls:
+        refused = self.computing(rows)
+        if all(row.elements >= 0 for row in refused) and sum(row.elements for row in refused) <= MOST_ELEMENTS * calls:
             return None
-        operators = ", ".join(f"{row.name} on {row.size}{self._place(row)}" for row in found[:MAX_TOLD])
+        operators = ", ".join(f"{row.name} on {row.size}{self._place(row)}" for row in refused[:MAX_TOLD])
         return Failure(
             Verdict.REFUSED,
             f"{during}: a library computed instead of the candidate's own kernel, a library fall-back: {operators}"
