@@ -41,12 +41,12 @@ def take(
     may_be_empty: bool,
 ) -> float | None:  # fmt: skip
     """The number that stands in a field; None where it is not valid, which is said under it and added to `wrong`."""
-    found = read(text, least, most)
-    if found is None:
+    number = read(text, least, most)
+    if number is None:
         given = f"“{text.strip()}”" if text.strip() else "an empty field"
         wrong.append(sentence(label, given, isinstance(least, int), least, most, may_be_empty))
         at.error(wording.plain(wrong[-1]))
-    return found
+    return number
 
 
 def read(text: str, least: float | None, most: float | None) -> float | None:
