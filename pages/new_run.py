@@ -347,7 +347,7 @@ def _model_options(wrong: list[str]) -> Options:
     with st.expander("Model options: reasoning effort, edit format, roles", icon=":material/psychology:"):
         left, middle, right = st.columns(3)
         effort = left.selectbox("Reasoning effort", EFFORTS, key="effort")
-        patch_form = middle.selectbox("Edit format", [str(form) for form in PatchForm], key="patch_form")
+        patch_form = middle.selectbox("Edit format", [str(kind) for kind in PatchForm], key="patch_form")
         warmth = number_field.draw(
             right, "Temperature", "temperature", None, 0.0, wrong, 2.0, step=0.1, placeholder="not set"
         )

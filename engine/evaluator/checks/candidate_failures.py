@@ -194,8 +194,8 @@ def _printed(death: Death) -> str:
     text, _, crash = _clean(death.output).partition("Fatal Python error:")
     lines = _CRASH_LINE.findall(crash)
     where = f"\nIt was in line {lines[0][0]} of the file ({lines[0][1]})." if lines else ""
-    printed = text.strip()[-TAIL:]
-    return where + (f"\nIt printed:\n{printed}" if printed else "")
+    output = text.strip()[-TAIL:]
+    return where + (f"\nIt printed:\n{output}" if output else "")
 
 
 def _clean(text: str) -> str:

@@ -186,8 +186,8 @@ def find(name: str) -> TaskFile:
     for path in SHIPPED.glob(f"*/{plain}.py"):
         file = read(path)
         return replace(file, policy=replace(file.policy, **policy))
-    shipped = ", ".join(shipped_names())
-    raise TaskError(f"no task {name!r}. Shipped tasks: {shipped}. Any KernelBench-style file works too: give its path.")
+    names = ", ".join(shipped_names())
+    raise TaskError(f"no task {name!r}. Shipped tasks: {names}. Any KernelBench-style file works too: give its path.")
 
 
 def _variant(name: str) -> tuple[str, dict[str, Any]]:

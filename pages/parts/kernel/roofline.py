@@ -96,39 +96,39 @@ def task_limit(limit: HardwareLimit | None) -> Point | None:
     return Point(name, limit.min_flop / limit.min_bytes, limit.min_flop / (limit.limit_ms / 1e3))
 
 
-def figure(axes: Axes, points: Sequence[Point], limit: Point | None) -> dict[str, Any]:
+def figure(chart: Axes, points: Sequence[Point], limit: Point | None) -> dict[str, Any]:
     """Roofs as lines, kernels as marks, an arrow from the kernel compared with to the one looked at."""
     shown = [*points, *([limit] if limit else [])]
-    top, fastest = max(axes.roofs.values()), max(axes.slopes.values())
-    low, high = _span(axes, shown)
-    traces = [_slope(name, rate, low, top) for name, rate in axes.slopes.items()]
-    roofs = sorted(axes.roofs.items(), key=lambda item: item[1])
-    traces += [_roof(_unit(unit, axes.products), unit, rate, fastest, high) for unit, rate in roofs]
+    top, fastest = max(chart.roofs.values()), max(chart.slopes.values())
+    low, high = _span(chart, shown)
+    traces = [_slope(name, rate, low, top) for name, rate in chart.slopes.items()]
+    roofs = sorted(chart.roofs.items(), key=lambda item: item[1])
+    traces += [_roof(_unit(unit, chart.products), unit, rate, fastest, high) for unit, rate in roofs]
     traces += [_mark(spot, *LOOKS[spot.role]) for spot in reversed(points)]
     traces += [_mark(limit, "diamond-open", "@red-color", 11)] if limit else []
     by_role = {spot.role: spot for spot in points}
-    return {"data": traces, "layout": _layout(low, high, shown, axes) | {"annotations": _arrow(by_role)}}
+    return {"data": traces, "layout": _layout(low, high, shown, chart) | {"annotations": _arrow(by_role)}}
 
 
-def counted(axes: Axes, metrics: Mapping[str, float]) -> str:
+def counted(chart: Axes, metrics: Mapping[str, float]) -> str:
     """What the axes count, why tensor rates are divided, and what this kernel executes."""
-    if not axes.work:
+    if not chart.work:
         return (
             "Both axes count the operations that a kernel executes, as the profiler counts them: the task's own are "
             "not counted, so memory alone sets its theoretical minimum latency."
         )
     parts = [
-        f"Both axes count the task's {wording.quantity(float(axes.work), 'FLOP')}, whatever a kernel executes for "
+        f"Both axes count the task's {wording.quantity(float(chart.work), 'FLOP')}, whatever a kernel executes for "
         "them; a kernel's rate over that of the theoretical minimum is its share of the limit."
     ]
-    if axes.products > 1:
+    if chart.products > 1:
         parts.append(
-            f"Tensor rates are divided by {axes.products}: so many TF32 or half-precision products make one that is "
+            f"Tensor rates are divided by {chart.products}: so many TF32 or half-precision products make one that is "
             "as exact as FP32."
         )
     executed = sum(value for name, value in metrics.items() if name.endswith(OPERATIONS))
     if executed:
-        times = wording.significant(executed / axes.work, 2)
+        times = wording.significant(executed / chart.work, 2)
         parts.append(f"This kernel executes {wording.quantity(executed, 'FLOP')}, {times} for each of the task's.")
     return " ".join(parts)
 
@@ -162,9 +162,9 @@ def _arrow(by_role: Mapping[str, Point]) -> list[dict[str, Any]]:
     }]  # fmt: skip
 
 
-def _span(axes: Axes, shown: Sequence[Point]) -> tuple[float, float]:
+def _span(chart: Axes, shown: Sequence[Point]) -> tuple[float, float]:
     """Operations per byte from left of everything to right of the furthest ridge."""
-    places = [peak / rate for peak in axes.roofs.values() for rate in axes.slopes.values()]
+    places = [peak / rate for peak in chart.roofs.values() for rate in chart.slopes.values()]
     places += [spot.intensity for spot in shown]
     return min(places) / 12, max(places) * 6
 
@@ -196,11 +196,11 @@ def _mark(spot: Point, symbol: str, colour: str, size: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _layout(low: float, high: float, shown: Sequence[Point], axes: Axes) -> dict[str, Any]:
-    rows = [*(spot.rate for spot in shown), low * axes.slopes[MEMORY]]
-    whose = "the task's" if axes.work else "executed"
+def _layout(low: float, high: float, shown: Sequence[Point], chart: Axes) -> dict[str, Any]:
+    rows = [*(spot.rate for spot in shown), low * chart.slopes[MEMORY]]
+    whose = "the task's" if chart.work else "executed"
     grid = {"type": "log", "gridcolor": "@border-color", "zeroline": False}
-    bottom, head = math.log10(min(rows) / 2), math.log10(max(axes.roofs.values()) * 3)
+    bottom, head = math.log10(min(rows) / 2), math.log10(max(chart.roofs.values()) * 3)
     title = {"size": 12}
     across = {"text": f"{whose} FLOP per byte of memory traffic", "font": title, "standoff": 6}
     return {

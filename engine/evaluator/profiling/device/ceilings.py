@@ -183,7 +183,7 @@ def from_measured(device: Device, measured: Mapping[str, object]) -> DeviceCeili
     Raises:
         ToolchainError: a rate is missing or makes no sense.
     """
-    fields = {field.name for field in dataclasses.fields(DeviceCeilings)}
+    fields = {column.name for column in dataclasses.fields(DeviceCeilings)}
     machine_ids = {"device": device.name, "uuid": device.uuid, "driver": device.driver, "capability": device.capability}
     values: dict[str, Any] = {name: value for name, value in {**measured, **machine_ids}.items() if name in fields}
     ceilings = DeviceCeilings(**values)
