@@ -32,7 +32,7 @@ def read(folder: SuiteFolder) -> Suite | None:
 
 
 def token(name: str) -> str:
-    """Of one suite, or of all for no name: its journals, whether its runner lives, and what its runs have."""
+    """The token of one suite, or of all for no name: its journals, whether its runner lives, and what its runs have."""
     return ";".join(_sign(folder) for folder in ([_named(name)] if name else files.all_suites()) if folder)
 
 

@@ -106,7 +106,7 @@ class Place:
 
 
 def version() -> str:
-    """Of the Triton that is installed here, empty where none is. Imports nothing."""
+    """The version of the Triton that is installed here, empty where none is. Imports nothing."""
     try:
         return importlib.metadata.version("triton")
     except importlib.metadata.PackageNotFoundError:
@@ -237,7 +237,7 @@ def _median(times: Any) -> float | None:
 
 
 def _resources(compiled: Any) -> dict[str, Any]:
-    """Of one compiled kernel; Triton learns its registers when it loads it."""
+    """The resources of one compiled kernel; Triton learns its registers when it loads it."""
     metadata = compiled.metadata
     return {
         "kernel": str(compiled.name)[:MAX_TEXT],

@@ -116,7 +116,7 @@ class Agreement:
 
     @classmethod
     def between(cls, candidate: Sequence[Call], reference: Sequence[Call]) -> Agreement:
-        """Of a session's calls."""
+        """The agreement of a session's calls."""
         gaps = sorted(call.gap_ns for call in reference)
         spread = gaps[len(gaps) * 3 // 4] - gaps[len(gaps) // 4]
         evaluator_ns = statistics.median(call.evaluator_ns for call in candidate)
@@ -265,7 +265,7 @@ def interval(ratios: Sequence[float]) -> tuple[float, float]:
 
 
 def half_width(pairs: Pairs) -> float:
-    """Of the speed-up's interval, relative to the speed-up."""
+    """Half the width of the speed-up's interval, relative to the speed-up."""
     ratios = [reference / candidate for candidate, reference in pairs]
     low, high = interval(ratios)
     return (high - low) / 2 / statistics.median(ratios)

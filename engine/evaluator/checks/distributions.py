@@ -112,7 +112,7 @@ def _huge(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _constant(tensor: torch.Tensor) -> torch.Tensor:
-    """Of one sign: where all elements of an answer are one and the same sum, it must not cancel by chance."""
+    """Rows of one sign: where all elements of an answer are one and the same sum, it must not cancel by chance."""
     return torch.empty(_per_row(tensor)).uniform_(*POSITIVE).expand(tensor.shape).contiguous()
 
 

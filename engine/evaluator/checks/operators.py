@@ -57,7 +57,7 @@ def is_harmless(name: str) -> bool:
 
 
 def _does(name: str) -> str:
-    """Of a harmless operator, in one word."""
+    """What a harmless operator does, in one word."""
     groups = ((COPIES, "copies"), (ALLOCATION, "allocates"), (LAYOUT, "views"))
     return next((word for names, word in groups if name in names), "looks")
 
@@ -121,7 +121,7 @@ class Operator:
 
     @property
     def leaf(self) -> str:
-        """Without its namespace."""
+        """The operator's name without its namespace."""
         return self.name.partition("::")[2]
 
     def __add__(self, other: Operator) -> Operator:
@@ -179,7 +179,7 @@ class Observed:
         return self._refusal(rows, calls, during)
 
     def _without_handed(self, rows: Sequence[Operator], calls: int) -> list[Operator]:
-        """Without the worker's own copies."""
+        """The rows without the worker's own copies."""
         left = []
         for row in rows:
             if self.handed and row.name == HANDING:
@@ -190,7 +190,7 @@ class Observed:
         return left
 
     def computing(self, rows: Iterable[Operator]) -> list[Operator]:
-        """Those that do what the candidate's own kernels should, the largest first."""
+        """The operators that do what the candidate's own kernels should, the largest first."""
         operators = [row for row in rows if self._computes(row) and not self._is_allowed(row.leaf)]
         return sorted(operators, key=lambda row: (row.elements >= 0, -row.elements))
 

@@ -145,7 +145,7 @@ class Judged:
 
     @property
     def total(self) -> Counter[str]:
-        """Of all threads."""
+        """The counts of all threads together."""
         return sum(self.threads, Counter())
 
     @property
@@ -192,7 +192,7 @@ class Judged:
 
 
 def _share(counts: Counter[str]) -> float:
-    """Of a library, of all that computed."""
+    """The share of libraries in all that computed."""
     return counts[LIBRARY] / max(1, sum(counts.values()) - counts[MACHINERY])
 
 
@@ -206,7 +206,7 @@ class Reading:
     is_prevented: bool = False
 
     def undecided(self, why: str) -> Reading:
-        """The same where something else forbids to decide by it."""
+        """The reading where something else forbids to decide by it."""
         return replace(self, failure=None, why=why)
 
 
@@ -280,7 +280,7 @@ class Functions:
     @staticmethod
     @functools.cache
     def of(path: str) -> Functions:
-        """Of a library, read once."""
+        """The functions of a library, read once."""
         return Functions(path)
 
     def at(self, offset: int) -> str:

@@ -345,7 +345,7 @@ class Bounds:
 
     @property
     def least_share(self) -> float:
-        """Of the time that memory needs, the least that is believed."""
+        """The least share of the time that memory needs that is believed."""
         facts = self.limit.facts
         cache = max(facts.l2_bytes, facts.l3_bytes) if facts else 0
         return IMPOSSIBLE if self.limit.min_bytes >= BEYOND_CACHE * cache else IMPOSSIBLE_IN_CACHE

@@ -49,7 +49,7 @@ class Device:
 
     @property
     def architecture(self) -> str:
-        """As compilers call it: `sm_90`."""
+        """The architecture as compilers call it: `sm_90`."""
         return f"sm_{self.capability.replace('.', '')}"
 
     @property

@@ -68,7 +68,7 @@ class TensorSpec:
         return self.extent == self.numel
 
     def as_dtype(self, dtype: str) -> TensorSpec:
-        """The same shape in another dtype."""
+        """The spec of the same shape in another dtype."""
         return TensorSpec(self.shape, dtype, self.stride)
 
 

@@ -80,7 +80,7 @@ class Had:
         return Had(self.used_s + turns.used_s, self.place + turns.place, turns.last)
 
     def among(self, places: Sequence[float]) -> Had:
-        """As one of those who want the device, whose places are given."""
+        """The figures as those of one of those who want the device, whose places are given."""
         if not places:
             return self
         return replace(self, place=min(max(self.place, min(places) - self.last), max(places) + self.last))

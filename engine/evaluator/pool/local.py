@@ -254,5 +254,5 @@ def _named(result: Any, toolchain: Any) -> Any:
 
 
 def torch_version() -> str:
-    """As results name it."""
+    """The version of PyTorch as results name it."""
     return f"torch {metadata.version('torch')}"

@@ -94,7 +94,7 @@ class RayWorker:
 
     @property
     def device(self) -> KnownDevice:
-        """As the actor told it."""
+        """The worker's device as the actor told it."""
         return self._device
 
     def ask(self, request: str) -> str:
@@ -162,7 +162,7 @@ class RayCluster:
         return list(self._known.values())
 
     def troubles(self) -> Sequence[str]:
-        """Of those that have not started, or ended not long ago."""
+        """The troubles of workers that have not started, or ended not long ago."""
         slow = [f"{name} has not started yet: is its GPU used by others?" for name in self._starting]
         return [*slow, *(lost.why for name, lost in self._lost.items() if name not in self._known)]
 

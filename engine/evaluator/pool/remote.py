@@ -58,7 +58,7 @@ class Cluster(Protocol):
     """Where workers are."""
 
     def workers(self, toolchain: str) -> Sequence[RemoteWorker]:
-        """Those that live, started where there is a device without one."""
+        """The workers that live, started where there is a device without one."""
         ...
 
     def troubles(self) -> Sequence[str]:
@@ -173,7 +173,7 @@ class RemotePool:
             raise WorkerLost(f"{worker.device.device}: {error}") from error
 
     def _workers(self, toolchain: str, model: str) -> list[RemoteWorker]:
-        """Those with a device of one model that works. Hosts come and go, so none is waited for.
+        """The workers with a device of one model that works. Hosts come and go, so none is waited for.
 
         Raises:
             ToolchainError: there has been none for a while; or the run is of another model than the one wanted.

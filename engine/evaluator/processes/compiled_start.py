@@ -235,7 +235,7 @@ class _Calls:
                 yield node
 
     def _taken_helpers(self, function: ast.FunctionDef) -> dict[str, str]:
-        """Those of Inductor's run time that a function calls, copied with what they call."""
+        """The functions of Inductor's run time that a function calls, copied with what they call."""
         names = {
             node.attr
             for node in ast.walk(function)

@@ -35,7 +35,7 @@ _mark = torch.ops.aten.alias.default
 _MARK = "aten::alias"
 OVERWRITING = ("aten::zero_", "aten::fill_")
 NAMESPACES = frozenset(name.partition("::")[0] for name in torch._C._dispatch_get_all_op_names())
-"""Of PyTorch's own operators, listed before a candidate can add some."""
+"""The namespaces of PyTorch's own operators, listed before a candidate can add some."""
 
 
 LEAVING = ("numpy", "__array__", "__dlpack__")
@@ -182,7 +182,7 @@ def topmost(events: Iterable[Any]) -> list[Any]:
 
 
 def elements(shapes: Sequence[Sequence[int]], kinds: Sequence[str]) -> int:
-    """Of the largest tensor that goes in; -1 where a list of tensors does, whose sizes are not told."""
+    """The elements of the largest tensor that goes in; -1 where a list of tensors does, whose sizes are not told."""
     if _LIST in kinds:
         return -1
     pairs = zip(shapes, kinds, strict=False)

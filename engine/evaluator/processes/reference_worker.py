@@ -193,7 +193,7 @@ class Reference:
             return asdict(task_facts.observed(self._model, self._whole(self._model), self._drawn(), call_seed))
 
     def inner_modules(self, depth: int, seed: int) -> dict[str, list[str]]:
-        """Those whose outputs can be compared, by name."""
+        """The modules whose outputs can be compared, by name."""
         seeding.seed(seed)
         with torch.no_grad():
             names = comparable(self._model, self._drawn(), depth)
@@ -399,7 +399,7 @@ class Reference:
         traced: bool = False,
         slots: int = 1,
     ) -> dict[str, Any]:
-        """As the candidate does, observed as it is."""
+        """Load the calls as the candidate's worker does, observed as it is."""
         assert self._caller is not None
         self._state.restore()
         seeding.seed(seed)
@@ -408,12 +408,12 @@ class Reference:
         return loaded
 
     def go(self) -> dict[str, Any]:
-        """As the candidate does."""
+        """Make the calls as the candidate's worker does."""
         assert self._caller is not None
         return self._caller.go()
 
     def store(self, hold: bool, copies: bool) -> dict[str, Any]:
-        """As the candidate does."""
+        """Describe and store the outputs as the candidate's worker does."""
         assert self._caller is not None
         return self._caller.store(hold, copies)
 
@@ -466,7 +466,7 @@ class Reference:
         return [source.clone() for source in sources]
 
     def _copied(self, spec: TensorSpec, tensor: torch.Tensor) -> torch.Tensor:
-        """As `get_inputs` laid it out, and not the shared one; a widened copy may be changed as it is."""
+        """A tensor as `get_inputs` laid it out, and not the shared one; a widened copy may be changed as it is."""
         if spec.is_dense and all(tensor is not shared for shared in self._shared["inputs"]):
             return tensor
         return shared_tensors.laid_out(spec.as_dtype(_name(tensor)), tensor, self._shared.device)

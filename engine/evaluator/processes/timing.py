@@ -90,7 +90,8 @@ def _strays(candidate: Worker, others: list[Worker]) -> list[str]:
 
 
 def _share(pid: int) -> float:
-    """Of one processor, over the window. The kernel may wake this process late: its own clock gives the length."""
+    """The share of one processor, over the window. The kernel may wake this process late: its own clock gives the
+    length."""
     began, before = time.monotonic_ns(), processes.processor_ns(pid)
     time.sleep(WINDOW_S)
     return max(0, processes.processor_ns(pid) - before) / (time.monotonic_ns() - began)
@@ -436,7 +437,7 @@ class Timing:
         return self._workers.trusted["inputs"]
 
     def _compare(self, candidate: Taken, reference: Taken, fresh: Sequence[torch.Tensor]) -> None:
-        """The same contents went to both. The reference is in the task's dtype here, not float64."""
+        """Compare outputs of the same contents. The reference is in the task's dtype here, not float64."""
         for name, after, before in zip(self._workers.input_names, candidate.inputs, fresh, strict=True):
             if not self._is_same(after, before):
                 raise _wrong(f"forward changed {name} in place ({TIMED}); write to a new tensor")

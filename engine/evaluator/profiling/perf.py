@@ -77,7 +77,7 @@ def _added_up(rows: Iterable[tuple[float, str, str]]) -> list[tuple[float, str, 
 
 
 def _name(symbol: str) -> str:
-    """Without the privilege mark before it and the empty columns after it."""
+    """The symbol's name without the privilege mark before it and the empty columns after it."""
     return re.sub(r"^\[.\] |(\s+-)+$", "", symbol)
 
 

@@ -115,7 +115,7 @@ def readable_in(filesystem: SandboxFilesystem, is_entered: bool) -> list[Path]:
 
 
 def writable_in(filesystem: SandboxFilesystem, scratch: Path, is_entered: bool) -> list[Path]:
-    """The same for writing."""
+    """What an allow-list of files must hold for writing."""
     folders = [SCRATCH, Path("/dev/shm")] if is_entered else [scratch]
     # A GPU's driver names its threads; the sandbox's /proc holds no process but those inside, a profiler's too.
     threads = [Path("/proc") if is_entered else Path("/proc/self")] if filesystem.devices else []

@@ -32,7 +32,7 @@ def constants(module: ast.Module) -> dict[str, Size]:
 
 
 def sizes_of(text: str) -> dict[str, Size]:
-    """The same of a module's text."""
+    """The constants of a module's text."""
     return constants(parse(text, "task"))
 
 

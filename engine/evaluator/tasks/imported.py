@@ -111,7 +111,7 @@ def _is_installed(spec: ModuleSpec) -> bool:
 
 
 def _content(spec: ModuleSpec) -> bytes:
-    """Of a module's file; a package without one is a folder and says nothing."""
+    """The content of a module's file; a package without one is a folder and says nothing."""
     read = getattr(spec.loader, "get_data", None)
     with suppress(OSError):
         return bytes(read(spec.origin)) if read and spec.origin else b""

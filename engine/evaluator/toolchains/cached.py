@@ -55,7 +55,7 @@ class CachedToolchain(Evaluator):
 
     @property
     def lease_files(self) -> lease.Files:
-        """Those of the inner one."""
+        """The lock files of the inner evaluator."""
         return self._inner.lease_files
 
     def evaluate(self, request: Request[Result]) -> Result:
@@ -75,7 +75,7 @@ class CachedToolchain(Evaluator):
         self._inner.close()
 
     def _compile_all(self, request: CompileAll) -> list[CompileResult]:
-        """Those that are not in memory are built together."""
+        """Candidates that are not in memory are built together."""
         files = [self._file(Compile(request.task, source)) for source in request.candidates]
         earlier = [remembered.read(file, CompileResult) for file in files]
         new = tuple(source for source, result in zip(request.candidates, earlier, strict=True) if result is None)

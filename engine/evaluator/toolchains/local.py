@@ -236,7 +236,7 @@ class LocalToolchain(Evaluator):
 
     @abstractmethod
     def _limit(self, task: Task, *, again: bool) -> HardwareLimit:
-        """The same, from what was measured before unless `again`."""
+        """The limit at the task's own sizes, from what was measured before unless `again`."""
 
     @property
     def fingerprint(self) -> str:
@@ -538,7 +538,7 @@ def _timed(plain: Mapping[str, Any]) -> TimingResult | CheckResult:
 
 @functools.cache
 def _evaluator_code() -> str:
-    """Of the code that judges: what an older version let through must be judged again."""
+    """The hash of the code that judges: what an older version let through must be judged again."""
     code = hashlib.sha256()
     for folder in EVALUATOR_FOLDERS:
         for path in sorted((ENGINE / folder).rglob("*.py")):

@@ -81,12 +81,12 @@ class Compared:
 
     @property
     def dash(self) -> str:
-        """Of its line."""
+        """The dash of the run's line."""
         return DASHES[self.place % len(DASHES)]
 
     @property
     def symbol(self) -> str:
-        """Of its kernels."""
+        """The symbol of the run's kernels."""
         return SYMBOLS[self.place % len(SYMBOLS)]
 
     @property

@@ -27,7 +27,7 @@ class Measured:
 
     @property
     def share(self) -> float:
-        """Of what is allowed; an error that is no number counts as one without bound."""
+        """The share of what is allowed; an error that is no number counts as one without bound."""
         return math.inf if math.isnan(self.error) else self.error / self.allowed
 
 

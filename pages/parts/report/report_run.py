@@ -258,7 +258,7 @@ def _metrics(db: Database, run: RunRow, result: AttemptRow) -> dict[str, Any]:
 
 
 def telling(changes: Sequence[MetricChangeRow], limit: int = METRICS) -> list[MetricChangeRow]:
-    """Those that moved most; without anything before, the first ones."""
+    """The metrics that moved most; without anything before, the first ones."""
 
     def weight(change: MetricChangeRow) -> float:
         return abs(math.log(change.ratio)) if change.ratio and change.ratio > 0 else 0.0

@@ -72,7 +72,7 @@ def why_again(failed: Sequence[AttemptRow]) -> str:
 
 
 def steps_after(steps: Sequence[StepRow], candidate_id: str) -> list[StepRow]:
-    """Those begun once this kernel had been judged; the newest first, as `steps` are."""
+    """The steps begun once this kernel had been judged; the newest first, as `steps` are."""
     judged = [s.seq for s in steps if s.candidate_id == candidate_id and s.kind in EVALUATIONS]
     return [step for step in steps if step.seq > max(judged, default=0)]
 

@@ -78,7 +78,7 @@ def send(run_id: str, command: CommandKind, argument: str = "") -> None:
 
 
 def ask(run_id: str, command: CommandKind, argument: str = "") -> bool:
-    """The same; False when it was not taken."""
+    """Write one command; False when it was not taken."""
     try:
         commands.send(folder.find_run(run_id).commands_file, command, argument, access.person())
     except (CommandError, FileNotFoundError) as error:

@@ -80,7 +80,7 @@ def libraries(extra: Sequence[str]) -> tuple[str, ...]:
 
 
 def not_linked(extra: Sequence[str]) -> list[str]:
-    """Those that are left out and would change what is linked."""
+    """The flags that are left out and would change what is linked."""
     return [word for word in host.not_linked(extra) if not _LIBRARIES.fullmatch(word)]
 
 

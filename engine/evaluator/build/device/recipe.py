@@ -188,7 +188,7 @@ class Phases:
 
 
 def in_one_step(command: str) -> str:
-    """The same as one step, for an nvcc that works in another way."""
+    """The build as one step, for an nvcc that works in another way."""
     return f"rule nvcc\n  command = {command} -c $in -o $out\nbuild kernel.o: nvcc kernel.cu\n"
 
 

@@ -29,7 +29,8 @@ class Occupancy:
 
 
 def theoretical_occupancy(ceilings: DeviceCeilings, threads: int, registers: int, shared_bytes: int) -> Occupancy:
-    """Of a launch with so many threads per block, registers per thread and shared bytes per block (all kinds)."""
+    """The occupancy of a launch with so many threads per block, registers per thread and shared bytes per block (all
+    kinds)."""
     warps = max(1, math.ceil(threads / WARP))
     blocks_by = {
         "warps": ceilings.warps // warps,
@@ -84,7 +85,7 @@ def bottleneck(memory: float | None, compute: float | None, waves: float | None)
 
 
 def of_launch(launch: Launch) -> Bottleneck:
-    """Of one launch."""
+    """The bottleneck of one launch."""
     return bottleneck(*(launch.value(name) for name in (counters.MEMORY, counters.COMPUTE, counters.WAVES)))
 
 

@@ -220,7 +220,7 @@ def _own_kernels(path: str) -> dict[str, Any]:
 
 
 def _product_gflop_s(dtype: Any, size: int) -> float:
-    """Of a square product with even random numbers: what values are multiplied changes the power drawn."""
+    """The rate of a square product of even random numbers: what values are multiplied changes the power drawn."""
     import torch
 
     a = torch.rand(size, size, device="cuda").to(dtype)

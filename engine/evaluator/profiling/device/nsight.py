@@ -266,7 +266,7 @@ def known_and_absent(wanted: Iterable[str], chip_names: frozenset[str]) -> tuple
 
 
 def _identity(ncu: str, capability: str) -> str:
-    """Of this very program and chip: another version is another file, or the same one with another time."""
+    """What names this very program and chip: another version is another file, or the same with another time."""
     path = Path(ncu)
     stamp = path.stat().st_mtime_ns if path.exists() else 0
     return hashlib.sha256(json.dumps([ncu, stamp, capability, COLLECTIONS]).encode()).hexdigest()[:16]
