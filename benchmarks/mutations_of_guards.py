@@ -43,7 +43,7 @@ MUTATIONS = [
     *of(
         "checks/timing_checks",
         LAUNCHES,
-        ("if low * (1 - SAME) <= found <= high * (1 + SAME) else []", "if True else []"),
+        ("if low * (1 - SAME) <= speedup <= high * (1 + SAME) else []", "if True else []"),
         ("or not is_short(session, setting) or by_device(", "or by_device("),
         ("not setting.device.pairs or not is_short(session, setting)", "not setting.device.pairs"),
         ("if setting.device.asks_the_host or", "if"),
@@ -65,8 +65,8 @@ MUTATIONS = [
     *of(
         "processes/observer",
         LAUNCHES,
-        ("if one.device_type() == _DEVICE)", "if one.device_type() is _DEVICE)"),
-        ("key=lambda one: one.start_ns()):\n        by =", "key=lambda one: 0):\n        by ="),
+        ("if event.device_type() == _DEVICE)", "if event.device_type() is _DEVICE)"),
+        ("key=lambda event: event.start_ns()\n    ):", "key=lambda event: 0\n    ):"),
         ("for counted in (row, *calls[-1:]):", "for counted in (row, *calls[:1]):"),
         ("            last = by\n            continue\n", "            last = by\n"),
     ),
@@ -106,7 +106,7 @@ MUTATIONS = [
         ('report.get("marks") != list(marks)', "False"),
         ("MOST_ELEMENTS = 64", "MOST_ELEMENTS = 65"),
         ("<= MOST_ELEMENTS * calls:", "<= MOST_ELEMENTS:"),
-        ("all(row.elements >= 0 for row in found) and", ""),
+        ("all(row.elements >= 0 for row in refused) and", ""),
         ("or (self.moves and row.leaf in COPIES)", ""),
         ("and not self._is_allowed(row.leaf)]", "]"),
         ("not 0 <= row.elements <= MOST_ELEMENTS for row", "False for row"),
@@ -136,7 +136,7 @@ MUTATIONS = [
     *of(
         "processes/process",
         GATE,
-        ("return any(one.is_refusal for one in self.findings)", "return False"),
+        ("return any(finding.is_refusal for finding in self.findings)", "return False"),
         ("        except WorkerEnded as ended:\n", "        except WorkerEnded as ended:\n            return\n"),
         ("        except ValueError as error:\n", "        except ValueError:\n            return ''\n"),
     ),
@@ -196,7 +196,7 @@ MUTATIONS = [
     *of(
         "checks/contents",
         CONTENTS,
-        ("_flat(made).index_copy_(0, places, _flat(c)[places])", "pass"),
+        ("_flat(blended).index_copy_(0, places, _flat(c)[places])", "pass"),
         ("return torch.lerp(a, b, weight.to(a.dtype))", "return a"),
         ("or _is_sorted(first)", ""),
         ("or _has_even_sums(first) else", "else"),

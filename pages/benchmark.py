@@ -46,7 +46,7 @@ def draw_suite(name: str) -> str | None:
     if suite is None:
         st.info("The suite's journal does not say yet what it is.", icon=":material/hourglass_top:")
         return None
-    run_ids = [one.run_id for one in suite.planned if one.run_id]
+    run_ids = [planned.run_id for planned in suite.planned if planned.run_id]
     head, tools = st.container(), st.container(horizontal=True, vertical_alignment="bottom")
     with tools:
         suite, is_partial = choose(suite if folder.has_runner else as_left(suite, run_state.has_engine))
@@ -84,12 +84,12 @@ def choose(suite: Suite) -> tuple[Suite, bool]:
     """The suite with the baseline arm that a person wants, and whether unfinished runs count."""
     arms = [arm.name for arm in suite.defined.arms]
     if len(arms) > 1:
-        place = arms.index(suite.defined.baseline_arm) if suite.defined.baseline_arm in arms else 0
+        number = arms.index(suite.defined.baseline_arm) if suite.defined.baseline_arm in arms else 0
         chosen = st.selectbox(
-            "Compare with", arms, index=place, key="baseline_arm", width=220, bind="query-params",
+            "Compare with", arms, index=number, key="baseline_arm", width=220, bind="query-params",
             help="the arm that the others are compared with",
         )  # fmt: skip
-        suite = replace(suite, defined=replace(suite.defined, baseline_arm=str(chosen or arms[place])))
+        suite = replace(suite, defined=replace(suite.defined, baseline_arm=str(chosen or arms[number])))
     is_partial = st.toggle(
         "Unfinished runs too", key="is_partial", help="count runs that have not ended, as far as they are"
     )
@@ -122,8 +122,8 @@ def draw_view(results: Results, view: str) -> str | None:
         text_tables.draw(tables.scorecard(results), "scorecard")
         text_tables.draw(tables.portability_table(results), "portability_table", has_title=True)
     elif view == PAPER:
-        if found := tables.paper_table(results):
-            text_tables.draw(found, "paper_table")
+        if paper := tables.paper_table(results):
+            text_tables.draw(paper, "paper_table")
     elif view == KERNELBENCH:
         text_tables.draw(tables.kernelbench_fast(results), "kernelbench_fast", has_title=True)
         text_tables.draw(tables.kernelbench_table(results), "kernelbench_table", has_title=True)
@@ -146,7 +146,7 @@ def choose_class(results: Results) -> str:
     return str(
         st.selectbox(
             "Kernel class", [summary.ALL, *results.classes], key="suite_class", width=220, bind="query-params",
-            format_func=lambda one: formats.name(one) or "all",
+            format_func=lambda kernel_class: formats.name(kernel_class) or "all",
         ) or summary.ALL
     )  # fmt: skip
 

@@ -58,26 +58,28 @@ def summarise(run_ids: list[str], choices: Sequence[RunChoice]) -> None:
     )
     chosen, db = set(run_ids), index.current()
     states = {run.run_id: run_state.shown_state(run) for run in queries.of_ids(db, run_ids)}
-    opened = chosen_runs.draw([one for one in choices if one.run_id in chosen], run_results(db, run_ids), states)
+    opened = chosen_runs.draw(
+        [choice for choice in choices if choice.run_id in chosen], run_results(db, run_ids), states
+    )
     if opened:
         st.switch_page("run.py", query_params={"run": opened})
 
 
 def choose(choices: Sequence[RunChoice]) -> list[str]:
     """The choice; says so when there is nothing to choose, and which runs of the address are not here."""
-    known = {choice.run_id: choice for choice in choices}
+    by_id = {choice.run_id: choice for choice in choices}
     asked = [name for name in st.query_params.get("runs", "").split(",") if name]
     if KEY not in st.session_state:
-        st.session_state[KEY] = [name for name in dict.fromkeys(asked) if name in known][:MOST]
-    if not known:
+        st.session_state[KEY] = [name for name in dict.fromkeys(asked) if name in by_id][:MOST]
+    if not by_id:
         st.info("No runs yet, so nothing to compare.", icon=":material/monitoring:")
         return []
     chosen = st.multiselect(
-        "Runs to compare", list(known), key=KEY,
-        format_func=lambda name: label(known[name]) if name in known else name,
+        "Runs to compare", list(by_id), key=KEY,
+        format_func=lambda name: label(by_id[name]) if name in by_id else name,
         max_selections=MOST, select_all=False, placeholder="Search by task, model or run name",
     )  # fmt: skip
-    for name in [name for name in asked if name not in known][:3]:
+    for name in [name for name in asked if name not in by_id][:3]:
         st.warning(f"Run {wording.plain(wording.cut(name, 80))} not found.", icon=":material/search_off:")
     if chosen != asked:
         _keep(chosen)
@@ -99,10 +101,10 @@ def _offer_tasks(choices: Sequence[RunChoice]) -> None:
         return
     st.markdown("## Runs of one task")
     with st.container(horizontal=True, gap="small"):
-        for name, one in list(several.items())[:OFFERED_TASKS]:
-            where = f" on {one.device}" if one.device else ""
-            words = f"{wording.plain(wording.task(name))}: newest {len(one.run_ids)} runs{wording.plain(where)}"
-            st.button(words, key=f"offered:{name}", on_click=_choose, args=(one.run_ids,))
+        for name, offer in list(several.items())[:OFFERED_TASKS]:
+            where = f" on {offer.device}" if offer.device else ""
+            words = f"{wording.plain(wording.task(name))}: newest {len(offer.run_ids)} runs{wording.plain(where)}"
+            st.button(words, key=f"offered:{name}", on_click=_choose, args=(offer.run_ids,))
 
 
 def _choose(runs: Sequence[str]) -> None:

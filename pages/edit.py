@@ -31,19 +31,19 @@ def page() -> None:
         width="content",
     )  # fmt: skip
     st.title("Edit a kernel by hand", anchor=False)
-    found = queries.attempts(index.current(), run_id)[::-1]
+    attempts = queries.attempts(index.current(), run_id)[::-1]
     if not access.may_steer():
         st.info("This server is read-only and takes no kernels.", icon=":material/lock:")
-    elif not found:
+    elif not attempts:
         st.info("No kernel to edit yet: none has been written.", icon=":material/hourglass_top:")
     else:
-        _editor(run, found)
+        _editor(run, attempts)
     steer.give_word_back()
 
 
-def _editor(run: RunRow, found: list[AttemptRow]) -> None:
+def _editor(run: RunRow, attempts: list[AttemptRow]) -> None:
     best = candidate_id or run.best_candidate_id or ""
-    parent = kernel_choice.draw(run, "Kernel to start from", found, f"edit_from:{run_id}", best)
+    parent = kernel_choice.draw(run, "Kernel to start from", attempts, f"edit_from:{run_id}", best)
     source = texts.source(run_id, parent.source_blob)
     st.html("<style>.st-key-editor textarea { font-family: var(--st-code-font, monospace) }</style>")
     with st.container(key="editor"):

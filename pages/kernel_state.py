@@ -19,13 +19,13 @@ def live() -> None:
     dialogs.sweep()
     now.watch([KNOWLEDGE], is_overview=False, token=change_token.of([KNOWLEDGE], is_overview=False))
     st.page_link("knowledge.py", label="Knowledge", icon=":material/arrow_back:", width="content")
-    found = index.known().states.get(name)
-    if found is None:
+    state = index.known().states.get(name)
+    if state is None:
         st.title("State", anchor=False)
         st.warning(f"No state is called **{wording.plain(name) or 'nothing'}**.", icon=":material/search_off:")
         return
-    st.title(wording.plain(found.name), anchor=False)
-    technique, attempt = state_story.draw(found)
+    st.title(wording.plain(state.name), anchor=False)
+    technique, attempt = state_story.draw(state)
     if technique:
         st.switch_page("technique.py", query_params={"technique": technique})
     if attempt:

@@ -80,28 +80,28 @@ def live() -> None:
     steer.give_word_back()
 
 
-def draw_sums(found: KnowledgeSums, failures: int) -> None:
+def draw_sums(sums: KnowledgeSums, failures: int) -> None:
     """What it is for, how much is known, and what is wrong with it."""
     st.caption(ABOUT)
     words = [
-        wording.counted(found.techniques, "technique") + (f" ({found.disabled} off)" if found.disabled else ""),
-        wording.counted(found.states, "state") + (f" ({found.discovered} discovered)" if found.discovered else ""),
-        f"{wording.counted(found.attempts, 'attempt')} of {wording.counted(found.runs, 'run')}"
-        + (f" ({found.imported:,} imported)" if found.imported else ""),
+        wording.counted(sums.techniques, "technique") + (f" ({sums.disabled} off)" if sums.disabled else ""),
+        wording.counted(sums.states, "state") + (f" ({sums.discovered} discovered)" if sums.discovered else ""),
+        f"{wording.counted(sums.attempts, 'attempt')} of {wording.counted(sums.runs, 'run')}"
+        + (f" ({sums.imported:,} imported)" if sums.imported else ""),
         wording.counted(failures, "failure"),
     ]
     st.markdown(" · ".join(words))
-    if not found.attempts:
+    if not sums.attempts:
         st.caption(
             "No attempt has been kept yet. Each run, also one with its knowledge base off, adds those changes of a "
             "timed kernel whose replies name a technique. Many recorded replies name none; examples, replays and "
             "imported runs add nothing. Techniques and states are those that Tilewright is shipped with"
             + ("; failure rules are learned from runs here." if failures else ".")
         )
-    if found.damaged:
-        lines = wording.counted(found.damaged, "line")
+    if sums.damaged:
+        lines = wording.counted(sums.damaged, "line")
         st.warning(
-            f"{lines} under `{files.folder()}` cannot be read and {'is' if found.damaged == 1 else 'are'} left out.",
+            f"{lines} under `{files.folder()}` cannot be read and {'is' if sums.damaged == 1 else 'are'} left out.",
             icon=":material/broken_image:",
         )
 
@@ -140,9 +140,9 @@ def draw_picture() -> str | None:
     return clicked
 
 
-def _draw_sequences(rows: Sequence[EdgeRow], known: Mapping[str, Technique], is_tried_only: bool) -> str | None:
+def _draw_sequences(rows: Sequence[EdgeRow], techniques: Mapping[str, Technique], is_tried_only: bool) -> str | None:
     """Which technique followed which; the technique clicked just now, if any."""
-    edges = technique_graph.edges_between(rows, known, is_tried_only)
+    edges = technique_graph.edges_between(rows, techniques, is_tried_only)
     if not edges:
         st.info("No technique has been tried after another yet.", icon=":material/account_tree:")
         return None

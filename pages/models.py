@@ -29,13 +29,13 @@ COLUMNS = [
 def live() -> None:
     """The tables; drawn again when a run has news."""
     now.watch([], is_overview=True, token=change_token.of([], is_overview=True))
-    found = queries.patch_rates(index.current())
-    if not found:
+    rates = queries.patch_rates(index.current())
+    if not rates:
         st.info("No model replies yet.", icon=":material/forum:")
         return
     by_model.draw()
     st.markdown("## Patches")
-    rows = [table.Row(row.model, cells(row)) for row in found]
+    rows = [table.Row(row.model, cells(row)) for row in rates]
     table.draw("Patches by model", COLUMNS, rows, key="models", is_cards=True)
     st.caption(
         "A step that changes a kernel asks for a patch, and asks again with a report where it does not apply; a patch "

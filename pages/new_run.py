@@ -235,12 +235,12 @@ def _modules(task: TaskFile, row: DeltaGenerator) -> int:
     if not (usual or st.session_state.get(key)):
         return 0
     st.session_state.setdefault(key, usual)
-    found = row.number_input(
+    depth = row.number_input(
         "Compare modules", 0, DEEPEST, step=1, key=key,
         help="Outputs of modules up to so many names deep (`layer1.0` is two) are compared too, each on the inputs "
         "that it had; 0 compares the network's alone.",
     )  # fmt: skip
-    return int(found)
+    return int(depth)
 
 
 def _variant(task: TaskFile, chosen: Mapping[str, Any]) -> str:
@@ -253,19 +253,19 @@ def _variant(task: TaskFile, chosen: Mapping[str, Any]) -> str:
 
 
 def _sizes(task: TaskFile, toolchain: str, wrong: list[str]) -> dict[str, Size]:
-    """Those that differ from the task's own; what is wrong with one is told and added to `wrong`."""
+    """The sizes that differ from the task's own; what is wrong with one is told and added to `wrong`."""
     start = task.task(toolchain).sizes
     if not start:
         return {}
     st.caption("Problem sizes (defaults for this device)")
     columns = st.columns(max(4, len(start)))
-    found: dict[str, Size] = {}
+    sizes: dict[str, Size] = {}
     for column, (name, value) in zip(columns, start.items(), strict=False):
         key = f"size:{task.path}:{toolchain}:{name}"
         given = number_field.draw_typed(column, name, key, f"{value}", tasks.least_size(value), wrong)
         if given is not None:
-            found[name] = int(given) if isinstance(value, int) else given
-    return {name: value for name, value in found.items() if value != start[name]}
+            sizes[name] = int(given) if isinstance(value, int) else given
+    return {name: value for name, value in sizes.items() if value != start[name]}
 
 
 def _is_known(source: str, backward: bool, examined: Task | None, setup: Setup) -> bool:
@@ -293,9 +293,9 @@ def _options(strategy: StrategyDescription, depths: int, model: str, wrong: list
     with st.expander("Options of the strategy", icon=":material/tune:"):
         if not strategy.options:
             st.caption("This strategy has no options.")
-        start = {one.name: one.default_for(model) for one in strategy.options}
-        found = options_form.draw(strategy.options, strategy.name, start, depths, strategy.words.step, wrong)
-    return {"strategy": strategy.name, "options": strategy.options, "strategy_options": found}
+        start = {option.name: option.default_for(model) for option in strategy.options}
+        chosen = options_form.draw(strategy.options, strategy.name, start, depths, strategy.words.step, wrong)
+    return {"strategy": strategy.name, "options": strategy.options, "strategy_options": chosen}
 
 
 def _width(strategy: StrategyDescription, model: str, values: Mapping[str, Any], wrong: list[str]) -> int:
@@ -315,9 +315,9 @@ def _whole(label: str, key: str, start: int, least: int, most: int, about: str, 
 def _knowledge(strategy: StrategyDescription) -> str:
     """The knowledge base that the run asks."""
     left, right = st.columns(2)
-    known = [*choice.CHOICES, OTHER_BASE]
+    bases = [*choice.CHOICES, OTHER_BASE]
     chosen = left.selectbox(
-        "Knowledge base", known, known.index(strategy.knowledge), key=f"knowledge:{strategy.name}",
+        "Knowledge base", bases, bases.index(strategy.knowledge), key=f"knowledge:{strategy.name}",
         help=_KNOWLEDGE_HELP,
         format_func=lambda name: choice.in_words(name) if name in choice.CHOICES else name,
     )  # fmt: skip
@@ -336,7 +336,7 @@ def _model_options(wrong: list[str]) -> Options:
     with st.expander("Model options: reasoning effort, edit format, roles", icon=":material/psychology:"):
         left, middle, right = st.columns(3)
         effort = left.selectbox("Reasoning effort", EFFORTS, key="effort")
-        patch_form = middle.selectbox("Edit format", [str(one) for one in PatchForm], key="patch_form")
+        patch_form = middle.selectbox("Edit format", [str(kind) for kind in PatchForm], key="patch_form")
         warmth = number_field.draw(
             right, "Temperature", "temperature", None, 0.0, wrong, 2.0, step=0.1, placeholder="not set"
         )

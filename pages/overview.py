@@ -70,20 +70,20 @@ def draw_list(chosen: RunFilter, sort: RunSort, lost: Sequence[str], everything:
     """One line a run, page by page."""
     db = index.current()
     # Trap: a table that comes and goes among changing neighbours would be mounted anew; it has a place of its own.
-    place = st.container()
+    slot = st.container()
     number = page_number(queries.listing(db, chosen, sort, lost, PAGE_SIZE).total)  # mostly the page asked for
-    found = queries.listing(db, chosen, sort, lost, PAGE_SIZE, (number - 1) * PAGE_SIZE)
-    shown = queries.of_ids(db, found.run_ids)
+    listing = queries.listing(db, chosen, sort, lost, PAGE_SIZE, (number - 1) * PAGE_SIZE)
+    shown = queries.of_ids(db, listing.run_ids)
     states = {run.run_id: run_state.of(run) for run in shown}
     unfinished = [run.run_id for run in shown if not run.state.is_finished]
     now.watch(unfinished, is_overview=True, token=token + change_token.engines(unfinished))
     opened = None
-    with place:
+    with slot:
         if shown:
             opened = runs_table.draw(shown, states, alerts.of_runs(states), sort, compared_runs.MOST)
         else:
             runs_filter.nothing_fits(everything)
-    st.caption(showing((number - 1) * PAGE_SIZE + 1, len(shown), found.total, everything))
+    st.caption(showing((number - 1) * PAGE_SIZE + 1, len(shown), listing.total, everything))
     if opened and not runs_table.take_action(opened, shown):
         st.switch_page("run.py", query_params={"run": opened})
 

@@ -48,14 +48,14 @@ def live() -> None:
         return
     has_engine = run_state.has_engine(run_id)
     effects = queries.effects(db, run_id, method.words(run_id))
-    found = filtered(asked, has_engine, effects)
-    is_all = len(found) > PAGE and st.session_state.get("all_commands", False)
-    shown = found if is_all else found[:PAGE]
+    commands = filtered(asked, has_engine, effects)
+    is_all = len(commands) > PAGE and st.session_state.get("all_commands", False)
+    shown = commands if is_all else commands[:PAGE]
     st.caption(f"Showing {len(shown):,} of {len(asked):,}, newest first")
     rows = [table.Row(c.command_id, command_list.wide(run, c, has_engine, effects)) for c in shown]
     table.draw("Commands sent to this run, newest first", COLUMNS, rows, key="all_steering", is_folding=True)
-    if len(found) > PAGE:
-        st.toggle(f"Show all {len(found):,}", key="all_commands")
+    if len(commands) > PAGE:
+        st.toggle(f"Show all {len(commands):,}", key="all_commands")
 
 
 def filtered(asked: list[CommandRow], has_engine: bool, effects: Mapping[str, str]) -> list[CommandRow]:

@@ -16,31 +16,37 @@ from pages.parts.system import devices_table, examined, findings_table
 
 def report() -> None:
     """Everything found, a table per section. An older report is gone while this machine is checked."""
-    place = st.empty()
+    slot = st.empty()
     try:
-        with place, st.spinner("Checking this machine: sandbox, compilers, GPU, profiler"):
-            found, at = examined.latest()
+        with slot, st.spinner("Checking this machine: sandbox, compilers, GPU, profiler"):
+            findings, at = examined.latest()
     except EngineError as error:
-        place.error(f"System check failed: {wording.plain(str(error))}", icon=":material/error:")
+        slot.error(f"System check failed: {wording.plain(str(error))}", icon=":material/error:")
         return
-    with place.container():
-        verdict(found)
-        for section, lines in groupby(found, key=lambda one: one.section):
+    with slot.container():
+        verdict(findings)
+        for section, lines in groupby(findings, key=lambda finding: finding.section):
             findings_table.draw(section, list(lines))
         st.caption(f"Checked {wording.moment(at)}")
 
 
-def verdict(found: list[Finding]) -> None:
+def verdict(findings: list[Finding]) -> None:
     """In one sentence: whether runs can work here, and on what."""
-    broken = [one for one in found if one.is_required and not one.is_ok]
+    broken = [finding for finding in findings if finding.is_required and not finding.is_ok]
     if broken:
-        names = wording.plain(", ".join(one.name for one in broken))
+        names = wording.plain(", ".join(finding.name for finding in broken))
         st.error(f"**No run can start yet.** Missing: {names}.", icon=":material/block:")
         return
-    on = [one.name for one in found if one.name.startswith("GPU ") and one.name[4:].isdigit() and one.is_ok]
-    none = next((one.detail.removesuffix("; optional") for one in found if one.name == "GPU"), "none ready")
+    on = [
+        finding.name
+        for finding in findings
+        if finding.name.startswith("GPU ") and finding.name[4:].isdigit() and finding.is_ok
+    ]
+    none = next(
+        (finding.detail.removesuffix("; optional") for finding in findings if finding.name == "GPU"), "none ready"
+    )
     gpus = f"GPUs ready: {len(on)}." if on else f"GPU: {wording.plain(none)}."
-    lacking = sum(not one.is_ok for one in found)
+    lacking = sum(not finding.is_ok for finding in findings)
     rest = f" Optional parts missing: {lacking}; see below." if lacking else ""
     st.success(f"**CPU toolchain ready. {gpus}**{rest}", icon=":material/check_circle:")
 

@@ -22,13 +22,13 @@ def live() -> None:
     now.watch([KNOWLEDGE], is_overview=False, token=change_token.of([KNOWLEDGE], is_overview=False))
     st.page_link("knowledge.py", label="Knowledge", icon=":material/arrow_back:", width="content")
     base = index.known()
-    found = base.techniques.get(name)
-    if found is None and not (name and browsing.count(base, EvidenceFilter(technique=name))):
+    technique = base.techniques.get(name)
+    if technique is None and not (name and browsing.count(base, EvidenceFilter(technique=name))):
         st.title("Technique", anchor=False)
         st.warning(f"No technique is called **{wording.plain(name) or 'nothing'}**.", icon=":material/search_off:")
         return
     st.title(wording.plain(name), anchor=False)
-    if opened := technique_story.draw(found) if found else technique_story.draw_undefined(name):
+    if opened := technique_story.draw(technique) if technique else technique_story.draw_undefined(name):
         evidence_table.open_attempt(opened)
     steer.give_word_back()
 

@@ -58,8 +58,10 @@ def refusal(needed: int, free: int, sizes: Mapping[str, int | float]) -> str:
     if needed <= MOST * free:
         return ""
     if needed >= OVERFLOWS:
-        told = ", ".join(f"{name}={size:,}" for name, size in sizes.items() if isinstance(size, int))
-        return f"a tensor of this task is too large for PyTorch: use smaller sizes{f' ({told} now)' if told else ''}"
+        listed = ", ".join(f"{name}={size:,}" for name, size in sizes.items() if isinstance(size, int))
+        return (
+            f"a tensor of this task is too large for PyTorch: use smaller sizes{f' ({listed} now)' if listed else ''}"
+        )
     message = (
         f"checking this task needs about {_told(needed)} of memory, and at most {MOST * free / 1e9:.3g} of the "
         f"{free / 1e9:.3g} GB free here may be used"
@@ -67,7 +69,7 @@ def refusal(needed: int, free: int, sizes: Mapping[str, int | float]) -> str:
     whole = {name: size for name, size in sizes.items() if isinstance(size, int) and size > 1}
     if not whole:
         return f"{message}: use smaller sizes"
-    name = max(whole, key=lambda one: whole[one])
+    name = max(whole, key=lambda constant: whole[constant])
     # One number alone is mostly the side of a square; where it is not, the next refusal names a smaller one.
     share = (MOST * free / needed) ** (0.5 if len(whole) == 1 else 1)
     less = 1 << max(0, int(whole[name] * share).bit_length() - 1)
@@ -78,7 +80,7 @@ def refusal(needed: int, free: int, sizes: Mapping[str, int | float]) -> str:
 
 def _told(size: int) -> str:
     """Bytes in the unit that a person counts so many in."""
-    unit, name = next((one for one in _UNITS if size >= one[0]), _UNITS[-1])
+    unit, name = next((entry for entry in _UNITS if size >= entry[0]), _UNITS[-1])
     return f"{size / unit:.3g} {name}" if size < 1000 * unit else f"{size / unit:,.0f} {name}"
 
 
@@ -131,7 +133,7 @@ def estimated(source: str, backward: bool = False) -> tuple[bool, int | None]:
         with suppress(OSError, ValueError):
             return True, int(file.read_text())
         waited = time.monotonic() - _first_asked.setdefault(name, time.monotonic())
-        if waited >= SETTLED_S and not any(one.is_alive() for one in _worker):
+        if waited >= SETTLED_S and not any(thread.is_alive() for thread in _worker):
             _first_asked.clear()
             _worker[:] = [threading.Thread(target=_estimate, args=(name, source, backward), daemon=True)]
             _worker[0].start()
@@ -167,10 +169,10 @@ def _asked(source: str, *, backward: bool) -> int | None:
 
 def bytes_by(meter: CostMeter, source: str, *, backward: bool) -> int | None:
     """The memory that a task needs; why it cannot be told is kept for `why_unknown`."""
-    found = meter.cost(source, backward=backward)
-    if found is None:
+    cost = meter.cost(source, backward=backward)
+    if cost is None:
         _not_followed[_estimate_file(source, backward).name] = meter.failure
-    return found.bytes if found else None
+    return cost.bytes if cost else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,11 +219,11 @@ class CostMeter:
             child.stdin.write(json.dumps([source, backward]) + "\n")
             child.stdin.flush()
             ready, _, _ = select.select([child.stdout], [], [], START_S + LIMIT_S)
-            found = json.loads(child.stdout.readline() if ready else "")
-            if isinstance(found, str):
-                self.failure = found
+            answer = json.loads(child.stdout.readline() if ready else "")
+            if isinstance(answer, str):
+                self.failure = answer
                 return None
-            return Cost(*found)
+            return Cost(*answer)
         except (OSError, ValueError, TypeError):  # it broke or takes too long: the next task gets another child
             self._end()
             return None
@@ -282,17 +284,19 @@ def smaller(sizes: Mapping[str, Size], measure: Callable[[Mapping[str, Size]], C
     stays = set[str]()
     while cost is not None and (cost.bytes > SMALL.bytes or cost.operations > SMALL.operations):
         name = max(
-            (one for one in current if _can_halve(one, current[one], stays)), key=lambda one: current[one], default=""
+            (constant for constant in current if _can_halve(constant, current[constant], stays)),
+            key=lambda constant: current[constant],
+            default="",
         )
         if not name:
             break
         half = int(current[name]) // 2
         tried = {**current, name: half | (int(current[name]) & 1)}
-        found = measure(tried)
-        if found is None or not (found.bytes < cost.bytes or found.operations < cost.operations):
+        reduced = measure(tried)
+        if reduced is None or not (reduced.bytes < cost.bytes or reduced.operations < cost.operations):
             stays.add(name)
         else:
-            current, cost = tried, found
+            current, cost = tried, reduced
     return {name: size for name, size in current.items() if size != sizes[name]}
 
 

@@ -88,7 +88,7 @@ class Compile(_OfOneCandidate[CompileResult]):
 
 @dataclass(frozen=True, slots=True)
 class CompileAll(Request[list[CompileResult]]):
-    """The same for several at once, as many compilers as candidates."""
+    """Compile several candidates at once, as many compilers as candidates."""
 
     candidates: tuple[str, ...]
     act, answer = "compile_all", list[CompileResult]
@@ -114,13 +114,13 @@ class Time(_OfOneCandidate[TimingResult | CheckResult]):
 
     @classmethod
     def read(cls, plain: Any) -> Any:
-        """Of the two, which one it is."""
+        """The result as that of the two kinds that it is."""
         return codec.from_plain(CheckResult if "verdict" in plain else TimingResult, plain)
 
 
 @dataclass(frozen=True, slots=True)
 class TimeBriefly(Time):
-    """The same in a fraction of the time: to choose what is worth a timing."""
+    """Time a kernel in a fraction of the time: to choose what is worth a timing."""
 
     act = "time_briefly"
 
@@ -141,7 +141,7 @@ class CompilerSource(Request[str]):
 
 @dataclass(frozen=True, slots=True)
 class StartFromCompiler(Request[CompiledStart]):
-    """The same text, with a candidate made of the kernels."""
+    """The compiler's text, with a candidate made of the kernels."""
 
     act, answer = "compiled_start", CompiledStart
 
@@ -201,7 +201,8 @@ class Evaluator(ABC):
         return self.evaluate(Examine(task))
 
     def examine_confined(self, task: Task) -> Examination:
-        """The same before a run is started: the reference runs in the sandbox that kernels run in, and nowhere else."""
+        """Examine a task before a run is started: the reference runs in the sandbox that kernels run in, and nowhere
+        else."""
         return self.evaluate(Examine(task, is_confined=True))
 
     def limit(self, task: Task) -> HardwareLimit:
@@ -216,7 +217,7 @@ class Evaluator(ABC):
         return self.evaluate(Compile(task, source))
 
     def compile_all(self, task: Task, sources: Sequence[str]) -> list[CompileResult]:
-        """The same for several sources at once, as many compilers as sources; the results in their order."""
+        """Compile several sources at once, as many compilers as sources; the results in their order."""
         return self.evaluate(CompileAll(task, tuple(sources)))
 
     def check(self, task: Task, source: str) -> CheckResult:
@@ -231,7 +232,7 @@ class Evaluator(ABC):
         return self.evaluate(Time(task, source))
 
     def time_briefly(self, task: Task, source: str) -> TimingResult | CheckResult:
-        """The same in a fraction of the time: to choose what is worth a timing, not to be told as one."""
+        """Time a kernel in a fraction of the time: to choose what is worth a timing, not to be told as one."""
         return self.evaluate(TimeBriefly(task, source))
 
     def compiled_baseline(self, task: Task) -> TimingResult:
@@ -252,7 +253,7 @@ class Evaluator(ABC):
         return self.evaluate(CompilerSource(task))
 
     def compiled_start(self, task: Task) -> CompiledStart:
-        """The same text, with a candidate made of the kernels where they are all there is to it.
+        """The compiler's text, with a candidate made of the kernels where they are all there is to it.
 
         Raises:
             BaselineUnavailable: it writes none.

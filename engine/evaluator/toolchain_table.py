@@ -38,7 +38,7 @@ def lacks_gpu() -> str:
     if not any(Path("/dev").glob("nvidia[0-9]*")):
         return "no NVIDIA GPU on this machine"
     places = [shutil.which("nvcc"), *(f"{os.environ.get(name)}/bin/nvcc" for name in ("CUDA_HOME", "CUDA_PATH"))]
-    if not any(place and Path(place).exists() for place in (*places, "/usr/local/cuda/bin/nvcc")):
+    if not any(path and Path(path).exists() for path in (*places, "/usr/local/cuda/bin/nvcc")):
         return "nvcc is not installed (the CUDA toolkit, or NVIDIA's pip packages)"
     return ""
 
@@ -63,5 +63,5 @@ def find_toolchain(name: str) -> type[Any]:
     if name not in TABLE:
         raise ToolchainError(f"unknown toolchain {name!r}: use {' or '.join(TABLE)}")
     module, _, kind = TABLE[name].place.partition(":")
-    found: type[Any] = getattr(importlib.import_module(module), kind)
-    return found
+    toolchain: type[Any] = getattr(importlib.import_module(module), kind)
+    return toolchain

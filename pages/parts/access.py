@@ -39,11 +39,11 @@ def is_welcome(user: Mapping[str, Any]) -> bool:
     """True for somebody who is logged in and, where TILEWRIGHT_USERS names addresses or @domains, is one of them."""
     if not user.get("is_logged_in"):
         return False
-    named = [one.strip().lower() for one in os.environ.get(USERS_VARIABLE, "").split(",") if one.strip()]
+    named = [entry.strip().lower() for entry in os.environ.get(USERS_VARIABLE, "").split(",") if entry.strip()]
     address = str(user.get("email") or "").lower()
     is_proven = user.get("email_verified", True) is not False
     return not named or (
-        is_proven and any(address == one or (one[0] == "@" and address.endswith(one)) for one in named)
+        is_proven and any(address == entry or (entry[0] == "@" and address.endswith(entry)) for entry in named)
     )
 
 
@@ -94,7 +94,7 @@ class OwnPages:
 
         async def send_unframed(message: Message) -> None:
             if message["type"] == "http.response.start":
-                kept = [one for one in message.get("headers", ()) if one[0].lower() != b"x-frame-options"]
+                kept = [header for header in message.get("headers", ()) if header[0].lower() != b"x-frame-options"]
                 message = {**message, "headers": [*kept, *NOT_FRAMED]}
             await send(message)
 

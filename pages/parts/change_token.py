@@ -54,4 +54,9 @@ def _sign(run_id: str) -> str:
 
 def _measured(run_ids: Sequence[str]) -> str:
     """How far every re-measurement of these runs is."""
-    return str([(one.request.remeasure_id, one.progress) for one in remeasurements.concerning(run_ids)])
+    return str(
+        [
+            (remeasurement.request.remeasure_id, remeasurement.progress)
+            for remeasurement in remeasurements.concerning(run_ids)
+        ]
+    )

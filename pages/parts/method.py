@@ -11,7 +11,7 @@ from storage.run.method_words import MethodWords
 
 
 def words(run_id: str, db: Database | None = None) -> MethodWords:
-    """Those of the method of a run."""
+    """The words of the method of a run."""
     return catalogue.words(queries.strategy(db or index.current(), run_id))
 
 

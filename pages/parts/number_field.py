@@ -30,8 +30,8 @@ def draw_typed(
     at: DeltaGenerator, label: str, key: str, start: str, least: float | None, wrong: list[str],
     most: float | None = None, *, may_be_empty: bool = False, **look: Any,
 ) -> float | None:  # fmt: skip
-    """The same where a number counts while it is typed, so that a button goes by what can be read there: None where the
-    field is empty or not valid."""
+    """The number of a field where it counts while it is typed, so that a button goes by what can be read there: None
+    where the field is empty or not valid."""
     text = at.text_input(label, start, key=key, live=True, **look)
     return None if may_be_empty and not text.strip() else take(at, label, text, least, wrong, most, may_be_empty)
 
@@ -41,12 +41,12 @@ def take(
     may_be_empty: bool,
 ) -> float | None:  # fmt: skip
     """The number that stands in a field; None where it is not valid, which is said under it and added to `wrong`."""
-    found = read(text, least, most)
-    if found is None:
+    number = read(text, least, most)
+    if number is None:
         given = f"“{text.strip()}”" if text.strip() else "an empty field"
         wrong.append(sentence(label, given, isinstance(least, int), least, most, may_be_empty))
         at.error(wording.plain(wrong[-1]))
-    return found
+    return number
 
 
 def read(text: str, least: float | None, most: float | None) -> float | None:

@@ -32,12 +32,12 @@ class PassRates:
     @property
     def passed(self) -> int:
         """Tries with a correct kernel."""
-        return sum(one.is_passed for one in self.tries)
+        return sum(tried.is_passed for tried in self.tries)
 
     @property
     def is_independent(self) -> bool:
         """Whether no try was told of another: they had one prompt."""
-        return len({one.prompt_blob for one in self.tries}) == 1 and self.tries[0].prompt_blob is not None
+        return len({tried.prompt_blob for tried in self.tries}) == 1 and self.tries[0].prompt_blob is not None
 
     def pass_at(self, k: int) -> float | None:
         """The probability of a correct kernel within k tries, or whether there was one; None of fewer than k tries."""
@@ -46,7 +46,7 @@ class PassRates:
             return None
         if self.is_independent:
             return statistics.pass_at(self.passed, count, k)
-        return float(any(one.is_passed for one in self.tries[:k]))
+        return float(any(tried.is_passed for tried in self.tries[:k]))
 
     @property
     def perf_at_1(self) -> float | None:
@@ -55,9 +55,9 @@ class PassRates:
         Source: TritonGym's Perf@1, here over PyTorch's baseline and not over a hand-written kernel.
         """
         tries = self.tries if self.is_independent else self.tries[:1]
-        if not tries or any(one.is_passed and one.speedup is None for one in tries):
+        if not tries or any(tried.is_passed and tried.speedup is None for tried in tries):
             return None
-        return sum(one.speedup or 0.0 for one in tries) / len(tries)
+        return sum(tried.speedup or 0.0 for tried in tries) / len(tries)
 
     @property
     def cost_per_pass(self) -> float | None:
@@ -67,8 +67,8 @@ class PassRates:
     def figures(self) -> Iterator[tuple[str, str]]:
         """(name, value) as people read them, with every k up to the number of tries."""
         for k in SHOWN:
-            if (found := self.pass_at(k)) is not None:
-                yield f"Pass@{k}", share_text(found, is_estimate=self.is_independent)
+            if (probability := self.pass_at(k)) is not None:
+                yield f"Pass@{k}", share_text(probability, is_estimate=self.is_independent)
         yield "Perf@1", wording.speedup(self.perf_at_1)
         yield "Cost a pass", cost(self)
 
@@ -87,7 +87,7 @@ def ranked(rows: Sequence[RankingRow]) -> str:
     """How well the reward model ranks, and how often it did; empty where no kernels were drawn together."""
     if not rows:
         return ""
-    last, used = rows[-1], sum(one.is_used for one in rows)
+    last, used = rows[-1], sum(row.is_used for row in rows)
     by = f"Reward model: it ranked {used:,} of {wording.counted(len(rows), 'draw')}"
     if last.correlation is None or last.arrival is None:
         return f"{by}; last: {last.why}"

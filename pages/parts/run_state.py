@@ -25,7 +25,7 @@ def of(run: RunRow) -> RunState:
 
 
 def shown_state(run: RunRow) -> RunState:
-    """The same; waiting too where it was left at a prompt of a person, though no engine works on it."""
+    """The state as shown; waiting too where it was left at a prompt of a person, though no engine works on it."""
     state = of(run)
     return RunState.WAITING if state is RunState.STOPPED and run.waiting_reason else state
 

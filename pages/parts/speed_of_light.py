@@ -15,8 +15,8 @@ def share(limit: HardwareLimit | None, latency_ms: float | None) -> float | None
 
 def percent(limit: HardwareLimit | None, latency_ms: float | None) -> str:
     """`83 %`, or a dash."""
-    found = share(limit, latency_ms)
-    return wording.NONE if found is None else f"{wording.significant(100 * found, 2)} %"
+    attained = share(limit, latency_ms)
+    return wording.NONE if attained is None else f"{wording.significant(100 * attained, 2)} %"
 
 
 def sentence(limit: HardwareLimit, latency_ms: float | None, memory_rate: float | None = None) -> str:

@@ -87,8 +87,8 @@ def draw_no_part_of_a_page_that_was_left() -> None:
     run_script = vars(ScriptRunner)["_run_script"]
 
     def run(self: ScriptRunner, rerun_data: RerunData) -> None:
-        asked, known = rerun_data.fragment_id_queue, vars(self)["_fragment_storage"]
-        if not asked or any(known.contains(one) for one in asked):
+        asked, storage = rerun_data.fragment_id_queue, vars(self)["_fragment_storage"]
+        if not asked or any(storage.contains(fragment) for fragment in asked):
             run_script(self, rerun_data)
 
     setattr(ScriptRunner, "_run_script", run)  # noqa: B010 - it is none of its exported names

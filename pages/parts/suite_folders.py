@@ -22,17 +22,17 @@ _read_before: dict[str, tuple[str, float, str]] = {}
 def read(folder: SuiteFolder) -> Suite | None:
     """The suite as of now; None before it is defined, or where it has gone."""
     try:
-        found = folder.journal_file.stat()
+        status = folder.journal_file.stat()
     except OSError:
         return None
-    stamp, known = (found.st_mtime_ns, found.st_size), _read.get(str(folder.path))
-    if known is None or known[0] != stamp:
-        known = _read[str(folder.path)] = stamp, fold(files.read(folder))
-    return known[1]
+    stamp, kept = (status.st_mtime_ns, status.st_size), _read.get(str(folder.path))
+    if kept is None or kept[0] != stamp:
+        kept = _read[str(folder.path)] = stamp, fold(files.read(folder))
+    return kept[1]
 
 
 def token(name: str) -> str:
-    """Of one suite, or of all for no name: its journals, whether its runner lives, and what its runs have."""
+    """The token of one suite, or of all for no name: its journals, whether its runner lives, and what its runs have."""
     return ";".join(_sign(folder) for folder in ([_named(name)] if name else files.all_suites()) if folder)
 
 
@@ -46,12 +46,12 @@ def _named(name: str) -> SuiteFolder | None:
 def _sign(folder: SuiteFolder) -> str:
     suite = read(folder)
     head = f"{folder.name}{folder.has_runner}{_journal_size(folder)}"
-    known = _read_before.get(str(folder.path))
-    if suite is not None and (known is None or known[0] != head or time.monotonic() - known[1] > PACE_S):
+    kept = _read_before.get(str(folder.path))
+    if suite is not None and (kept is None or kept[0] != head or time.monotonic() - kept[1] > PACE_S):
         db = index.current()
-        versions = str(sum(queries.version(db, one.run_id) for one in suite.planned if one.run_id))
-        known = _read_before[str(folder.path)] = head, time.monotonic(), versions
-    return head + (known[2] if known else "")
+        versions = str(sum(queries.version(db, planned.run_id) for planned in suite.planned if planned.run_id))
+        kept = _read_before[str(folder.path)] = head, time.monotonic(), versions
+    return head + (kept[2] if kept else "")
 
 
 def _journal_size(folder: SuiteFolder) -> int:

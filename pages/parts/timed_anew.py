@@ -28,25 +28,25 @@ def kernel(number: int, speedup: float | None, latency_ms: float | None) -> list
 def sentence(kernels: Iterable[Timed]) -> str:
     """The kernel with the highest speed-up that another one undercuts in latency; empty where the two orders agree, as
     far as latencies can be told apart on the page."""
-    ordered = sorted(kernels, key=lambda one: -one.speedup)
-    for place, first in enumerate(ordered):
+    ordered = sorted(kernels, key=lambda timed: -timed.speedup)
+    for number, first in enumerate(ordered):
         shown = wording.latency(first.latency_ms)
         lower = [
-            one for one in ordered[place + 1 :]
-            if one.latency_ms < first.latency_ms and wording.latency(one.latency_ms) != shown
+            timed for timed in ordered[number + 1 :]
+            if timed.latency_ms < first.latency_ms and wording.latency(timed.latency_ms) != shown
         ]  # fmt: skip
         if lower:
-            least = min(lower, key=lambda one: one.latency_ms)
+            least = min(lower, key=lambda timed: timed.latency_ms)
             name = wording.capital(least.name)
             return f"{name} has a lower latency than {first.name}, but a lower speed-up too: {BECAUSE}."
     return ""
 
 
-def moved(one: Timed, other: Timed, noise: float) -> str:
+def moved(this: Timed, other: Timed, noise: float) -> str:
     """How long eager PyTorch took beside each of two kernels, where that moved by more than `noise` (a share), so that
     their speed-ups are further apart, or less far, than their latencies; else empty."""
-    beside, before = (found.speedup * found.latency_ms for found in (one, other))
+    beside, before = (timed.speedup * timed.latency_ms for timed in (this, other))
     if abs(math.log(beside / before)) <= math.log1p(noise):
         return ""
-    times = f"{wording.latency(beside)} beside {one.name}, {wording.latency(before)} beside {other.name}"
+    times = f"{wording.latency(beside)} beside {this.name}, {wording.latency(before)} beside {other.name}"
     return f"Latencies compare otherwise, as {BECAUSE}: {times}."

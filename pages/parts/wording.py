@@ -143,11 +143,11 @@ def interval(low: float | None, high: float | None) -> str:
     return NONE if low is None or high is None else f"{speedup(low)[:-1]} to {speedup(high)}"
 
 
-def over(found: Relative, baseline: str) -> str:
+def over(ratio: Relative, baseline: str) -> str:
     """A speed-up over a named baseline: "1.66× over torch.compile ±0.9 %"."""
-    if not is_known(found.noise):
-        return f"Speed-up over {baseline} unknown ({plus_minus(found.noise)})"
-    return f"{speedup(found.speedup, found.noise)} over {baseline} {plus_minus(found.noise)}"
+    if not is_known(ratio.noise):
+        return f"Speed-up over {baseline} unknown ({plus_minus(ratio.noise)})"
+    return f"{speedup(ratio.speedup, ratio.noise)} over {baseline} {plus_minus(ratio.noise)}"
 
 
 def not_measured(baseline: str, failure: str) -> str:

@@ -42,26 +42,26 @@ class BuildCache:
 
     def find(self, key: str) -> Built | None:
         """The library of this key, if it was built before."""
-        place = self._place(key)
+        folder = self._place(key)
         try:
-            built: Built = codec.from_plain(Built, json.loads((place / NOTE).read_text()))
+            built: Built = codec.from_plain(Built, json.loads((folder / NOTE).read_text()))
         except FileNotFoundError:
             return None
         except ValueError:  # damaged: it is built again
-            shutil.rmtree(place, ignore_errors=True)
+            shutil.rmtree(folder, ignore_errors=True)
             return None
-        return replace(built, library=str(place / Path(built.library).name), is_cached=True)
+        return replace(built, library=str(folder / Path(built.library).name), is_cached=True)
 
     def found_or_built(self, key: str, build: Callable[[Path], Built]) -> Built:
         """The library of this key; `build` makes it in the folder that it is given. What another process is building
         is waited for: runs that begin with the same kernel build it once."""
-        if found := self.find(key):
-            return found
+        if built := self.find(key):
+            return built
         lock = self.folder / f".{key[:32]}.lock"
         with lease.hold(lock), ExitStack() as left:
             left.callback(lock.unlink, missing_ok=True)  # whoever waits for it makes a new one
-            if found := self.find(key):
-                return found
+            if built := self.find(key):
+                return built
             work = Path(tempfile.mkdtemp(prefix=f".{key[:16]}.", dir=self.folder))
             left.callback(shutil.rmtree, work, ignore_errors=True)
             return self._keep(key, work, self._on_a_disk_with_room(build, work))
@@ -77,17 +77,17 @@ class BuildCache:
 
     def _keep(self, key: str, work: Path, built: Built) -> Built:
         """What was built in `work`, of its files only the library."""
-        place, name = self._place(key), Path(built.library).name
+        folder, name = self._place(key), Path(built.library).name
         for path in work.iterdir():
             if path.name != name:
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
         files.replace(work / NOTE, json.dumps(asdict(built)))
         try:
-            work.rename(place)
+            work.rename(folder)
         except OSError:  # of another host, which shares the folder and not its locks, or an older Tilewright
-            if not (place / NOTE).exists():
+            if not (folder / NOTE).exists():
                 raise
-        return replace(built, library=str(place / name))
+        return replace(built, library=str(folder / name))
 
     def _place(self, key: str) -> Path:
         return self.folder / key[:32]

@@ -48,7 +48,7 @@ class Choice:
     tried: tuple[Tried, ...] = ()
 
     def __str__(self) -> str:
-        ran = [one.ms for one in self.tried if one.ms is not None]
+        ran = [attempt.ms for attempt in self.tried if attempt.ms is not None]
         failed = len(self.tried) - len(ran)
         took = f" ({min(ran):.4g} ms; the slowest {max(ran):.4g} ms)" if ran else ""
         more = f"; {failed} of them did not run" if failed else ""
@@ -78,9 +78,9 @@ class JustInTime:
         return times
 
     def _chosen(self, kernel: str, key: str) -> str:
-        """That of the same arguments, else of the kernel's first ones: a size that the compile step did not see."""
-        fitting = [one for one in self.choices if one.kernel == kernel]
-        return next((one.config for one in fitting if one.key == key), fitting[0].config if fitting else "")
+        """The configuration of these arguments, else of the kernel's first ones, for a size not seen before."""
+        fitting = [choice for choice in self.choices if choice.kernel == kernel]
+        return next((choice.config for choice in fitting if choice.key == key), fitting[0].config if fitting else "")
 
     def listen(self) -> None:
         """Note from here on what is launched."""
@@ -88,13 +88,13 @@ class JustInTime:
 
     def note(self, compiled: Any) -> None:
         """A compiled kernel as it is launched."""
-        if self._is_listening and not any(compiled is one for one in self._launched):
+        if self._is_listening and not any(compiled is kernel for kernel in self._launched):
             self._launched.append(compiled)
 
     def as_plain(self) -> dict[str, Any]:
         """The kernels launched, with registers, spills and shared memory, and the choices; as plain JSON."""
-        made = [asdict(_choice(*name, times)) for name, times in self._tried.items() if times]
-        return {"kernels": [_resources(one) for one in self._launched[:MAX_TRIED]], "choices": made}
+        choices = [asdict(_choice(*name, times)) for name, times in self._tried.items() if times]
+        return {"kernels": [_resources(kernel) for kernel in self._launched[:MAX_TRIED]], "choices": choices}
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ class Place:
 
 
 def version() -> str:
-    """Of the Triton that is installed here, empty where none is. Imports nothing."""
+    """The version of the Triton that is installed here, empty where none is. Imports nothing."""
     try:
         return importlib.metadata.version("triton")
     except importlib.metadata.PackageNotFoundError:
@@ -128,20 +128,20 @@ def prepare(place: Place) -> JustInTime:
 
 def explained(error: BaseException | None, source: str) -> str:
     """What Triton's compiler says against a kernel, with lines of the candidate's file; empty for any other error."""
-    found: list[Any] = []
-    while error is not None and len(found) < MAX_CHAIN:
+    chain: list[Any] = []
+    while error is not None and len(chain) < MAX_CHAIN:
         if _is_of_compiler(error):
-            found.append(error)
+            chain.append(error)
         error = error.__cause__ or error.__context__
-    if not found:
+    if not chain:
         return ""
-    innermost = found[-1]
-    said = str(getattr(innermost, "error_message", "") or innermost)
-    lines = [place for one in reversed(found) if (place := _line(one, source))]
+    innermost = chain[-1]
+    message = str(getattr(innermost, "error_message", "") or innermost)
+    lines = [line for cause in reversed(chain) if (line := _line(cause, source))]
     where = f"candidate.py:{lines[0]}: " if lines else ""
     shown = f"\n    {source.splitlines()[lines[0] - 1].strip()}" if lines else ""
     calls = "".join(f"\n    called from candidate.py:{line}" for line in lines[1:])
-    return f"{where}error: {said}{shown}{calls}"
+    return f"{where}error: {message}{shown}{calls}"
 
 
 def _is_of_compiler(error: BaseException) -> bool:
@@ -168,8 +168,13 @@ def read_choices(plain: Any) -> list[Choice]:
     """
     try:
         return [
-            Choice(_short(one["kernel"]), _short(one["key"]), _short(one["config"]), tuple(_tried(one["tried"])))
-            for one in plain[:MAX_TRIED]
+            Choice(
+                _short(choice["kernel"]),
+                _short(choice["key"]),
+                _short(choice["config"]),
+                tuple(_tried(choice["tried"])),
+            )
+            for choice in plain[:MAX_TRIED]
         ]
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ValueError("what the worker tells of its autotuners is malformed") from error
@@ -180,8 +185,8 @@ def _short(text: Any) -> str:
 
 
 def _tried(plain: Any) -> Iterator[Tried]:
-    for one in plain[:MAX_TRIED]:
-        yield Tried(_short(one["config"]), None if one["ms"] is None else float(one["ms"]))
+    for attempt in plain[:MAX_TRIED]:
+        yield Tried(_short(attempt["config"]), None if attempt["ms"] is None else float(attempt["ms"]))
 
 
 def _move_groups(folder: Path) -> None:
@@ -222,8 +227,8 @@ def _key(tuner: Any, meta: Mapping[str, Any]) -> str:
 
 def _choice(kernel: str, key: str, times: Mapping[str, Any]) -> Choice:
     tried = tuple(Tried(config, _median(each)) for config, each in times.items())
-    ran = [one for one in tried if one.ms is not None] or tried[:1]
-    return Choice(kernel, key, min(ran, key=lambda one: one.ms or 0.0).config, tried)
+    ran = [attempt for attempt in tried if attempt.ms is not None] or tried[:1]
+    return Choice(kernel, key, min(ran, key=lambda attempt: attempt.ms or 0.0).config, tried)
 
 
 def _median(times: Any) -> float | None:
@@ -232,7 +237,7 @@ def _median(times: Any) -> float | None:
 
 
 def _resources(compiled: Any) -> dict[str, Any]:
-    """Of one compiled kernel; Triton learns its registers when it loads it."""
+    """The resources of one compiled kernel; Triton learns its registers when it loads it."""
     metadata = compiled.metadata
     return {
         "kernel": str(compiled.name)[:MAX_TEXT],

@@ -91,11 +91,11 @@ def can_do(sources: Sequence[str], functions: Sequence[str] | None) -> bool:
 
 def includes(sources: Sequence[str]) -> list[str]:
     """Headers that the sources' names need and that the light header does not bring, in a fixed order."""
-    found: set[str] = set()
+    needed: set[str] = set()
     for text in sources:
-        found.update(_HEADER_OF[name] for name in _STANDARD.findall(text) if name in _HEADER_OF)
-        found.update(header for pattern, headers in _EXTRA if pattern.search(text) for header in headers)
-    return sorted(found)
+        needed.update(_HEADER_OF[name] for name in _STANDARD.findall(text) if name in _HEADER_OF)
+        needed.update(header for pattern, headers in _EXTRA if pattern.search(text) for header in headers)
+    return sorted(needed)
 
 
 def _lacks(text: str) -> bool:

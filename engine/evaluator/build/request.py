@@ -99,8 +99,8 @@ def _left_out(plain: Mapping[str, object]) -> Iterator[str]:
 
 def not_linked(words: Iterable[str], of: str) -> tuple[str, ...]:
     """The sentence on linker flags that a build leaves out."""
-    told = " ".join(words)[:MAX_TOLD]
-    return (f"extra_ldflags: {told} is left out. A kernel is linked with {of} only",) if told else ()
+    listed = " ".join(words)[:MAX_TOLD]
+    return (f"extra_ldflags: {listed} is left out. A kernel is linked with {of} only",) if listed else ()
 
 
 def without_cuda(build_request: BuildRequest) -> BuildRequest:

@@ -36,35 +36,35 @@ class Declared:
 
 def read(source: str) -> Declared:
     """The tunables of a source. The number that stands there counts as a candidate even where it is not listed."""
-    found, remarks = dict[str, Tunable](), list[str]()
+    tunables, remarks = dict[str, Tunable](), list[str]()
     twice = set[str]()
     for number, line in enumerate(source.split("\n"), 1):
-        place = _place(line)
-        if place is None:
+        declaration = _place(line)
+        if declaration is None:
             if len(line) <= LONGEST_LINE and _MARK.search(line):
                 remarks.append(f"{REMARK} {number}: not read; write {EXAMPLES}, each on a line of its own")
             continue
-        name, value = place[1], int(place[2])
+        name, value = declaration[1], int(declaration[2])
         candidates, why = _candidates(line, value)
         if why:
             remarks.append(f"{REMARK} {number}: {name} {why}")
-        elif name in found:
+        elif name in tunables:
             twice.add(name)
             remarks.append(f"{REMARK} {number}: {name} is declared twice; neither is tuned")
-        elif len(found) == MOST_TUNABLES:
+        elif len(tunables) == MOST_TUNABLES:
             remarks.append(f"{REMARK} {number}: {name} is one more than the {MOST_TUNABLES} that are tuned")
         else:
-            found[name] = Tunable(name, value, candidates)
-    return Declared(tuple(one for name, one in found.items() if name not in twice), tuple(remarks))
+            tunables[name] = Tunable(name, value, candidates)
+    return Declared(tuple(tunable for name, tunable in tunables.items() if name not in twice), tuple(remarks))
 
 
 def with_values(source: str, values: Mapping[str, int]) -> str:
     """The source with these numbers at its declarations; everything else as it is."""
     lines = source.split("\n")
     for number, line in enumerate(lines):
-        place = _place(line)
-        if place is not None and place[1] in values:
-            lines[number] = f"{line[: place.start(2)]}{values[place[1]]}{line[place.end(2) :]}"
+        declaration = _place(line)
+        if declaration is not None and declaration[1] in values:
+            lines[number] = f"{line[: declaration.start(2)]}{values[declaration[1]]}{line[declaration.end(2) :]}"
     return "\n".join(lines)
 
 

@@ -194,8 +194,8 @@ def _printed(death: Death) -> str:
     text, _, crash = _clean(death.output).partition("Fatal Python error:")
     lines = _CRASH_LINE.findall(crash)
     where = f"\nIt was in line {lines[0][0]} of the file ({lines[0][1]})." if lines else ""
-    said = text.strip()[-TAIL:]
-    return where + (f"\nIt printed:\n{said}" if said else "")
+    output = text.strip()[-TAIL:]
+    return where + (f"\nIt printed:\n{output}" if output else "")
 
 
 def _clean(text: str) -> str:
@@ -222,10 +222,10 @@ def is_device_memory(text: str) -> bool:
 
 def device_fault(text: str, trace: str) -> str:
     """A device's fault without torch's advice on debugging; an empty text when it is none."""
-    found = _DEVICE_ERROR.search(text)
-    if not found:
+    fault = _DEVICE_ERROR.search(text)
+    if not fault:
         return ""
-    name = (found[1] or found[2]).strip().rstrip(".")
+    name = (fault[1] or fault[2]).strip().rstrip(".")
     hint = next((f": {explanation}" for sign, explanation in _DEVICE_HINTS if sign in name.lower()), "")
     where = "\n".join(match[0] for match in _CANDIDATE_LINE.finditer(trace))
     seen = f"\nIt showed here, and may come from an earlier launch:\n{where}" if where else ""

@@ -116,7 +116,7 @@ class Agreement:
 
     @classmethod
     def between(cls, candidate: Sequence[Call], reference: Sequence[Call]) -> Agreement:
-        """Of a session's calls."""
+        """The agreement of a session's calls."""
         gaps = sorted(call.gap_ns for call in reference)
         spread = gaps[len(gaps) * 3 // 4] - gaps[len(gaps) // 4]
         evaluator_ns = statistics.median(call.evaluator_ns for call in candidate)
@@ -168,25 +168,25 @@ class DeviceClock:
 
     @classmethod
     def of(cls, session: Session, candidate: Sequence[TracedCall], reference: Sequence[TracedCall]) -> DeviceClock:
-        """Of a session's calls and of those that were recorded beside them, in pairs."""
-        found = [pair for pair in zip(candidate, reference, strict=True) if all(one.kernels_ns > 0 for one in pair)]
-        if not found:
+        """The clock of a session's calls and of those that were recorded beside them, in pairs."""
+        pairs = [pair for pair in zip(candidate, reference, strict=True) if all(call.kernels_ns > 0 for call in pair)]
+        if not pairs:
             return cls([])
-        candidate, reference = ([pair[side] for pair in found] for side in (0, 1))
+        candidate, reference = ([pair[side] for pair in pairs] for side in (0, 1))
         plain_ns, reference_ns = (
             statistics.median(call.evaluator_ns for call in calls)
             for calls in (session.candidate_calls, session.reference_calls)
         )
         return cls(
-            pairs=[(candidate.kernels_ns / 1e6, reference.kernels_ns / 1e6) for candidate, reference in found],
-            launches=statistics.median(one.launches for one in candidate),
-            reference_launches=statistics.median(one.launches for one in reference),
+            pairs=[(candidate.kernels_ns / 1e6, reference.kernels_ns / 1e6) for candidate, reference in pairs],
+            launches=statistics.median(call.launches for call in candidate),
+            reference_launches=statistics.median(call.launches for call in reference),
             evaluator_ns=plain_ns,
-            traced_ns=min(one.call.evaluator_ns for one in candidate),
-            slower=max(1.0, min(one.call.evaluator_ns for one in reference) / reference_ns),
-            lead=statistics.median(one.lead for one in candidate),
-            reference_lead=statistics.median(one.lead for one in reference),
-            asks_the_host=any(one.asks_the_host for one in candidate),
+            traced_ns=min(call.call.evaluator_ns for call in candidate),
+            slower=max(1.0, min(call.call.evaluator_ns for call in reference) / reference_ns),
+            lead=statistics.median(call.lead for call in candidate),
+            reference_lead=statistics.median(call.lead for call in reference),
+            asks_the_host=any(call.asks_the_host for call in candidate),
         )
 
     @property
@@ -265,7 +265,7 @@ def interval(ratios: Sequence[float]) -> tuple[float, float]:
 
 
 def half_width(pairs: Pairs) -> float:
-    """Of the speed-up's interval, relative to the speed-up."""
+    """Half the width of the speed-up's interval, relative to the speed-up."""
     ratios = [reference / candidate for candidate, reference in pairs]
     low, high = interval(ratios)
     return (high - low) / 2 / statistics.median(ratios)

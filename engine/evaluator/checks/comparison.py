@@ -48,33 +48,33 @@ def dtype_of(tensor: torch.Tensor) -> str:
     return str(real(tensor).dtype).removeprefix("torch.")
 
 
-def scale_of(answer: torch.Tensor, own: torch.Tensor | None = None) -> float:
+def scale_of(answer: torch.Tensor, reference: torch.Tensor | None = None) -> float:
     """Root mean square of the finite part of a float64 answer.
 
-    With `own`, the reference's output in the task's dtype: its rounding noise where the answer is zero throughout,
+    With `reference`, its output in the task's dtype: its rounding noise where the answer is zero throughout,
     and never so small that a denormal number counts.
     """
-    found = _root_mean_square(real(answer))
-    if own is None or not real(own).dtype.is_floating_point:
-        return found
-    return max(found or _root_mean_square(real(own)), _least_scale(real(own).dtype))
+    scale = _root_mean_square(real(answer))
+    if reference is None or not real(reference).dtype.is_floating_point:
+        return scale
+    return max(scale or _root_mean_square(real(reference)), _least_scale(real(reference).dtype))
 
 
-def row_scales(answer: torch.Tensor, own: torch.Tensor) -> torch.Tensor:
+def row_scales(answer: torch.Tensor, reference: torch.Tensor) -> torch.Tensor:
     """Root mean square of each row of the last dimension, at least a hundredth of the whole answer's: (rows,)."""
-    whole = scale_of(answer, own)
+    whole = scale_of(answer, reference)
     answer = real(answer)
     rows = answer.reshape(-1, answer.shape[-1]) if answer.dim() else answer.reshape(1, 1)
     return rows.to(torch.float64).square().mean(1).sqrt().nan_to_num(whole).clamp_(min=LEAST_ROW * whole)
 
 
-def errors(out: torch.Tensor, answer: torch.Tensor, own: torch.Tensor, scale: Scale) -> Errors:
-    """Errors of `out` against the float64 `answer`; `own` is the reference's output in the task's dtype.
+def errors(out: torch.Tensor, answer: torch.Tensor, reference: torch.Tensor, scale: Scale) -> Errors:
+    """Errors of `out` against the float64 `answer`; `reference` is its output in the task's dtype.
 
     Where the reference itself is not finite, the candidate must give the same, or the finite answer it missed.
     """
     worst_relative, worst_absolute, squares = 0.0, 0.0, 0.0
-    for (o, a, r), s in _pieces(scale, out, answer, own):
+    for (o, a, r), s in _pieces(scale, out, answer, reference):
         wide = a.to(torch.float64)
         absolute = (o.to(torch.float64) - wide).abs_()
         relative = absolute / wide.abs().add_(s)
@@ -87,29 +87,31 @@ def errors(out: torch.Tensor, answer: torch.Tensor, own: torch.Tensor, scale: Sc
     return Errors(worst_relative, worst_absolute, typical)
 
 
-def is_close(out: torch.Tensor, own: torch.Tensor, allowed: float) -> bool:
+def is_close(out: torch.Tensor, reference: torch.Tensor, allowed: float) -> bool:
     """Quick test in the outputs' own dtype; false also when it cannot tell (something is not finite)."""
-    out, own = real(out), real(own)
-    if not own.dtype.is_floating_point:
-        return torch.equal(out, own)
-    scale = float(own.float().square().mean().sqrt()) if own.numel() else 0.0
-    for (o, r), s in _pieces(scale, out, own):
+    out, reference = real(out), real(reference)
+    if not reference.dtype.is_floating_point:
+        return torch.equal(out, reference)
+    scale = float(reference.float().square().mean().sqrt()) if reference.numel() else 0.0
+    for (o, r), s in _pieces(scale, out, reference):
         excess = (o - r).abs_().sub_(r.abs().add_(s).mul_(allowed))
         if not float(excess.max()) <= 0.0:
             return False
     return True
 
 
-def wrong(out: torch.Tensor, answer: torch.Tensor, own: torch.Tensor, scale: Scale, tolerance: float) -> torch.Tensor:
+def wrong(
+    out: torch.Tensor, answer: torch.Tensor, reference: torch.Tensor, scale: Scale, tolerance: float
+) -> torch.Tensor:
     """Mask of the elements outside the tolerance; not-less, so that NaN counts as wrong."""
-    masks = [~(_distance(o, a, r, s)[0] <= tolerance) for (o, a, r), s in _pieces(scale, out, answer, own)]
+    masks = [~(_distance(o, a, r, s)[0] <= tolerance) for (o, a, r), s in _pieces(scale, out, answer, reference)]
     if not masks:
         return torch.zeros(out.shape, dtype=torch.bool)
     mask = torch.cat(masks).view(real(out).shape)
     return mask.any(-1) if out.is_complex() else mask
 
 
-def describe(out: torch.Tensor, answer: torch.Tensor, mask: torch.Tensor, found: Errors, trial: str) -> Mismatch:
+def describe(out: torch.Tensor, answer: torch.Tensor, mask: torch.Tensor, figures: Errors, trial: str) -> Mismatch:
     """The record of a wrong output: first wrong element in row-major order, counts, and a heat map."""
     first = first_of(mask)
     return Mismatch(
@@ -118,8 +120,8 @@ def describe(out: torch.Tensor, answer: torch.Tensor, mask: torch.Tensor, found:
         actual=_figure(out.flatten()[first]),
         wrong_count=int(mask.sum()),
         total_count=mask.numel(),
-        max_abs_error=found.absolute,
-        max_rel_error=found.relative,
+        max_abs_error=figures.absolute,
+        max_rel_error=figures.relative,
         shape=tuple(out.shape),
         heat=heat(mask),
         trial=trial,
@@ -128,11 +130,11 @@ def describe(out: torch.Tensor, answer: torch.Tensor, mask: torch.Tensor, found:
 
 def _place(number: int, shape: Sequence[int]) -> tuple[int, ...]:
     """Where an element stands, counted in row-major order. Trap: torch.unravel_index imports sympy, half a second."""
-    place: list[int] = []
+    index: list[int] = []
     for size in reversed(shape):
         number, at = divmod(number, size)
-        place.append(at)
-    return tuple(reversed(place))
+        index.append(at)
+    return tuple(reversed(index))
 
 
 def heat(mask: torch.Tensor) -> tuple[tuple[float, ...], ...]:
@@ -176,20 +178,20 @@ def _split(flat: torch.Tensor) -> tuple[torch.Tensor, ...]:
 
 
 def _distance(
-    out: torch.Tensor, answer: torch.Tensor, own: torch.Tensor, scale: Scale
+    out: torch.Tensor, answer: torch.Tensor, reference: torch.Tensor, scale: Scale
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Relative and absolute distance per element; inf where the candidate is not finite and the reference is."""
-    if not own.dtype.is_floating_point:
-        absolute = (out.to(torch.float64) - own.to(torch.float64)).abs_()
-        return torch.where(out == own, 0.0, torch.inf).to(torch.float64), absolute
-    wide, own = out.to(torch.float64), own.to(torch.float64)
+    if not reference.dtype.is_floating_point:
+        absolute = (out.to(torch.float64) - reference.to(torch.float64)).abs_()
+        return torch.where(out == reference, 0.0, torch.inf).to(torch.float64), absolute
+    wide, reference = out.to(torch.float64), reference.to(torch.float64)
     answer = answer.to(torch.float64)
-    target = torch.where(torch.isfinite(answer), answer, own)
+    target = torch.where(torch.isfinite(answer), answer, reference)
     comparable = torch.isfinite(target) & torch.isfinite(wide)
     absolute = torch.where(comparable, (wide - target).abs(), 0.0)
     relative = torch.where(absolute == 0, 0.0, absolute / (target.abs() + scale))
-    is_same = (wide == own) | (torch.isnan(wide) & torch.isnan(own))
-    overflowed = is_same & ~torch.isfinite(own)
+    is_same = (wide == reference) | (torch.isnan(wide) & torch.isnan(reference))
+    overflowed = is_same & ~torch.isfinite(reference)
     return torch.where(comparable | overflowed, relative, torch.inf), absolute
 
 
@@ -246,13 +248,13 @@ class Difference:
 
 
 def difference(
-    out: torch.Tensor, answer: torch.Tensor, own: torch.Tensor, scale: Scale, allowed: float
+    out: torch.Tensor, answer: torch.Tensor, reference: torch.Tensor, scale: Scale, allowed: float
 ) -> tuple[Difference, torch.Tensor]:
     """The counts, and the mask of the elements that are unlike.
 
     NaN asks for NaN, an infinity for the same infinity, a finite value for one within the tolerance.
     """
-    pair, computed = real(own), real(out)
+    pair, computed = real(reference), real(out)
     is_nan, is_infinite = torch.isnan(pair), torch.isinf(pair)
     lost = is_nan & ~torch.isnan(computed)
     other = is_infinite & (computed != pair)

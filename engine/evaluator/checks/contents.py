@@ -48,7 +48,7 @@ class Contents:
         self._generator.manual_seed(int.from_bytes(os.urandom(7), "little"))
         size = max(1, sum(spec.nbytes for spec in specs))
         self._sets = [self._drawn() for _ in range(max(2, min(MOST_SETS, BUDGET // size)))]
-        self.kinds = [kind_of([one[n] for one in self._sets]) for n in range(len(specs))]
+        self.kinds = [kind_of([contents[n] for contents in self._sets]) for n in range(len(specs))]
 
     @property
     def is_mixed(self) -> bool:
@@ -62,10 +62,10 @@ class Contents:
 
     def fresh(self) -> Tensors:
         """Contents for one call, in memory as in the workers' buffers."""
-        made = self._fresh()
+        tensors = self._fresh()
         return [
             tensor if spec.is_dense else laid_out(spec, tensor, self._device)
-            for spec, tensor in zip(self._specs, made, strict=True)
+            for spec, tensor in zip(self._specs, tensors, strict=True)
         ]
 
     def _fresh(self) -> Tensors:
@@ -96,10 +96,10 @@ class Contents:
             return taken
         if kind is Kind.BLENDED or a.dim() == 0:
             return torch.lerp(a, b, weight.to(a.dtype))
-        made = torch.lerp(a, b, self._weights((*a.shape[:-1], 1)).to(a.dtype))
+        blended = torch.lerp(a, b, self._weights((*a.shape[:-1], 1)).to(a.dtype))
         places = torch.randint(a.numel(), (a.numel() // SPARSE + 1,), generator=self._generator, device=self._device)
-        _flat(made).index_copy_(0, places, _flat(c)[places])
-        return made
+        _flat(blended).index_copy_(0, places, _flat(c)[places])
+        return blended
 
     def _weights(self, shape: tuple[int, ...]) -> torch.Tensor:
         return torch.rand(shape, generator=self._generator, device=self._device) * 0.8 + 0.1

@@ -74,13 +74,13 @@ def mutation_failure(
 
 def state_failure(claimed: Any) -> Failure:
     """What the model is told of a module whose state is not the reference's, by the worker's claim."""
-    found = claimed if isinstance(claimed, dict) else {}
+    differences = claimed if isinstance(claimed, dict) else {}
     words = {
         "missing": "it lacks {}",
         "unexpected": "it has {}, which the reference has not",
         "other": "{}",
     }
-    parts = [text.format(_some(found[kind])) for kind, text in words.items() if found.get(kind)]
+    parts = [text.format(_some(differences[kind])) for kind, text in words.items() if differences.get(kind)]
     return Failure(
         Verdict.INCORRECT,
         f"the reference's state_dict cannot be loaded into ModelNew: {'; '.join(parts) or 'it differs'}. Hold the "
@@ -106,10 +106,10 @@ def _some(names: Any) -> str:
 
 def layout_note(expected: Expected, answer: Mapping[str, Any]) -> str:
     """What is unusual about how right outputs lie in memory; empty when nothing is."""
-    for number, (leaf, own) in enumerate(zip(answer["outputs"], expected.outputs, strict=True)):
+    for number, (leaf, reference) in enumerate(zip(answer["outputs"], expected.outputs, strict=True)):
         if leaf.get("is_contiguous") is not True:
             name = expected.names[number] if len(expected.outputs) > 1 else "output 0"
-            return f"{name} of shape {tuple(own.shape)} is not contiguous: stride {_short(leaf.get('stride'))}"
+            return f"{name} of shape {tuple(reference.shape)} is not contiguous: stride {_short(leaf.get('stride'))}"
     return ""
 
 
@@ -131,21 +131,21 @@ def _faults(expected: Expected, answer: Mapping[str, Any]) -> Iterator[Fault]:
     if len(leaves) != len(outputs) or answer.get("container") != expected.form:
         yield Fault(findings.CONTRACT, f"forward returned {_short(answer.get('container'))}")
         return
-    for where, leaf, own in zip(expected.names, leaves, outputs, strict=True):
-        if reason := _misfit(leaf, own, expected.device):
+    for where, leaf, reference in zip(expected.names, leaves, outputs, strict=True):
+        if reason := _misfit(leaf, reference, expected.device):
             yield Fault(findings.CONTRACT, f"{where} {reason}")
         if reason := _sharing(leaf):
             yield Fault(findings.MEMORY, f"{where} {reason}")
 
 
-def _misfit(leaf: Mapping[str, Any], own: torch.Tensor, device: str) -> str:
+def _misfit(leaf: Mapping[str, Any], reference: torch.Tensor, device: str) -> str:
     if leaf.get("type") == NOTHING:
         return MISSING
     if leaf.get("type") != "torch.Tensor":
         return f"is a {_short(leaf.get('type'))}, not a torch.Tensor"
-    if leaf.get("shape") != list(own.shape):
+    if leaf.get("shape") != list(reference.shape):
         return f"has shape {_short(leaf.get('shape'))}"
-    if leaf.get("dtype") != str(own.dtype).removeprefix("torch."):
+    if leaf.get("dtype") != str(reference.dtype).removeprefix("torch."):
         return f"has dtype {_short(leaf.get('dtype'))}"
     return "" if leaf.get("device") == device else f"is on device {_short(leaf.get('device'))}"
 

@@ -43,31 +43,31 @@ def restyle(tensor: torch.Tensor, style: Style) -> torch.Tensor:
 
 
 def sprinkle(tensor: torch.Tensor) -> torch.Tensor:
-    """The same contents with NaN, +Inf and -Inf at a few random places."""
-    found = tensor.clone(memory_format=torch.contiguous_format)
+    """The tensor's contents with NaN, +Inf and -Inf at a few random places."""
+    sprinkled = tensor.clone(memory_format=torch.contiguous_format)
     count = min(SPRINKLED, max(1, tensor.numel() // 4))
     places = torch.randperm(tensor.numel())[:count] if tensor.numel() < GLANCE else _places(tensor.numel(), count)
     order = torch.randperm(3)
     kinds = torch.tensor([nan, inf, -inf])[order[torch.arange(count) % 3]]
-    found.view(-1)[places] = kinds.to(tensor.dtype)
-    return found
+    sprinkled.view(-1)[places] = kinds.to(tensor.dtype)
+    return sprinkled
 
 
 def outliers(tensor: torch.Tensor) -> torch.Tensor:
-    """The same contents with other magnitudes at a few random places: a kernel that samples its inputs misses them.
+    """The tensor's contents with other magnitudes at a few random places: a kernel that samples its inputs misses them.
 
     None in the first part, from a 64th to a half of them all, so that one that looks at the beginning does too.
     """
-    found = tensor.clone(memory_format=torch.contiguous_format)
+    changed = tensor.clone(memory_format=torch.contiguous_format)
     count = max(1, min(OUTLIERS, tensor.numel() // 64))
     sizes = 10.0 ** torch.empty(count).uniform_(*OUTLIER_DECADES) * torch.randn(count).sign()
     spared = int(tensor.numel() * 2.0 ** float(torch.empty(()).uniform_(*SPARED)))
-    found.view(-1)[spared + _places(tensor.numel() - spared, count)] = sizes.to(tensor.dtype)
-    return found
+    changed.view(-1)[spared + _places(tensor.numel() - spared, count)] = sizes.to(tensor.dtype)
+    return changed
 
 
 def clustered(tensor: torch.Tensor) -> torch.Tensor:
-    """The same contents, their range kept, with the numbers of a stretch of each row above all others.
+    """The tensor's contents, their range kept, with the numbers of a stretch of each row above all others.
 
     Where the stretch begins is secret, and how long it is differs from row to row: one that hands on a few candidates
     of each tile loses the largest numbers, and one that looks back a few steps forgets what long gates hold. What
@@ -76,7 +76,7 @@ def clustered(tensor: torch.Tensor) -> torch.Tensor:
     low, high = (float(limit) for limit in tensor.aminmax())
     if not math.isfinite(high - low):
         return tensor
-    long = [one for one in range(tensor.dim()) if tensor.shape[one] >= LEAST_STRETCHED and tensor.dim() > 2]
+    long = [axis for axis in range(tensor.dim()) if tensor.shape[axis] >= LEAST_STRETCHED and tensor.dim() > 2]
     along = long[int(torch.randint(len(long), ()))] if long else -1
     rows = tensor.movedim(along, -1) if tensor.dim() else tensor.view(1)
     length, each = rows.shape[-1], (*rows.shape[:-1], 1)
@@ -112,7 +112,7 @@ def _huge(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _constant(tensor: torch.Tensor) -> torch.Tensor:
-    """Of one sign: where all elements of an answer are one and the same sum, it must not cancel by chance."""
+    """Rows of one sign: where all elements of an answer are one and the same sum, it must not cancel by chance."""
     return torch.empty(_per_row(tensor)).uniform_(*POSITIVE).expand(tensor.shape).contiguous()
 
 

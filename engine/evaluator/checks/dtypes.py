@@ -54,9 +54,9 @@ def _mapped(change: Callable[[torch.Tensor], torch.Tensor], item: Any) -> Any:
     if isinstance(item, torch.Tensor):
         return change(item)
     if type(item) in (list, tuple):
-        return type(item)(_mapped(change, one) for one in item)
+        return type(item)(_mapped(change, part) for part in item)
     if type(item) is dict:
-        return {key: _mapped(change, one) for key, one in item.items()}
+        return {key: _mapped(change, part) for key, part in item.items()}
     return item
 
 

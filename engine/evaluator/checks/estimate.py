@@ -43,11 +43,11 @@ class _Living(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def __torch_dispatch__(
         self, func: Callable[..., Any], types: Sequence[type], args: Any = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
-        made = func(*args, **(kwargs or {}))
-        for tensor in tree_leaves(made):
+        result = func(*args, **(kwargs or {}))
+        for tensor in tree_leaves(result):
             if isinstance(tensor, torch.Tensor):
                 self._hold(tensor)
-        return made
+        return result
 
     def _hold(self, tensor: torch.Tensor) -> None:
         storage = tensor.untyped_storage()
@@ -115,8 +115,8 @@ def _measured(source: str) -> tuple[list[torch.Tensor], list[torch.Tensor], list
         except (TypeError, NameError, AttributeError) as error:
             if not _is_certain(error, source):
                 raise
-            told = str(error).replace("'FakeTensor'", "'Tensor'")
-            raise _UnusableError(f"{FAILS}{type(error).__name__}: {told}") from error
+            message = str(error).replace("'FakeTensor'", "'Tensor'")
+            raise _UnusableError(f"{FAILS}{type(error).__name__}: {message}") from error
         on_the_way = living.most - before
     return _tensors(inputs), list(model.state_dict().values()), _tensors(outputs), on_the_way
 
@@ -139,7 +139,7 @@ def _is_certain(error: Exception, source: str) -> bool:
 
 
 def _tensors(items: Any) -> list[torch.Tensor]:
-    return [one for one in tree_leaves(items) if isinstance(one, torch.Tensor)]
+    return [leaf for leaf in tree_leaves(items) if isinstance(leaf, torch.Tensor)]
 
 
 def _size(tensors: Iterable[torch.Tensor], *, is_wide: bool = False) -> int:

@@ -56,14 +56,14 @@ class Findings:
     typical_error: float = 0.0
     mismatch: Mismatch | None = None
 
-    def add(self, found: Errors, allowed: float, own_error: float) -> None:
+    def add(self, figures: Errors, allowed: float, own_error: float) -> None:
         """Count one trial's figures in."""
         is_worst = (
-            found.relative * (self.tolerance or 1.0) >= self.max_error * (allowed or 1.0) or self.tolerance == 0.0
+            figures.relative * (self.tolerance or 1.0) >= self.max_error * (allowed or 1.0) or self.tolerance == 0.0
         )
         if is_worst:
-            self.max_error, self.tolerance, self.reference_error = found.relative, allowed, own_error
-        self.max_abs_error = max(self.max_abs_error, found.absolute)
+            self.max_error, self.tolerance, self.reference_error = figures.relative, allowed, own_error
+        self.max_abs_error = max(self.max_abs_error, figures.absolute)
 
 
 class Ledger:

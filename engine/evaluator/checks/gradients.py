@@ -99,17 +99,17 @@ class ForwardBackward:
                 source.grad = None
         with _with_gradients():
             outputs = self._forward(*arguments)
-            found = leaves_of(outputs)
-            if len(found) != plan.results or isinstance(outputs, _CONTAINERS) is plan.is_single:
+            leaves = leaves_of(outputs)
+            if len(leaves) != plan.results or isinstance(outputs, _CONTAINERS) is plan.is_single:
                 expected = "one tensor" if plan.is_single else f"{plan.results} as a tuple, list or dict"
-                raise TypeError(f"forward returned {len(found)} value(s) as {type(outputs).__name__}, not {expected}")
+                raise TypeError(f"forward returned {len(leaves)} value(s) as {type(outputs).__name__}, not {expected}")
             # The copies of the call before are let go of only now: no address comes twice in a row.
-            self.handed = [_copy(one) for one in gradients]
-            pairs = [(found[number], one) for number, one in zip(plan.outputs, self.handed, strict=True)]
+            self.handed = [_copy(gradient) for gradient in gradients]
+            pairs = [(leaves[number], gradient) for number, gradient in zip(plan.outputs, self.handed, strict=True)]
             # What does not fit is refused for what it is, with its gradients missing.
             if all(_fits(*pair) for pair in pairs):
                 _differentiate(pairs, sources)
-        return (*(_without_history(leaf) for leaf in found), *(_taken(source) for source in sources))
+        return (*(_without_history(leaf) for leaf in leaves), *(_taken(source) for source in sources))
 
 
 def _fits(output: Any, gradient: torch.Tensor) -> bool:
@@ -119,10 +119,12 @@ def _fits(output: Any, gradient: torch.Tensor) -> bool:
 
 
 def _differentiate(pairs: Sequence[tuple[torch.Tensor, torch.Tensor]], sources: Sequence[Any]) -> None:
-    known = [pair for pair in pairs if pair[0].requires_grad]
+    differentiable = [pair for pair in pairs if pair[0].requires_grad]
     sources_used = [source for source in sources if source is not None and source.requires_grad]
-    if known and sources_used:
-        _backward([output for output, _ in known], [gradient for _, gradient in known], inputs=sources_used)
+    if differentiable and sources_used:
+        _backward(
+            [output for output, _ in differentiable], [gradient for _, gradient in differentiable], inputs=sources_used
+        )
 
 
 def _without_history(leaf: Any) -> Any:
@@ -144,24 +146,30 @@ def planned(model: nn.Module, arguments: Sequence[Any]) -> tuple[Plan, list[torc
 
     Of the inputs those count that are marked (`requires_grad`), or all floating-point ones where none is.
     """
-    tensors = [number for number, one in enumerate(arguments) if isinstance(one, torch.Tensor) and _is_real(one)]
+    tensors = [
+        number for number, argument in enumerate(arguments) if isinstance(argument, torch.Tensor) and _is_real(argument)
+    ]
     tensors = [number for number in tensors if arguments[number].requires_grad] or tensors
-    parameters = {name: one for name, one in model.named_parameters() if one.requires_grad}
+    parameters = {name: parameter for name, parameter in model.named_parameters() if parameter.requires_grad}
     wide = list(arguments)
     for number in tensors:
         wide[number] = arguments[number].detach().requires_grad_()
     with _with_gradients():
         outputs = model(*wide)
-        found = leaves_of(outputs)
-        known = [n for n, leaf in enumerate(found) if isinstance(leaf, torch.Tensor) and leaf.requires_grad]
-        gradients = [torch.randn_like(found[number], memory_format=torch.contiguous_format) for number in known]
-        pairs = [(found[number], one.detach()) for number, one in zip(known, gradients, strict=True)]
+        leaves = leaves_of(outputs)
+        differentiable = [n for n, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor) and leaf.requires_grad]
+        gradients = [
+            torch.randn_like(leaves[number], memory_format=torch.contiguous_format) for number in differentiable
+        ]
+        pairs = [
+            (leaves[number], gradient.detach()) for number, gradient in zip(differentiable, gradients, strict=True)
+        ]
         _differentiate(pairs, [*(wide[number] for number in tensors), *parameters.values()])
     inputs = tuple(number for number in tensors if _taken(wide[number]) is not None)
-    names = tuple(name for name, one in parameters.items() if _taken(one) is not None)
+    names = tuple(name for name, parameter in parameters.items() if _taken(parameter) is not None)
     is_single = not isinstance(outputs, _CONTAINERS)
-    plan = Plan(len(arguments), inputs, names, len(found), is_single, tuple(known))
-    return plan, [one.detach() for one in gradients]
+    plan = Plan(len(arguments), inputs, names, len(leaves), is_single, tuple(differentiable))
+    return plan, [gradient.detach() for gradient in gradients]
 
 
 def _is_real(tensor: torch.Tensor) -> bool:

@@ -77,7 +77,7 @@ def comparable(model: nn.Module, arguments: Sequence[Any], depth: int) -> list[s
 
     Each is called once and returns one floating-point tensor of its own that nothing changes afterwards.
     """
-    modules = {name: one for name, one in model.named_modules() if name and name.count(".") < depth}
+    modules = {name: module for name, module in model.named_modules() if name and name.count(".") < depth}
     calls: list[tuple[str, Any, int]] = []
 
     def note(name: str, output: Any) -> None:

@@ -137,8 +137,8 @@ class Launches:
         if not self.calls:
             return "the driver's activity records cannot be had here: kernels were not observed on the device"
         took = max(1, sum(row.nanoseconds for row in self.totals.values()))
-        own = sum(row.nanoseconds for row in self.totals.values() if self.origin(row) == OWN)
-        return f"own kernels: {own / took:.0%} of the device's time in {self.calls} traced calls"
+        own_ns = sum(row.nanoseconds for row in self.totals.values() if self.origin(row) == OWN)
+        return f"own kernels: {own_ns / took:.0%} of the device's time in {self.calls} traced calls"
 
     @property
     def table(self) -> tuple[ObservedKernel, ...]:
@@ -190,13 +190,13 @@ def demangled(name: str) -> str:
     if not name.startswith("_Z"):
         return name
     status = ctypes.c_int()
-    found = _demangler()(name.encode(), None, None, ctypes.byref(status))
-    if not found:
+    pointer = _demangler()(name.encode(), None, None, ctypes.byref(status))
+    if not pointer:
         return name
     try:
-        return ctypes.string_at(found).decode(errors="replace")
+        return ctypes.string_at(pointer).decode(errors="replace")
     finally:
-        _free()(found)
+        _free()(pointer)
 
 
 @functools.cache

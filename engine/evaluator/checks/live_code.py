@@ -95,8 +95,8 @@ def _never_called(module: ast.Module) -> list[Function]:
 def _names(node: ast.AST, left_out: Collection[int] = ()) -> Iterator[str]:
     """Every name and every whole string below a node, other than what it defines."""
     for field, value in ast.iter_fields(node):
-        for one in value if isinstance(value, list) else [value]:
-            if isinstance(one, str) and not (field == "name" and isinstance(node, Function)):
-                yield one
-            elif isinstance(one, ast.AST) and id(one) not in left_out:
-                yield from _names(one, left_out)
+        for child in value if isinstance(value, list) else [value]:
+            if isinstance(child, str) and not (field == "name" and isinstance(node, Function)):
+                yield child
+            elif isinstance(child, ast.AST) and id(child) not in left_out:
+                yield from _names(child, left_out)

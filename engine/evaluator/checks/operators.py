@@ -57,7 +57,7 @@ def is_harmless(name: str) -> bool:
 
 
 def _does(name: str) -> str:
-    """Of a harmless operator, in one word."""
+    """What a harmless operator does, in one word."""
     groups = ((COPIES, "copies"), (ALLOCATION, "allocates"), (LAYOUT, "views"))
     return next((word for names, word in groups if name in names), "looks")
 
@@ -121,7 +121,7 @@ class Operator:
 
     @property
     def leaf(self) -> str:
-        """Without its namespace."""
+        """The operator's name without its namespace."""
         return self.name.partition("::")[2]
 
     def __add__(self, other: Operator) -> Operator:
@@ -179,7 +179,7 @@ class Observed:
         return self._refusal(rows, calls, during)
 
     def _without_handed(self, rows: Sequence[Operator], calls: int) -> list[Operator]:
-        """Without the worker's own copies."""
+        """The rows without the worker's own copies."""
         left = []
         for row in rows:
             if self.handed and row.name == HANDING:
@@ -190,9 +190,9 @@ class Observed:
         return left
 
     def computing(self, rows: Iterable[Operator]) -> list[Operator]:
-        """Those that do what the candidate's own kernels should, the largest first."""
-        found = [row for row in rows if self._computes(row) and not self._is_allowed(row.leaf)]
-        return sorted(found, key=lambda row: (row.elements >= 0, -row.elements))
+        """The operators that do what the candidate's own kernels should, the largest first."""
+        operators = [row for row in rows if self._computes(row) and not self._is_allowed(row.leaf)]
+        return sorted(operators, key=lambda row: (row.elements >= 0, -row.elements))
 
     def _is_allowed(self, name: str) -> bool:
         left = self.policy.library_operators
@@ -202,10 +202,10 @@ class Observed:
         return not is_harmless(row.leaf) or (self.moves and row.leaf in COPIES)
 
     def _refusal(self, rows: Sequence[Operator], calls: int, during: str) -> Failure | None:
-        found = self.computing(rows)
-        if all(row.elements >= 0 for row in found) and sum(row.elements for row in found) <= MOST_ELEMENTS * calls:
+        refused = self.computing(rows)
+        if all(row.elements >= 0 for row in refused) and sum(row.elements for row in refused) <= MOST_ELEMENTS * calls:
             return None
-        operators = ", ".join(f"{row.name} on {row.size}{self._place(row)}" for row in found[:MAX_TOLD])
+        operators = ", ".join(f"{row.name} on {row.size}{self._place(row)}" for row in refused[:MAX_TOLD])
         return Failure(
             Verdict.REFUSED,
             f"{during}: a library computed instead of the candidate's own kernel, a library fall-back: {operators}"

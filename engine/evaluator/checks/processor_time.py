@@ -67,7 +67,7 @@ class ProcessorTime:
 
     def begin(self, regions: Iterable[Region]) -> None:
         """The executable memory when sampling begins."""
-        self.regions = sorted(regions, key=lambda one: one.begin)
+        self.regions = sorted(regions, key=lambda region: region.begin)
 
     def add(self, taken: Taken, began_ns: int, ended_ns: int) -> None:
         """The samples that fall between two times, those of a call."""
@@ -95,7 +95,7 @@ class ProcessorTime:
         for region in reversed(self.came):
             if region.begin <= address < region.end:
                 return region
-        number = bisect.bisect(self.regions, address, key=lambda one: one.begin) - 1
+        number = bisect.bisect(self.regions, address, key=lambda region: region.begin) - 1
         region = self.regions[number] if number >= 0 else NOWHERE
         return region if address < region.end else NOWHERE
 
@@ -145,7 +145,7 @@ class Judged:
 
     @property
     def total(self) -> Counter[str]:
-        """Of all threads."""
+        """The counts of all threads together."""
         return sum(self.threads, Counter())
 
     @property
@@ -156,23 +156,25 @@ class Judged:
     @property
     def is_library(self) -> bool:
         """Whether a library did more than a small share of the work, of all threads or of one: others may spin."""
-        return any(one[LIBRARY] >= LEAST_IN_LIBRARY and _share(one) > SHARE for one in (self.total, *self.threads))
+        return any(
+            counts[LIBRARY] >= LEAST_IN_LIBRARY and _share(counts) > SHARE for counts in (self.total, *self.threads)
+        )
 
     def failure(self, during: str) -> Failure:
         """Why it is refused."""
         share, whose = _share(self.total), ""
         if share <= SHARE:
             share, whose = (
-                max(_share(one) for one in self.threads if one[LIBRARY] >= LEAST_IN_LIBRARY),
+                max(_share(counts) for counts in self.threads if counts[LIBRARY] >= LEAST_IN_LIBRARY),
                 " of one thread",
             )
-        told = ", ".join(
+        functions = ", ".join(
             f"{name} ({count / self.total[LIBRARY] * share:.0%})" for name, count in self.names.most_common(MOST_TOLD)
         )
         return Failure(
             Verdict.REFUSED,
             f"{during}: {share:.0%} of the processor's time{whose} was spent in the code of a library, a library "
-            f"fall-back: {told}. Do this work in the kernel that forward launches",
+            f"fall-back: {functions}. Do this work in the kernel that forward launches",
         )
 
     @property
@@ -190,7 +192,7 @@ class Judged:
 
 
 def _share(counts: Counter[str]) -> float:
-    """Of a library, of all that computed."""
+    """The share of libraries in all that computed."""
     return counts[LIBRARY] / max(1, sum(counts.values()) - counts[MACHINERY])
 
 
@@ -204,7 +206,7 @@ class Reading:
     is_prevented: bool = False
 
     def undecided(self, why: str) -> Reading:
-        """The same where something else forbids to decide by it."""
+        """The reading where something else forbids to decide by it."""
         return replace(self, failure=None, why=why)
 
 
@@ -247,7 +249,7 @@ def _is_pythons(path: str) -> bool:
     places = (sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"))
     name = Path(path).name
     return name.startswith(("python3", "libpython3")) or any(
-        path.startswith(f"{place}/lib-dynload") for place in places
+        path.startswith(f"{folder}/lib-dynload") for folder in places
     )
 
 
@@ -259,7 +261,8 @@ class Functions:
             text = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
             elf = ELFFile(file)
             self._segments = [
-                (one["p_offset"], one["p_filesz"], one["p_vaddr"]) for one in elf.iter_segments("PT_LOAD")
+                (segment["p_offset"], segment["p_filesz"], segment["p_vaddr"])
+                for segment in elf.iter_segments("PT_LOAD")
             ]
             table, strings = (elf.get_section_by_name(name) for name in (".symtab", ".strtab"))
         self.has_names = bool(table and strings)
@@ -277,7 +280,7 @@ class Functions:
     @staticmethod
     @functools.cache
     def of(path: str) -> Functions:
-        """Of a library, read once."""
+        """The functions of a library, read once."""
         return Functions(path)
 
     def at(self, offset: int) -> str:

@@ -40,7 +40,7 @@ def leaves_of(outputs: Any) -> list[Any]:
     if isinstance(outputs, Mapping):
         return [leaf for key in _keys(outputs) for leaf in leaves_of(outputs[key])]
     if isinstance(outputs, (tuple, list)):
-        return [leaf for one in outputs for leaf in leaves_of(one)]
+        return [leaf for part in outputs for leaf in leaves_of(part)]
     return [outputs]
 
 
@@ -72,9 +72,9 @@ def _described(item: Any, tensors: list[torch.Tensor]) -> Node:
     if isinstance(item, (torch.dtype, torch.device)):
         return {type(item).__name__: str(item).removeprefix("torch.")}
     if type(item) in (list, tuple):
-        return {type(item).__name__: [_described(one, tensors) for one in item]}
+        return {type(item).__name__: [_described(part, tensors) for part in item]}
     if type(item) is dict and all(isinstance(key, str) for key in item):
-        return {"dict": {key: _described(one, tensors) for key, one in item.items()}}
+        return {"dict": {key: _described(part, tensors) for key, part in item.items()}}
     kind = f"{type(item).__module__}.{type(item).__qualname__}".removeprefix("builtins.")
     raise Unusable(
         f"a {kind}: use tensors, numbers, strings, dtypes, devices, and lists, tuples and dicts (by names) of these"
@@ -91,9 +91,9 @@ def _made(node: Node, tensors: Sequence[torch.Tensor]) -> Any:
         case "device":
             return torch.device(what)
         case "list":
-            return [_made(one, tensors) for one in what]
+            return [_made(part, tensors) for part in what]
         case "tuple":
-            return tuple(_made(one, tensors) for one in what)
+            return tuple(_made(part, tensors) for part in what)
         case "dict":
-            return {key: _made(one, tensors) for key, one in what.items()}
+            return {key: _made(part, tensors) for key, part in what.items()}
     return what

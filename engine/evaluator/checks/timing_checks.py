@@ -124,8 +124,8 @@ def by_device(session: Session, setting: Setting) -> sessions.Pairs:
     if setting.device.asks_the_host or _is_apart(session, setting.device):
         return []
     low, high = sessions.interval([reference / candidate for candidate, reference in session.pairs])
-    found = statistics.median(setting.device.ratios)
-    return setting.device.pairs if low * (1 - SAME) <= found <= high * (1 + SAME) else []
+    speedup = statistics.median(setting.device.ratios)
+    return setting.device.pairs if low * (1 - SAME) <= speedup <= high * (1 + SAME) else []
 
 
 def device_interval(session: Session, setting: Setting) -> tuple[float, float] | None:
@@ -144,26 +144,26 @@ def device_interval(session: Session, setting: Setting) -> tuple[float, float] |
 
 def _device(session: Session, setting: Setting) -> list[CheckRecord]:
     """The device's clock beside the evaluator's, and what the call costs the host."""
-    found = setting.device
-    if found is None:
+    clock = setting.device
+    if clock is None:
         return []
     name, call_ms = DEVICE_TIME, statistics.median(candidate for candidate, _ in session.pairs)
     host_ms = setting.host_ns / 1e6
     host = f"; forward takes {host_ms * 1e3:.0f} us on the host" if host_ms > HOST_SHARE * call_ms else ""
-    if not found.pairs:
+    if not clock.pairs:
         reason = "the driver's activity records cannot be had here, so there is no second clock"
         wide = "; the interval is widened by what the first one resolves" if is_short(session, setting) else ""
         return [_check(name, CheckOutcome.ABSENT, f"{reason}{wide}{host}")]
-    candidate, reference = (statistics.median(side) for side in zip(*found.pairs, strict=True))
+    candidate, reference = (statistics.median(side) for side in zip(*clock.pairs, strict=True))
     detail = (
-        f"a call's kernels take {candidate:.4g} ms on the device in {found.launches:.3g} launches, the reference's "
-        f"{reference:.4g} ms in {found.reference_launches:.3g}: {statistics.median(found.ratios):.3g}x; by the "
+        f"a call's kernels take {candidate:.4g} ms on the device in {clock.launches:.3g} launches, the reference's "
+        f"{reference:.4g} ms in {clock.reference_launches:.3g}: {statistics.median(clock.ratios):.3g}x; by the "
         f"evaluator's clock the call takes {call_ms:.4g} ms"
     )
-    is_apart = _is_apart(session, found)
+    is_apart = _is_apart(session, clock)
     if is_apart:
         detail += f", {call_ms - candidate:+.3g} ms that launches do not explain"
-    if found.asks_the_host:
+    if clock.asks_the_host:
         detail += "; numbers were copied to the host, where this clock sees nothing"
     disagrees = is_short(session, setting) and not by_device(session, setting)
     if disagrees:
@@ -298,12 +298,12 @@ class Recall:
         Where none can, the first stands. A cache answers alike each time. Other load can make one round of an honest
         kernel's second calls look remembered (33 % of the first, with eight processes on two cores), hardly two.
         """
-        found = ask()
-        for _ in range(SECOND_LOOKS if found.remembers else 0):
+        recall = ask()
+        for _ in range(SECOND_LOOKS if recall.remembers else 0):
             again = ask()
             if again.is_telling:
                 return again
-        return found
+        return recall
 
     def __str__(self) -> str:
         return (
@@ -345,7 +345,7 @@ class Bounds:
 
     @property
     def least_share(self) -> float:
-        """Of the time that memory needs, the least that is believed."""
+        """The least share of the time that memory needs that is believed."""
         facts = self.limit.facts
         cache = max(facts.l2_bytes, facts.l3_bytes) if facts else 0
         return IMPOSSIBLE if self.limit.min_bytes >= BEYOND_CACHE * cache else IMPOSSIBLE_IN_CACHE

@@ -77,8 +77,8 @@ def _transposed(out: torch.Tensor, answer: torch.Tensor) -> str:
         return ""
     rows, columns = out.shape[-2:]
     spots = _spots(out.numel())
-    matrix, place = spots // (rows * columns), spots % (rows * columns)
-    swapped = matrix * rows * columns + (place % rows) * columns + place // rows
+    matrix, offset = spots // (rows * columns), spots % (rows * columns)
+    swapped = matrix * rows * columns + (offset % rows) * columns + offset // rows
     values, other = out.reshape(-1)[spots].double(), answer.reshape(-1)[swapped].double()
     size = other.square().mean().sqrt()
     return "The last two dimensions are transposed." if _is_all(values, other, size) else ""
@@ -123,7 +123,7 @@ def _ranges(given: torch.Tensor, mask: torch.Tensor) -> tuple[int, _Range, _Rang
             for chosen in (is_wrong, ~is_wrong)
             for end in (values.where(chosen, torch.inf).amin(), values.where(chosen, -torch.inf).amax())
         ])  # fmt: skip
-    lows, highs = (torch.tensor([[float(one) for one in piece[start::2]] for piece in ends]) for start in (0, 1))
+    lows, highs = (torch.tensor([[float(end) for end in piece[start::2]] for piece in ends]) for start in (0, 1))
     pairs = list(zip(lows.amin(0).tolist(), highs.amax(0).tolist(), strict=True))
     return negative, _Range(pairs[0], pairs[1]), _Range(pairs[2], pairs[3])
 
@@ -162,11 +162,11 @@ def _along(is_wrong: torch.Tensor, noun: str) -> str:
     return ""
 
 
-def looks_rounded(out: torch.Tensor, mask: torch.Tensor, found: Errors) -> bool:
+def looks_rounded(out: torch.Tensor, mask: torch.Tensor, errors: Errors) -> bool:
     """Many small errors: rounding rather than a wrong index."""
-    if real(out).dtype is not torch.float32 or not math.isfinite(found.relative):
+    if real(out).dtype is not torch.float32 or not math.isfinite(errors.relative):
         return False
-    return found.typical < MOST_ROUNDED and int(mask.sum()) >= MANY * mask.numel()
+    return errors.typical < MOST_ROUNDED and int(mask.sum()) >= MANY * mask.numel()
 
 
 def of_precision(label: str, typical: float, precision: str) -> str:
@@ -239,18 +239,18 @@ class Weighed:
 
 def weigh(output: Output, trial: Trial, is_wide: bool, sensitivity: Callable[[bool], float]) -> Weighed:
     """Compare one output. `sensitivity`, a costly question, tells how far the answer moves with its inputs."""
-    out, own, answer = output.out, output.own, output.answer
+    out, reference, answer = output.out, output.own, output.answer
     by_rows = trial.style is Style.MIXED
-    scale: Scale = comparison.row_scales(answer, own) if by_rows else comparison.scale_of(answer, own)
-    own_errors = comparison.errors(own, answer, own, scale)
-    dtype = comparison.dtype_of(own)
+    scale: Scale = comparison.row_scales(answer, reference) if by_rows else comparison.scale_of(answer, reference)
+    own_errors = comparison.errors(reference, answer, reference, scale)
+    dtype = comparison.dtype_of(reference)
     allowed = tolerance.allowed(dtype, own_errors.relative, output.summed, output.precision)
     if trial.style in ONE_WAY:
         allowed = max(allowed, tolerance.of_one_way_rounding(dtype, output.longest))
     if not is_wide:
         allowed *= 2  # The other side is the reference in its own dtype here, with an error of its own.
     is_ill = tolerance.is_ill_conditioned(dtype, own_errors.relative)
-    errors = comparison.errors(out, answer, own, scale)
+    errors = comparison.errors(out, answer, reference, scale)
     if is_wide and 0 < allowed < errors.relative < NEAR * allowed:
         allowed = tolerance.raised(allowed, sensitivity(by_rows), output.summed, out.numel())
     is_own_noise = errors.typical <= tolerance.OWN_ERROR_FACTOR * own_errors.typical
@@ -265,21 +265,21 @@ def weigh(output: Output, trial: Trial, is_wide: bool, sensitivity: Callable[[bo
         "the reference itself is far off its float64 answer" if is_ill else "",
     )
     if not errors.relative <= allowed:
-        if ties.are_of_equal_values(out, own, output.inputs):
+        if ties.are_of_equal_values(out, reference, output.inputs):
             return replace(weighed, errors=Errors(0.0, 0.0), note="other indices of equal values than the reference's")
-        return _failed(output, trial, weighed, comparison.wrong(out, answer, own, scale, allowed))
-    if trial.style is Style.WHOLE and is_exact(own, answer):
+        return _failed(output, trial, weighed, comparison.wrong(out, answer, reference, scale, allowed))
+    if trial.style is Style.WHOLE and is_exact(reference, answer):
         return _exactly(output, trial, weighed)
     return weighed
 
 
-def is_exact(own: torch.Tensor, answer: torch.Tensor) -> bool:
+def is_exact(reference: torch.Tensor, answer: torch.Tensor) -> bool:
     """True when the answer is whole numbers that the task's dtype holds without rounding."""
-    if not own.dtype.is_floating_point:
+    if not reference.dtype.is_floating_point:
         return False
     return all(
-        bool(((one.to(right.dtype) == right) & (right == right.round())).all())
-        for one, right in comparison.pieces(own, answer)
+        bool(((piece.to(right.dtype) == right) & (right == right.round())).all())
+        for piece, right in comparison.pieces(reference, answer)
     )
 
 
@@ -301,7 +301,9 @@ def _exactly(output: Output, trial: Trial, weighed: Weighed) -> Weighed:
 
     Half a unit is left to transforms with fractions in them (Winograd, Fourier); plain sums have no error at all.
     """
-    near = [(one.to(right.dtype) - right).abs() < 0.5 for one, right in comparison.pieces(output.out, output.answer)]
+    near = [
+        (piece.to(right.dtype) - right).abs() < 0.5 for piece, right in comparison.pieces(output.out, output.answer)
+    ]
     mask = ~torch.cat(near).reshape(output.out.shape)
     if bool(mask.any()):
         return _failed(output, trial, weighed, mask, "These sums of zeros and ones must be exact.")
@@ -313,11 +315,11 @@ def _failed(output: Output, trial: Trial, weighed: Weighed, mask: torch.Tensor, 
     out, answer, errors = output.out, output.answer, weighed.errors
     mismatch = comparison.describe(out, answer, mask, errors, trial.name)
     which = f"{output.name[0].upper()}{output.name[1:]}: " if output.count > 1 else ""
-    found = words or pattern(out, answer, mask, output.inputs)
-    message = " ".join(part for part in (which + wrong_values(mismatch, weighed.allowed), found) if part)
+    explanation = words or pattern(out, answer, mask, output.inputs)
+    message = " ".join(part for part in (which + wrong_values(mismatch, weighed.allowed), explanation) if part)
     return replace(
         weighed,
         failure=Failure(Verdict.INCORRECT, message),
         mismatch=mismatch,
-        looks_rounded=not found and looks_rounded(out, mask, errors),
+        looks_rounded=not explanation and looks_rounded(out, mask, errors),
     )

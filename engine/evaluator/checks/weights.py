@@ -36,7 +36,7 @@ class Plan:
     stays: Mapping[str, str]
 
     def without(self, names: Iterable[str], reason: str) -> Plan:
-        """The same with some that stay."""
+        """The plan with some weights that stay."""
         out = set(names)
         return Plan(
             {name: kind for name, kind in self.varied.items() if name not in out},
@@ -44,7 +44,7 @@ class Plan:
         )
 
     def positive(self) -> Plan:
-        """The same with all constants above zero kept there: where a root or a logarithm is taken of one."""
+        """The plan with all constants above zero kept there: where a root or a logarithm is taken of one."""
         kinds = {name: Kind.POSITIVE if kind is Kind.CONSTANT else kind for name, kind in self.varied.items()}
         return Plan(kinds, self.stays)
 

@@ -60,7 +60,7 @@ class Language(Protocol):
 
 
 DEFAULT = "cute"
-LANGUAGES: Mapping[str, Language] = {one.name: one for one in (Cute(), Cuda(), Triton())}
+LANGUAGES: Mapping[str, Language] = {language.name: language for language in (Cute(), Cuda(), Triton())}
 __all__ = [
     "DEFAULT",
     "LANGUAGES",
@@ -83,9 +83,9 @@ def find(name: str) -> Language:
     Raises:
         EngineError: there is none of this name.
     """
-    if (found := LANGUAGES.get(name or DEFAULT)) is None:
+    if (language := LANGUAGES.get(name or DEFAULT)) is None:
         raise EngineError(f"unknown language {name!r}: use {', '.join(LANGUAGES)}")
-    return found
+    return language
 
 
 def written_in(source: str) -> str:
@@ -104,10 +104,10 @@ def untimed(language: str, source: str, toolchain: str) -> str:
 
     `language` may be empty for any.
     """
-    found = of(source, language)
-    if device_of(toolchain) not in found.interpreted:
+    of_source = of(source, language)
+    if device_of(toolchain) not in of_source.interpreted:
         return ""
-    return f"checked with {found.label}'s interpreter; not timed: {found.label} kernels are timed on a GPU"
+    return f"checked with {of_source.label}'s interpreter; not timed: {of_source.label} kernels are timed on a GPU"
 
 
 def title(name: str) -> str:
@@ -122,7 +122,7 @@ def label(name: str) -> str:
 
 def of_toolchain(toolchain: str) -> list[str]:
     """The names of the languages whose kernels a toolchain can run, the default one first."""
-    return [name for name, one in LANGUAGES.items() if device_of(toolchain) in one.devices]
+    return [name for name, language in LANGUAGES.items() if device_of(toolchain) in language.devices]
 
 
 def check(name: str, toolchain: str) -> None:
@@ -133,7 +133,7 @@ def check(name: str, toolchain: str) -> None:
     """
     if device_of(toolchain) in find(name).devices:
         return
-    usable = " or ".join(one for one in TABLE if device_of(one) in find(name).devices)
+    usable = " or ".join(other for other in TABLE if device_of(other) in find(name).devices)
     others = " or ".join(of_toolchain(toolchain))
     checked = (
         f". `python -m engine evaluate TASK FILE --language {name} --toolchain {toolchain}` checks one kernel with "

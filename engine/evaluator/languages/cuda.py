@@ -48,9 +48,9 @@ class Cuda:
                 "a `__global__` kernel is defined and never launched. Launch it from a host function with "
                 "`<<<grid, block, shared, stream>>>`"
             )
-        if found := next(filter(None, map(OTHERS.search, texts)), None):
+        if library := next(filter(None, map(OTHERS.search, texts)), None):
             return (
-                f"this run's kernels are written in plain CUDA C++, and `{found[0].strip()}` brings in a library of "
+                f"this run's kernels are written in plain CUDA C++, and `{library[0].strip()}` brings in a library of "
                 "kernels. Write indices, tiles and copies out"
             )
         return ""
@@ -60,6 +60,6 @@ class Cuda:
         return structure.lost_structure(parent, child, WORDS, "CUDA")
 
     def cut(self, example: str) -> str:
-        """From below the includes to the end of the C++."""
-        found = _KERNEL.search(example)
-        return (found[1] if found else example).strip()
+        """The example from below the includes to the end of the C++."""
+        match = _KERNEL.search(example)
+        return (match[1] if match else example).strip()

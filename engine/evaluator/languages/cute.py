@@ -43,6 +43,6 @@ class Cute:
         return structure.lost_structure(parent, child, WORDS, "CuTe")
 
     def cut(self, example: str) -> str:
-        """From the namespace to the end of the C++."""
-        found = _KERNEL.search(example)
-        return (found[1] if found else example).strip()
+        """The example from the namespace to the end of the C++."""
+        match = _KERNEL.search(example)
+        return (match[1] if match else example).strip()

@@ -33,14 +33,14 @@ class Structure:
 
 def structure(source: str, words: re.Pattern[str]) -> Structure:
     """The structure of one candidate's file, comments left out; a file that does not parse is read as it stands."""
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     kernels, has_extension = 0, False
     for text in texts(source):
         names = NAME.findall(INCLUDES.sub(" ", text))
-        found.update(name for name in names if words.fullmatch(name))
+        counts.update(name for name in names if words.fullmatch(name))
         kernels += names.count("__global__")
         has_extension |= not BUILDERS.isdisjoint(names)
-    return Structure(found, has_extension, kernels)
+    return Structure(counts, has_extension, kernels)
 
 
 def lost_structure(parent: str, child: str, words: re.Pattern[str], title: str) -> str:
@@ -67,12 +67,14 @@ def texts(source: str) -> list[str]:
         module = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return [without_comments(re.sub(r'"""|\'\'\'', "\n", source))]
-    found = [node.value for node in ast.walk(module) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    strings = [
+        node.value for node in ast.walk(module) if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    ]
     names = [node.func for node in ast.walk(module) if isinstance(node, ast.Call)]
     called = [
         f.attr if isinstance(f, ast.Attribute) else f.id for f in names if isinstance(f, ast.Attribute | ast.Name)
     ]
-    return [*map(without_comments, found), " ".join(called)]
+    return [*map(without_comments, strings), " ".join(called)]
 
 
 def without_comments(text: str) -> str:

@@ -149,10 +149,10 @@ def _launched(module: ast.Module, kernels: set[str]) -> bool:
         if name in seen or node is None:
             continue
         seen.add(name)
-        if any(_is_launch(one, kernels) for one in ast.walk(node)):
+        if any(_is_launch(child, kernels) for child in ast.walk(node)):
             return True
-        open_ += [one.id for one in ast.walk(node) if isinstance(one, ast.Name)]
-        open_ += [one.attr for one in ast.walk(node) if isinstance(one, ast.Attribute)]
+        open_ += [child.id for child in ast.walk(node) if isinstance(child, ast.Name)]
+        open_ += [child.attr for child in ast.walk(node) if isinstance(child, ast.Attribute)]
     return False
 
 
@@ -172,7 +172,7 @@ def _words(module: ast.AST) -> Counter[str]:
 
 def _uses(source: str) -> Counter[str]:
     module = _parsed(source)
-    found = Counter[str]()
+    counts = Counter[str]()
     for node in _jitted(module) if module is not None else ():
-        found.update({name: count for name, count in _words(ast.Module([node], [])).items() if WORDS.fullmatch(name)})
-    return found
+        counts.update({name: count for name, count in _words(ast.Module([node], [])).items() if WORDS.fullmatch(name)})
+    return counts

@@ -49,7 +49,7 @@ class Device:
 
     @property
     def architecture(self) -> str:
-        """As compilers call it: `sm_90`."""
+        """The architecture as compilers call it: `sm_90`."""
         return f"sm_{self.capability.replace('.', '')}"
 
     @property
@@ -113,17 +113,17 @@ def choose(name: str, visible: str | None) -> str:
     if name.startswith(("GPU-", "MIG-")):
         return name
     if not name.isdecimal():
-        found = usable()
-        if named := [one.address for one in found if name.casefold() in one.name.casefold()]:
+        devices = usable()
+        if named := [device.address for device in devices if name.casefold() in device.name.casefold()]:
             return ",".join(named)
-        there = ", ".join(sorted({one.name for one in found}))
+        there = ", ".join(sorted({device.name for device in devices}))
         raise ToolchainError(
             f"no GPU here is called {name!r}, there is {there}: use a part of that, a number, GPU-… or MIG-…"
         )
-    known = [one.strip() for one in visible.split(",")] if visible is not None else None
-    if known is not None and int(name) >= len(known):
-        raise ToolchainError(f"there is no GPU {name}: CUDA_VISIBLE_DEVICES shows {len(known)}, counted from 0")
-    return known[int(name)] if known is not None else name
+    addresses = [entry.strip() for entry in visible.split(",")] if visible is not None else None
+    if addresses is not None and int(name) >= len(addresses):
+        raise ToolchainError(f"there is no GPU {name}: CUDA_VISIBLE_DEVICES shows {len(addresses)}, counted from 0")
+    return addresses[int(name)] if addresses is not None else name
 
 
 def has_driver() -> bool:
@@ -153,12 +153,12 @@ def usable() -> list[Device]:
         ToolchainError: there is none, or the driver does not tell.
     """
     seen = visible()
-    if not any(one.is_part for one in seen):
+    if not any(device.is_part for device in seen):
         return seen
     chosen = os.environ.get(VISIBLE)
-    named = [one.strip() for one in chosen.split(",")] if chosen is not None else parts(_listed())
+    named = [entry.strip() for entry in chosen.split(",")] if chosen is not None else parts(_listed())
     names = [name for name in named if name.startswith("MIG-")]
-    whole = [one for one in seen if not one.is_part]
+    whole = [device for device in seen if not device.is_part]
     return whole + [visible({VISIBLE: name})[0] for name in names] if len(names) > 1 else seen
 
 
@@ -192,18 +192,18 @@ def visible(variables: Mapping[str, str] | None = None) -> list[Device]:
     except subprocess.TimeoutExpired as error:
         raise ToolchainError(f"the NVIDIA driver did not name its devices within {LIMIT_S} s") from error
     if done.returncode != 0:
-        said = done.stderr.strip().splitlines()[-1:] or [f"exit status {done.returncode}"]
-        raise ToolchainError(f"no NVIDIA GPU can be used here: {said[0]}{_hint()}")
+        complaint = done.stderr.strip().splitlines()[-1:] or [f"exit status {done.returncode}"]
+        raise ToolchainError(f"no NVIDIA GPU can be used here: {complaint[0]}{_hint()}")
     driver = _version()
     return [Device(**{**json.loads(line), "driver": driver}) for line in done.stdout.splitlines()]
 
 
 def _version() -> str:
-    """The driver's. nvidia-smi is asked only where the kernel does not say: it opens every GPU, and the driver lets one
-    process do that at a time."""
+    """The driver's version. nvidia-smi is asked only where the kernel does not say: it opens every GPU, and the driver
+    lets one process do that at a time."""
     with suppress(OSError):
         return VERSION.read_text().strip()
-    return next((one.driver for one in found()), "")
+    return next((device.driver for device in found()), "")
 
 
 def _hint() -> str:
@@ -252,5 +252,5 @@ def _checked(driver: Any, what: str, code: int) -> None:
 
 
 if __name__ == "__main__":
-    for one in _asked():
-        print(json.dumps(asdict(one)))
+    for device in _asked():
+        print(json.dumps(asdict(device)))

@@ -58,7 +58,7 @@ def hold(*files: Path) -> Iterator[float]:
 
 @contextmanager
 def held_if_free(*files: Path) -> Iterator[bool]:
-    """The same without waiting; False where another process has one of them."""
+    """Hold all locks if they are free, without waiting; False where another process has one of them."""
     with ExitStack() as held:
         is_free = True
         try:

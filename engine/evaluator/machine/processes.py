@@ -119,11 +119,11 @@ def processor_ns(pid: int) -> int:
 
 def each_ns(pid: int) -> dict[int, int]:
     """Processor time of each living thread."""
-    found: dict[int, int] = {}
+    times_ns: dict[int, int] = {}
     for thread in _threads(pid):
         with suppress(FileNotFoundError, ProcessLookupError):
-            found[thread] = int(_text(f"/proc/{pid}/task/{thread}/schedstat").split()[0])
-    return found
+            times_ns[thread] = int(_text(f"/proc/{pid}/task/{thread}/schedstat").split()[0])
+    return times_ns
 
 
 def total_ns(pid: int) -> int:

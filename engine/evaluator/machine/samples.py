@@ -88,19 +88,19 @@ class Sampling:
 
     def take(self) -> Taken:
         """What has come since the last time."""
-        found: list[tuple[int, int, int]] = []
+        samples: list[tuple[int, int, int]] = []
         came: list[Region] = []
         lost = 0
         for _, ring in self._rings:
             for kind, record in _records(ring):
                 if kind == _SAMPLE:
                     address, _, thread, at = struct.unpack_from("<QIIQ", record)
-                    found.append((thread, address, at))
+                    samples.append((thread, address, at))
                 elif kind == _MAPPED:
                     came.append(_region(record))
                 elif kind == _LOST:
                     lost += struct.unpack_from("<QQ", record)[1]
-        return Taken(tuple(found), tuple(one for one in came if one.begin < one.end), lost)
+        return Taken(tuple(samples), tuple(region for region in came if region.begin < region.end), lost)
 
     @property
     def seen_ns(self) -> int:
@@ -141,12 +141,12 @@ def _records(ring: mmap.mmap) -> list[tuple[int, bytes]]:
         else ring[data + first : data + _RING] + ring[data : data + last]
     )
     struct.pack_into("<Q", ring, _TAIL, head)
-    found = []
+    records = []
     while text:
         kind, _, size = struct.unpack_from("<IHH", text)
-        found.append((kind, text[8:size]))
+        records.append((kind, text[8:size]))
         text = text[size:]
-    return found
+    return records
 
 
 def _region(record: bytes) -> Region:
@@ -167,8 +167,8 @@ def executable(pid: int) -> list[Region]:
 def _regions(pid: int) -> Iterator[tuple[Region, str]]:
     for line in Path(f"/proc/{pid}/maps").read_text(errors="replace").splitlines():
         span, rights, offset, device, inode, *path = line.split(None, 5)
-        begin, end = (int(one, 16) for one in span.split("-"))
-        major, minor = (int(one, 16) for one in device.split(":"))
+        begin, end = (int(address, 16) for address in span.split("-"))
+        major, minor = (int(number, 16) for number in device.split(":"))
         file = major, minor, int(inode)
         yield Region(begin, end, int(offset, 16), file, path[0] if path else "", "w" in rights), rights
 
@@ -179,15 +179,15 @@ def altered(pid: int) -> set[int]:
     Raises:
         OSError: this process may not look.
     """
-    found: set[int] = set()
+    addresses: set[int] = set()
     begin = -1
     for line in Path(f"/proc/{pid}/smaps").read_text(errors="replace").splitlines():
         name, *words = line.split()
         if name[-1] != ":":
             begin = int(name.partition("-")[0], 16) if "x" in words[0] else -1
         elif name == "Anonymous:" and begin >= 0 and words[0] != "0":
-            found.add(begin)
-    return found
+            addresses.add(begin)
+    return addresses
 
 
 def file_of(path: str | os.PathLike[str]) -> tuple[int, int, int]:
@@ -198,4 +198,4 @@ def file_of(path: str | os.PathLike[str]) -> tuple[int, int, int]:
     """
     with open(path, "rb") as file, mmap.mmap(file.fileno(), 1, prot=mmap.PROT_READ) as page:
         address = numpy.frombuffer(page, numpy.uint8).ctypes.data
-        return next(one.file for one, _ in _regions(os.getpid()) if one.begin <= address < one.end)
+        return next(region.file for region, _ in _regions(os.getpid()) if region.begin <= address < region.end)

@@ -68,7 +68,7 @@ class TensorSpec:
         return self.extent == self.numel
 
     def as_dtype(self, dtype: str) -> TensorSpec:
-        """The same shape in another dtype."""
+        """The spec of the same shape in another dtype."""
         return TensorSpec(self.shape, dtype, self.stride)
 
 
@@ -143,10 +143,10 @@ def from_plain(plain: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, li
 
 def private_copy(spec: TensorSpec, device: str) -> torch.Tensor:
     """A tensor of this process's own memory with the spec's strides, content undefined; what lies in gaps is zero."""
-    made = torch.empty_strided(spec.shape, spec.stride, dtype=spec.torch_dtype, device=device)
+    tensor = torch.empty_strided(spec.shape, spec.stride, dtype=spec.torch_dtype, device=device)
     if not spec.is_dense:
-        whole(made).zero_()
-    return made
+        whole(tensor).zero_()
+    return tensor
 
 
 def strided_like(tensor: torch.Tensor) -> torch.Tensor:
@@ -162,9 +162,9 @@ def strided_like(tensor: torch.Tensor) -> torch.Tensor:
 
 def laid_out(spec: TensorSpec, values: torch.Tensor, device: str) -> torch.Tensor:
     """A private copy that holds these values."""
-    made = private_copy(spec, device)
-    put(made, values)
-    return made
+    tensor = private_copy(spec, device)
+    put(tensor, values)
+    return tensor
 
 
 def put(target: torch.Tensor, values: torch.Tensor) -> None:

@@ -80,7 +80,7 @@ class Had:
         return Had(self.used_s + turns.used_s, self.place + turns.place, turns.last)
 
     def among(self, places: Sequence[float]) -> Had:
-        """As one of those who want the device, whose places are given."""
+        """The figures as those of one of those who want the device, whose places are given."""
         if not places:
             return self
         return replace(self, place=min(max(self.place, min(places) - self.last), max(places) + self.last))
@@ -108,7 +108,7 @@ class Ticket:
 
     def rival(self, wanted: Wanted) -> Wanted | None:
         """What it wants that cannot be had at the same time."""
-        return next((one for one in self.wanted if set(one.locks) & set(wanted.locks)), None)
+        return next((need for need in self.wanted if set(need.locks) & set(wanted.locks)), None)
 
 
 Turn = Callable[[], AbstractContextManager[object]]  # entered, one has the device
@@ -166,7 +166,7 @@ def hold(*files: Path, told: Told = lambda place: None) -> Iterator[float]:
 def hold_first(
     groups: Sequence[Files], rest: Callable[[float], None] = time.sleep, told: Told = lambda place: None
 ) -> Iterator[tuple[int, float]]:
-    """The same for whichever group is to be had first; yields its number too.
+    """Wait for one's turn and hold the locks of the group that is free first; yields its number and the wait.
 
     Raises:
         ToolchainError: one of them is not a file that may be locked.
@@ -293,12 +293,12 @@ def _tell(own: Own, told: Told, last: Place | None) -> Place:
 
 def _is_behind(own: Own, wanted: Wanted) -> bool:
     """Whether somebody else's turn comes first."""
-    rivals = [(ticket, one) for ticket, one in _rivals(own.folder, wanted, own.name) if not ticket.is_holding]
+    rivals = [(ticket, rival) for ticket, rival in _rivals(own.folder, wanted, own.name) if not ticket.is_holding]
     if not rivals:
         return False
     now = time.time()
     mine = _place(own.folder, own.ticket, wanted).rank(now)
-    return any(_place(own.folder, ticket, one).rank(now) < mine for ticket, one in rivals)
+    return any(_place(own.folder, ticket, rival).rank(now) < mine for ticket, rival in rivals)
 
 
 def _place(folder: Path, ticket: Ticket, wanted: Wanted) -> Place:
@@ -311,11 +311,11 @@ def _has_rivals(folder: Path, wanted: Wanted) -> bool:
     return next(_rivals(folder, wanted), None) is not None
 
 
-def _rivals(folder: Path, wanted: Wanted, own: str = "") -> Iterator[tuple[Ticket, Wanted]]:
+def _rivals(folder: Path, wanted: Wanted, own_name: str = "") -> Iterator[tuple[Ticket, Wanted]]:
     """Living tickets for what is wanted, with what of it each wants."""
     try:
-        with os.scandir(f"{folder}/{QUEUE}") as found:
-            names = [one.name for one in found if one.name.startswith(TICKET) and one.name != own]
+        with os.scandir(f"{folder}/{QUEUE}") as entries:
+            names = [entry.name for entry in entries if entry.name.startswith(TICKET) and entry.name != own_name]
     except OSError:
         return
     for name in names:
@@ -332,7 +332,7 @@ def _read_ticket(path: Path) -> Ticket | None:
     except (ValueError, RecursionError):
         return None
     numbers = (ticket.since, ticket.began, ticket.held_s, ticket.share.done)
-    is_whole = all(map(math.isfinite, numbers)) and all(NAME.fullmatch(one.used) for one in ticket.wanted)
+    is_whole = all(map(math.isfinite, numbers)) and all(NAME.fullmatch(need.used) for need in ticket.wanted)
     return ticket if is_whole else None
 
 
@@ -349,7 +349,7 @@ def _count(folder: Path, wanted: Wanted, share: Share, began: float) -> None:
 def _come_in(folder: Path, wanted: Wanted) -> None:
     """Take one's place among those who want the same. A turn that nobody waited for is not held against anyone."""
     rivals = list(_rivals(folder, wanted))
-    places = [_read_had(folder, used).place for used in {one.used for _, one in rivals} - {wanted.used}]
+    places = [_read_had(folder, used).place for used in {rival.used for _, rival in rivals} - {wanted.used}]
 
     def change(had: Had, turns: Had, ended: float) -> Had:
         if not any(ticket.since < ended for ticket, _ in rivals):
@@ -403,12 +403,12 @@ def _forget_old(folder: Path) -> None:
     whoever made it could put a link in its place."""
     there = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
-        for one in os.scandir(there):
+        for entry in os.scandir(there):
             with suppress(OSError):
-                about = one.stat(follow_symlinks=False)
-                is_own = about.st_uid == os.geteuid() and NAME.fullmatch(one.name)
+                about = entry.stat(follow_symlinks=False)
+                is_own = about.st_uid == os.geteuid() and NAME.fullmatch(entry.name)
                 if is_own and about.st_mtime < time.time() - KEPT_S:
-                    os.unlink(one.name, dir_fd=there)
+                    os.unlink(entry.name, dir_fd=there)
     finally:
         os.close(there)
 
@@ -422,7 +422,7 @@ def _had_of(text: bytes) -> Had:
         had: Had = codec.read_line(Had, text)
     except (ValueError, RecursionError):
         return Had()
-    return had if all(math.isfinite(one) for one in (had.used_s, had.place, had.last)) else Had()
+    return had if all(math.isfinite(figure) for figure in (had.used_s, had.place, had.last)) else Had()
 
 
 def _read(path: Path, *, is_locked: bool = False) -> bytes:

@@ -70,7 +70,7 @@ def _asked(what: str, usual: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Of one candidate worker, in bytes, counts and processor seconds.
+    """The limits of one candidate worker, in bytes, counts and processor seconds.
 
     `tree_memory` bounds the resident memory of the worker and all it starts together, `scratch` what it may write.
     """

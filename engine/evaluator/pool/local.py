@@ -80,7 +80,7 @@ class LocalPool:
         if not hasattr(find_toolchain(toolchain), "use"):
             self._settlement.among([_processors()], run_id=run_id, task=task)
             return ""
-        return self._settlement.among([one.address for one in self._usable(model)], wanted, run_id, task)
+        return self._settlement.among([device.address for device in self._usable(model)], wanted, run_id, task)
 
     def known(self, toolchain: str) -> list[KnownDevice]:
         """The devices that a toolchain can use here, one at least.
@@ -89,25 +89,28 @@ class LocalPool:
             ToolchainError: there is none.
         """
         if hasattr(find_toolchain(toolchain), "use"):
-            return [KnownDevice(one.address, one.name, one.memory_mib, one.driver) for one in self._usable("")]
+            return [
+                KnownDevice(device.address, device.name, device.memory_mib, device.driver)
+                for device in self._usable("")
+            ]
         name = _processors()
-        return [one for one in device_use.devices() if one.device == name]
+        return [device for device in device_use.devices() if device.device == name]
 
     def fingerprint(self, toolchain: str) -> str:
-        """Of the first usable device: all of one model build and judge alike."""
-        with self._toolchain(toolchain) as one:
-            if isinstance(one, OnAnyDevice):
+        """The fingerprint on the first usable device: all of one model build and judge alike."""
+        with self._toolchain(toolchain) as evaluator:
+            if isinstance(evaluator, OnAnyDevice):
                 usable = self._usable("")
-                one.use(usable[0], is_only=len(self._gpus) == 1)
-            return one.fingerprint
+                evaluator.use(usable[0], is_only=len(self._gpus) == 1)
+            return evaluator.fingerprint
 
     def lease_files(self, toolchain: str, device: str) -> lease.Files:
-        """Those of a device by name, or of the processors."""
-        found = next((one for one in self._gpus if one.address == device), None)
-        if found is not None:
-            return lease.of_host(found.lease)
-        with self._toolchain(toolchain) as one:
-            return one.lease_files
+        """The lock files of a device by name, or of the processors."""
+        gpu = next((gpu for gpu in self._gpus if gpu.address == device), None)
+        if gpu is not None:
+            return lease.of_host(gpu.lease)
+        with self._toolchain(toolchain) as evaluator:
+            return evaluator.lease_files
 
     def close(self) -> None:
         """End every child process and let go of the device."""
@@ -119,13 +122,13 @@ class LocalPool:
 
     def look_again(self) -> None:
         """Keep what was found; one that was taken out earlier may work again."""
-        out = {one.device: one for one in device_use.devices() if one.out}
-        for one in self._gpus:
-            before = out.get(one.address)
-            why = device_health.why_unhealthy(one) if before else ""
+        out = {device.device: device for device in device_use.devices() if device.out}
+        for gpu in self._gpus:
+            before = out.get(gpu.address)
+            why = device_health.why_unhealthy(gpu) if before else ""
             since = before.out_since if before and why else 0.0
-            known = KnownDevice(one.address, one.name, one.memory_mib, one.driver, out=why, out_since=since)
-            device_use.found_here(known)
+            entry = KnownDevice(gpu.address, gpu.name, gpu.memory_mib, gpu.driver, out=why, out_since=since)
+            device_use.found_here(entry)
 
     def _on_a_gpu(self, toolchain: Any, asked: Evaluation[Any], claim: Claim) -> Any:
         toolchain.begin()  # PyTorch is imported while the driver names its devices
@@ -150,13 +153,13 @@ class LocalPool:
         settled = asked.device
         if asked.request.is_measuring:
             settled = self.settle(asked.toolchain, asked.model, asked.device, asked.run_id, asked.request.task.name)
-        near = sorted(usable, key=lambda one: one.address != settled)
+        near = sorted(usable, key=lambda gpu: gpu.address != settled)
         if len(near) == 1 or asked.request.is_measuring or not _needs_device(asked.request):
             toolchain.use(near[0], is_only=is_only)
             claim.on(near[0].address)
             return _named(toolchain.evaluate(asked.request), toolchain)
         toolchain.start()
-        with turns.hold_first([lease.of_host(one.lease) for one in near], told=claim.waits) as (number, waited_s):
+        with turns.hold_first([lease.of_host(gpu.lease) for gpu in near], told=claim.waits) as (number, waited_s):
             gpu = near[number]
             toolchain.use(gpu, is_only=is_only)
             claim.on(gpu.address)
@@ -175,14 +178,14 @@ class LocalPool:
                 self._gpus = devices.usable()
                 self.look_again()
             model = model or self._gpus[0].name
-            if not (alike := [one for one in self._gpus if one.name == model]):
+            if not (alike := [gpu for gpu in self._gpus if gpu.name == model]):
                 self._gpus[0].see_that_it_is(model)
-            out = {one.device: one.out for one in device_use.devices() if one.out}
-            found = [one for one in alike if one.address not in out]
-            if not found:
-                reasons = "; ".join(f"{one.address}: {out[one.address]}" for one in alike)
+            out = {device.device: device.out for device in device_use.devices() if device.out}
+            working = [gpu for gpu in alike if gpu.address not in out]
+            if not working:
+                reasons = "; ".join(f"{gpu.address}: {out[gpu.address]}" for gpu in alike)
                 raise ToolchainError(f"no {model} of this host can be used. {reasons}")
-            return found
+            return working
 
     def _take_out(self, gpu: Device, why: str) -> None:
         device_use.take_out(KnownDevice(gpu.address, gpu.name, gpu.memory_mib, gpu.driver), why)
@@ -208,34 +211,34 @@ class LocalPool:
 
     def _new(self, name: str) -> Evaluator:
         number, scratch = len(self._made), self._scratch
-        made: Evaluator = find_toolchain(name)(scratch / f"beside-{number}" if scratch and number else scratch)
-        self._made.append(made)
-        return made
+        evaluator: Evaluator = find_toolchain(name)(scratch / f"beside-{number}" if scratch and number else scratch)
+        self._made.append(evaluator)
+        return evaluator
 
 
 def _processors() -> str:
     """The processors that this process may use, as one device; known from the first time on."""
     allowed = sorted(os.sched_getaffinity(0))
     name = f"cpu {_ranges(allowed)}"
-    if not any(one.device == name for one in device_use.devices()):
+    if not any(device.device == name for device in device_use.devices()):
         device_use.found_here(KnownDevice(name, f"{processor().partition(' [')[0]}, {len(allowed)} threads"))
     return name
 
 
 def _ranges(numbers: Sequence[int]) -> str:
     """Numbers as people write them: `0-3,6`."""
-    found: list[list[int]] = []
+    spans: list[list[int]] = []
     for number in numbers:
-        if found and number == found[-1][-1] + 1:
-            found[-1] = [found[-1][0], number]
+        if spans and number == spans[-1][-1] + 1:
+            spans[-1] = [spans[-1][0], number]
         else:
-            found.append([number])
-    return ",".join("-".join(map(str, one)) for one in found)
+            spans.append([number])
+    return ",".join("-".join(map(str, span)) for span in spans)
 
 
 def _needs_device(request: Request[Any]) -> bool:
     if isinstance(request, Compile | CompileAll):
-        return any(languages.of(one, request.task.language).is_just_in_time for one in request.sources)
+        return any(languages.of(source, request.task.language).is_just_in_time for source in request.sources)
     return True
 
 
@@ -251,5 +254,5 @@ def _named(result: Any, toolchain: Any) -> Any:
 
 
 def torch_version() -> str:
-    """As results name it."""
+    """The version of PyTorch as results name it."""
     return f"torch {metadata.version('torch')}"

@@ -94,7 +94,7 @@ class RayWorker:
 
     @property
     def device(self) -> KnownDevice:
-        """As the actor told it."""
+        """The worker's device as the actor told it."""
         return self._device
 
     def ask(self, request: str) -> str:
@@ -147,8 +147,8 @@ class RayCluster:
         now = time.monotonic()
         gone = {name for name, lost in self._lost.items() if now - lost.at < LOST_S}
         places = {name: node for name, node in self._places(toolchain).items() if name not in gone}
-        self._known = {name: one for name, one in self._known.items() if name in places}
-        self._starting = {name: one for name, one in self._starting.items() if name in places}
+        self._known = {name: worker for name, worker in self._known.items() if name in places}
+        self._starting = {name: starting for name, starting in self._starting.items() if name in places}
         missing = {name: node for name, node in places.items() if name not in {*self._known, *self._starting}}
         there = self._named() if missing else []
         for name, node in missing.items():
@@ -157,18 +157,18 @@ class RayCluster:
                 self._starting[name] = Starting(actor, actor.device.remote(), now)
         while self._starting:
             self._look()
-            if all(time.monotonic() - one.since > START_S for one in self._starting.values()):
+            if all(time.monotonic() - starting.since > START_S for starting in self._starting.values()):
                 break
         return list(self._known.values())
 
     def troubles(self) -> Sequence[str]:
-        """Of those that have not started, or ended not long ago."""
+        """The troubles of workers that have not started, or ended not long ago."""
         slow = [f"{name} has not started yet: is its GPU used by others?" for name in self._starting]
         return [*slow, *(lost.why for name, lost in self._lost.items() if name not in self._known)]
 
     def forget(self, worker: RemoteWorker) -> None:
         """It is looked for again after LOST_S, on a node that is still there."""
-        for name in [name for name, one in self._known.items() if one is worker]:
+        for name in [name for name, known_worker in self._known.items() if known_worker is worker]:
             del self._known[name]
             self._lost[name] = Lost(time.monotonic(), f"{name} was lost")
 
@@ -179,7 +179,7 @@ class RayCluster:
     def _look(self) -> None:
         """Which of those that start are there by now; those whose node ended are lost."""
         self._head.see()
-        waiting = {one.told: name for name, one in self._starting.items()}
+        waiting = {starting.told: name for name, starting in self._starting.items()}
         with _translated(self._ray, self._head):
             ready, _ = self._ray.wait(list(waiting), num_returns=len(waiting), timeout=LOOK_S)
         for reference in ready:
@@ -200,23 +200,23 @@ class RayCluster:
 
     def _places(self, toolchain: str) -> dict[str, str]:
         """The node of each worker there should be, by the worker's name."""
-        alive = [one for one in self._nodes() if one["Alive"]]
+        alive = [node for node in self._nodes() if node["Alive"]]
         if device_of(toolchain) != GPU:
-            return {f"{toolchain}-{one['NodeID']}": one["NodeID"] for one in alive if one["Resources"].get("CPU")}
+            return {f"{toolchain}-{node['NodeID']}": node["NodeID"] for node in alive if node["Resources"].get("CPU")}
         return {
-            f"{toolchain}-{one['NodeID']}-{number}": one["NodeID"]
-            for one in alive
-            for number in range(int(one["Resources"].get("GPU", 0)))
+            f"{toolchain}-{node['NodeID']}-{number}": node["NodeID"]
+            for node in alive
+            for number in range(int(node["Resources"].get("GPU", 0)))
         }
 
     def _nodes(self) -> list[dict[str, Any]]:
         while not self._head.see():  # Ray would wait for it without an end
             time.sleep(LOOK_S)
         try:
-            found: list[dict[str, Any]] = self._ray.nodes()
+            nodes: list[dict[str, Any]] = self._ray.nodes()
         except Exception as error:  # as above
             raise self._head.lost(str(error)) from error
-        return found
+        return nodes
 
     def _named(self) -> list[str]:
         """The names of all actors of ours that live."""
@@ -230,7 +230,11 @@ class RayCluster:
             self._code = hashlib.sha256(code).hexdigest()[:12], self._ray.put(code)
         version, code_there = self._code
         ours = f"{name}-{version}"
-        others = [one for one in there if one != ours and (one == name or one.startswith(f"{name}-"))]
+        others = [
+            actor_name
+            for actor_name in there
+            if actor_name != ours and (actor_name == name or actor_name.startswith(f"{name}-"))
+        ]
         self._end(others, has_gpu=has_gpu)
         kept = self._ray.remote(_side()).options(
             name=ours, get_if_exists=True, lifetime="detached", max_concurrency=AT_ONCE,
@@ -248,13 +252,13 @@ class RayCluster:
         for other in others:
             try:
                 actor = self._ray.get_actor(other)
-                told = _got(self._ray, self._head, actor.device.remote, other, START_S)
+                reply = _got(self._ray, self._head, actor.device.remote, other, START_S)
             except (ValueError, WorkerLost):  # another engine that starts has ended it
                 continue
-            device = codec.read_line(KnownDevice, str(told).encode()).device
+            device = codec.read_line(KnownDevice, str(reply).encode()).device
             with ExitStack() as held:
                 is_free = held.enter_context(lease.held_if_free(*lock_of(device)))
-                if is_free and not any(one.device == device for one in device_use.claims()):
+                if is_free and not any(claim.device == device for claim in device_use.claims()):
                     self._ray.kill(actor)
                 elif has_gpu:
                     raise WorkerLost(f"{device} is at work for an engine of another version of the code")
@@ -291,15 +295,17 @@ def _side() -> Any:
 
             home = os.environ.get("TILEWRIGHT_WORKER_HOME", "")
             if not home:
-                own = Path(tempfile.gettempdir()) / f"tilewright-worker-{os.getuid()}"
-                own.mkdir(mode=0o700, exist_ok=True)
-                if own.lstat().st_uid != os.getuid():  # whoever made it could put code of theirs into it
-                    raise PermissionError(f"{own} is somebody else's: remove it, or set TILEWRIGHT_WORKER_HOME")
-                own.chmod(0o700)
-                home = str(own)
+                folder = Path(tempfile.gettempdir()) / f"tilewright-worker-{os.getuid()}"
+                folder.mkdir(mode=0o700, exist_ok=True)
+                if folder.lstat().st_uid != os.getuid():  # whoever made it could put code of theirs into it
+                    raise PermissionError(f"{folder} is somebody else's: remove it, or set TILEWRIGHT_WORKER_HOME")
+                folder.chmod(0o700)
+                home = str(folder)
             os.environ["TILEWRIGHT_HOME"] = home
             secret = re.compile("KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
-            for name in [one for one in os.environ if secret.search(one) and not one.startswith("RAY_")]:
+            for name in [
+                variable for variable in os.environ if secret.search(variable) and not variable.startswith("RAY_")
+            ]:
                 del os.environ[name]  # whatever `ray start` was given, no key is for those who judge
             there = Path(home) / "code" / hashlib.sha256(code).hexdigest()[:16]
             if not there.exists():
@@ -349,8 +355,8 @@ def _translated(ray: Any, head: Head, name: str = "") -> Iterator[None]:
     try:
         yield
     except ray.exceptions.RayError as error:
-        said = _short(str(error))
-        raise (WorkerLost(f"{name}: {said}") if name else head.lost(said)) from error
+        reason = _short(str(error))
+        raise (WorkerLost(f"{name}: {reason}") if name else head.lost(reason)) from error
     except ConnectionError as error:  # of Ray's client, which has tried for half a minute
         raise head.lost(str(error)) from error
 

@@ -35,7 +35,7 @@ def result_text(result: Any) -> str:
 
 def failure_text(error: EngineError) -> str:
     """An exception of the engine as one line."""
-    kind = next((one.__name__ for one in FAILURES if isinstance(error, one)), ToolchainError.__name__)
+    kind = next((failure.__name__ for failure in FAILURES if isinstance(error, failure)), ToolchainError.__name__)
     return codec.dumps({"failed": kind, "message": str(error)})
 
 

@@ -31,7 +31,7 @@ class PooledToolchain(Evaluator):
 
     @property
     def lease_files(self) -> lease.Files:
-        """Those of the device that measures."""
+        """The lock files of the device that measures."""
         return self._pool.lease_files(self.name, self._settled())
 
     def evaluate(self, request: Request[Result]) -> Result:

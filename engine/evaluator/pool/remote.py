@@ -58,7 +58,7 @@ class Cluster(Protocol):
     """Where workers are."""
 
     def workers(self, toolchain: str) -> Sequence[RemoteWorker]:
-        """Those that live, started where there is a device without one."""
+        """The workers that live, started where there is a device without one."""
         ...
 
     def troubles(self) -> Sequence[str]:
@@ -106,7 +106,7 @@ class RemotePool:
 
     def settle(self, toolchain: str, model: str = "", wanted: str = "", run_id: str = "", task: str = "") -> str:
         """The device for a run's timings; another one when its worker is gone."""
-        usable = [one.device.device for one in self._workers(toolchain, model)]
+        usable = [worker.device.device for worker in self._workers(toolchain, model)]
         return self._settlement.among(usable, wanted, run_id, task)
 
     def fingerprint(self, toolchain: str) -> str:
@@ -127,20 +127,25 @@ class RemotePool:
         self._cluster.close()
 
     def _asked_of_one(self, asked: Evaluation[Any], claim: Claim) -> Any:
-        found = self._workers(asked.toolchain, asked.model)
+        workers = self._workers(asked.toolchain, asked.model)
         if not _needs_device(asked):
-            own = [one for one in found if one.device.device == asked.device]  # there its library is used next
-            worker = own[0] if own else found[next(self._turn) % len(found)]
+            preferred = [
+                worker for worker in workers if worker.device.device == asked.device
+            ]  # there its library is used next
+            worker = preferred[0] if preferred else workers[next(self._turn) % len(workers)]
             claim.on(worker.device.device)
             return self._answer(worker, asked)
-        near = sorted(found, key=lambda one: one.device.device != asked.device)
+        near = sorted(workers, key=lambda worker: worker.device.device != asked.device)
         if asked.request.is_measuring:
             settled = self.settle(asked.toolchain, asked.model, asked.device, asked.run_id, asked.request.task.name)
-            near = [one for one in found if one.device.device == settled]
+            near = [worker for worker in workers if worker.device.device == settled]
             if not near:
                 raise WorkerLost(f"{settled}: its worker ended")
         claim.on(near[0].device.device if len(near) == 1 else "")
-        with turns.hold_first([lock_of(one.device.device) for one in near], told=claim.waits) as (number, waited_s):
+        with turns.hold_first([lock_of(worker.device.device) for worker in near], told=claim.waits) as (
+            number,
+            waited_s,
+        ):
             claim.on(near[number].device.device)
             claim.holds()
             try:
@@ -168,7 +173,7 @@ class RemotePool:
             raise WorkerLost(f"{worker.device.device}: {error}") from error
 
     def _workers(self, toolchain: str, model: str) -> list[RemoteWorker]:
-        """Those with a device of one model that works. Hosts come and go, so none is waited for.
+        """The workers with a device of one model that works. Hosts come and go, so none is waited for.
 
         Raises:
             ToolchainError: there has been none for a while; or the run is of another model than the one wanted.
@@ -178,10 +183,10 @@ class RemotePool:
             with self._guard:
                 living = self._cluster.workers(toolchain)
                 self._note(living)
-                usable = [one for one in living if not one.device.out]
-                named = self._model(toolchain, model, [one.device.model for one in usable])
-            if found := [one for one in usable if one.device.model == named]:
-                return found
+                usable = [worker for worker in living if not worker.device.out]
+                named = self._model(toolchain, model, [worker.device.model for worker in usable])
+            if matching := [worker for worker in usable if worker.device.model == named]:
+                return matching
             if time.monotonic() > deadline:
                 asked_for = named or (f"a device called {self._wanted!r}" if self._wanted else "a device")
                 raise ToolchainError(
@@ -196,21 +201,21 @@ class RemotePool:
                 f"the run was measured on {model}, which is not called {self._wanted!r}: resume it with --device ''"
             )
         if not (model or self._models.get(toolchain)):
-            counted = Counter(sorted(one for one in there if self._wanted.casefold() in one.casefold()))
+            counted = Counter(sorted(name for name in there if self._wanted.casefold() in name.casefold()))
             if counted:
                 self._models[toolchain] = counted.most_common(1)[0][0]
         return model or self._models.get(toolchain, "")
 
     def _note(self, living: Sequence[RemoteWorker]) -> None:
         """For *Devices*, once a minute and where a device was taken out or is back."""
-        for one in living:
-            if time.monotonic() - self._seen.get(one.device, -SEEN_S) >= SEEN_S:
-                device_use.found_here(one.device)
-                self._seen[one.device] = time.monotonic()
+        for worker in living:
+            if time.monotonic() - self._seen.get(worker.device, -SEEN_S) >= SEEN_S:
+                device_use.found_here(worker.device)
+                self._seen[worker.device] = time.monotonic()
 
     def _there(self, living: Sequence[RemoteWorker]) -> str:
-        names = sorted({one.device.model for one in living})
-        out = [f"{one.device.device} is out of use: {one.device.out}" for one in living if one.device.out]
+        names = sorted({worker.device.model for worker in living})
+        out = [f"{worker.device.device} is out of use: {worker.device.out}" for worker in living if worker.device.out]
         has = f"it has {', '.join(names)}" if names else "it has none"
         return "; ".join([has, *out, *self._cluster.troubles()])
 
@@ -219,17 +224,19 @@ def _with_wait(result: Any, waited_s: float, took_s: float) -> Any:
     """The result's timeline as seen from here: with the wait for the device, and with what the way there took."""
     if not isinstance(result, CompileResult | CheckResult | TimingResult | ProfileResult) or result.timeline is None:
         return result
-    told = result.timeline
-    before_s = told.parts.get(Part.LEASE, 0.0)
-    parts = {**told.parts, Part.LEASE: round(before_s + waited_s, 3)} if before_s + waited_s else told.parts
+    timeline = result.timeline
+    before_s = timeline.parts.get(Part.LEASE, 0.0)
+    parts = {**timeline.parts, Part.LEASE: round(before_s + waited_s, 3)} if before_s + waited_s else timeline.parts
     if isinstance(result, TimingResult):
         result = replace(result, evidence={**result.evidence, "lease wait": f"{before_s + waited_s:.2f} s"})
-    return replace(result, timeline=replace(told, total_s=round(took_s + waited_s, 3), parts=parts))
+    return replace(result, timeline=replace(timeline, total_s=round(took_s + waited_s, 3), parts=parts))
 
 
 def lock_of(device: str) -> lease.Files:
     """The lock of this host that stands for a worker's device."""
-    return lease.of_host("remote-" + "".join(one if one.isalnum() or one in "-." else "_" for one in device))
+    return lease.of_host(
+        "remote-" + "".join(character if character.isalnum() or character in "-." else "_" for character in device)
+    )
 
 
 def _needs_device(asked: Evaluation[Any]) -> bool:

@@ -25,9 +25,9 @@ class Settlement:
         with self._guard, lease.hold(device_use.folder() / "settling.lock"):
             chosen = self._claim.claimed.device if self._claim is not None else wanted
             if chosen not in usable:
-                settled = [one for one in device_use.claims() if one.stage is Stage.SETTLED]
-                runs = Counter(one.device for one in settled)
-                alike = Counter(one.device for one in settled if one.task == task)
+                settled = [claim for claim in device_use.claims() if claim.stage is Stage.SETTLED]
+                runs = Counter(claim.device for claim in settled)
+                alike = Counter(claim.device for claim in settled if claim.task == task)
                 chosen = min(usable, key=lambda device: (runs[device] + alike[device], alike[device]))
             if self._claim is None:
                 self._claim = device_use.claim("settled", run_id, task=task)

@@ -19,10 +19,10 @@ class WorkerSide:
 
     def __init__(self, toolchain: str, place: str) -> None:
         self._pool = LocalPool()
-        known = self._pool.known(toolchain)[0]
-        self._here = known.device
+        device = self._pool.known(toolchain)[0]
+        self._here = device.device
         host = socket.gethostname()
-        self._device = replace(known, device=f"{known.device} on {host} {place}".rstrip(), host=host)
+        self._device = replace(device, device=f"{device.device} on {host} {place}".rstrip(), host=host)
 
     def device(self) -> str:
         """Its device as it stands, as one line; one that was taken out is looked at again."""
@@ -32,7 +32,7 @@ class WorkerSide:
         return codec.dumps(replace(self._device, out=now.out, out_since=now.out_since))
 
     def _standing(self) -> KnownDevice:
-        return next((one for one in device_use.devices() if one.device == self._here), self._device)
+        return next((device for device in device_use.devices() if device.device == self._here), self._device)
 
     def ask(self, request: str) -> str:
         """The answer to a request."""
@@ -41,6 +41,6 @@ class WorkerSide:
         except EngineError as error:
             return failure_text(error)
         if isinstance(result, CheckResult | TimingResult | ProfileResult):
-            found = {VERSIONS: torch_version(), **result.evidence}
-            result = replace(result, evidence={**found, DEVICE: self._device.device})
+            evidence = {VERSIONS: torch_version(), **result.evidence}
+            result = replace(result, evidence={**evidence, DEVICE: self._device.device})
         return result_text(result)

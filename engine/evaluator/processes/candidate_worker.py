@@ -119,8 +119,8 @@ class Candidate:
         if plan is not None:
             called = ForwardBackward(model, dict(model.named_parameters()), Plan.from_plain(plan))
         if inner:
-            known = {name for name, _ in model.named_modules()}
-            if lacking := [name for name in inner if name not in known]:
+            module_names = {name for name, _ in model.named_modules()}
+            if lacking := [name for name in inner if name not in module_names]:
                 return {"weights": "differ", "modules": lacking}
             called = WithInnerOutputs(model, model, inner)
         self._caller = model_caller.of(called, self._shared, specs["inputs"], "own")
@@ -131,11 +131,13 @@ class Candidate:
     def _differences(self, specs: Sequence[tuple[tuple[int, ...], str]]) -> dict[str, list[str]]:
         """From the reference's state. What a lazy module holds before it has weights is not known yet."""
         state = self._model.state_dict()
-        known = {name: value for name, value in state.items() if not is_lazy(value)}
+        materialized = {name: value for name, value in state.items() if not is_lazy(value)}
         pairs = [
-            (name, spec) for name, spec in zip(self._names, specs, strict=True) if name in known or name not in state
+            (name, spec)
+            for name, spec in zip(self._names, specs, strict=True)
+            if name in materialized or name not in state
         ]
-        return weights.misfits([name for name, _ in pairs], [spec for _, spec in pairs], known)
+        return weights.misfits([name for name, _ in pairs], [spec for _, spec in pairs], materialized)
 
     def load_weights(self) -> dict[str, Any]:
         """What stands in the shared memory becomes the model's state, as a checkpoint is loaded."""
@@ -236,8 +238,8 @@ def _failure_of(error: BaseException, source: str) -> dict[str, Any]:
 
 def _trace(error: BaseException) -> str:
     """The traceback cut to the candidate's own lines, those of its cause among them: an interpreter's error has one."""
-    causes = [one for one in (error, error.__cause__) if one is not None]
-    frames = [frame for one in causes for frame in traceback.extract_tb(one.__traceback__)]
+    causes = [cause for cause in (error, error.__cause__) if cause is not None]
+    frames = [frame for cause in causes for frame in traceback.extract_tb(cause.__traceback__)]
     shown = [frame for frame in frames if frame.filename == CANDIDATE_FILE]
     lines = ["Traceback (most recent call last):\n", *traceback.format_list(shown[-8:])] if shown else []
     return "".join([*lines, *traceback.format_exception_only(error)]).rstrip()

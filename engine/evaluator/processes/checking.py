@@ -84,10 +84,10 @@ class Check:
         if workers.can_vary_weights:
             workers.set_weights(self._weights_seed(trial))
             self._varied += bool(trial.weights)
-        made = workers.ask_reference("make", seed=trials.seed_of(self._seed, trial.seed_name), style=str(trial.style))
-        leaves, may_refuse = made["leaves"], trial.style is not Style.OWN
+        inputs = workers.ask_reference("make", seed=trials.seed_of(self._seed, trial.seed_name), style=str(trial.style))
+        leaves, may_refuse = inputs["leaves"], trial.style is not Style.OWN
         reply = workers.ask_reference("answer", leaves=leaves, seed=workers.call_seed, may_refuse=may_refuse)
-        if may_refuse and (reason := _unfit(workers, made, reply)):
+        if may_refuse and (reason := _unfit(workers, inputs, reply)):
             self._leave_out(trial, reason)
             return None
         answer = call_candidate(workers, leaves, trial.name, poisoned, is_strided=trial.is_strided)
@@ -116,28 +116,30 @@ class Check:
             weigh(self._output(number), trial, is_wide, functools.partial(self._sensitivity, number, leaves))
             for number in range(len(self._workers.trusted["own"]))
         ]
-        if trial.style is not Style.OWN and any(one.is_ill for one in weighed):
+        if trial.style is not Style.OWN and any(output.is_ill for output in weighed):
             self._leave_out(trial, "the reference itself is far off its float64 answer there")
             return None
         self._findings.trials.append(name)
-        for number, one in enumerate(weighed):
-            self._findings.add(one.errors, one.allowed, one.own_error)
-            if failure := one.failure:
-                failure = self._fail(trial, number, one, failure, poisoned)
+        for number, output in enumerate(weighed):
+            self._findings.add(output.errors, output.allowed, output.own_error)
+            if failure := output.failure:
+                failure = self._fail(trial, number, output, failure, poisoned)
                 return self._by_weights(trial, leaves, [each.allowed for each in weighed], failure)
-        self._typical[trial.name] = max((one.typical for one in weighed), default=0.0)
-        self._findings.typical_error = max(self._findings.typical_error, *(one.errors.typical for one in weighed), 0.0)
+        self._typical[trial.name] = max((output.typical for output in weighed), default=0.0)
+        self._findings.typical_error = max(
+            self._findings.typical_error, *(output.errors.typical for output in weighed), 0.0
+        )
         self._ledger.note(trial_check(trial.name), *_summary(weighed, self._described(trial)))
         return self._remember(trial, leaves)
 
     def _output(self, number: int) -> Output:
         """Output `number` of the trial now in the shared memory."""
-        workers, own = self._workers, self._workers.trusted["own"]
+        workers, references = self._workers, self._workers.trusted["own"]
         return Output(
             workers.output_names[number],
-            len(own),
+            len(references),
             workers.shared["own"][number],
-            own[number],
+            references[number],
             workers.trusted["answer"][number],
             workers.trusted["inputs"],
             workers.summed_into(number),
@@ -149,15 +151,15 @@ class Check:
         reply = self._workers.ask_reference("sensitivity", leaves=leaves, seed=self._workers.call_seed, by_rows=by_rows)
         return float(reply["changes"][number])
 
-    def _fail(self, trial: Trial, number: int, one: Weighed, failure: Failure, poisoned: Poison) -> Failure:
+    def _fail(self, trial: Trial, number: int, weighed: Weighed, failure: Failure, poisoned: Poison) -> Failure:
         out = self._workers.shared["own"][number]
-        if one.mismatch and (count := poison.count(out, poisoned)):
+        if weighed.mismatch and (count := poison.count(out, poisoned)):
             detail = f"{count} elements hold what lay in memory before (trial {trial.name})"
             self._ledger.note(findings.UNWRITTEN, CheckOutcome.BROKEN, detail)
-        if one.looks_rounded and (words := self._rounding(number, one)):
+        if weighed.looks_rounded and (words := self._rounding(number, weighed)):
             self._ledger.note(findings.PRECISION, CheckOutcome.BROKEN, words)
             failure = Failure(failure.verdict, f"{failure.message} {words}")
-        self._findings.mismatch = one.mismatch
+        self._findings.mismatch = weighed.mismatch
         self._ledger.note(trial_check(trial.name), CheckOutcome.BROKEN, f"{self._described(trial)}: {failure.message}")
         return failure
 
@@ -173,14 +175,14 @@ class Check:
             self._ledger.note(findings.OTHER_WEIGHTS, CheckOutcome.BROKEN, words)
         return Failure(failure.verdict, f"{words} {failure.message}".strip())
 
-    def _rounding(self, number: int, one: Weighed) -> str:
+    def _rounding(self, number: int, weighed: Weighed) -> str:
         """Ask for normal inputs once more: sums of positive ones average the rounding of their terms away."""
-        workers, typical = self._workers, one.errors.typical
-        made = workers.ask_reference("make", seed=trials.seed_of(self._seed, "rounding"), style=str(Style.NORMAL))
-        reply = workers.ask_reference("answer", leaves=made["leaves"], seed=workers.call_seed, may_refuse=True)
-        if not _unfit(workers, made, reply):
+        workers, typical = self._workers, weighed.errors.typical
+        inputs = workers.ask_reference("make", seed=trials.seed_of(self._seed, "rounding"), style=str(Style.NORMAL))
+        reply = workers.ask_reference("answer", leaves=inputs["leaves"], seed=workers.call_seed, may_refuse=True)
+        if not _unfit(workers, inputs, reply):
             with suppress(CandidateFailed, WorkerEnded):
-                call_candidate(workers, made["leaves"], str(Style.NORMAL))
+                call_candidate(workers, inputs["leaves"], str(Style.NORMAL))
                 typical = max(typical, self._output(number).typical_error)
         return of_precision(tolerance.label(typical, workers.summed), typical, workers.request.policy.precision)
 
@@ -227,9 +229,9 @@ class Check:
         return failure
 
     def _settle(self) -> None:
-        own, count = self._workers.trusted["own"], len(self._findings.trials)
+        references, count = self._workers.trusted["own"], len(self._findings.trials)
         inner = f", with the outputs of {len(self._workers.inner)} modules inside" if self._workers.inner else ""
-        self._ledger.settle(findings.CONTRACT, f"{shapes(own)}{inner}, in {count} trials")
+        self._ledger.settle(findings.CONTRACT, f"{shapes(references)}{inner}, in {count} trials")
         self._ledger.settle(findings.LAYOUT, "contiguous")
         self._ledger.settle(findings.INPUTS, f"bit by bit, in {count} trials")
         self._ledger.settle(findings.MEMORY, "no output shares memory with an input or an earlier output")
@@ -268,17 +270,17 @@ class Check:
         return f"{dtype}-class" if dtype else tolerance.label(self._basis(), self._workers.summed)
 
     def _result(self, failure: Failure | None, seconds: float) -> CheckResult:
-        found = self._findings
-        is_measured = found.tolerance > 0 or found.mismatch is not None or failure is None
+        collected = self._findings
+        is_measured = collected.tolerance > 0 or collected.mismatch is not None or failure is None
         return CheckResult(
             verdict=failure.verdict if failure else Verdict.PASSED,
             seconds=seconds,
-            trials=tuple(found.trials),
-            max_error=found.max_error if is_measured else None,
-            max_abs_error=found.max_abs_error if is_measured else None,
-            tolerance=found.tolerance if is_measured else None,
-            reference_error=found.reference_error if is_measured else None,
-            mismatch=found.mismatch,
+            trials=tuple(collected.trials),
+            max_error=collected.max_error if is_measured else None,
+            max_abs_error=collected.max_abs_error if is_measured else None,
+            tolerance=collected.tolerance if is_measured else None,
+            reference_error=collected.reference_error if is_measured else None,
+            mismatch=collected.mismatch,
             message=failure.message if failure else "",
             precision="" if failure else self._precision(),
             seed=self._seed,
@@ -287,18 +289,21 @@ class Check:
 
 
 def _summary(weighed: list[Weighed], described: str) -> tuple[CheckOutcome, str, float | None, float | None]:
-    """Of the output nearest to its tolerance."""
+    """What a check says of the output nearest to its tolerance."""
     if not weighed:
         return CheckOutcome.HELD, f"{described}: no outputs", None, None
-    worst = max(weighed, key=lambda one: one.errors.relative / one.allowed if one.allowed else one.errors.relative)
+    worst = max(
+        weighed,
+        key=lambda output: output.errors.relative / output.allowed if output.allowed else output.errors.relative,
+    )
     outcome = CheckOutcome.FLAGGED if worst.note else CheckOutcome.HELD
     detail = f"{described}: {worst}" + (f"; {worst.note}" if worst.note else "")
     return outcome, detail, worst.errors.relative, worst.allowed
 
 
-def _unfit(workers: WorkerPair, made: Mapping[str, Any], reply: Mapping[str, Any]) -> str:
+def _unfit(workers: WorkerPair, inputs: Mapping[str, Any], reply: Mapping[str, Any]) -> str:
     """Why a distribution shows nothing about a kernel; empty when it does."""
-    if not made["is_styled"]:
+    if not inputs["is_styled"]:
         return "the inputs keep their values: whole numbers or a fixed structure"
     if "refused" in reply:
         return f"the reference does not take such inputs: {reply['refused']}"
@@ -306,8 +311,8 @@ def _unfit(workers: WorkerPair, made: Mapping[str, Any], reply: Mapping[str, Any
     return "" if all(map(_is_finite, workers.trusted["own"])) else "the reference is not finite there"
 
 
-def _is_finite(own: torch.Tensor) -> bool:
-    numbers = comparison.real(own)
+def _is_finite(tensor: torch.Tensor) -> bool:
+    numbers = comparison.real(tensor)
     if not numbers.dtype.is_floating_point or not numbers.numel():
         return True
     return all(bool(limit.isfinite()) for limit in numbers.aminmax())
@@ -365,7 +370,7 @@ def state_after_failure(workers: WorkerPair, leaves: Any) -> Ending:
         return None, CheckOutcome.ABSENT, "a call of the reference changes none"
     if workers.weights != "taken over":
         return None, CheckOutcome.ABSENT, "its state has other names than the reference's"
-    before = dict(zip(workers.weight_names, (one.clone() for one in workers.trusted["weights"]), strict=True))
+    before = dict(zip(workers.weight_names, (weight.clone() for weight in workers.trusted["weights"]), strict=True))
     workers.ask_candidate("state", "its buffers", names=workers.weight_names)
     workers.ask_reference("state_after", leaves=leaves, seed=workers.call_seed)
     pairs = zip(workers.weight_names, workers.shared["weights"], workers.trusted["weights"], strict=True)
@@ -412,10 +417,10 @@ def weights_failure(workers: WorkerPair) -> Ending:
 def special_failure(workers: WorkerPair, seed: int) -> Ending:
     """NaN and infinities at secret places. They decide only where the task's policy requires it."""
     is_required = workers.request.policy.special_values is SpecialValues.REQUIRED
-    made = workers.ask_reference("make", seed=seed, style=str(Style.SPECIAL))
-    if not made["is_styled"]:
+    inputs = workers.ask_reference("make", seed=seed, style=str(Style.SPECIAL))
+    if not inputs["is_styled"]:
         return None, CheckOutcome.ABSENT, "no input can hold them"
-    leaves = made["leaves"]
+    leaves = inputs["leaves"]
     reply = workers.ask_reference("answer", leaves=leaves, seed=workers.call_seed, may_refuse=True)
     if "refused" in reply:
         return None, CheckOutcome.ABSENT, f"the reference does not take them: {reply['refused']}"
@@ -449,19 +454,19 @@ def _compare_special(workers: WorkerPair, leaves: Any) -> tuple[Failure | None, 
         return contract.wrong_output(workers.expected, fault, str(Style.SPECIAL)), fault.reason
     details = []
     groups = [workers.shared["own"], workers.trusted["own"], workers.trusted["answer"]]
-    for number, (out, own, right) in enumerate(zip(*groups, strict=True)):
-        scale = comparison.scale_of(right, own)
-        own_error = comparison.errors(own, right, own, scale).relative
+    for number, (out, reference, right) in enumerate(zip(*groups, strict=True)):
+        scale = comparison.scale_of(right, reference)
+        own_error = comparison.errors(reference, right, reference, scale).relative
         allowed = 2 * tolerance.allowed(
-            comparison.dtype_of(own), own_error, workers.summed_into(number), workers.request.policy.precision
+            comparison.dtype_of(reference), own_error, workers.summed_into(number), workers.request.policy.precision
         )
-        found, mask = comparison.difference(out, right, own, scale, allowed)
-        details.append(str(found))
-        if found.count:
+        difference, mask = comparison.difference(out, right, reference, scale, allowed)
+        details.append(str(difference))
+        if difference.count:
             words = pattern(out, right, mask, ())
-            return Failure(Verdict.INCORRECT, f"NaN and infinities among the inputs: {found}. {words}".strip()), str(
-                found
-            )
+            return Failure(
+                Verdict.INCORRECT, f"NaN and infinities among the inputs: {difference}. {words}".strip()
+            ), str(difference)
     return None, "; ".join(details)
 
 

@@ -76,11 +76,13 @@ def standalone(task_source: str, generated: Sequence[Generated], helpers: str, v
     Raises:
         NoStart: it cannot be had.
     """
-    file = _File({one.name: one for one in ast.parse(helpers).body if isinstance(one, ast.FunctionDef)})
+    file = _File(
+        {function.name: function for function in ast.parse(helpers).body if isinstance(function, ast.FunctionDef)}
+    )
     module, inputs = ast.parse(task_source), inputs_of(task_source)
-    if len({one.shapes for one in generated}) < len(generated):
+    if len({program.shapes for program in generated}) < len(generated):
         raise NoStart("two of the task's sizes have inputs of the same shapes")
-    bodies = [_Calls(file, one, is_main=not place).body() for place, one in enumerate(generated)]
+    bodies = [_Calls(file, program, is_main=not number).body() for number, program in enumerate(generated)]
     return _written(file, module, inputs, generated, bodies, version)
 
 
@@ -124,7 +126,7 @@ class _Calls:
             case ast.Expr(value=ast.Constant()) | ast.Pass():
                 return
             case ast.Delete(targets=targets):
-                gone = [one.id for one in targets if isinstance(one, ast.Name) and one.id in self._made]
+                gone = [target.id for target in targets if isinstance(target, ast.Name) and target.id in self._made]
                 if gone:
                     yield f"del {', '.join(gone)}"
             case ast.Return(value=value) if value is not None:
@@ -133,11 +135,11 @@ class _Calls:
                 raise NoStart(f"a line of its calls is of a kind that is not taken over: {ast.unparse(node)[:120]}")
 
     def _take_arguments(self, names: Sequence[str]) -> None:
-        known = self._generated.arguments
-        if len(names) != len(known):
-            raise NoStart(f"its call takes {len(names)} tensors, where the module hands over {len(known)}")
+        expressions = self._generated.arguments
+        if len(names) != len(expressions):
+            raise NoStart(f"its call takes {len(names)} tensors, where the module hands over {len(expressions)}")
         self._substitutes = {
-            name: ast.parse(expression, mode="eval").body for name, expression in zip(names, known, strict=True)
+            name: ast.parse(expression, mode="eval").body for name, expression in zip(names, expressions, strict=True)
         }
 
     def _assigned(self, name: str, value: ast.expr) -> Iterator[str]:
@@ -170,7 +172,7 @@ class _Calls:
 
     def _returned(self, value: ast.expr) -> str:
         returned = value.elts if isinstance(value, ast.Tuple) else [value]
-        texts = [ast.unparse(self._expression(one)) for one in returned]
+        texts = [ast.unparse(self._expression(item)) for item in returned]
         match self._generated.returns:
             case "tensor" if len(texts) == 1:
                 return f"return {texts[0]}"
@@ -189,12 +191,12 @@ class _Calls:
         if name not in self._launched:
             self._launched[name] = self._take_kernel(name)
         launch, new = self._generated.launches[name], self._launched[name]
-        parameters = [one.arg for one in function.args.args]
-        given = [ast.unparse(self._expression(one)) for one in call.args]
+        parameters = [argument.arg for argument in function.args.args]
+        given = [ast.unparse(self._expression(argument)) for argument in call.args]
         blocks = {
             block: self._number(name, block, size) for block, size in launch.blocks.items() if block in parameters
         }
-        options = {one: self._number(name, one, size) for one, size in launch.options.items()}
+        options = {option: self._number(name, option, size) for option, size in launch.options.items()}
         if len(given) + len(blocks) != len(parameters):
             raise NoStart(
                 f"its kernel {name} takes {len(parameters)} arguments and is handed {len(given) + len(blocks)}"
@@ -202,7 +204,7 @@ class _Calls:
         numbers = dict(zip(parameters, given, strict=False)) | {
             block: f"{size}" for block, size in launch.blocks.items()
         }
-        words = [*given, *(f"{one}={text}" for one, text in {**blocks, **options}.items())]
+        words = [*given, *(f"{keyword}={text}" for keyword, text in {**blocks, **options}.items())]
         return f"{new}[{_grid(grid, numbers | blocks, name)}]({', '.join(words)})"
 
     def _number(self, kernel: str, name: str, value: int) -> str:
@@ -213,14 +215,14 @@ class _Calls:
         if constant not in self._file.constants and len(self._file.constants) >= MOST_TUNABLES:
             return f"{value}"
         most = max(LARGEST_WARPS if name == "num_warps" else LARGEST_BLOCK, value)
-        others = tuple(one for one in (value // 2, value, value * 2) if 0 < one <= most)
+        others = tuple(candidate for candidate in (value // 2, value, value * 2) if 0 < candidate <= most)
         self._file.constants[constant] = value, others
         return constant
 
     def _take_kernel(self, name: str) -> str:
         """The kernel with the functions that it calls; returns its name in the candidate."""
         function, _ = self._kernels[name]
-        beside = {one.name: one for one in self._beside(name)}
+        beside = {helper.name: helper for helper in self._beside(name)}
         renamed = dict[str, str]()
         for other in beside.values():
             renamed[other.name] = self._file.add(other.name, _plain(other, self._taken_helpers(other), renamed))
@@ -228,37 +230,37 @@ class _Calls:
 
     def _beside(self, name: str) -> Iterator[ast.FunctionDef]:
         """Functions that Inductor defines in the same text as a kernel: how a scan combines, say."""
-        for one in ast.walk(_text_of(ast.parse(self._generated.code), name)):
-            if isinstance(one, ast.FunctionDef) and one.name != name:
-                yield one
+        for node in ast.walk(_text_of(ast.parse(self._generated.code), name)):
+            if isinstance(node, ast.FunctionDef) and node.name != name:
+                yield node
 
     def _taken_helpers(self, function: ast.FunctionDef) -> dict[str, str]:
-        """Those of Inductor's run time that a function calls, copied with what they call."""
-        found = {
+        """The functions of Inductor's run time that a function calls, copied with what they call."""
+        names = {
             node.attr
             for node in ast.walk(function)
             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == HELPERS
         }
-        for name in sorted(found):
+        for name in sorted(names):
             _take_helper(self._file, name)
-        return {name: f"{COPIED}{name}" for name in found}
+        return {name: f"{COPIED}{name}" for name in names}
 
 
 def _take_helper(file: _File, name: str) -> None:
     function = file.helpers.get(name)
-    if function is None or [ast.unparse(one) for one in function.decorator_list] != ["triton.jit"]:
+    if function is None or [ast.unparse(decorator) for decorator in function.decorator_list] != ["triton.jit"]:
         raise NoStart(f"its kernels need {name} of Inductor's run time, which is not copied")
     new = f"{COPIED}{name}"
     if new in file.functions:
         return
     used = {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}
-    own = {node.arg for node in ast.walk(function) if isinstance(node, ast.arg)}
+    parameters = {node.arg for node in ast.walk(function) if isinstance(node, ast.arg)}
     stored = {node.id for node in ast.walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-    called = sorted((used - own - stored) & file.helpers.keys())
+    called = sorted((used - parameters - stored) & file.helpers.keys())
     for other in called:
         _take_helper(file, other)
     if missing := sorted(
-        used - own - stored - set(called) - set(dir(builtins)) - {"tl", "triton", "libdevice", "math"}
+        used - parameters - stored - set(called) - set(dir(builtins)) - {"tl", "triton", "libdevice", "math"}
     ):
         raise NoStart(f"its kernels need {missing[0]} of Inductor's run time, which is not copied")
     renamed = {other: f"{COPIED}{other}" for other in called} | {"math": "tl_math"}
@@ -286,9 +288,9 @@ def _plain(function: ast.FunctionDef, helpers: Mapping[str, str], names: Mapping
     new.decorator_list = [_parsed("triton.jit")]
     if ast.get_docstring(new) is not None and len(new.body) > 1:
         new.body = new.body[1:]
-    found = _Rename(helpers, names).visit(new)
-    assert isinstance(found, ast.FunctionDef)
-    return found
+    renamed = _Rename(helpers, names).visit(new)
+    assert isinstance(renamed, ast.FunctionDef)
+    return renamed
 
 
 def _kernels(module: ast.Module) -> Iterator[tuple[str, tuple[ast.FunctionDef, str]]]:
@@ -298,9 +300,9 @@ def _kernels(module: ast.Module) -> Iterator[tuple[str, tuple[ast.FunctionDef, s
             case ast.Assign(
                 targets=[ast.Name(id=name)], value=ast.Call(func=made, args=[_, ast.Constant(value=str(text)), *_])
             ) if ast.unparse(made) == "async_compile.triton":
-                for one in ast.parse(text).body:
-                    if isinstance(one, ast.FunctionDef) and one.name == name:
-                        yield name, (one, _grid_kind(one))
+                for statement in ast.parse(text).body:
+                    if isinstance(statement, ast.FunctionDef) and statement.name == name:
+                        yield name, (statement, _grid_kind(statement))
             case _:
                 pass
 
@@ -313,7 +315,7 @@ def _text_of(module: ast.Module, name: str) -> ast.Module:
 
 
 def _grid_kind(kernel: ast.FunctionDef) -> str:
-    for node in ast.walk(ast.Module([ast.Expr(one) for one in kernel.decorator_list], [])):
+    for node in ast.walk(ast.Module([ast.Expr(decorator) for decorator in kernel.decorator_list], [])):
         if isinstance(node, ast.Dict):
             for key, value in zip(node.keys, node.values, strict=True):
                 if isinstance(key, ast.Constant) and key.value == "grid_type" and isinstance(value, ast.Constant):
@@ -326,20 +328,20 @@ def _grid(kind: str, numbers: Mapping[str, str], kernel: str) -> str:
     dimensions = {"Grid1D": 1, "Grid2D": 2, "Grid3D": 3}.get(kind)
     if dimensions is None:
         raise NoStart(f"its kernel {kernel} is launched over a grid of the kind {kind}, which is not taken over")
-    found = list[str]()
+    programs = list[str]()
     for axis in AXES[:dimensions]:
         count, block = numbers.get(f"{axis.lower()}numel"), numbers.get(f"{axis}BLOCK")
         if count is None:
             raise NoStart(f"its kernel {kernel} does not say how many elements it has along {axis.lower()}")
-        found.append(f"triton.cdiv({count}, {block})" if block else count)
-    return f"({', '.join(found)},)"
+        programs.append(f"triton.cdiv({count}, {block})" if block else count)
+    return f"({', '.join(programs)},)"
 
 
 def _call_of(module: ast.Module) -> ast.FunctionDef:
-    found = [node for node in ast.walk(module) if isinstance(node, ast.FunctionDef) and node.name == "call"]
-    if len(found) != 1:
+    functions = [node for node in ast.walk(module) if isinstance(node, ast.FunctionDef) and node.name == "call"]
+    if len(functions) != 1:
         raise NoStart("the generated file has no single function that makes the calls")
-    return found[0]
+    return functions[0]
 
 
 def refuse_libraries(code: str) -> None:
@@ -348,14 +350,14 @@ def refuse_libraries(code: str) -> None:
     Raises:
         NoStart: something is.
     """
-    found = list[str]()
+    calls = list[str]()
     for node in ast.walk(_call_of(ast.parse(code))):
         if isinstance(node, ast.Call):
             name = ast.unparse(node.func)
-            if any(name.startswith(f"{one}.") for one in LIBRARIES) and name not in found:
-                found.append(name)
-    if found:
-        raise NoStart(f"it leaves work to PyTorch's library ({', '.join(found[:4])})")
+            if any(name.startswith(f"{library}.") for library in LIBRARIES) and name not in calls:
+                calls.append(name)
+    if calls:
+        raise NoStart(f"it leaves work to PyTorch's library ({', '.join(calls[:4])})")
 
 
 def _parsed(text: str) -> ast.expr:
@@ -369,10 +371,17 @@ def inputs_of(task_source: str) -> list[str]:
         NoStart: they cannot be told.
     """
     model = _class_of(ast.parse(task_source))
-    forward = next((one for one in model.body if isinstance(one, ast.FunctionDef) and one.name == "forward"), None)
+    forward = next(
+        (
+            statement
+            for statement in model.body
+            if isinstance(statement, ast.FunctionDef) and statement.name == "forward"
+        ),
+        None,
+    )
     if forward is None or forward.args.vararg or forward.args.kwonlyargs or forward.args.posonlyargs:
         raise NoStart("the module's forward takes its inputs in a way that is not taken over")
-    return [one.arg for one in forward.args.args[1:]]
+    return [parameter.arg for parameter in forward.args.args[1:]]
 
 
 def _class_of(module: ast.Module) -> ast.ClassDef:
@@ -388,14 +397,16 @@ def _written(
 ) -> str:  # fmt: skip
     """All parts in the order in which Python needs them."""
     functions = "\n\n\n".join(file.functions.values())
-    made = _without_forward(module)
-    model = next(one for one in made if isinstance(one, ast.ClassDef) and one.name == "ModelNew")
+    statements = _without_forward(module)
+    model = next(
+        statement for statement in statements if isinstance(statement, ast.ClassDef) and statement.name == "ModelNew"
+    )
     count = len(generated[0].shapes)
     takes = inputs[:count]
-    for place, (one, body) in enumerate(zip(generated, bodies, strict=True)):
-        shapes = ", ".join(f"{name} {tuple(shape)}" for name, shape in zip(takes, one.shapes, strict=True))
+    for number, (program, body) in enumerate(zip(generated, bodies, strict=True)):
+        shapes = ", ".join(f"{name} {tuple(shape)}" for name, shape in zip(takes, program.shapes, strict=True))
         lines = "\n    ".join(body)
-        text = f"def forward_{place}(self, {', '.join(takes)}):\n    '''{shapes}'''\n    {lines}"
+        text = f"def forward_{number}(self, {', '.join(takes)}):\n    '''{shapes}'''\n    {lines}"
         model.body += ast.parse(text).body
     model.body += ast.parse(_dispatch(takes, generated)).body
     if not isinstance(model.body[0], ast.Expr):
@@ -404,9 +415,13 @@ def _written(
     imports = ["import torch", "import torch.nn as nn", "import triton", "import triton.language as tl"]
     imports += ["from triton.language import math as tl_math"] * ("tl_math." in text)
     imports += ["from triton.language.extra import libdevice"] * ("libdevice." in text)
-    known = set(imports)
-    imports += [one for one in map(ast.unparse, made) if one.startswith(("import ", "from ")) and one not in known]
-    rest = [ast.unparse(one) for one in made if not isinstance(one, ast.Import | ast.ImportFrom)]
+    imported = set(imports)
+    imports += [
+        line for line in map(ast.unparse, statements) if line.startswith(("import ", "from ")) and line not in imported
+    ]
+    rest = [
+        ast.unparse(statement) for statement in statements if not isinstance(statement, ast.Import | ast.ImportFrom)
+    ]
     constants = [
         f"{name} = {value}  # tune: {', '.join(map(str, others))}" for name, (value, others) in file.constants.items()
     ]
@@ -418,9 +433,9 @@ def _written(
 def _dispatch(inputs: Sequence[str], generated: Sequence[Generated]) -> str:
     lines = [f"def forward(self, {', '.join(inputs)}):"]
     lines.append(f"    shapes = ({', '.join(f'tuple({name}.shape)' for name in inputs)},)")
-    for place, one in enumerate(generated):
-        lines.append(f"    if shapes == {tuple(map(tuple, one.shapes))!r}:")
-        lines.append(f"        return self.forward_{place}({', '.join(inputs)})")
+    for number, program in enumerate(generated):
+        lines.append(f"    if shapes == {tuple(map(tuple, program.shapes))!r}:")
+        lines.append(f"        return self.forward_{number}({', '.join(inputs)})")
     lines.append("    raise ValueError(f'these kernels were compiled for other shapes than {shapes}')")
     return "\n".join(lines)
 
@@ -428,27 +443,30 @@ def _dispatch(inputs: Sequence[str], generated: Sequence[Generated]) -> str:
 def _without_forward(module: ast.Module) -> list[ast.stmt]:
     """What makes the model, without what it computes: imports, what __init__ uses, and ModelNew in place of Model."""
     model = copy.deepcopy(_class_of(module))
-    methods = {one.name: one for one in model.body if isinstance(one, ast.FunctionDef)}
+    methods = {method.name: method for method in model.body if isinstance(method, ast.FunctionDef)}
     kept, open_ = list[str](), ["__init__"]
     while open_:
         name = open_.pop()
         if name in methods and name not in kept:
             kept.append(name)
-            open_ += [one.attr for one in ast.walk(methods[name]) if isinstance(one, ast.Attribute)]
+            open_ += [node.attr for node in ast.walk(methods[name]) if isinstance(node, ast.Attribute)]
     kept = [name for name in kept if name != "forward"]
-    model.body = [one for one in model.body if isinstance(one, ast.FunctionDef) and one.name in kept]
-    for one in model.body:
-        if isinstance(one, ast.FunctionDef) and ast.get_docstring(one) is not None and len(one.body) > 1:
-            one.body = one.body[1:]
+    model.body = [method for method in model.body if isinstance(method, ast.FunctionDef) and method.name in kept]
+    for method in model.body:
+        if isinstance(method, ast.FunctionDef) and ast.get_docstring(method) is not None and len(method.body) > 1:
+            method.body = method.body[1:]
     named = _Rename({}, {"Model": "ModelNew"}).visit(model)
     assert isinstance(named, ast.ClassDef)
     named.name = "ModelNew"
-    used, others = _names([named]), [one for one in module.body if _defines(one) and one is not _class_of(module)]
-    found: list[ast.stmt] = []
-    while new := [one for one in others if one not in found and _defines(one) & used]:
-        found += new
+    used, others = (
+        _names([named]),
+        [statement for statement in module.body if _defines(statement) and statement is not _class_of(module)],
+    )
+    taken: list[ast.stmt] = []
+    while new := [statement for statement in others if statement not in taken and _defines(statement) & used]:
+        taken += new
         used |= _names(new)
-    return [*(one for one in module.body if one in found), named]
+    return [*(statement for statement in module.body if statement in taken), named]
 
 
 def _defines(node: ast.stmt) -> set[str]:
@@ -458,10 +476,12 @@ def _defines(node: ast.stmt) -> set[str]:
         case ast.FunctionDef() | ast.ClassDef():
             return {node.name}
         case ast.Assign() | ast.AnnAssign():
-            return {one.id for one in ast.walk(node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
+            return {
+                child.id for child in ast.walk(node) if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store)
+            }
         case _:
             return set()
 
 
 def _names(nodes: Iterable[ast.AST]) -> set[str]:
-    return {one.id for node in nodes for one in ast.walk(node) if isinstance(one, ast.Name)}
+    return {child.id for node in nodes for child in ast.walk(node) if isinstance(child, ast.Name)}

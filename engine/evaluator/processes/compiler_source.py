@@ -50,7 +50,7 @@ def start_of_task(source: str, device: str, folder: Path, policy: Policy) -> dic
         }
     _prepare(device, folder, policy)
     others = (*policy.other_sizes, *tasks.workloads.others(source, policy))
-    found, first = list[Generated](), ""
+    programs, first = list[Generated](), ""
     try:
         for text in (source, *(tasks.set_constants(source, sizes) for sizes in others)):
             codes, generated = _generated(text, device, policy)
@@ -58,8 +58,8 @@ def start_of_task(source: str, device: str, folder: Path, policy: Policy) -> dic
             if isinstance(generated, str):
                 raise NoStart(generated)
             compiled_start.refuse_libraries(generated.code)
-            found.append(generated)
-        kernel = compiled_start.standalone(source, found, _helpers(), torch.__version__)
+            programs.append(generated)
+        kernel = compiled_start.standalone(source, programs, _helpers(), torch.__version__)
     except NoStart as error:
         return {"source": shortened(first), "no_start": str(error)}
     return {"source": shortened(first), "kernel": kernel}
@@ -147,43 +147,45 @@ def _generated(source: str, device: str, policy: Policy) -> tuple[list[str], Gen
     if len(codes) != 1 or len(handed) != 1:
         return codes, f"it splits the module into {max(len(codes), len(handed))} parts"
     returns = _kind(result)
-    if not returns or not all(isinstance(one, torch.Tensor) for one in inputs):
+    if not returns or not all(isinstance(value, torch.Tensor) for value in inputs):
         return codes, "the module takes or returns something else than tensors"
     try:
-        known = _expressions(model, inputs, compiled_start.inputs_of(source))
-        arguments = tuple(_expression(one, known) for one in handed[0])
+        expressions = _expressions(model, inputs, compiled_start.inputs_of(source))
+        arguments = tuple(_expression(argument, expressions) for argument in handed[0])
     except NoStart as error:
         return codes, str(error)
-    shapes = tuple(tuple(one.shape) for one in inputs)
+    shapes = tuple(tuple(tensor.shape) for tensor in inputs)
     return codes, Generated(codes[0], _launches(PyCodeCache.modules), arguments, shapes, returns)
 
 
 def _kind(result: Any) -> str:
     if isinstance(result, torch.Tensor):
         return "tensor"
-    is_plain = type(result) in (tuple, list) and all(isinstance(one, torch.Tensor) for one in result)
+    is_plain = type(result) in (tuple, list) and all(isinstance(value, torch.Tensor) for value in result)
     return type(result).__name__ if is_plain else ""
 
 
 def _expressions(model: nn.Module, inputs: Sequence[Any], names: Sequence[str]) -> list[tuple[torch.Tensor, str]]:
     """Every tensor of a call with what stands for it in the module's forward."""
-    found = [(one, name) for one, name in zip(inputs, names, strict=False)]
+    expressions = [(tensor, name) for tensor, name in zip(inputs, names, strict=False)]
     for what, tensors in (("parameter", model.named_parameters()), ("buffer", model.named_buffers())):
         for name, tensor in tensors:
             is_plain = all(part.isidentifier() for part in name.split("."))
-            found.append((tensor, f"self.{name}" if is_plain else f"self.get_{what}({name!r})"))
-    found += [(one, f"self.{name}") for name, one in vars(model).items() if isinstance(one, torch.Tensor)]
-    return found
+            expressions.append((tensor, f"self.{name}" if is_plain else f"self.get_{what}({name!r})"))
+    expressions += [
+        (attribute, f"self.{name}") for name, attribute in vars(model).items() if isinstance(attribute, torch.Tensor)
+    ]
+    return expressions
 
 
-def _expression(argument: Any, known: Sequence[tuple[torch.Tensor, str]]) -> str:
+def _expression(argument: Any, expressions: Sequence[tuple[torch.Tensor, str]]) -> str:
     """Raises NoStart where the module's text does not say what an argument of the generated call is."""
-    for one, expression in known:
-        if argument is one:
+    for tensor, expression in expressions:
+        if argument is tensor:
             return expression
-    for one, expression in known:
+    for tensor, expression in expressions:
         if isinstance(argument, torch.Tensor) and (argument.data_ptr(), argument.shape, argument.stride()) == (
-            one.data_ptr(), one.shape, one.stride(),
+            tensor.data_ptr(), tensor.shape, tensor.stride(),
         ):  # fmt: skip
             return expression
     raise NoStart("it hands its kernels a value that is neither an input nor a parameter of the module")
@@ -191,16 +193,16 @@ def _expression(argument: Any, known: Sequence[tuple[torch.Tensor, str]]) -> str
 
 def _launches(modules: Sequence[Any]) -> Mapping[str, Launch]:
     """Of each kernel that was launched, the configuration that Inductor's own autotuner has settled on."""
-    found = dict[str, Launch]()
+    launches = dict[str, Launch]()
     for module in modules:
         for name, kernel in vars(module).items():
             launchers = getattr(kernel, "launchers", None)
             if isinstance(launchers, list) and len(launchers) == 1:
                 config = launchers[0].config
-                options = {one: getattr(config, one, None) for one in ("num_warps", "num_stages", "maxnreg")}
-                given = {one: int(value) for one, value in options.items() if value is not None}
-                found[name] = Launch({one: int(size) for one, size in config.kwargs.items()}, given)
-    return found
+                options = {option: getattr(config, option, None) for option in ("num_warps", "num_stages", "maxnreg")}
+                given = {option: int(value) for option, value in options.items() if value is not None}
+                launches[name] = Launch({block: int(size) for block, size in config.kwargs.items()}, given)
+    return launches
 
 
 def _helpers() -> str:
@@ -220,10 +222,10 @@ def take_first_instruction_set() -> None:
 
     config.cpp.vec_isa_ok = True
     try:
-        known = set(cpu_vec_isa.x86_isa_checker())
-        for one in cpu_vec_isa.supported_vec_isa_list:
-            if set(str(one).split()) <= known and one:
-                cpu_vec_isa.supported_vec_isa_list[:] = [one]
+        supported = set(cpu_vec_isa.x86_isa_checker())
+        for instruction_set in cpu_vec_isa.supported_vec_isa_list:
+            if set(str(instruction_set).split()) <= supported and instruction_set:
+                cpu_vec_isa.supported_vec_isa_list[:] = [instruction_set]
                 return
     except exc.InvalidCxxCompiler:  # a sandbox on a GPU machine may not reach it, and what is for the GPU needs none
         return
@@ -231,7 +233,7 @@ def take_first_instruction_set() -> None:
 
 def kernels_and_calls(code: str) -> str:
     """The kernels in one of the files that the compiler writes, then the lines that call them."""
-    kernels = [found.strip() for found in _KERNEL.findall(code)]
+    kernels = [kernel.strip() for kernel in _KERNEL.findall(code)]
     calls = _CALL.search(code)
     lines = [line for line in calls[2].split("\n") if not _NOISE.match(line)] if calls else []
     return "\n\n".join([*kernels, "\n".join(["# in this order:", *(line.strip() for line in lines)])])

@@ -50,16 +50,16 @@ def cost(source: str, backward: bool, isolation: Isolation, folder: Path) -> tup
 
     worker = Worker.fork(body, LIMITS, folder / "estimate", isolation=isolation, readable=tasks.imported.files(source))
     try:
-        found = worker.ask({"ask": "cost"}, LIMIT_S)["cost"]
+        reply = worker.ask({"ask": "cost"}, LIMIT_S)["cost"]
     except WorkerEnded as ended:
         return f"its process was ended: {ended.death.detail or 'it ended itself'}"
     finally:
         worker.end()
     # The module shares its process with what answers, so the answer may be the module's own.
-    match found:
+    match reply:
         case [int(size), int(operations)] if 0 <= size <= estimate.OVERFLOWS and operations >= 0:
             return size, operations
-    return str(found)[:MOST_TOLD]
+    return str(reply)[:MOST_TOLD]
 
 
 def main() -> None:
@@ -74,10 +74,10 @@ def main() -> None:
         for line in sys.stdin:
             source, backward = json.loads(line)
             try:
-                found = cost(source, backward, isolation, Path(name)) if isolation.is_wall else NO_SANDBOX
+                result = cost(source, backward, isolation, Path(name)) if isolation.is_wall else NO_SANDBOX
             except OwnFailure as error:
-                found = str(error)
-            print(json.dumps(found), flush=True)
+                result = str(error)
+            print(json.dumps(result), flush=True)
 
 
 if __name__ == "__main__":

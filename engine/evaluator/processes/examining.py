@@ -45,7 +45,7 @@ class Asked:
     @property
     def is_ill(self) -> bool:
         """Whether rounding alone leaves nothing to compare."""
-        return any(one.is_ill for one in self.weighed)
+        return any(output.is_ill for output in self.weighed)
 
 
 class Examining:
@@ -64,11 +64,11 @@ class Examining:
         workers = self._workers
         plain = workers.ask_reference("observe", seed=self._seed, call_seed=workers.call_seed)
         facts = Facts.from_plain(plain)
-        if found := self._impure(facts) or self._as_constructed(facts):
-            return found
+        if examination := self._impure(facts) or self._as_constructed(facts):
+            return examination
         plan = self._plan()
-        if found := self._idle_answers(facts, self._seed if plan.varied else None):
-            return found
+        if examination := self._idle_answers(facts, self._seed if plan.varied else None):
+            return examination
         remarks = []
         if facts.changed_inputs:
             remarks.append(
@@ -92,12 +92,12 @@ class Examining:
     def _as_constructed(self, facts: Facts) -> Examination | None:
         """Whether a first trial with the task's own inputs and the constructor's weights tells right from wrong."""
         first = self._asked(FIRST, None)
-        own = self._workers.trusted["own"]
-        if not sum(tensor.numel() for tensor in own):
+        references = self._workers.trusted["own"]
+        if not sum(tensor.numel() for tensor in references):
             return _undecidable("its outputs have no elements, so there is nothing to compare", "sizes above zero")
-        if not any(bool(comparison.real(tensor).isfinite().any()) for tensor in own if tensor.numel()):
+        if not any(bool(comparison.real(tensor).isfinite().any()) for tensor in references if tensor.numel()):
             return _undecidable("no number of the reference's own answer is finite", "inputs with a finite answer")
-        self._allowed = max(one.allowed for one in first.weighed)
+        self._allowed = max(output.allowed for output in first.weighed)
         return self._blurred(facts) if first.is_ill else None
 
     def _impure(self, facts: Facts) -> Examination | None:
@@ -158,18 +158,18 @@ class Examining:
         workers = self._workers
         workers.ask_reference("set_weights", seed=weights_seed)
         seed = trials.seed_of(self._seed, trial.seed_name)
-        made = workers.ask_reference("make", seed=seed, style=str(trial.style))
-        reply = workers.ask_reference("answer", leaves=made["leaves"], seed=workers.call_seed, may_refuse=True)
+        inputs = workers.ask_reference("make", seed=seed, style=str(trial.style))
+        reply = workers.ask_reference("answer", leaves=inputs["leaves"], seed=workers.call_seed, may_refuse=True)
         if trial.style is Style.OWN and "refused" in reply:
             raise UnusableTask(f"the reference failed: {reply['refused']}")
-        if trial.style is not Style.OWN and ("refused" in reply or not made["is_styled"]):
+        if trial.style is not Style.OWN and ("refused" in reply or not inputs["is_styled"]):
             return Asked((), is_finite=False)
-        own = workers.trusted["own"]
-        weighed = tuple(self._weigh(number, out, trial, made, reply) for number, out in enumerate(own))
-        return Asked(weighed, is_finite=all(map(_is_finite, own)))
+        references = workers.trusted["own"]
+        weighed = tuple(self._weigh(number, out, trial, inputs, reply) for number, out in enumerate(references))
+        return Asked(weighed, is_finite=all(map(_is_finite, references)))
 
     def _weigh(
-        self, number: int, out: torch.Tensor, trial: Trial, made: Mapping[str, Any], reply: Mapping[str, Any]
+        self, number: int, out: torch.Tensor, trial: Trial, inputs: Mapping[str, Any], reply: Mapping[str, Any]
     ) -> Weighed:
         workers = self._workers
         output = Output(
@@ -183,8 +183,8 @@ class Examining:
         """Answers that do nothing, until each has failed a trial by far."""
         seed = trials.seed_of(self._seed, OTHER_INPUTS)
         self._workers.ask_reference("set_weights", seed=weights_seed)
-        made = self._workers.ask_reference("make", seed=seed, style=str(Style.OWN))
-        self._workers.ask_reference("answer", leaves=made["leaves"], seed=self._workers.call_seed, is_own_enough=True)
+        inputs = self._workers.ask_reference("make", seed=seed, style=str(Style.OWN))
+        self._workers.ask_reference("answer", leaves=inputs["leaves"], seed=self._workers.call_seed, is_own_enough=True)
         self._other = [tensor.clone() for tensor in self._workers.trusted["own"]]
         alive: set[tuple[str, str]] | None = None
         for trial in PLAN:
@@ -201,41 +201,47 @@ class Examining:
     def _passing(self, asked: Asked, trial: Trial) -> set[tuple[str, str]]:
         """The answers that pass the trial, or nearly: each by its name and that of the module, empty for the whole."""
         passed = set()
-        own, answers = self._workers.trusted["own"], self._workers.trusted["answer"]
-        modules = ["" for _ in own[len(self._workers.inner) :]] + list(self._workers.inner)
-        for name, outputs in self._idle(own):
-            pairs = list(zip(outputs, answers, own, asked.weighed, modules, strict=True))
+        references, answers = self._workers.trusted["own"], self._workers.trusted["answer"]
+        modules = ["" for _ in references[len(self._workers.inner) :]] + list(self._workers.inner)
+        for name, outputs in self._idle(references):
+            pairs = list(zip(outputs, answers, references, asked.weighed, modules, strict=True))
             off = max(_apart(out, answer, mine, is_quick=True) for out, answer, mine, _, _ in pairs)
             if trial.style is Style.OWN and name in (ZEROS, MEAN, OTHER_INPUTS):
                 self._least_off = min(self._least_off, off)
             for module in set(modules):
                 # What a sample shows to be far off is far off; only what seems near is looked at whole.
                 if all(
-                    _apart(out, answer, mine, is_quick=is_quick) <= one.allowed / FRACTION
+                    _apart(out, answer, mine, is_quick=is_quick) <= weighed.allowed / FRACTION
                     for is_quick in (True, False)
-                    for out, answer, mine, one, its in pairs
+                    for out, answer, mine, weighed, its in pairs
                     if its == module
                 ):
                     passed.add((name, module))
         return passed
 
-    def _idle(self, own: Sequence[torch.Tensor]) -> Iterator[tuple[str, list[torch.Tensor]]]:
+    def _idle(self, references: Sequence[torch.Tensor]) -> Iterator[tuple[str, list[torch.Tensor]]]:
         """Answers that do nothing, by name."""
-        yield ZEROS, [torch.zeros_like(one) for one in own]
+        yield ZEROS, [torch.zeros_like(reference) for reference in references]
         yield OTHER_INPUTS, self._other
-        yield "a constant answer", [_constant(one, other) for one, other in zip(own, self._other, strict=True)]
+        yield (
+            "a constant answer",
+            [_constant(reference, other) for reference, other in zip(references, self._other, strict=True)],
+        )
         inputs = self._workers.trusted["inputs"]
         for number, given in enumerate(inputs):
-            if all(given.numel() == one.numel() and given.dtype == one.dtype for one in own):
+            if all(given.numel() == reference.numel() and given.dtype == reference.dtype for reference in references):
                 name = f"{COPY}input {number}" if len(inputs) > 1 else f"{COPY}the input"
-                yield name, [given.reshape(one.shape) for one in own]
-        if all(one.dim() and one.shape[0] > 1 and not torch.equal(one[0], one[-1]) for one in own):
-            yield MEAN, [_mean(one) for one in own]
+                yield name, [given.reshape(reference.shape) for reference in references]
+        if all(
+            reference.dim() and reference.shape[0] > 1 and not torch.equal(reference[0], reference[-1])
+            for reference in references
+        ):
+            yield MEAN, [_mean(reference) for reference in references]
 
     def _blurred(self, facts: Facts) -> Examination:
         workers = self._workers
         pairs = list(zip(workers.trusted["answer"], workers.trusted["own"], strict=True))
-        if all(comparison.scale_of(answer) < NOTHING * comparison.scale_of(own) for answer, own in pairs):
+        if all(comparison.scale_of(answer) < NOTHING * comparison.scale_of(reference) for answer, reference in pairs):
             why = "the exact answer is zero throughout, and what the reference returns is its rounding"
             return Examination(Standing.NOTHING_TO_DO, why, (OTHER_SIZES,))
         why = (
@@ -263,13 +269,13 @@ class Examining:
         return _of_depth(why, facts)
 
 
-def _apart(out: torch.Tensor, answer: torch.Tensor, own: torch.Tensor, *, is_quick: bool) -> float:
+def _apart(out: torch.Tensor, answer: torch.Tensor, reference: torch.Tensor, *, is_quick: bool) -> float:
     """The largest error of an output, or that of elements all over it."""
-    scale = comparison.scale_of(answer, own)
-    if is_quick and own.numel() > SAMPLE:
-        spots = torch.linspace(0, own.numel() - 1, SAMPLE, dtype=torch.float64).long()
-        out, answer, own = (one.reshape(-1)[spots] for one in (out, answer, own))
-    return comparison.errors(out, answer, own, scale).relative
+    scale = comparison.scale_of(answer, reference)
+    if is_quick and reference.numel() > SAMPLE:
+        spots = torch.linspace(0, reference.numel() - 1, SAMPLE, dtype=torch.float64).long()
+        out, answer, reference = (tensor.reshape(-1)[spots] for tensor in (out, answer, reference))
+    return comparison.errors(out, answer, reference, scale).relative
 
 
 def _is_finite(tensor: torch.Tensor) -> bool:
@@ -277,17 +283,17 @@ def _is_finite(tensor: torch.Tensor) -> bool:
     return not numbers.dtype.is_floating_point or bool(numbers.isfinite().all())
 
 
-def _constant(own: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+def _constant(reference: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
     """One number, which other inputs tell: a loss is one number itself."""
-    if not is_rounded(own):
-        return other.flatten()[:1].expand(own.numel()).reshape(own.shape)
-    return torch.full_like(own, other.mean().item())
+    if not is_rounded(reference):
+        return other.flatten()[:1].expand(reference.numel()).reshape(reference.shape)
+    return torch.full_like(reference, other.mean().item())
 
 
-def _mean(own: torch.Tensor) -> torch.Tensor:
-    if not is_rounded(own):
-        return own[:1].expand_as(own).contiguous()
-    return own.mean(0, keepdim=True).expand_as(own).contiguous()
+def _mean(reference: torch.Tensor) -> torch.Tensor:
+    if not is_rounded(reference):
+        return reference[:1].expand_as(reference).contiguous()
+    return reference.mean(0, keepdim=True).expand_as(reference).contiguous()
 
 
 def _undecidable(why: str, *remedies: str) -> Examination:

@@ -48,29 +48,31 @@ def ahead(request: EvaluationRequest, folder: Path, inspect: Inspect | None = No
         raise OwnFailure(INSTALL[request.device])
     if request.device == "cpu":
         return request
-    place = _kept(request, version)
-    found = _found(place) or _made(request, folder / "first", place, inspect)
-    return replace(request, first_calls=found)
+    cache_folder = _kept(request, version)
+    first_calls = _found(cache_folder) or _made(request, folder / "first", cache_folder, inspect)
+    return replace(request, first_calls=first_calls)
 
 
 def _kept(request: EvaluationRequest, version: str) -> Path:
     ours = Path(just_in_time.__file__).read_text() + Path(__file__).read_text()
-    known = [request.source, request.task_source, version, request.builder.installation.fingerprint, ours]
-    known += [json.dumps(modules)] if (modules := tasks.imported.contents(request.task_source, request.source)) else []
-    known += [request.policy.variant] if request.policy.variant else []
-    return request.builder.cache / "triton" / hashlib.sha256(json.dumps(known).encode()).hexdigest()[:32]
+    key_parts = [request.source, request.task_source, version, request.builder.installation.fingerprint, ours]
+    key_parts += (
+        [json.dumps(modules)] if (modules := tasks.imported.contents(request.task_source, request.source)) else []
+    )
+    key_parts += [request.policy.variant] if request.policy.variant else []
+    return request.builder.cache / "triton" / hashlib.sha256(json.dumps(key_parts).encode()).hexdigest()[:32]
 
 
-def _found(place: Path) -> FirstCalls | None:
+def _found(cache_folder: Path) -> FirstCalls | None:
     try:
-        note = json.loads((place / NOTE).read_text())
+        note = json.loads((cache_folder / NOTE).read_text())
     except FileNotFoundError:
         return None
     resources = tuple(codec.from_plain(KernelResources, plain) for plain in note["resources"])
-    return FirstCalls(place, None, resources, tuple(note["remarks"]), is_cached=True)
+    return FirstCalls(cache_folder, None, resources, tuple(note["remarks"]), is_cached=True)
 
 
-def _made(request: EvaluationRequest, folder: Path, place: Path, inspect: Inspect | None) -> FirstCalls:
+def _made(request: EvaluationRequest, folder: Path, cache_folder: Path, inspect: Inspect | None) -> FirstCalls:
     compiled = folder / just_in_time.CACHE
     compiled.mkdir(parents=True)
     with WorkerPair(request, folder, with_reference=False, inspect=inspect, compiles_to=compiled) as workers:
@@ -84,7 +86,7 @@ def _made(request: EvaluationRequest, folder: Path, place: Path, inspect: Inspec
     except ValueError as error:
         return FirstCalls(None, FailedBuild(str(error), str(error), Verdict.REFUSED))
     remarks = tuple(map(str, choices))
-    return _put(compiled, place, FirstCalls(None, None, resources, remarks), codec.to_plain(choices))
+    return _put(compiled, cache_folder, FirstCalls(None, None, resources, remarks), codec.to_plain(choices))
 
 
 def _called(workers: WorkerPair) -> dict[str, Any] | Failure:
@@ -115,37 +117,37 @@ def _read(reply: dict[str, Any]) -> tuple[list[just_in_time.Choice], tuple[Kerne
     try:
         resources = tuple(
             KernelResources(
-                str(one["kernel"])[:200],
-                int(one["registers"]),
-                spill_stores=int(one["spill_stores"]),
-                shared_bytes=int(one["shared_bytes"]),
+                str(kernel["kernel"])[:200],
+                int(kernel["registers"]),
+                spill_stores=int(kernel["spill_stores"]),
+                shared_bytes=int(kernel["shared_bytes"]),
             )
-            for one in reply["kernels"]
+            for kernel in reply["kernels"]
         )
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError("what the worker tells of its compiled kernels is malformed") from error
     return choices, resources
 
 
-def _put(compiled: Path, place: Path, made: FirstCalls, choices: Any) -> FirstCalls:
+def _put(compiled: Path, cache_folder: Path, first_calls: FirstCalls, choices: Any) -> FirstCalls:
     """Keep it, plain files only: the folder was the candidate's."""
-    place.parent.mkdir(parents=True, exist_ok=True)
-    work = Path(tempfile.mkdtemp(prefix=".triton.", dir=place.parent))
+    cache_folder.parent.mkdir(parents=True, exist_ok=True)
+    work = Path(tempfile.mkdtemp(prefix=".triton.", dir=cache_folder.parent))
     try:
         (work / just_in_time.CACHE).mkdir()
         _copy(compiled, work / just_in_time.CACHE)
         (work / just_in_time.CHOICES).write_text(json.dumps(choices))
-        note = {"resources": codec.to_plain(made.resources), "remarks": made.remarks}
+        note = {"resources": codec.to_plain(first_calls.resources), "remarks": first_calls.remarks}
         (work / NOTE).write_text(json.dumps(note))
         work.chmod(0o755)
         try:
-            work.rename(place)
+            work.rename(cache_folder)
         except OSError:  # another process was first
-            if not (place / NOTE).exists():
+            if not (cache_folder / NOTE).exists():
                 raise
     finally:
         shutil.rmtree(work, ignore_errors=True)
-    return replace(made, kept=place)
+    return replace(first_calls, kept=cache_folder)
 
 
 def _copy(source: Path, target: Path) -> None:

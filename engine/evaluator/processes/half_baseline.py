@@ -23,12 +23,12 @@ class UnderAutocast:
         self._forward, self._device, self._dtypes = forward, device, dtypes
 
     def __call__(self, *arguments: Any) -> Any:
-        """As the module does."""
+        """The module's outputs, computed under autocast to bfloat16, in the task's dtypes."""
         with torch.autocast(self._device, torch.bfloat16):
-            found = self._forward(*arguments)
-        if isinstance(found, torch.Tensor):
-            return found.to(self._dtypes[0])
-        return type(found)([leaf.to(dtype) for leaf, dtype in zip(found, self._dtypes, strict=True)])
+            result = self._forward(*arguments)
+        if isinstance(result, torch.Tensor):
+            return result.to(self._dtypes[0])
+        return type(result)([leaf.to(dtype) for leaf, dtype in zip(result, self._dtypes, strict=True)])
 
 
 def missing(device: str) -> str:
@@ -62,12 +62,12 @@ def faster(
 
 def _seconds(forward: Forward, arguments: Sequence[Any]) -> float:
     """The median of a few calls after the first one."""
-    found = []
+    seconds = []
     for _ in range(1 + CALLS):
         model_caller.settle()
         started = time.perf_counter()
         with torch.no_grad():
             forward(*arguments)
         model_caller.settle()
-        found.append(time.perf_counter() - started)
-    return statistics.median(found[1:])
+        seconds.append(time.perf_counter() - started)
+    return statistics.median(seconds[1:])

@@ -77,14 +77,14 @@ class ModelCaller:
 
     def store(self, hold: bool, copies: bool) -> dict[str, Any]:
         """Describe the outputs and, if asked and they fit, copy them and the input buffers out for the evaluator."""
-        found = self._outputs
+        outputs = self._outputs
         if copies:
-            self._copy_out(found)
+            self._copy_out(outputs)
             for buffer, source in zip(self._given(), self._shared["inputs"], strict=True):
                 source.copy_(buffer)
         if not hold:
             self._outputs = None
-        return {"outputs": self._described, "container": form_of(found)}
+        return {"outputs": self._described, "container": form_of(outputs)}
 
     def keep(self) -> dict[str, Any]:
         """Go on holding the outputs stored last, however many calls follow."""
@@ -106,8 +106,8 @@ class ModelCaller:
         handed = len(self._model.plan.outputs) if isinstance(self._model, ForwardBackward) else 0
         return [*self._shared[self._outputs_group], *self._buffers[len(self._buffers) - handed :]]
 
-    def _copy_out(self, found: Any) -> None:
-        leaves, targets = leaves_of(found), self._shared[self._outputs_group]
+    def _copy_out(self, outputs: Any) -> None:
+        leaves, targets = leaves_of(outputs), self._shared[self._outputs_group]
         if len(leaves) == len(targets):
             for leaf, target in zip(leaves, targets, strict=True):
                 if type(leaf) is torch.Tensor and leaf.shape == target.shape and leaf.dtype == target.dtype:
@@ -199,12 +199,12 @@ class DeviceModelCaller(ModelCaller):
 
     def _layouts_of(self, results: list[Any]) -> list[dict[str, Any]]:
         lent = storages_of(buffer for buffers in self._slots for buffer in buffers)
-        held = storages_of(leaf for one in (*self._results, self._outputs, self._kept) for leaf in leaves_of(one))
+        held = storages_of(leaf for result in (*self._results, self._outputs, self._kept) for leaf in leaves_of(result))
         layouts = []
-        for found in results:
-            leaves = leaves_of(found)
+        for result in results:
+            leaves = leaves_of(result)
             outputs = [self._layout_of(leaf, lent, held) for leaf in leaves]
-            layouts.append({"outputs": outputs, "container": form_of(found)})
+            layouts.append({"outputs": outputs, "container": form_of(result)})
             held |= storages_of(leaves)
         return layouts
 

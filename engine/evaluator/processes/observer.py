@@ -35,7 +35,7 @@ _mark = torch.ops.aten.alias.default
 _MARK = "aten::alias"
 OVERWRITING = ("aten::zero_", "aten::fill_")
 NAMESPACES = frozenset(name.partition("::")[0] for name in torch._C._dispatch_get_all_op_names())
-"""Of PyTorch's own operators, listed before a candidate can add some."""
+"""The namespaces of PyTorch's own operators, listed before a candidate can add some."""
 
 
 LEAVING = ("numpy", "__array__", "__dlpack__")
@@ -101,12 +101,12 @@ class Observer:
         return seen
 
 
-def summary(events: Iterable[Any], own: int = 0) -> dict[str, Any]:
+def summary(events: Iterable[Any], flushed: int = 0) -> dict[str, Any]:
     """Marks and rows `[name, calls, elements, nanoseconds]`; elements are -1 where nobody can tell.
 
-    What overwrites as many elements as `own` is the worker's.
+    What overwrites as many elements as `flushed` is the worker's.
     """
-    found: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
+    rows: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
     marks: list[int] = []
     for event in topmost(events):
         shapes = event.shapes()
@@ -114,41 +114,43 @@ def summary(events: Iterable[Any], own: int = 0) -> dict[str, Any]:
             marks.append(shapes[0][0])
             continue
         size = elements(shapes, event.dtypes())
-        if own and size == own and event.name() in OVERWRITING:
+        if flushed and size == flushed and event.name() in OVERWRITING:
             continue
-        row = found[event.name()[:100]]
+        row = rows[event.name()[:100]]
         row[0] += 1
         row[1] = -1 if size < 0 or row[1] < 0 else row[1] + size
         row[2] += event.duration_ns()
-    return {"marks": marks, "operators": [[name, *row] for name, row in found.items()]}
+    return {"marks": marks, "operators": [[name, *row] for name, row in rows.items()]}
 
 
-def launches(events: Sequence[Any], own: int) -> dict[str, Any]:
-    """How often the worker itself overwrote `own` elements, rows `[kernel, operator, launches, nanoseconds]`, and
+def launches(events: Sequence[Any], flushed: int) -> dict[str, Any]:
+    """How often the worker itself overwrote `flushed` elements, rows `[kernel, operator, launches, nanoseconds]`, and
     `[launches, nanoseconds]` of each call: what began on the device after the worker's overwriting before it.
 
     The operator is the innermost that launched the kernel, empty when none did.
     """
     operators = {event.correlation_id(): event for event in events if event.name().partition("::")[0] in NAMESPACES}
-    found: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0])
+    rows: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0])
     overwrites = 0
     calls: list[list[int]] = []
     last = None
-    for event in sorted((one for one in events if one.device_type() == _DEVICE), key=lambda one: one.start_ns()):
+    for event in sorted(
+        (event for event in events if event.device_type() == _DEVICE), key=lambda event: event.start_ns()
+    ):
         by = operators.get(event.linked_correlation_id())
-        if by is not None and by.name() in OVERWRITING and own and elements(by.shapes(), by.dtypes()) == own:
+        if by is not None and by.name() in OVERWRITING and flushed and elements(by.shapes(), by.dtypes()) == flushed:
             overwrites += 1
             if by is not last:
                 calls.append([0, 0])
             last = by
             continue
-        row = found[event.name()[:MAX_NAME], by.name()[:100] if by is not None else ""]
+        row = rows[event.name()[:MAX_NAME], by.name()[:100] if by is not None else ""]
         for counted in (row, *calls[-1:]):
             counted[0] += 1
             counted[1] += event.duration_ns()
     return {
         "overwrites": overwrites,
-        "rows": [[*key, *row] for key, row in found.items()],
+        "rows": [[*key, *row] for key, row in rows.items()],
         "calls": calls,
     }
 
@@ -164,7 +166,7 @@ def topmost(events: Iterable[Any]) -> list[Any]:
     kept = []
     for thread in threads.values():
         computing_until = copying_until = any_until = 0
-        for event in sorted(thread, key=lambda one: (one.start_ns(), -one.duration_ns())):
+        for event in sorted(thread, key=lambda event: (event.start_ns(), -event.duration_ns())):
             namespace, _, name = event.name().partition("::")
             if not name or namespace not in NAMESPACES or event.start_ns() < computing_until:
                 continue
@@ -180,7 +182,7 @@ def topmost(events: Iterable[Any]) -> list[Any]:
 
 
 def elements(shapes: Sequence[Sequence[int]], kinds: Sequence[str]) -> int:
-    """Of the largest tensor that goes in; -1 where a list of tensors does, whose sizes are not told."""
+    """The elements of the largest tensor that goes in; -1 where a list of tensors does, whose sizes are not told."""
     if _LIST in kinds:
         return -1
     pairs = zip(shapes, kinds, strict=False)

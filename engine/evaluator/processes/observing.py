@@ -103,7 +103,7 @@ def ran_threads(each_ns: Sequence[int], processor_ns: float) -> int | None:
     """
     if not each_ns or sum(each_ns) < (1 - RAN) * processor_ns:
         return None
-    return sum(one >= RAN * max(each_ns) for one in each_ns)
+    return sum(time_ns >= RAN * max(each_ns) for time_ns in each_ns)
 
 
 def _ask(workers: WorkerPair, name: str, **arguments: Any) -> dict[str, Any]:
@@ -204,15 +204,15 @@ def profile(request: EvaluationRequest, staged: Staged) -> dict[str, Any]:
             return staged.run(command, limit_s, isolation)
 
         try:
-            found = profile_subject(subject, str(details["ncu"]) or None, run)
+            profiled = profile_subject(subject, str(details["ncu"]) or None, run)
         except ProfileUnavailable as error:
             why = why or str(error)
             continue
         stood = ", ".join(name for name, stands, _ in isolation.described() if stands)
-        found = dataclasses.replace(found, evidence={**found.evidence, ISOLATION: stood})
-        if found.evidence.get("way") != WITHOUT_COUNTERS:
-            return dict(codec.to_plain(found))
-        result = result or found
+        profiled = dataclasses.replace(profiled, evidence={**profiled.evidence, ISOLATION: stood})
+        if profiled.evidence.get("way") != WITHOUT_COUNTERS:
+            return dict(codec.to_plain(profiled))
+        result = result or profiled
     return dict(codec.to_plain(result)) if result else {"failure": why}
 
 

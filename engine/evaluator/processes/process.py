@@ -70,7 +70,7 @@ class Gate:
     @property
     def is_shut(self) -> bool:
         """True when something found is a breach."""
-        return any(one.is_refusal for one in self.findings)
+        return any(finding.is_refusal for finding in self.findings)
 
     @property
     def message(self) -> str:
@@ -167,7 +167,7 @@ def compile_candidate(request: EvaluationRequest, folder: Path) -> CompileResult
         failure = _import(workers)
         seconds = time.monotonic() - started
         built, checks = workers.builds, (*gate.checks, *request.isolation.checks())
-        log = "\n".join(one.log for one in built)
+        log = "\n".join(library.log for library in built)
         if failure:
             log = workers.failed_build.log if workers.failed_build else log
             return CompileResult(
@@ -180,23 +180,23 @@ def compile_candidate(request: EvaluationRequest, folder: Path) -> CompileResult
             remarks=(
                 *first.remarks,
                 *tunables.read(request.source).remarks,
-                *(remark for one in built for remark in one.remarks),
+                *(remark for library in built for remark in library.remarks),
             ),
-            is_cached=first.is_cached or (bool(built) and all(one.is_cached for one in built)),
+            is_cached=first.is_cached or (bool(built) and all(library.is_cached for library in built)),
             proofs=checks,
-            resources=(*first.resources, *(kernel for one in built for kernel in one.resources)),
+            resources=(*first.resources, *(kernel for library in built for kernel in library.resources)),
         )
 
 
 def compile_all(request: EvaluationRequest, folder: Path) -> list[Any]:
     """Screen, build and import several sources at the same time, each in a process of its own."""
     places = [folder / f"source.{number}" for number in range(len(request.details["sources"]))]
-    for place in places:
-        place.mkdir()
+    for subfolder in places:
+        subfolder.mkdir()
     return run_beside(
         [
-            functools.partial(_compiled, replace(request, source=source), place)
-            for source, place in zip(request.details["sources"], places, strict=True)
+            functools.partial(_compiled, replace(request, source=source), subfolder)
+            for source, subfolder in zip(request.details["sources"], places, strict=True)
         ]
     )
 
@@ -259,9 +259,9 @@ def examine(request: EvaluationRequest, folder: Path) -> Examination:
     names = run_apart(lambda: _inner_modules(request, folder))
     while names:
         examined = Examination(Standing.DECIDED, inner=tuple(names))
-        found, idle = _examined(replace(request, examined=examined), folder)
+        examination, idle = _examined(replace(request, examined=examined), folder)
         if not idle:
-            return found
+            return examination
         names = [name for name in names if name not in idle]
     return Examination(
         Standing.UNDECIDABLE,
@@ -277,8 +277,8 @@ def _examined(request: EvaluationRequest, folder: Path) -> tuple[Examination, li
         return _examined_here(request, folder)
     apart = replace(request, spent=Stopwatch())
     plain, idle = run_apart(lambda: codec.to_plain(_examined_here(apart, folder)))
-    found: Examination = codec.from_plain(Examination, plain)
-    return found, idle
+    examination: Examination = codec.from_plain(Examination, plain)
+    return examination, idle
 
 
 def _examined_here(request: EvaluationRequest, folder: Path) -> tuple[Examination, list[str]]:
@@ -347,14 +347,14 @@ def compiler_source(request: EvaluationRequest, folder: Path) -> dict[str, str]:
         except Exception as error:  # noqa: BLE001 - whatever the compiler or the module raises is why there is none
             return {"failure": f"{type(error).__name__}: {error}"}
 
-    found: dict[str, str] = run_apart(work)
-    return found
+    result: dict[str, str] = run_apart(work)
+    return result
 
 
 def estimate(request: EvaluationRequest, folder: Path) -> dict[str, int | None]:
     """Memory that the other acts will need; None for a task that cannot be followed."""
-    found = estimating.cost(request.task_source, request.policy.backward, request.isolation, folder)
-    return {"bytes": None if isinstance(found, str) else found[0]}
+    cost = estimating.cost(request.task_source, request.policy.backward, request.isolation, folder)
+    return {"bytes": None if isinstance(cost, str) else cost[0]}
 
 
 def prepare(request: EvaluationRequest, folder: Path) -> dict[str, str]:
@@ -406,7 +406,7 @@ def _finished(outcome: CheckResult | Failure, workers: WorkerPair, seconds: floa
     evidence = {
         "threads": os.environ.get("OMP_NUM_THREADS", "?"),
         "weights": workers.weights,
-        "build": "cached" if workers.builds and all(one.is_cached for one in workers.builds) else "built here",
+        "build": "cached" if workers.builds and all(library.is_cached for library in workers.builds) else "built here",
     }
     if printed := candidate_failures.printed(workers.candidate.output)[:500].strip():
         evidence["printed"] = printed
@@ -462,21 +462,21 @@ def with_other_sizes(
     if result.verdict is not Verdict.PASSED or not (sizes or is_secret):
         return _with(result, CheckOutcome.ABSENT, "not reached" if sizes or is_secret else ONE_SHAPE)
     tried = []
-    for one in (*sizes, *([None] if is_secret else [])):
-        found, size = _at_secret_size(request, check) if one is None else (check(_resized(request, one)), one)
-        tried.append(f"{'secretly ' if one is None else ''}{_named(size)}")
-        if found is None:
+    for fixed in (*sizes, *([None] if is_secret else [])):
+        checked, size = _at_secret_size(request, check) if fixed is None else (check(_resized(request, fixed)), fixed)
+        tried.append(f"{'secretly ' if fixed is None else ''}{_named(size)}")
+        if checked is None:
             tried[-1] = "no other size that the module takes was found for a secret one"
-        elif found.verdict is not Verdict.PASSED:
-            message = f"right at the task's own sizes, but not with {_named(size)}: {found.message}"
+        elif checked.verdict is not Verdict.PASSED:
+            message = f"right at the task's own sizes, but not with {_named(size)}: {checked.message}"
             failed = replace(
-                result, verdict=found.verdict, message=message, mismatch=found.mismatch, precision="",
-                max_error=found.max_error, max_abs_error=found.max_abs_error, tolerance=found.tolerance,
-                reference_error=found.reference_error, seconds=result.seconds + found.seconds,
+                result, verdict=checked.verdict, message=message, mismatch=checked.mismatch, precision="",
+                max_error=checked.max_error, max_abs_error=checked.max_abs_error, tolerance=checked.tolerance,
+                reference_error=checked.reference_error, seconds=result.seconds + checked.seconds,
             )  # fmt: skip
             return _with(failed, CheckOutcome.BROKEN, message)
         else:
-            result = replace(result, seconds=result.seconds + found.seconds)
+            result = replace(result, seconds=result.seconds + checked.seconds)
     return _with(result, CheckOutcome.HELD, "; ".join(tried))
 
 

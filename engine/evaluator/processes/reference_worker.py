@@ -58,13 +58,13 @@ class OperationCounter(TorchDispatchMode):
     ) -> Any:
         if func is not torch.ops.prim.device.default:
             with self:
-                made = func.decompose(*args, **(kwargs or {}))
-            if made is not NotImplemented:
-                return made
-        made = func(*args, **(kwargs or {}))
+                result = func.decompose(*args, **(kwargs or {}))
+            if result is not NotImplemented:
+                return result
+        result = func(*args, **(kwargs or {}))
         if formula := flop_registry.get(func._overloadpacket):
-            self.total += int(formula(*args, **(kwargs or {}), out_val=made))
-        return made
+            self.total += int(formula(*args, **(kwargs or {}), out_val=result))
+        return result
 
 
 class Reference:
@@ -101,7 +101,7 @@ class Reference:
         self._model = self._again()
         self._inner = inner
         self._weight_seed = weight_seed
-        is_made_by_a_call = any(is_lazy(one) for one in self._model.state_dict().values())
+        is_made_by_a_call = any(is_lazy(tensor) for tensor in self._model.state_dict().values())
         if not is_made_by_a_call:
             self._state = self._held()
         seeding.seed(weight_seed)
@@ -114,8 +114,8 @@ class Reference:
         self.observer.begin(MARKS)
         started = time.perf_counter()
         with torch.no_grad(), counter:
-            found = self._whole(self._model)(*inputs)
-        outputs = _leaves(found)
+            result = self._whole(self._model)(*inputs)
+        outputs = _leaves(result)
         model_caller.settle()
         seconds = time.perf_counter() - started
         seen = self.observer.end()
@@ -141,7 +141,7 @@ class Reference:
             "flop": counter.total,
             "seconds": seconds,
             "context_s": context_s,
-            "form": structure.form_of(found),
+            "form": structure.form_of(result),
             "seen": seen,
             "plan": asdict(self._plan) if self._plan else None,
         }
@@ -165,7 +165,7 @@ class Reference:
 
     def _initialized(self, model: nn.Module) -> nn.Module:
         """Lazy modules have no state before a call."""
-        if any(is_lazy(one) for one in model.state_dict().values()):
+        if any(is_lazy(tensor) for tensor in model.state_dict().values()):
             with torch.no_grad():
                 model(*self._items())
         return model
@@ -193,7 +193,7 @@ class Reference:
             return asdict(task_facts.observed(self._model, self._whole(self._model), self._drawn(), call_seed))
 
     def inner_modules(self, depth: int, seed: int) -> dict[str, list[str]]:
-        """Those whose outputs can be compared, by name."""
+        """The modules whose outputs can be compared, by name."""
         seeding.seed(seed)
         with torch.no_grad():
             names = comparable(self._model, self._drawn(), depth)
@@ -213,7 +213,7 @@ class Reference:
                 "there is no backward pass: no output depends differentiably on an input or a parameter. Run this task "
                 "without --backward"
             )
-        self._given = [TensorSpec.of(one) for one in examples]
+        self._given = [TensorSpec.of(gradient) for gradient in examples]
 
     def _whole(
         self, model: nn.Module, forward: Callable[..., Any] | None = None, forced: Sequence[torch.Tensor] = ()
@@ -240,7 +240,7 @@ class Reference:
 
     def _in_half(self) -> tuple[Callable[..., Any], str]:
         results = self._plan.results if self._plan else None
-        outputs = [own.dtype for own in self._shared["own"][:results]]
+        outputs = [tensor.dtype for tensor in self._shared["own"][:results]]
         whole = functools.partial(self._whole, self._model)
         return half_baseline.faster(self._model, self._shared.device, outputs, self._drawn(), whole)
 
@@ -252,8 +252,8 @@ class Reference:
         if [TensorSpec.of(tensor) for tensor in tensors] != self._specs:
             raise UnusableTask("get_inputs() must return the same shapes, strides and dtypes every time")
         with torch.device(self._shared.device):
-            own = len(tensors) - len(self._given)
-            ways = [Style(style)] * own + [of_gradients(Style(style))] * len(self._given)
+            own_count = len(tensors) - len(self._given)
+            ways = [Style(style)] * own_count + [of_gradients(Style(style))] * len(self._given)
             styled = [distributions.restyle(tensor, way) for tensor, way in zip(tensors, ways, strict=True)]
         for spec, target, tensor in zip(self._specs, self._shared["inputs"], styled, strict=True):
             # Along a dimension of stride 0 all values are one.
@@ -277,23 +277,23 @@ class Reference:
         tensors = self._shared["inputs"]
         self._is_by_claims = is_by_claims
         try:
-            own = self._forward(self._model, leaves, tensors, seed, self._forced())
+            outputs = self._forward(self._model, leaves, tensors, seed, self._forced())
         except Exception as error:
             if not may_refuse:
                 raise
             return {"refused": f"{type(error).__name__}: {str(error)[:200]}"}
-        if [tuple(one.shape) for one in own] != [tuple(one.shape) for one in self._shared["own"]]:
+        if [tuple(output.shape) for output in outputs] != [tuple(reference.shape) for reference in self._shared["own"]]:
             raise UnusableTask(
                 "the shape of the answer depends on the values of the inputs: write a forward whose outputs have fixed "
                 "shapes"
             )
-        _put(self._shared["own"], own)
+        _put(self._shared["own"], outputs)
         if is_own_enough:
             return {"is_wide": False}
         names = [spec.dtype for spec in map(TensorSpec.of, self._shared["answer"])]
-        answers, is_wide = own, False
-        if any(is_rounded(tensor) for tensor in (*tensors, *own)):
-            answers, is_wide = self._forward_wide(leaves, tensors, seed, own)
+        answers, is_wide = outputs, False
+        if any(is_rounded(tensor) for tensor in (*tensors, *outputs)):
+            answers, is_wide = self._forward_wide(leaves, tensors, seed, outputs)
         _put(
             self._shared["answer"],
             [answer.to(getattr(torch, name)) for answer, name in zip(answers, names, strict=True)],
@@ -318,9 +318,9 @@ class Reference:
         )
         moved = self._forward(self._widened(), leaves, tensors, seed, forced)
         return [
-            comparison.errors(there, here, here, comparison.row_scales(here, own) if by_rows else scale).relative
-            for there, here, own in zip(moved, self._shared["answer"], self._shared["own"], strict=True)
-            for scale in (comparison.scale_of(here, own),)
+            comparison.errors(there, here, here, comparison.row_scales(here, reference) if by_rows else scale).relative
+            for there, here, reference in zip(moved, self._shared["answer"], self._shared["own"], strict=True)
+            for scale in (comparison.scale_of(here, reference),)
         ]
 
     def vary(self, leaves: Sequence[Mapping[str, Any]], seed: int, other_seed: int) -> dict[str, list[float]]:
@@ -352,7 +352,7 @@ class Reference:
     def _drawn(self) -> list[Any]:
         """The arguments of a call; where it has a backward, gradients of the outputs come last."""
         items = dtypes.mapped(torch.Tensor.detach, self._items())
-        given = (torch.randn(one.shape, dtype=one.torch_dtype, device=self._shared.device) for one in self._given)
+        given = (torch.randn(spec.shape, dtype=spec.torch_dtype, device=self._shared.device) for spec in self._given)
         return [*items, *given]
 
     def _flattened(self, items: Sequence[Any]) -> tuple[list[torch.Tensor], list[structure.Node]]:
@@ -386,7 +386,7 @@ class Reference:
     def _changes(self, outputs: Callable[[], list[torch.Tensor]]) -> list[float]:
         """Nothing for a module that does not take it: this is a question about the task, not a rule."""
         try:
-            return [_change(other, own) for other, own in zip(outputs(), self._shared["own"], strict=True)]
+            return [_change(other, reference) for other, reference in zip(outputs(), self._shared["own"], strict=True)]
         except Exception:  # noqa: BLE001 - a task is a person's code and may raise anything
             return []
 
@@ -399,7 +399,7 @@ class Reference:
         traced: bool = False,
         slots: int = 1,
     ) -> dict[str, Any]:
-        """As the candidate does, observed as it is."""
+        """Load the calls as the candidate's worker does, observed as it is."""
         assert self._caller is not None
         self._state.restore()
         seeding.seed(seed)
@@ -408,31 +408,35 @@ class Reference:
         return loaded
 
     def go(self) -> dict[str, Any]:
-        """As the candidate does."""
+        """Make the calls as the candidate's worker does."""
         assert self._caller is not None
         return self._caller.go()
 
     def store(self, hold: bool, copies: bool) -> dict[str, Any]:
-        """As the candidate does."""
+        """Describe and store the outputs as the candidate's worker does."""
         assert self._caller is not None
         return self._caller.store(hold, copies)
 
     def _forward_wide(
-        self, leaves: Sequence[Mapping[str, Any]], tensors: Sequence[torch.Tensor], seed: int, own: list[torch.Tensor]
+        self,
+        leaves: Sequence[Mapping[str, Any]],
+        tensors: Sequence[torch.Tensor],
+        seed: int,
+        outputs: list[torch.Tensor],
     ) -> tuple[list[torch.Tensor], bool]:
         """Float64 outputs, or the task's own where widening changes what the function is, or what it draws."""
         if self._draws and self._policy.draws is Draws.SEEDED and not self._policy.is_judged_as_constructed:
-            return own, False
+            return outputs, False
         wide = list(map(_wide, tensors))
         try:
-            answers = self._forward(self._widened(), leaves, wide, seed, list(map(_wide, self._forced(own))))
+            answers = self._forward(self._widened(), leaves, wide, seed, list(map(_wide, self._forced(outputs))))
         except (RuntimeError, TypeError, ValueError):
-            return own, False
+            return outputs, False
         fits = [
             a.shape == o.shape and a.dtype == getattr(torch, wide_dtype(o.dtype))
-            for a, o in zip(answers, own, strict=True)
+            for a, o in zip(answers, outputs, strict=True)
         ]
-        return (answers, True) if all(fits) else (own, False)
+        return (answers, True) if all(fits) else (outputs, False)
 
     def _widened(self) -> nn.Module:
         """A copy in float64. Modules that keep what they computed of a parameter (`weight_norm`) cannot be copied."""
@@ -456,13 +460,13 @@ class Reference:
         given = [self._copied(spec, tensor) for spec, tensor in zip(self._specs, tensors, strict=True)]
         return self._called(model, structure.rebuilt(leaves, given), seed, forced)
 
-    def _forced(self, own: Sequence[torch.Tensor] = ()) -> Sequence[torch.Tensor]:
+    def _forced(self, outputs: Sequence[torch.Tensor] = ()) -> Sequence[torch.Tensor]:
         """What modules that are compared too go on from, in memory that a call may change; else with their own."""
-        sources = self._shared["claimed"] if self._is_by_claims else own[len(own) - len(self._inner) :]
+        sources = self._shared["claimed"] if self._is_by_claims else outputs[len(outputs) - len(self._inner) :]
         return [source.clone() for source in sources]
 
     def _copied(self, spec: TensorSpec, tensor: torch.Tensor) -> torch.Tensor:
-        """As `get_inputs` laid it out, and not the shared one; a widened copy may be changed as it is."""
+        """A tensor as `get_inputs` laid it out, and not the shared one; a widened copy may be changed as it is."""
         if spec.is_dense and all(tensor is not shared for shared in self._shared["inputs"]):
             return tensor
         return shared_tensors.laid_out(spec.as_dtype(_name(tensor)), tensor, self._shared.device)
@@ -500,16 +504,16 @@ def body(source: str, shared: SharedTensors, policy: Policy, line: Channel) -> N
 
 def told(error: Exception, source: str) -> str:
     """What a task's own code raised: the line of it, the words, and what mends what is met often."""
-    said = f"{type(error).__name__}: {str(error)[:1000]}"
+    message = f"{type(error).__name__}: {str(error)[:1000]}"
     where = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == TASK_FILE]
     lines = source.splitlines()
     if where and where[-1] and where[-1] <= len(lines):
-        said = f"line {where[-1]} of the task (`{lines[where[-1] - 1].strip()[:120]}`): {said}"
+        message = f"line {where[-1]} of the task (`{lines[where[-1] - 1].strip()[:120]}`): {message}"
     if isinstance(error, ModuleNotFoundError):
-        said += f": install {error.name}, put its folder on PYTHONPATH, or put the code into the task's file"
-    if "not compiled with CUDA" in said or "No CUDA GPUs" in said or "no NVIDIA driver" in said:
-        said += ": leave the device out, tensors are made on the device that judges"
-    return said
+        message += f": install {error.name}, put its folder on PYTHONPATH, or put the code into the task's file"
+    if "not compiled with CUDA" in message or "No CUDA GPUs" in message or "no NVIDIA driver" in message:
+        message += ": leave the device out, tensors are made on the device that judges"
+    return message
 
 
 def _leaves(outputs: Any) -> list[torch.Tensor]:

@@ -55,14 +55,14 @@ class Sampled:
             self._counted.add(taken, began_ns, ended_ns)
         self._kept = []
 
-    def reading(self, own: Iterable[Path], *, moves: bool) -> Reading:
-        """What they tell; `own` are the files of the candidate's build. `moves` says that moving data is the task."""
+    def reading(self, built_files: Iterable[Path], *, moves: bool) -> Reading:
+        """What samples tell; `built_files` are of the candidate's build. `moves` says that moving data is the task."""
         if self._sampling is None:
             return Reading("", why=self._why)
         if why := self._why or self._uncovered(self._sampling):
             return Reading("", why=why, is_prevented=True)
-        counted, known = self._counted, _known(self._counted)
-        counted.own, counted.known, counted.moves = {samples.file_of(path) for path in own}, known, moves
+        counted, system_files = self._counted, _known(self._counted)
+        counted.own, counted.known, counted.moves = {samples.file_of(path) for path in built_files}, system_files, moves
         if why := counted.blind:
             return Reading("", why=why)
         try:
@@ -92,12 +92,12 @@ class Sampled:
 def _known(counted: ProcessorTime) -> dict[tuple[int, int, int], str]:
     """Files of this system by what the kernel calls them: those that this process runs itself, and those beside them
     that the worker names, if they are what is found here under that name."""
-    known = {region.file: region.path for region in samples.executable(os.getpid())}
-    folders = {Path(path).parent for path in known.values()}
+    system_files = {region.file: region.path for region in samples.executable(os.getpid())}
+    folders = {Path(path).parent for path in system_files.values()}
     for region in counted.used:
-        if region.file not in known and Path(region.path).parent in folders and _is_here(region):
-            known[region.file] = region.path
-    return known
+        if region.file not in system_files and Path(region.path).parent in folders and _is_here(region):
+            system_files[region.file] = region.path
+    return system_files
 
 
 def _is_here(region: Region) -> bool:

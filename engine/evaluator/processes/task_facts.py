@@ -85,14 +85,14 @@ def _answered(call: Callable[..., Any], arguments: Sequence[Any], seed: int) -> 
 
 def _kept(model: nn.Module) -> dict[str, torch.Tensor]:
     """Everything that a module keeps: its state, and tensors and numbers in attributes, by name."""
-    found = {name: value.clone() for name, value in model.state_dict().items()}
+    kept = {name: value.clone() for name, value in model.state_dict().items()}
     for path, module in model.named_modules():
         for name, value in vars(module).items():
             if name.startswith("_") and name in nn.Module().__dict__:
                 continue
             for suffix, tensor in _held(value):
-                found[".".join(filter(None, (path, f"{name}{suffix}")))] = tensor
-    return found
+                kept[".".join(filter(None, (path, f"{name}{suffix}")))] = tensor
+    return kept
 
 
 def _held(value: Any, suffix: str = "") -> Iterator[tuple[str, torch.Tensor]]:
@@ -102,9 +102,9 @@ def _held(value: Any, suffix: str = "") -> Iterator[tuple[str, torch.Tensor]]:
         yield suffix, torch.tensor(value)
     elif isinstance(value, (list, tuple, dict)):
         pairs = value.items() if isinstance(value, dict) else enumerate(value)
-        for key, one in pairs:
-            if isinstance(one, (torch.Tensor, bool, int, float)):
-                yield from _held(one, f"{suffix}[{key!r}]")
+        for key, item in pairs:
+            if isinstance(item, (torch.Tensor, bool, int, float)):
+                yield from _held(item, f"{suffix}[{key!r}]")
 
 
 def _put_back(model: nn.Module, before: dict[str, torch.Tensor]) -> None:

@@ -199,7 +199,7 @@ class StoringTimedWorker(TimedWorker):
         self.halt()
         if failure := self._verify(stored):
             raise TimedCallFailed("outputs of timed calls", failure)
-        return [tensor.clone() for tensor in self.shared["own"]], [one.clone() for one in self.shared["inputs"]]
+        return [tensor.clone() for tensor in self.shared["own"]], [tensor.clone() for tensor in self.shared["inputs"]]
 
 
 def unusable(what: str, error: Exception) -> TimedCallFailed:
@@ -235,10 +235,10 @@ class DeviceTimedWorker(TimedWorker):
 
     def burst(self, quicker_ns: int, slower_ns: int) -> int:
         """Calls of a turn: enough for the evaluator's clock, as far as memory and patience reach."""
-        one = sum(tensor.nbytes for group in ("inputs", "own") for tensor in self.shared[group])
+        call_bytes = sum(tensor.nbytes for group in ("inputs", "own") for tensor in self.shared[group])
         call_ns = max(1, quicker_ns - QUESTION_NS)
         patience = LONGEST_TURN_NS // max(1, slower_ns)
-        return max(1, min(TURN_NS // call_ns, MOST_SLOTS, SLOTS_BYTES // max(1, one), patience))
+        return max(1, min(TURN_NS // call_ns, MOST_SLOTS, SLOTS_BYTES // max(1, call_bytes), patience))
 
     def turn(self, preparation: Preparation, contents: Sequence[Tensors], order: Sequence[int]) -> list[Taken]:
         """Every content in a slot of its own; each call gets an equal share of the turn's time."""
@@ -315,7 +315,11 @@ class DeviceTimedWorker(TimedWorker):
 
     def _calls(self, answer: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         calls = answer.get("calls")
-        if not isinstance(calls, list) or len(calls) != self._slots or not all(isinstance(one, dict) for one in calls):
+        if (
+            not isinstance(calls, list)
+            or len(calls) != self._slots
+            or not all(isinstance(call, dict) for call in calls)
+        ):
             raise TimedCallFailed(
                 "outputs of timed calls", Failure(Verdict.REFUSED, "the worker's answer to a timed turn is malformed")
             )

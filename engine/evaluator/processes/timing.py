@@ -84,13 +84,14 @@ def refuse_burners(candidate: Worker) -> str:
 
 def _strays(candidate: Worker, others: list[Worker]) -> list[str]:
     """Live processes that the candidate started: beside its worker, or left to this process by a parent that ended."""
-    own = {candidate.pid, candidate.inner_pid, *(worker.pid for worker in others)}
-    found = [pid for pid in (*processes.children(os.getpid()), *candidate.members()) if pid not in own]
-    return [name for pid in dict.fromkeys(found) if (name := processes.running_name(pid))]
+    our_pids = {candidate.pid, candidate.inner_pid, *(worker.pid for worker in others)}
+    pids = [pid for pid in (*processes.children(os.getpid()), *candidate.members()) if pid not in our_pids]
+    return [name for pid in dict.fromkeys(pids) if (name := processes.running_name(pid))]
 
 
 def _share(pid: int) -> float:
-    """Of one processor, over the window. The kernel may wake this process late: its own clock gives the length."""
+    """The share of one processor, over the window. The kernel may wake this process late: its own clock gives the
+    length."""
     began, before = time.monotonic_ns(), processes.processor_ns(pid)
     time.sleep(WINDOW_S)
     return max(0, processes.processor_ns(pid) - before) / (time.monotonic_ns() - began)
@@ -369,8 +370,8 @@ class Timing:
         if not self._workers.sampled:
             return None
         candidate, reference = self._workers.sampled
-        own = [path for path in self._workers.libraries.rglob("*") if path.is_file()]
-        reading = candidate.reading(own, moves=self._workers.observed.moves)
+        built_files = [path for path in self._workers.libraries.rglob("*") if path.is_file()]
+        reading = candidate.reading(built_files, moves=self._workers.observed.moves)
         can_tell = not reference.reading([], moves=False).why
         if reading.is_prevented and can_tell:
             message = (
@@ -392,24 +393,24 @@ class Timing:
         candidate, reference = self._timed_candidate, self._timed_reference
         if not (isinstance(candidate, DeviceTimedWorker) and isinstance(reference, DeviceTimedWorker)):
             return None, 0.0
-        if 2 * sum(one.is_attached for one in candidate.traced) < sum(one.is_attached for one in reference.traced):
+        if 2 * sum(call.is_attached for call in candidate.traced) < sum(call.is_attached for call in reference.traced):
             message = "the candidate switched off the observer of the GPU's kernels; remove it"
             raise TimedCallFailed(operators.CHECK, Failure(Verdict.REFUSED, message))
-        found = DeviceClock.of(self._session, candidate.traced, reference.traced)
-        if not found.behaves:
+        clock = DeviceClock.of(self._session, candidate.traced, reference.traced)
+        if not clock.behaves:
             message = (
-                f"a call takes {found.evaluator_ns / 1e6:.3g} ms, and at least {found.traced_ns / 1e6:.3g} ms while "
+                f"a call takes {clock.evaluator_ns / 1e6:.3g} ms, and at least {clock.traced_ns / 1e6:.3g} ms while "
                 f"its kernels are recorded, more than the recording costs: forward does other work when it is watched"
             )
             raise TimedCallFailed(timing_checks.DEVICE_TIME, Failure(Verdict.REFUSED, message))
-        if found.computes_ahead:
+        if clock.computes_ahead:
             message = (
-                f"the first call of a turn takes {found.lead:.3g} times as long on the GPU as the calls after it, the "
-                f"reference's {found.reference_lead:.3g} times: it computes results of the others. Compute in each "
+                f"the first call of a turn takes {clock.lead:.3g} times as long on the GPU as the calls after it, the "
+                f"reference's {clock.reference_lead:.3g} times: it computes results of the others. Compute in each "
                 "call what that call asks for"
             )
             raise TimedCallFailed(timing_checks.DEVICE_TIME, Failure(Verdict.REFUSED, message))
-        return found, statistics.median(candidate.host_ns)
+        return clock, statistics.median(candidate.host_ns)
 
     def _recall(self) -> Recall:
         """Call both sides twice on inputs of their own, a few times; last of all, so that it betrays nothing."""
@@ -436,32 +437,34 @@ class Timing:
         return self._workers.trusted["inputs"]
 
     def _compare(self, candidate: Taken, reference: Taken, fresh: Sequence[torch.Tensor]) -> None:
-        """The same contents went to both. The reference is in the task's dtype here, not float64."""
+        """Compare outputs of the same contents. The reference is in the task's dtype here, not float64."""
         for name, after, before in zip(self._workers.input_names, candidate.inputs, fresh, strict=True):
             if not self._is_same(after, before):
                 raise _wrong(f"forward changed {name} in place ({TIMED}); write to a new tensor")
         names = self._workers.output_names
         right = self._by_claims(candidate, fresh) if self._workers.inner else reference.outputs
-        for number, (name, out, own) in enumerate(zip(names, candidate.outputs, right, strict=True)):
-            if not comparison.is_close(out, own, self._allowed[number]) and not ties.are_of_equal_values(
-                out, own, fresh
+        for number, (name, out, expected) in enumerate(zip(names, candidate.outputs, right, strict=True)):
+            if not comparison.is_close(out, expected, self._allowed[number]) and not ties.are_of_equal_values(
+                out, expected, fresh
             ):
                 here = self._allowed_here(number, candidate, fresh) if self._workers.inner else 0.0
-                self._compare_closely(name, out, own, max(self._allowed[number], here))
+                self._compare_closely(name, out, expected, max(self._allowed[number], here))
         self._compared += 1
 
     def _allowed_here(self, number: int, candidate: Taken, fresh: Sequence[torch.Tensor]) -> float:
         """What is allowed of a module for the contents of this call: how far rounding moves an output depends on what
         the module was given, and with many modules in each call some differ from what was measured at the start."""
         self._by_claims(candidate, fresh, is_own_enough=False)
-        own, answer = self._workers.trusted["own"][number], self._workers.trusted["answer"][number]
-        own_error = comparison.errors(own, answer, own, comparison.scale_of(answer)).relative
-        if tolerance.is_ill_conditioned(comparison.dtype_of(own), own_error):
+        reference, answer = self._workers.trusted["own"][number], self._workers.trusted["answer"][number]
+        own_error = comparison.errors(reference, answer, reference, comparison.scale_of(answer)).relative
+        if tolerance.is_ill_conditioned(comparison.dtype_of(reference), own_error):
             return 0.0
         question = {"leaves": self._leaves, "seed": self._workers.call_seed}
         changes = self._timed_reference.between("sensitivity", **question, by_rows=False)["changes"]
         summed = self._workers.summed_into(number)
-        return tolerance.raised(self._allowed_of(number, own, own_error), changes[number], summed, own.numel())
+        return tolerance.raised(
+            self._allowed_of(number, reference, own_error), changes[number], summed, reference.numel()
+        )
 
     def _by_claims(
         self, candidate: Taken, fresh: Sequence[torch.Tensor], *, is_own_enough: bool = True
@@ -480,22 +483,24 @@ class Timing:
         self._reference.resume()
         workers.ask_reference("answer", leaves=self._leaves, seed=workers.call_seed)
         allowed: list[float] = []
-        for number, (own, answer) in enumerate(zip(workers.trusted["own"], workers.trusted["answer"], strict=True)):
-            own_error = comparison.errors(own, answer, own, comparison.scale_of(answer)).relative
-            allowed.append(self._allowed_of(number, own, own_error))
+        for number, (reference, answer) in enumerate(
+            zip(workers.trusted["own"], workers.trusted["answer"], strict=True)
+        ):
+            own_error = comparison.errors(reference, answer, reference, comparison.scale_of(answer)).relative
+            allowed.append(self._allowed_of(number, reference, own_error))
         return allowed
 
-    def _allowed_of(self, number: int, own: torch.Tensor, own_error: float) -> float:
-        dtype = str(own.dtype).removeprefix("torch.")
+    def _allowed_of(self, number: int, reference: torch.Tensor, own_error: float) -> float:
+        dtype = str(reference.dtype).removeprefix("torch.")
         summed, precision = self._workers.summed_into(number), self._workers.request.policy.precision
         return 2 * tolerance.allowed(dtype, own_error, summed, precision)
 
-    def _compare_closely(self, name: str, out: torch.Tensor, own: torch.Tensor, allowed: float) -> None:
-        answer = own.to(torch.complex128 if own.is_complex() else torch.float64)
+    def _compare_closely(self, name: str, out: torch.Tensor, reference: torch.Tensor, allowed: float) -> None:
+        answer = reference.to(torch.complex128 if reference.is_complex() else torch.float64)
         scale = comparison.scale_of(answer)
-        errors = comparison.errors(out, answer, own, scale)
+        errors = comparison.errors(out, answer, reference, scale)
         if not errors.relative <= allowed:
-            mask = comparison.wrong(out, answer, own, scale, allowed)
+            mask = comparison.wrong(out, answer, reference, scale, allowed)
             which = f"{name[0].upper()}{name[1:]}: " if len(self._allowed) > 1 else ""
             raise _wrong(which + wrong_values(comparison.describe(out, answer, mask, errors, TIMED), allowed))
 

@@ -48,7 +48,7 @@ def _answers(workers: WorkerPair, leaves: object, seed: int | None, only: tuple[
     workers.set_weights(seed, only)
     workers.ask_reference("answer", leaves=leaves, seed=workers.call_seed)
     call_candidate(workers, leaves, "with other weights")
-    return [[one.clone() for one in group] for group in (workers.trusted["answer"], workers.shared["own"])]
+    return [[tensor.clone() for tensor in group] for group in (workers.trusted["answer"], workers.shared["own"])]
 
 
 def _moves(before: Sequence[torch.Tensor], after: Sequence[torch.Tensor], allowed: Sequence[float]) -> bool:

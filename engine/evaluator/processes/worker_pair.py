@@ -228,7 +228,7 @@ class WorkerPair:
         """Bytes of the inputs, outputs and weights, and operations; no GPU is opened for it but by the reference."""
         reply = self._described()
         layout = shared_tensors.from_plain(reply["layout"])
-        return sum(one.nbytes for name in ("inputs", "own", "weights") for one in layout[name]), int(reply["flop"])
+        return sum(spec.nbytes for name in ("inputs", "own", "weights") for spec in layout[name]), int(reply["flop"])
 
     def _described(self, meanwhile: Callable[[], object] = lambda: None) -> dict[str, Any]:
         with self.spent.on(Part.DESCRIBING):
@@ -409,16 +409,16 @@ class WorkerPair:
         if self.plan is not None:
             return self.plan.names
         count = len(self._trusted["own"]) - len(self.inner)
-        own = [f"output {number}" for number in range(count)] if count > 1 else ["the output"] * count
-        return [*own, *(f"the output of module {name!r}" for name in self.inner)]
+        outputs = [f"output {number}" for number in range(count)] if count > 1 else ["the output"] * count
+        return [*outputs, *(f"the output of module {name!r}" for name in self.inner)]
 
     @property
     def input_names(self) -> list[str]:
         """What each tensor is that a call is given."""
         count = len(self._trusted["inputs"])
         given = self.plan.outputs if self.plan is not None else ()
-        own = [f"its input number {number}" for number in range(count - len(given))]
-        return [*own, *(f"the gradient that backward is given for output {number}" for number in given)]
+        inputs = [f"its input number {number}" for number in range(count - len(given))]
+        return [*inputs, *(f"the gradient that backward is given for output {number}" for number in given)]
 
     @property
     def call_name(self) -> str:

@@ -49,7 +49,7 @@ class Report:
 
     @property
     def latency_ms(self) -> float:
-        """Of one call."""
+        """The latency of one call."""
         return self.timed_ms or self.seen.latency_ms
 
     @property
@@ -64,12 +64,12 @@ class Report:
 
     @property
     def memory_share(self) -> float:
-        """Of the copy bandwidth measured at this working set."""
+        """The share of the copy bandwidth measured at this working set."""
         return self.bandwidth_gb_s / self.roof.bandwidth_gb_s(self.seen.min_bytes)
 
     @property
     def compute_share(self) -> float:
-        """Of the FMA peak."""
+        """The share of the FMA peak."""
         return self.rate_gflop_s / self.roof.peak_gflop_s
 
     @property

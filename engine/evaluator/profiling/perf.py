@@ -45,39 +45,39 @@ class Sampling:
 
     def finish(self) -> tuple[list[tuple[float, str, str]], Mapping[str, float]]:
         """End the sampling: the largest (share, library, symbol) rows and counter values, empty where perf cannot."""
-        said: dict[str, str] = {}
+        outputs: dict[str, str] = {}
         for name, child in self._children.items():
             child.send_signal(signal.SIGINT)
             try:
-                said[name] = child.communicate(timeout=20)[1]
+                outputs[name] = child.communicate(timeout=20)[1]
             except subprocess.TimeoutExpired:
                 child.kill()
-                said[name] = child.communicate()[1]
-        return self._shares(), _counts(said.get("stat", ""))
+                outputs[name] = child.communicate()[1]
+        return self._shares(), _counts(outputs.get("stat", ""))
 
     def _shares(self) -> list[tuple[float, str, str]]:
         if self._perf is None or not self._file.exists():
             return []
         words = ["report", "--stdio", "-q", "--no-children", "--no-demangle", "--sort", "dso,symbol", "-i"]
-        found = [
+        matches = [
             _SHARE.match(line) for line in _run([self._perf, *words, str(self._file)], is_output=True).splitlines()
         ]
-        rows = [row for row in found if row][:MOST]
+        rows = [row for row in matches if row][:MOST]
         names = _demangled([_name(row[3]) for row in rows])
         return _added_up((float(row[1]) / 100, row[2], name) for row, name in zip(rows, names, strict=True))
 
 
 def _added_up(rows: Iterable[tuple[float, str, str]]) -> list[tuple[float, str, str]]:
     """Symbols that are called alike as one, the largest first: a compiler makes several of a function with threads."""
-    found: dict[tuple[str, str], float] = {}
+    shares: dict[tuple[str, str], float] = {}
     for share, library, name in rows:
-        found[library, name] = found.get((library, name), 0.0) + share
-    ordered = sorted(found.items(), key=lambda one: -one[1])
+        shares[library, name] = shares.get((library, name), 0.0) + share
+    ordered = sorted(shares.items(), key=lambda item: -item[1])
     return [(share, library, name) for (library, name), share in ordered]
 
 
 def _name(symbol: str) -> str:
-    """Without the privilege mark before it and the empty columns after it."""
+    """The symbol's name without the privilege mark before it and the empty columns after it."""
     return re.sub(r"^\[.\] |(\s+-)+$", "", symbol)
 
 
@@ -97,12 +97,12 @@ def _run(command: list[str], is_output: bool = False) -> str:
 
 def _counts(text: str) -> dict[str, float]:
     """Values of `perf stat -x,`; an event that is not supported or not counted is left out, never zero."""
-    found: dict[str, float] = {}
+    counts: dict[str, float] = {}
     for line in text.splitlines():
         parts = line.split(",")
         if len(parts) > 2 and re.fullmatch(r"[\d.]+", parts[0]):
-            found[parts[2].split(":")[0]] = float(parts[0])
-    return found
+            counts[parts[2].split(":")[0]] = float(parts[0])
+    return counts
 
 
 # Functions of the binding and of the standard library say nothing about the kernel.
@@ -165,8 +165,8 @@ def _counted(listing: str) -> Mix:
     for line in listing.splitlines():
         if function := _FUNCTION.match(line):
             is_own = not _FOREIGN.search(function[1])
-        elif is_own and (found := _INSTRUCTION.match(line)):
-            _count(found[1], found[2], counts, names)
+        elif is_own and (instruction := _INSTRUCTION.match(line)):
+            _count(instruction[1], instruction[2], counts, names)
     fields = ("packed", "scalar", "fma", "divides", "zmm", "ymm", "xmm", "spills", "libm_calls")
     return Mix(**{name: counts[name] for name in fields}, libm_names=tuple(sorted(names)))
 

@@ -71,8 +71,8 @@ def measured(installation: Installation, cache: Path, turn: Turn, *, again: bool
         ToolchainError: the measuring program does not build or run here.
     """
     threads = len(os.sched_getaffinity(0))
-    known = [installation.processor, threads, SOURCE.read_text(), FLAGS, installation.compiler_version]
-    key = hashlib.sha256(json.dumps(known).encode()).hexdigest()[:16]
+    key_parts = [installation.processor, threads, SOURCE.read_text(), FLAGS, installation.compiler_version]
+    key = hashlib.sha256(json.dumps(key_parts).encode()).hexdigest()[:16]
     file = cache / f"machine-{key}.json"
     known_roof = Roof(**json.loads(file.read_text())) if file.exists() else None
     if known_roof is None or (again and time.time() - file.stat().st_mtime > FRESH_S):

@@ -71,7 +71,7 @@ class SandboxedChild:
     def members(self) -> list[int]:
         """The child and everything below it, without keeper and first process."""
         if self._has_namespaces:
-            return [one for first in processes.children(self.pid) for one in processes.descendants(first)]
+            return [pid for first in processes.children(self.pid) for pid in processes.descendants(first)]
         return [self.pid, *processes.descendants(self.pid)]
 
     def memory(self) -> int:
@@ -285,8 +285,8 @@ def _line(pipe: int, limit_s: float) -> dict[str, Any]:
         if not piece:
             return {}
         text += piece
-    found: dict[str, Any] = json.loads(text)
-    return found
+    report: dict[str, Any] = json.loads(text)
+    return report
 
 
 FILE_SIZE = 512 << 20
@@ -359,10 +359,10 @@ def _wait(child: SandboxedChild, limit_s: float, memory: int) -> tuple[bool, boo
     return False, False
 
 
-def _environment(known: Mapping[str, str], folder: Path) -> dict[str, str]:
+def _environment(variables: Mapping[str, str], folder: Path) -> dict[str, str]:
     """A compiler needs no malloc settings of ours, and its temporary files belong to the build folder."""
     return {
-        **{k: v for k, v in known.items() if not k.startswith("MALLOC_")},
+        **{k: v for k, v in variables.items() if not k.startswith("MALLOC_")},
         "TMPDIR": str(folder),
         "HOME": str(folder),
         "LC_ALL": "C.UTF-8",

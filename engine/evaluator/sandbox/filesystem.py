@@ -66,12 +66,12 @@ def bytes_written(pid: int) -> int:
 
     No process of the sandbox counts it as its own memory.
     """
-    found = 0
+    written = 0
     for folder in (SCRATCH, Path("/dev/shm")):
         with suppress(OSError):
             seen = os.statvfs(f"/proc/{pid}/root{folder}")
-            found += (seen.f_blocks - seen.f_bfree) * seen.f_frsize
-    return found
+            written += (seen.f_blocks - seen.f_bfree) * seen.f_frsize
+    return written
 
 
 def python_trees() -> list[Path]:
@@ -115,7 +115,7 @@ def readable_in(filesystem: SandboxFilesystem, is_entered: bool) -> list[Path]:
 
 
 def writable_in(filesystem: SandboxFilesystem, scratch: Path, is_entered: bool) -> list[Path]:
-    """The same for writing."""
+    """What an allow-list of files must hold for writing."""
     folders = [SCRATCH, Path("/dev/shm")] if is_entered else [scratch]
     # A GPU's driver names its threads; the sandbox's /proc holds no process but those inside, a profiler's too.
     threads = [Path("/proc") if is_entered else Path("/proc/self")] if filesystem.devices else []
@@ -167,10 +167,10 @@ def _inside(root: Path, path: Path) -> Path:
 
 
 def _outermost(paths: Iterable[Path]) -> list[Path]:
-    """Without those that another one shows already; a path through symbolic links is shown under both its names."""
-    found: list[Path] = []
+    """The paths that no other one shows already; a path through symbolic links is shown under both its names."""
+    outermost: list[Path] = []
     all_paths = {path for named in paths for path in (named, Path(os.path.realpath(named)))}
-    for path in sorted(all_paths, key=lambda one: (len(one.parts), str(one))):
-        if path in SYSTEM or not any(path.is_relative_to(other) for other in found if not _is_link(other)):
-            found.append(path)
-    return found
+    for path in sorted(all_paths, key=lambda path: (len(path.parts), str(path))):
+        if path in SYSTEM or not any(path.is_relative_to(other) for other in outermost if not _is_link(other)):
+            outermost.append(path)
+    return outermost

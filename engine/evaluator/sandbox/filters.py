@@ -44,10 +44,10 @@ def restrict_files(readable: Iterable[Path], writable: Iterable[Path]) -> None:
 
     Needs no_new_privs. What was open before stays usable.
     """
-    known = landlock_version()
-    files = (1 << _BITS_BY_VERSION[min(known, 5)]) - 1
-    rules = struct.pack("QQQ", files, _TCP if known >= 4 else 0, _SIGNALS_AND_ABSTRACT_SOCKETS if known >= 6 else 0)
-    size = 24 if known >= 6 else 16 if known >= 4 else 8
+    version = landlock_version()
+    files = (1 << _BITS_BY_VERSION[min(version, 5)]) - 1
+    rules = struct.pack("QQQ", files, _TCP if version >= 4 else 0, _SIGNALS_AND_ABSTRACT_SOCKETS if version >= 6 else 0)
+    size = 24 if version >= 6 else 16 if version >= 4 else 8
     ruleset = linux.call(linux.LANDLOCK_CREATE_RULESET, rules[:size], size, 0)
     try:
         for path in readable:
@@ -113,7 +113,7 @@ def refuse_calls(own_pid_only: bool = False, has_local_sockets: bool = False) ->
         own_pid_only: signals reach only the process itself, for where nothing else keeps them in.
         has_local_sockets: sockets of this machine's own kind stay, as the driver of a GPU wants them.
     """
-    program = b"".join(struct.pack("HBBI", *one) for one in _program(own_pid_only, has_local_sockets))
+    program = b"".join(struct.pack("HBBI", *instruction) for instruction in _program(own_pid_only, has_local_sockets))
     code = ctypes.create_string_buffer(program)
     descriptor = struct.pack("HxxxxxxP", len(program) // 8, ctypes.addressof(code))
     linux.prctl(_PR_SET_SECCOMP, _MODE_FILTER, descriptor)

@@ -32,16 +32,16 @@ def probe() -> Isolation:
         OwnFailure: `TILEWRIGHT_ISOLATION=full` demands isolation that this system does not offer.
     """
     missing: dict[str, str] = {}
-    found = Isolation(missing={FILES: "not Linux on x86-64 or arm64"})
+    isolation = Isolation(missing={FILES: "not Linux on x86-64 or arm64"})
     if sys.platform == "linux" and linux.is_known_machine():
-        found = next((isolation for isolation in _candidates() if _holds(isolation, missing)), Isolation())
-        found = replace(found, missing={**missing} if not found.is_full else {})
-    if os.environ.get(DEMANDED) == "full" and not found.is_full:
+        isolation = next((isolation for isolation in _candidates() if _holds(isolation, missing)), Isolation())
+        isolation = replace(isolation, missing={**missing} if not isolation.is_full else {})
+    if os.environ.get(DEMANDED) == "full" and not isolation.is_full:
         raise OwnFailure(
             f"{DEMANDED}=full, but not every wall stands here: "
-            + "; ".join(f"{name}: {why}" for name, why in found.missing.items())
+            + "; ".join(f"{name}: {why}" for name, why in isolation.missing.items())
         )
-    return found
+    return isolation
 
 
 def _candidates() -> Iterator[Isolation]:
@@ -102,34 +102,34 @@ def _escapes(isolation: Isolation) -> Mapping[str, str]:
         output.seek(0)
         text = output.read(65536)
     with suppress(ValueError):
-        found: dict[str, str] = json.loads(text)
-        return found
+        escapes: dict[str, str] = json.loads(text)
+        return escapes
     raise OwnFailure(f"a child process in the sandbox died: {child.status} {text[-300:].decode(errors='replace')}")
 
 
 def _try_everything(outside: Path, parent: int, packages: list[Path]) -> None:
     """Runs inside; writes one text per attempt."""
-    found = {"python": "", "write": "", "read": "", "signal": "", "socket": ""}
+    escapes = {"python": "", "write": "", "read": "", "signal": "", "socket": ""}
     for path in packages:
         try:
             path.read_bytes()
         except OSError as error:
-            found["python"] = f"cannot read {path}: {error.strerror}"
+            escapes["python"] = f"cannot read {path}: {error.strerror}"
     with suppress(OSError):
         outside.write_text("changed")
-        found["write"] = "a file outside was written"
+        escapes["write"] = "a file outside was written"
     with suppress(OSError):
         outside.read_text()
-        found["read"] = "a file outside was read"
+        escapes["read"] = "a file outside was read"
     with suppress(OSError):
         os.kill(parent, 0)
-        found["signal"] = "the parent can be signalled"
+        escapes["signal"] = "the parent can be signalled"
     with suppress(OSError):
         # A sandbox without devices may still hold sockets: what counts is that none reaches out.
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as line:
             line.connect(("192.0.2.1", 9))
-        found["socket"] = "a socket reaches out"
-    os.write(1, json.dumps(found).encode())  # not print: a caller may have put something else in stdout's place
+        escapes["socket"] = "a socket reaches out"
+    os.write(1, json.dumps(escapes).encode())  # not print: a caller may have put something else in stdout's place
 
 
 def main() -> None:

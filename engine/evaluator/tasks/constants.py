@@ -32,7 +32,7 @@ def constants(module: ast.Module) -> dict[str, Size]:
 
 
 def sizes_of(text: str) -> dict[str, Size]:
-    """The same of a module's text."""
+    """The constants of a module's text."""
     return constants(parse(text, "task"))
 
 
@@ -48,12 +48,12 @@ def set_constants(text: str, values: Mapping[str, Size], path: Path | str = "tas
     module = parse(text, path)
     spots = dict(_assigned(module))
     if unknown := sorted(set(values) - set(spots)):
-        known = ", ".join(f"{k}={v}" for k, v in constants(module).items()) or "none"
-        raise TaskError(f"{path} has no module-level number {', '.join(unknown)} to set. Available: {known}.")
+        available = ", ".join(f"{k}={v}" for k, v in constants(module).items()) or "none"
+        raise TaskError(f"{path} has no module-level number {', '.join(unknown)} to set. Available: {available}.")
     lines = text.split("\n")
     for node, names in sorted(_together(spots).items(), key=lambda item: (-item[0].lineno, -item[0].col_offset)):
-        own = number(node)
-        new_values = {_allowed(name, values[name], own) for name in names if name in values} - {own}
+        current = number(node)
+        new_values = {_allowed(name, values[name], current) for name in names if name in values} - {current}
         if len(new_values) > 1:
             raise TaskError(f"{path} assigns {' and '.join(names)} together: set them to one value")
         if new_values:
@@ -61,30 +61,30 @@ def set_constants(text: str, values: Mapping[str, Size], path: Path | str = "tas
     return "\n".join(lines)
 
 
-def least_size(own: Size) -> int | None:
+def least_size(current: Size) -> int | None:
     """The least value that may take the place of a module's own: 1 for a whole number, lower where that is 0 or
     negative; None for a number that need not be whole."""
-    if not isinstance(own, int):
+    if not isinstance(current, int):
         return None
-    return 1 if own >= 1 else 0 if own == 0 else -LARGEST
+    return 1 if current >= 1 else 0 if current == 0 else -LARGEST
 
 
-def _allowed(name: str, value: Size, own: Size | None) -> Size:
+def _allowed(name: str, value: Size, current: Size | None) -> Size:
     """A value as it stands in the module: a whole number where the module's own is one."""
-    least = None if own is None else least_size(own)
+    least = None if current is None else least_size(current)
     if math.isfinite(value) and (least is None or (value >= least and value == int(value))):
         return value if least is None else int(value)
     kind = "a finite number" if least is None else "a whole number"
     bound = f" from {least}" if least in (0, 1) else ""
-    raise TaskError(f"{name}={value:g} is not valid: {name} is {kind}{bound} ({own} in the task)")
+    raise TaskError(f"{name}={value:g} is not valid: {name} is {kind}{bound} ({current} in the task)")
 
 
 def _together(spots: Mapping[str, ast.expr]) -> dict[ast.expr, list[str]]:
     """Names by the expression that they get their value from."""
-    found: dict[ast.expr, list[str]] = {}
+    by_node: dict[ast.expr, list[str]] = {}
     for name, node in spots.items():
-        found.setdefault(node, []).append(name)
-    return found
+        by_node.setdefault(node, []).append(name)
+    return by_node
 
 
 def _replace(lines: list[str], node: ast.expr, new: str, name: str, path: Path | str) -> None:
@@ -106,8 +106,8 @@ def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
     if isinstance(target, ast.Name):
         yield target.id, value
     elif isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
-        for one, its in zip(target.elts, value.elts, strict=True):
-            yield from _pairs(one, its)
+        for element, its in zip(target.elts, value.elts, strict=True):
+            yield from _pairs(element, its)
 
 
 def number(node: ast.expr) -> Size | None:

@@ -89,15 +89,15 @@ class TaskFile:
         changed = {**preset, **(overrides or {})}
         source = set_constants(self.text, changed, self.path)
         sizes = constants(parse(source, self.path))
-        own = {name: sizes.get(name, value) for name, value in changed.items()}
-        policy = replace(self.policy, workloads=_changed(self.policy.workloads, own))
+        changed_sizes = {name: sizes.get(name, value) for name, value in changed.items()}
+        policy = replace(self.policy, workloads=_changed(self.policy.workloads, changed_sizes))
         return Task(self.name, source, sizes, self.kernel_class, self.title, policy, guessed_class=self.guessed_class)
 
 
 def _changed(workloads: tuple[Mapping[str, Size], ...], by: Mapping[str, Size]) -> tuple[Mapping[str, Size], ...]:
     """Workloads where sizes are overridden: in all of them, and those that are alike then count once."""
-    changed = [{name: by.get(name, size) for name, size in one.items()} for one in workloads]
-    once = [one for number, one in enumerate(changed) if one not in changed[:number]]
+    changed = [{name: by.get(name, size) for name, size in workload.items()} for workload in workloads]
+    once = [workload for number, workload in enumerate(changed) if workload not in changed[:number]]
     return tuple(once) if len(once) > 1 else ()
 
 
@@ -131,12 +131,12 @@ def in_folder(folder: Path) -> list[FolderEntry]:
     files = _files(folder)
     definitions = {path for path in files if path.name == problems.DEFINITION}
     beside = {path.parent for path in definitions}  # a problem may come with its reference as a file of its own
-    found = (
+    python_files = (
         path
         for path in files
         if path.suffix == ".py" and not path.name.startswith(("_", ".")) and path.parent not in beside
     )
-    paths = sorted({*definitions, *found})
+    paths = sorted({*definitions, *python_files})
     if not paths:
         raise TaskError(
             f"{folder} is no folder with KernelBench-style files (*.py) or problems ({problems.DEFINITION}) in it"
@@ -146,14 +146,14 @@ def in_folder(folder: Path) -> list[FolderEntry]:
 
 def _files(folder: Path) -> list[Path]:
     """All that may be tasks, of no more folders than a person waits for."""
-    found = list[Path]()
-    for looked_at, (place, _, names) in enumerate(os.walk(folder), 1):
-        found += [Path(place, name) for name in names if name.endswith(".py") or name == problems.DEFINITION]
-        if looked_at > MOST_FOLDERS or len(found) > MOST_FILES:
+    paths = list[Path]()
+    for looked_at, (parent, _, names) in enumerate(os.walk(folder), 1):
+        paths += [Path(parent, name) for name in names if name.endswith(".py") or name == problems.DEFINITION]
+        if looked_at > MOST_FOLDERS or len(paths) > MOST_FILES:
             raise TaskError(
                 f"{folder} holds more than {MOST_FOLDERS:,} folders or {MOST_FILES:,} Python files: name a folder in it"
             )
-    return found
+    return paths
 
 
 def _entry(path: Path) -> FolderEntry:
@@ -186,16 +186,16 @@ def find(name: str) -> TaskFile:
     for path in SHIPPED.glob(f"*/{plain}.py"):
         file = read(path)
         return replace(file, policy=replace(file.policy, **policy))
-    known = ", ".join(shipped_names())
-    raise TaskError(f"no task {name!r}. Shipped tasks: {known}. Any KernelBench-style file works too: give its path.")
+    names = ", ".join(shipped_names())
+    raise TaskError(f"no task {name!r}. Shipped tasks: {names}. Any KernelBench-style file works too: give its path.")
 
 
 def _variant(name: str) -> tuple[str, dict[str, Any]]:
     """The task's own name, and what the rest of the name says of its policy."""
     plain = name.removesuffix("-backward")
     policy: dict[str, Any] = {"backward": True} if plain != name else {}
-    if found := MODULES.fullmatch(plain):
-        plain, policy = found[1], {**policy, "compare_modules": int(found[2])}
+    if match := MODULES.fullmatch(plain):
+        plain, policy = match[1], {**policy, "compare_modules": int(match[2])}
     for entry, words in (("mode", MODES), ("dtype", DTYPES)):
         for word in words:
             if plain.endswith(f"-{word}"):
@@ -204,7 +204,7 @@ def _variant(name: str) -> tuple[str, dict[str, Any]]:
 
 
 def _which(folder: Path) -> str:
-    names = [str(one.path.relative_to(folder)) for one in in_folder(folder) if one.task is not None]
+    names = [str(entry.path.relative_to(folder)) for entry in in_folder(folder) if entry.task is not None]
     if not names:
         return f"{folder} holds no task: `python -m engine tasks {folder}` tells why of each file"
     shown = ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
@@ -280,8 +280,8 @@ def _of_texts(text: str, path: Path, toml: str) -> TaskFile:
         )
     about = _about(toml, path.with_suffix(".toml"))
     if "class" in about and about["class"] not in list(KernelClass):
-        known = ", ".join(KernelClass)
-        raise TaskError(f"{path.with_suffix('.toml')}: class {about['class']!r} is unknown; choose one of {known}")
+        classes = ", ".join(KernelClass)
+        raise TaskError(f"{path.with_suffix('.toml')}: class {about['class']!r} is unknown; choose one of {classes}")
     kernel_class = KernelClass(about["class"]) if "class" in about else None
     title = str(about.get("title", path.stem.replace("_", " ")))
     policy = read_policy(about.get("policy", {}), path.with_suffix(".toml"))

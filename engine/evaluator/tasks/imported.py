@@ -54,21 +54,21 @@ class _Modules:
 
     def followed(self, names: Sequence[str]) -> dict[str, str]:
         """`contents`, beginning with these names."""
-        found: dict[str, str] = {}
+        hashes: dict[str, str] = {}
         waiting = list(names)
         while waiting:
             name = waiting.pop()
-            if name in found or _top(name) in KNOWN or (spec := self._spec(name)) is None:
+            if name in hashes or _top(name) in KNOWN or (spec := self._spec(name)) is None:
                 continue
             if _is_installed(spec):
-                found[_top(name)] = _version(_top(name))
+                hashes[_top(name)] = _version(_top(name))
                 continue
             content = _content(spec)
             self.files += [Path(spec.origin)] if spec.origin and content else []
-            found[name] = hashlib.sha256(content).hexdigest()
+            hashes[name] = hashlib.sha256(content).hexdigest()
             package = name if spec.submodule_search_locations is not None else name.rpartition(".")[0]
             waiting += _imports(_nodes(content.decode("utf-8-sig", "replace")), package)
-        return dict(sorted(found.items()))
+        return dict(sorted(hashes.items()))
 
     def _spec(self, name: str) -> ModuleSpec | None:
         """Where a module lies; one of a package lies in its folders."""
@@ -81,14 +81,15 @@ class _Modules:
         return self._specs[name]
 
     def _asked(self, name: str, folders: list[str] | None) -> ModuleSpec | None:
-        """Of every finder in turn, as an import would; editable installations bring their own."""
+        """The spec that the first finder has, asked in turn as an import does; editable installations bring
+        their own."""
         for finder in sys.meta_path:
             where = list(self._path) if finder is PathFinder and folders is None else folders
             with suppress(Exception):  # a finder of somebody else's
                 if (spec := finder.find_spec(name, where)) is not None:
                     return spec
         # Python's finder of folders without __init__.py wants the package around them to be imported.
-        inside = [str(place) for one in folders or () if (place := Path(one) / name.rpartition(".")[2]).is_dir()]
+        inside = [str(path) for folder in folders or () if (path := Path(folder) / name.rpartition(".")[2]).is_dir()]
         return _folder(name, inside) if inside else None
 
 
@@ -106,11 +107,11 @@ def _is_installed(spec: ModuleSpec) -> bool:
     if spec.origin in ("built-in", "frozen"):
         return True
     path = Path(spec.origin or next(iter(spec.submodule_search_locations or ()), "")).resolve()
-    return any(part in _PACKAGES for part in path.parts) or any(path.is_relative_to(one) for one in _STANDARD)
+    return any(part in _PACKAGES for part in path.parts) or any(path.is_relative_to(folder) for folder in _STANDARD)
 
 
 def _content(spec: ModuleSpec) -> bytes:
-    """Of a module's file; a package without one is a folder and says nothing."""
+    """The content of a module's file; a package without one is a folder and says nothing."""
     read = getattr(spec.loader, "get_data", None)
     with suppress(OSError):
         return bytes(read(spec.origin)) if read and spec.origin else b""
@@ -157,7 +158,9 @@ def _called(node: ast.AST) -> str:
 def _written(node: ast.AST) -> list[str]:
     """The strings among a call's arguments."""
     given = node.args if isinstance(node, ast.Call) else []
-    return [one.value for one in given if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+    return [
+        argument.value for argument in given if isinstance(argument, ast.Constant) and isinstance(argument.value, str)
+    ]
 
 
 def _nodes(text: str) -> list[ast.AST]:

@@ -65,7 +65,7 @@ def guessed_class(module: ast.Module) -> KernelClass:
         (KernelClass.REDUCTION, any(_REDUCES.search(_lower(name)) for name in called)),
         (KernelClass.ACTIVATION, any(_ACTIVATES.search(_lower(name)) for name in called) or _is_arithmetic(module)),
     )
-    return next((one for one, holds in choices if holds), KernelClass.OTHER)
+    return next((kernel_class for kernel_class, holds in choices if holds), KernelClass.OTHER)
 
 
 def may_have_weights(source: str) -> bool:
@@ -74,24 +74,24 @@ def may_have_weights(source: str) -> bool:
         module = parse(source, "the task")
     except TaskError:
         return True
-    own = {node.name for node in ast.walk(module) if isinstance(node, (ast.ClassDef, ast.FunctionDef))}
+    defined = {node.name for node in ast.walk(module) if isinstance(node, (ast.ClassDef, ast.FunctionDef))}
     for node in ast.walk(module):
         if isinstance(node, (ast.Import, ast.ImportFrom)) and not set(_imported(node)) <= _PLAIN_IMPORTS:
             return True
         if isinstance(node, (ast.Attribute, ast.Name)):
             name = node.attr if isinstance(node, ast.Attribute) else node.id
-            if name in _MAKES_STATE or (_CLASS.match(name) and name not in own and not _STATELESS.search(name)):
+            if name in _MAKES_STATE or (_CLASS.match(name) and name not in defined and not _STATELESS.search(name)):
                 return True
     return False
 
 
 def _imported(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
-    names = [one.name for one in node.names] if isinstance(node, ast.Import) else [node.module or "."]
+    names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or "."]
     yield from (name.partition(".")[0] for name in names)
 
 
 def _is_arithmetic(module: ast.Module) -> bool:
-    forwards = (one for one in ast.walk(module) if isinstance(one, ast.FunctionDef) and one.name == "forward")
+    forwards = (node for node in ast.walk(module) if isinstance(node, ast.FunctionDef) and node.name == "forward")
     return any(isinstance(node, ast.BinOp) for forward in forwards for node in ast.walk(forward))
 
 

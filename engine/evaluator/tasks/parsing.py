@@ -47,8 +47,8 @@ def parse(text: str, path: Path | str) -> ast.Module:
     try:
         return _tree(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:  # the last two where it nests too deep
-        said = f"{error.msg}, line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else str(error)
-        raise TaskError(f"{path} is not valid Python: {said}") from error
+        reason = f"{error.msg}, line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else str(error)
+        raise TaskError(f"{path} is not valid Python: {reason}") from error
 
 
 def see_that_it_compiles(text: str, path: Path | str) -> None:

@@ -51,16 +51,16 @@ def policy_with(policy: Policy, library: str = "", precision: str = "", **others
     if unknown := others.keys() - set(POLICY_OPTIONS):
         raise TypeError(f"no choice of a policy: {', '.join(sorted(unknown))}")
     changed: dict[str, Any] = {name: value for name, value in others.items() if value not in ("", None)}
-    for name, own in (("dtype", OWN_DTYPE), ("mode", OWN_MODE)):
-        if changed.get(name) == own:
+    for name, default in (("dtype", OWN_DTYPE), ("mode", OWN_MODE)):
+        if changed.get(name) == default:
             changed[name] = ""
     for name in KINDS.keys() & changed:
         changed[name] = _of_kind(name, changed[name])
     operators = _operators(library, policy.library_operators)
-    found = replace(policy, library_operators=operators, precision=precision or policy.precision, **changed)
-    if fault := _fault(found):
+    chosen = replace(policy, library_operators=operators, precision=precision or policy.precision, **changed)
+    if fault := _fault(chosen):
         raise TaskError(fault)
-    return found
+    return chosen
 
 
 def _operators(library: str, usual: tuple[str, ...]) -> tuple[str, ...]:
@@ -104,10 +104,10 @@ def read_policy(plain: Mapping[str, Any], path: Path) -> Policy:
     Raises:
         TaskError: an entry is unknown or cannot be what it is.
     """
-    known = {one.name for one in fields(Policy)} - {"rules"}  # a task is judged by the rules that hold now
-    if unknown := sorted(set(plain) - known):
+    entries = {field.name for field in fields(Policy)} - {"rules"}  # a task is judged by the rules that hold now
+    if unknown := sorted(set(plain) - entries):
         raise TaskError(
-            f"{path}: unknown entry in [policy]: {', '.join(unknown)}. Available: {', '.join(sorted(known))}."
+            f"{path}: unknown entry in [policy]: {', '.join(unknown)}. Available: {', '.join(sorted(entries))}."
         )
     if plain.get("other_sizes") == SECRET:
         plain = {name: value for name, value in plain.items() if name != "other_sizes"} | {"secret_sizes": True}

@@ -73,18 +73,18 @@ def of_texts(definition: str, workloads: str, path: Path) -> Problem:
         TaskError: one of them cannot be used.
     """
     plain = _json(definition, f"{path}")
-    missing = [one for one in ("name", "axes", "inputs", "outputs", "reference") if not plain.get(one)]
+    missing = [key for key in ("name", "axes", "inputs", "outputs", "reference") if not plain.get(key)]
     if missing:
         raise TaskError(f"{path} is no definition of a problem: it has no {', '.join(missing)}")
     try:
-        found = _Reader(plain, path).problem(workloads)
-        parse(found.text, f"the module made from {path}")
-        see_that_it_compiles(found.text, f"the module made from {path}")
+        problem = _Reader(plain, path).problem(workloads)
+        parse(problem.text, f"the module made from {path}")
+        see_that_it_compiles(problem.text, f"the module made from {path}")
     except SyntaxError as error:  # of an expression
         raise TaskError(f"the module made from {path} is not valid Python: {error}") from error
     except (KeyError, TypeError, AttributeError, ValueError, RecursionError, MemoryError) as error:
         raise TaskError(f"{path} is no definition of a problem that can be read: {error!r}") from error
-    return replace(found, files={WORKLOADS: workloads, DEFINITION: definition})
+    return replace(problem, files={WORKLOADS: workloads, DEFINITION: definition})
 
 
 def asked_for(source: str) -> tuple[str, list[str]] | None:
@@ -96,7 +96,9 @@ def asked_for(source: str) -> tuple[str, list[str]] | None:
         node for node in parse(source, "the task").body if isinstance(node, ast.FunctionDef) and node.name == ENTRY
     ]
     arguments = entries[-1].args
-    return json.loads(first.removeprefix(HEADING)), [one.arg for one in (*arguments.posonlyargs, *arguments.args)]
+    return json.loads(first.removeprefix(HEADING)), [
+        argument.arg for argument in (*arguments.posonlyargs, *arguments.args)
+    ]
 
 
 def changed_axes(source: str) -> list[str]:
@@ -115,8 +117,8 @@ def _workloads_of(path: Path) -> Path:
         return beside
     parts = list(path.parts)
     if "definitions" in parts:
-        place = len(parts) - 1 - parts[::-1].index("definitions")
-        return Path(*parts[:place], "workloads", *parts[place + 1 :]).with_suffix(".jsonl")
+        index = len(parts) - 1 - parts[::-1].index("definitions")
+        return Path(*parts[:index], "workloads", *parts[index + 1 :]).with_suffix(".jsonl")
     return beside
 
 
@@ -156,8 +158,8 @@ class _Reader:
         read = [self._workload(line, number) for number, line in enumerate(workloads.splitlines(), 1) if line.strip()]
         if not read:
             raise TaskError(f"{_workloads_of(self._path)} names no workload: write one JSON object a line")
-        refused = [one for one in read if isinstance(one, str)]
-        taken = list({json.dumps(one): one for one in read if not isinstance(one, str)}.values())
+        refused = [workload for workload in read if isinstance(workload, str)]
+        taken = list({json.dumps(workload): workload for workload in read if not isinstance(workload, str)}.values())
         if not taken:
             raise TaskError(f"{self._path}: no workload can be used: {refused[0]}")
         largest = max(taken, key=self._elements)
@@ -167,15 +169,15 @@ class _Reader:
 
     def _module_level(self) -> dict[str, str]:
         """Axes and scalars by what they are called in the module, where each name must be unused."""
-        taken, found = TAKEN | set(_names(self._module)), dict[str, str]()
+        taken, names = TAKEN | set(_names(self._module)), dict[str, str]()
         scalars = [name for name, spec in self._inputs.items() if spec["shape"] is None]
         for name in (*self._axes, *scalars):
             called = name
             while called in taken or (called != name and (called in self._axes or called in self._inputs)):
                 called += "_size"
             taken.add(called)
-            found.setdefault(name, called)
-        return found
+            names.setdefault(name, called)
+        return names
 
     def _see_that_it_can_be_run(self) -> None:
         if MODEL in _names(self._module):
@@ -189,7 +191,7 @@ class _Reader:
         functions = {node.name: node for node in self._module.body if isinstance(node, ast.FunctionDef)}
         if ENTRY not in functions:
             raise TaskError(f"the reference in {self._path} defines no function {ENTRY}")
-        arguments = [one.arg for one in (*functions[ENTRY].args.posonlyargs, *functions[ENTRY].args.args)]
+        arguments = [argument.arg for argument in (*functions[ENTRY].args.posonlyargs, *functions[ENTRY].args.args)]
         if arguments != list(self._inputs):
             raise TaskError(
                 f"{self._path}: {ENTRY}({', '.join(arguments)}) does not take the inputs as they are named: "
@@ -247,20 +249,20 @@ class _Reader:
 
     def _elements(self, sizes: Mapping[str, Size]) -> int:
         values = self._values(sizes)
-        shapes = [one["shape"] for one in self._inputs.values() if one["shape"] is not None]
+        shapes = [spec["shape"] for spec in self._inputs.values() if spec["shape"] is not None]
         return sum(math.prod(int(axis) if axis.isdigit() else values[axis] for axis in shape) for shape in shapes)
 
     def _values(self, sizes: Mapping[str, Size]) -> dict[str, int]:
         """Every axis at a workload."""
-        values = {axis: int(sizes[self._called(axis)]) for axis, one in self._axes.items() if one["type"] == "var"}
-        values |= {axis: int(one["value"]) for axis, one in self._axes.items() if one["type"] == "const"}
+        values = {axis: int(sizes[self._called(axis)]) for axis, spec in self._axes.items() if spec["type"] == "var"}
+        values |= {axis: int(spec["value"]) for axis, spec in self._axes.items() if spec["type"] == "const"}
         for axis, about in self._axes.items():
             if about["type"] == "expr":
                 filled = ast.unparse(_Given(values).visit(_expression(about["expression"])))
-                found = number(ast.parse(filled, mode="eval").body)
-                if found is None:
+                value = number(ast.parse(filled, mode="eval").body)
+                if value is None:
                     raise TaskError(f"{self._path}: the axis {axis} cannot be computed: {about['expression']}")
-                values[axis] = int(found)
+                values[axis] = int(value)
         return values
 
     def _called(self, name: str) -> str:
@@ -300,14 +302,14 @@ class _Reader:
         yield from ("", "")
 
     def _entry(self) -> ast.FunctionDef:
-        return next(one for one in self._module.body if isinstance(one, ast.FunctionDef) and one.name == ENTRY)
+        return next(node for node in self._module.body if isinstance(node, ast.FunctionDef) and node.name == ENTRY)
 
     def _sizes(self, sizes: Mapping[str, Size]) -> Iterator[str]:
         yield from (f"{name} = {value!r}" for name, value in {**sizes, **self._constant()}.items())
         yield from ("", "")
 
     def _constant(self) -> dict[str, Size]:
-        return {self._called(axis): one["value"] for axis, one in self._axes.items() if one["type"] == "const"}
+        return {self._called(axis): spec["value"] for axis, spec in self._axes.items() if spec["type"] == "const"}
 
     def _get_inputs(self) -> Iterator[str]:
         yield "def get_inputs():"
@@ -375,7 +377,7 @@ def _names(module: ast.Module) -> Iterator[str]:
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
             yield node.name
         elif isinstance(node, (ast.Import, ast.ImportFrom)):
-            yield from ((one.asname or one.name).partition(".")[0] for one in node.names)
+            yield from ((alias.asname or alias.name).partition(".")[0] for alias in node.names)
         elif isinstance(node, (ast.Assign, ast.AnnAssign)):
             targets: Sequence[ast.expr] = node.targets if isinstance(node, ast.Assign) else [node.target]
             yield from (part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name))

@@ -35,51 +35,53 @@ def named(sizes: Mapping[str, Size]) -> str:
     return ", ".join(f"{name}={value}" for name, value in sizes.items())
 
 
-def together(found: Sequence[TimedWorkload]) -> TimingResult:
+def together(workloads: Sequence[TimedWorkload]) -> TimingResult:
     """One timing of all workloads, at least one: pair i is the geometric mean of their pairs i."""
-    timings = [one.timing for one in found]
-    count = min(len(one.candidate_ms) for one in timings)
+    timings = [workload.timing for workload in workloads]
+    count = min(len(timing.candidate_ms) for timing in timings)
     pairs = range(count)
     return TimingResult(
-        tuple(_mean([one.candidate_ms[i] for one in timings]) for i in pairs),
-        tuple(_mean([one.baseline_ms[i] for one in timings]) for i in pairs),
+        tuple(_mean([timing.candidate_ms[i] for timing in timings]) for i in pairs),
+        tuple(_mean([timing.baseline_ms[i] for timing in timings]) for i in pairs),
         timings[0].baseline,
-        sum(one.seconds for one in timings),
-        {**timings[0].evidence, "workloads": f"{len(found)}, timed in turn"},
-        tuple(_of_all(found)),
-        workloads=tuple(replace(one, timing=replace(one.timing, proofs=())) for one in found),
+        sum(timing.seconds for timing in timings),
+        {**timings[0].evidence, "workloads": f"{len(workloads)}, timed in turn"},
+        tuple(_of_all(workloads)),
+        workloads=tuple(replace(workload, timing=replace(workload.timing, proofs=())) for workload in workloads),
         rules=timings[0].rules,
     )
 
 
-def limit_of(found: Sequence[HardwareLimit]) -> HardwareLimit:
+def limit_of(limits: Sequence[HardwareLimit]) -> HardwareLimit:
     """A limit of the geometric mean of latencies: that of times is the time of that of bytes over that of rates. Where
     memory limits one workload and arithmetic another, no kernel reaches it."""
-    if len(found) == 1:
-        return found[0]
+    if len(limits) == 1:
+        return limits[0]
     return replace(
-        found[0],
-        bandwidth_gb_s=_mean([one.bandwidth_gb_s for one in found]),
-        peak_gflop_s=_mean([one.peak_gflop_s for one in found]),
-        min_bytes=round(_mean([one.min_bytes for one in found])),
-        min_flop=round(_mean([one.min_flop for one in found])),
+        limits[0],
+        bandwidth_gb_s=_mean([limit.bandwidth_gb_s for limit in limits]),
+        peak_gflop_s=_mean([limit.peak_gflop_s for limit in limits]),
+        min_bytes=round(_mean([limit.min_bytes for limit in limits])),
+        min_flop=round(_mean([limit.min_flop for limit in limits])),
     )
 
 
 def own_latency_ms(task: Task, timed: TimingResult) -> float:
     """The latency at the task's own sizes, at which a profile is taken."""
-    stays = (one.timing for one in timed.workloads if set_constants(task.source, one.sizes) == task.source)
+    stays = (
+        workload.timing for workload in timed.workloads if set_constants(task.source, workload.sizes) == task.source
+    )
     return next(stays, timed).latency_ms
 
 
-def _of_all(found: Sequence[TimedWorkload]) -> list[CheckRecord]:
+def _of_all(workloads: Sequence[TimedWorkload]) -> list[CheckRecord]:
     """Each check once, as it stands at the workload where it stands worst."""
     worst: dict[tuple[str, str], CheckRecord] = {}
-    for one in found:
-        for proof in one.timing.proofs:
+    for workload in workloads:
+        for proof in workload.timing.proofs:
             key = (proof.group, proof.check)
             if key not in worst or proof.standing.severity > worst[key].standing.severity:
-                worst[key] = replace(proof, detail=f"{named(one.sizes)}: {proof.detail}")
+                worst[key] = replace(proof, detail=f"{named(workload.sizes)}: {proof.detail}")
     return list(worst.values())
 
 

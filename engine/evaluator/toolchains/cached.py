@@ -55,18 +55,18 @@ class CachedToolchain(Evaluator):
 
     @property
     def lease_files(self) -> lease.Files:
-        """Those of the inner one."""
+        """The lock files of the inner evaluator."""
         return self._inner.lease_files
 
     def evaluate(self, request: Request[Result]) -> Result:
-        """From memory, or as the inner one answers."""
+        """The answer from memory, or that of the inner evaluator."""
         if isinstance(request, CompileAll):
             return cast(Result, self._compile_all(request))
         if type(request) not in REMEMBERED:
             return self._inner.evaluate(request)
         file = self._file(request)
-        if (known := remembered.read(file, request.answer)) is not None:
-            return cast(Result, _told(known))
+        if (earlier := remembered.read(file, request.answer)) is not None:
+            return cast(Result, _told(earlier))
         result = self._inner.evaluate(request)
         return _kept(file, result) if isinstance(result, request.answer) else result  # a failed timing is asked again
 
@@ -75,13 +75,14 @@ class CachedToolchain(Evaluator):
         self._inner.close()
 
     def _compile_all(self, request: CompileAll) -> list[CompileResult]:
-        """Those that are not in memory are built together."""
+        """Candidates that are not in memory are built together."""
         files = [self._file(Compile(request.task, source)) for source in request.candidates]
-        known = [remembered.read(file, CompileResult) for file in files]
-        new = tuple(source for source, one in zip(request.candidates, known, strict=True) if one is None)
+        earlier = [remembered.read(file, CompileResult) for file in files]
+        new = tuple(source for source, result in zip(request.candidates, earlier, strict=True) if result is None)
         built = iter(self._inner.evaluate(CompileAll(request.task, new)) if new else ())
         return [
-            _told(one) if one is not None else _kept(file, next(built)) for file, one in zip(files, known, strict=True)
+            _told(result) if result is not None else _kept(file, next(built))
+            for file, result in zip(files, earlier, strict=True)
         ]
 
     def _file(self, request: Request[Any]) -> Path:
@@ -104,8 +105,10 @@ def _kept(file: Path, result: Result) -> Result:
     return result
 
 
-def _told(known: Any) -> Any:
+def _told(result: Any) -> Any:
     """A result out of memory, which says so."""
-    if isinstance(known, CompileResult):
-        return replace(known, is_cached=True)
-    return known if isinstance(known, ProfileResult) else replace(known, evidence={**known.evidence, "cached": "yes"})
+    if isinstance(result, CompileResult):
+        return replace(result, is_cached=True)
+    return (
+        result if isinstance(result, ProfileResult) else replace(result, evidence={**result.evidence, "cached": "yes"})
+    )

@@ -98,10 +98,10 @@ class CudaToolchain(LocalToolchain):
         Raises:
             ToolchainError: there are none.
         """
-        found = tuple(str(path) for path in sorted(DEVICES.glob("nvidia*")) if stat.S_ISCHR(path.stat().st_mode))
-        if not found:
+        nodes = tuple(str(path) for path in sorted(DEVICES.glob("nvidia*")) if stat.S_ISCHR(path.stat().st_mode))
+        if not nodes:
             raise ToolchainError("no NVIDIA GPU found (no /dev/nvidia*): use --toolchain cpu, or a machine with a GPU")
-        return found
+        return nodes
 
     @property
     def cache(self) -> Path:
@@ -128,19 +128,19 @@ class CudaToolchain(LocalToolchain):
             return super()._compile(task, source)
 
     def _check(self, task: Task, source: str) -> CheckResult:
-        """Of a wrong or crashing kernel the sanitizer's findings are added."""
+        """The check's result; of a wrong or crashing kernel with the sanitizer's findings."""
         with self._leased():  # a check keeps the device busy, and another run may be timing
             result = super()._check(task, source)
         if result.verdict not in (Verdict.RUNTIME_ERROR, Verdict.INCORRECT) or not self.installation.sanitizer:
             return result
         with self._leased():
-            found = str(
+            report = str(
                 self._ask("sanitize", task, source, details={"sanitizer": self.installation.sanitizer})["found"]
             )
-        if not found:
+        if not report:
             return result
-        message = f"{result.message}\n\n{SANITIZER} (memcheck) on one call:\n{found}"
-        return replace(result, message=message, evidence={**result.evidence, SANITIZER: found})
+        message = f"{result.message}\n\n{SANITIZER} (memcheck) on one call:\n{report}"
+        return replace(result, message=message, evidence={**result.evidence, SANITIZER: report})
 
     def _session(self, task: Task, source: str, times: Mapping[str, object]) -> Any:
         """Inputs and the reference's answers are made on the device too, so it is leased from the start."""
@@ -160,7 +160,7 @@ class CudaToolchain(LocalToolchain):
         if "failure" in plain:
             raise ProfileUnavailable(str(plain["failure"]))
         result: ProfileResult = codec.from_plain(ProfileResult, plain)
-        took_s = next((one.value for one in result.metrics if one.name == "device time"), 0.0)
+        took_s = next((metric.value for metric in result.metrics if metric.name == "device time"), 0.0)
         why = disturbance(1e3 * took_s, timed_ms, apart=APART_ON_DEVICE)
         return replace(result, evidence={**result.evidence, DISTURBED: why}) if why else result
 

@@ -84,7 +84,7 @@ def _speed_fields(timed: TimingResult | None) -> dict[str, Any]:
         "noise": timed.noise,
         "pairs": len(timed.candidate_ms),
         "timing_evidence": dict(timed.evidence),
-        "workloads": [{"sizes": dict(one.sizes), **_speed_of(one.timing)} for one in timed.workloads],
+        "workloads": [{"sizes": dict(workload.sizes), **_speed_of(workload.timing)} for workload in timed.workloads],
     }
 
 
@@ -99,10 +99,10 @@ def _speed_of(timed: TimingResult) -> dict[str, Any]:
 
 def _check_records(results: Mapping[str, CompileResult | CheckResult | TimingResult | None]) -> list[dict[str, Any]]:
     """Every check made, in order, with the stage it was made in."""
-    made = {stage: result.proofs for stage, result in results.items() if result is not None}
+    proofs = {stage: result.proofs for stage, result in results.items() if result is not None}
     return [
         {"stage": stage, **codec.to_plain(check_record)}
-        for stage, check_records in made.items()
+        for stage, check_records in proofs.items()
         for check_record in check_records
     ]
 

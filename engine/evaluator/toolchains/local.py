@@ -193,64 +193,75 @@ class LocalToolchain(Evaluator):
 
     def evaluate(self, request: Request[Result]) -> Result:
         """The answer, with where its time went."""
-        task, found = request.task, cast(Any, None)
+        task, answer = request.task, cast(Any, None)
         match request:
             case Examine():
-                found = self._examine(task, is_confined=request.is_confined)
+                answer = self._examine(task, is_confined=request.is_confined)
             case Limit():
-                found = self._limit_of_all(task)
+                answer = self._limit_of_all(task)
             case Compile():
-                found = self._with_timeline(lambda: self._compile(task, request.source))
+                answer = self._with_timeline(lambda: self._compile(task, request.source))
             case CompileAll():
-                found = self._compile_all(task, request.candidates)
+                answer = self._compile_all(task, request.candidates)
             case Check():
                 self._see_that_it_is_decided(task)
-                found = self._with_timeline(lambda: replace(self._check(task, request.source), rules=task.policy.rules))
+                answer = self._with_timeline(
+                    lambda: replace(self._check(task, request.source), rules=task.policy.rules)
+                )
             case TimeBriefly():
-                found = self._with_timeline(lambda: self._time_briefly(task, request.source))
+                answer = self._with_timeline(lambda: self._time_briefly(task, request.source))
             case Time():
-                found = self._with_timeline(lambda: self._time(task, request.source))
+                answer = self._with_timeline(lambda: self._time(task, request.source))
             case CompiledBaseline():
-                found = self._compiled_baseline(task)
+                answer = self._compiled_baseline(task)
             case CompilerSource():
-                found = self._compiler_source(task)
+                answer = self._compiler_source(task)
             case StartFromCompiler():
-                found = self._compiled_start(task)
+                answer = self._compiled_start(task)
             case Profile():
                 timed_ms = tasks.workloads.own_latency_ms(task, request.timed) if request.timed else None
-                found = self._with_timeline(lambda: self._undisturbed(task, request.source, timed_ms))
-        return cast(Result, found)
+                answer = self._with_timeline(lambda: self._undisturbed(task, request.source, timed_ms))
+        return cast(Result, answer)
 
     def _limit_of_all(self, task: Task) -> HardwareLimit:
         """What this machine can do at the task's sizes, and what the task needs at least."""
-        for _, one in tasks.workloads.each(task):
-            self._see_that_it_is_decided(one)
+        for _, sized_task in tasks.workloads.each(task):
+            self._see_that_it_is_decided(sized_task)
         # What the machine can do is measured again once, whatever the number of workloads.
-        found = [self._limit(one, again=not place) for place, (_, one) in enumerate(tasks.workloads.each(task))]
-        return tasks.workloads.limit_of(found)
+        limits = [
+            self._limit(sized_task, again=not number)
+            for number, (_, sized_task) in enumerate(tasks.workloads.each(task))
+        ]
+        return tasks.workloads.limit_of(limits)
 
     @abstractmethod
     def _limit(self, task: Task, *, again: bool) -> HardwareLimit:
-        """The same, from what was measured before unless `again`."""
+        """The limit at the task's own sizes, from what was measured before unless `again`."""
 
     @property
     def fingerprint(self) -> str:
         """Changes with everything that can change a result, the evaluator's own code included."""
         threads = len(os.sched_getaffinity(0))
-        known = [self.installation.fingerprint, asdict(self._times), asdict(self._limits), threads, _evaluator_code()]
-        known += [just_in_time.version()] if just_in_time.version() else []
-        return hashlib.sha256(json.dumps(known).encode()).hexdigest()
+        key_parts = [
+            self.installation.fingerprint,
+            asdict(self._times),
+            asdict(self._limits),
+            threads,
+            _evaluator_code(),
+        ]
+        key_parts += [just_in_time.version()] if just_in_time.version() else []
+        return hashlib.sha256(json.dumps(key_parts).encode()).hexdigest()
 
     def _examine(self, task: Task, *, is_confined: bool) -> Examination:
-        """Found out once."""
+        """The examination of a task, made once."""
         name = self._examination_name(task)
         if name not in self._examined:
             file = self.cache / "examinations" / f"{name}.json"
-            found = remembered.read(file, Examination)
-            if found is None:
-                found = self._examination(task, is_confined)
-                remembered.keep(file, found)
-            self._examined[name] = found
+            examination = remembered.read(file, Examination)
+            if examination is None:
+                examination = self._examination(task, is_confined)
+                remembered.keep(file, examination)
+            self._examined[name] = examination
         return self._examined[name]
 
     def _examination_name(self, task: Task) -> str:
@@ -260,29 +271,33 @@ class LocalToolchain(Evaluator):
 
     def _examination(self, task: Task, is_confined: bool) -> Examination:
         policy = _what_matters(task.policy)
-        found = self._ask_examination(replace(task, policy=policy), is_confined)
-        if found.is_decided or policy.mode:
-            return found
+        examination = self._ask_examination(replace(task, policy=policy), is_confined)
+        if examination.is_decided or policy.mode:
+            return examination
         in_evaluation = self._ask_examination(replace(task, policy=replace(policy, mode="eval")), is_confined)
         mends = ["evaluation mode (--mode eval), in which it is decided"] if in_evaluation.is_decided else []
-        mends += self._module_by_module(task, policy, is_confined) if found.is_blurred else []
-        return replace(found, remedies=(*mends, *found.remedies))
+        mends += self._module_by_module(task, policy, is_confined) if examination.is_blurred else []
+        return replace(examination, remedies=(*mends, *examination.remedies))
 
     def _module_by_module(self, task: Task, policy: Policy, is_confined: bool) -> Iterator[str]:
         """The least depth at which that decides it, as what mends it."""
         if policy.backward or policy.precision == "half" or policy.compare_modules:
             return
         for depth in DEPTHS:
-            found = self._ask_examination(replace(task, policy=replace(policy, compare_modules=depth)), is_confined)
-            if found.is_decided:
+            examination = self._ask_examination(
+                replace(task, policy=replace(policy, compare_modules=depth)), is_confined
+            )
+            if examination.is_decided:
                 yield f"comparison module by module (--compare-modules {depth}), by which it is decided"
                 return
 
     def _ask_examination(self, task: Task, is_confined: bool) -> Examination:
         # On a GPU the reference's calls are work on the device.
         with nullcontext() if self.device == "cpu" else self._leased():
-            found: Examination = codec.from_plain(Examination, self._ask("examine", task, "", confined=is_confined))
-        return found
+            examination: Examination = codec.from_plain(
+                Examination, self._ask("examine", task, "", confined=is_confined)
+            )
+        return examination
 
     def _see_that_it_is_decided(self, task: Task) -> None:
         """Before a kernel is judged on a task.
@@ -321,11 +336,11 @@ class LocalToolchain(Evaluator):
                     self.claim.lets_go()
 
     def _compile_all(self, task: Task, sources: Sequence[str]) -> list[CompileResult]:
-        """At once; one by one where building means to call the kernel."""
-        if any(languages.of(one, task.language).is_just_in_time for one in sources):
-            return [self.compile(task, one) for one in sources]
+        """Compile all sources at once; one by one where building means to call the kernel."""
+        if any(languages.of(source, task.language).is_just_in_time for source in sources):
+            return [self.compile(task, source) for source in sources]
         plain = self._ask("compile_all", task, "", details={"sources": list(sources)})
-        return [codec.from_plain(CompileResult, one) for one in plain]
+        return [codec.from_plain(CompileResult, result) for result in plain]
 
     def _check(self, task: Task, source: str) -> CheckResult:
         sizes = 1 + len(task.policy.other_sizes) + len(task.policy.workloads)
@@ -352,7 +367,7 @@ class LocalToolchain(Evaluator):
     def _time_briefly(self, task: Task, source: str) -> TimingResult | CheckResult:
         """One session with few pairs, believed as it is."""
         brief_s = min(BRIEF_S, self._times.timing_s)
-        return self._in_turn(task, lambda one, share_s: self._time_once(one, source, share_s), brief_s)
+        return self._in_turn(task, lambda sized_task, share_s: self._time_once(sized_task, source, share_s), brief_s)
 
     def _in_turn(
         self, task: Task, time: Callable[[Task, float], TimingResult | CheckResult], timing_s: float
@@ -360,14 +375,14 @@ class LocalToolchain(Evaluator):
         """One workload after the other, and the first that fails ends it."""
         if not task.policy.workloads:
             return time(task, timing_s)
-        found = list[TimedWorkload]()
+        workloads = list[TimedWorkload]()
         share_s = max(timing_s / len(task.policy.workloads), min(SHARE_S, timing_s))
-        for sizes, one in tasks.workloads.each(task):
-            timed = time(one, share_s)
+        for sizes, sized_task in tasks.workloads.each(task):
+            timed = time(sized_task, share_s)
             if isinstance(timed, CheckResult):
                 return replace(timed, message=f"with {tasks.workloads.named(sizes)}: {timed.message}")
-            found.append(TimedWorkload(sizes, timed))
-        return tasks.workloads.together(found)
+            workloads.append(TimedWorkload(sizes, timed))
+        return tasks.workloads.together(workloads)
 
     def _compiled_baseline(self, task: Task) -> TimingResult:
         """The first call compiles."""
@@ -392,22 +407,22 @@ class LocalToolchain(Evaluator):
         return _timed(plain)
 
     def _compiler_source(self, task: Task) -> str:
-        """In a process that has run no candidate."""
+        """What torch.compile writes for the task, in a process that has run no candidate."""
         with self._leased():
-            found = self._ask("compiler_source", task, "", limit_s=HINT_S)
-        if not found.get("source"):
-            raise BaselineUnavailable(str(found.get("failure") or "the compiler wrote no kernel"))
-        return str(found["source"])
+            reply = self._ask("compiler_source", task, "", limit_s=HINT_S)
+        if not reply.get("source"):
+            raise BaselineUnavailable(str(reply.get("failure") or "the compiler wrote no kernel"))
+        return str(reply["source"])
 
     def _compiled_start(self, task: Task) -> CompiledStart:
-        """The same with a candidate out of it, at all sizes of the task."""
+        """What torch.compile writes for the task, with a candidate out of it, at all sizes of the task."""
         if task.policy.compare_modules:
             raise BaselineUnavailable(NO_MODULES)
         with self._leased():
-            found = self._ask("compiler_source", task, "", limit_s=HINT_S, details={"as_start": True})
-        if "source" not in found:
-            raise BaselineUnavailable(str(found.get("failure") or "the compiler wrote no kernel"))
-        return CompiledStart(str(found["source"]), str(found.get("kernel", "")), str(found.get("no_start", "")))
+            reply = self._ask("compiler_source", task, "", limit_s=HINT_S, details={"as_start": True})
+        if "source" not in reply:
+            raise BaselineUnavailable(str(reply.get("failure") or "the compiler wrote no kernel"))
+        return CompiledStart(str(reply["source"]), str(reply.get("kernel", "")), str(reply.get("no_start", "")))
 
     def _undisturbed(self, task: Task, source: str, timed_ms: float | None) -> ProfileResult:
         """What was disturbed once more, and then it says so."""
@@ -495,12 +510,12 @@ class LocalToolchain(Evaluator):
             return self._evaluator.ask(request, limit_s, turn)
 
 
-def _sweep(place: Path) -> None:
+def _sweep(folder: Path) -> None:
     """Remove work spaces of killed processes, whose locks are free. One made a moment ago may not be held yet."""
-    for lock in place.glob(f"{SCRATCH}*/lock"):
+    for lock in folder.glob(f"{SCRATCH}*/lock"):
         with suppress(OSError):
-            found = lock.stat()
-            is_left = found.st_uid == os.getuid() and time.time() - found.st_mtime > YOUNG_S
+            status = lock.stat()
+            is_left = status.st_uid == os.getuid() and time.time() - status.st_mtime > YOUNG_S
             if is_left and not locks.is_file_held(lock):
                 shutil.rmtree(lock.parent, ignore_errors=True)
 
@@ -523,7 +538,7 @@ def _timed(plain: Mapping[str, Any]) -> TimingResult | CheckResult:
 
 @functools.cache
 def _evaluator_code() -> str:
-    """Of the code that judges: what an older version let through must be judged again."""
+    """The hash of the code that judges: what an older version let through must be judged again."""
     code = hashlib.sha256()
     for folder in EVALUATOR_FOLDERS:
         for path in sorted((ENGINE / folder).rglob("*.py")):

@@ -52,8 +52,8 @@ def _required(name: str, find: Callable[[], str], remedy: str) -> Checked:
 
 
 def _optional(name: str, remedy: str) -> Checked:
-    found = shutil.which(name)
-    return Checked(name, True, found, "") if found else Checked(name, False, "not installed; optional", remedy)
+    path = shutil.which(name)
+    return Checked(name, True, path, "") if path else Checked(name, False, "not installed; optional", remedy)
 
 
 def _counters() -> Checked:

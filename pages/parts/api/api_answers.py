@@ -46,8 +46,8 @@ def lost_runs() -> list[str]:
 def listed(chosen: RunFilter, sort: RunSort, limit: int, offset: int) -> tuple[list[dict[str, Any]], int]:
     """A page of runs and how many there are in all."""
     db = index.current()
-    found = queries.listing(db, chosen, sort, lost_runs(), limit, offset)
-    return [run(row) for row in queries.of_ids(db, found.run_ids)], found.total
+    listing = queries.listing(db, chosen, sort, lost_runs(), limit, offset)
+    return [run(row) for row in queries.of_ids(db, listing.run_ids)], listing.total
 
 
 def run(row: RunRow) -> dict[str, Any]:
@@ -60,15 +60,15 @@ def run(row: RunRow) -> dict[str, Any]:
             "interval_95": [row.best_low, row.best_high],
             "latency_ms": row.best_latency_ms,
         }
-    state, found = run_state.shown_state(row), damaged.of(row.run_id)
-    why_lost = damage.title(found) if found.is_cut else "the engine ended before the run did"
+    state, damages = run_state.shown_state(row), damaged.of(row.run_id)
+    why_lost = damage.title(damages) if damages.is_cut else "the engine ended before the run did"
     return {
         "run": row.run_id, "name": row.label or None, "tags": row.tags, "note": row.note or None,
         "is_archived": row.is_archived, "task": row.task_name, "class": row.kernel_class, "language": row.language,
         "toolchain": row.toolchain,
         "device": row.device or None, "model": row.model, "state": state,
         "reason": why_lost if state is RunState.LOST else row.state_reason,
-        "damage": damage.sentences(found) if found.is_damaged else [],
+        "damage": damage.sentences(damages) if damages.is_damaged else [],
         "depth": row.depth, "depths": row.depths, "best": best,
         "created_at": moment(row.created_at), "started_at": moment(row.started_at), "ended_at": moment(row.ended_at),
         "last_event_at": moment(row.last_event_at), "engine_s": row.engine_s,
@@ -88,9 +88,9 @@ def whole(row: RunRow) -> dict[str, Any]:
     return run(row) | {
         "settings": settings(row.run_id),
         "depth_count": len(depths),
-        "depth_list": [depth(one) for one in depths[-SHOWN:]],
+        "depth_list": [depth(step) for step in depths[-SHOWN:]],
         "kernel_count": len(kernels),
-        "kernel_list": [kernel(row.run_id, one) for one in kernels[-SHOWN:]],
+        "kernel_list": [kernel(row.run_id, attempt) for attempt in kernels[-SHOWN:]],
         "events": f"/api/runs/{row.run_id}/events",
     }
 
@@ -102,15 +102,15 @@ def settings(run_id: str) -> Mapping[str, Any] | None:
     except (FileNotFoundError, codec.DecodeError, UnicodeDecodeError):
         return None
     plain: dict[str, Any] = codec.to_plain(fixed)
-    own = catalogue.defaults(fixed.strategy) | plain.pop("strategy_options")
+    defaults = catalogue.defaults(fixed.strategy) | plain.pop("strategy_options")
     recording = plain.pop("recording", None)
     options = [
-        {name: value for name, value in one.items() if name not in ("base_url", "key_variable")}
-        for one in plain.pop("model_options", ())
+        {name: value for name, value in option.items() if name not in ("base_url", "key_variable")}
+        for option in plain.pop("model_options", ())
     ]
     prompts = plain["prompts"] | {"folder": fixed.prompts.name, "files": list(fixed.prompts.files)}
     plain = (
-        own | plain | {"prompts": prompts, "knowledge": choice.name_of(fixed.knowledge)}
+        defaults | plain | {"prompts": prompts, "knowledge": choice.name_of(fixed.knowledge)}
     )  # beside the others, where they stood before strategies had options of their own
     return plain | {"model_options": options, "recording": recording and recording.replace("\\", "/").split("/")[-1]}
 
@@ -151,7 +151,7 @@ def whole_kernel(run_id: str, candidate_id: str) -> dict[str, Any] | None:
         "source_sha256": row.source_blob,
         "evaluation": judged and _plain(judged, leave_out=("candidate_id", "log_blob", "low", "high")),
         "prediction": _prediction(queries.prediction(db, run_id, candidate_id)),
-        "checks": [_plain(one) for one in queries.check_records(db, run_id, candidate_id)],
+        "checks": [_plain(record) for record in queries.check_records(db, run_id, candidate_id)],
     }
 
 
@@ -159,15 +159,15 @@ def _prediction(row: PredictionRow | None) -> dict[str, Any] | None:
     """What the model expected of the change, as factors over the base kernel; measured null until it is."""
     if row is None:
         return None
-    found = row.measured
-    measured = {"measured_gain": found.speedup, "interval_95": [found.low, found.high]} if found else None
+    gain = row.measured
+    measured = {"measured_gain": gain.speedup, "interval_95": [gain.low, gain.high]} if gain else None
     prediction = {"technique": row.technique or None, "predicted_gain": row.predicted, "kernel": row.candidate_id}
     return prediction | (measured or {"measured_gain": None, "interval_95": None})
 
 
-def events(found: Iterable[EventRow]) -> list[dict[str, Any]]:
+def events(rows: Iterable[EventRow]) -> list[dict[str, Any]]:
     """Journal lines as they were written."""
-    return [json.loads(row.json) for row in found]
+    return [json.loads(row.json) for row in rows]
 
 
 def _pair(low: float | None, high: float | None) -> list[float | None] | None:
@@ -175,8 +175,8 @@ def _pair(low: float | None, high: float | None) -> list[float | None] | None:
 
 
 def _plain(record: Any, leave_out: tuple[str, ...] = ()) -> dict[str, Any]:
-    found: dict[str, Any] = codec.to_plain(record)
-    return {name: value for name, value in found.items() if name not in leave_out}
+    plain: dict[str, Any] = codec.to_plain(record)
+    return {name: value for name, value in plain.items() if name not in leave_out}
 
 
 LONGEST_PAGE = 1000
@@ -262,8 +262,8 @@ def _finite(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     if isinstance(value, dict):
-        return {name: _finite(one) for name, one in value.items()}
-    return [_finite(one) for one in value] if isinstance(value, (list, tuple)) else value
+        return {name: _finite(part) for name, part in value.items()}
+    return [_finite(part) for part in value] if isinstance(value, (list, tuple)) else value
 
 
 MEDIA_TYPE = exposition.CONTENT_TYPE_PLAIN_0_0_4

@@ -36,7 +36,7 @@ def get_runs(request: Request) -> Response:
     etag = api_answers.tag(request, change_token.of([], is_overview=True) + str(api_answers.lost_runs()))
     if api_answers.is_known(request, etag):
         return api_answers.unchanged(etag)
-    task, model, text, strategy, tag = (query.get(one, "") for one in ("task", "model", "text", "strategy", "tag"))
+    task, model, text, strategy, tag = (query.get(key, "") for key in ("task", "model", "text", "strategy", "tag"))
     chosen = RunFilter(state, task, model, text, strategy, tag, Archive(archive))
     runs, total = api_answers.listed(chosen, RunSort(sort), limit, offset)
     has_more = bool(runs) and offset + len(runs) < total
@@ -63,10 +63,10 @@ def get_events(request: Request) -> Response:
     etag = api_answers.tag(request, change_token.of([run_id], is_overview=False))
     if api_answers.is_known(request, etag):
         return api_answers.unchanged(etag)
-    found = queries.events(index.current(), run_id, since, limit + 1)
-    shown = found[:limit]
+    rows = queries.events(index.current(), run_id, since, limit + 1)
+    shown = rows[:limit]
     last = shown[-1].seq if shown else since
-    body = {"run": run_id, "since": since, "next": last, "has_more": len(found) > limit}
+    body = {"run": run_id, "since": since, "next": last, "has_more": len(rows) > limit}
     return api_answers.answer(body | {"events": api_answers.events(shown)}, etag)
 
 
@@ -76,10 +76,10 @@ def get_kernel(request: Request) -> Response:
     etag = api_answers.tag(request, change_token.of([run_id], is_overview=False))
     if api_answers.is_known(request, etag):
         return api_answers.unchanged(etag)
-    found = api_answers.whole_kernel(run_id, name)
-    if found is None:
+    kernel = api_answers.whole_kernel(run_id, name)
+    if kernel is None:
         raise ApiError(404, f"run {run_id} has no kernel {name[:60]!r}", f"/api/runs/{run_id} lists its kernels")
-    return api_answers.answer(found, etag)
+    return api_answers.answer(kernel, etag)
 
 
 def get_source(request: Request) -> Response:
@@ -140,7 +140,7 @@ def _run(request: Request) -> RunRow:
 
 def _one_of(name: str, value: str, allowed: list[str]) -> None:
     if value not in allowed:
-        choices = ", ".join(str(one) for one in allowed if one)
+        choices = ", ".join(str(choice) for choice in allowed if choice)
         raise ApiError(400, f"{name}={value[:40]!r} is not known", f"{name} takes one of {choices}")
 
 

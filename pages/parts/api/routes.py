@@ -42,9 +42,9 @@ def get_change_token(request: Request) -> Response:
 
 def get_notices(request: Request) -> Response:
     """What is to be told since the notice of that number; without a number only how many there have been."""
-    known = request.query_params.get("since", "")
+    since = request.query_params.get("since", "")
     try:
-        return JSONResponse(notices.since(untrusted.whole_number(known, "since") if known else None))
+        return JSONResponse(notices.since(untrusted.whole_number(since, "since") if since else None))
     except UntrustedError as error:
         return JSONResponse({"error": f"{error}"}, status_code=400)
 

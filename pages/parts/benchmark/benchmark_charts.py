@@ -27,44 +27,44 @@ LOWEST, HIGHEST = 0.05, 100.0
 
 def draw_pairs(results: Results) -> None:
     """Each arm over the baseline arm, a dot a task; nothing where there is one arm or no task is solved by two."""
-    found = [one for one in comparisons(results) if one.ratios]
-    if not found:
+    pairs = [pair for pair in comparisons(results) if pair.ratios]
+    if not pairs:
         return
-    summary = "; ".join(comparison(one) for one in found)
-    tasks = max(len(one.ratios) for one in found)
+    summary = "; ".join(comparison(pair) for pair in pairs)
+    tasks = max(len(pair.ratios) for pair in pairs)
     plot.draw(
-        pairs_figure(found), f"Arms over {found[0].baseline}, task by task. {summary}",
-        120 + 20 * tasks + LEGEND_ROW_PX * len(found), "pairs", key="pairs",
+        pairs_figure(pairs), f"Arms over {pairs[0].baseline}, task by task. {summary}",
+        120 + 20 * tasks + LEGEND_ROW_PX * len(pairs), "pairs", key="pairs",
     )  # fmt: skip
     st.caption(
-        f"A mark a task: the arm's best kernel over that of {wording.plain(found[0].baseline)}, averaged over repeats. "
+        f"A mark a task: the arm's best kernel over that of {wording.plain(pairs[0].baseline)}, averaged over repeats. "
         "Lines: median over tasks; band: its 95 % interval, from six tasks on."
     )
 
 
-def pairs_figure(found: list[Paired]) -> dict[str, Any]:
+def pairs_figure(pairs: list[Paired]) -> dict[str, Any]:
     """Tasks down, ratios across on a logarithmic axis."""
     traces, shapes = [], []
-    tasks = list(dict.fromkeys(task for one in found for task, _ in one.ratios))
-    values = [ratio for one in found for _, ratio in one.ratios]
-    for place, one in enumerate(found, 1):
-        colour, symbol = COLOURS[place % len(COLOURS)], SYMBOLS[place % len(SYMBOLS)]
+    tasks = list(dict.fromkeys(task for pair in pairs for task, _ in pair.ratios))
+    values = [ratio for pair in pairs for _, ratio in pair.ratios]
+    for number, pair in enumerate(pairs, 1):
+        colour, symbol = COLOURS[number % len(COLOURS)], SYMBOLS[number % len(SYMBOLS)]
         traces.append({
-            "type": "scatter", "mode": "markers", "name": f"{one.arm} over {one.baseline}",
-            "x": [ratio for _, ratio in one.ratios], "y": [name(task) for task, _ in one.ratios],
+            "type": "scatter", "mode": "markers", "name": f"{pair.arm} over {pair.baseline}",
+            "x": [ratio for _, ratio in pair.ratios], "y": [name(task) for task, _ in pair.ratios],
             "marker": {"symbol": symbol, "size": 9, "color": f"@{colour}-color"},
             "text": [
-                f"<b>{wording.escaped(one.arm)}</b> · {name(task)}<br>{times(ratio)}" for task, ratio in one.ratios
+                f"<b>{wording.escaped(pair.arm)}</b> · {name(task)}<br>{times(ratio)}" for task, ratio in pair.ratios
             ],
             "hovertemplate": "%{text}<extra></extra>",
         })  # fmt: skip
-        shapes += _median(one, colour, DASHES[place % len(DASHES)])
-    layout = chart_layout(f"best kernel over that of {found[0].baseline}", [1.0], False, "pairs", len(found))
+        shapes += _median(pair, colour, DASHES[number % len(DASHES)])
+    layout = chart_layout(f"best kernel over that of {pairs[0].baseline}", [1.0], False, "pairs", len(pairs))
     low, high = min([*values, 1.0]) / 1.15, max([*values, 1.0]) * 1.15
     ticks = plot.log_ticks(low, high)
     layout["xaxis"] |= {"type": "log", "tickvals": ticks, "ticktext": [f"{t:g}×" for t in ticks],
                         "range": [math.log10(low), math.log10(high)]}  # fmt: skip
-    layout["yaxis"] = {"categoryorder": "array", "categoryarray": [name(one) for one in reversed(tasks)],
+    layout["yaxis"] = {"categoryorder": "array", "categoryarray": [name(task) for task in reversed(tasks)],
                        "automargin": True, "gridcolor": "@border-color"}  # fmt: skip
     one_line = {"type": "line", "x0": 1, "x1": 1, "yref": "paper", "y0": 0, "y1": 1, "layer": "below",
                 "line": {"color": "@gray-color", "width": 1.2, "dash": "dot"}}  # fmt: skip
@@ -72,33 +72,35 @@ def pairs_figure(found: list[Paired]) -> dict[str, Any]:
     return {"data": traces, "layout": layout}
 
 
-def _median(one: Paired, colour: str, dash: str) -> list[dict[str, Any]]:
-    if one.ratio is None:
+def _median(pair: Paired, colour: str, dash: str) -> list[dict[str, Any]]:
+    if pair.ratio is None:
         return []
-    place = {"yref": "paper", "y0": 0, "y1": 1, "layer": "below"}
-    line = {"type": "line", "x0": one.ratio.value, "x1": one.ratio.value, **place,
+    across = {"yref": "paper", "y0": 0, "y1": 1, "layer": "below"}
+    line = {"type": "line", "x0": pair.ratio.value, "x1": pair.ratio.value, **across,
             "line": {"color": f"@{colour}-color", "width": 2, "dash": dash}}  # fmt: skip
-    if one.ratio.low is None or one.ratio.high is None:
+    if pair.ratio.low is None or pair.ratio.high is None:
         return [line]
-    band = {"type": "rect", "x0": one.ratio.low, "x1": one.ratio.high, **place, "line": {"width": 0},
+    band = {"type": "rect", "x0": pair.ratio.low, "x1": pair.ratio.high, **across, "line": {"width": 0},
             "fillcolor": f"@{colour}-background-color/60"}  # fmt: skip
     return [band, line]
 
 
 def draw_fast(results: Results, kernel_class: str) -> None:
     """fast_p at every speed-up, against what is chosen."""
-    options = [one for one in Against if one is not Against.ARM or len(results.arms) > 1]
+    options = [choice for choice in Against if choice is not Against.ARM or len(results.arms) > 1]
     against = Against(
         st.segmented_control(
             "fast_p against", options, default=Against.EAGER, required=True, key="fast_against", bind="query-params"
         )
         or Against.EAGER
     )
-    curves = [found for arm in results.arms if (found := fast_curve(results, arm, against, kernel_class))]
+    curves = [curve for arm in results.arms if (curve := fast_curve(results, arm, against, kernel_class))]
     if not curves:
         st.info("No cell of this class has ended with such a baseline yet.", icon=":material/hourglass_empty:")
         return
-    summary = "; ".join(f"{one.arm} {percent(one.at(1.0))} at 1×, {percent(one.at(2.0))} at 2×" for one in curves)
+    summary = "; ".join(
+        f"{curve.arm} {percent(curve.at(1.0))} at 1×, {percent(curve.at(2.0))} at 2×" for curve in curves
+    )
     plot.draw(
         fast_figure(curves, str(against)), f"fast_p over {against} at every speed-up. {summary}.",
         chart_height(len(curves)), f"fast:{against}", key="fast_curve",
@@ -108,14 +110,18 @@ def draw_fast(results: Results, kernel_class: str) -> None:
 
 def fast_figure(curves: list[FastCurve], against: str) -> dict[str, Any]:
     """Steps down from the share of correct kernels; the axis of speed-ups is logarithmic."""
-    values = [speedup for one in curves for speedup, _ in one.steps] or [1.0]
+    values = [speedup for fast in curves for speedup, _ in fast.steps] or [1.0]
     low, high = max(LOWEST, min(0.5, *values) / 1.2), min(HIGHEST, max(2.0, *values) * 1.2)
     traces = []
-    for place, one in enumerate(curves):
-        steps = [(low, one.at(low)), *((x, one.at(x)) for x, _ in one.steps if low < x < high), (high, one.at(high))]
+    for number, fast in enumerate(curves):
+        steps = [
+            (low, fast.at(low)),
+            *((x, fast.at(x)) for x, _ in fast.steps if low < x < high),
+            (high, fast.at(high)),
+        ]
         traces.append({
-            **_line(place, one.arm), "x": [x for x, _ in steps], "y": [100 * y for _, y in steps],
-            "text": [f"<b>{one.arm}</b><br>{percent(y)} faster than {times(x)}" for x, y in steps],
+            **_line(number, fast.arm), "x": [x for x, _ in steps], "y": [100 * y for _, y in steps],
+            "text": [f"<b>{fast.arm}</b><br>{percent(y)} faster than {times(x)}" for x, y in steps],
             "hovertemplate": "%{text}<extra></extra>",
         })  # fmt: skip
     layout = chart_layout(f"p: speed-up over {against}", [1.0], False, f"fast:{against}", len(curves))
@@ -155,9 +161,9 @@ def curve_figure(curves: dict[str, list[CurvePoint]], axis: Spending) -> dict[st
     """A line and a band an arm."""
     traces: list[dict[str, Any]] = []
     lines = []
-    for place, (arm, points) in enumerate(curves.items()):
+    for number, (arm, points) in enumerate(curves.items()):
         spent = [point.spent for point in points]
-        colour = COLOURS[place % len(COLOURS)]
+        colour = COLOURS[number % len(COLOURS)]
         edge = {"type": "scatter", "mode": "lines", "x": spent, "hoverinfo": "skip", "showlegend": False,
                 "legendgroup": arm, "line": {"width": 0, "shape": "hv", "color": f"@{colour}-color"}}  # fmt: skip
         if any(point.high > point.low for point in points):
@@ -165,7 +171,7 @@ def curve_figure(curves: dict[str, list[CurvePoint]], axis: Spending) -> dict[st
             traces.append(edge | {"y": [point.high for point in points], "name": f"highest, {arm}",
                                   "fill": "tonexty", "fillcolor": f"@{colour}-background-color/60"})  # fmt: skip
         lines.append({
-            **_line(place, arm), "x": spent, "y": [point.mean for point in points],
+            **_line(number, arm), "x": spent, "y": [point.mean for point in points],
             "text": [_hover(arm, point, axis) for point in points], "hovertemplate": "%{text}<extra></extra>",
         })  # fmt: skip
     values = [value for points in curves.values() for point in points for value in (point.low, point.high)]
@@ -179,10 +185,10 @@ def _hover(arm: str, point: CurvePoint, axis: Spending) -> str:
     return f"<b>{arm}</b> · {point.spent:.4g} {axis}<br>{times(point.mean)}{band}"
 
 
-def _line(place: int, arm: str) -> dict[str, Any]:
+def _line(number: int, arm: str) -> dict[str, Any]:
     """An arm's line; its dash tells it apart as well as its colour."""
     return {
         "type": "scatter", "mode": "lines", "name": arm, "legendgroup": arm,
-        "line": {"shape": "hv", "width": 2.4, "color": f"@{COLOURS[place % len(COLOURS)]}-color",
-                 "dash": DASHES[place % len(DASHES)]},
+        "line": {"shape": "hv", "width": 2.4, "color": f"@{COLOURS[number % len(COLOURS)]}-color",
+                 "dash": DASHES[number % len(DASHES)]},
     }  # fmt: skip

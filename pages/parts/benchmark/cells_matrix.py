@@ -32,26 +32,26 @@ def draw(results: Results) -> str | None:
         columns += [
             table.Column(f"{arm}:{n}", f"{arm} · {n}" if repeats > 1 else arm, "nowrap") for n in range(1, repeats + 1)
         ]
-    classes = {one.cell.task: one.kernel_class for one in results.cells}
+    classes = {result.cell.task: result.kernel_class for result in results.cells}
     rows: dict[str, dict[str, table.Cell]] = {
         task.name: {"task": table.text(name(task.name), "strong", name(classes.get(task.name, "")))}
         for task in results.suite.defined.tasks
     }
-    for one in results.cells:
-        rows[one.cell.task][f"{one.cell.arm}:{one.cell.repeat}"] = cell(one)
-    found = [table.Row(task, cells) for task, cells in rows.items()]
-    return table.draw("Cells of the suite", columns, found, key="suite_cells", is_cards=True, is_compact=True)
+    for result in results.cells:
+        rows[result.cell.task][f"{result.cell.arm}:{result.cell.repeat}"] = cell(result)
+    table_rows = [table.Row(task, cells) for task, cells in rows.items()]
+    return table.draw("Cells of the suite", columns, table_rows, key="suite_cells", is_cards=True, is_compact=True)
 
 
-def cell(one: CellResult) -> table.Cell:
+def cell(result: CellResult) -> table.Cell:
     """A cell: its figure where it has one, else its state in a word."""
-    state, best, run_id = one.standing.state, best_of(one), one.standing.run_id
+    state, best, run_id = result.standing.state, best_of(result), result.standing.run_id
     is_done = state is CellState.FINISHED
     text = times(best.speedup) if best else "no correct kernel" if is_done else str(state)
     tone = TONES[state]
     if is_done:
         tone = "red" if best is None else "green" if best.low > 1 else "orange" if best.high < 1 else "yellow"
-    reason = "" if is_done else wording.cut(one.standing.reason, 200)
+    reason = "" if is_done else wording.cut(result.standing.reason, 200)
     note = interval(Estimate(best.speedup, best.low, best.high)) if best else reason[:60]
     if not run_id:
         return table.pill(text, tone, "", reason, note)

@@ -66,21 +66,25 @@ def draw(choices: Sequence[RunChoice], runs: Mapping[str, RunResult], states: Ma
 
 
 def decided(results: Results) -> Results:
-    """Without the runs that are not over and have no correct kernel yet: they are no failures so far."""
-    return replace(results, cells=tuple(one for one in results.cells if _is_decided(one)))
+    """The results without the runs that are not over and have no correct kernel yet: they are no failures so far."""
+    return replace(results, cells=tuple(result for result in results.cells if _is_decided(result)))
 
 
-def _is_decided(one: CellResult) -> bool:
-    return one.speedup is not None or one.standing.state in (CellState.FINISHED, CellState.STOPPED, CellState.FAILED)
+def _is_decided(result: CellResult) -> bool:
+    return result.speedup is not None or result.standing.state in (
+        CellState.FINISHED,
+        CellState.STOPPED,
+        CellState.FAILED,
+    )
 
 
 def _warn(whole: Results, results: Results) -> None:
-    """Of runs that are not counted, and of settings that differ among runs averaged as repeats."""
-    if left := sum(one.standing.run_id is not None and not _is_decided(one) for one in whole.cells):
+    """Tell of runs that are not counted, and of settings that differ among runs averaged as repeats."""
+    if left := sum(result.standing.run_id is not None and not _is_decided(result) for result in whole.cells):
         st.caption(f"{wording.counted(left, 'unfinished run')} without a correct kernel yet, not counted.")
     repeats: dict[tuple[str, str], list[str]] = {}
-    for one in results.cells:
-        repeats.setdefault((one.cell.task, one.cell.arm), []).append(one.standing.run_id or "")
+    for result in results.cells:
+        repeats.setdefault((result.cell.task, result.cell.arm), []).append(result.standing.run_id or "")
     labels = dict.fromkeys(row[0] for run_ids in repeats.values() for row in settings_list.differing(run_ids))
     if labels:
         st.warning(
@@ -96,13 +100,13 @@ def results_of(
     """Runs of one task in one group are its repeats, oldest first; the group with most runs is the baseline."""
     cells: dict[Cell, CellStanding] = {}
     seen: Counter[tuple[str, str]] = Counter()
-    for one in sorted(choices, key=lambda choice: choice.created_at):
-        if run := runs.get(one.run_id):
+    for choice in sorted(choices, key=lambda choice: choice.created_at):
+        if run := runs.get(choice.run_id):
             group = str(getattr(run, by)) or wording.UNKNOWN
-            seen[one.task_name, group] += 1
-            cell = Cell(one.task_name, group, seen[one.task_name, group])
-            state = STATES.get(states.get(one.run_id, RunState.LOST), CellState.RUNNING)
-            cells[cell] = CellStanding(cell, one.run_id, state)
+            seen[choice.task_name, group] += 1
+            cell = Cell(choice.task_name, group, seen[choice.task_name, group])
+            state = STATES.get(states.get(choice.run_id, RunState.LOST), CellState.RUNNING)
+            cells[cell] = CellStanding(cell, choice.run_id, state)
     groups = Counter(cell.arm for cell in cells).most_common()
     tasks = tuple(SuiteTask(task, task) for task in dict.fromkeys(cell.task for cell in cells))
     defined = Defined(

@@ -35,13 +35,13 @@ NO_SUITES = (
 
 def draw() -> str | None:
     """Both tables; the name of the suite opened just now, if any."""
-    found = [(folder, suite) for folder in files.all_suites() if (suite := suite_folders.read(folder))]
+    suites = [(folder, suite) for folder in files.all_suites() if (suite := suite_folders.read(folder))]
     opened = None
     with st.container():
-        if found:
+        if suites:
             rows = [
                 table.Row(folder.name, _cells(folder.name, suite, folder.has_runner), f"benchmark?suite={folder.name}")
-                for folder, suite in found
+                for folder, suite in suites
             ]
             opened = table.draw("Suites", COLUMNS, rows, key="suites", is_cards=True)
         else:
@@ -71,9 +71,9 @@ def _cells(name: str, suite: Suite, has_runner: bool) -> dict[str, table.Cell]:
 @functools.cache
 def shipped() -> list[tuple[str, str, str]]:
     """(name, about, command) of each shipped suite."""
-    found = []
+    described = []
     for name in definition.shipped():
         about, parameters = definition.outline(name)
-        words = " ".join([name, *(one.upper() for one in parameters)])
-        found.append((name, about, f"python -m engine suite run {words}"))
-    return found
+        words = " ".join([name, *(parameter.upper() for parameter in parameters)])
+        described.append((name, about, f"python -m engine suite run {words}"))
+    return described

@@ -9,23 +9,23 @@ from pages.parts import wording
 from pages.parts.widgets import table
 
 
-def draw(found: TextTable, key: str, *, has_title: bool = False) -> None:
+def draw(text_table: TextTable, key: str, *, has_title: bool = False) -> None:
     """The table, and below it what must be known to read it; nothing where it has no row."""
-    if not found.rows:
+    if not text_table.rows:
         return
     if has_title:
-        st.markdown(f"## {wording.plain(found.title)}")
+        st.markdown(f"## {wording.plain(text_table.title)}")
     columns = [
-        table.Column(f"c{place}", one.label, "right" if one.is_number else "" if place else "nowrap", one.about)
-        for place, one in enumerate(found.columns)
+        table.Column(f"c{i}", column.label, "right" if column.is_number else "" if i else "nowrap", column.about)
+        for i, column in enumerate(text_table.columns)
     ]
     rows = [
         table.Row(
             f"r{number}",
-            {f"c{place}": table.text(text, "strong" if not place else "") for place, text in enumerate(row)},
+            {f"c{i}": table.text(text, "strong" if not i else "") for i, text in enumerate(row)},
         )
-        for number, row in enumerate(found.rows)
+        for number, row in enumerate(text_table.rows)
     ]
-    table.draw(found.title, columns, rows, key=key, is_cards=True, is_compact=True)
-    if found.about:
-        st.caption(wording.plain(found.about))
+    table.draw(text_table.title, columns, rows, key=key, is_cards=True, is_compact=True)
+    if text_table.about:
+        st.caption(wording.plain(text_table.about))

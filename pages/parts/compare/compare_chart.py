@@ -61,21 +61,21 @@ def draw_exposure(runs: Sequence[Compared]) -> None:
             "Task", tasks, default=task, required=True, key="compare_task", format_func=wording.task
         )
     of_task = [run for run in runs if run.run.task_name == task]
-    found = groups(of_task)
+    by_exposure = groups(of_task)
     if compared_runs.are_of_several_devices(of_task):
         st.caption("Runs on different devices make no common curve: choose runs of one device.")
         return
-    if len(found) < 2:
-        only = f" All runs here: {found[0].exposure}." if found else ""
+    if len(by_exposure) < 2:
+        only = f" All runs here: {by_exposure[0].exposure}." if by_exposure else ""
         st.caption(
             "Compares runs of one task by when the model was first shown a profile: early, delayed or never. Choose "
             f"runs that differ in this.{only}"
         )
         return
-    shown = ", ".join(f"{group.name}: {wording.speedup(group.spots[-1].mean)}" for group in found)
+    shown = ", ".join(f"{group.name}: {wording.speedup(group.spots[-1].mean)}" for group in by_exposure)
     words = f"Best speed-up so far by step of the search, grouped by when profiles were shown. {shown}"
-    figure = exposure_figure(found, True, str(task))
-    plot.draw(figure, words, chart_height(len(found)), f"exposure:{task}", key="exposure_curve")
+    figure = exposure_figure(by_exposure, True, str(task))
+    plot.draw(figure, words, chart_height(len(by_exposure)), f"exposure:{task}", key="exposure_curve")
     st.caption(
         f"Early: by step {EARLY_UNTIL}; delayed: later. Vertical lines mark the first profile shown. "
         "Line: geometric mean of the group's runs; band: lowest to highest. A run that has ended counts with its best."
@@ -181,14 +181,14 @@ def _end(run: Compared, steps: Sequence[tuple[float, float, ReachedRow]]) -> Tra
 
 
 def _kernels(run: Compared, axis: Axis) -> Trace:
-    found = [(x, row) for row in run.timed if (x := position(row, axis)) is not None]
-    trace_type = "scattergl" if len(found) > POINTS else "scatter"
+    points = [(x, row) for row in run.timed if (x := position(row, axis)) is not None]
+    trace_type = "scattergl" if len(points) > POINTS else "scatter"
     return {
         "type": trace_type, "mode": "markers", "name": f"kernels of {run.letter}", "legendgroup": run.letter,
-        "showlegend": False, "x": [x for x, _ in found], "y": [row.speedup for _, row in found],
+        "showlegend": False, "x": [x for x, _ in points], "y": [row.speedup for _, row in points],
         "marker": {"symbol": f"{run.symbol}-open", "size": 8, "color": run.colour, "line": {"width": 1.4}},
-        "customdata": [f"{row.run_id}#{row.candidate_id}" for _, row in found],
-        "text": [_hover_kernel(run, row) for _, row in found],
+        "customdata": [f"{row.run_id}#{row.candidate_id}" for _, row in points],
+        "text": [_hover_kernel(run, row) for _, row in points],
         "hovertemplate": "%{text}<extra></extra>",
     }  # fmt: skip
 
@@ -299,25 +299,25 @@ def exposure_of(exposed_at: int | None) -> Exposure:
 
 def groups(runs: Sequence[Compared]) -> list[Group]:
     """The groups that have a run with a correct kernel, early first."""
-    found = []
+    with_spots = []
     for exposure in LOOKS:
         members = [run for run in runs if exposure_of(run.conditions.exposed_at) is exposure]
         spots = _spots(members)
         if spots:
             begun = sorted({r.conditions.exposed_at for r in members if r.conditions.exposed_at is not None})
-            found.append(Group(exposure, tuple(run.letter for run in members), tuple(begun), spots))
-    return found
+            with_spots.append(Group(exposure, tuple(run.letter for run in members), tuple(begun), spots))
+    return with_spots
 
 
 def _spots(members: Sequence[Compared]) -> tuple[Spot, ...]:
     """Depth by depth; a run that has ended stays at its best, one without a correct kernel yet does not count."""
     last = max((row.depth for run in members for row in run.reached), default=-1)
-    found = []
+    spots = []
     for depth in range(last + 1):
         bests = [best for run in members if (best := _best_by(run, depth)) is not None]
         if bests:
-            found.append(Spot(depth, geometric_mean(bests), min(bests), max(bests), len(bests)))
-    return tuple(found)
+            spots.append(Spot(depth, geometric_mean(bests), min(bests), max(bests), len(bests)))
+    return tuple(spots)
 
 
 def _best_by(run: Compared, depth: int) -> float | None:
@@ -325,12 +325,12 @@ def _best_by(run: Compared, depth: int) -> float | None:
     return bests[-1] if bests else None
 
 
-def exposure_figure(found: Sequence[Group], is_log: bool, task: str) -> dict[str, Any]:
+def exposure_figure(by_exposure: Sequence[Group], is_log: bool, task: str) -> dict[str, Any]:
     """One curve per group, its band, and where its profiles began."""
-    traces = [trace for group in found for trace in _group_traces(group)]
-    values = [value for group in found for spot in group.spots for value in (spot.low, spot.high)]
-    layout = chart_layout(AXIS_TITLE[Axis.DEPTH], values, is_log, f"exposure:{task}", len(found))
-    marks = [(group, depth) for group in found for depth in group.exposed_at]
+    traces = [trace for group in by_exposure for trace in _group_traces(group)]
+    values = [value for group in by_exposure for spot in group.spots for value in (spot.low, spot.high)]
+    layout = chart_layout(AXIS_TITLE[Axis.DEPTH], values, is_log, f"exposure:{task}", len(by_exposure))
+    marks = [(group, depth) for group in by_exposure for depth in group.exposed_at]
     layout["shapes"] = [*layout["shapes"], *(_line(group, depth) for group, depth in marks)]
     notes = [_note(group, depth, number) for number, (group, depth) in enumerate(marks)]
     layout["annotations"] = [*layout["annotations"], *notes]

@@ -71,8 +71,8 @@ def draw(runs: Sequence[Compared]) -> None:
 
 def choices(runs: Sequence[Compared]) -> list[Choice]:
     """What can be chosen: the best of each run first, then the others by run."""
-    found = [Choice(run, row) for run in runs for row in sorted(run.timed, key=lambda r: -r.speedup)[:OFFERED]]
-    return sorted(found, key=lambda c: c.row.candidate_id != c.run.run.best_candidate_id)
+    offered = [Choice(run, row) for run in runs for row in sorted(run.timed, key=lambda r: -r.speedup)[:OFFERED]]
+    return sorted(offered, key=lambda c: c.row.candidate_id != c.run.run.best_candidate_id)
 
 
 def _start(others: Sequence[Choice], first: Choice) -> int:
@@ -86,9 +86,11 @@ def _difference(first: Choice, second: Choice) -> None:
     if not box.open:
         return
     with box:
-        pair = [queries.candidate(index.current(), one.row.run_id, one.row.candidate_id) for one in (first, second)]
-        old, new = (texts.source(one.run_id, found.source_blob if found else None)
-                    for one, found in zip((first.row, second.row), pair, strict=True))  # fmt: skip
+        pair = [
+            queries.candidate(index.current(), choice.row.run_id, choice.row.candidate_id) for choice in (first, second)
+        ]
+        old, new = (texts.source(row.run_id, candidate.source_blob if candidate else None)
+                    for row, candidate in zip((first.row, second.row), pair, strict=True))  # fmt: skip
         counts = texts.counts(pair[0], pair[1]) if pair[0] and pair[1] else None
         key = f"compare_diff:{first.row.run_id}:{first.row.candidate_id}:{second.row.run_id}:{second.row.candidate_id}"
         diff.draw(old, new, (first.name, second.name), key=key, counts=counts)
@@ -130,12 +132,12 @@ def draw_remeasurement(first: TimedRow, second: TimedRow, same_task: bool) -> No
         help=why or "times both in turn against the same baseline; continues when this page is closed",
     ):  # fmt: skip
         _start_remeasurement(first, second)
-    for found in remeasurements.concerning({first.run_id, second.run_id})[:SHOWN]:
-        _result(found)
+    for remeasurement in remeasurements.concerning({first.run_id, second.run_id})[:SHOWN]:
+        _result(remeasurement)
 
 
-def _result(found: Remeasurement) -> None:
-    request, state = found.request, found.progress.state
+def _result(remeasurement: Remeasurement) -> None:
+    request, state = remeasurement.request, remeasurement.progress.state
     with st.container(border=True, key=f"remeasured-{request.remeasure_id}"):
         with st.container(horizontal=True, vertical_alignment="center"):
             st.badge(str(state), icon=ICON[state], color=TONE[state])
@@ -144,41 +146,41 @@ def _result(found: Remeasurement) -> None:
                 f"{wording.plain(request.asked_by)} · {wording.moment(request.asked_at)}",
                 width="content",
             )
-        st.markdown(wording.plain(sentence(found)))
+        st.markdown(wording.plain(sentence(remeasurement)))
         if not state.is_finished:
-            st.progress(len(found.progress.rounds) / request.rounds, text="rounds completed")
+            st.progress(len(remeasurement.progress.rounds) / request.rounds, text="rounds completed")
             if access.may_steer() and st.button("Stop measuring", key=f"stop-{request.remeasure_id}"):
                 supervisor.stop_remeasuring(request.remeasure_id)
-        elif found.progress.rounds:
+        elif remeasurement.progress.rounds:
             box = st.expander("Every round", key=f"rounds-{request.remeasure_id}", on_change="rerun")
             if box.open:
                 with box:
-                    _rounds(found)
+                    _rounds(remeasurement)
 
 
-def _rounds(found: Remeasurement) -> None:
+def _rounds(remeasurement: Remeasurement) -> None:
     rows = [
         table.Row(
             f"{number}",
             {
                 "round": f"{number}",
-                "first": table.text(wording.speedup(one.first_speedup), note=wording.latency(one.first_ms)),
-                "second": table.text(wording.speedup(one.second_speedup), note=wording.latency(one.second_ms)),
-                "ratio": table.text(wording.speedup(one.ratio), "strong"),
+                "first": table.text(wording.speedup(timing.first_speedup), note=wording.latency(timing.first_ms)),
+                "second": table.text(wording.speedup(timing.second_speedup), note=wording.latency(timing.second_ms)),
+                "ratio": table.text(wording.speedup(timing.ratio), "strong"),
             },
         )
-        for number, one in enumerate(found.progress.rounds, 1)
+        for number, timing in enumerate(remeasurement.progress.rounds, 1)
     ]
-    key = f"rounds-table-{found.request.remeasure_id}"
+    key = f"rounds-table-{remeasurement.request.remeasure_id}"
     table.draw("Rounds of this re-measurement", COLUMNS, rows, key=key, is_compact=True)
     st.caption(
         "Each round times both kernels against eager PyTorch in separate sessions, in turn. The result above is the "
         "median over rounds, from six rounds on with a 95 % confidence interval."
     )
-    for number, one in enumerate(found.progress.rounds, 1):
+    for number, timing in enumerate(remeasurement.progress.rounds, 1):
         pair = [
-            Timed("the first", one.first_speedup, one.first_ms),
-            Timed("the second", one.second_speedup, one.second_ms),
+            Timed("the first", timing.first_speedup, timing.first_ms),
+            Timed("the second", timing.second_speedup, timing.second_ms),
         ]
         if anew := timed_anew.sentence(pair):
             st.caption(f"Round {number}: {anew[:1].lower()}{anew[1:]}")
@@ -193,9 +195,9 @@ def _start_remeasurement(first: TimedRow, second: TimedRow) -> None:
         st.error(wording.sentence(str(error)), icon=":material/error:")
 
 
-def sentence(found: Remeasurement) -> str:
+def sentence(remeasurement: Remeasurement) -> str:
     """What is known, in one sentence or two."""
-    request, progress = found.request, found.progress
+    request, progress = remeasurement.request, remeasurement.progress
     ratio = progress.ratio
     match progress.state:
         case RemeasureState.DONE if ratio:
@@ -203,30 +205,30 @@ def sentence(found: Remeasurement) -> str:
         case RemeasureState.FAILED:
             return f"Measurement failed: {wording.cut(progress.message, 400)}"
         case RemeasureState.LOST:
-            return "The measurement was interrupted. " + _so_far(found)
+            return "The measurement was interrupted. " + _so_far(remeasurement)
         case RemeasureState.WAITING:
-            return f"Waiting for another timing to finish ({progress.message}). {_so_far(found)}"
+            return f"Waiting for another timing to finish ({progress.message}). {_so_far(remeasurement)}"
         case _:
-            return f"{wording.capital(progress.message)}. {_so_far(found)}"
+            return f"{wording.capital(progress.message)}. {_so_far(remeasurement)}"
 
 
 def verdict(first: KernelName, second: KernelName, ratio: Ratio) -> str:
     """Which is faster and by how much, beside what the runs had said."""
-    said = wording.speedup(first.speedup / second.speedup)
+    in_runs = wording.speedup(first.speedup / second.speedup)
     name, other = f"kernel {first.number}", f"kernel {second.number}"
     band = f"{wording.speedup(ratio.value)} ({wording.interval(ratio.low, ratio.high)})"
     if not ratio.is_sound:
         rounds = "1 round" if ratio.rounds == 1 else f"{ratio.rounds} rounds"
         value = wording.speedup(ratio.value)
         doubt = f"{name.capitalize()} is {value} as fast as {other} in {rounds}, too few to rule out noise"
-        return f"{doubt}; in their runs it was {said}."
+        return f"{doubt}; in their runs it was {in_runs}."
     if not ratio.is_difference:
-        return f"No significant difference: {name} is {band} as fast as {other}; in their runs it was {said}."
-    return f"{name.capitalize()} is {band} as fast as {other}; in their runs it was {said}."
+        return f"No significant difference: {name} is {band} as fast as {other}; in their runs it was {in_runs}."
+    return f"{name.capitalize()} is {band} as fast as {other}; in their runs it was {in_runs}."
 
 
-def _so_far(found: Remeasurement) -> str:
-    done, ratio = len(found.progress.rounds), found.progress.ratio
+def _so_far(remeasurement: Remeasurement) -> str:
+    done, ratio = len(remeasurement.progress.rounds), remeasurement.progress.ratio
     if ratio is None:
-        return f"0 of {found.request.rounds} rounds completed."
-    return f"{done} of {found.request.rounds} rounds completed, {wording.speedup(ratio.value)} so far."
+        return f"0 of {remeasurement.request.rounds} rounds completed."
+    return f"{done} of {remeasurement.request.rounds} rounds completed, {wording.speedup(ratio.value)} so far."

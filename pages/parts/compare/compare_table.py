@@ -40,22 +40,22 @@ def draw(runs: Sequence[Compared]) -> str | None:
 
 def draw_settings(runs: Sequence[Compared]) -> None:
     """The settings in which the runs differ, a row each; nothing where they have the same."""
-    found = settings_list.differing([run.run.run_id for run in runs])
-    if not found:
+    differing = settings_list.differing([run.run.run_id for run in runs])
+    if not differing:
         return
     columns = [table.Column("", "Setting"), *(table.Column(run.letter, run.letter) for run in runs)]
     keys = [column.key for column in columns]
-    rows = [table.Row(row[0], dict(zip(keys, map(table.text, row), strict=True))) for row in found]
+    rows = [table.Row(row[0], dict(zip(keys, map(table.text, row), strict=True))) for row in differing]
     with st.expander("Settings that differ", icon=":material/tune:"):
         table.draw("Settings that differ", columns, rows, key="settings_that_differ", is_compact=True)
 
 
 def draw_tries(runs: Sequence[Compared]) -> None:
     """How often the model's kernels pass and what a pass costs, a row a run; nothing before the first try."""
-    found = [(run, pass_rates(run)) for run in runs if run.tries]
-    if not found:
+    tried = [(run, pass_rates(run)) for run in runs if run.tries]
+    if not tried:
         return
-    names = list(dict.fromkeys(name for _, rates in found for name, _ in rates.figures() if name.startswith("Pass")))
+    names = list(dict.fromkeys(name for _, rates in tried for name, _ in rates.figures() if name.startswith("Pass")))
     columns = [
         table.Column("run", "Run"),
         table.Column("tries", "Tries", "right", "correct kernels of those tried"),
@@ -71,7 +71,7 @@ def draw_tries(runs: Sequence[Compared]) -> None:
                 **{name: table.text(value) for name, value in rates.figures()},
             },
         )
-        for run, rates in found
+        for run, rates in tried
     ]
     with st.expander("How often kernels pass", icon=":material/rule:"):
         table.draw("How often kernels pass", columns, rows, key="tries", is_compact=True)
@@ -80,7 +80,7 @@ def draw_tries(runs: Sequence[Compared]) -> None:
 
 def cells(run: Compared) -> dict[str, table.Cell]:
     """One run as cells."""
-    row, known = run.run, run.conditions
+    row, facts = run.run, run.conditions
     return {
         "run": table.link(f"{run.letter} · {row.title}", f"{row.model} · {wording.moment(row.created_at)}"),
         "state": table.pill(run.state, wording.STATE_TONE[run.state], run.state),
@@ -88,41 +88,41 @@ def cells(run: Compared) -> dict[str, table.Cell]:
         "second": second(run),
         "depth": "{:,} / {:,}".format(*method.begun(row)),
         "correct": wording.share(row.passed, row.passed + row.failed),
-        "tokens": _known(wording.tokens(known.tokens), wording.counted(row.model_calls, "call")),
-        "cost": _known(wording.cost(known.cost_usd)),
-        "time": wording.seconds(known.engine_s),
-        "exposed": exposure(known),
-        "where": table.text(known.device or "not measured yet", "" if known.device else "muted", conditions(run)),
+        "tokens": _known(wording.tokens(facts.tokens), wording.counted(row.model_calls, "call")),
+        "cost": _known(wording.cost(facts.cost_usd)),
+        "time": wording.seconds(facts.engine_s),
+        "exposed": exposure(facts),
+        "where": table.text(facts.device or "not measured yet", "" if facts.device else "muted", conditions(run)),
     }
 
 
 def conditions(run: Compared) -> str:
     """Class, language, toolchain, precision and baseline in one line."""
-    known = run.conditions
-    against = f"over {known.baseline}" if known.baseline else "nothing timed yet"
+    facts = run.conditions
+    against = f"over {facts.baseline}" if facts.baseline else "nothing timed yet"
     return " · ".join(
         [
             run.run.kernel_class,
-            languages.label(known.language),
-            known.toolchain,
-            known.precision or wording.UNKNOWN,
+            languages.label(facts.language),
+            facts.toolchain,
+            facts.precision or wording.UNKNOWN,
             against,
         ]
     )
 
 
-def exposure(known: ConditionsRow) -> str:
+def exposure(facts: ConditionsRow) -> str:
     """When the model saw a profile for the first time."""
-    return "never" if known.exposed_at is None else f"from step {known.exposed_at}"
+    return "never" if facts.exposed_at is None else f"from step {facts.exposed_at}"
 
 
 def second(run: Compared) -> str:
     """The best kernel over the further baseline, as far as both are known."""
-    row, known = run.run, run.conditions
-    if not row.best_speedup or not known.second_speedup:
+    row, facts = run.run, run.conditions
+    if not row.best_speedup or not facts.second_speedup:
         return wording.NONE
-    found = relative.over(row.best_speedup, row.best_noise or 0.0, known.second_speedup, known.second_noise or 0.0)
-    return wording.speedup(found.speedup, found.noise)
+    ratio = relative.over(row.best_speedup, row.best_noise or 0.0, facts.second_speedup, facts.second_noise or 0.0)
+    return wording.speedup(ratio.speedup, ratio.noise)
 
 
 def _best(run: Compared) -> table.Cell:

@@ -81,12 +81,12 @@ class Compared:
 
     @property
     def dash(self) -> str:
-        """Of its line."""
+        """The dash of the run's line."""
         return DASHES[self.place % len(DASHES)]
 
     @property
     def symbol(self) -> str:
-        """Of its kernels."""
+        """The symbol of the run's kernels."""
         return SYMBOLS[self.place % len(SYMBOLS)]
 
     @property
@@ -122,8 +122,8 @@ def gather(db: Database, run_ids: Sequence[str]) -> list[Compared]:
     conditions = {row.run_id: row for row in queries.conditions(db, run_ids)}
     reached = queries.reached(db, run_ids)
     timed, tries = queries.timed_kernels(db, run_ids), queries.tries(db, run_ids)
-    known = [run for run in queries.of_ids(db, run_ids) if run.run_id in conditions]
-    has_several = len(devices_of([conditions[run.run_id] for run in known])) > 1
+    runs = [run for run in queries.of_ids(db, run_ids) if run.run_id in conditions]
+    has_several = len(devices_of([conditions[run.run_id] for run in runs])) > 1
     return [
         Compared(
             place,
@@ -138,7 +138,7 @@ def gather(db: Database, run_ids: Sequence[str]) -> list[Compared]:
             [row for row in tries if row.run_id == run.run_id],
             conditions[run.run_id].device if has_several else "",
         )
-        for place, run in enumerate(known)
+        for place, run in enumerate(runs)
     ]
 
 
@@ -153,7 +153,7 @@ class Offered:
 def offered(choices: Sequence[RunChoice]) -> dict[str, Offered]:
     """By task, the newest runs that compare: those on the newest one's device where there are several, else any."""
     by_task: dict[str, list[RunChoice]] = {}
-    for choice in sorted(choices, key=lambda one: -one.created_at):
+    for choice in sorted(choices, key=lambda choice: -choice.created_at):
         by_task.setdefault(choice.task_name, []).append(choice)
     return {name: _newest(runs) for name, runs in by_task.items() if len(runs) > 1}
 
@@ -174,36 +174,36 @@ def are_of_several_devices(runs: Sequence[Compared]) -> bool:
 
 def devices_of(conditions: Sequence[ConditionsRow]) -> set[str]:
     """The models of device that runs were timed on, as far as that is known."""
-    return {one.device for one in conditions if one.device}
+    return {row.device for row in conditions if row.device}
 
 
 def warnings(runs: Sequence[Compared]) -> list[str]:
     """One sentence per difference that makes speed-ups hard to compare; empty when nothing does."""
-    found = []
+    sentences = []
     if spoilt := [run for run in runs if run.damage]:
-        found.append("**Damaged runs.** What is missing is left out here. " + _who(spoilt, lambda run: run.damage))
+        sentences.append("**Damaged runs.** What is missing is left out here. " + _who(spoilt, lambda run: run.damage))
     if len({run.run.task_name for run in runs}) > 1:
-        found.append(
+        sentences.append(
             "**Different tasks.** Each speed-up is over the baseline of its own task, so curves of different tasks do "
             "not compare. " + _who(runs, lambda run: run.run.title)
         )
     for task in dict.fromkeys(run.run.task_name for run in runs):
         same = [run for run in runs if run.run.task_name == task]
         if len({run.conditions.sizes for run in same}) > 1:
-            found.append("**Different sizes of the same task.** " + _who(same, lambda run: _sizes(run)))
+            sentences.append("**Different sizes of the same task.** " + _who(same, lambda run: _sizes(run)))
     devices = [run for run in runs if run.conditions.device]
     if are_of_several_devices(runs):
-        found.append(
+        sentences.append(
             "**Different devices.** Speed-ups on different devices do not compare directly. "
             + _who(devices, lambda run: run.conditions.device)
         )
     if len({run.conditions.precision for run in runs}) > 1:
-        found.append(
+        sentences.append(
             "**Different precision classes or passes.** Lower precision alone can make a kernel faster, and "
             "forward with backward is another task than forward. "
             + _who(runs, lambda run: run.conditions.precision or "unknown")
         )
-    return found
+    return sentences
 
 
 def _sizes(run: Compared) -> str:
@@ -259,15 +259,15 @@ def over_tasks(runs: Sequence[Compared]) -> OverTasks:
 
 def language_figures(runs: Sequence[Compared]) -> list[tuple[str, str, str]]:
     """(language, geometric mean of its best kernels, note), one for each; every task counts once in each language."""
-    found = []
+    figures = []
     for name in dict.fromkeys(run.conditions.language for run in runs):
-        own = [run for run in runs if run.conditions.language == name]
-        over = over_tasks(own)
+        of_language = [run for run in runs if run.conditions.language == name]
+        over = over_tasks(of_language)
         solved = ", ".join(task.task for task in over.tasks if task.best is not None) or "no correct kernel yet"
         noise = over.tasks[0].noise if len(over.tasks) == 1 else None
         value = wording.speedup(over.mean, noise)
-        found.append((languages.label(name), value, f"{', '.join(r.letter for r in own)}: {solved}"))
-    return found
+        figures.append((languages.label(name), value, f"{', '.join(r.letter for r in of_language)}: {solved}"))
+    return figures
 
 
 def task_figures(over: OverTasks) -> list[tuple[str, str, str]]:

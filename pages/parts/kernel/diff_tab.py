@@ -32,9 +32,9 @@ def draw(run_id: str, candidate: CandidateRow) -> None:
     _bar(candidate, others, other, step, is_swapped, _files(run_id, old_name, new_name, old, new))
     if len(others) < len(index.attempts(run_id)) - 1:
         st.caption(f"Listed: the {len(others):,} nearest of {len(index.attempts(run_id)):,} kernels.")
-    said = repair_tab.led_here(index.current(), run_id, candidate.candidate_id)
-    if said and other.candidate_id == candidate.parent_id:
-        repair_tab.draw_review(run_id, candidate, said)
+    review = repair_tab.led_here(index.current(), run_id, candidate.candidate_id)
+    if review and other.candidate_id == candidate.parent_id:
+        repair_tab.draw_review(run_id, candidate, review)
     for text in (old, new):
         if text.is_gone:
             texts.say_gone(text, "source")
@@ -62,11 +62,11 @@ def shortcuts(candidate: CandidateRow, others: Mapping[str, AttemptRow]) -> dict
     """The kernels worth a button of their own: parent, base and best, each once."""
     best = next((a.candidate_id for a in others.values() if a.is_best), "")
     related = {"parent": candidate.parent_id or "", "base": candidate.base_id or "", "best": best}
-    found: dict[str, str] = {}
+    named: dict[str, str] = {}
     for name, other in related.items():
-        if other in others and other not in found.values():
-            found[name] = other
-    return found
+        if other in others and other not in named.values():
+            named[name] = other
+    return named
 
 
 def _chosen(candidate: CandidateRow, others: Mapping[str, AttemptRow]) -> str:
@@ -166,11 +166,11 @@ MOST_LINES = 4_000
 
 def draw_source(run_id: str, candidate: CandidateRow) -> None:
     """Source with line numbers."""
-    found = texts.read(run_id, candidate.source_blob)
-    if found.is_gone:
-        texts.say_gone(found, "source")
+    source = texts.read(run_id, candidate.source_blob)
+    if source.is_gone:
+        texts.say_gone(source, "source")
         return
-    text = found.text
+    text = source.text
     count = len(text.splitlines())
     with st.container(horizontal=True, vertical_alignment="center"):
         st.download_button(

@@ -52,10 +52,10 @@ def draw(run_id: str, candidate: CandidateRow) -> None:
 
 def _mismatch(error: CorrectnessErrorRow, evaluation: EvaluationRow) -> None:
     st.markdown(f"## Against the reference :gray[{wording.moment(error.at)}]")
-    found = pattern(error.message)
-    st.error(wording.plain(error.message.removesuffix(found).strip()), icon=":material/error:")
-    if found:
-        st.markdown(f"**Pattern:** {wording.plain(found)}")
+    shared = pattern(error.message)
+    st.error(wording.plain(error.message.removesuffix(shared).strip()), icon=":material/error:")
+    if shared:
+        st.markdown(f"**Pattern:** {wording.plain(shared)}")
     if error.total_count is None:
         return
     left, right = st.columns([1, 1], gap="medium")
@@ -72,14 +72,14 @@ def _mismatch(error: CorrectnessErrorRow, evaluation: EvaluationRow) -> None:
 
 def pattern(message: str) -> str:
     """What the wrong elements have in common, as the evaluator told it behind the figures; empty where it did not."""
-    found = _FIGURES.search(message)
-    return found[1].strip() if found else ""
+    match = _FIGURES.search(message)
+    return match[1].strip() if match else ""
 
 
 def facts(error: CorrectnessErrorRow, evaluation: EvaluationRow | None = None) -> list[tuple[str, str]]:
     """What is wrong, in numbers."""
     wrong, total = error.wrong_count or 0, error.total_count or 0
-    found = [
+    rows = [
         ("trial", error.trial or wording.NONE),
         ("output shape", " × ".join(map(str, error.shape)) or "scalar"),
         ("first wrong index", f"[{', '.join(map(str, error.first_index))}]"),
@@ -90,12 +90,12 @@ def facts(error: CorrectnessErrorRow, evaluation: EvaluationRow | None = None) -
         ("largest relative error", _value(error.max_rel_error)),
     ]
     if evaluation and evaluation.tolerance:
-        found.append(("allowed relative error", f"{evaluation.tolerance:.3g}"))
+        rows.append(("allowed relative error", f"{evaluation.tolerance:.3g}"))
         if error.max_rel_error is not None:
-            found.append(
+            rows.append(
                 ("largest error / allowed", f"{wording.significant(error.max_rel_error / evaluation.tolerance)}×")
             )
-    return found
+    return rows
 
 
 def _value(value: float | None) -> str:
@@ -128,64 +128,64 @@ def heat_words(heat: Heat) -> str:
     )
 
 
-def _blocks(what: str, found: Sequence[int], total: int) -> str:
-    if not found:
+def _blocks(what: str, blocks: Sequence[int], total: int) -> str:
+    if not blocks:
         return ""
-    if len(found) == 1:
-        return f"all of block {what} {found[0] + 1} of {total}"
-    if found[-1] - found[0] == len(found) - 1:
-        return f"all of block {what}s {found[0] + 1} to {found[-1] + 1} of {total}"
-    return f"all of {len(found)} of {total} block {what}s"
+    if len(blocks) == 1:
+        return f"all of block {what} {blocks[0] + 1} of {total}"
+    if blocks[-1] - blocks[0] == len(blocks) - 1:
+        return f"all of block {what}s {blocks[0] + 1} to {blocks[-1] + 1} of {total}"
+    return f"all of {len(blocks)} of {total} block {what}s"
 
 
-def _other_blocks(found: set[tuple[int, int]], is_square: bool) -> str:
-    if not found:
+def _other_blocks(blocks: set[tuple[int, int]], is_square: bool) -> str:
+    if not blocks:
         return ""
-    if is_square and len(found) > 1 and all(i == j for i, j in found):
-        return f"{len(found)} on the diagonal"
-    return f"{len(found)} elsewhere"
+    if is_square and len(blocks) > 1 and all(i == j for i, j in blocks):
+        return f"{len(blocks)} on the diagonal"
+    return f"{len(blocks)} elsewhere"
 
 
 def _repair(run_id: str, candidate: AttemptRow, attempts: Sequence[AttemptRow]) -> None:
     """The mender with its diff and patch, then the same error elsewhere."""
     if candidate.verdict in (None, Verdict.PASSED):
         return
-    found = story.mended_by(candidate, attempts)
+    mender = story.mended_by(candidate, attempts)
     st.markdown("## Repair")
-    if found is None:
+    if mender is None:
         st.caption(_not_repaired(candidate, attempts))
     else:
-        st.markdown(f"Repaired in **kernel {found.number}**: {wording.plain(found.summary)}")
+        st.markdown(f"Repaired in **kernel {mender.number}**: {wording.plain(mender.summary)}")
         with st.container(horizontal=True, gap="small"):
-            _link(run_id, found, f"Kernel {found.number}", "", {})
-            _link(run_id, found, "Diff to this kernel", "Diff", {"against": candidate.candidate_id})
-            _link(run_id, found, "Patch", "Diagnosis and patch", {})
+            _link(run_id, mender, f"Kernel {mender.number}", "", {})
+            _link(run_id, mender, "Diff to this kernel", "Diff", {"against": candidate.candidate_id})
+            _link(run_id, mender, "Patch", "Diagnosis and patch", {})
     _elsewhere(run_id, candidate, alike(candidate, attempts))
 
 
 def _not_repaired(candidate: AttemptRow, attempts: Sequence[AttemptRow]) -> str:
-    if any(one.parent_id == candidate.candidate_id for one in attempts):
+    if any(attempt.parent_id == candidate.candidate_id for attempt in attempts):
         return "Repairs were tried; none is correct."
     return "No repair tried yet."
 
 
-def _elsewhere(run_id: str, candidate: AttemptRow, found: Sequence[AttemptRow]) -> None:
+def _elsewhere(run_id: str, candidate: AttemptRow, attempts: Sequence[AttemptRow]) -> None:
     st.markdown("## Other kernels with this error")
-    if sentence := alike_words(candidate, found):
+    if sentence := alike_words(candidate, attempts):
         st.markdown(sentence)
-        others = [one for one in found if one.candidate_id != candidate.candidate_id]
+        others = [attempt for attempt in attempts if attempt.candidate_id != candidate.candidate_id]
         word = method.words(run_id).step
         with st.container(horizontal=True, gap="small"):
-            for one in others[:MOST_LINKS]:
-                _link(run_id, one, f"Kernel {one.number}, {word} {one.depth}", "Errors", {})
+            for attempt in others[:MOST_LINKS]:
+                _link(run_id, attempt, f"Kernel {attempt.number}, {word} {attempt.depth}", "Errors", {})
         if len(others) > MOST_LINKS:
             st.caption(f"Showing {MOST_LINKS} of {len(others)}")
     else:
         st.caption("None in this run (messages that differ only in numbers count as the same).")
 
 
-def _link(run_id: str, one: AttemptRow, label: str, tab: str, more: dict[str, str]) -> None:
-    target = {"run": run_id, "candidate": one.candidate_id} | ({"tab": tab} if tab else {}) | more
+def _link(run_id: str, attempt: AttemptRow, label: str, tab: str, more: dict[str, str]) -> None:
+    target = {"run": run_id, "candidate": attempt.candidate_id} | ({"tab": tab} if tab else {}) | more
     st.page_link("candidate.py", label=label, query_params=target, width="content")
 
 
@@ -199,15 +199,15 @@ def alike(a: AttemptRow, attempts: Sequence[AttemptRow]) -> list[AttemptRow]:
     if a.verdict in (None, Verdict.PASSED) or not a.message:
         return []
     error = error_of(a)
-    return [one for one in attempts if one.message and error_of(one) == error]
+    return [attempt for attempt in attempts if attempt.message and error_of(attempt) == error]
 
 
-def alike_words(a: AttemptRow, found: Sequence[AttemptRow]) -> str:
+def alike_words(a: AttemptRow, attempts: Sequence[AttemptRow]) -> str:
     """ "3 kernels of this run failed with this error; this is number 2."; empty where it is the only one."""
-    if len(found) < 2:
+    if len(attempts) < 2:
         return ""
-    place = [one.candidate_id for one in found].index(a.candidate_id) + 1
-    return f"{len(found)} kernels of this run failed with this error; this is number {place}."
+    position = [attempt.candidate_id for attempt in attempts].index(a.candidate_id) + 1
+    return f"{len(attempts)} kernels of this run failed with this error; this is number {position}."
 
 
 MOST_CHARACTERS = 200_000
@@ -244,25 +244,25 @@ def _message(run_id: str, candidate: CandidateRow, diagnostics: str) -> None:
     left.code(diagnostics, language=None, wrap_lines=True)
     with right:
         coloured = code.lines(source.text)
-        found = excerpts(named, source.text)
-        for number, one in enumerate(found[:MOST_EXCERPTS]):
-            lines = coloured[one.first - 1 : one.first - 1 + len(one.lines)]
-            name = f"Source lines {one.first} to {one.first + len(one.lines) - 1}"
-            code.draw(name, lines, f"named:{number}:{candidate.candidate_id}", one.first, one.marked)
-        if len(found) > MOST_EXCERPTS:
-            st.caption(f"Showing {MOST_EXCERPTS} of {len(found)} places")
+        parts = excerpts(named, source.text)
+        for number, excerpt in enumerate(parts[:MOST_EXCERPTS]):
+            lines = coloured[excerpt.first - 1 : excerpt.first - 1 + len(excerpt.lines)]
+            name = f"Source lines {excerpt.first} to {excerpt.first + len(excerpt.lines) - 1}"
+            code.draw(name, lines, f"named:{number}:{candidate.candidate_id}", excerpt.first, excerpt.marked)
+        if len(parts) > MOST_EXCERPTS:
+            st.caption(f"Showing {MOST_EXCERPTS} of {len(parts)} places")
 
 
 def _whole(run_id: str, candidate: CandidateRow, blob: str) -> None:
-    found = texts.read(run_id, blob)
-    if found.is_gone:
-        texts.say_gone(found, "build log")
+    log = texts.read(run_id, blob)
+    if log.is_gone:
+        texts.say_gone(log, "build log")
         return
-    if len(found.text) > MOST_CHARACTERS:
-        st.caption(f"Showing {MOST_CHARACTERS:,} of {len(found.text):,} characters; download it to see all.")
+    if len(log.text) > MOST_CHARACTERS:
+        st.caption(f"Showing {MOST_CHARACTERS:,} of {len(log.text):,} characters; download it to see all.")
     name = f"{run_id}-{candidate.candidate_id}-build.log"
-    st.download_button("Download", found.text, name, icon=":material/download:", on_click="ignore", key="whole_log")
-    code.draw_plain("Full build log", found.text[:MOST_CHARACTERS], key=f"build_log:{candidate.candidate_id}")
+    st.download_button("Download", log.text, name, icon=":material/download:", on_click="ignore", key="whole_log")
+    code.draw_plain("Full build log", log.text[:MOST_CHARACTERS], key=f"build_log:{candidate.candidate_id}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,12 +281,12 @@ def named_lines(diagnostics: str, source: str) -> list[int]:
     """
     count = source.count("\n") + 1
     starts = code.cpp_starts(source)
-    found = []
+    numbers = []
     for text in diagnostics.splitlines():
-        found += [int(match[1]) for match in _OWN.finditer(text)]
+        numbers += [int(match[1]) for match in _OWN.finditer(text)]
         if len(starts) == 1:
-            found += [starts[0] + int(match[1]) - 1 for match in _INNER.finditer(text)]
-    return [line for line in dict.fromkeys(found) if 1 <= line <= count]
+            numbers += [starts[0] + int(match[1]) - 1 for match in _INNER.finditer(text)]
+    return [line for line in dict.fromkeys(numbers) if 1 <= line <= count]
 
 
 def excerpts(lines: Sequence[int], source: str, around: int = AROUND) -> list[Excerpt]:
@@ -298,8 +298,8 @@ def excerpts(lines: Sequence[int], source: str, around: int = AROUND) -> list[Ex
             groups[-1].append(line)
         else:
             groups.append([line])
-    found = []
+    parts = []
     for group in groups:
         first, last = max(1, group[0] - around), min(len(text), group[-1] + around)
-        found.append(Excerpt(first, tuple(text[first - 1 : last]), tuple(group)))
-    return found
+        parts.append(Excerpt(first, tuple(text[first - 1 : last]), tuple(group)))
+    return parts

@@ -26,8 +26,8 @@ COLUMNS = [
 
 def draw(run_id: str, candidate: CandidateRow, profile: ProfileRow) -> None:
     """Nothing where the profiler has not sampled by line."""
-    found = queries.source_lines(index.current(), run_id, candidate.candidate_id)
-    if not found or not profile.samples:
+    lines = queries.source_lines(index.current(), run_id, candidate.candidate_id)
+    if not lines or not profile.samples:
         return
     st.markdown("## Source lines")
     only = profile.evidence.get("source lines", "")
@@ -38,14 +38,14 @@ def draw(run_id: str, candidate: CandidateRow, profile: ProfileRow) -> None:
     )
     source = texts.read(run_id, candidate.source_blob)
     text = [] if source.is_gone else source.text.splitlines()
-    rows = [_row(number, one, text, profile.samples) for number, one in enumerate(found[:MOST_LINES])]
+    rows = [_row(number, line, text, profile.samples) for number, line in enumerate(lines[:MOST_LINES])]
     table.draw("Source lines by their share of the samples", COLUMNS, rows, key="source_lines", is_compact=True)
     name = candidate.candidate_id
     if text:
         whole = st.expander("Whole source with samples", key=f"sampled_source:{name}", on_change="rerun")
         if whole.open:
             with whole:
-                code.draw_plain("The source with its samples", listing(text, found, profile.samples), f"sampled:{name}")
+                code.draw_plain("The source with its samples", listing(text, lines, profile.samples), f"sampled:{name}")
     if profile.sass_blob:
         instructions = st.expander("Instructions (SASS)", key=f"sass:{name}", on_change="rerun")
         if instructions.open:
@@ -58,43 +58,45 @@ def share(samples: int, of: int) -> str:
     return f"{wording.significant(100 * samples / of, 2)} %"
 
 
-def listing(source: Sequence[str], found: Sequence[SourceLine], samples: int) -> str:
+def listing(source: Sequence[str], lines: Sequence[SourceLine], samples: int) -> str:
     """The kernel's source, each line with its share of the samples and what most of them waited for in front."""
     sums: dict[int, dict[str, int]] = {}
-    for one in found:
-        if not one.file:
-            at = sums.setdefault(one.line, {})
-            at[one.stall] = at.get(one.stall, 0) + one.samples
+    for line in lines:
+        if not line.file:
+            at = sums.setdefault(line.line, {})
+            at[line.stall] = at.get(line.stall, 0) + line.samples
     return "\n".join(f"{_margin(sums.get(n, {}), samples)} {n:>4}  {text}" for n, text in enumerate(source, 1))
 
 
-def _margin(found: Mapping[str, int], samples: int) -> str:
-    if not found:
+def _margin(waits: Mapping[str, int], samples: int) -> str:
+    if not waits:
         return " " * 28
-    return f"{share(sum(found.values()), samples):>7} {max(found, key=lambda name: found[name]).replace('_', ' '):<20}"
+    return f"{share(sum(waits.values()), samples):>7} {max(waits, key=lambda name: waits[name]).replace('_', ' '):<20}"
 
 
-def _row(number: int, one: SourceLine, source: Sequence[str], samples: int) -> table.Row:
-    text = one.text if one.file else (source[one.line - 1].strip() if 0 < one.line <= len(source) else "")
-    place = f"{one.file.rsplit('/', 1)[-1]}:{one.line}" if one.file else str(one.line)
-    waits = counters.STALLS.get(one.stall, one.stall)
-    reason = one.stall.replace("_", " ")
+def _row(number: int, line: SourceLine, source: Sequence[str], samples: int) -> table.Row:
+    text = line.text if line.file else (source[line.line - 1].strip() if 0 < line.line <= len(source) else "")
+    where = f"{line.file.rsplit('/', 1)[-1]}:{line.line}" if line.file else str(line.line)
+    waits = counters.STALLS.get(line.stall, line.stall)
+    reason = line.stall.replace("_", " ")
     cells = {
-        "share": table.bar(share(one.samples, samples), one.samples / samples, title=f"{one.samples:,} samples"),
-        "line": table.text(place, title=one.file or f"line {one.line} of this kernel's source"),
-        "waits": table.text(waits or wording.NONE, title=f"{reason}: {one.stall_samples:,} of {one.samples:,} samples"),
-        "source": table.text(text or wording.NONE, note=kernel_names.short(one.kernel), title=one.kernel[:1000]),
+        "share": table.bar(share(line.samples, samples), line.samples / samples, title=f"{line.samples:,} samples"),
+        "line": table.text(where, title=line.file or f"line {line.line} of this kernel's source"),
+        "waits": table.text(
+            waits or wording.NONE, title=f"{reason}: {line.stall_samples:,} of {line.samples:,} samples"
+        ),
+        "source": table.text(text or wording.NONE, note=kernel_names.short(line.kernel), title=line.kernel[:1000]),
     }
     return table.Row(f"{number}", cells)
 
 
 def _instructions(run_id: str, name: str, blob: str) -> None:
-    found = texts.read(run_id, blob)
-    if found.is_gone:
-        texts.say_gone(found, "listing of instructions")
+    sass = texts.read(run_id, blob)
+    if sass.is_gone:
+        texts.say_gone(sass, "listing of instructions")
         return
     icon = ":material/download:"
-    st.download_button("Download", found.text, f"{name}-sass.txt", icon=icon, on_click="ignore", key="sass_text")
-    if len(found.text) > MOST_CHARACTERS:
-        st.caption(f"Showing {MOST_CHARACTERS:,} of {len(found.text):,} characters; download it to see all.")
-    code.draw_plain("The instructions", found.text[:MOST_CHARACTERS], f"instructions:{name}")
+    st.download_button("Download", sass.text, f"{name}-sass.txt", icon=icon, on_click="ignore", key="sass_text")
+    if len(sass.text) > MOST_CHARACTERS:
+        st.caption(f"Showing {MOST_CHARACTERS:,} of {len(sass.text):,} characters; download it to see all.")
+    code.draw_plain("The instructions", sass.text[:MOST_CHARACTERS], f"instructions:{name}")

@@ -145,9 +145,9 @@ def _numbers(run: RunRow, candidate: CandidateRow) -> None:
         return
     db = index.current()
     evaluation = queries.evaluation(db, run.run_id, candidate.candidate_id)
-    found = numbers(candidate, evaluation, queries.baseline(db, run.run_id), queries.limit(db, run.run_id))
-    found += gain(queries.prediction(db, run.run_id, candidate.candidate_id), candidate.candidate_id)
-    figures.draw("Figures of this kernel", found, key="kernel_figures")
+    items = numbers(candidate, evaluation, queries.baseline(db, run.run_id), queries.limit(db, run.run_id))
+    items += gain(queries.prediction(db, run.run_id, candidate.candidate_id), candidate.candidate_id)
+    figures.draw("Figures of this kernel", items, key="kernel_figures")
     if anew := _anew(run, candidate):
         st.caption(wording.plain(anew))
 
@@ -156,16 +156,19 @@ def _anew(run: RunRow, candidate: CandidateRow) -> str:
     """Why the kernel and one that its page compares it with, the best first, differ in latency another way than in
     speed-up; empty where none does."""
     attempts = index.attempts(run.run_id)
-    timed = {one.candidate_id: timed_anew.kernel(one.number, one.speedup, one.latency_ms) for one in attempts}
-    own = timed.get(candidate.candidate_id, [])
+    timed = {
+        attempt.candidate_id: timed_anew.kernel(attempt.number, attempt.speedup, attempt.latency_ms)
+        for attempt in attempts
+    }
+    this = timed.get(candidate.candidate_id, [])
     others = (run.best_candidate_id, candidate.parent_id, candidate.base_id)
-    told = (timed_anew.sentence([*own, *timed.get(other or "", [])]) for other in others)
-    return next(filter(None, told), "") or _moved(candidate, story.ancestor(candidate, attempts))
+    sentences = (timed_anew.sentence([*this, *timed.get(other or "", [])]) for other in others)
+    return next(filter(None, sentences), "") or _moved(candidate, story.ancestor(candidate, attempts))
 
 
 def _moved(candidate: CandidateRow, ancestor: AttemptRow | None) -> str:
-    found = story.gain(candidate, ancestor) if ancestor else None
-    return story.moved(candidate, ancestor, found) if ancestor and found else ""
+    ratio = story.gain(candidate, ancestor) if ancestor else None
+    return story.moved(candidate, ancestor, ratio) if ancestor and ratio else ""
 
 
 def numbers(
@@ -178,9 +181,9 @@ def numbers(
     interval = f"95 %: {wording.interval(candidate.low, candidate.high)}"
     speed = wording.speedup(candidate.speedup, candidate.noise)
     items = [Figure("Speed-up", speed, wording.plus_minus(candidate.noise), interval)]
-    found = baseline.under(candidate.speedup, candidate.noise) if baseline else None
-    if found and baseline:
-        items.append(_over(found, baseline))
+    ratio = baseline.under(candidate.speedup, candidate.noise) if baseline else None
+    if ratio and baseline:
+        items.append(_over(ratio, baseline))
     eager = evaluation.baseline if evaluation else ""
     before_ms = relative.baseline_ms(candidate.speedup, candidate.latency_ms)
     items += [
@@ -215,17 +218,17 @@ def gain(prediction: PredictionRow | None, candidate_id: str) -> list[Figure]:
         or prediction.measured is None
     ):
         return []
-    found = prediction.measured
-    value, note = wording.speedup(found.speedup, found.noise), f"predicted {wording.speedup(prediction.predicted)}"
+    ratio = prediction.measured
+    value, note = wording.speedup(ratio.speedup, ratio.noise), f"predicted {wording.speedup(prediction.predicted)}"
     return [Figure(f"Over kernel {prediction.base_number}", value, note, prediction.technique)]
 
 
-def _over(found: Relative, baseline: BaselineRow) -> Figure:
-    """The same speed-up over the further baseline."""
-    interval = f"95 %: {wording.interval(found.low, found.high)}"
+def _over(ratio: Relative, baseline: BaselineRow) -> Figure:
+    """The kernel's speed-up over the further baseline."""
+    interval = f"95 %: {wording.interval(ratio.low, ratio.high)}"
     itself = f"{baseline.name} is {wording.speedup(baseline.speedup, baseline.noise)} over eager"
     return Figure(
-        f"Over {baseline.name}", wording.speedup(found.speedup, found.noise), wording.plus_minus(found.noise),
+        f"Over {baseline.name}", wording.speedup(ratio.speedup, ratio.noise), wording.plus_minus(ratio.noise),
         f"{interval}; {itself}",
     )  # fmt: skip
 

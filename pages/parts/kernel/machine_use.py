@@ -63,7 +63,7 @@ def longest(rows: Sequence[MetricRow]) -> dict[str, float]:
 def rates(values: Values, before: Values, kinds: tuple[str, str] = ("", "")) -> list[Bar]:
     """Shares of what the machine can do at best: memory, arithmetic, processors. `kinds` are what most operations are
     of, here and before: a share of another peak is no mark on the same bar, but told below it."""
-    found = [
+    shown = [
         Bar(label, values[name], _share(values[name]), *_mark(name, before.get(name), kinds))
         for name, label in SHARES
         if name in values
@@ -72,10 +72,10 @@ def rates(values: Values, before: Values, kinds: tuple[str, str] = ("", "")) -> 
     available = values.get("processors available", values.get("threads available"))
     if used is not None and available:
         text = f"{wording.significant(used, 2)} of {wording.count(int(available))}"
-        found.append(
+        shown.append(
             Bar("processors busy", used / available, text, earlier / available if earlier is not None else None)
         )
-    return found
+    return shown
 
 
 def _share(value: float) -> str:
@@ -107,16 +107,16 @@ def occupancy(values: Values, before: Values) -> list[Bar]:
 
 def blocks(values: Values, before: Values) -> list[Bar]:
     """Blocks that fit on a multiprocessor by each resource; the smallest limits. Empty where not told."""
-    found = {what: values[f"{counters.OCCUPANCY_LIMIT}{what}"] for what in BLOCKS if _limit(what) in values}
-    if not found:
+    counts = {what: values[f"{counters.OCCUPANCY_LIMIT}{what}"] for what in BLOCKS if _limit(what) in values}
+    if not counts:
         return []
-    most, limits = max(found.values()) or 1.0, limiter(values).replace(" memory", "_mem").split(" and ")
+    most, limits = max(counts.values()) or 1.0, limiter(values).replace(" memory", "_mem").split(" and ")
     return [
         Bar(
             BLOCKS[what], count / most, f"{wording.count(int(count))} {'← limits' if what in limits else ''}".strip(),
             before[_limit(what)] / most if _limit(what) in before else None, is_limit=what in limits,
         )
-        for what, count in found.items()
+        for what, count in counts.items()
     ]  # fmt: skip
 
 
@@ -134,9 +134,10 @@ def launch_rows(metrics: Sequence[MetricRow]) -> list[table.Row]:
     for row in metrics:
         if row.launch >= 0:
             values.setdefault((row.launch, row.kernel), {})[row.metric] = row.value
-    total = sum(one.get(counters.TIME, 0.0) for one in values.values())
+    total = sum(figures.get(counters.TIME, 0.0) for figures in values.values())
     return [
-        table.Row(f"{launch}", launch_cells(launch, kernel, one, total)) for (launch, kernel), one in values.items()
+        table.Row(f"{launch}", launch_cells(launch, kernel, figures, total))
+        for (launch, kernel), figures in values.items()
     ]
 
 
@@ -206,17 +207,17 @@ def stall_shares(rows: Sequence[MetricRow], launch: int) -> dict[str, float]:
         if reason
     }
     total = sum(waits.values())
-    ordered = sorted(waits.items(), key=lambda one: -one[1])
+    ordered = sorted(waits.items(), key=lambda item: -item[1])
     return {name: wait / total for name, wait in ordered if wait >= LEAST_STALL * total} if total else {}
 
 
 def stall_figure(
-    found: Mapping[str, float], before: Mapping[str, float] | None = None, name: str = ""
+    shares: Mapping[str, float], before: Mapping[str, float] | None = None, name: str = ""
 ) -> dict[str, Any]:
     """Horizontal bars, the longest on top, with what each reason means behind the pointer; those of the kernel `name`
     that it is compared with stand below each in gray."""
-    names = list(found)[:MOST_STALLS]
-    traces = [_stall_bars("this kernel", found, names, "@violet-color/70")]
+    names = list(shares)[:MOST_STALLS]
+    traces = [_stall_bars("this kernel", shares, names, "@violet-color/70")]
     if before:
         traces.append(_stall_bars(html.escape(name), before, names, "@gray-color/60"))
     axis = {"gridcolor": "@border-color", "zeroline": False}
@@ -230,17 +231,17 @@ def stall_figure(
     return {"data": traces, "layout": layout}
 
 
-def _stall_bars(name: str, found: Mapping[str, float], names: Sequence[str], colour: str) -> dict[str, Any]:
+def _stall_bars(name: str, shares: Mapping[str, float], names: Sequence[str], colour: str) -> dict[str, Any]:
     meanings = [f"waiting for {counters.STALLS.get(reason, reason)}" for reason in names]
     return {
-        "type": "bar", "orientation": "h", "name": name, "x": [100 * found.get(reason, 0.0) for reason in names],
+        "type": "bar", "orientation": "h", "name": name, "x": [100 * shares.get(reason, 0.0) for reason in names],
         "y": [reason.replace("_", " ") for reason in names], "marker": {"color": colour},
-        "text": [f"{wording.significant(100 * found.get(reason, 0.0), 2)} %" for reason in names],
+        "text": [f"{wording.significant(100 * shares.get(reason, 0.0), 2)} %" for reason in names],
         "textposition": "outside", "cliponaxis": False,
         "hovertext": meanings, "hovertemplate": "%{hovertext}: %{x:.3g} %<extra></extra>",
     }  # fmt: skip
 
 
-def stall_height(found: Mapping[str, float], before: Mapping[str, float] | None = None) -> int:
+def stall_height(shares: Mapping[str, float], before: Mapping[str, float] | None = None) -> int:
     """Pixels that so many rows need."""
-    return (76 if before else 56) + (40 if before else ROW_PX) * min(len(found), MOST_STALLS)
+    return (76 if before else 56) + (40 if before else ROW_PX) * min(len(shares), MOST_STALLS)

@@ -30,7 +30,7 @@ FUNCTION_COLUMNS = [
     table.Column("value", "Share of samples", "right"),
 ]
 MOST_FUNCTIONS = 8
-ORDER = {counter.name: place for place, counter in enumerate(counters.COUNTERS)}
+ORDER = {counter.name: number for number, counter in enumerate(counters.COUNTERS)}
 MOST_CHANGES = 10
 CHANGE_COLUMNS = [
     table.Column("metric", "Metric"),
@@ -70,12 +70,12 @@ def draw_functions(changes: Sequence[MetricChangeRow]) -> None:
 def by_function(changes: Sequence[MetricChangeRow]) -> list[MetricChangeRow]:
     """What was sampled in each function, most first. Compilers split one function into several symbols, which count as
     one: profiles from before they were added up have a row for each."""
-    found: dict[tuple[str, str], MetricChangeRow] = {}
-    for one in changes:
-        if one.launch < 0 and one.kernel:
-            known = found.get(key := (one.metric, one.kernel))
-            found[key] = replace(known, value=known.value + one.value) if known else one
-    return sorted(found.values(), key=lambda one: -one.value)
+    sums: dict[tuple[str, str], MetricChangeRow] = {}
+    for change in changes:
+        if change.launch < 0 and change.kernel:
+            earlier = sums.get(key := (change.metric, change.kernel))
+            sums[key] = replace(earlier, value=earlier.value + change.value) if earlier else change
+    return sorted(sums.values(), key=lambda change: -change.value)
 
 
 def draw_all(changes: Sequence[MetricChangeRow]) -> None:
@@ -145,60 +145,60 @@ def _arrow(amount: float) -> str:
     return f"{'▲' if amount > 0 else '▼'} {wording.significant(abs(amount), 2)}"
 
 
-def draw_changes(found: Sequence[Weighed], number: int, key: str) -> None:
+def draw_changes(changes: Sequence[Weighed], number: int, key: str) -> None:
     """The table; the unimportant rest on request."""
-    moved = [one for one in found if one.judgement is not Judgement.SAME]
+    moved = [judged for judged in changes if judged.judgement is not Judgement.SAME]
     st.markdown(f"## Changes since kernel {number}")
     if not moved:
         st.caption("No change beyond what two profiles of the same kernel differ by.")
         return
     is_all = len(moved) > MOST_CHANGES and st.session_state.get(f"{key}:all", False)
     shown = moved if is_all else foremost(moved)
-    rows = [table.Row(f"{i}", change_cells(one)) for i, one in enumerate(shown)]
+    rows = [table.Row(f"{i}", change_cells(judged)) for i, judged in enumerate(shown)]
     table.draw(
         f"Changes of the profile since kernel {number}", CHANGE_COLUMNS, rows, key=key, is_compact=True, is_folding=True
     )
-    same = len(found) - len(moved)
+    same = len(changes) - len(moved)
     if is_all or len(moved) > len(shown):
         label = f"Show all {len(moved)} (the first {MOST_CHANGES} and all that got worse: {len(shown)} shown)"
         st.toggle(label, key=f"{key}:all")
     st.caption(
         "Ordered by the size of the change times how much the metric usually matters for speed. "
         f"{same} more metrics are unchanged."
-        + (OTHER_PEAKS if any(one.change.is_of_another_peak for one in moved) else "")
+        + (OTHER_PEAKS if any(judged.change.is_of_another_peak for judged in moved) else "")
     )
 
 
 def foremost(moved: Sequence[Weighed]) -> list[Weighed]:
     """The first ones, and all that got worse however small: that is never left out."""
-    return [one for i, one in enumerate(moved) if i < MOST_CHANGES or one.judgement is Judgement.WORSE]
+    return [judged for i, judged in enumerate(moved) if i < MOST_CHANGES or judged.judgement is Judgement.WORSE]
 
 
-def change_cells(one: Weighed) -> dict[str, table.Cell]:
+def change_cells(judged: Weighed) -> dict[str, table.Cell]:
     """One change as cells."""
-    change = one.change
+    change = judged.change
     name, about = counters.label(change.metric), counters.meaning(change.metric)
     moved = _moved(change)
     amount = moved if isinstance(moved, str) else str((moved or {}).get("text", ""))
     values = " → ".join(before_and_after(change))
     return {
         "metric": table.text(name, "strong", title=f"{change.metric}: {about}" if about else ""),
-        "change": table.pill(f"{amount}, {one.judgement}", TONES[one.judgement], ICONS.get(one.judgement, "")),
+        "change": table.pill(f"{amount}, {judged.judgement}", TONES[judged.judgement], ICONS.get(judged.judgement, "")),
         "values": values,
     }
 
 
-def counted(found: Sequence[Weighed], number: int | None) -> str:
+def counted(changes: Sequence[Weighed], number: int | None) -> str:
     """ "Since kernel 4: 9 better, 1 worse, 2 changed, of 14 metrics."; empty without anything to compare with."""
-    if number is None or not found:
+    if number is None or not changes:
         return ""
     by_judgement = [
-        (sum(one.judgement is judgement for one in found), judgement)
+        (sum(judged.judgement is judgement for judged in changes), judgement)
         for judgement in Judgement
         if judgement is not Judgement.SAME
     ]
     counts = [f"{count} {judgement}" for count, judgement in by_judgement if count]
-    return f"Since kernel {number}: {', '.join(counts) if counts else 'no change'}, of {len(found)} metrics."
+    return f"Since kernel {number}: {', '.join(counts) if counts else 'no change'}, of {len(changes)} metrics."
 
 
 SAME = 0.02  # relative; below it two profiles of one kernel differ as well
@@ -299,16 +299,16 @@ def sense(metric: str) -> Sense:
 def weighed(changes: Sequence[MetricChangeRow]) -> list[Weighed]:
     """Changes of the whole call, what matters most first; those without a figure to compare with are left out."""
     whole = [c for c in changes if c.launch < 0 and not c.kernel and c.previous is not None]
-    found = [_weigh(change) for change in whole or _of_longest_launch(changes)]
-    return sorted(found, key=lambda one: -one.score)
+    judged = [_weigh(change) for change in whole or _of_longest_launch(changes)]
+    return sorted(judged, key=lambda change: -change.score)
 
 
-def telling(found: Sequence[Weighed], most: int = 3) -> list[Weighed]:
+def telling(changes: Sequence[Weighed], most: int = 3) -> list[Weighed]:
     """The few that say why a kernel became faster or slower, one per topic; time itself is no reason."""
     kept: dict[str, Weighed] = {}
-    for one in found:
-        if one.judgement is not Judgement.SAME and one.sense.topic != _TIME and one.sense.weight >= 0.5:
-            kept.setdefault(one.sense.topic, one)
+    for judged in changes:
+        if judged.judgement is not Judgement.SAME and judged.sense.topic != _TIME and judged.sense.weight >= 0.5:
+            kept.setdefault(judged.sense.topic, judged)
     return list(kept.values())[:most]
 
 
@@ -324,8 +324,8 @@ def before_and_after(change: MetricChangeRow) -> tuple[str, str]:
     before, after = with_unit(change, change.previous or 0.0), with_unit(change, change.value)
     if not change.is_of_another_peak:
         return before, after
-    told = of_peak if change.metric.endswith("share") else _with_operations
-    return f"{before} {told(change.previous_kind)}", f"{after} {told(change.kind)}"
+    words = of_peak if change.metric.endswith("share") else _with_operations
+    return f"{before} {words(change.previous_kind)}", f"{after} {words(change.kind)}"
 
 
 def of_peak(kind: str) -> str:
@@ -337,26 +337,26 @@ def _with_operations(kind: str) -> str:
     return f"with {kind.upper()} operations"
 
 
-def phrase(one: Weighed) -> str:
+def phrase(judged: Weighed) -> str:
     """ "DRAM throughput from 42 % to 61 % (better)"."""
-    change = one.change
+    change = judged.change
     before, after = before_and_after(change)
-    mark = f" ({one.judgement})" if one.judgement in (Judgement.BETTER, Judgement.WORSE) else ""
+    mark = f" ({judged.judgement})" if judged.judgement in (Judgement.BETTER, Judgement.WORSE) else ""
     name = counters.label(change.metric)
     # The bars show the longest launch's.
-    name += " (mean of all launches)" if change.launch < 0 and one.sense.topic == "occupancy" else ""
+    name += " (mean of all launches)" if change.launch < 0 and judged.sense.topic == "occupancy" else ""
     return f"{name} from {before} to {after}{mark}"
 
 
 def _weigh(change: MetricChangeRow) -> Weighed:
-    known, previous = sense(change.metric), change.previous or 0.0
+    metric_sense, previous = sense(change.metric), change.previous or 0.0
     if abs(change.value - previous) <= SAME * max(abs(previous), abs(change.value)):
-        return Weighed(change, known, Judgement.SAME, 0.0)
+        return Weighed(change, metric_sense, Judgement.SAME, 0.0)
     rises = change.value > previous
     judgement = Judgement.CHANGED
-    if known.direction and not change.is_of_another_peak:
-        judgement = Judgement.BETTER if rises is (known.direction > 0) else Judgement.WORSE
-    return Weighed(change, known, judgement, known.weight * _size(change, previous))
+    if metric_sense.direction and not change.is_of_another_peak:
+        judgement = Judgement.BETTER if rises is (metric_sense.direction > 0) else Judgement.WORSE
+    return Weighed(change, metric_sense, judgement, metric_sense.weight * _size(change, previous))
 
 
 def _size(change: MetricChangeRow, previous: float) -> float:

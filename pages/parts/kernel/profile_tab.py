@@ -78,8 +78,8 @@ def _compared_with(run_id: str, candidate: CandidateRow, attempts: Sequence[Atte
     profiled = [name for name in queries.profiled_kernels(index.current(), run_id) if name != candidate.candidate_id]
     if not profiled:
         return ancestor
-    known = {one.candidate_id: one for one in attempts}
-    names = {name: _named(known[name], name == ancestor) for name in profiled if name in known}
+    by_id = {attempt.candidate_id: attempt for attempt in attempts}
+    names = {name: _named(by_id[name], name == ancestor) for name in profiled if name in by_id}
     chosen = st.selectbox(
         "Beside the profile of", list(names), list(names).index(ancestor) if ancestor in names else None,
         format_func=names.__getitem__, key=f"profile_beside:{candidate.candidate_id}", width=420,
@@ -155,18 +155,18 @@ def _roofline(
 
 
 def _stalls(run_id: str, candidate: CandidateRow, seen: Seen) -> None:
-    found = machine_use.stall_shares(seen.current, -1)
-    if not found:
+    shares = machine_use.stall_shares(seen.current, -1)
+    if not shares:
         return
     before = machine_use.stall_shares(seen.before, -1)
     st.markdown("## Warp stall reasons")
-    first = next(iter(found))
+    first = next(iter(shares))
     name = (
-        f"Warp stall reasons by share: {wording.significant(100 * found[first], 2)} % {first.replace('_', ' ')} first"
+        f"Warp stall reasons by share: {wording.significant(100 * shares[first], 2)} % {first.replace('_', ' ')} first"
     )
     zoom = f"{run_id}:{candidate.candidate_id}:stalls"
-    drawn = machine_use.stall_figure(found, before, f"kernel {seen.number}")
-    plot.draw(drawn, name, machine_use.stall_height(found, before), zoom, key=f"stalls:{candidate.candidate_id}")
+    drawn = machine_use.stall_figure(shares, before, f"kernel {seen.number}")
+    plot.draw(drawn, name, machine_use.stall_height(shares, before), zoom, key=f"stalls:{candidate.candidate_id}")
 
 
 def _use(candidate: CandidateRow, seen: Seen) -> None:
@@ -180,21 +180,23 @@ def _use(candidate: CandidateRow, seen: Seen) -> None:
         ("Occupancy of the longest launch", machine_use.occupancy(launch, old_launch)),
         ("Blocks that fit on a multiprocessor", machine_use.blocks(launch, old_launch)),
     )
-    shown = [(title, found) for title, found in groups if found]
-    for number, (title, found) in enumerate(shown, 1):
+    shown = [(title, items) for title, items in groups if items]
+    for number, (title, items) in enumerate(shown, 1):
         note = legend if number == len(shown) else ""
-        bars.draw(title, found, note, key=f"bars:{number}:{candidate.candidate_id}")
+        bars.draw(title, items, note, key=f"bars:{number}:{candidate.candidate_id}")
 
 
 def _launches(rows: Sequence[MetricRow]) -> None:
-    found = machine_use.launch_rows(rows)
-    if found:
+    launches = machine_use.launch_rows(rows)
+    if launches:
         st.markdown("## Launches")
-        table.draw("Launches of the profiled call", machine_use.LAUNCH_COLUMNS, found, key="launches", is_compact=True)
+        table.draw(
+            "Launches of the profiled call", machine_use.LAUNCH_COLUMNS, launches, key="launches", is_compact=True
+        )
 
 
-def _advice(found: Sequence[Advice]) -> None:
-    worth = [one for one in found if one.gain_percent]
+def _advice(advice: Sequence[Advice]) -> None:
+    worth = [piece for piece in advice if piece.gain_percent]
     if worth:
         st.markdown("## Advice of the profiler")
         rows = _advice_rows(worth)
@@ -239,11 +241,11 @@ def _how(run_id: str, candidate: CandidateRow, profile: ProfileRow) -> None:
 
 
 def _downloads(run_id: str, name: str, raw_blob: str, report_blob: str | None) -> None:
-    found = texts.read(run_id, raw_blob)
-    if found.is_gone:
-        texts.say_gone(found, "profiler's report")
+    raw = texts.read(run_id, raw_blob)
+    if raw.is_gone:
+        texts.say_gone(raw, "profiler's report")
         return
-    text = found.text
+    text = raw.text
     icon = ":material/download:"
     with st.container(horizontal=True):
         st.download_button("Download", text, f"{name}-profile.txt", icon=icon, on_click="ignore", key="raw_text")
@@ -336,16 +338,16 @@ def _offer_profiles(run: RunRow, switch: Switch) -> None:
     st.caption("From the next step on. Takes some seconds per kernel and costs nothing.")
 
 
-def _advice_rows(found: Sequence[Advice]) -> list[table.Row]:
-    """At most a dozen."""
-    return [table.Row(f"{i}", _advice_cells(one)) for i, one in enumerate(found[:MOST_ADVICE])]
+def _advice_rows(advice: Sequence[Advice]) -> list[table.Row]:
+    """Pieces of advice as rows, at most a dozen."""
+    return [table.Row(f"{i}", _advice_cells(piece)) for i, piece in enumerate(advice[:MOST_ADVICE])]
 
 
-def _advice_cells(one: Advice) -> dict[str, table.Cell]:
+def _advice_cells(piece: Advice) -> dict[str, table.Cell]:
     """One piece of advice as cells."""
-    gain = wording.NONE if one.gain_percent is None else f"{wording.significant(one.gain_percent, 2)} %"
+    gain = wording.NONE if piece.gain_percent is None else f"{wording.significant(piece.gain_percent, 2)} %"
     return {
         "gain": table.text(gain, "strong"),
-        "launch": table.text(f"{one.launch}: {kernel_names.short(one.kernel)}", title=one.kernel[:1000]),
-        "text": table.text(one.text, title=one.rule),
+        "launch": table.text(f"{piece.launch}: {kernel_names.short(piece.kernel)}", title=piece.kernel[:1000]),
+        "text": table.text(piece.text, title=piece.rule),
     }

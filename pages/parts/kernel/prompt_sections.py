@@ -52,7 +52,7 @@ class SentMessage:
 def read(stored: str) -> list[SentMessage]:
     """The messages of a stored prompt; a text that is no list of messages is one message."""
     try:
-        return [_sent_message(one, str(one["role"]), str(one["text"])) for one in json.loads(stored)]
+        return [_sent_message(message, str(message["role"]), str(message["text"])) for message in json.loads(stored)]
     except (json.JSONDecodeError, TypeError, KeyError):
         return [SentMessage("text", stored, (Section("Prompt", stored),), False, {})]
 
@@ -66,18 +66,18 @@ def _sent_message(kept: Mapping[str, Any], role: str, text: str) -> SentMessage:
     if not lengths or sum(length for _, length in lengths) != len(text) or any(length <= 0 for _, length in lengths):
         return SentMessage(role, text, (Section(WHOLE.get(role, "Prompt"), text),), False, parts)
     ends = itertools.accumulate(length for _, length in lengths)
-    found = [Section(name, text[end - length : end]) for (name, length), end in zip(lengths, ends, strict=True)]
-    return SentMessage(role, text, tuple(found), True, {})
+    sections = [Section(name, text[end - length : end]) for (name, length), end in zip(lengths, ends, strict=True)]
+    return SentMessage(role, text, tuple(sections), True, {})
 
 
 def shares(messages: Sequence[SentMessage]) -> dict[str, int]:
     """Characters under each name over all messages, the largest first; empty where no message was divided."""
     sums: dict[str, int] = {}
-    for one in messages:
-        own = [(part.name, len(part.text)) for part in one.sections]
-        for name, count in one.parts.items() if one.parts else own:
+    for message in messages:
+        lengths = [(part.name, len(part.text)) for part in message.sections]
+        for name, count in message.parts.items() if message.parts else lengths:
             sums[name] = sums.get(name, 0) + count
-    has_parts = any(one.is_divided or one.parts for one in messages)
+    has_parts = any(message.is_divided or message.parts for message in messages)
     return dict(sorted(sums.items(), key=lambda item: -item[1])) if has_parts else {}
 
 
@@ -105,20 +105,20 @@ def changes(before: Sequence[SentMessage], now: Sequence[SentMessage]) -> list[C
 
     Sections are compared by name and place among those of one name; where either prompt was not divided, messages are.
     """
-    is_divided = all(one.is_divided or one.role == "assistant" for one in [*before, *now])
+    is_divided = all(message.is_divided or message.role == "assistant" for message in [*before, *now])
     old, new = _by_place(before, is_divided), _by_place(now, is_divided)
-    found = [Change(place[1], _state(old.get(place), text), old.get(place, ""), text) for place, text in new.items()]
-    return found + [Change(place[1], State.GONE, text, "") for place, text in old.items() if place not in new]
+    changed = [Change(place[1], _state(old.get(place), text), old.get(place, ""), text) for place, text in new.items()]
+    return changed + [Change(place[1], State.GONE, text, "") for place, text in old.items() if place not in new]
 
 
 def _by_place(messages: Sequence[SentMessage], is_divided: bool) -> dict[tuple[str, str, int], str]:
-    found: dict[tuple[str, str, int], str] = {}
-    for one in messages:
-        whole = (Section(WHOLE.get(one.role, "Prompt"), one.text),)
-        for section in one.sections if is_divided else whole:
-            number = sum((one.role, section.name) == place[:2] for place in found)
-            found[one.role, section.name, number] = section.text
-    return found
+    by_place: dict[tuple[str, str, int], str] = {}
+    for message in messages:
+        whole = (Section(WHOLE.get(message.role, "Prompt"), message.text),)
+        for section in message.sections if is_divided else whole:
+            number = sum((message.role, section.name) == place[:2] for place in by_place)
+            by_place[message.role, section.name, number] = section.text
+    return by_place
 
 
 def _state(before: str | None, now: str) -> State:
@@ -137,25 +137,25 @@ def common_start(before: Sequence[SentMessage], now: Sequence[SentMessage]) -> i
 
 
 def characters_per_token(prompt: Prompt, messages: Sequence[SentMessage]) -> float:
-    """As the endpoint counted this prompt, or by rule where it did not."""
-    whole = sum(len(one.text) for one in messages)
+    """The figure as the endpoint counted this prompt, or by rule where it did not."""
+    whole = sum(len(message.text) for message in messages)
     return whole / prompt.input_tokens if prompt.input_tokens and not prompt.is_estimated else CHARACTERS_PER_TOKEN
 
 
 def size_line(prompt: Prompt, messages: Sequence[SentMessage], before: Sequence[SentMessage] | None) -> str:
     """How long the prompt is, what the endpoint counted, what of it came from the cache and what could have."""
     per = characters_per_token(prompt, messages)
-    whole, count = sum(len(one.text) for one in messages), sum(len(one.sections) for one in messages)
-    said = [f"{about(whole, per)} in {wording.counted(count, 'section')}"]
+    whole, count = sum(len(message.text) for message in messages), sum(len(message.sections) for message in messages)
+    parts = [f"{about(whole, per)} in {wording.counted(count, 'section')}"]
     if prompt.input_tokens and not prompt.is_estimated:
         cached = "it does not say how many came from its cache"
         if prompt.cached_tokens is not None:
             cached = f"{wording.tokens(prompt.cached_tokens)} of them from its cache"
-        said = [f"{wording.tokens(prompt.input_tokens)} tokens counted by the endpoint, {cached}"]
-        said.append(wording.counted(count, "section"))
+        parts = [f"{wording.tokens(prompt.input_tokens)} tokens counted by the endpoint, {cached}"]
+        parts.append(wording.counted(count, "section"))
     if before:
-        said.append(f"starts like the prompt before for {about(common_start(before, messages), per)}")
-    return " · ".join(said)
+        parts.append(f"starts like the prompt before for {about(common_start(before, messages), per)}")
+    return " · ".join(parts)
 
 
 def about(characters: int, per: float) -> str:
@@ -186,10 +186,10 @@ def draw(run_id: str, prompt: Prompt) -> None:
     before = read(kept.text) if kept and not kept.is_gone else None
     st.caption(wording.plain(size_line(prompt, messages, before)))
     per = characters_per_token(prompt, messages)
-    if found := shares(messages):
-        whole = sum(found.values()) or 1
+    if sums := shares(messages):
+        whole = sum(sums.values()) or 1
         rows = [
-            Bar(name, n / whole, f"{wording.tokens(round(n / per))} · {percent(n, whole)}") for name, n in found.items()
+            Bar(name, n / whole, f"{wording.tokens(round(n / per))} · {percent(n, whole)}") for name, n in sums.items()
         ]
         bars.draw("Sections by length, in tokens (about)", rows, "", key=f"shares:{prompt.seq}")
     only = False
@@ -201,49 +201,54 @@ def draw(run_id: str, prompt: Prompt) -> None:
         if only:
             _changes(compared, prompt.seq, per)
         else:
-            _whole(messages, {(one.name, one.now): one.state for one in compared} if before else {}, prompt.seq, per)
+            _whole(
+                messages,
+                {(change.name, change.now): change.state for change in compared} if before else {},
+                prompt.seq,
+                per,
+            )
 
 
 def _whole(messages: Sequence[SentMessage], states: Mapping[tuple[str, str], State], seq: int, per: float) -> None:
-    for number, one in enumerate(messages):
-        st.markdown(f"**Prompt, {wording.plain(one.role)}** :gray[{len(one.text):,} characters]")
-        for place, section in enumerate(one.sections):
+    for number, message in enumerate(messages):
+        st.markdown(f"**Prompt, {wording.plain(message.role)}** :gray[{len(message.text):,} characters]")
+        for position, section in enumerate(message.sections):
             state = states.get((section.name, section.text), State.SAME)
             note = "" if state is State.SAME else f" · :orange[{state}]"
             fold = st.expander(
                 f"{wording.plain(section.name)} :gray[{wording.plain(about(len(section.text), per))}]{note}",
-                expanded=not one.is_divided,
-                key=f"section:{seq}:{number}:{place}",
+                expanded=not message.is_divided,
+                key=f"section:{seq}:{number}:{position}",
                 on_change="rerun",
             )
             if fold.open:
                 with fold:
-                    show(section.text.strip("\n"), f"prompt-{seq}-{number}-{place}")
+                    show(section.text.strip("\n"), f"prompt-{seq}-{number}-{position}")
 
 
 def _changes(compared: Sequence[Change], seq: int, per: float) -> None:
-    for place, one in enumerate(compared):
-        if one.state is State.SAME:
+    for number, change in enumerate(compared):
+        if change.state is State.SAME:
             continue
-        size = about(len(one.now or one.before), per)
+        size = about(len(change.now or change.before), per)
         fold = st.expander(
-            f"{wording.plain(one.name)} :gray[{wording.plain(size)}] · :orange[{one.state}]",
-            expanded=True, key=f"change:{seq}:{place}", on_change="rerun",
+            f"{wording.plain(change.name)} :gray[{wording.plain(size)}] · :orange[{change.state}]",
+            expanded=True, key=f"change:{seq}:{number}", on_change="rerun",
         )  # fmt: skip
         if fold.open:
             with fold:
-                _change(one, f"change-{seq}-{place}")
-    same = [one.name for one in compared if one.state is State.SAME]
+                _change(change, f"change-{seq}-{number}")
+    same = [change.name for change in compared if change.state is State.SAME]
     if same:
         st.caption(f"Unchanged: {wording.plain(', '.join(same))}")
 
 
-def _change(one: Change, key: str) -> None:
-    if one.state is State.CHANGED:
-        old, new = (_NUMBERS.sub("", text.strip("\n")) for text in (one.before, one.now))
+def _change(change: Change, key: str) -> None:
+    if change.state is State.CHANGED:
+        old, new = (_NUMBERS.sub("", text.strip("\n")) for text in (change.before, change.now))
         diff.draw(old, new, ("before", "now"), key=key, is_compact=True)
     else:
-        show((one.now or one.before).strip("\n"), key)
+        show((change.now or change.before).strip("\n"), key)
 
 
 def show(text: str, file: str) -> None:

@@ -31,15 +31,15 @@ def draw(run_id: str, candidate: CandidateRow) -> None:
         "Search in prompts and replies", key=f"search:{candidate.candidate_id}", type="search", width=440,
         placeholder="word or phrase",
     )  # fmt: skip
-    found = {c.seq: _hits(run_id, c, word or "") for c in calls} if (word or "").strip() else None
-    if found is not None:
-        count, where = sum(len(hits) for hits in found.values()), sum(bool(hits) for hits in found.values())
+    by_call = {c.seq: _hits(run_id, c, word or "") for c in calls} if (word or "").strip() else None
+    if by_call is not None:
+        count, where = sum(len(hits) for hits in by_call.values()), sum(bool(hits) for hits in by_call.values())
         st.caption(f"{wording.counted(count, 'place')} in {where} of {wording.counted(len(calls), 'call')}")
-    made = [c for c in calls if c.made_id == candidate.candidate_id]
+    making = [c for c in calls if c.made_id == candidate.candidate_id]
     for number, call in enumerate(calls, 1):
-        if found is None or found[call.seq]:
-            is_open = bool(made) and call is made[-1]
-            _call(run_id, candidate, number, call, failed, is_open, found[call.seq] if found else ())
+        if by_call is None or by_call[call.seq]:
+            is_open = bool(making) and call is making[-1]
+            _call(run_id, candidate, number, call, failed, is_open, by_call[call.seq] if by_call else ())
     _unanswered(calls, failed)
 
 
@@ -50,42 +50,42 @@ def _call(
     call: ModelCallRow,
     failed: Sequence[FailedTryRow],
     is_open: bool,
-    found: Sequence[Hit],
+    hits: Sequence[Hit],
 ) -> None:
     title = wording.plain(call_title(number, call, candidate))
     details = st.expander(title, expanded=is_open, key=f"call:{call.seq}", on_change="rerun")
-    for hit in found[:MOST_SNIPPETS]:
+    for hit in hits[:MOST_SNIPPETS]:
         st.markdown(
             f":gray[{wording.plain(hit.where)}:] …{wording.plain(hit.before)}**{wording.plain(hit.word)}**"
             f"{wording.plain(hit.after)}…"
         )
-    if len(found) > MOST_SNIPPETS:
-        st.caption(f"Showing {MOST_SNIPPETS} of {len(found)} places")
+    if len(hits) > MOST_SNIPPETS:
+        st.caption(f"Showing {MOST_SNIPPETS} of {len(hits)} places")
     if details.open:
         with details:
-            _details(run_id, call, [one for one in failed if (one.step, one.call) == (call.step, call.call)])
+            _details(run_id, call, [row for row in failed if (row.step, row.call) == (call.step, call.call)])
 
 
 def _hits(run_id: str, call: ModelCallRow, word: str) -> list[Hit]:
     prompt = prompt_sections.read(texts.source(run_id, call.prompt_blob))
-    parts = [(f"prompt, {one.role}", one.text) for one in prompt]
+    parts = [(f"prompt, {message.role}", message.text) for message in prompt]
     return word_hits(word, [*parts, ("reply", texts.source(run_id, call.reply_blob))])
 
 
 def _unanswered(calls: Sequence[ModelCallRow], failed: Sequence[FailedTryRow]) -> None:
     """Tries of calls that never got a reply."""
     answered = {(call.step, call.call) for call in calls}
-    lost = [one for one in failed if (one.step, one.call) not in answered]
+    lost = [row for row in failed if (row.step, row.call) not in answered]
     if lost:
         st.markdown("## Calls without a reply")
-        st.markdown("\n".join(f"- {wording.plain(failure(one))}" for one in lost))
+        st.markdown("\n".join(f"- {wording.plain(failure(row))}" for row in lost))
 
 
 def _details(run_id: str, call: ModelCallRow, failed: Sequence[FailedTryRow]) -> None:
     """Facts, then prompt and reply beside each other."""
     st.caption(wording.plain(" · ".join(facts(call, method.words(run_id).distinct))))
-    for one in failed:
-        st.markdown(f":material/cloud_off: {wording.plain(failure(one))}")
+    for row in failed:
+        st.markdown(f":material/cloud_off: {wording.plain(failure(row))}")
     _ending(call)
     left, right = st.columns(2, gap="medium")
     with left:
@@ -117,13 +117,13 @@ def _reply(run_id: str, call: ModelCallRow) -> None:
         )
 
 
-def _text(name: str, found: Text, file: str) -> None:
+def _text(name: str, text: Text, file: str) -> None:
     """One text with its length."""
-    if found.is_gone:
-        texts.say_gone(found, name.lower())
+    if text.is_gone:
+        texts.say_gone(text, name.lower())
         return
-    st.markdown(f"**{wording.plain(name)}** :gray[{len(found.text):,} characters]")
-    prompt_sections.show(found.text, file)
+    st.markdown(f"**{wording.plain(name)}** :gray[{len(text.text):,} characters]")
+    prompt_sections.show(text.text, file)
 
 
 SNIPPET = 80
@@ -147,15 +147,15 @@ def word_hits(word: str, parts: Sequence[tuple[str, str]]) -> list[Hit]:
 
 
 def _in(needle: str, where: str, text: str) -> list[Hit]:
-    lower, found, at = text.lower(), [], 0
+    lower, hits, at = text.lower(), [], 0
     if len(lower) != len(text):  # a letter whose small form is longer would shift every place
         lower = text
     while (at := lower.find(needle, at)) >= 0:
         end = at + len(needle)
         before, after = text[max(0, at - SNIPPET) : at], text[end : end + SNIPPET]
-        found.append(Hit(where, before, text[at:end], after))
+        hits.append(Hit(where, before, text[at:end], after))
         at = end
-    return found
+    return hits
 
 
 NO_TOKENS = "no tokens"
@@ -217,14 +217,14 @@ def total(calls: Sequence[ModelCallRow], failed: Sequence[FailedTryRow]) -> str:
     return f"{many} · {size} · {wording.cost(cost)} · {seconds}{tries}"
 
 
-def failure(one: FailedTryRow) -> str:
+def failure(row: FailedTryRow) -> str:
     """One failed try as a sentence."""
     after = (
         "not retried"
-        if one.retry_in_s is None
+        if row.retry_in_s is None
         else "retried at once"
-        if one.retry_in_s == 0
-        else f"retried after {wording.seconds(one.retry_in_s)}"
+        if row.retry_in_s == 0
+        else f"retried after {wording.seconds(row.retry_in_s)}"
     )
-    charged = ", may have been charged" if one.is_charged else ""
-    return f"Try {one.attempt + 1}: {wording.FAILURE_NAME[one.failure]}: {one.reason} ({after}{charged})"
+    charged = ", may have been charged" if row.is_charged else ""
+    return f"Try {row.attempt + 1}: {wording.FAILURE_NAME[row.failure]}: {row.reason} ({after}{charged})"

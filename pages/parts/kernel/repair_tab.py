@@ -28,20 +28,20 @@ def draw(run_id: str, candidate: CandidateRow) -> None:
     reviews = queries.reviews(db, run_id, candidate.candidate_id)
     if not diagnoses and not patches and not reviews:
         st.caption(_nothing(candidate))
-    for said in reviews:
-        draw_review(run_id, candidate, said)
-    for found in diagnoses:
-        _diagnosis(run_id, candidate, found)
+    for review in reviews:
+        draw_review(run_id, candidate, review)
+    for diagnosis in diagnoses:
+        _diagnosis(run_id, candidate, diagnosis)
     for found_patch in patches:
         _patch(run_id, candidate, found_patch)
 
 
-def _diagnosis(run_id: str, candidate: CandidateRow, found: DiagnosisRow) -> None:
-    is_own = found.candidate_id == candidate.candidate_id
+def _diagnosis(run_id: str, candidate: CandidateRow, diagnosis: DiagnosisRow) -> None:
+    is_own = diagnosis.candidate_id == candidate.candidate_id
     title = "Diagnosis of this kernel" if is_own else "Diagnosis of its parent"
     with st.container(border=True):
-        st.markdown(f"**{title}** :gray[{wording.moment(found.at)}]")
-        text = texts.read(run_id, found.text_blob)
+        st.markdown(f"**{title}** :gray[{wording.moment(diagnosis.at)}]")
+        text = texts.read(run_id, diagnosis.text_blob)
         if text.is_gone:
             texts.say_gone(text, "diagnosis")
         else:
@@ -50,22 +50,22 @@ def _diagnosis(run_id: str, candidate: CandidateRow, found: DiagnosisRow) -> Non
 
 def led_here(db: Database, run_id: str, candidate_id: str) -> ReviewRow | None:
     """The review of its parent from which a kernel was made; None for one made otherwise."""
-    found = queries.reviews(db, run_id, candidate_id)
-    before = [one for one in found if one.candidate_id != candidate_id and not one.problem]
+    reviews = queries.reviews(db, run_id, candidate_id)
+    before = [review for review in reviews if review.candidate_id != candidate_id and not review.problem]
     return before[-1] if before else None
 
 
-def draw_review(run_id: str, candidate: CandidateRow, said: ReviewRow) -> None:
+def draw_review(run_id: str, candidate: CandidateRow, review: ReviewRow) -> None:
     """What was said of a kernel, field by field; what could not be read as it came, with the reason."""
-    is_own = said.candidate_id == candidate.candidate_id
+    is_own = review.candidate_id == candidate.candidate_id
     about = "this kernel" if is_own else f"its parent, kernel {candidate.parent_number}"
-    with st.container(border=True, key=f"review:{said.seq}"):
-        st.markdown(f"**{said.label.capitalize()}, about {about}** :gray[{wording.moment(said.at)}]")
-        text = texts.read(run_id, said.text_blob)
+    with st.container(border=True, key=f"review:{review.seq}"):
+        st.markdown(f"**{review.label.capitalize()}, about {about}** :gray[{wording.moment(review.at)}]")
+        text = texts.read(run_id, review.text_blob)
         if text.is_gone:
             texts.say_gone(text, "reply")
-        elif said.problem:
-            st.markdown(f":orange-badge[:material/close: not used] {wording.plain(said.problem)}")
+        elif review.problem:
+            st.markdown(f":orange-badge[:material/close: not used] {wording.plain(review.problem)}")
             st.code(text.text, language=None, wrap_lines=True)
         else:
             for name, value in fields(text.text).items():
@@ -80,28 +80,28 @@ def fields(text: str) -> Mapping[str, str]:
         return {"reply": text}
 
 
-def _patch(run_id: str, candidate: CandidateRow, found: PatchRow) -> None:
-    is_own = found.made_id == candidate.candidate_id
+def _patch(run_id: str, candidate: CandidateRow, patch: PatchRow) -> None:
+    is_own = patch.made_id == candidate.candidate_id
     where = "made this kernel" if is_own else "edits this kernel"
     verdict = (
-        ":green-badge[:material/check: applied]" if found.is_applied else ":orange-badge[:material/close: not applied]"
+        ":green-badge[:material/check: applied]" if patch.is_applied else ":orange-badge[:material/close: not applied]"
     )
     with st.container(border=True):
-        kind, _, way = found.form.rstrip(")").partition(" (")
-        kind = kind or found.rung
-        about = where if kind == "rewrite" else f"{wording.counted(found.edit_count, 'edit')}, {where}"
-        st.markdown(f"**Patch: {PATCH_NAME.get(kind, kind)}** ({about}) {verdict} :gray[{wording.moment(found.at)}]")
-        again = "" if found.rung == "edits" else f"asked for again, as {PATCH_NAME.get(found.rung, found.rung)}"
-        reason = "" if found.is_applied else found.reason
+        kind, _, way = patch.form.rstrip(")").partition(" (")
+        kind = kind or patch.rung
+        about = where if kind == "rewrite" else f"{wording.counted(patch.edit_count, 'edit')}, {where}"
+        st.markdown(f"**Patch: {PATCH_NAME.get(kind, kind)}** ({about}) {verdict} :gray[{wording.moment(patch.at)}]")
+        again = "" if patch.rung == "edits" else f"asked for again, as {PATCH_NAME.get(patch.rung, patch.rung)}"
+        reason = "" if patch.is_applied else patch.reason
         if note := " · ".join(
             part for part in (again, way.replace("json", "JSON") if kind != "rewrite" else "", reason) if part
         ):
             st.caption(wording.plain(note))
-        if found.edits_blob:
-            details = st.expander("Edits as sent by the model", key=f"edits:{found.seq}", on_change="rerun")
+        if patch.edits_blob:
+            details = st.expander("Edits as sent by the model", key=f"edits:{patch.seq}", on_change="rerun")
             if details.open:
                 with details:
-                    _edits(texts.read(run_id, found.edits_blob))
+                    _edits(texts.read(run_id, patch.edits_blob))
 
 
 def _edits(text: texts.Text) -> None:

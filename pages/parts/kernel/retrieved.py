@@ -28,7 +28,7 @@ def draw(run_id: str, candidate_id: str) -> None:
         st.markdown("## From the knowledge base")
     if rules:
         with st.expander(f"Told {wording.counted(len(rules), 'failure rule')}", icon=":material/rule:"):
-            st.markdown("\n".join(f"- {wording.plain(rule_text(one))}" for one in rules))
+            st.markdown("\n".join(f"- {wording.plain(rule_text(rule))}" for rule in rules))
     if asked is None:
         return
     st.markdown("  \n".join(wording.plain(line) for line in (state(asked), followed(asked)) if line))
@@ -37,19 +37,18 @@ def draw(run_id: str, candidate_id: str) -> None:
     title = f"{wording.counted(asked.techniques, 'technique')} found in step {asked.step}"
     with st.expander(title, icon=":material/library_books:", key="retrieved:open", on_change="rerun") as folded:
         if folded.open:
-            found = queries.retrieved(index.current(), run_id, asked.step)
-            rows = [table.Row(f"{n}", cells(one, n == asked.followed)) for n, one in enumerate(found)]
+            techniques = queries.retrieved(index.current(), run_id, asked.step)
+            rows = [table.Row(f"{n}", cells(advised, n == asked.followed)) for n, advised in enumerate(techniques)]
             table.draw(
                 "Techniques that the knowledge base named", COLUMNS, rows, key="retrieved:found", is_compact=True
             )
             st.caption(wording.plain(f"As the base stood then ({asked.mark})."))
 
 
-def rule_text(one: ToldRule) -> str:
+def rule_text(rule: ToldRule) -> str:
     """A failure rule with its evidence as it stood then."""
-    return (
-        f"{one.signature}: {one.words} ({wording.counted(one.kernels, 'kernel')} of {wording.counted(one.runs, 'run')})"
-    )
+    where = f"{wording.counted(rule.kernels, 'kernel')} of {wording.counted(rule.runs, 'run')}"
+    return f"{rule.signature}: {rule.words} ({where})"
 
 
 def state(asked: RetrievalRow) -> str:
@@ -72,19 +71,19 @@ def followed(asked: RetrievalRow) -> str:
     return f"Followed: this kernel's technique, {asked.technique}, is number {asked.followed + 1} of what was found."
 
 
-def cells(one: Advised, is_followed: bool) -> dict[str, table.Cell]:
+def cells(advised: Advised, is_followed: bool) -> dict[str, table.Cell]:
     """A technique as a row."""
-    note = "went wrong more often than not" if one.is_negative else ""
-    if one.inherited_from:
-        note = "; ".join(filter(None, (note, f"expected as in {one.inherited_from.replace('_', ' ')}")))
+    note = "went wrong more often than not" if advised.is_negative else ""
+    if advised.inherited_from:
+        note = "; ".join(filter(None, (note, f"expected as in {advised.inherited_from.replace('_', ' ')}")))
     badges = [table.pill("followed", "green", "held")] if is_followed else []
-    if one.parts:
-        note = "; ".join(filter(None, (f"joins {', then '.join(one.parts)}", note)))
-    description = " ".join(filter(None, (one.about, one.helps, one.hurts)))
+    if advised.parts:
+        note = "; ".join(filter(None, (f"joins {', then '.join(advised.parts)}", note)))
+    description = " ".join(filter(None, (advised.about, advised.helps, advised.hurts)))
     return {
-        "technique": table.text(one.technique, note=note, title=description, badges=badges),
-        "expected": wording.speedup(one.expected_gain),
-        "confidence": f"{one.confidence:.2f}",
-        "attempts": f"{one.attempts:,}",
-        "outcome": f"{one.faster} / {one.slower} / {one.failed}" if one.attempts else wording.NONE,
+        "technique": table.text(advised.technique, note=note, title=description, badges=badges),
+        "expected": wording.speedup(advised.expected_gain),
+        "confidence": f"{advised.confidence:.2f}",
+        "attempts": f"{advised.attempts:,}",
+        "outcome": f"{advised.faster} / {advised.slower} / {advised.failed}" if advised.attempts else wording.NONE,
     }

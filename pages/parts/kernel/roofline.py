@@ -96,55 +96,55 @@ def task_limit(limit: HardwareLimit | None) -> Point | None:
     return Point(name, limit.min_flop / limit.min_bytes, limit.min_flop / (limit.limit_ms / 1e3))
 
 
-def figure(found: Axes, points: Sequence[Point], limit: Point | None) -> dict[str, Any]:
+def figure(chart: Axes, points: Sequence[Point], limit: Point | None) -> dict[str, Any]:
     """Roofs as lines, kernels as marks, an arrow from the kernel compared with to the one looked at."""
     shown = [*points, *([limit] if limit else [])]
-    top, fastest = max(found.roofs.values()), max(found.slopes.values())
-    low, high = _span(found, shown)
-    traces = [_slope(name, rate, low, top) for name, rate in found.slopes.items()]
-    roofs = sorted(found.roofs.items(), key=lambda item: item[1])
-    traces += [_roof(_unit(unit, found.products), unit, rate, fastest, high) for unit, rate in roofs]
-    traces += [_mark(one, *LOOKS[one.role]) for one in reversed(points)]
+    top, fastest = max(chart.roofs.values()), max(chart.slopes.values())
+    low, high = _span(chart, shown)
+    traces = [_slope(name, rate, low, top) for name, rate in chart.slopes.items()]
+    roofs = sorted(chart.roofs.items(), key=lambda item: item[1])
+    traces += [_roof(_unit(unit, chart.products), unit, rate, fastest, high) for unit, rate in roofs]
+    traces += [_mark(spot, *LOOKS[spot.role]) for spot in reversed(points)]
     traces += [_mark(limit, "diamond-open", "@red-color", 11)] if limit else []
-    by_role = {one.role: one for one in points}
-    return {"data": traces, "layout": _layout(low, high, shown, found) | {"annotations": _arrow(by_role)}}
+    by_role = {spot.role: spot for spot in points}
+    return {"data": traces, "layout": _layout(low, high, shown, chart) | {"annotations": _arrow(by_role)}}
 
 
-def counted(found: Axes, metrics: Mapping[str, float]) -> str:
+def counted(chart: Axes, metrics: Mapping[str, float]) -> str:
     """What the axes count, why tensor rates are divided, and what this kernel executes."""
-    if not found.work:
+    if not chart.work:
         return (
             "Both axes count the operations that a kernel executes, as the profiler counts them: the task's own are "
             "not counted, so memory alone sets its theoretical minimum latency."
         )
     parts = [
-        f"Both axes count the task's {wording.quantity(float(found.work), 'FLOP')}, whatever a kernel executes for "
+        f"Both axes count the task's {wording.quantity(float(chart.work), 'FLOP')}, whatever a kernel executes for "
         "them; a kernel's rate over that of the theoretical minimum is its share of the limit."
     ]
-    if found.products > 1:
+    if chart.products > 1:
         parts.append(
-            f"Tensor rates are divided by {found.products}: so many TF32 or half-precision products make one that is "
+            f"Tensor rates are divided by {chart.products}: so many TF32 or half-precision products make one that is "
             "as exact as FP32."
         )
     executed = sum(value for name, value in metrics.items() if name.endswith(OPERATIONS))
     if executed:
-        times = wording.significant(executed / found.work, 2)
+        times = wording.significant(executed / chart.work, 2)
         parts.append(f"This kernel executes {wording.quantity(executed, 'FLOP')}, {times} for each of the task's.")
     return " ".join(parts)
 
 
 def _unit(unit: str, products: int) -> str:
     """`BF16 tensor ÷ 3`."""
-    known = NAMES.get(unit, unit)
-    return f"{known} ÷ {products}" if products > 1 and unit != "fp32" else known
+    label = NAMES.get(unit, unit)
+    return f"{label} ÷ {products}" if products > 1 and unit != "fp32" else label
 
 
 def name(points: Sequence[Point]) -> str:
     """What a reader hears of the picture: where each kernel stands."""
     unit = "operations per byte"
     places = [
-        f"{one.name} at {wording.quantity(one.rate, 'FLOP/s')} and {wording.significant(one.intensity)} {unit}"
-        for one in points
+        f"{spot.name} at {wording.quantity(spot.rate, 'FLOP/s')} and {wording.significant(spot.intensity)} {unit}"
+        for spot in points
     ]
     return f"Roofline: {'; '.join(places)}"
 
@@ -162,10 +162,10 @@ def _arrow(by_role: Mapping[str, Point]) -> list[dict[str, Any]]:
     }]  # fmt: skip
 
 
-def _span(found: Axes, shown: Sequence[Point]) -> tuple[float, float]:
+def _span(chart: Axes, shown: Sequence[Point]) -> tuple[float, float]:
     """Operations per byte from left of everything to right of the furthest ridge."""
-    places = [peak / rate for peak in found.roofs.values() for rate in found.slopes.values()]
-    places += [one.intensity for one in shown]
+    places = [peak / rate for peak in chart.roofs.values() for rate in chart.slopes.values()]
+    places += [spot.intensity for spot in shown]
     return min(places) / 12, max(places) * 6
 
 
@@ -187,20 +187,20 @@ def _line(label: str, x: list[float], y: list[float], colour: str) -> dict[str, 
     }  # fmt: skip
 
 
-def _mark(one: Point, symbol: str, colour: str, size: int) -> dict[str, Any]:
-    hover = f"{one.name}: {wording.quantity(one.rate, 'FLOP/s')} at {wording.significant(one.intensity)} FLOP/B"
+def _mark(spot: Point, symbol: str, colour: str, size: int) -> dict[str, Any]:
+    hover = f"{spot.name}: {wording.quantity(spot.rate, 'FLOP/s')} at {wording.significant(spot.intensity)} FLOP/B"
     return {
-        "type": "scatter", "mode": "markers", "name": html.escape(one.name), "x": [one.intensity], "y": [one.rate],
+        "type": "scatter", "mode": "markers", "name": html.escape(spot.name), "x": [spot.intensity], "y": [spot.rate],
         "marker": {"symbol": symbol, "size": size, "color": colour, "line": {"width": 2, "color": colour}},
         "hovertemplate": f"{html.escape(hover)}<extra></extra>",
     }  # fmt: skip
 
 
-def _layout(low: float, high: float, shown: Sequence[Point], found: Axes) -> dict[str, Any]:
-    rows = [*(one.rate for one in shown), low * found.slopes[MEMORY]]
-    whose = "the task's" if found.work else "executed"
+def _layout(low: float, high: float, shown: Sequence[Point], chart: Axes) -> dict[str, Any]:
+    rows = [*(spot.rate for spot in shown), low * chart.slopes[MEMORY]]
+    whose = "the task's" if chart.work else "executed"
     grid = {"type": "log", "gridcolor": "@border-color", "zeroline": False}
-    bottom, head = math.log10(min(rows) / 2), math.log10(max(found.roofs.values()) * 3)
+    bottom, head = math.log10(min(rows) / 2), math.log10(max(chart.roofs.values()) * 3)
     title = {"size": 12}
     across = {"text": f"{whose} FLOP per byte of memory traffic", "font": title, "standoff": 6}
     return {
@@ -217,9 +217,9 @@ def _layout(low: float, high: float, shown: Sequence[Point], found: Axes) -> dic
 
 def _ticks(low: float, high: float, unit: str) -> dict[str, Any]:
     """Every power of ten of an axis from `low` to `high`, in the words of the rest of the page: 1 PFLOP/s."""
-    found = [10.0**power for power in range(math.ceil(low), math.floor(high) + 1)]
-    words = [wording.quantity(value, unit).partition(" ") if unit else (f"{value:g}", "", "") for value in found]
-    return {"tickvals": found, "ticktext": [f"{float(number):g}{space}{rest}" for number, space, rest in words]}
+    powers = [10.0**power for power in range(math.ceil(low), math.floor(high) + 1)]
+    words = [wording.quantity(value, unit).partition(" ") if unit else (f"{value:g}", "", "") for value in powers]
+    return {"tickvals": powers, "ticktext": [f"{float(number):g}{space}{rest}" for number, space, rest in words]}
 
 
 def points(
@@ -231,16 +231,16 @@ def points(
     took = {a.candidate_id: a.latency_ms for a in attempts}
     ancestor = queries.profiled_ancestor(db, run_id, candidate.candidate_id)
     names = {"compared": _relation(compared, candidate, ancestor)}
-    found: list[Point] = []
+    marks: list[Point] = []
     for name, roles in relations(candidate, ancestor, compared, attempts):
         also = ", ".join(names.get(role, role) for role in roles if role != "this")
         label = f"kernel {numbers.get(name, '?')}" + (f" ({also})" if also else "")
-        place = point(label, machine_use.whole(queries.metrics(db, run_id, name)), work, took.get(name), roles[0])
-        if place:
-            found.append(place)
+        spot = point(label, machine_use.whole(queries.metrics(db, run_id, name)), work, took.get(name), roles[0])
+        if spot:
+            marks.append(spot)
         elif roles[0] == "this":
             return []
-    return found
+    return marks
 
 
 def _relation(compared: str | None, candidate: CandidateRow, ancestor: str | None) -> str:
@@ -257,8 +257,8 @@ def relations(
     best = next((a.candidate_id for a in attempts if a.is_best), None)
     base = candidate.base_id if compared == ancestor else None
     related = (("this", candidate.candidate_id), ("compared", compared), ("base", base), ("best", best))
-    found: dict[str, list[str]] = {}
+    by_kernel: dict[str, list[str]] = {}
     for role, name in related:
         if name:
-            found.setdefault(name, []).append(role)
-    return list(found.items())
+            by_kernel.setdefault(name, []).append(role)
+    return list(by_kernel.items())

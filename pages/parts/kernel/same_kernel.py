@@ -25,25 +25,25 @@ def draw(run_id: str, candidate_id: str) -> None:
         return
     st.markdown("## The same kernel on other devices")
     st.caption("Each speed-up is over eager PyTorch on the same device, so those of two devices do not compare.")
-    shown = [table.Row(f"{one.run_id}/{one.candidate_id}", words(one, run_id), _address(one)) for one in rows]
+    shown = [table.Row(f"{row.run_id}/{row.candidate_id}", words(row, run_id), _address(row)) for row in rows]
     opened = table.draw("The kernel by device", COLUMNS, shown, key="devices_of_kernel", is_folding=True)
     if opened:
         run, _, candidate = opened.rpartition("/")
         st.switch_page("candidate.py", query_params={"run": run, "candidate": candidate})
 
 
-def _address(one: SameKernelRow) -> str:
-    return f"candidate?run={wording.in_address(one.run_id)}&candidate={wording.in_address(one.candidate_id)}"
+def _address(row: SameKernelRow) -> str:
+    return f"candidate?run={wording.in_address(row.run_id)}&candidate={wording.in_address(row.candidate_id)}"
 
 
-def words(one: SameKernelRow, run_id: str) -> dict[str, table.Cell]:
+def words(row: SameKernelRow, run_id: str) -> dict[str, table.Cell]:
     """A device as a row."""
-    several = f" · {wording.counted(one.runs, 'run')}, the last one" if one.runs > 1 else ""
-    where = "this run" if one.run_id == run_id else f"{one.run_id}{several}"
+    several = f" · {wording.counted(row.runs, 'run')}, the last one" if row.runs > 1 else ""
+    where = "this run" if row.run_id == run_id else f"{row.run_id}{several}"
     return {
-        "device": table.link(one.model, where),
-        "latency": wording.latency(one.latency_ms),
-        "baseline": wording.latency(relative.baseline_ms(one.speedup, one.latency_ms)),
-        "speedup": wording.speedup(one.speedup, one.noise),
-        "interval": f"{wording.speedup(one.low)} to {wording.speedup(one.high)}",
+        "device": table.link(row.model, where),
+        "latency": wording.latency(row.latency_ms),
+        "baseline": wording.latency(relative.baseline_ms(row.speedup, row.latency_ms)),
+        "speedup": wording.speedup(row.speedup, row.noise),
+        "interval": f"{wording.speedup(row.low)} to {wording.speedup(row.high)}",
     }

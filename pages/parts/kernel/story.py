@@ -52,11 +52,11 @@ def ancestor(candidate: AttemptRow, attempts: Sequence[AttemptRow]) -> AttemptRo
 def mended_by(candidate: AttemptRow, attempts: Sequence[AttemptRow]) -> AttemptRow | None:
     """The first correct kernel among those made from a failed one by repairs alone."""
     line = {candidate.candidate_id}
-    for one in attempts:
-        if one.parent_id in line and one.origin is not Origin.OPTIMISATION:
-            if one.verdict is Verdict.PASSED:
-                return one
-            line.add(one.candidate_id)
+    for attempt in attempts:
+        if attempt.parent_id in line and attempt.origin is not Origin.OPTIMISATION:
+            if attempt.verdict is Verdict.PASSED:
+                return attempt
+            line.add(attempt.candidate_id)
     return None
 
 
@@ -67,63 +67,65 @@ def gain(candidate: AttemptRow, other: AttemptRow) -> relative.Relative | None:
     return relative.between_sessions(candidate.speedup, candidate.noise or 0.0, other.speedup, other.noise or 0.0)
 
 
-def moved(candidate: AttemptRow, other: AttemptRow, found: relative.Relative) -> str:
+def moved(candidate: AttemptRow, other: AttemptRow, ratio: relative.Relative) -> str:
     """Why their latencies tell another gain than their speed-ups; empty where they tell the same within the noise."""
-    timed = [one for a in (candidate, other) for one in timed_anew.kernel(a.number, a.speedup, a.latency_ms)]
-    return timed_anew.moved(timed[0], timed[1], found.noise) if len(timed) == 2 else ""
+    timed = [kernel for a in (candidate, other) for kernel in timed_anew.kernel(a.number, a.speedup, a.latency_ms)]
+    return timed_anew.moved(timed[0], timed[1], ratio.noise) if len(timed) == 2 else ""
 
 
-def faster_or_slower(found: relative.Relative) -> str:
+def faster_or_slower(ratio: relative.Relative) -> str:
     """Faster, slower or neither, by the engine's rule for a gain."""
-    if found.is_faster:
+    if ratio.is_faster:
         return "faster"
-    if found.is_slower:
+    if ratio.is_slower:
         return "slower"
     return "no measurable difference"
 
 
-def _summary(one: CandidateRow) -> str:
-    return wording.as_written_here(one.summary.rstrip("."))
+def _summary(candidate: CandidateRow) -> str:
+    return wording.as_written_here(candidate.summary.rstrip("."))
 
 
 def _origin(facts: Facts) -> str:
-    one, parent = facts.candidate, facts.parent
-    name = f"Kernel {one.number}"
-    lines = f" (+{one.lines_added} −{one.lines_removed} lines)" if one.lines_added is not None and parent else ""
-    what = f": {_summary(one)}" if one.summary else ""
+    kernel, parent = facts.candidate, facts.parent
+    name = f"Kernel {kernel.number}"
+    lines = (
+        f" (+{kernel.lines_added} −{kernel.lines_removed} lines)" if kernel.lines_added is not None and parent else ""
+    )
+    what = f": {_summary(kernel)}" if kernel.summary else ""
     if parent is None:
-        return f"{name} was {wording.ORIGIN_NAME[one.origin]}{what}."
-    if one.origin is Origin.REPAIR and parent.verdict not in (None, Verdict.PASSED):
+        return f"{name} was {wording.ORIGIN_NAME[kernel.origin]}{what}."
+    if kernel.origin is Origin.REPAIR and parent.verdict not in (None, Verdict.PASSED):
         failed = wording.VERDICT_NAME[parent.verdict] if parent.verdict else ""
         return f"{name} repairs kernel {parent.number} ({failed}){what}{lines}."
     return f"{name} changes kernel {parent.number}{what}{lines}."
 
 
 def _result(facts: Facts) -> str:
-    one = facts.candidate
-    if one.verdict is None:
+    kernel = facts.candidate
+    if kernel.verdict is None:
         return "Not judged yet."
-    if one.verdict is not Verdict.PASSED:
-        reason = one.message.split(". ")[0].rstrip(".") or "no reason was recorded"
+    if kernel.verdict is not Verdict.PASSED:
+        reason = kernel.message.split(". ")[0].rstrip(".") or "no reason was recorded"
         end = f" Repaired in kernel {facts.mended_by}." if facts.mended_by else ""
-        return f"Failed, {wording.VERDICT_NAME[one.verdict]}: {reason}.{end}"
-    if one.speedup is None:
+        return f"Failed, {wording.VERDICT_NAME[kernel.verdict]}: {reason}.{end}"
+    if kernel.speedup is None:
         return "Correct, not timed yet."
-    over_eager = f"{wording.speedup(one.speedup, one.noise)} over eager ({wording.plus_minus(one.noise)})"
-    found = gain(one, facts.timed) if facts.timed else None
-    if found is None or facts.timed is None:
+    over_eager = f"{wording.speedup(kernel.speedup, kernel.noise)} over eager ({wording.plus_minus(kernel.noise)})"
+    ratio = gain(kernel, facts.timed) if facts.timed else None
+    if ratio is None or facts.timed is None:
         return f"Speed-up {over_eager}."
     before = wording.speedup(facts.timed.speedup, facts.timed.noise)
-    return f"{_compared(found, facts.timed.number)}. Speed-up {over_eager}, was {before}."
+    return f"{_compared(ratio, facts.timed.number)}. Speed-up {over_eager}, was {before}."
 
 
-def _compared(found: relative.Relative, number: int) -> str:
-    if not (found.is_faster or found.is_slower):
-        return f"No measurable difference from kernel {number} ({wording.plus_minus(found.noise)})"
-    noise = wording.plus_minus(found.noise)
-    if found.speedup >= 2:
-        return f"{wording.speedup(found.speedup, found.noise)} as fast as kernel {number} ({noise})"
-    return f"{100 * abs(found.speedup - 1):.0f} % {faster_or_slower(found)} than kernel {number} ({noise})"
+def _compared(ratio: relative.Relative, number: int) -> str:
+    if not (ratio.is_faster or ratio.is_slower):
+        return f"No measurable difference from kernel {number} ({wording.plus_minus(ratio.noise)})"
+    noise = wording.plus_minus(ratio.noise)
+    if ratio.speedup >= 2:
+        return f"{wording.speedup(ratio.speedup, ratio.noise)} as fast as kernel {number} ({noise})"
+    return f"{100 * abs(ratio.speedup - 1):.0f} % {faster_or_slower(ratio)} than kernel {number} ({noise})"
 
 
 def _predicted(facts: Facts) -> str:
@@ -153,7 +155,7 @@ def _moved(facts: Facts) -> str:
     reasons = metrics.telling(facts.changes)
     if not reasons:
         return f"Profile: no notable change since kernel {facts.profiled}."
-    return f"Profile since kernel {facts.profiled}: {', '.join(metrics.phrase(one) for one in reasons)}."
+    return f"Profile since kernel {facts.profiled}: {', '.join(metrics.phrase(reason) for reason in reasons)}."
 
 
 def _seen(facts: Facts) -> str:

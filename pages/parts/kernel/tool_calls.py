@@ -19,29 +19,29 @@ COLUMNS = [
 
 def draw(run_id: str, candidate_id: str) -> None:
     """A table; nothing where the model called no tool."""
-    found = queries.tool_calls(index.current(), run_id, candidate_id)
-    if not found:
+    calls = queries.tool_calls(index.current(), run_id, candidate_id)
+    if not calls:
         return
     st.markdown("## Tools that the model called before it sent this kernel")
-    rows = [table.Row(f"{one.call}.{one.number}", cells(one)) for one in found]
+    rows = [table.Row(f"{call.call}.{call.number}", cells(call)) for call in calls]
     opened = table.draw("Tool calls", COLUMNS, rows, key="tool_calls", is_folding=True)
     st.caption(
         "Each on a kernel of the model's own, within this turn; every reply that calls tools is a call below. A row "
         "opens what the model was told."
     )
-    one = next((row for row in found if f"{row.call}.{row.number}" == opened), None)
-    if one:
-        st.code(texts.read(run_id, one.text_blob).text, language=None, wrap_lines=True)
+    chosen = next((row for row in calls if f"{row.call}.{row.number}" == opened), None)
+    if chosen:
+        st.code(texts.read(run_id, chosen.text_blob).text, language=None, wrap_lines=True)
 
 
-def cells(one: ToolCallRow) -> dict[str, table.Cell]:
+def cells(call: ToolCallRow) -> dict[str, table.Cell]:
     """A call as a row."""
     tones: dict[str, tuple[wording.Tone, str]] = {"passed": ("green", "held"), "done": ("gray", "absent")}
-    tone, icon = tones.get(one.outcome, ("red", "broken"))
-    word = "not carried out" if one.outcome == "done" else one.outcome.replace("_", " ")
+    tone, icon = tones.get(call.outcome, ("red", "broken"))
+    word = "not carried out" if call.outcome == "done" else call.outcome.replace("_", " ")
     return {
-        "tool": table.link(one.tool),
+        "tool": table.link(call.tool),
         "outcome": table.pill(word, tone, icon),
-        "summary": one.summary,
-        "seconds": wording.seconds(one.seconds),
+        "summary": call.summary,
+        "seconds": wording.seconds(call.seconds),
     }

@@ -27,54 +27,54 @@ class Measured:
 
     @property
     def share(self) -> float:
-        """Of what is allowed; an error that is no number counts as one without bound."""
+        """The share of what is allowed; an error that is no number counts as one without bound."""
         return math.inf if math.isnan(self.error) else self.error / self.allowed
 
 
 def measured(check_records: Sequence[CheckRecord], evaluation: EvaluationRow | None) -> list[Measured]:
     """The errors that a candidate's checks of correctness have in figures; else the largest alone."""
-    found = [
+    checks = [
         Measured(row.check, row.value, row.limit, row.standing is CheckOutcome.BROKEN)
         for row in check_records
         if row.group is Group.CORRECTNESS and row.value is not None and row.limit is not None and row.limit > 0
     ]
-    if found or evaluation is None or not evaluation.tolerance or evaluation.max_error is None:
-        return found
+    if checks or evaluation is None or not evaluation.tolerance or evaluation.max_error is None:
+        return checks
     is_wrong = not evaluation.max_error <= evaluation.tolerance
     return [Measured("largest error", evaluation.max_error, evaluation.tolerance, is_wrong)]
 
 
-def errors(found: Sequence[Measured]) -> dict[str, Any]:
+def errors(checks: Sequence[Measured]) -> dict[str, Any]:
     """Every error as a share of what is allowed, on a log scale; a line where the two are equal."""
-    low, high = _span([one.share for one in found])
+    low, high = _span([check.share for check in checks])
     limit = {"type": "line", "x0": 1, "x1": 1, "yref": "paper", "y0": 0, "y1": 1,
              "line": {"width": 1.6, "dash": "dash", "color": "@red-color"}}  # fmt: skip
     note = {"x": 0, "y": 1, "yref": "paper", "yanchor": "bottom", "text": "tolerance", "showarrow": False,
             "font": {"size": 11, "color": "@red-text-color"}}  # fmt: skip
-    rows = {"tickvals": list(range(len(found))), "ticktext": [wording.cut(one.name, 26) for one in found],
-            "range": [len(found) - 0.5, -0.5], "automargin": True}  # fmt: skip
+    rows = {"tickvals": list(range(len(checks))), "ticktext": [wording.cut(check.name, 26) for check in checks],
+            "range": [len(checks) - 0.5, -0.5], "automargin": True}  # fmt: skip
     axis = {"type": "log", "range": [math.log10(low / 1.5), math.log10(high)], **_ticks(low, high),
             "title": {"text": "error as a share of its tolerance", "font": {"size": 12}}}  # fmt: skip
     layout = _layout(axis, rows) | {"shapes": [limit], "annotations": [note], "uirevision": "errors"}
     layout["margin"] = {"l": 8, "r": 12, "t": 22, "b": 40}
-    return {"data": [_dots(found, low, high)], "layout": layout}
+    return {"data": [_dots(checks, low, high)], "layout": layout}
 
 
-def _dots(found: Sequence[Measured], low: float, high: float) -> dict[str, Any]:
+def _dots(checks: Sequence[Measured], low: float, high: float) -> dict[str, Any]:
     return {
-        "type": "scatter", "mode": "markers+text", "x": [min(max(one.share, low), high) for one in found],
-        "y": list(range(len(found))), "text": ["exact" if one.share == 0 else "" for one in found],
+        "type": "scatter", "mode": "markers+text", "x": [min(max(check.share, low), high) for check in checks],
+        "y": list(range(len(checks))), "text": ["exact" if check.share == 0 else "" for check in checks],
         "textposition": "middle right", "textfont": {"size": 11, "color": "@gray-text-color"},
-        "hovertext": [_hover(one) for one in found], "hovertemplate": "%{hovertext}<extra></extra>",
+        "hovertext": [_hover(check) for check in checks], "hovertemplate": "%{hovertext}<extra></extra>",
         "cliponaxis": False,
-        "marker": {"size": 9, "symbol": [_symbol(one) for one in found],
-                   "color": ["@red-color" if one.is_wrong else "@blue-color" for one in found]},
+        "marker": {"size": 9, "symbol": [_symbol(check) for check in checks],
+                   "color": ["@red-color" if check.is_wrong else "@blue-color" for check in checks]},
     }  # fmt: skip
 
 
-def errors_height(found: Sequence[Measured]) -> int:
+def errors_height(checks: Sequence[Measured]) -> int:
     """Pixels that so many rows need."""
-    return 74 + ROW_PX * len(found)
+    return 74 + ROW_PX * len(checks)
 
 
 def strip(samples: TimingSamples) -> dict[str, Any]:
@@ -108,14 +108,14 @@ def _ticks(low: float, high: float) -> dict[str, Any]:
     return {"tickvals": [10.0**k for k in powers], "ticktext": texts}
 
 
-def _hover(one: Measured) -> str:
-    return f"{html.escape(one.name, quote=False)}: {one.error:.3g}, {one.allowed:.3g} allowed"
+def _hover(check: Measured) -> str:
+    return f"{html.escape(check.name, quote=False)}: {check.error:.3g}, {check.allowed:.3g} allowed"
 
 
-def _symbol(one: Measured) -> str:
-    if one.share == math.inf:
+def _symbol(check: Measured) -> str:
+    if check.share == math.inf:
         return "x"
-    return "triangle-left-open" if one.share == 0 else "diamond" if one.is_wrong else "circle"
+    return "triangle-left-open" if check.share == 0 else "diamond" if check.is_wrong else "circle"
 
 
 def _layout(xaxis: dict[str, Any], yaxis: dict[str, Any]) -> dict[str, Any]:

@@ -75,24 +75,27 @@ def draw(run_id: str, candidate: CandidateRow) -> None:
 
 def _draw_timelines(run_id: str, candidate: CandidateRow) -> None:
     """Where the time of each stage went; nothing of results that were remembered or whose version did not look."""
-    found = queries.timelines(index.current(), run_id, candidate.candidate_id)
-    if not found:
+    timelines = queries.timelines(index.current(), run_id, candidate.candidate_id)
+    if not timelines:
         return
     st.markdown("## Where the time went")
     st.caption("Wall time of each stage, its longest parts first")
-    rows = [table.Row(stage, {"name": STAGE_NAME[stage], "value": one.in_words}) for stage, one in found.items()]
+    rows = [
+        table.Row(stage, {"name": STAGE_NAME[stage], "value": timeline.in_words})
+        for stage, timeline in timelines.items()
+    ]
     table.draw("Where the time went", FACTS, rows, key=f"timelines:{candidate.candidate_id}", is_compact=True)
 
 
-def _overall(found: Trust) -> None:
+def _overall(trust: Trust) -> None:
     boxes = {
         "green": (st.success, ":material/verified_user:"),
         "orange": (st.warning, ":material/flag:"),
         "red": (st.error, ":material/gpp_bad:"),
         "gray": (st.info, ":material/history:"),
     }
-    box, icon = boxes.get(found.tone, (st.info, ":material/hourglass_top:"))
-    box(f"**{wording.plain(found.sentence)}** {wording.plain(found.rest)}", icon=icon)
+    box, icon = boxes.get(trust.tone, (st.info, ":material/hourglass_top:"))
+    box(f"**{wording.plain(trust.sentence)}** {wording.plain(trust.rest)}", icon=icon)
 
 
 def _group(
@@ -129,10 +132,10 @@ def _group(
 
 def cells(row: StagedCheck) -> dict[str, table.Cell]:
     """One check as cells. Where it was made is told when that matters."""
-    made = f"while {' and '.join(STAGE_NAME.get(stage, stage) for stage in row.stages)}"
-    note = made if row.standing is not CheckOutcome.HELD and len(row.stages) > 1 else ""
+    where = f"while {' and '.join(STAGE_NAME.get(stage, stage) for stage in row.stages)}"
+    note = where if row.standing is not CheckOutcome.HELD and len(row.stages) > 1 else ""
     return {
-        "check": table.text(row.check, "strong", title=made),
+        "check": table.text(row.check, "strong", title=where),
         "standing": table.pill(
             wording.CHECK_OUTCOME_NAME[row.standing], wording.CHECK_OUTCOME_TONE[row.standing], str(row.standing)
         ),
@@ -151,58 +154,60 @@ def missing(group: Group, verdict: Verdict | None, evaluation: EvaluationRow | N
     return "No checks recorded."
 
 
-def _draw_errors(run_id: str, candidate: CandidateRow, found: Sequence[Measured]) -> None:
-    if not found:
+def _draw_errors(run_id: str, candidate: CandidateRow, measured: Sequence[Measured]) -> None:
+    if not measured:
         return
-    name = f"Errors of {len(found)} checks, each as a share of its tolerance, log scale"
-    height = trust_charts.errors_height(found)
+    name = f"Errors of {len(measured)} checks, each as a share of its tolerance, log scale"
+    height = trust_charts.errors_height(measured)
     zoom = f"{run_id}:{candidate.candidate_id}:errors"
-    plot.draw(trust_charts.errors(found), name, height, zoom, key=f"errors:{candidate.candidate_id}")
+    plot.draw(trust_charts.errors(measured), name, height, zoom, key=f"errors:{candidate.candidate_id}")
 
 
 def _draw_kernels(candidate: CandidateRow, evaluation: EvaluationRow | None) -> None:
     """What ran on the GPU in the kernel's calls; nothing where nobody looked."""
-    found = observed.kernels_of(evaluation.evidence) if evaluation else None
-    if not found:
+    kernels = observed.kernels_of(evaluation.evidence) if evaluation else None
+    if not kernels:
         return
     st.markdown("### Kernels that ran on the GPU")
-    own = sum(one.share for one in found if one.origin == "own")
-    whose = f"The file's own kernels took {100 * own:.0f} % of the GPU's time."
+    own_part = sum(kernel.share for kernel in kernels if kernel.origin == "own")
+    whose = f"The file's own kernels took {100 * own_part:.0f} % of the GPU's time."
     st.caption(wording.plain(f"Per call, over the calls of the check. {OTHER_INPUTS} {whose}"))
-    rows = [table.Row(f"{i}", kernel_cells(one)) for i, one in enumerate(found)]
+    rows = [table.Row(f"{i}", kernel_cells(kernel)) for i, kernel in enumerate(kernels)]
     name = "Kernels that ran on the GPU, per call"
     table.draw(name, KERNELS, rows, key=f"kernels:{candidate.candidate_id}", is_compact=True, is_folding=True)
 
 
-def kernel_cells(one: ObservedKernel) -> dict[str, table.Cell]:
+def kernel_cells(kernel: ObservedKernel) -> dict[str, table.Cell]:
     """One kernel as cells; PyTorch's is named with the operator that launched it."""
     return {
-        "name": table.text(kernel_names.short(one.name), "strong"),
-        "origin": table.pill(f"{one.origin}: {one.by}" if one.by else one.origin, ORIGIN_TONE.get(one.origin, "gray")),
-        "launches": f"{one.launches:.3g}",
-        "microseconds": f"{one.microseconds:.4g}",
-        "share": f"{100 * one.share:.1f} %",
+        "name": table.text(kernel_names.short(kernel.name), "strong"),
+        "origin": table.pill(
+            f"{kernel.origin}: {kernel.by}" if kernel.by else kernel.origin, ORIGIN_TONE.get(kernel.origin, "gray")
+        ),
+        "launches": f"{kernel.launches:.3g}",
+        "microseconds": f"{kernel.microseconds:.4g}",
+        "share": f"{100 * kernel.share:.1f} %",
     }
 
 
 def _draw_operators(candidate: CandidateRow, evaluation: EvaluationRow | None) -> None:
     """What PyTorch did in the kernel's calls; nothing where a version did not look."""
-    found = observed.of(evaluation.evidence) if evaluation else None
-    if found is None:
+    operators = observed.of(evaluation.evidence) if evaluation else None
+    if operators is None:
         return
     st.markdown("### PyTorch operators in forward")
-    if not found:
+    if not operators:
         st.caption("None ran: the kernel's own code did everything.")
         return
-    rows = [table.Row(f"{i}", operator_cells(one)) for i, one in enumerate(found)]
+    rows = [table.Row(f"{i}", operator_cells(operator)) for i, operator in enumerate(operators)]
     name = "PyTorch operators that ran in forward, per call"
-    st.caption(wording.plain(own_share(found)))
+    st.caption(wording.plain(own_share(operators)))
     table.draw(name, OPERATORS, rows, key=f"operators:{candidate.candidate_id}", is_compact=True, is_folding=True)
 
 
-def own_share(found: Sequence[ObservedOperator]) -> str:
+def own_share(operators: Sequence[ObservedOperator]) -> str:
     """How much of a call was the kernel's own code, as far as times tell."""
-    computing = [one.share for one in found if one.does == "computes"]
+    computing = [operator.share for operator in operators if operator.does == "computes"]
     if not computing:
         return "All computing was the kernel's own code."
     if any(share is None for share in computing):
@@ -211,14 +216,14 @@ def own_share(found: Sequence[ObservedOperator]) -> str:
     return f"Share of the call's time: own code {100 * (1 - library):.0f} %, PyTorch's operators {100 * library:.0f} %."
 
 
-def operator_cells(one: ObservedOperator) -> dict[str, table.Cell]:
+def operator_cells(operator: ObservedOperator) -> dict[str, table.Cell]:
     """One operator as cells; what computes is the library's work instead of the kernel's."""
     return {
-        "name": table.text(one.name, "strong"),
-        "does": table.pill(one.does, "red" if one.does == "computes" else "gray"),
-        "calls": f"{one.calls:.3g}",
-        "elements": "lists of tensors" if one.elements is None else f"{one.elements:,.0f}",
-        "share": wording.NONE if one.share is None else f"{100 * one.share:.1f} %",
+        "name": table.text(operator.name, "strong"),
+        "does": table.pill(operator.does, "red" if operator.does == "computes" else "gray"),
+        "calls": f"{operator.calls:.3g}",
+        "elements": "lists of tensors" if operator.elements is None else f"{operator.elements:,.0f}",
+        "share": wording.NONE if operator.share is None else f"{100 * operator.share:.1f} %",
     }
 
 
@@ -307,7 +312,7 @@ def correctness(e: EvaluationRow) -> Facts:
     """The comparison; nothing before it was made."""
     if e.check_verdict is None:
         return []
-    found = [
+    rows = [
         ("verdict", wording.VERDICT_NAME[e.verdict] if e.verdict else "not judged yet"),
         ("check", wording.seconds(e.check_seconds)),
         ("largest error", _number(e.max_error)),
@@ -318,7 +323,7 @@ def correctness(e: EvaluationRow) -> Facts:
         ("seed", wording.NONE if e.seed is None else str(e.seed)),
         ("trials", ", ".join(e.trials) or wording.NONE),
     ]
-    return found + _named(
+    return rows + _named(
         {
             name: value
             for name, value in e.evidence.items()
@@ -331,7 +336,7 @@ def timing(e: EvaluationRow) -> Facts:
     """The pairs; nothing before they were taken."""
     if not e.sample_count:
         return []
-    found = [
+    rows = [
         ("speed-up", f"{wording.speedup(e.speedup, e.noise)} ({wording.plus_minus(e.noise)})"),
         ("95 % interval", wording.interval(e.low, e.high)),
         ("kernel, median", wording.latency(e.latency_ms)),
@@ -339,20 +344,20 @@ def timing(e: EvaluationRow) -> Facts:
         ("pairs", f"{e.sample_count:,}"),
         ("took", wording.seconds(e.timing_seconds)),
     ]
-    return found + _named(e.timing_evidence)
+    return rows + _named(e.timing_evidence)
 
 
 def second(e: EvaluationRow, baseline: BaselineRow | None) -> Facts:
-    """The same kernel over the further baseline; nothing where that could not be measured."""
-    found = baseline.under(e.speedup, e.noise) if baseline else None
-    if found is None or baseline is None:
+    """The kernel over the further baseline; nothing where that could not be measured."""
+    ratio = baseline.under(e.speedup, e.noise) if baseline else None
+    if ratio is None or baseline is None:
         return []
     itself = wording.speedup(baseline.speedup, baseline.noise)
     return [
         (
             f"over {baseline.name}",
-            f"{wording.speedup(found.speedup, found.noise)} ({wording.plus_minus(found.noise)}, "
-            f"95 %: {wording.interval(found.low, found.high)})",
+            f"{wording.speedup(ratio.speedup, ratio.noise)} ({wording.plus_minus(ratio.noise)}, "
+            f"95 %: {wording.interval(ratio.low, ratio.high)})",
         ),
         (
             f"{baseline.name} itself",

@@ -24,23 +24,23 @@ COLUMNS = [
 
 def draw(run_id: str, candidate_id: str) -> None:
     """The walk in a line and the edges folded away; nothing in a method without walks."""
-    found = queries.walk(index.current(), run_id, candidate_id)
-    if not found:
+    edges = queries.walk(index.current(), run_id, candidate_id)
+    if not edges:
         return
     st.markdown("## Walk through the graph of techniques")
-    st.markdown(wording.plain(sentence(found)))
+    st.markdown(wording.plain(sentence(edges)))
     with st.expander(
         "Edges that were weighed", icon=":material/account_tree:", key="walk:open", on_change="rerun"
-    ) as one:
-        if one.open:
-            rows = [table.Row(f"{row.place}", cells(row)) for row in found]
+    ) as fold:
+        if fold.open:
+            rows = [table.Row(f"{row.place}", cells(row)) for row in edges]
             table.draw("Edges that were weighed on the walk", COLUMNS, rows, key="walk:edges", is_compact=True)
             st.caption("As they stood before this expansion. Of each kernel on the way, the edges of largest score.")
 
 
-def sentence(found: Sequence[WeighedRow]) -> str:
+def sentence(edges: Sequence[WeighedRow]) -> str:
     """The edges that were taken, in order."""
-    taken = [row for row in found if row.is_taken]
+    taken = [row for row in edges if row.is_taken]
     return " → ".join([taken[0].source, *(row.target for row in taken)]) if taken else "No edge was taken."
 
 

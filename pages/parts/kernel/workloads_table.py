@@ -26,16 +26,16 @@ def draw(run_id: str, candidate_id: str) -> None:
         return
     st.markdown("## Workloads")
     st.caption(f"Speed-up and times above are geometric means over these {len(rows)} workloads.")
-    shown = [table.Row(f"{one.number}", words(one)) for one in rows]
+    shown = [table.Row(f"{workload.number}", words(workload)) for workload in rows]
     table.draw("Workloads of the task", COLUMNS, shown, key="workloads", is_folding=True)
 
 
-def words(one: WorkloadRow) -> dict[str, table.Cell]:
+def words(workload: WorkloadRow) -> dict[str, table.Cell]:
     """A workload as a row."""
     return {
-        "sizes": ", ".join(f"{name} {value}" for name, value in one.sizes.items()),
-        "latency": wording.latency(one.latency_ms),
-        "baseline": wording.latency(relative.baseline_ms(one.speedup, one.latency_ms)),
-        "speedup": wording.speedup(one.speedup),
-        "interval": f"{wording.speedup(one.low)} to {wording.speedup(one.high)}",
+        "sizes": ", ".join(f"{name} {value}" for name, value in workload.sizes.items()),
+        "latency": wording.latency(workload.latency_ms),
+        "baseline": wording.latency(relative.baseline_ms(workload.speedup, workload.latency_ms)),
+        "speedup": wording.speedup(workload.speedup),
+        "interval": f"{wording.speedup(workload.low)} to {wording.speedup(workload.high)}",
     }

@@ -51,12 +51,12 @@ def _base() -> Base:
 
 @st.dialog("Technique", width="large", icon=":material/edit:", on_dismiss=dialogs.close)
 def write_technique(name: str) -> None:
-    """A new one, or another wording of one that there is."""
+    """A new technique, or another wording of one that there is."""
     base = _base()
-    known = base.techniques.get(name)
-    old = known or Technique("", Category.GENERAL, "")
-    title = name if known else st.text_input("Name", name, key="technique_name", max_chars=amendments.NAME_LENGTH)
-    if known:
+    existing = base.techniques.get(name)
+    old = existing or Technique("", Category.GENERAL, "")
+    title = name if existing else st.text_input("Name", name, key="technique_name", max_chars=amendments.NAME_LENGTH)
+    if existing:
         st.markdown(f"**{wording.plain(name)}**")
     categories = list(Category)
     category = st.selectbox("Works on", categories, index=categories.index(old.category), key="technique_category")
@@ -76,24 +76,24 @@ def write_technique(name: str) -> None:
         help="names as compilers give them, or how they begin, with commas between: sm_ is every NVIDIA GPU, sm_9 is "
         "Hopper, avx512, avx2 and sse are processors",
     )  # fmt: skip
-    others = sorted(one for one in base.techniques if one != name)
+    others = sorted(other for other in base.techniques if other != name)
     parts = right.multiselect(
-        "Joins, in this order", others, [one for one in old.parts if one in others], key="technique_parts",
+        "Joins, in this order", others, [part for part in old.parts if part in others], key="technique_parts",
         max_selections=amendments.MOST_PARTS, placeholder="a technique of its own",
     )  # fmt: skip
-    made = replace(
+    technique = replace(
         old, name=" ".join(str(title).split()), category=Category(category), about=about.strip(), helps=helps.strip(),
         hurts=hurts.strip(), classes=tuple(classes), languages=tuple(languages),
         architectures=amendments.words_of(architectures), parts=tuple(parts),
     )  # fmt: skip
     wrong: list[str] = []
-    priors = () if known else _expected_of_new(base, made.name, wrong)
+    priors = () if existing else _expected_of_new(base, technique.name, wrong)
     by, why = _signature()
-    if not dialogs.buttons("technique", "Save" if known else "Add", ":material/save:", may=not wrong):
+    if not dialogs.buttons("technique", "Save" if existing else "Add", ":material/save:", may=not wrong):
         return
-    problem = "" if known else amendments.problem_of_name(made.name, base.techniques)
-    problem = problem or amendments.problem_of_technique(made, base)
-    _append(by, why, changes.change(why, by, techniques=[made], priors=priors), problem)
+    problem = "" if existing else amendments.problem_of_name(technique.name, base.techniques)
+    problem = problem or amendments.problem_of_technique(technique, base)
+    _append(by, why, changes.change(why, by, techniques=[technique], priors=priors), problem)
 
 
 def _expected_of_new(base: Base, name: str, wrong: list[str]) -> tuple[Prior, ...]:
@@ -108,33 +108,33 @@ def _expected_of_new(base: Base, name: str, wrong: list[str]) -> tuple[Prior, ..
 
 @st.dialog("State", width="large", icon=":material/edit:", on_dismiss=dialogs.close)
 def write_state(name: str) -> None:
-    """A new one, or another wording of one that there is."""
+    """A new state, or another wording of one that there is."""
     base = _base()
-    known = base.states.get(name)
-    old = known or State("", Bottleneck.MEMORY, "")
-    title = name if known else st.text_input("Name", key="state_name", max_chars=amendments.NAME_LENGTH)
-    if known:
+    existing = base.states.get(name)
+    old = existing or State("", Bottleneck.MEMORY, "")
+    title = name if existing else st.text_input("Name", key="state_name", max_chars=amendments.NAME_LENGTH)
+    if existing:
         st.markdown(f"**{wording.plain(name)}**")
     bottlenecks = list(Bottleneck)
     bottleneck = st.selectbox("Limited by", bottlenecks, index=bottlenecks.index(old.bottleneck), key="state_limit")
     about = st.text_area("Recognised by", old.about, key="state_about", height=68)
     secondary = st.text_input("Often with", ", ".join(old.secondary), key="state_secondary", help="commas between them")
-    others = ["", *sorted(one for one in base.states if one != name)]
+    others = ["", *sorted(other for other in base.states if other != name)]
     inherits = st.selectbox(
         "Takes over the techniques of", others, index=others.index(old.inherits) if old.inherits in others else 0,
-        format_func=lambda one: one or "no other state", key="state_inherits",
+        format_func=lambda state: state or "no other state", key="state_inherits",
         help="at 0.8 of their expected gain and confidence",
     )  # fmt: skip
-    made = replace(
+    state = replace(
         old, name=" ".join(str(title).split()), bottleneck=Bottleneck(bottleneck), about=about.strip(),
         secondary=amendments.words_of(secondary), inherits=inherits or "",
     )  # fmt: skip
     by, why = _signature()
-    if not dialogs.buttons("state", "Save" if known else "Add", ":material/save:"):
+    if not dialogs.buttons("state", "Save" if existing else "Add", ":material/save:"):
         return
-    problem = "" if known else amendments.problem_of_name(made.name, base.states)
-    problem = problem or ("" if made.about else "Say how it is recognised.")
-    _append(by, why, changes.change(why, by, states=[made]), problem)
+    problem = "" if existing else amendments.problem_of_name(state.name, base.states)
+    problem = problem or ("" if state.about else "Say how it is recognised.")
+    _append(by, why, changes.change(why, by, states=[state]), problem)
 
 
 @st.dialog("Expectation", width="large", icon=":material/query_stats:", on_dismiss=dialogs.close)
@@ -142,7 +142,7 @@ def set_expectation(technique: str) -> None:
     """What is expected of a technique in a state before anything is measured there."""
     base = _base()
     priors = {state: prior for (state, name), prior in base.known.priors.items() if name == technique}
-    states = sorted(base.states, key=lambda one: (one not in priors, one))
+    states = sorted(base.states, key=lambda state: (state not in priors, state))
     st.markdown(f"**{wording.plain(technique)}**")
     state = st.selectbox("In state", states, key="expectation_state")
     old = priors.get(state, Prior(state, technique, NEW_GAIN, NEW_CONFIDENCE))
@@ -175,29 +175,29 @@ def _expected(gain: float, confidence: float, key: str, wrong: list[str]) -> tup
 def switch(kind: str, name: str) -> None:
     """Nothing is deleted; runs are not offered what is off."""
     base = _base()
-    one: State | Technique | RuleWords
+    entry: State | Technique | RuleWords
     if kind == "rule":
-        one, title = changes.words_of(base, name) or RuleWords(name), _failure(base, name)
+        entry, title = changes.words_of(base, name) or RuleWords(name), _failure(base, name)
     else:
-        one, title = (base.states[name] if kind == "state" else base.techniques[name]), name
-    verb = "Turn on" if one.is_disabled else "Turn off"
+        entry, title = (base.states[name] if kind == "state" else base.techniques[name]), name
+    verb = "Turn on" if entry.is_disabled else "Turn off"
     about = "the failure rule" if kind == "rule" else f"the {kind}"
     st.markdown(f"{verb} {about} **{wording.plain(title)}**?")
     st.caption(
-        "Runs are offered it again." if one.is_disabled else "Its evidence stays. No run is offered it any more."
+        "Runs are offered it again." if entry.is_disabled else "Its evidence stays. No run is offered it any more."
     )
     by, why = _signature()
-    icon = ":material/toggle_on:" if one.is_disabled else ":material/toggle_off:"
+    icon = ":material/toggle_on:" if entry.is_disabled else ":material/toggle_off:"
     if dialogs.buttons("switch", verb, icon):
-        _append(by, why, changes.put(replace(one, is_disabled=not one.is_disabled), why, by))
+        _append(by, why, changes.put(replace(entry, is_disabled=not entry.is_disabled), why, by))
 
 
 @st.dialog("Failure rule", width="large", icon=":material/rule:", on_dismiss=dialogs.close)
 def word_rule(rule_id: str) -> None:
     """Other words for what mends a failure."""
     base = _base()
-    rule, said = changes.rule_of(base, rule_id), changes.words_of(base, rule_id)
-    if rule is None or said is None:
+    rule, rule_words = changes.rule_of(base, rule_id), changes.words_of(base, rule_id)
+    if rule is None or rule_words is None:
         st.warning("This failure is no longer known here.", icon=":material/search_off:")
         return
     st.markdown(f"**{wording.plain(rule.signature)}**")
@@ -208,8 +208,13 @@ def word_rule(rule_id: str) -> None:
     st.caption("In other words the rule begins anew: what was told before no longer counts for or against it.")
     by, why = _signature()
     if dialogs.buttons("rule", "Save", ":material/save:"):
-        made = " ".join(str(words).split())
-        _append(by, why, changes.put(replace(said, words=made), why, by), "" if made else "Say what mends it.")
+        new_words = " ".join(str(words).split())
+        _append(
+            by,
+            why,
+            changes.put(replace(rule_words, words=new_words), why, by),
+            "" if new_words else "Say what mends it.",
+        )
 
 
 def _failure(base: Base, rule_id: str) -> str:
@@ -221,15 +226,15 @@ def _failure(base: Base, rule_id: str) -> str:
 def revert(revision_id: str) -> None:
     """It no longer counts from here on; the revert is a change of its own."""
     base = _base()
-    one = next((found for found in base.revisions if found.revision_id == revision_id), None)
-    if one is None:
+    revision = next((revision for revision in base.revisions if revision.revision_id == revision_id), None)
+    if revision is None:
         st.warning("This change is no longer there.", icon=":material/search_off:")
         return
-    who = "Tilewright" if one.by == seed.SEED else one.by
-    st.markdown(f"Revert the change of **{wording.plain(who)}**: {wording.plain(one.why)}")
-    if one.reverts:
+    who = "Tilewright" if revision.by == seed.SEED else revision.by
+    st.markdown(f"Revert the change of **{wording.plain(who)}**: {wording.plain(revision.why)}")
+    if revision.reverts:
         st.caption("What it reverted counts again.")
-    elif one.revision_id == seed.SEED:
+    elif revision.revision_id == seed.SEED:
         st.caption("All shipped states, techniques and expectations no longer count. Evidence stays.")
     else:
         st.caption("What it put in place no longer counts; what stood there before does. Evidence stays.")

@@ -26,31 +26,31 @@ SHOWN_NAMES = 4
 def draw() -> None:
     """The table; a button of a row asks once more."""
     base = index.known()
-    found = browsing.revisions(base)
-    shown, offset = known_tables.a_part(found)
-    by_id = {row.revision_id: row for row in found}
+    revisions = browsing.revisions(base)
+    shown, offset = known_tables.a_part(revisions)
+    by_id = {row.revision_id: row for row in revisions}
     rows = [
         table.Row(row.revision_id, cells(row, browsing.revision(base, row.revision_id), by_id.get(row.reverts)))
         for row in shown
     ]
     opened = table.draw("Changes", COLUMNS, rows, key="changes", is_folding=True)
     st.caption(
-        f"{known_tables.showing(offset, len(shown), len(found), 'change')}, newest first. Nothing is deleted: a revert "
-        "is a change too, and can be reverted."
+        f"{known_tables.showing(offset, len(shown), len(revisions), 'change')}, newest first. Nothing is deleted: a "
+        "revert is a change too, and can be reverted."
     )
     if opened and opened.startswith(REVERT) and access.may_steer():
         dialogs.ask(Dialog.REVERT, subject=opened.removeprefix(REVERT))
         st.rerun()
 
 
-def cells(row: RevisionRow, said: Revision | None, reverted: RevisionRow | None) -> dict[str, table.Cell]:
+def cells(row: RevisionRow, revision: Revision | None, reverted: RevisionRow | None) -> dict[str, table.Cell]:
     """One change as cells."""
     buttons = []
     if access.may_steer() and row.counts:
         label = "Bring back" if row.reverts else "Revert"
-        name = f"{label}: {summary(row, said, reverted)}"
+        name = f"{label}: {summary(row, revision, reverted)}"
         buttons = [table.button(label, "undo", f"{REVERT}{row.revision_id}", name)]
-    what: dict[str, object] = {"text": summary(row, said, reverted), "tone": "strong", "note": names(said)}
+    what: dict[str, object] = {"text": summary(row, revision, reverted), "tone": "strong", "note": names(revision)}
     what |= {"badges": [] if row.counts else [table.pill("reverted", "gray", "stopped")], "buttons": buttons}
     origin = f"from {row.origin}" if row.origin else ""
     return {
@@ -61,36 +61,36 @@ def cells(row: RevisionRow, said: Revision | None, reverted: RevisionRow | None)
     }
 
 
-def summary(row: RevisionRow, said: Revision | None, reverted: RevisionRow | None) -> str:
+def summary(row: RevisionRow, revision: Revision | None, reverted: RevisionRow | None) -> str:
     """What it did, in a few words."""
     if row.reverts:
         return f"Revert: {reverted.why if reverted else row.reverts}"
-    if said and not said.transitions and _count(said) == 1:
-        return _single(said)
+    if revision and not revision.transitions and _count(revision) == 1:
+        return _single(revision)
     counts = ((row.states, "state"), (row.techniques, "technique"), (row.priors, "expectation"),
               (row.transitions, "transition"), (row.rules, "failure rule"))  # fmt: skip
     return ", ".join(wording.counted(number, noun) for number, noun in counts if number) or "no change"
 
 
-def _single(said: Revision) -> str:
-    for one in said.priors:
-        return f"Expect {wording.speedup(one.gain)} of {one.technique} in {one.state}"
-    for rule in said.rules:
+def _single(revision: Revision) -> str:
+    for prior in revision.priors:
+        return f"Expect {wording.speedup(prior.gain)} of {prior.technique} in {prior.state}"
+    for rule in revision.rules:
         return "Failure rule turned off" if rule.is_disabled else f"Failure rule worded: {rule.words}"
-    named: list[State | Technique] = [*said.states, *said.techniques]
+    named: list[State | Technique] = [*revision.states, *revision.techniques]
     return f"{named[0].name} turned off" if named[0].is_disabled else f"{named[0].name} set"
 
 
-def _count(said: Revision) -> int:
-    return len(said.states) + len(said.techniques) + len(said.priors) + len(said.rules)
+def _count(revision: Revision) -> int:
+    return len(revision.states) + len(revision.techniques) + len(revision.priors) + len(revision.rules)
 
 
-def names(said: Revision | None) -> str:
+def names(revision: Revision | None) -> str:
     """The first few names in it."""
-    if said is None or _count(said) + len(said.transitions) < 2:
+    if revision is None or _count(revision) + len(revision.transitions) < 2:
         return ""
-    found = [one.name for one in said.states] + [one.name for one in said.techniques]
-    found += [f"{one.technique} in {one.state}" for one in said.priors]
-    found += [f"{one.source} → {one.target}" for one in said.transitions]
-    found += [one.words or one.rule for one in said.rules]
-    return ", ".join(found[:SHOWN_NAMES]) + (" …" if len(found) > SHOWN_NAMES else "")
+    labels = [state.name for state in revision.states] + [technique.name for technique in revision.techniques]
+    labels += [f"{prior.technique} in {prior.state}" for prior in revision.priors]
+    labels += [f"{transition.source} → {transition.target}" for transition in revision.transitions]
+    labels += [rule.words or rule.rule for rule in revision.rules]
+    return ", ".join(labels[:SHOWN_NAMES]) + (" …" if len(labels) > SHOWN_NAMES else "")

@@ -76,7 +76,7 @@ def _filter(choices: EvidenceChoices, techniques: Sequence[str], states: Sequenc
 def draw_attempts(
     chosen: EvidenceFilter, key: str, has_technique: bool = True, nothing: str = "No attempt matches all filters."
 ) -> str | None:
-    """Those that fit: their predictions as points, and a page of them as rows; `nothing` where none fits."""
+    """The attempts that fit: their predictions as points, and a page of them as rows; `nothing` where none fits."""
     base = index.known()
     total = browsing.count(base, chosen)
     if not total:
@@ -88,22 +88,25 @@ def draw_attempts(
     clicked = draw_predictions(browsing.predicted(base, chosen), key)
     offset = (known_tables.part_number(total) - 1) * known_tables.PAGE_SIZE
     shown = browsing.attempts(base, chosen, known_tables.PAGE_SIZE, offset)
-    known = queries.titles(index.current(), {one.run_id for one in shown})
-    rows = [table.Row(row_id(one), cells(one, known), link(one) if one.run_id in known else "") for one in shown]
+    titles = queries.titles(index.current(), {attempt.run_id for attempt in shown})
+    rows = [
+        table.Row(row_id(attempt), cells(attempt, titles), link(attempt) if attempt.run_id in titles else "")
+        for attempt in shown
+    ]
     columns = COLUMNS if has_technique else [column for column in COLUMNS if column.key != "technique"]
     opened = table.draw("Attempts", columns, rows, key=key, is_cards=True)
     st.caption(f"{known_tables.showing(offset, len(shown), total, 'attempt')}, newest first")
     return opened or clicked
 
 
-def draw_predictions(found: Sequence[PredictedRow], key: str) -> str | None:
+def draw_predictions(predicted: Sequence[PredictedRow], key: str) -> str | None:
     """Predicted against measured, a point per attempt; the attempt clicked just now."""
-    if not found:
+    if not predicted:
         st.caption("No attempt whose gain was both predicted and measured.")
         return None
-    words = f"Measured against predicted gain of {wording.counted(len(found), 'attempt')}, a point each"
-    clicked = plot.draw(figure(found), words, diagonal.HEIGHT, key, key=f"{key}_points")
-    newest = f"The newest {browsing.NEWEST:,} that fit. " if len(found) == browsing.NEWEST else ""
+    words = f"Measured against predicted gain of {wording.counted(len(predicted), 'attempt')}, a point each"
+    clicked = plot.draw(figure(predicted), words, diagonal.HEIGHT, key, key=f"{key}_points")
+    newest = f"The newest {browsing.NEWEST:,} that fit. " if len(predicted) == browsing.NEWEST else ""
     st.caption(
         f"{newest}Gain: latency of the parent kernel over that of the new one. On the dashed line a change gained what "
         "was predicted; below the dotted line it made the kernel slower. A point opens its kernel."
@@ -111,10 +114,10 @@ def draw_predictions(found: Sequence[PredictedRow], key: str) -> str | None:
     return clicked
 
 
-def figure(found: Sequence[PredictedRow]) -> dict[str, Any]:
+def figure(predicted: Sequence[PredictedRow]) -> dict[str, Any]:
     """A point for each attempt, by outcome."""
     groups = [
-        Group(str(outcome), colour, symbol, [_point(row) for row in found if row.outcome is outcome])
+        Group(str(outcome), colour, symbol, [_point(row) for row in predicted if row.outcome is outcome])
         for outcome, (colour, symbol) in POINTS.items()
     ]
     return diagonal.figure([group for group in groups if group.points], "the parent kernel", "attempts")
@@ -131,17 +134,17 @@ def _point(row: PredictedRow) -> Point:
     )  # fmt: skip
 
 
-def row_id(one: Evidence) -> str:
+def row_id(attempt: Evidence) -> str:
     """What tells it from every other attempt, in one line each."""
-    return "\n".join(one.evidence_id)
+    return "\n".join(attempt.evidence_id)
 
 
-def link(one: Evidence) -> str:
+def link(attempt: Evidence) -> str:
     """The deep link of its kernel, or of its run where no kernel came of it."""
-    run = f"run={wording.in_address(one.run_id)}"
+    run = f"run={wording.in_address(attempt.run_id)}"
     return (
-        f"candidate?{run}&candidate={wording.in_address(one.candidate_id)}"
-        if has_kernel(one.candidate_id)
+        f"candidate?{run}&candidate={wording.in_address(attempt.candidate_id)}"
+        if has_kernel(attempt.candidate_id)
         else f"run?{run}"
     )
 
@@ -159,27 +162,27 @@ def open_attempt(opened: str) -> None:
     st.switch_page("candidate.py", query_params={"run": run_id, "candidate": candidate_id})
 
 
-def cells(one: Evidence, known: Mapping[str, str]) -> dict[str, table.Cell]:
-    """One attempt as cells; `known` are the titles of the runs that are here."""
-    title = known.get(one.run_id)
-    where = one.origin and f"from {one.origin}"
-    note = " · ".join(word for word in (one.candidate_id, where) if word)
-    run = table.link(title, note) if title else table.text(wording.cut(one.run_id, 24), "", note)
+def cells(attempt: Evidence, titles: Mapping[str, str]) -> dict[str, table.Cell]:
+    """One attempt as cells; `titles` are those of the runs that are here."""
+    title = titles.get(attempt.run_id)
+    where = attempt.origin and f"from {attempt.origin}"
+    note = " · ".join(word for word in (attempt.candidate_id, where) if word)
+    run = table.link(title, note) if title else table.text(wording.cut(attempt.run_id, 24), "", note)
     return {
-        "technique": table.text(one.technique or "no technique named", "strong" if one.technique else "muted"),
+        "technique": table.text(attempt.technique or "no technique named", "strong" if attempt.technique else "muted"),
         "outcome": table.pill(
-            one.outcome, OUTCOME_TONE[one.outcome], OUTCOME_ICON.get(one.outcome, "broken"), one.error,
-            wording.cut(one.error, 60),
+            attempt.outcome, OUTCOME_TONE[attempt.outcome], OUTCOME_ICON.get(attempt.outcome, "broken"), attempt.error,
+            wording.cut(attempt.error, 60),
         ),
-        "gain": known_tables.gain_cell(one.gain, _interval(one)) if one.outcome.is_timed else wording.NONE,
-        "predicted": wording.speedup(one.predicted_gain),
-        "state": one.state or table.text("not known", "muted"),
-        "task": table.text(wording.task(one.task), "", one.kernel_class),
-        "device": table.text(wording.cut(one.device, 26) or one.toolchain, "", one.architecture),
+        "gain": known_tables.gain_cell(attempt.gain, _interval(attempt)) if attempt.outcome.is_timed else wording.NONE,
+        "predicted": wording.speedup(attempt.predicted_gain),
+        "state": attempt.state or table.text("not known", "muted"),
+        "task": table.text(wording.task(attempt.task), "", attempt.kernel_class),
+        "device": table.text(wording.cut(attempt.device, 26) or attempt.toolchain, "", attempt.architecture),
         "run": run,
-        "at": table.age(one.at),
+        "at": table.age(attempt.at),
     }  # fmt: skip
 
 
-def _interval(one: Evidence) -> str:
-    return "" if one.gain_low is None else wording.interval(one.gain_low, one.gain_high)
+def _interval(attempt: Evidence) -> str:
+    return "" if attempt.gain_low is None else wording.interval(attempt.gain_low, attempt.gain_high)

@@ -67,45 +67,46 @@ def bring_in() -> None:
             st.error(wording.plain(str(error).replace(str(path), uploaded.name)), icon=":material/error:")
             dialogs.take_confirmed()
             return
-        found = merging.conflicts(files.load(), theirs)
-        prefer = _look(theirs, found)
+        conflicts = merging.conflicts(files.load(), theirs)
+        prefer = _look(theirs, conflicts)
         if dialogs.buttons("import", "Import", ":material/upload:"):
             _import(path, prefer)
 
 
-def _look(theirs: Exported, found: Sequence[Conflict]) -> Prefer | None:
+def _look(theirs: Exported, conflicts: Sequence[Conflict]) -> Prefer | None:
     """What it holds, and what contradicts; whose word counts there, None where nothing does."""
     holds = f"{wording.counted(len(theirs.evidence), 'attempt')} and {wording.counted(len(theirs.revisions), 'change')}"
     st.markdown(f"From **{wording.plain(theirs.origin)}**: {holds}. What is here already is not added again.")
-    if not found:
+    if not conflicts:
         st.success("Nothing in it contradicts what is known here.", icon=":material/check:")
         return None
     st.warning(
-        f"{wording.counted(len(found), 'thing')} in it {'differs' if len(found) == 1 else 'differ'} from what is here.",
+        f"{wording.counted(len(conflicts), 'thing')} in it {'differs' if len(conflicts) == 1 else 'differ'} from what "
+        "is here.",
         icon=":material/compare_arrows:",
     )
-    rows = [table.Row(f"{one.kind} {one.name}", cells(one)) for one in found[:SHOWN]]
+    rows = [table.Row(f"{conflict.kind} {conflict.name}", cells(conflict)) for conflict in conflicts[:SHOWN]]
     table.draw("What differs", COLUMNS, rows, key="conflicts", is_cards=True)
-    if len(found) > SHOWN:
-        st.caption(f"Showing {SHOWN} of {len(found):,}")
+    if len(conflicts) > SHOWN:
+        st.caption(f"Showing {SHOWN} of {len(conflicts):,}")
     chosen = st.segmented_control("Where they differ", list(PREFER), default="keep what is here", required=True,
                                   key="import_prefer")  # fmt: skip
     return PREFER[str(chosen)]
 
 
-def cells(one: Conflict) -> dict[str, table.Cell]:
+def cells(conflict: Conflict) -> dict[str, table.Cell]:
     """One contradiction as cells: of both sides what differs."""
-    mine, theirs = differing(one)
+    mine, theirs = differing(conflict)
     return {
-        "name": table.text(one.name, "strong", KIND.get(one.kind, one.kind)),
+        "name": table.text(conflict.name, "strong", KIND.get(conflict.kind, conflict.kind)),
         "mine": mine,
-        "theirs": theirs if one.theirs else table.text("does not count there", "muted"),
+        "theirs": theirs if conflict.theirs else table.text("does not count there", "muted"),
     }
 
 
-def differing(one: Conflict) -> tuple[str, str]:
+def differing(conflict: Conflict) -> tuple[str, str]:
     """The fields that differ, as each side has them."""
-    mine, theirs = _fields(one.mine), _fields(one.theirs)
+    mine, theirs = _fields(conflict.mine), _fields(conflict.theirs)
     names = [name for name in mine or theirs if mine.get(name) != theirs.get(name)]
     return _differences_of(mine, names), _differences_of(theirs, names)
 
@@ -126,7 +127,7 @@ def _short(value: object) -> str:
     if isinstance(value, float):
         return wording.significant(value)
     if isinstance(value, tuple):
-        rows = any(dataclasses.is_dataclass(one) for one in value)
+        rows = any(dataclasses.is_dataclass(item) for item in value)
         value = f"{len(value)} of them" if rows else ", ".join(map(str, value))
     return wording.cut(str(value), 90) or "empty"
 

@@ -44,18 +44,18 @@ CASES = [
 
 def draw() -> str | None:
     """The table and the rule that is open; the kernel opened just now, if any, as run and candidate."""
-    found = index.known().rules()
-    if not found:
+    rules = index.known().rules()
+    if not rules:
         st.info(
             "No failure has been kept yet: every run adds those of its own kernels as it goes.", icon=":material/rule:"
         )
         return None
-    shown, offset = known_tables.a_part(found)
-    rows = [table.Row(one.rule_id, cells(one), link(one)) for one in shown]
+    shown, offset = known_tables.a_part(rules)
+    rows = [table.Row(rule.rule_id, cells(rule), link(rule)) for rule in shown]
     chosen = st.query_params.get(RULE, "")
     opened = table.draw("Failure rules", COLUMNS, rows, key="rules", selected=chosen, is_cards=True)
     st.caption(
-        f"{known_tables.showing(offset, len(shown), len(found), 'failure')}, most kernels first. Runs that ask the "
+        f"{known_tables.showing(offset, len(shown), len(rules), 'failure')}, most kernels first. Runs that ask the "
         f"knowledge base tell the writer of each kernel at most {MOST_TOLD} *active* rules of its language and "
         f"toolchain. One stays *waiting* until {LEAST_KERNELS} kernels failed so and a repair said how it mended one, "
         "or until a person words it. A row opens its kernels."
@@ -63,28 +63,28 @@ def draw() -> str | None:
     if opened:
         st.query_params[RULE] = opened
         st.rerun()
-    rule = next((one for one in found if one.rule_id == chosen), None)
+    rule = next((rule for rule in rules if rule.rule_id == chosen), None)
     return _draw_one(rule) if rule else None
 
 
-def link(one: FailureRule) -> str:
+def link(rule: FailureRule) -> str:
     """The deep link of a rule."""
-    return f"knowledge?show=failure+rules&rule={one.rule_id}"
+    return f"knowledge?show=failure+rules&rule={rule.rule_id}"
 
 
-def cells(one: FailureRule) -> dict[str, table.Cell]:
+def cells(rule: FailureRule) -> dict[str, table.Cell]:
     """One rule as cells."""
-    tone, icon, title = STATUS[one.status]
-    place = f"{one.language} on {one.toolchain}"
-    why = f"waits for {one.waits_for}" if one.waits_for else title
+    tone, icon, title = STATUS[rule.status]
+    where = f"{rule.language} on {rule.toolchain}"
+    why = f"waits for {rule.waits_for}" if rule.waits_for else title
     return {
-        "failure": table.link(wording.as_written_here(one.signature), f"{place}: {one.mend}"),
-        "status": table.pill(one.status, tone, icon, why),
-        "kernels": table.text(wording.count(one.kernels), "", wording.counted(one.runs, "run")),
-        "mended": wording.count(one.mended),
-        "told": wording.count(one.told),
-        "recurred": wording.count(one.recurred) if one.told else wording.NONE,
-        "last": table.age(one.last_at),
+        "failure": table.link(wording.as_written_here(rule.signature), f"{where}: {rule.mend}"),
+        "status": table.pill(rule.status, tone, icon, why),
+        "kernels": table.text(wording.count(rule.kernels), "", wording.counted(rule.runs, "run")),
+        "mended": wording.count(rule.mended),
+        "told": wording.count(rule.told),
+        "recurred": wording.count(rule.recurred) if rule.told else wording.NONE,
+        "last": table.age(rule.last_at),
     }
 
 
@@ -105,44 +105,46 @@ def _draw_one(rule: FailureRule) -> str | None:
                 label, icon=f":material/{icon}:", key=f"switch:{rule.rule_id}", on_click=dialogs.ask,
                 args=(Dialog.SWITCH,), kwargs={"subject": f"rule:{rule.rule_id}"},
             )  # fmt: skip
-    found = browsing.cases(index.known(), rule)
-    known_runs = queries.titles(index.current(), {one.run_id for one in found})
+    cases = browsing.cases(index.known(), rule)
+    known_runs = queries.titles(index.current(), {case.run_id for case in cases})
     rows = [
         table.Row(
-            f"{one.run_id}\n{one.candidate_id}", case_cells(one, rule, one.run_id in known_runs), _link(one, known_runs)
+            f"{case.run_id}\n{case.candidate_id}",
+            case_cells(case, rule, case.run_id in known_runs),
+            _link(case, known_runs),
         )
-        for one in found
+        for case in cases
     ]
     opened = table.draw("Kernels of this failure", CASES, rows, key="rule_cases", is_cards=True)
-    newest = "the newest " if len(found) == browsing.PAGE else ""
-    st.caption(f"{newest}{wording.counted(len(found), 'kernel')}, newest first".capitalize())
+    newest = "the newest " if len(cases) == browsing.PAGE else ""
+    st.caption(f"{newest}{wording.counted(len(cases), 'kernel')}, newest first".capitalize())
     return f"{opened}\n" if opened else None
 
 
-def _link(one: FailureCase, known_runs: Container[str]) -> str:
-    run = wording.in_address(one.run_id)
-    return f"candidate?run={run}&candidate={wording.in_address(one.candidate_id)}" if one.run_id in known_runs else ""
+def _link(case: FailureCase, known_runs: Container[str]) -> str:
+    run = wording.in_address(case.run_id)
+    return f"candidate?run={run}&candidate={wording.in_address(case.candidate_id)}" if case.run_id in known_runs else ""
 
 
-def case_cells(one: FailureCase, rule: FailureRule, is_here: bool) -> dict[str, table.Cell]:
+def case_cells(case: FailureCase, rule: FailureRule, is_here: bool) -> dict[str, table.Cell]:
     """One kernel as cells; a link where its run is in this home."""
-    origin = f"{one.run_id}, from {one.origin}" if one.origin else one.run_id
-    name = f"kernel {one.candidate_id.lstrip('c0')}"
+    origin = f"{case.run_id}, from {case.origin}" if case.origin else case.run_id
+    name = f"kernel {case.candidate_id.lstrip('c0')}"
     return {
         "kernel": table.link(name, origin) if is_here else table.text(name, "", origin),
-        "what": what(one, rule),
-        "message": table.text(one.message or wording.NONE, "" if one.message else "muted"),
-        "task": table.text(wording.task(one.task), "", one.model),
-        "at": table.age(one.at),
+        "what": what(case, rule),
+        "message": table.text(case.message or wording.NONE, "" if case.message else "muted"),
+        "task": table.text(wording.task(case.task), "", case.model),
+        "at": table.age(case.at),
     }
 
 
-def what(one: FailureCase, rule: FailureRule) -> table.Cell:
+def what(case: FailureCase, rule: FailureRule) -> table.Cell:
     """What a kernel shows of a rule: failed so, mended it, or told and free of it."""
-    is_told = rule.name in one.told
-    if one.signature == rule.signature:
-        word = "failed so again" if one.is_repeat else "told, and failed so" if is_told else "failed so"
+    is_told = rule.name in case.told
+    if case.signature == rule.signature:
+        word = "failed so again" if case.is_repeat else "told, and failed so" if is_told else "failed so"
         return table.pill(word, "red", "broken")
-    if one.mends == rule.signature:
-        return table.pill("mended it", "green", "held", note=one.words)
+    if case.mends == rule.signature:
+        return table.pill("mended it", "green", "held", note=case.words)
     return table.pill("told, without it", "green", "held")

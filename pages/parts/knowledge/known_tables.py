@@ -55,7 +55,7 @@ TECHNIQUE_COLUMNS = [
     table.Column("confidence", "Confidence", "right", "that an attempt makes the kernel faster"),
     table.Column("used", "Last attempt", "right"),
 ]
-UNDEFINED_COLUMNS = [one for one in TECHNIQUE_COLUMNS if one.key not in ("category", "expected", "confidence")]
+UNDEFINED_COLUMNS = [column for column in TECHNIQUE_COLUMNS if column.key not in ("category", "expected", "confidence")]
 STATE_COLUMNS = [
     table.Column("name", "State"),
     table.Column("bottleneck", "Limited by"),
@@ -92,26 +92,26 @@ class Order(StrEnum):
 def draw_techniques() -> str | None:
     """Filters and table; what was opened just now, if anything."""
     base = index.known()
-    chosen, order = _filter(browsing.choices(base), [one.state.name for one in browsing.states(base)])
-    found = ordered(browsing.techniques(base, chosen), order)
+    chosen, order = _filter(browsing.choices(base), [row.state.name for row in browsing.states(base)])
+    techniques = ordered(browsing.techniques(base, chosen), order)
     opened = None
-    if found:
-        opened = draw_rows(found, chosen)
+    if techniques:
+        opened = draw_rows(techniques, chosen)
     else:
         st.info("No technique matches all filters.", icon=":material/filter_alt_off:")
     is_filtered = chosen != TechniqueFilter()
     return opened or (None if is_filtered else _draw_undefined(browsing.undefined(base)))
 
 
-def _draw_undefined(found: Sequence[UndefinedRow]) -> str | None:
+def _draw_undefined(undefined: Sequence[UndefinedRow]) -> str | None:
     """Techniques that only models have named, those with most attempts; the one opened just now, if any."""
-    if not found:
+    if not undefined:
         return None
     st.markdown("## Named by models, not defined yet")
-    rows = [table.Row(row.name, undefined_cells(row), technique_link(row.name)) for row in found[:PAGE_SIZE]]
+    rows = [table.Row(row.name, undefined_cells(row), technique_link(row.name)) for row in undefined[:PAGE_SIZE]]
     opened = table.draw("Techniques that only models have named", UNDEFINED_COLUMNS, rows, key="undefined",
                         is_cards=True)  # fmt: skip
-    st.caption(f"{showing(0, len(rows), len(found), 'name')}, most attempts first. Open one to define it.")
+    st.caption(f"{showing(0, len(rows), len(undefined), 'name')}, most attempts first. Open one to define it.")
     return opened
 
 
@@ -120,14 +120,16 @@ def undefined_cells(row: UndefinedRow) -> dict[str, table.Cell]:
     return figure_cells(row.figures) | {"name": table.link(row.name)}
 
 
-def draw_rows(found: Sequence[TechniqueRow], chosen: TechniqueFilter, part: str = PART) -> str | None:
+def draw_rows(techniques: Sequence[TechniqueRow], chosen: TechniqueFilter, part: str = PART) -> str | None:
     """A page of these techniques; what was opened just now, if anything. `part` is the key of which page it is."""
-    shown, offset = a_part(found, part)
+    shown, offset = a_part(techniques, part)
     rows = [table.Row(row.technique.name, technique_cells(row), technique_link(row.technique.name)) for row in shown]
     opened = table.draw("Techniques", TECHNIQUE_COLUMNS, rows, key="techniques", is_cards=True)
     where = f" in {chosen.state}" if chosen.state else ""
     where += f" on {chosen.device}" if chosen.device else ""
-    st.caption(f"{showing(offset, len(shown), len(found), 'technique')}; figures of all attempts{wording.plain(where)}")
+    st.caption(
+        f"{showing(offset, len(shown), len(techniques), 'technique')}; figures of all attempts{wording.plain(where)}"
+    )
     return opened
 
 
@@ -152,7 +154,7 @@ def choice(label: str, key: str, options: Sequence[str], width: int) -> str:
     """One of the options, or any. Trap: the address holds the name on screen, so it must not change with the data."""
     return str(
         st.selectbox(
-            label, ["", *map(str, options)], format_func=lambda one: one or "any", key=key, width=width,
+            label, ["", *map(str, options)], format_func=lambda option: option or "any", key=key, width=width,
             bind="query-params", on_change=first_part,
         ) or ""
     )  # fmt: skip
@@ -163,10 +165,10 @@ def first_part() -> None:
     st.session_state[PART] = 1
 
 
-def a_part(found: Sequence[T], key: str = PART) -> tuple[Sequence[T], int]:
+def a_part(rows: Sequence[T], key: str = PART) -> tuple[Sequence[T], int]:
     """The page of it that was asked for, and how many come before."""
-    number = part_number(len(found), key)
-    return found[(number - 1) * PAGE_SIZE : number * PAGE_SIZE], (number - 1) * PAGE_SIZE
+    number = part_number(len(rows), key)
+    return rows[(number - 1) * PAGE_SIZE : number * PAGE_SIZE], (number - 1) * PAGE_SIZE
 
 
 def part_number(total: int, key: str = PART) -> int:
@@ -199,11 +201,11 @@ def technique_link(name: str) -> str:
 
 def technique_cells(row: TechniqueRow) -> dict[str, table.Cell]:
     """One technique as cells."""
-    one, seen = row.technique, row.figures
-    note = limits_of(one) if not row.inherited_from else f"as in {row.inherited_from}"
+    technique, seen = row.technique, row.figures
+    note = limits_of(technique) if not row.inherited_from else f"as in {row.inherited_from}"
     return {
-        "name": table.link(one.name, note, badges(one, seen)),
-        "category": table.pill(one.category, CATEGORY_TONE[one.category]),
+        "name": table.link(technique.name, note, badges(technique, seen)),
+        "category": table.pill(technique.category, CATEGORY_TONE[technique.category]),
     } | figure_cells(seen)
 
 
@@ -235,36 +237,38 @@ def gain_cell(gain: float | None, note: str = "") -> table.Cell:
     return table.text(wording.speedup(gain), "green" if gain >= 1.005 else "red" if gain < 0.995 else "", note)
 
 
-def badges(one: Technique, seen: Figures) -> list[table.Cell]:
+def badges(technique: Technique, seen: Figures) -> list[table.Cell]:
     """What sets a technique apart."""
-    found = off_badge(one)
+    pills = off_badge(technique)
     if seen.is_negative:
-        found.append(table.pill("mostly fails", "red", "lost", "more than half of its attempts failed or were slower"))
-    if one.parts:
-        found.append(table.pill(f"{len(one.parts)} in one", "gray", "", " → ".join(one.parts)))
-    return found
+        pills.append(table.pill("mostly fails", "red", "lost", "more than half of its attempts failed or were slower"))
+    if technique.parts:
+        pills.append(table.pill(f"{len(technique.parts)} in one", "gray", "", " → ".join(technique.parts)))
+    return pills
 
 
-def off_badge(one: Technique) -> list[table.Cell]:
+def off_badge(technique: Technique) -> list[table.Cell]:
     """That it is turned off, if it is."""
-    return [table.pill("off", "gray", "stopped", "not offered to any run")] if one.is_disabled else []
+    return [table.pill("off", "gray", "stopped", "not offered to any run")] if technique.is_disabled else []
 
 
-def limits_of(one: Technique) -> str:
+def limits_of(technique: Technique) -> str:
     """To what it is limited; empty where it applies everywhere."""
-    return " · ".join(", ".join(names) for names in (one.classes, one.languages, devices_of(one)) if names)
+    return " · ".join(
+        ", ".join(names) for names in (technique.classes, technique.languages, devices_of(technique)) if names
+    )
 
 
-def devices_of(one: Technique) -> list[str]:
+def devices_of(technique: Technique) -> list[str]:
     """Architectures in words; those without a word by name."""
     groups = {GPUS: ["GPUs"], PROCESSORS: ["processors"], SINCE_AMPERE: ["GPUs from Ampere on"]}
-    return groups.get(one.architectures) or [GENERATIONS.get(name, name) for name in one.architectures]
+    return groups.get(technique.architectures) or [GENERATIONS.get(name, name) for name in technique.architectures]
 
 
 def draw_states() -> str | None:
     """Every state; what was opened just now, if anything."""
-    found = browsing.states(index.known())
-    rows = [table.Row(row.state.name, state_cells(row), state_link(row.state.name)) for row in found]
+    states = browsing.states(index.known())
+    rows = [table.Row(row.state.name, state_cells(row), state_link(row.state.name)) for row in states]
     if access.may_steer():
         st.button(
             "Add a state", icon=":material/add:", key="add_state", on_click=dialogs.ask, args=(Dialog.KERNEL_STATE,)
@@ -281,17 +285,17 @@ def state_link(name: str) -> str:
 
 def state_cells(row: KnownStateRow) -> dict[str, table.Cell]:
     """One state as cells."""
-    one = row.state
-    found: list[table.Cell] = []
-    if one.is_disabled:
-        found.append(table.pill("off", "gray", "stopped", "no run is told of it"))
-    if one.is_discovered:
-        found.append(table.pill("discovered", "violet", "", "named in a run"))
-    note = f"like {one.inherits}" if one.inherits else ""
+    state = row.state
+    pills: list[table.Cell] = []
+    if state.is_disabled:
+        pills.append(table.pill("off", "gray", "stopped", "no run is told of it"))
+    if state.is_discovered:
+        pills.append(table.pill("discovered", "violet", "", "named in a run"))
+    note = f"like {state.inherits}" if state.inherits else ""
     return {
-        "name": table.link(one.name, note, found),
-        "bottleneck": table.pill(one.bottleneck, BOTTLENECK_TONE[one.bottleneck]),
-        "about": table.text(one.about, "", ", ".join(one.secondary)),
+        "name": table.link(state.name, note, pills),
+        "bottleneck": table.pill(state.bottleneck, BOTTLENECK_TONE[state.bottleneck]),
+        "about": table.text(state.about, "", ", ".join(state.secondary)),
         "techniques": wording.count(row.techniques),
         "attempts": attempts_cell(row.figures),
         "gain": gain_cell(row.figures.mean_gain),
@@ -301,21 +305,21 @@ def state_cells(row: KnownStateRow) -> dict[str, table.Cell]:
 
 def draw_negative() -> str | None:
     """What mostly failed, state by state; what was opened just now, if anything."""
-    found = browsing.negative(index.known())
-    if not found:
+    pairs = browsing.negative(index.known())
+    if not pairs:
         st.info(
             "No negative evidence: no technique was tried at least twice and mostly failed or made kernels slower.",
             icon=":material/thumb_up:",
         )
         return None
-    shown, offset = a_part(found)
+    shown, offset = a_part(pairs)
     rows = [
         table.Row(f"{row.technique.name}\n{row.state}", negative_cells(row), technique_link(row.technique.name))
         for row in shown
     ]
     opened = table.draw("Negative evidence", NEGATIVE_COLUMNS, rows, key="negative", is_cards=True)
     st.caption(
-        f"{showing(offset, len(shown), len(found), 'pair')}. Tried at least twice, and more than half of the attempts "
+        f"{showing(offset, len(shown), len(pairs), 'pair')}. Tried at least twice, and more than half of the attempts "
         "failed or made the kernel slower. A run that consults the knowledge base is told of these first."
     )
     return opened.split("\n")[0] if opened else None

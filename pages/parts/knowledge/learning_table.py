@@ -50,11 +50,11 @@ def draw_runs() -> str | None:
         st.info("No run has asked the knowledge base or added an attempt to it yet.", icon=":material/school:")
         return None
     offset = (known_tables.part_number(total) - 1) * known_tables.PAGE_SIZE
-    found = runs[offset : offset + known_tables.PAGE_SIZE]
-    known = queries.titles(db, [row.run_id for row in found])
-    rows = [table.Row(row.run_id, run_cells(row, known), address(row.run_id)) for row in found]
+    shown = runs[offset : offset + known_tables.PAGE_SIZE]
+    titles = queries.titles(db, [row.run_id for row in shown])
+    rows = [table.Row(row.run_id, run_cells(row, titles), address(row.run_id)) for row in shown]
     opened = table.draw("Runs that asked or added something", RUN_COLUMNS, rows, key="learning_runs", is_cards=True)
-    st.caption(f"{known_tables.showing(offset, len(found), total, 'run')}, latest first")
+    st.caption(f"{known_tables.showing(offset, len(runs), total, 'run')}, latest first")
     return opened
 
 
@@ -63,9 +63,9 @@ def address(run_id: str) -> str:
     return f"learning?run={wording.in_address(run_id)}"
 
 
-def run_cells(row: LearningRun, known: Mapping[str, str]) -> dict[str, table.Cell]:
+def run_cells(row: LearningRun, titles: Mapping[str, str]) -> dict[str, table.Cell]:
     """One run as cells."""
-    title = known.get(row.run_id, "Run of another home")
+    title = titles.get(row.run_id, "Run of another home")
     added = table.bar(f"{row.faster:,} of {row.attempts:,}", row.faster / row.attempts) if row.attempts else None
     return {
         "run": table.link(title, row.run_id[-28:]),
@@ -90,11 +90,11 @@ def draw_run(run_id: str) -> str | None:
 
 def _draw_taken(run_id: str) -> None:
     """The edges of the graph of techniques that the run has walked along; nothing in a method without walks."""
-    found = queries.taken(index.current(), run_id)
-    if not found:
+    edges = queries.taken(index.current(), run_id)
+    if not edges:
         return
     st.markdown("## Edges of the graph that it took")
-    rows = [table.Row(f"{row.source} → {row.target}", taken_cells(row)) for row in found]
+    rows = [table.Row(f"{row.source} → {row.target}", taken_cells(row)) for row in edges]
     table.draw("Edges of the graph of techniques", TAKEN_COLUMNS, rows, key="taken", is_cards=True)
     st.caption("One technique after another. A walk counts for every edge that it took, and for no other.")
 
@@ -117,16 +117,16 @@ def _draw_answers(run_id: str) -> str | None:
         st.caption("This run has not asked the knowledge base.")
         return None
     offset = (known_tables.part_number(total, "answers_part") - 1) * known_tables.PAGE_SIZE
-    found = learning.answers(db, index.known(), run_id, known_tables.PAGE_SIZE, offset)
-    rows = [table.Row(str(row.seq), cells(row), kernel_link(row)) for row in found]
+    answers = learning.answers(db, index.known(), run_id, known_tables.PAGE_SIZE, offset)
+    rows = [table.Row(str(row.seq), cells(row), kernel_link(row)) for row in answers]
     opened = table.draw("What this run was told", COLUMNS, rows, key="told", is_cards=True)
-    tried = [(row, name) for row in found for name in row.tried if name]
+    tried = [(row, name) for row in answers for name in row.tried if name]
     followed = sum(row.is_offered(name) for row, name in tried)
     st.caption(
-        f"{known_tables.showing(offset, len(found), total, 'answer')}, newest first. Of the techniques that were tried "
-        f"after these, {wording.share(followed, len(tried))} had been offered."
+        f"{known_tables.showing(offset, len(answers), total, 'answer')}, newest first. Of the techniques that were "
+        f"tried after these, {wording.share(followed, len(tried))} had been offered."
     )
-    chosen = next((row for row in found if str(row.seq) == opened), None)
+    chosen = next((row for row in answers if str(row.seq) == opened), None)
     return f"{run_id}\n{chosen.candidate_id}\n" if chosen else None
 
 

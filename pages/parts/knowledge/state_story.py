@@ -50,10 +50,10 @@ def draw(state: State) -> tuple[str | None, str | None]:
     draw_actions(state)
     st.markdown("## Techniques in this state")
     chosen = TechniqueFilter(state=state.name)
-    found = known_tables.ordered(browsing.techniques(index.known(), chosen), Order.PROMISE)
+    techniques = known_tables.ordered(browsing.techniques(index.known(), chosen), Order.PROMISE)
     technique = None
-    if found:
-        technique = known_tables.draw_rows(found, chosen, "techniques_part")
+    if techniques:
+        technique = known_tables.draw_rows(techniques, chosen, "techniques_part")
     else:
         st.caption("No technique is known for this state yet.")
     st.markdown("## Attempts from this state")

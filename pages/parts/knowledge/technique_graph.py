@@ -65,7 +65,7 @@ class Edge:
 
 def draw(edges: Sequence[Edge], key: str, left: str = "state") -> str | None:
     """Draw them and return the technique clicked just now, if any. `left` is what stands at the left."""
-    states, techniques = len({one.state for one in edges}), len({one.technique for one in edges})
+    states, techniques = len({edge.state for edge in edges}), len({edge.technique for edge in edges})
     name = f"{wording.counted(states, left)} and {wording.counted(techniques, 'technique')}, an edge for each pair"
     height = max(LEAST_PX, ROW_PX * max(states, techniques) + 2 * MARGIN_PX)
     return plot.draw(figure(edges), name, height, key, key=key, least_width=LEAST_WIDTH_PX)
@@ -74,7 +74,7 @@ def draw(edges: Sequence[Edge], key: str, left: str = "state") -> str | None:
 def figure(edges: Sequence[Edge]) -> dict[str, Any]:
     """States at the left, techniques at the right, next to those that share their states."""
     lefts, rights = places(edges)
-    categories = {one.technique: one.category for one in edges}
+    categories = {edge.technique: edge.category for edge in edges}
     layout = {
         "uirevision": "graph", "hovermode": "closest", "hoverdistance": 14, "showlegend": True,
         "margin": {"l": room(lefts), "r": room(rights), "t": MARGIN_PX, "b": 8},
@@ -97,12 +97,12 @@ def figure(edges: Sequence[Edge]) -> dict[str, Any]:
 def places(edges: Sequence[Edge]) -> tuple[dict[str, float], dict[str, float]]:
     """Where each state and each technique stands, from 0 at the top to 1: techniques in the order of the middle of
     their states, so that edges cross little."""
-    states = list(dict.fromkeys(one.state for one in edges))
+    states = list(dict.fromkeys(edge.state for edge in edges))
     lefts = {name: (number + 0.5) / len(states) for number, name in enumerate(states)}
-    found: dict[str, list[float]] = {}
+    heights: dict[str, list[float]] = {}
     for edge in edges:
-        found.setdefault(edge.technique, []).append(lefts[edge.state])
-    ordered = sorted(found, key=lambda name: (sum(found[name]) / len(found[name]), name))
+        heights.setdefault(edge.technique, []).append(lefts[edge.state])
+    ordered = sorted(heights, key=lambda name: (sum(heights[name]) / len(heights[name]), name))
     return lefts, {name: (number + 0.5) / len(ordered) for number, name in enumerate(ordered)}
 
 
@@ -127,7 +127,7 @@ def _edges(edges: Sequence[Edge], lefts: Mapping[str, float], rights: Mapping[st
     named: set[str] = set()
     for kind in (UNTRIED, SAME, FAILED, SLOWER, FASTER):
         for least, width in reversed(WIDTHS):
-            chosen = [one for one in edges if one.kind == kind and _width(one.figures.attempts) == (least, width)]
+            chosen = [edge for edge in edges if edge.kind == kind and _width(edge.figures.attempts) == (least, width)]
             if not chosen:
                 continue
             # Trap: None ends a line, so that the next edge is not joined to this one.
@@ -165,12 +165,12 @@ def hover(edge: Edge) -> str:
 
 def _labels(edges: Sequence[Edge], lefts: Mapping[str, float], rights: Mapping[str, float]) -> Iterator[dict[str, Any]]:
     """N and Q near the right end of each edge that has a value."""
-    shown = [one for one in edges if one.value is not None and one.figures.attempts]
+    shown = [edge for edge in edges if edge.value is not None and edge.figures.attempts]
     if shown:
-        at = [list(curve(lefts[one.state], rights[one.technique]))[CURVE * 4 // 5] for one in shown]
+        at = [list(curve(lefts[edge.state], rights[edge.technique]))[CURVE * 4 // 5] for edge in shown]
         yield {
             "type": "scatter", "mode": "text", "x": [x for x, _ in at], "y": [y for _, y in at], "hoverinfo": "skip",
-            "text": [counted(one) for one in shown], "textfont": {"size": 10}, "showlegend": False, "name": "N and Q",
+            "text": [counted(edge) for edge in shown], "textfont": {"size": 10}, "showlegend": False, "name": "N and Q",
         }  # fmt: skip
 
 
@@ -180,7 +180,7 @@ def counted(edge: Edge) -> str:
 
 
 def _width(attempts: int) -> tuple[int, float]:
-    return next(one for one in WIDTHS if attempts >= one[0])
+    return next(width for width in WIDTHS if attempts >= width[0])
 
 
 def _colour(category: str) -> str:
@@ -189,23 +189,31 @@ def _colour(category: str) -> str:
 
 def edges_of(reckoned: Reckoning, state: str = "", is_tried_only: bool = False) -> list[Edge]:
     """Every pair of a state and a technique in use, of one state or of all."""
-    found = []
-    for name, one in reckoned.known.states.items():
-        if one.is_disabled or state not in ("", name):
+    edges = []
+    for name, entry in reckoned.known.states.items():
+        if entry.is_disabled or state not in ("", name):
             continue
         for technique in reckoned.techniques_of(name):
             seen = reckoned.figures(technique, name)
             if seen.attempts or not is_tried_only:
-                found.append(Edge(name, technique, reckoned.known.techniques[technique].category, seen))
-    return found
+                edges.append(Edge(name, technique, reckoned.known.techniques[technique].category, seen))
+    return edges
 
 
-def edges_between(rows: Sequence[EdgeRow], known: Mapping[str, Technique], is_tried_only: bool = False) -> list[Edge]:
+def edges_between(
+    rows: Sequence[EdgeRow], techniques: Mapping[str, Technique], is_tried_only: bool = False
+) -> list[Edge]:
     """One technique after another, those tried most: the first kernels at the top, then techniques by their names."""
-    found = [
-        Edge(row.source, row.target, known[row.target].category if row.target in known else "", row.figures, row.value)
+    edges = [
+        Edge(
+            row.source,
+            row.target,
+            techniques[row.target].category if row.target in techniques else "",
+            row.figures,
+            row.value,
+        )
         for row in rows
         if row.figures.attempts or not is_tried_only
     ]
-    found = sorted(found, key=lambda one: -one.figures.attempts)[:MOST_BETWEEN]
-    return sorted(found, key=lambda one: (one.state != START, one.state, one.technique))
+    edges = sorted(edges, key=lambda edge: -edge.figures.attempts)[:MOST_BETWEEN]
+    return sorted(edges, key=lambda edge: (edge.state != START, edge.state, edge.technique))

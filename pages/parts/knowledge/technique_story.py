@@ -44,50 +44,52 @@ class StateFigures:
     inherited_from: str
 
 
-def draw_about(one: Technique) -> None:
+def draw_about(technique: Technique) -> None:
     """What it does, when it helps and when it hurts."""
-    st.markdown(wording.plain(one.about))
-    for icon, sentence in (("trending_up", one.helps), ("trending_down", one.hurts)):
+    st.markdown(wording.plain(technique.about))
+    for icon, sentence in (("trending_up", technique.helps), ("trending_down", technique.hurts)):
         if sentence:
             st.markdown(f":material/{icon}: {wording.plain(sentence)}")
-    words = [f"works on {one.category}"]
-    words += [f"for {limits}"] if (limits := known_tables.limits_of(one)) else ["for every kernel class and device"]
+    words = [f"works on {technique.category}"]
+    words += (
+        [f"for {limits}"] if (limits := known_tables.limits_of(technique)) else ["for every kernel class and device"]
+    )
     st.caption(wording.plain(" · ".join(words)))
-    if one.parts:
+    if technique.parts:
         parts = " → ".join(
-            f"[{wording.plain(name)}]({known_tables.technique_link(name)})" for name in one.parts
+            f"[{wording.plain(name)}]({known_tables.technique_link(name)})" for name in technique.parts
         )  # fmt: skip
         st.markdown(f"In this order: {parts}")
-    if one.is_disabled:
+    if technique.is_disabled:
         st.warning("This technique is off: no run is offered it.", icon=":material/toggle_off:")
 
 
-def draw_actions(one: Technique) -> None:
+def draw_actions(technique: Technique) -> None:
     """What a person may change, where people may."""
     if not access.may_steer():
         return
     with st.container(horizontal=True):
-        subject = {"subject": one.name}
+        subject = {"subject": technique.name}
         st.button(
-            "Edit", icon=":material/edit:", key=f"edit:{one.name}", on_click=dialogs.ask, args=(Dialog.TECHNIQUE,),
-            kwargs=subject,
+            "Edit", icon=":material/edit:", key=f"edit:{technique.name}", on_click=dialogs.ask,
+            args=(Dialog.TECHNIQUE,), kwargs=subject,
         )  # fmt: skip
         st.button(
-            "Change an expectation", icon=":material/query_stats:", key=f"expect:{one.name}", on_click=dialogs.ask,
-            args=(Dialog.EXPECTATION,), kwargs=subject,
+            "Change an expectation", icon=":material/query_stats:", key=f"expect:{technique.name}",
+            on_click=dialogs.ask, args=(Dialog.EXPECTATION,), kwargs=subject,
         )  # fmt: skip
-        label, icon = ("Turn on", "toggle_on") if one.is_disabled else ("Turn off", "toggle_off")
+        label, icon = ("Turn on", "toggle_on") if technique.is_disabled else ("Turn off", "toggle_off")
         st.button(
-            label, icon=f":material/{icon}:", key=f"switch:{one.name}", on_click=dialogs.ask, args=(Dialog.SWITCH,),
-            kwargs={"subject": f"technique:{one.name}"},
+            label, icon=f":material/{icon}:", key=f"switch:{technique.name}", on_click=dialogs.ask,
+            args=(Dialog.SWITCH,), kwargs={"subject": f"technique:{technique.name}"},
         )  # fmt: skip
 
 
-def draw(one: Technique) -> str | None:
+def draw(technique: Technique) -> str | None:
     """Tables and picture; the attempt opened just now, if any."""
-    draw_about(one)
-    draw_actions(one)
-    return _draw_figures(one.name)
+    draw_about(technique)
+    draw_actions(technique)
+    return _draw_figures(technique.name)
 
 
 def draw_undefined(name: str) -> str | None:
@@ -104,9 +106,9 @@ def draw_undefined(name: str) -> str | None:
 def _draw_figures(name: str) -> str | None:
     base = index.known()
     st.markdown("## In each state")
-    found = by_state(base.reckoning(), name)
-    if found:
-        rows = [table.Row(f"in {row.state}", state_cells(row)) for row in found]
+    in_states = by_state(base.reckoning(), name)
+    if in_states:
+        rows = [table.Row(f"in {row.state}", state_cells(row)) for row in in_states]
         table.draw("Figures in each state", STATE_COLUMNS, rows, key="by_state", is_cards=True)
     else:
         st.caption("Not known for any state yet: no run is offered it.")
@@ -122,7 +124,7 @@ def _draw_figures(name: str) -> str | None:
 
 def by_state(reckoned: Reckoning, name: str) -> list[StateFigures]:
     """Every state in which it is known, those with most attempts first."""
-    found = [
+    in_states = [
         StateFigures(
             state,
             reckoned.figures(name, state),
@@ -133,8 +135,8 @@ def by_state(reckoned: Reckoning, name: str) -> list[StateFigures]:
         if reckoned.is_known_in(name, state)
     ]
     if (elsewhere := reckoned.figures(name, "")).attempts:
-        found.append(StateFigures("", elsewhere, None, ""))
-    return sorted(found, key=lambda row: (-row.figures.attempts, row.state))
+        in_states.append(StateFigures("", elsewhere, None, ""))
+    return sorted(in_states, key=lambda row: (-row.figures.attempts, row.state))
 
 
 def state_cells(row: StateFigures) -> dict[str, table.Cell]:
@@ -148,9 +150,9 @@ def state_cells(row: StateFigures) -> dict[str, table.Cell]:
     }
 
 
-def device_rows(found: Sequence[DeviceRow]) -> list[table.Row]:
-    """One device each."""
+def device_rows(devices: Sequence[DeviceRow]) -> list[table.Row]:
+    """Rows of one device each."""
     return [
         table.Row(row.device, known_tables.figure_cells(row.figures) | {"device": row.device or wording.UNKNOWN})
-        for row in found
+        for row in devices
     ]

@@ -28,11 +28,11 @@ COLUMNS = [
 
 def draw() -> None:
     """One row a model; nothing before the first call."""
-    found = queries.model_figures(index.current())
-    if not found:
+    models = queries.model_figures(index.current())
+    if not models:
         return
     st.markdown("## By model")
-    table.draw("What each model has come to", COLUMNS, [table.Row(row.model, cells(row)) for row in found],
+    table.draw("What each model has come to", COLUMNS, [table.Row(row.model, cells(row)) for row in models],
                key="by_model", is_cards=True)  # fmt: skip
     st.caption(
         f"A gain is {GAIN}. Runs: those in which the model has replied, the demo included; replays and examples are "

@@ -31,12 +31,12 @@ SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "star")
 
 def draw() -> None:
     """A row per model, and a point per prediction that was measured."""
-    found, measured = queries.calibration(index.current()), queries.measured_predictions(index.current())
+    models, measured = queries.calibration(index.current()), queries.measured_predictions(index.current())
     st.markdown("## Predicted and measured gain")
-    if not found:
+    if not models:
         st.caption("No gain predicted yet: a model is asked for one with each optimisation.")
         return
-    rows = [table.Row(row.model, cells(row)) for row in found]
+    rows = [table.Row(row.model, cells(row)) for row in models]
     table.draw("Predicted and measured gain by model", COLUMNS, rows, key="calibration", is_cards=True)
     if measured:
         words = f"Measured against predicted gain of {wording.counted(len(measured), 'kernel')}, a point each"

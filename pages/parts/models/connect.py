@@ -83,13 +83,13 @@ def _test(address: str, model: str, variable: str) -> None:
     try:
         read_options("\n".join(lines))
         with st.spinner("Asking for one word"):
-            found = supervisor.try_model(model, lines)
+            reply = supervisor.try_model(model, lines)
     except (EngineError, ValueError) as error:
         st.error(f"{wording.sentence(str(error))}.", icon=":material/error:")
         return
-    if found.failure:
-        st.error(f"**No reply.** {wording.plain(wording.capital(found.failure))}", icon=":material/error:")
+    if reply.failure:
+        st.error(f"**No reply.** {wording.plain(wording.capital(reply.failure))}", icon=":material/error:")
         return
-    counted = f"{wording.tokens(found.input_tokens)} tokens in, {wording.tokens(found.output_tokens)} out"
-    said = f"It replied “{wording.cut(found.reply, 60)}” in {wording.seconds(found.seconds)}; {counted}; cost "
-    st.success(wording.plain(said + f"{wording.cost(found.cost_usd)}."), icon=":material/check:")
+    counted = f"{wording.tokens(reply.input_tokens)} tokens in, {wording.tokens(reply.output_tokens)} out"
+    sentence = f"It replied “{wording.cut(reply.reply, 60)}” in {wording.seconds(reply.seconds)}; {counted}; cost "
+    st.success(wording.plain(sentence + f"{wording.cost(reply.cost_usd)}."), icon=":material/check:")

@@ -27,7 +27,7 @@ def draw(setup: Setup, recorded_task: str, wrong: list[str]) -> Budget:
         recorded = supervisor.recorded_depths(recorded_task, setup.toolchain, setup.strategy.name, setup.language)
     depths = preset.depths or recorded or Budget().depths
     depths = min(depths, recorded) if recorded else depths
-    own = f":{preset.name}" if preset.name else ""
+    suffix = f":{preset.name}" if preset.name else ""
     first, second = st.columns(3), st.columns(3)
 
     def field(
@@ -38,15 +38,15 @@ def draw(setup: Setup, recorded_task: str, wrong: list[str]) -> Budget:
 
     words = setup.strategy.words
     # Not while it is typed: other fields of the form reach as far as this number.
-    steps = first[0].text_input(words.titles, str(depths), key=f"depths:{recorded}{own}", help=words.counts)
-    found = number_field.take(first[0], words.titles, steps, 1, wrong, MOST_DEPTHS, may_be_empty=False)
-    calls = field(first[1], "Maximum model calls", f"max_calls{own}", preset.calls)
-    cost = field(first[2], "Maximum cost (US dollars)", f"max_cost{own}", preset.cost, 0.01)
+    steps = first[0].text_input(words.titles, str(depths), key=f"depths:{recorded}{suffix}", help=words.counts)
+    depth_count = number_field.take(first[0], words.titles, steps, 1, wrong, MOST_DEPTHS, may_be_empty=False)
+    calls = field(first[1], "Maximum model calls", f"max_calls{suffix}", preset.calls)
+    cost = field(first[2], "Maximum cost (US dollars)", f"max_cost{suffix}", preset.cost, 0.01)
     tokens = field(second[0], "Maximum tokens", "max_tokens", None)
-    minutes = field(second[1], "Maximum engine time (minutes)", f"max_minutes{own}", preset.minutes)
-    target = field(second[2], "Stop at speed-up", f"target{own}", preset.target, 0.1, "no target")
+    minutes = field(second[1], "Maximum engine time (minutes)", f"max_minutes{suffix}", preset.minutes)
+    target = field(second[2], "Stop at speed-up", f"target{suffix}", preset.target, 0.1, "no target")
     return Budget(
-        depths=depths if found is None else int(found),
+        depths=depths if depth_count is None else int(depth_count),
         model_calls=None if calls is None else int(calls),
         tokens=None if tokens is None else int(tokens),
         cost_usd=cost,

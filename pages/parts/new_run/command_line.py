@@ -23,26 +23,26 @@ def of_form(
     fields: Mapping[str, Any],
 ) -> str:
     """The command, on several lines; `fields` are those that the form hands to the run's settings."""
-    found = [["python", "-m", "engine", "run", task.name if task.is_shipped else str(task.path)]]
-    found += [["--toolchain", toolchain], ["--model", model], ["--language", fields["language"]]]
+    lines = [["python", "-m", "engine", "run", task.name if task.is_shipped else str(task.path)]]
+    lines += [["--toolchain", toolchain], ["--model", model], ["--language", fields["language"]]]
     if fields.get("device"):
-        found.append(["--device", fields["device"]])
-    found += [["--set", f"{name}={value}"] for name, value in sizes.items()]
-    found += _policy(task, fields)
-    found += [["--strategy", strategy.name], *_options(strategy, model, fields["strategy_options"])]
+        lines.append(["--device", fields["device"]])
+    lines += [["--set", f"{name}={value}"] for name, value in sizes.items()]
+    lines += _policy(task, fields)
+    lines += [["--strategy", strategy.name], *_options(strategy, model, fields["strategy_options"])]
     if fields["knowledge"] != strategy.knowledge:
-        found.append(["--knowledge", fields["knowledge"]])
-    found += [words for option in run_options.OPTIONS if (words := option.words(fields))]
-    found += run_options.limit_words(fields["budget"])
-    for one in fields.get("model_options", ()):
-        role = "" if one.role is ModelRole.ALL else f"{one.role}."
-        given = {name: getattr(one, name) for name in NAMES if getattr(one, name) is not None}
-        found += [["--option", f"{role}{name}={value}"] for name, value in given.items()]
+        lines.append(["--knowledge", fields["knowledge"]])
+    lines += [words for option in run_options.OPTIONS if (words := option.words(fields))]
+    lines += run_options.limit_words(fields["budget"])
+    for option in fields.get("model_options", ()):
+        role = "" if option.role is ModelRole.ALL else f"{option.role}."
+        given = {name: getattr(option, name) for name in NAMES if getattr(option, name) is not None}
+        lines += [["--option", f"{role}{name}={value}"] for name, value in given.items()]
     if fields.get("prompts_folder"):
-        found.append(["--prompts", fields["prompts_folder"]])
+        lines.append(["--prompts", fields["prompts_folder"]])
     if fields["ask_first"].which is not Ask.OFF:
-        found.append(["--ask-first", str(fields["ask_first"])])
-    return " \\\n  ".join(shlex.join(words) for words in found)
+        lines.append(["--ask-first", str(fields["ask_first"])])
+    return " \\\n  ".join(shlex.join(words) for words in lines)
 
 
 def _policy(task: TaskFile, fields: Mapping[str, Any]) -> Iterator[list[str]]:

@@ -32,39 +32,39 @@ def to_examine(file: TaskFile, toolchain: str, sizes: Mapping[str, Size], chosen
 def draw(task: Task, toolchain: str, device: str, mode_key: str, modules_key: str) -> str:
     """What is found, with a click that mends it where one does. Returns why no run can start, as sentences; empty where
     one can, or where that is not known."""
-    found = supervisor.examined(task, toolchain, device)
-    if found is None:
+    examined = supervisor.examined(task, toolchain, device)
+    if examined is None:
         st.caption(":material/hourglass_top: Being examined: whether kernels can be judged on it.")
-    elif why := found.refusal:
-        if found.is_mended_by_evaluation_mode:
+    elif why := examined.refusal:
+        if examined.is_mended_by_evaluation_mode:
             st.button(
                 "Use evaluation mode", icon=":material/build:", key="mend_mode", on_click=_set, args=(mode_key, "eval"),
                 help="both modules are put into evaluation mode, in which the task is decided",
             )  # fmt: skip
-        if depth := found.mending_depth:
+        if depth := examined.mending_depth:
             st.button(
                 "Compare module by module", icon=":material/build:", key="mend_modules", on_click=_set,
                 args=(modules_key, depth), help="the outputs of modules inside are compared too, each on the inputs "
                 "that it had, by which the task is decided",
             )  # fmt: skip
         return wording.capital(why)
-    elif not found.is_decided:
+    elif not examined.is_decided:
         rest = "A run examines it before a model is asked."
-        told = f"It could not be examined here: {wording.cut(found.why, 300)}. {rest}"
-        st.caption(f":material/help: {wording.plain(told)}")
+        sentence = f"It could not be examined here: {wording.cut(examined.why, 300)}. {rest}"
+        st.caption(f":material/help: {wording.plain(sentence)}")
     else:
-        st.caption(f":material/verified: {wording.plain(' '.join(decided(found)))}")
+        st.caption(f":material/verified: {wording.plain(' '.join(decided(examined)))}")
     return ""
 
 
-def decided(found: Examined) -> Sequence[str]:
+def decided(examined: Examined) -> Sequence[str]:
     """What a person should know of a task that is decided, a sentence each."""
-    told = ["Examined: decided."]
-    if found.varied:
-        told.append(f"Weights that vary: {_named(found.varied)}.")
-    if found.stays:
-        told.append(f"Weights that stay as constructed: {_named(found.stays)}.")
-    return [*told, *(f"{wording.capital(remark)}." for remark in found.remarks)]
+    sentences = ["Examined: decided."]
+    if examined.varied:
+        sentences.append(f"Weights that vary: {_named(examined.varied)}.")
+    if examined.stays:
+        sentences.append(f"Weights that stay as constructed: {_named(examined.stays)}.")
+    return [*sentences, *(f"{wording.capital(remark)}." for remark in examined.remarks)]
 
 
 def _named(names: Mapping[str, str]) -> str:

@@ -33,7 +33,7 @@ class Forecast:
 
 
 def of_run(task: str, toolchain: str, strategy: str, model: str, budget: Budget) -> Forecast:
-    """From the runs that are most like it: of the same task, else of the same toolchain; within its limits.
+    """The forecast from the runs most like it: of the same task, else of the same toolchain; within its limits.
 
     Replies of no live model come at once and as often as they were recorded: such runs say nothing about a live one.
     `task` is empty where earlier runs of that name are of another task.
@@ -42,8 +42,8 @@ def of_run(task: str, toolchain: str, strategy: str, model: str, budget: Budget)
     is_free = model in supervisor.FREE_MODELS
     without = () if is_free else supervisor.FREE_MODELS
     levels = [(task, strategy, model), (task, strategy, ""), (task, "", ""), ("", strategy, ""), ("", "", "")]
-    found = ((one, queries.pace(db, toolchain, *one, without)) for one in levels)
-    level, pace = next(((one, row) for one, row in found if row), (levels[-1], None))
+    paces = ((level, queries.pace(db, toolchain, *level, without)) for level in levels)
+    level, pace = next(((level, row) for level, row in paces if row), (levels[-1], None))
     same = [word for word, value in zip(("task", "strategy", "model"), level, strict=True) if value]
     tokens = None
     if not is_free:
@@ -70,8 +70,8 @@ def put_together(
     per_call = tokens.input + tokens.output if tokens else 0.0
     if calls and per_call and budget.tokens:
         share = min(share, budget.tokens / (calls * per_call))
-    one = supervisor.cost_of(model, tokens.input, tokens.output) if tokens else supervisor.cost_of(model, 0, 0)
-    cost = 0.0 if is_free else calls * one if calls and one is not None and tokens else None
+    call_cost = supervisor.cost_of(model, tokens.input, tokens.output) if tokens else supervisor.cost_of(model, 0, 0)
+    cost = 0.0 if is_free else calls * call_cost if calls and call_cost is not None and tokens else None
     if cost and budget.cost_usd:
         share = min(share, budget.cost_usd / cost)
     why = supervisor.price_note(model) if cost is None else ""
@@ -114,22 +114,22 @@ def draw_badges(
         return _memory(source, sizes, is_on_gpu, backward)
 
 
-def draw(found: Forecast) -> None:
-    """Time and money."""
-    time = wording.about_seconds(found.engine_s) if found.engine_s else "not known yet"
-    calls = f"about {found.calls:.0f}" if found.calls else "not known yet"
+def draw(forecast: Forecast) -> None:
+    """A forecast's time and money."""
+    time = wording.about_seconds(forecast.engine_s) if forecast.engine_s else "not known yet"
+    calls = f"about {forecast.calls:.0f}" if forecast.calls else "not known yet"
     rows = [
-        ("Time", f"{time}, beside the time in which you write" if found.is_manual else time),
-        ("Replies, which you write", calls) if found.is_manual else ("Model calls", calls),
-        ("Tokens", "none: no model is asked" if found.cost_usd == 0 and not found.tokens
-         else f"about {wording.tokens(round(found.tokens))}" if found.tokens else "not known yet"),
-        ("Cost", wording.UNKNOWN if found.cost_usd is None
-         else "nothing" if not found.cost_usd else f"about {wording.cost(found.cost_usd)}"),
+        ("Time", f"{time}, beside the time in which you write" if forecast.is_manual else time),
+        ("Replies, which you write", calls) if forecast.is_manual else ("Model calls", calls),
+        ("Tokens", "none: no model is asked" if forecast.cost_usd == 0 and not forecast.tokens
+         else f"about {wording.tokens(round(forecast.tokens))}" if forecast.tokens else "not known yet"),
+        ("Cost", wording.UNKNOWN if forecast.cost_usd is None
+         else "nothing" if not forecast.cost_usd else f"about {wording.cost(forecast.cost_usd)}"),
     ]  # fmt: skip
     st.markdown("\n".join(f"- **{name}** {wording.plain(value)}" for name, value in rows))
-    st.caption(found.basis)
-    if found.why_no_cost:
-        st.caption(f":material/payments: {wording.plain(found.why_no_cost)}")
+    st.caption(forecast.basis)
+    if forecast.why_no_cost:
+        st.caption(f":material/payments: {wording.plain(forecast.why_no_cost)}")
 
 
 def _memory(source: str, sizes: Mapping[str, float], is_on_gpu: bool, backward: bool) -> str:
@@ -156,10 +156,10 @@ def _memory(source: str, sizes: Mapping[str, float], is_on_gpu: bool, backward: 
     else:
         why = supervisor.why_unknown(source, backward)
         st.badge("memory unknown", color="gray", help="the module cannot be followed without being run")
-        told = wording.plain(f"Following the module without data ended in {wording.cut(why, 300)}")
+        sentence = wording.plain(f"Following the module without data ended in {wording.cut(why, 300)}")
         if why.startswith(_WANT_OF_VALUES):
-            st.caption(told)
+            st.caption(sentence)
         elif why:
             left_open = "It may still run with data; where it does not, a run ends before its first kernel."
-            st.warning(f"{told}\n\n{left_open}", icon=":material/warning:")
+            st.warning(f"{sentence}\n\n{left_open}", icon=":material/warning:")
     return ""

@@ -52,9 +52,9 @@ def draw(toolchain: str, strategy: str, language: str) -> TaskFile | None:
 
 
 def _shipped(toolchain: str, strategy: str, language: str) -> TaskFile:
-    found = {_title(task, toolchain, strategy, language): task for task in sorted(tasks.shipped(), key=_class)}
-    first = next((i for i, task in enumerate(found.values()) if task.name == supervisor.DEMO_TASK), 0)
-    return found[st.selectbox("What to optimise", list(found), index=first, key="task")]
+    by_title = {_title(task, toolchain, strategy, language): task for task in sorted(tasks.shipped(), key=_class)}
+    first = next((i for i, task in enumerate(by_title.values()) if task.name == supervisor.DEMO_TASK), 0)
+    return by_title[st.selectbox("What to optimise", list(by_title), index=first, key="task")]
 
 
 def _title(task: TaskFile, toolchain: str, strategy: str, language: str) -> str:
@@ -95,23 +95,23 @@ def _pasted() -> TaskFile | None:
 
 
 def _uploaded() -> TaskFile | None:
-    found = st.file_uploader(
+    uploads = st.file_uploader(
         "Module", type=["py", "json", "jsonl"], key="module_file", max_upload_size=1, accept_multiple_files=True
     )
-    if not found:
+    if not uploads:
         st.caption(f"{WHAT_IT_TAKES} {OR_A_PROBLEM}")
         return None
     # A file that is added to a bad one takes its place: the newest is last, and of a problem both files count.
-    newest = {Path(one.name).suffix: one for one in found}
-    is_module = Path(found[-1].name).suffix == ".py"
-    counted = [found[-1]] if is_module else [one for suffix, one in newest.items() if suffix != ".py"]
-    left_out = [one.name for one in found if one not in counted]
+    newest = {Path(upload.name).suffix: upload for upload in uploads}
+    is_module = Path(uploads[-1].name).suffix == ".py"
+    counted = [uploads[-1]] if is_module else [upload for suffix, upload in newest.items() if suffix != ".py"]
+    left_out = [upload.name for upload in uploads if upload not in counted]
     if left_out:
-        named = ", ".join(one.name for one in counted)
+        named = ", ".join(upload.name for upload in counted)
         st.caption(wording.plain(f"Only {named} counts, as uploaded last; left out: {', '.join(left_out)}."))
-    texts = {Path(one.name).suffix: _text(one.name, one.getvalue()) for one in counted}
+    texts = {Path(upload.name).suffix: _text(upload.name, upload.getvalue()) for upload in counted}
     if is_module:
-        return _checked(texts[".py"], found[-1].name.removesuffix(".py"))
+        return _checked(texts[".py"], uploads[-1].name.removesuffix(".py"))
     if set(texts) != {".json", ".jsonl"}:
         raise TaskError("upload one Python file, or definition.json and workload.jsonl of a problem together")
     return _valid(supervisor.problem_of(texts[".json"], texts[".jsonl"]))

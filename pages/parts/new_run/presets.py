@@ -21,8 +21,8 @@ class Preset:
 
 
 PRESETS: Mapping[str, Preset] = {
-    one.name: one
-    for one in (
+    preset.name: preset
+    for preset in (
         Preset("quick look", depths=3, calls=15),
         Preset("standard", depths=10, calls=60),
         Preset("thorough", depths=20, calls=160),

@@ -22,7 +22,7 @@ _STRATEGY_HELP = (
 )
 _LANGUAGE_HELP = (
     "The language that the kernels of this run are written in; a kernel of another one is refused. "
-    + " ".join(f"{name}: {one.title}." for name, one in languages.LANGUAGES.items())
+    + " ".join(f"{name}: {language.title}." for name, language in languages.LANGUAGES.items())
     + " Triton kernels are timed on a GPU, so it is offered with the toolchain cuda alone."
 )
 
@@ -57,17 +57,17 @@ def draw() -> Setup:
 
 def _toolchain() -> tuple[str, str]:
     """The toolchain, and the GPU where one is named."""
-    found = supervisor.available_toolchains()
-    usable = [name for name, reason in found.items() if not reason]
+    toolchains = supervisor.available_toolchains()
+    usable = [name for name, reason in toolchains.items() if not reason]
     if not usable:
-        _unavailable(found)
+        _unavailable(toolchains)
         st.error(
             "No toolchain is available on this machine, so no run can start. The System page says what is missing.",
             icon=":material/error:",
         )
         st.stop()
     chosen = str(st.segmented_control("Toolchain", usable, default=usable[0], required=True, key="toolchain"))
-    _unavailable(found)
+    _unavailable(toolchains)
     if not supervisor.has_gpu(chosen):
         return chosen, ""
     device = st.text_input(
@@ -77,8 +77,8 @@ def _toolchain() -> tuple[str, str]:
     return chosen, device.strip()
 
 
-def _unavailable(found: dict[str, str]) -> None:
-    for name, reason in found.items():
+def _unavailable(toolchains: dict[str, str]) -> None:
+    for name, reason in toolchains.items():
         if reason:
             st.caption(f":material/block: Toolchain {name} not available: {wording.plain(reason)}")
 
@@ -95,13 +95,15 @@ def _language(toolchain: str) -> str:
 def _strategy() -> StrategyDescription:
     """The search method; those that cannot be used are named with the reason."""
     descriptions = catalogue.descriptions()
-    usable = {one.name: one for one in descriptions if one.is_usable}
+    usable = {description.name: description for description in descriptions if description.is_usable}
     name = st.selectbox("Strategy", list(usable), key="strategy", help=_STRATEGY_HELP)
-    for one in descriptions:
-        if one.failure:
-            reason = one.failure.removeprefix(f"strategy {one.name!r} ")
-            st.caption(f":material/block: Strategy {wording.plain(one.name)} not available: {wording.plain(reason)}")
+    for description in descriptions:
+        if description.failure:
+            reason = description.failure.removeprefix(f"strategy {description.name!r} ")
+            st.caption(
+                f":material/block: Strategy {wording.plain(description.name)} not available: {wording.plain(reason)}"
+            )
     if catalogue.is_reading():
-        for one in (one for one in descriptions if not one.is_known):
-            st.caption(f":material/hourglass_top: Strategy {wording.plain(one.name)} is being read.")
+        for description in (description for description in descriptions if not description.is_known):
+            st.caption(f":material/hourglass_top: Strategy {wording.plain(description.name)} is being read.")
     return usable[name]

@@ -24,20 +24,20 @@ ABOUT = (
 def shipped() -> tuple[frozenset[str], str]:
     """The ids of the shipped examples, and why they cannot be read; both empty where none is shipped."""
     try:
-        return frozenset(one.run_id for one in supervisor.shipped_examples()), ""
+        return frozenset(example.run_id for example in supervisor.shipped_examples()), ""
     except EngineError as error:
         return frozenset(), str(error)
 
 
 def draw() -> None:
     """One line: to open them, to see them alone, to remove them. Nothing where none is shipped."""
-    known, failure = shipped()
+    examples, failure = shipped()
     opened = queries.count_examples(index.current())
     if failure:
         st.warning(wording.plain(failure), icon=":material/error:")
-    if not known and not opened:
+    if not examples and not opened:
         return
-    missing = known - queries.titles(index.current(), known).keys()
+    missing = examples - queries.titles(index.current(), examples).keys()
     with st.container(border=True, key="example_runs"):
         st.markdown(f":material/school: **Examples from an H200 and an H100**: {ABOUT}")
         with st.container(horizontal=True, vertical_alignment="center"):
@@ -54,14 +54,14 @@ def draw() -> None:
 
 
 def _open(missing: Collection[str]) -> None:
-    """Open those that are not here yet."""
+    """Open the examples that are not here yet."""
     try:
-        made = supervisor.open_examples(sorted(missing))
+        runs = supervisor.open_examples(sorted(missing))
     except (EngineError, OSError) as error:
         steer.say(str(error), is_error=True)
         return
-    index.ingest().look_at(run.run_id for run in made)
-    steer.say(f"Opened {wording.counted(len(made), 'example')}; they stand in the list, marked as examples.")
+    index.ingest().look_at(run.run_id for run in runs)
+    steer.say(f"Opened {wording.counted(len(runs), 'example')}; they stand in the list, marked as examples.")
 
 
 def _show() -> None:

@@ -74,7 +74,7 @@ def _demo(demo: str | None) -> None:
 
 def _is_demo_starting() -> bool:
     """Whether an engine works on a demo run that is not in the index yet."""
-    return any(_is_demo(one) for one in folder.all_runs() if run_state.has_engine(one.run_id))
+    return any(_is_demo(run) for run in folder.all_runs() if run_state.has_engine(run.run_id))
 
 
 def _is_demo(run: folder.RunFolder) -> bool:

@@ -73,16 +73,16 @@ def _changes(add: Sequence[str], remove: Sequence[str], is_archived: bool | None
 
 
 def _tags(label: str, chosen: Sequence[str], key: str) -> list[str]:
-    known = sorted({*queries.choices(index.current()).tags, *chosen})
+    tags = sorted({*queries.choices(index.current()).tags, *chosen})
     return list(
         st.multiselect(
-            label, known, chosen, key=key, accept_new_options=True, placeholder="type a tag and press Enter",
+            label, tags, chosen, key=key, accept_new_options=True, placeholder="type a tag and press Enter",
             max_selections=labels.MOST_TAGS,
         )
     )  # fmt: skip
 
 
-def _change(runs: Sequence[RunRow], how: Change, said: str) -> None:
+def _change(runs: Sequence[RunRow], how: Change, message: str) -> None:
     """Write it and close; what cannot be kept is told, and the dialog stays."""
     try:
         for run in runs:
@@ -92,7 +92,7 @@ def _change(runs: Sequence[RunRow], how: Change, said: str) -> None:
         return
     finally:
         index.ingest().look_at(run.run_id for run in runs)
-    steer.say(said)
+    steer.say(message)
     dialogs.leave()
 
 
@@ -131,14 +131,14 @@ def _restore(run_ids: Sequence[str]) -> None:
         except (TrashError, OSError) as error:
             failed = str(error)
     index.ingest().look_at(back)
-    st.session_state[_DELETED] = [one for one in st.session_state.get(_DELETED, []) if one not in back]
+    st.session_state[_DELETED] = [run_id for run_id in st.session_state.get(_DELETED, []) if run_id not in back]
     steer.say(failed or f"Restored {', '.join(back)}.", is_error=bool(failed))
 
 
 def draw_undo() -> None:
     """What was deleted just now, and the way back; where nothing was, nothing."""
-    there = {one.run_id for one in trash.deleted_runs()} if st.session_state.get(_DELETED) else set()
-    gone = [one for one in st.session_state.get(_DELETED, []) if one in there]
+    there = {run.run_id for run in trash.deleted_runs()} if st.session_state.get(_DELETED) else set()
+    gone = [run_id for run_id in st.session_state.get(_DELETED, []) if run_id in there]
     if not gone or not access.may_steer():
         return
     with st.container(horizontal=True, vertical_alignment="center", border=True, key="undo_delete"):
@@ -149,16 +149,16 @@ def draw_undo() -> None:
 
 def draw_trash() -> None:
     """Every run that can be restored, folded away."""
-    if not access.may_steer() or not (found := trash.deleted_runs()):
+    if not access.may_steer() or not (deleted := trash.deleted_runs()):
         return
-    place = st.expander(f"Deleted runs ({len(found)})", icon=":material/delete:", key="trash", on_change="rerun")
-    if place.open:
-        with place:
-            for one in found[:50]:
+    fold = st.expander(f"Deleted runs ({len(deleted)})", icon=":material/delete:", key="trash", on_change="rerun")
+    if fold.open:
+        with fold:
+            for run in deleted[:50]:
                 with st.container(horizontal=True, vertical_alignment="center"):
-                    by = f" by {one.deleted_by}" if one.deleted_by else ""
-                    said = f"{one.run_id}: deleted {wording.moment(one.deleted_at)}{by}, final on "
-                    st.markdown(wording.plain(f"{said}{wording.moment(one.final_at)}"), width="content")
-                    st.button("Restore", key=f"restore:{one.run_id}", on_click=_restore, args=([one.run_id],))
-            if len(found) > 50:
-                st.caption(f"Showing 50 of {len(found)}; all of them are in `{trash.trash_folder()}`.")
+                    by = f" by {run.deleted_by}" if run.deleted_by else ""
+                    sentence = f"{run.run_id}: deleted {wording.moment(run.deleted_at)}{by}, final on "
+                    st.markdown(wording.plain(f"{sentence}{wording.moment(run.final_at)}"), width="content")
+                    st.button("Restore", key=f"restore:{run.run_id}", on_click=_restore, args=([run.run_id],))
+            if len(deleted) > 50:
+                st.caption(f"Showing 50 of {len(deleted)}; all of them are in `{trash.trash_folder()}`.")

@@ -27,40 +27,40 @@ def midnight(now: float | None = None) -> float:
 
 def headline(total: int, counts: Sequence[StateCount], waiting: int, examples: int = 0) -> None:
     """How many runs there are, examples apart, how many of them need a person, how many are at work or in trouble."""
-    found = {row.state: row.runs for row in counts}
+    by_state = {row.state: row.runs for row in counts}
     parts = [f"{total:,} {'run' if total == 1 else 'runs'}"]
     if examples:
         parts.append(f":gray-badge[:material/school: {wording.counted(examples, 'example')}]")
     if waiting:
         parts.append(f":orange-badge[{wording.STATE_ICON[RunState.WAITING]} {waiting:,} waiting for you]")
     parts += [
-        f":{wording.STATE_TONE[state]}-badge[{wording.STATE_ICON[state]} {found[state]:,} {state}]"
+        f":{wording.STATE_TONE[state]}-badge[{wording.STATE_ICON[state]} {by_state[state]:,} {state}]"
         for state in HEADLINE_STATES
-        if found.get(state)
+        if by_state.get(state)
     ]
     st.markdown("  ".join(parts), width="content")
 
 
-def draw(counts: Sequence[StateCount], found: RunTotals) -> None:
+def draw(counts: Sequence[StateCount], totals: RunTotals) -> None:
     """The figures, in a strip."""
-    figures.draw("Totals of all runs", of_runs(counts, found), key="totals", is_strip=True)
+    figures.draw("Totals of all runs", of_runs(counts, totals), key="totals", is_strip=True)
 
 
-def of_runs(counts: Sequence[StateCount], found: RunTotals) -> list[Figure]:
+def of_runs(counts: Sequence[StateCount], totals: RunTotals) -> list[Figure]:
     """What the strip says."""
     by_state = {row.state: row.runs for row in counts}
-    unpriced = f"{wording.counted(found.unpriced_since, 'call')} without a price" if found.unpriced_since else ""
-    cost = wording.cost(found.cost_usd_since) if found.calls_since > found.unpriced_since else wording.NONE
-    today = f"{found.accepted_since:,} today" if found.accepted_since else ""
+    unpriced = f"{wording.counted(totals.unpriced_since, 'call')} without a price" if totals.unpriced_since else ""
+    cost = wording.cost(totals.cost_usd_since) if totals.calls_since > totals.unpriced_since else wording.NONE
+    today = f"{totals.accepted_since:,} today" if totals.accepted_since else ""
     return [
         Figure("Running", f"{by_state.get(RunState.RUNNING, 0):,}"),
-        Figure("Kernels accepted", f"{found.accepted:,}", today, "kernels that became the result of their step"),
-        Figure("Tokens today", wording.tokens(found.tokens_since), wording.counted(found.calls_since, "call")),
+        Figure("Kernels accepted", f"{totals.accepted:,}", today, "kernels that became the result of their step"),
+        Figure("Tokens today", wording.tokens(totals.tokens_since), wording.counted(totals.calls_since, "call")),
         Figure("Money today", cost, unpriced, "model calls since midnight; prices are those of prices.toml"),
         Figure(
-            "Best speed-up", wording.speedup(found.best_speedup, found.best_noise),
-            " ".join([_noise(found.best_noise), (found.best_task or "").replace("_", " ")]).strip(),
-            f"over the eager baseline, of all runs; run {found.best_run}" if found.best_run else "",
+            "Best speed-up", wording.speedup(totals.best_speedup, totals.best_noise),
+            " ".join([_noise(totals.best_noise), (totals.best_task or "").replace("_", " ")]).strip(),
+            f"over the eager baseline, of all runs; run {totals.best_run}" if totals.best_run else "",
         ),
     ]  # fmt: skip
 
@@ -86,8 +86,10 @@ COLUMNS = [
 
 def draw_groups(by: GroupBy, rows: Sequence[GroupRow]) -> None:
     """One line a group; a click shows its runs."""
-    found = [table.Row(row.name, _cells(by, row), f"?{runs_filter.OF_GROUP[by]}={row.name}", row.name) for row in rows]
-    opened = table.draw(f"Runs by {by}", COLUMNS, found, key=f"groups:{by}", is_cards=True, is_lines=True)
+    table_rows = [
+        table.Row(row.name, _cells(by, row), f"?{runs_filter.OF_GROUP[by]}={row.name}", row.name) for row in rows
+    ]
+    opened = table.draw(f"Runs by {by}", COLUMNS, table_rows, key=f"groups:{by}", is_cards=True, is_lines=True)
     if opened is not None:
         runs_filter.ask({runs_filter.OF_GROUP[by]: opened, runs_filter.GROUP: ""})
 

@@ -66,8 +66,8 @@ def _choice(label: str, key: str, options: Sequence[str], width: int) -> str:
     """One of the options, or any. Trap: the address holds the name on screen, so it must not change with the data."""
     return str(
         st.selectbox(
-            label, ["", *options], format_func=lambda one: one or "any", key=key, width=width, bind="query-params",
-            on_change=first_page,
+            label, ["", *options], format_func=lambda option: option or "any", key=key, width=width,
+            bind="query-params", on_change=first_page,
         ) or ""
     )  # fmt: skip
 

@@ -56,14 +56,14 @@ MOST_TAGS = 3
 def draw(
     shown: Sequence[RunRow],
     states: Mapping[str, RunState],
-    found: Mapping[str, Sequence[Alert]],
+    by_run: Mapping[str, Sequence[Alert]],
     sort: RunSort,
     most_compared: int,
 ) -> str | None:
     """Draw the table; the id of the run opened just now, or what a button of it asks for, if any."""
     rows = [
         table.Row(
-            run.run_id, _cells(run, states[run.run_id], found.get(run.run_id, ())),
+            run.run_id, _cells(run, states[run.run_id], by_run.get(run.run_id, ())),
             f"run?run={wording.in_address(run.run_id)}", f"{run.title}, {run.run_id}",
         )
         for run in shown
@@ -88,9 +88,9 @@ def _headed(column: table.Column, sort: RunSort) -> table.Column:
     return table.Column(column.key, column.label, column.align, column.help, f"{ORDER}{next_sort}", now)
 
 
-def _cells(run: RunRow, state: RunState, found: Sequence[Alert]) -> dict[str, table.Cell]:
+def _cells(run: RunRow, state: RunState, run_alerts: Sequence[Alert]) -> dict[str, table.Cell]:
     actions, state = _actions(run, state), run_state.shown_state(run)
-    badges = _tags(run) + damaged.cells(run.run_id) + _kinds(run) + alerts.badge(found)
+    badges = _tags(run) + damaged.cells(run.run_id) + _kinds(run) + alerts.badge(run_alerts)
     begun, most = method.begun(run)
     details = f"{wording.CLASS_NAME[run.kernel_class]} · {languages.label(run.language)} · {run.run_id}"
     task = f"{wording.task(run.task_name)} · " if run.label else ""
@@ -166,9 +166,9 @@ def _why(run: RunRow, state: RunState) -> str:
     if state is RunState.WAITING:
         return wording.cut(run.waiting_reason, 80)
     if state is RunState.LOST:
-        found = damaged.of(run.run_id)
-        rest = "; can be resumed" if found.can_resume else ""
-        return "end of the journal missing" if found.is_cut else f"its engine ended{rest}"
+        damages = damaged.of(run.run_id)
+        rest = "; can be resumed" if damages.can_resume else ""
+        return "end of the journal missing" if damages.is_cut else f"its engine ended{rest}"
     has_none = state is RunState.FAILED and run.failed and not run.passed and "no correct" not in run.state_reason
     why = f"no kernel was correct: {run.state_reason}" if has_none else run.state_reason
     return wording.cut(why, 80) if state in (RunState.FAILED, RunState.STOPPED) else ""
@@ -200,7 +200,7 @@ def take_action(opened: str, shown: Sequence[RunRow]) -> bool:
     if not opened.startswith(DO):
         return False
     command, _, run_id = opened.removeprefix(DO).partition(":")
-    run = next((one for one in shown if one.run_id == run_id), None)
+    run = next((run for run in shown if run.run_id == run_id), None)
     verb = VERBS[CommandKind(command)] if command in ICONS else None
     if run and verb and verb.is_confirmed:
         dialogs.ask(dialogs.OF_VERB[verb.kind], run.run_id)

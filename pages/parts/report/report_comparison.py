@@ -42,22 +42,22 @@ def without_marks(text: str) -> str:
 
 
 def _row(run: Compared) -> Sequence[str]:
-    row, known = run.run, run.conditions
+    row, facts = run.run, run.conditions
     return (
         f"{run.letter} · {row.title} · {row.model} · {row.run_id}", str(run.state),
         wording.speedup(row.best_speedup, row.best_noise), wording.interval(row.best_low, row.best_high),
         "{:,} / {:,}".format(*method.begun(row)),
         wording.share(row.passed, row.passed + row.failed), wording.count(row.model_calls),
-        wording.tokens(known.tokens), wording.cost(known.cost_usd), wording.seconds(known.engine_s),
-        compare_table.exposure(known), f"{known.device or 'device not known'} · {compare_table.conditions(run)}",
+        wording.tokens(facts.tokens), wording.cost(facts.cost_usd), wording.seconds(facts.engine_s),
+        compare_table.exposure(facts), f"{facts.device or 'device not known'} · {compare_table.conditions(run)}",
     )  # fmt: skip
 
 
 def _curve(runs: Sequence[Compared], axis: Axis) -> Section:
     series = [_series(run, axis) for run in runs]
-    missing = [run.letter for run, one in zip(runs, series, strict=True) if not one.steps and run.run.best_speedup]
+    missing = [run.letter for run, line in zip(runs, series, strict=True) if not line.steps and run.run.best_speedup]
     note = f"Not shown, because not known for them: {', '.join(missing)}." if missing else ""
-    if not any(one.steps for one in series):
+    if not any(line.steps for line in series):
         return f"By {axis}", None, note or "No correct kernel timed yet."
     words = f"Best speed-up so far by {AXIS_TITLE[axis]}, {len(runs)} runs"
     return f"By {axis}", Curve(words, AXIS_TITLE[axis], series, [EAGER], is_whole=axis is Axis.DEPTH), note
@@ -81,15 +81,15 @@ def _exposure(runs: Sequence[Compared]) -> Iterator[Section]:
     """Early against delayed profiling, for each task that has both."""
     for task in dict.fromkeys(run.run.task_name for run in runs):
         of_task = [run for run in runs if run.run.task_name == task]
-        found = compare_chart.groups(of_task)
-        if len(found) < 2 or compared_runs.are_of_several_devices(of_task):
+        groups = compare_chart.groups(of_task)
+        if len(groups) < 2 or compared_runs.are_of_several_devices(of_task):
             continue
         series = [
             Series(group.name, compare_chart.LOOKS[group.exposure][0][1:].removesuffix("-color"),
                    compare_chart.LOOKS[group.exposure][1],
                    [Spot(s.depth, s.mean, f"{group.exposure}, step {s.depth}: {wording.speedup(s.mean)}")
                     for s in group.spots])
-            for group in found
+            for group in groups
         ]  # fmt: skip
         words = f"Best speed-up so far by step of the search, {task}, grouped by when profiles were shown"
         curve = Curve(words, AXIS_TITLE[Axis.DEPTH], series, [EAGER])

@@ -55,14 +55,14 @@ ENVIRONMENT.globals |= {
 }  # fmt: skip
 
 
-def render(template: str, title: str, **known: Any) -> str:
+def render(template: str, title: str, **context: Any) -> str:
     """The whole file as text.
 
     Raises:
-        jinja2.UndefinedError: the template asks for something else than `known`.
+        jinja2.UndefinedError: the template asks for something else than `context`.
     """
     style = Markup(client.read("report/report.css"))
-    return ENVIRONMENT.get_template(template).render(known, title=title, style=style, now=time.time())
+    return ENVIRONMENT.get_template(template).render(context, title=title, style=style, now=time.time())
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +100,8 @@ class Level:
 def apart(heights: Sequence[float]) -> list[float]:
     """Heights of texts, moved down as far as needed that none is printed over another."""
     moved, last = list(heights), -math.inf
-    for place in sorted(range(len(heights)), key=heights.__getitem__):
-        last = moved[place] = max(heights[place], last + TEXT_PX)
+    for number in sorted(range(len(heights)), key=heights.__getitem__):
+        last = moved[number] = max(heights[number], last + TEXT_PX)
     return moved
 
 
@@ -112,7 +112,7 @@ class Curve:
         self, name: str, x_title: str, series: Sequence[Series], levels: Sequence[Level], is_whole: bool = True
     ) -> None:
         self.name, self.x_title, self.series = name, x_title, series
-        spots = [spot for one in series for spot in (*one.steps, *one.points)]
+        spots = [spot for line in series for spot in (*line.steps, *line.points)]
         xs = [spot.x for spot in spots] or [0.0]
         ys = [y for spot in spots for y in (spot.y, spot.low, spot.high) if y] or [1.0]
         near = [level.value for level in levels if min(ys) / 2 <= level.value <= max(ys) * 3]
@@ -140,13 +140,13 @@ class Curve:
 
     def labels(self) -> list[tuple[float, float, str]]:
         """Where the label of each series stands, behind its last step: pixels from the left and from the top."""
-        ends = [(one.steps[-1], one.label) for one in self.series if one.label and one.steps]
+        ends = [(line.steps[-1], line.label) for line in self.series if line.label and line.steps]
         heights = apart([self.y(end.y) + 4 for end, _ in ends])
         return [(self.x(end.x) + 9, height, label) for (end, label), height in zip(ends, heights, strict=True)]
 
-    def path(self, one: Series) -> str:
+    def path(self, line: Series) -> str:
         """The steps of a series as SVG draws them."""
-        pixels = [(self.x(spot.x), self.y(spot.y)) for spot in one.steps]
+        pixels = [(self.x(spot.x), self.y(spot.y)) for spot in line.steps]
         drawn = [f"H{x:.1f}V{y:.1f}" if at else f"M{x:.1f} {y:.1f}" for at, (x, y) in enumerate(pixels)]
         return "".join(drawn) or "M0 0"
 

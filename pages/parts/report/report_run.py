@@ -46,7 +46,7 @@ def run_report(db: Database, run_id: str) -> str:
         text_of=lambda blob: texts.source(run_id, blob),
         warnings=list(_warnings(db, run)),
         known=_known(db, run),
-        numbers=[(one.label, one.value, one.note) for one in outcome.figures(db, run)],
+        numbers=[(figure.label, figure.value, figure.note) for figure in outcome.figures(db, run)],
         time_title=outcome.TIME_TITLE,
         time_about=outcome.TIME_ABOUT,
         time_bars=outcome.time_bars(db, run_id),
@@ -54,7 +54,7 @@ def run_report(db: Database, run_id: str) -> str:
         depths=list(_depths(db, run, shown, attempts)),
         depth_count=len(depths),
         words=method.words(run_id, db),
-        commands=[_command(one, run_state.of(run).is_over) for one in queries.commands(db, run_id)],
+        commands=[_command(command, run_state.of(run).is_over) for command in queries.commands(db, run_id)],
         **_best(db, run, attempts),
         **_settings(run_id),
     )
@@ -66,11 +66,11 @@ def file_name(run: RunRow) -> str:
 
 
 def _warnings(db: Database, run: RunRow) -> Iterator[str]:
-    state, found = run_state.of(run), damaged.of(run.run_id, db)
+    state, damages = run_state.of(run), damaged.of(run.run_id, db)
     if run.replay_of:
         yield f"Replay of run {run.replay_of}: shown again, not measured again."
-    if facts := " ".join(damage.sentences(found)):
-        yield f"{damage.title(found)}. {facts}".removeprefix(". ")
+    if facts := " ".join(damage.sentences(damages)):
+        yield f"{damage.title(damages)}. {facts}".removeprefix(". ")
     if older := settings_list.older_rules(run.run_id):
         yield older
     if not state.is_finished:
@@ -139,27 +139,29 @@ def _curve(db: Database, run: RunRow, attempts: Sequence[AttemptRow], shown_dept
     if not timed:
         return None
     shown = sorted(sorted(timed, key=lambda a: -(a.speedup or 0.0))[:RINGS], key=lambda a: a.number)
-    own = method.words(run.run_id, db)
-    found = wording.counted(len(timed), "correct kernel")
-    words = f"Speed-up by {own.step}: {found}, best {wording.speedup(run.best_speedup, run.best_noise)}"
+    terms = method.words(run.run_id, db)
+    count = wording.counted(len(timed), "correct kernel")
+    words = f"Speed-up by {terms.step}: {count}, best {wording.speedup(run.best_speedup, run.best_noise)}"
     name = "best so far (rings: every correct kernel)"
     if len(shown) < len(timed):
         name = f"best so far (rings: the {RINGS:,} fastest of {len(timed):,} correct kernels)"
-    rises = _rises(queries.depths(db, run.run_id), shown_depths, own.step)
-    series = Series(name, "green", "solid", rises, [_ring(a, shown_depths, own.step) for a in shown])
+    rises = _rises(queries.depths(db, run.run_id), shown_depths, terms.step)
+    series = Series(name, "green", "solid", rises, [_ring(a, shown_depths, terms.step) for a in shown])
     best = next((a.number for a in timed if a.is_best), None)
-    return Curve(words, f"{own.step} ({own.counts})", [series], _levels(db, run, best))
+    return Curve(words, f"{terms.step} ({terms.counts})", [series], _levels(db, run, best))
 
 
 def _rises(depths: Sequence[DepthRow], shown_depths: Collection[int], step: str) -> list[Spot]:
     """Where the best so far rose, and where it ends: between them nothing is to be seen."""
-    found: list[Spot] = []
-    known = [d for d in depths if d.best_speedup is not None]
-    for at, d in enumerate(known):
-        if d.best_speedup is not None and (at in (0, len(known) - 1) or d.best_speedup != known[at - 1].best_speedup):
+    spots: list[Spot] = []
+    measured = [d for d in depths if d.best_speedup is not None]
+    for at, d in enumerate(measured):
+        if d.best_speedup is not None and (
+            at in (0, len(measured) - 1) or d.best_speedup != measured[at - 1].best_speedup
+        ):
             text = f"{step} {d.depth}: best so far {wording.speedup(d.best_speedup, d.best_noise)}"
-            found.append(Spot(d.depth, d.best_speedup, text, _href(d.depth, shown_depths)))
-    return found
+            spots.append(Spot(d.depth, d.best_speedup, text, _href(d.depth, shown_depths)))
+    return spots
 
 
 def _ring(a: AttemptRow, shown_depths: Collection[int], step: str) -> Spot:
@@ -174,10 +176,10 @@ def _href(depth: int, shown_depths: Collection[int]) -> str:
 
 def _levels(db: Database, run: RunRow, best: int | None) -> list[Level]:
     limit, beside = queries.limit_speedup(db, run.run_id), f" (timed with kernel {best})"
-    found: list[tuple[str, float | None, str]] = [("hardware limit", limit, beside)]
+    lines: list[tuple[str, float | None, str]] = [("hardware limit", limit, beside)]
     if (second := queries.baseline(db, run.run_id)) and second.noise is not None and is_known(second.noise):
-        found.append((second.name, second.speedup, ""))
-    levels = [Level(value, f"{name} {wording.speedup(value)}{more}") for name, value, more in found if value]
+        lines.append((second.name, second.speedup, ""))
+    levels = [Level(value, f"{name} {wording.speedup(value)}{more}") for name, value, more in lines if value]
     return [Level(1.0, "eager PyTorch 1×"), *levels]
 
 
@@ -237,26 +239,26 @@ def _outcome(depth: DepthRow, result: AttemptRow | None) -> str:
 
 
 def _change(run: RunRow, result: AttemptRow, by_id: Mapping[str, AttemptRow]) -> dict[str, Any]:
-    """Against the kernel that the depth started from: repairs within it are part of the change."""
+    """The change against the kernel that the depth started from: repairs within it are part of the change."""
     base = by_id.get(result.base_id or "") or by_id.get(result.parent_id or "")
     if base is None or base.candidate_id == result.candidate_id:
         return {"base": None}
-    old, new = (texts.source(run.run_id, one.source_blob) for one in (base, result))
+    old, new = (texts.source(run.run_id, kernel.source_blob) for kernel in (base, result))
     added, removed = texts.counts(base, result) or diff.changed_lines(old, new)
     return {"base": base, "added": added, "removed": removed}
 
 
 def _metrics(db: Database, run: RunRow, result: AttemptRow) -> dict[str, Any]:
     changes = queries.metric_changes(db, run.run_id, result.candidate_id)
-    found = None if changes else queries.profile(db, run.run_id, result.candidate_id)
+    profile = None if changes else queries.profile(db, run.run_id, result.candidate_id)
     rows = [_metric(change) for change in telling(changes)]
     more = f"; {len(changes) - len(rows)} more are not shown" if len(changes) > len(rows) else ""
     name = f"Profile of kernel {result.number} against its nearest profiled ancestor, largest changes first{more}"
-    return {"metrics": rows, "profile_of": name, "no_profile": found.failure if found else ""}
+    return {"metrics": rows, "profile_of": name, "no_profile": profile.failure if profile else ""}
 
 
 def telling(changes: Sequence[MetricChangeRow], limit: int = METRICS) -> list[MetricChangeRow]:
-    """Those that moved most; without anything before, the first ones."""
+    """The metrics that moved most; without anything before, the first ones."""
 
     def weight(change: MetricChangeRow) -> float:
         return abs(math.log(change.ratio)) if change.ratio and change.ratio > 0 else 0.0
@@ -272,8 +274,8 @@ def _metric(change: MetricChangeRow) -> tuple[str, str, str, str]:
 
 def _failure(db: Database, run: RunRow, a: AttemptRow, child: AttemptRow | None) -> dict[str, Any]:
     """One failed kernel: its error, its diagnosis, and the kernel that was to mend it."""
-    found = queries.evaluation(db, run.run_id, a.candidate_id)
-    text = (found.message or found.diagnostics) if found else a.message
+    evaluation = queries.evaluation(db, run.run_id, a.candidate_id)
+    text = (evaluation.message or evaluation.diagnostics) if evaluation else a.message
     causes = [d for d in queries.diagnoses(db, run.run_id, a.candidate_id) if d.candidate_id == a.candidate_id]
     verdict = wording.VERDICT_NAME[a.verdict] if a.verdict else ""
     return {
@@ -287,21 +289,21 @@ def _failure(db: Database, run: RunRow, a: AttemptRow, child: AttemptRow | None)
 
 def _review(db: Database, run: RunRow, candidate_id: str | None) -> dict[str, Any]:
     """What a judge had said before a kernel was written."""
-    said = repair_tab.led_here(db, run.run_id, candidate_id) if candidate_id else None
-    fields = repair_tab.fields(texts.source(run.run_id, said.text_blob)) if said else {}
+    review = repair_tab.led_here(db, run.run_id, candidate_id) if candidate_id else None
+    fields = repair_tab.fields(texts.source(run.run_id, review.text_blob)) if review else {}
     verdict = "\n".join(f"{name.capitalize()}: {value}" for name, value in fields.items())
-    return {"review": said, "said": wording_cut(verdict)}
+    return {"review": review, "said": wording_cut(verdict)}
 
 
 def _sweep(db: Database, run: RunRow, candidate_id: str | None) -> dict[str, Any]:
     """What the tuner tried for a depth's kernel; an empty sentence where it was not tuned."""
-    found = queries.sweep(db, run.run_id, candidate_id) if candidate_id else None
-    if found is None:
+    sweep = queries.sweep(db, run.run_id, candidate_id) if candidate_id else None
+    if sweep is None:
         return {"swept": "", "variants": []}
-    rows = queries.variants(db, run.run_id, found.candidate_id)
+    rows = queries.variants(db, run.run_id, sweep.candidate_id)
     return {
-        "swept": sweep_table.sentence(found, len(rows)),
-        "variants": [list(sweep_table.words(one, found).values()) for one in rows],
+        "swept": sweep_table.sentence(sweep, len(rows)),
+        "variants": [list(sweep_table.words(variant, sweep).values()) for variant in rows],
         "variant_heads": [column.label for column in sweep_table.COLUMNS],
     }
 

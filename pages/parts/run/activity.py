@@ -33,18 +33,18 @@ _stream = st.components.v2.component(
 def draw_feed(run: RunRow) -> None:
     """The feed; older items on demand."""
     is_open = st.session_state.get("older_events", False)
-    found = queries.feed(
+    items = queries.feed(
         index.current(), run.run_id, limit=(LONG if is_open else SHORT) + 1, words=method.words(run.run_id)
     )
     st.markdown("## What happened")
-    if not found:
+    if not items:
         st.caption("No events yet.")
         return
     limit = LONG if is_open else SHORT
-    rows = [table.Row(f"{item.kind}:{item.seq}", cells(item)) for item in found[:limit]]
+    rows = [table.Row(f"{item.kind}:{item.seq}", cells(item)) for item in items[:limit]]
     table.draw("Events of this run, newest first", COLUMNS, rows, key="feed", is_compact=True)
-    if len(found) > SHORT:
-        which = "newest" if len(found) > limit else "all"
+    if len(items) > SHORT:
+        which = "newest" if len(items) > limit else "all"
         st.toggle(f"Show older events ({which} {len(rows)} shown)", key="older_events")
 
 
@@ -77,9 +77,9 @@ def _last(run: RunRow) -> str:
     """What the newest finished step came to."""
     done = next(
         (
-            one
-            for one in queries.steps(index.current(), run.run_id, words=method.words(run.run_id))
-            if not one.is_in_flight
+            step
+            for step in queries.steps(index.current(), run.run_id, words=method.words(run.run_id))
+            if not step.is_in_flight
         ),
         None,
     )
@@ -92,8 +92,8 @@ def draw_prompt(run: RunRow, state: RunState) -> None:
     if prompt is None or state.is_over:
         return
     name = "Prompt that is being answered" if prompt.is_open else "Last prompt"
-    place = wording.plain(f"{prompt.role}, {method.words(run.run_id).step} {prompt.depth}")
-    fold = st.expander(f"{name} :gray[{place}]", key="last_prompt", on_change="rerun")
+    where = wording.plain(f"{prompt.role}, {method.words(run.run_id).step} {prompt.depth}")
+    fold = st.expander(f"{name} :gray[{where}]", key="last_prompt", on_change="rerun")
     if fold.open:
         with fold:
             prompt_sections.draw(run.run_id, prompt)

@@ -80,8 +80,8 @@ def gather(run: RunRow, selected_id: str = "") -> CurveRows:
 
 def name(run: RunRow, rows: CurveRows) -> str:
     """The chart in words, for those who cannot see it."""
-    found = wording.speedup(run.best_speedup, run.best_noise)
-    best = f"best {found}" if run.best_speedup else "no correct kernel timed yet"
+    speedup = wording.speedup(run.best_speedup, run.best_noise)
+    best = f"best {speedup}" if run.best_speedup else "no correct kernel timed yet"
     second = (
         f", {rows.second.name} {wording.speedup(rows.second.speedup)}" if rows.second and rows.second.speedup else ""
     )
@@ -95,12 +95,12 @@ def _marks(rows: CurveRows) -> str:
     """What the marks that stand in no legend mean."""
     if not rows.points:
         return ""
-    told = ["whiskers: 95 % interval"]
+    notes = ["whiskers: 95 % interval"]
     if any(p.base_id for p in rows.points):
-        told.append("thin lines: from a kernel to those made from it, dotted where not accepted")
+        notes.append("thin lines: from a kernel to those made from it, dotted where not accepted")
     if rows.selected_id:
-        told.append("ring: the kernel that is open, or was last")
-    return f"{wording.capital('; '.join(told))}."
+        notes.append("ring: the kernel that is open, or was last")
+    return f"{wording.capital('; '.join(notes))}."
 
 
 def _left_out(rows: CurveRows) -> str:
@@ -170,8 +170,8 @@ def curve_figure(rows: CurveRows, is_log: bool, revision: str) -> dict[str, Any]
         _depth_spread(rows.spread, rows.words.step),
         *_branches(rows.points),
         _best_so_far(rows.rises),
-        *(_kernels(name, found, symbol, colour, spots, size)
-          for name, found, symbol, colour in _by_outcome(rows.points)),
+        *(_kernels(name, points, symbol, colour, spots, size)
+          for name, points, symbol, colour in _by_outcome(rows.points)),
         _kernels("tuned", [p for p in rows.points if p.origin is Origin.TUNED], "diamond-tall-open", "@violet-color",
                  spots, size + 16),
         _kernels(wording.ORIGIN_NAME[Origin.COMPILED], [p for p in rows.points if p.origin is Origin.COMPILED],
@@ -261,20 +261,20 @@ def _speed_axis(is_log: bool, revision: str, values: list[float]) -> dict[str, A
 
 
 def _kernels(
-    name: str, found: Sequence[PointRow], symbol: str, colour: str, spots: Mapping[str, PointRow], size: int
+    name: str, points: Sequence[PointRow], symbol: str, colour: str, spots: Mapping[str, PointRow], size: int
 ) -> Trace:
     """Correct kernels with the noise of their measurement."""
     return {
         "type": "scatter", "mode": "markers", "name": name,
-        "x": [p.x for p in found], "y": [p.speedup for p in found],
-        "customdata": [p.candidate_id for p in found],
-        "text": [_hover_text(p, spots.get(p.base_id or "")) for p in found],
+        "x": [p.x for p in points], "y": [p.speedup for p in points],
+        "customdata": [p.candidate_id for p in points],
+        "text": [_hover_text(p, spots.get(p.base_id or "")) for p in points],
         "hovertemplate": "%{text}<extra></extra>",
         "marker": {"symbol": symbol, "size": size, "color": colour, "line": {"width": 1.6, "color": colour}},
         "error_y": {
             "type": "data", "symmetric": False, "thickness": 1.2, "width": 3, "color": colour,
-            "array": [(p.high or 0) - (p.speedup or 0) for p in found],
-            "arrayminus": [(p.speedup or 0) - (p.low or 0) for p in found],
+            "array": [(p.high or 0) - (p.speedup or 0) for p in points],
+            "arrayminus": [(p.speedup or 0) - (p.low or 0) for p in points],
         },
     }  # fmt: skip
 
@@ -306,9 +306,9 @@ def _short(text: str, length: int) -> str:
     return html.escape(wording.cut(text, length), quote=False)
 
 
-def _depth_spread(found: Sequence[DepthSpreadRow], step: str) -> Trace:
-    """Between the slowest and the fastest correct kernel of each step index; nothing where none has two."""
-    rows = found if any(row.count > 1 for row in found) else []
+def _depth_spread(spread: Sequence[DepthSpreadRow], step: str) -> Trace:
+    """The area from the slowest to the fastest correct kernel of each step index; nothing where none has two."""
+    rows = spread if any(row.count > 1 for row in spread) else []
     return UNHOVERED | {
         "type": "scatter", "mode": "lines", "name": f"slowest to fastest of a {step}", "showlegend": True,
         "x": [r.depth for r in rows] + [r.depth for r in reversed(rows)],
@@ -317,15 +317,15 @@ def _depth_spread(found: Sequence[DepthSpreadRow], step: str) -> Trace:
     }  # fmt: skip
 
 
-def _branches(found: Sequence[PointRow]) -> list[Trace]:
+def _branches(points: Sequence[PointRow]) -> list[Trace]:
     """Lines from each base kernel to what was made of it, one for each trajectory: a return to an older kernel shows as
     a fork."""
-    spot = {p.candidate_id: p for p in found}
+    spot = {p.candidate_id: p for p in points}
     drawn = []
-    for is_accepted, trajectory in ((True, 0), *((True, n) for n in _trajectories(found)), (False, 0)):
+    for is_accepted, trajectory in ((True, 0), *((True, n) for n in _trajectories(points)), (False, 0)):
         xs: list[float | None] = []
         ys: list[float | None] = []
-        for p in found:
+        for p in points:
             base, is_of_it = spot.get(p.base_id or ""), not is_accepted or p.trajectory == trajectory
             if p.is_accepted is is_accepted and is_of_it and base and base is not p:
                 xs += [base.x, p.x, None]
@@ -337,9 +337,9 @@ def _branches(found: Sequence[PointRow]) -> list[Trace]:
     return drawn
 
 
-def _trajectories(found: Sequence[PointRow]) -> list[int]:
-    """Those that have kernels, in order; none where a method has one line."""
-    return sorted({p.trajectory for p in found if p.trajectory})
+def _trajectories(points: Sequence[PointRow]) -> list[int]:
+    """The trajectories that have kernels, in order; none where a method has one line."""
+    return sorted({p.trajectory for p in points if p.trajectory})
 
 
 def _best_so_far(rises: Sequence[RiseRow]) -> Trace:
@@ -380,10 +380,10 @@ def _failures(failed: Sequence[FailureRow], unapplied: Sequence[UnappliedRow], s
     }
     drawn = []
     for verdict, (symbol, colour) in FAILURE_MARKS.items():
-        found = by_verdict[verdict]
+        failures = by_verdict[verdict]
         drawn.append(lane | {
-            "name": wording.VERDICT_NAME[verdict], "x": [f.x for f in found], "y": [0.0] * len(found),
-            "customdata": [f.candidate_id for f in found], "text": [_failure(f) for f in found],
+            "name": wording.VERDICT_NAME[verdict], "x": [f.x for f in failures], "y": [0.0] * len(failures),
+            "customdata": [f.candidate_id for f in failures], "text": [_failure(f) for f in failures],
             "marker": {"symbol": symbol, "size": 10, "color": colour},
         })  # fmt: skip
     drawn.append(lane | {

@@ -130,10 +130,10 @@ def best_label(p: PointRow, label: Label) -> Shape:
 
 def _measured(p: PointRow) -> str:
     """With the noise where it takes more than a twentieth; the whole interval where nothing less is known."""
-    said = wording.speedup(p.speedup, p.noise)
-    if said == wording.UNKNOWN:
+    text = wording.speedup(p.speedup, p.noise)
+    if text == wording.UNKNOWN:
         return wording.interval(p.low, p.high)
-    return f"{said} {wording.plus_minus(p.noise)}" if (p.noise or 0) > NOISY else said
+    return f"{text} {wording.plus_minus(p.noise)}" if (p.noise or 0) > NOISY else text
 
 
 def phase_bands(phases: Sequence[Phase]) -> list[Shape]:
@@ -175,12 +175,12 @@ FLAG_NAME = {CommandKind.ANSWER: "reply by hand"}
 SWITCHES = (CommandKind.COLLECT, CommandKind.EXPOSE)
 
 
-def steering_flags(found: Sequence[SteeringMark], is_by_hand: bool = False) -> tuple[list[Shape], list[Shape]]:
+def steering_flags(steering_marks: Sequence[SteeringMark], is_by_hand: bool = False) -> tuple[list[Shape], list[Shape]]:
     """One flag per step index in which a person steered: with the verbs where the browser finds room, else behind the
     pointer alone. In a run whose replies are all given by hand, a reply is no steering."""
     ordinary = (CommandKind.PAUSE, CommandKind.RESUME, *([CommandKind.ANSWER] if is_by_hand else []))
     by_depth: dict[int, list[SteeringMark]] = {}
-    for mark in found:
+    for mark in steering_marks:
         if mark.kind not in ordinary:
             by_depth.setdefault(mark.depth, []).append(mark)
     shapes, notes = [], []
@@ -208,14 +208,14 @@ def _line_of(value: float | None, name: str, colour: str, dash: str = "dashdot")
 
 def _limit(limit: float | None, best: int | None) -> Line | None:
     """Every kernel has an eager of its own beside it, and the limit one line: that of the best kernel."""
-    found = _line_of(limit, "hardware limit", "@red-color")
-    if found is None or best is None:
-        return found
+    line = _line_of(limit, "hardware limit", "@red-color")
+    if line is None or best is None:
+        return line
     about = (
         f"The theoretical minimum against eager PyTorch as timed with kernel {best}, the best one:<br>"
         "eager is timed anew with every kernel, so another kernel's share of the limit may differ a little."
     )
-    return replace(found, more=f" (timed with kernel {best})", about=about)
+    return replace(line, more=f" (timed with kernel {best})", about=about)
 
 
 def _line(line: Line) -> Shape:
@@ -279,11 +279,11 @@ def phases(
 
     A switch on auto promises only what the run's own options say.
     """
-    found = [Phase(row.first, row.last, row.is_exposed) for row in seen]
-    ahead = found[-1].last + 1 if found else 0
+    reached = [Phase(row.first, row.last, row.is_exposed) for row in seen]
+    ahead = reached[-1].last + 1 if reached else 0
     if ahead <= last:
-        found += _promised(ahead, last, switch, promised, words)
-    return found
+        reached += _promised(ahead, last, switch, promised, words)
+    return reached
 
 
 def _promised(ahead: int, last: int, switch: Switch, promised: Exposure | None, words: MethodWords) -> list[Phase]:
@@ -342,7 +342,7 @@ def places(
     Of equally good choices, the one that moves the fewest names from where they would rather stand.
     """
     heights = [scale.px(value) for value in values]
-    ends = {is_left: [scale.px(value) for value in found] for is_left, found in ((True, left), (False, right))}
+    ends = {is_left: [scale.px(value) for value in side] for is_left, side in ((True, left), (False, right))}
     names = [(height, place) for height in heights for place in FIRST]
     under = {name: sum(-POINT_PX < point - _foot(name) < TEXT_PX + POINT_PX for point in ends[name[1].is_left])
              for name in names}  # fmt: skip
@@ -350,7 +350,7 @@ def places(
 
     def faults(chosen: Sequence[Place]) -> tuple[int, int, int, int]:
         named = list(zip(heights, chosen, strict=True))
-        covered = sum(_meet(one, other) for one, other in combinations(named, 2))
+        covered = sum(_meet(name, other) for name, other in combinations(named, 2))
         covered += sum(_is_under(name, label, scale) for name in named) if label else 0
         crossed = sum(0 < line - _foot(name) < TEXT_PX for name in named for line in heights)
         return (
@@ -364,8 +364,8 @@ def places(
     return list(best)
 
 
-def _meet(one: Name, other: Name) -> bool:
-    return one[1].is_left is other[1].is_left and abs(_foot(one) - _foot(other)) < TEXT_PX
+def _meet(name: Name, other: Name) -> bool:
+    return name[1].is_left is other[1].is_left and abs(_foot(name) - _foot(other)) < TEXT_PX
 
 
 def _is_under(name: Name, label: Label, scale: Scale) -> bool:

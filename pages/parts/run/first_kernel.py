@@ -42,9 +42,9 @@ def is_due(run: RunRow) -> bool:
 def draw(run: RunRow) -> None:
     """Stages on the left, code on the right; above them why the last kernel failed, if one has."""
     db = index.current()
-    found = index.attempts(run.run_id)
-    failed = [one for one in found if one.verdict not in (None, Verdict.PASSED)]
-    newest = found[-1] if found else None
+    attempts = index.attempts(run.run_id)
+    failed = [attempt for attempt in attempts if attempt.verdict not in (None, Verdict.PASSED)]
+    newest = attempts[-1] if attempts else None
     steps = queries.steps(db, run.run_id)
     judged = queries.evaluation(db, run.run_id, newest.candidate_id) if newest else None
     st.markdown("## The first correct kernel" if failed else "## The first kernel")
@@ -66,13 +66,13 @@ def why_again(failed: Sequence[AttemptRow]) -> str:
     """What became of the kernels so far, as Markdown; `failed` are the oldest first."""
     last = failed[-1]
     reason = f": {wording.plain(wording.cut(last.message, 120))}" if last.message else ""
-    told = f"Kernel {last.number} {wording.outcome(last.verdict, False, False)}{reason}."
+    sentence = f"Kernel {last.number} {wording.outcome(last.verdict, False, False)}{reason}."
     before = f"{len(failed)} kernels have failed. " if len(failed) > 1 else ""
-    return f"{before}{told} The model is told why and tries again."
+    return f"{before}{sentence} The model is told why and tries again."
 
 
 def steps_after(steps: Sequence[StepRow], candidate_id: str) -> list[StepRow]:
-    """Those begun once this kernel had been judged; the newest first, as `steps` are."""
+    """The steps begun once this kernel had been judged; the newest first, as `steps` are."""
     judged = [s.seq for s in steps if s.candidate_id == candidate_id and s.kind in EVALUATIONS]
     return [step for step in steps if step.seq > max(judged, default=0)]
 
@@ -90,7 +90,7 @@ def _code(run: RunRow, newest: AttemptRow | None) -> None:
 def stages(steps: Sequence[StepRow], is_measured: bool, judged: EvaluationRow | None) -> list[Stage]:
     """Each with its state: done, active or waiting; `steps` are the newest first."""
     by_kind = {_stage(step): step for step in reversed(steps)}  # the newest of each kind stays
-    found = []
+    shown = []
     for kind, (name, about) in ABOUT.items():
         step = by_kind.get(kind)
         if kind == LIMIT:
@@ -99,8 +99,8 @@ def stages(steps: Sequence[StepRow], is_measured: bool, judged: EvaluationRow | 
             state = "waiting" if step is None else "active" if step.is_in_flight else "done"
         about_now = _result(kind, judged) or about if state == "done" else about
         took = wording.seconds(step.seconds) if step and step.seconds is not None else ""
-        found.append({"name": name, "about": about_now, "state": state, "time": took})
-    return found
+        shown.append({"name": name, "about": about_now, "state": state, "time": took})
+    return shown
 
 
 def _stage(step: StepRow) -> str:

@@ -27,9 +27,9 @@ def draw(run: RunRow, candidate_id: str) -> None:
     """The panel of the open kernel, or a word that there is no such kernel."""
     db = index.current()
     with st.container(border=True, key="kernel_panel"):
-        place = queries.neighbours(db, run.run_id, candidate_id)
+        neighbours = queries.neighbours(db, run.run_id, candidate_id)
         kernel = queries.candidate(db, run.run_id, candidate_id)
-        _head(run, kernel, place)
+        _head(run, kernel, neighbours)
         _reveal(data={"id": candidate_id}, key="reveal", height=1)
         if kernel is None:
             st.info(f"This run has no kernel **{wording.plain(candidate_id)}** yet.", icon=":material/search_off:")
@@ -42,11 +42,11 @@ def draw(run: RunRow, candidate_id: str) -> None:
         _diff(run, kernel, parent)
 
 
-def _head(run: RunRow, kernel: CandidateRow | None, place: NeighbourRow | None) -> None:
+def _head(run: RunRow, kernel: CandidateRow | None, neighbours: NeighbourRow | None) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(f"## Kernel {kernel.number}" if kernel else "## Kernel", width="content")
         st.space("stretch")
-        previous_id, next_id = (place.previous_id, place.next_id) if place else (None, None)
+        previous_id, next_id = (neighbours.previous_id, neighbours.next_id) if neighbours else (None, None)
         for label, icon, key, shortcut, other in (
             ("Previous kernel", ":material/chevron_left:", "panel_previous", "K", previous_id),
             ("Next kernel", ":material/chevron_right:", "panel_next", "J", next_id),
@@ -98,10 +98,10 @@ def _mended(run: RunRow, kernel: CandidateRow) -> None:
     """The way from a failed kernel to the one that mended it."""
     if kernel.verdict in (None, Verdict.PASSED):
         return
-    if found := story.mended_by(kernel, index.attempts(run.run_id)):
+    if mender := story.mended_by(kernel, index.attempts(run.run_id)):
         st.button(
-            f"Repaired in kernel {found.number}", icon=":material/healing:", key="panel_mended", type="tertiary",
-            on_click=selection.choose, args=(run.run_id, found.candidate_id),
+            f"Repaired in kernel {mender.number}", icon=":material/healing:", key="panel_mended", type="tertiary",
+            on_click=selection.choose, args=(run.run_id, mender.candidate_id),
         )  # fmt: skip
 
 
@@ -133,8 +133,8 @@ def _explain(run: RunRow, kernel: CandidateRow) -> None:
     db = index.current()
     _error(run, kernel)
     _diagnosis(run, kernel)
-    if said := repair_tab.led_here(index.current(), run.run_id, kernel.candidate_id):
-        repair_tab.draw_review(run.run_id, kernel, said)
+    if review := repair_tab.led_here(index.current(), run.run_id, kernel.candidate_id):
+        repair_tab.draw_review(run.run_id, kernel, review)
     patches = [p for p in queries.patches(db, run.run_id, kernel.candidate_id) if p.made_id == kernel.candidate_id]
     _edit_and_cost(run, kernel, patches, cost(queries.kernel_cost(db, run.run_id, kernel.candidate_id)))
     _metrics(run, kernel)
@@ -144,18 +144,18 @@ def _error(run: RunRow, kernel: CandidateRow) -> None:
     if kernel.verdict in (None, Verdict.PASSED):
         return
     st.error(wording.plain(wording.cut(kernel.message, 400)) or "It failed without a message.", icon=":material/error:")
-    found = queries.correctness_errors(index.current(), run.run_id, kernel.candidate_id)
-    if found and (where := where_wrong(found[0])):
+    errors = queries.correctness_errors(index.current(), run.run_id, kernel.candidate_id)
+    if errors and (where := where_wrong(errors[0])):
         st.caption(wording.plain(where))
 
 
 def _diagnosis(run: RunRow, kernel: CandidateRow) -> None:
     """What the model thought was wrong: with its parent, which led here, else with this kernel itself."""
-    found = queries.diagnoses(index.current(), run.run_id, kernel.candidate_id)
-    if not found:
+    diagnoses = queries.diagnoses(index.current(), run.run_id, kernel.candidate_id)
+    if not diagnoses:
         return
-    before = [d for d in found if d.candidate_id == kernel.parent_id]
-    chosen = (before or found)[-1]
+    before = [d for d in diagnoses if d.candidate_id == kernel.parent_id]
+    chosen = (before or diagnoses)[-1]
     whose = f"of the parent, kernel {kernel.parent_number}" if before else "of this kernel"
     st.markdown(f"### Diagnosis :gray[{whose}]")
     text = wording.unmarked(texts.source(run.run_id, chosen.text_blob))
@@ -164,9 +164,9 @@ def _diagnosis(run: RunRow, kernel: CandidateRow) -> None:
 
 
 def _edit_and_cost(run: RunRow, kernel: CandidateRow, patches: list[PatchRow], cost: str) -> None:
-    made = f", from kernel {kernel.parent_number}" if kernel.parent_number else ""
+    origin = f", from kernel {kernel.parent_number}" if kernel.parent_number else ""
     if kernel.second_parent_number:
-        made = f", from kernels {kernel.parent_number} and {kernel.second_parent_number}"
+        origin = f", from kernels {kernel.parent_number} and {kernel.second_parent_number}"
     lines = f", +{kernel.lines_added} −{kernel.lines_removed} lines" if kernel.parent_number else ""
     edits = next((p.edit_count for p in reversed(patches) if p.is_applied), 0)
     edited = f", {edits} {'edit' if edits == 1 else 'edits'}" if edits else ""
@@ -176,28 +176,28 @@ def _edit_and_cost(run: RunRow, kernel: CandidateRow, patches: list[PatchRow], c
     saw = " · the model saw a profile" if kernel.is_profile_exposed else ""
     st.markdown(
         f":material/edit_note: {wording.ORIGIN_NAME[kernel.origin].capitalize()} at {step} {kernel.depth}"
-        f"{made}{edited}{lines}{again}{saw}"
+        f"{origin}{edited}{lines}{again}{saw}"
     )
     st.markdown(f":material/payments: {wording.plain(cost)}")
 
 
 def _metrics(run: RunRow, kernel: CandidateRow) -> None:
     """What changed in the profile, most first: the nearest there is to a reason."""
-    found = queries.metric_changes(index.current(), run.run_id, kernel.candidate_id)
-    if not found:
+    changes = queries.metric_changes(index.current(), run.run_id, kernel.candidate_id)
+    if not changes:
         if kernel.verdict is Verdict.PASSED:
             how = "" if run.state.is_over else " *Collect profiles* under Steer profiles the kernels to come."
             st.caption(f"Not profiled.{how}")
         return
-    moved = [one for one in metrics.weighed(found) if one.judgement is not Judgement.SAME]
+    moved = [judged for judged in metrics.weighed(changes) if judged.judgement is not Judgement.SAME]
     if not moved:
         st.caption("Profiled; no notable change since a profiled ancestor.")
         return
-    before = next(c.previous_id for c in found if c.previous_id)
-    place = queries.neighbours(index.current(), run.run_id, before)
+    before = next(c.previous_id for c in changes if c.previous_id)
+    neighbours = queries.neighbours(index.current(), run.run_id, before)
     # A heading of two lines would be covered by the table below it.
-    st.markdown(f"### Profile :gray[against kernel {place.number}]" if place else "### Profile")
-    rows = [table.Row(f"{i}", metrics.change_cells(one)) for i, one in enumerate(moved[:MOST])]
+    st.markdown(f"### Profile :gray[against kernel {neighbours.number}]" if neighbours else "### Profile")
+    rows = [table.Row(f"{i}", metrics.change_cells(judged)) for i, judged in enumerate(moved[:MOST])]
     table.draw(
         "Changes in the profile, what matters most for speed first", metrics.CHANGE_COLUMNS, rows, key="panel_metrics",
         is_compact=True, is_folding=True,
@@ -208,18 +208,20 @@ def where_wrong(error: CorrectnessErrorRow) -> str:
     """Where a result goes wrong first, and by how much; empty where nothing could be compared."""
     if not error.total_count:
         return ""
-    place = f"[{', '.join(map(str, error.first_index))}]"
+    position = f"[{', '.join(map(str, error.first_index))}]"
     values = f"expected {_value(error.expected)}, got {_value(error.actual)}"
-    return f"First wrong index {place}: {values}. {error.wrong_count or 0:,} of {error.total_count:,} values are wrong."
+    return (
+        f"First wrong index {position}: {values}. {error.wrong_count or 0:,} of {error.total_count:,} values are wrong."
+    )
 
 
 def _value(value: float | None) -> str:
     return wording.NONE if value is None else f"{value:.6g}"
 
 
-def cost(found: CostRow) -> str:
+def cost(costs: CostRow) -> str:
     """What the kernel has cost, on one line."""
-    calls = wording.counted(found.calls, "model call")
-    spent = f"{wording.tokens(found.tokens)} tokens · {wording.cost(found.cost_usd)}"
-    took = f"written in {wording.seconds(found.writing_s)} · judged in {wording.seconds(found.judging_s)}"
+    calls = wording.counted(costs.calls, "model call")
+    spent = f"{wording.tokens(costs.tokens)} tokens · {wording.cost(costs.cost_usd)}"
+    took = f"written in {wording.seconds(costs.writing_s)} · judged in {wording.seconds(costs.judging_s)}"
     return f"{calls} · {spent} · {took}"

@@ -53,11 +53,15 @@ def draw(run: RunRow) -> str | None:
     flags = queries.outcome_counts(db, run.run_id, [k.candidate_id for k in shown])
     rows = [table.Row(k.candidate_id, _cells(k, k.parent_number, flags.get(k.candidate_id)), address(k)) for k in shown]
     selected = selection.marked(run.run_id)
-    titled = [replace(one, label=method.words(run.run_id).title) if one.key == "depth" else one for one in COLUMNS]
+    titled = [
+        replace(column, label=method.words(run.run_id).title) if column.key == "depth" else column for column in COLUMNS
+    ]
     opened = table.draw(
         "Kernels of this run, newest first", titled, rows, key="kernels", selected=selected, is_folding=True
     )
-    if anew := timed_anew.sentence(one for k in shown for one in timed_anew.kernel(k.number, k.speedup, k.latency_ms)):
+    if anew := timed_anew.sentence(
+        timing for k in shown for timing in timed_anew.kernel(k.number, k.speedup, k.latency_ms)
+    ):
         st.caption(wording.plain(anew))
     _pages(run, total, (number - 1) * PAGE_SIZE + 1, len(shown))
     return opened
@@ -151,15 +155,15 @@ def draw_errors(run: RunRow) -> None:
     """Draw the groups; nothing while nothing has failed."""
     if not run.failed:
         return
-    found = queries.error_groups(index.current(), run.run_id, SHOWN_ERRORS)
+    groups = queries.error_groups(index.current(), run.run_id, SHOWN_ERRORS)
     st.markdown(f"## Errors by message :gray[{wording.counted(run.failed, 'kernel')}]")
-    rows = [table.Row(f"{i}", _error_cells(run, group)) for i, group in enumerate(found)]
+    rows = [table.Row(f"{i}", _error_cells(run, group)) for i, group in enumerate(groups)]
     table.draw(
         "Failed kernels by message, most frequent first", ERROR_COLUMNS, rows, key="error_groups", is_compact=True
     )
-    total = queries.count_error_groups(index.current(), run.run_id) if len(found) == SHOWN_ERRORS else len(found)
-    if total > len(found):
-        st.caption(f"Showing the {len(found)} largest of {total:,} groups")
+    total = queries.count_error_groups(index.current(), run.run_id) if len(groups) == SHOWN_ERRORS else len(groups)
+    if total > len(groups):
+        st.caption(f"Showing the {len(groups)} largest of {total:,} groups")
 
 
 def _error_cells(run: RunRow, group: ErrorGroupRow) -> dict[str, table.Cell]:

@@ -118,8 +118,8 @@ def _branch(
 def path_to_best(rows: Sequence[FamilyRow], parents: Sequence[int | None]) -> set[int]:
     """Columns of the best kernel and of all it descends from."""
     at = next((i for i, row in enumerate(rows) if row.is_best), None)
-    found: set[int] = set()
-    while at is not None and at not in found:
-        found.add(at)
+    columns: set[int] = set()
+    while at is not None and at not in columns:
+        columns.add(at)
         at = parents[at]
-    return found
+    return columns

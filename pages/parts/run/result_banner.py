@@ -60,8 +60,8 @@ def _tied(run: RunRow) -> str:
 
 
 def _number(run: RunRow) -> str:
-    found = queries.candidate(index.current(), run.run_id, run.best_candidate_id or "")
-    return f"{found.number}" if found else ""
+    best = queries.candidate(index.current(), run.run_id, run.best_candidate_id or "")
+    return f"{best.number}" if best else ""
 
 
 def _acts(run: RunRow, state: RunState) -> None:
@@ -93,8 +93,8 @@ def _exported(run: RunRow) -> Callable[[], str]:
 
     Trap: it is made in a thread of its own, where nothing of the page may be used.
     """
-    found = queries.candidate(index.current(), run.run_id, run.best_candidate_id or "")
-    blob = found.source_blob if found else None
+    best = queries.candidate(index.current(), run.run_id, run.best_candidate_id or "")
+    blob = best.source_blob if best else None
 
     def make() -> str:
         try:

@@ -104,8 +104,8 @@ def _where(run: RunRow) -> str:
 
 def was_doing(text: str) -> str:
     """What a step does, told of one that was broken off."""
-    told = text[:1].lower() + text[1:]
-    return told.replace("the model is ", "the model was ", 1)
+    words = text[:1].lower() + text[1:]
+    return words.replace("the model is ", "the model was ", 1)
 
 
 def failure(run: RunRow) -> str:
@@ -116,7 +116,9 @@ def failure(run: RunRow) -> str:
     counts = Counter[Verdict]()
     for group in groups:
         counts[group.verdict] += group.count
-    why = ", ".join(f"{wording.VERDICT_NAME[one]} ({wording.counted(n, 'kernel')})" for one, n in counts.most_common())
+    why = ", ".join(
+        f"{wording.VERDICT_NAME[verdict]} ({wording.counted(n, 'kernel')})" for verdict, n in counts.most_common()
+    )
     last = f" The last one: “{wording.cut(run.last_error, 200)}”." if run.last_error else ""
     return f"**No kernel was correct:** {wording.plain(f'{why}.{last} The run ended: {run.state_reason}.')}"
 
@@ -129,9 +131,9 @@ def _alert(run: RunRow, state: RunState) -> None:
         st.error(failure(run), icon=":material/error:")
     elif state is RunState.STOPPED and run_state.shown_state(run) is RunState.WAITING:
         st.info(f"**Stopped while it waited for you.** {wording.plain(run.waiting_reason)}", icon=":material/schedule:")
-    found = damaged.of(run.run_id)
-    if state is RunState.LOST and not found.is_cut:
-        rest = " Completed steps are saved; resume to continue." if found.can_resume else ""
+    damages = damaged.of(run.run_id)
+    if state is RunState.LOST and not damages.is_cut:
+        rest = " Completed steps are saved; resume to continue." if damages.can_resume else ""
         st.warning(
             f"**The run is lost: its engine ended{wording.plain(_where(run))}.**{rest}", icon=":material/warning:"
         )
@@ -139,10 +141,12 @@ def _alert(run: RunRow, state: RunState) -> None:
 
 def _divergence(run: RunRow) -> None:
     """That a replay has left its recording, and what was done about it."""
-    found = queries.divergences(index.current(), run.run_id)
-    if found:
-        count = f" {len(found)} times so far, last at step {found[-1].step}." if len(found) > 1 else ""
-        help_text = f"This run has left its recording. {wording.plain(found[-1].reason)}{count}"
+    divergences = queries.divergences(index.current(), run.run_id)
+    if divergences:
+        count = (
+            f" {len(divergences)} times so far, last at step {divergences[-1].step}." if len(divergences) > 1 else ""
+        )
+        help_text = f"This run has left its recording. {wording.plain(divergences[-1].reason)}{count}"
         st.badge("left its recording", icon=":material/alt_route:", color="blue", help=help_text)
 
 
@@ -326,8 +330,8 @@ def headroom(run: RunRow) -> dict[str, Any]:
 def _second(run: RunRow) -> str:
     """The best kernel over the further baseline; empty where there is none."""
     baseline = queries.baseline(index.current(), run.run_id)
-    found = baseline.under(run.best_speedup, run.best_noise) if baseline else None
-    return wording.over(found, baseline.name) if found and baseline else ""
+    ratio = baseline.under(run.best_speedup, run.best_noise) if baseline else None
+    return wording.over(ratio, baseline.name) if ratio and baseline else ""
 
 
 def _current(run: RunRow, state: RunState) -> dict[str, float | None]:

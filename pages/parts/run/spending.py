@@ -48,28 +48,28 @@ def draw(run: RunRow, state: RunState) -> None:
 
 def draw_time(run: RunRow) -> None:
     """Where the engine time went, a bar for each stage; nothing before the first step has ended."""
-    if found := outcome.time_bars(index.current(), run.run_id):
+    if time_bars := outcome.time_bars(index.current(), run.run_id):
         with st.container(border=True, key="time_spent"):
             st.markdown(f"## {outcome.TIME_TITLE}", help=outcome.TIME_ABOUT)
-            bar_list.draw("", found, "", key="time_by_stage")
+            bar_list.draw("", time_bars, "", key="time_by_stage")
 
 
 def bars(run: RunRow, allowed: AllowanceRow) -> list[tuple[str, float]]:
     """(words, share used) of every limit that is set."""
-    found = []
+    shares = []
     if allowed.max_model_calls is not None:
         text = f"Calls: {wording.count(run.model_calls)} of {wording.count(allowed.max_model_calls)}"
-        found.append((text, run.model_calls / allowed.max_model_calls))
+        shares.append((text, run.model_calls / allowed.max_model_calls))
     if allowed.max_tokens is not None:
         text = f"Tokens: {wording.tokens(run.tokens)} of {wording.tokens(allowed.max_tokens)}"
-        found.append((text, run.tokens / allowed.max_tokens))
+        shares.append((text, run.tokens / allowed.max_tokens))
     if allowed.max_cost_usd is not None:
         text = f"Cost: {wording.cost(run.cost_usd)} of {wording.cost(allowed.max_cost_usd)}".replace("$", "\\$")
-        found.append((text, (run.cost_usd or 0.0) / allowed.max_cost_usd))
+        shares.append((text, (run.cost_usd or 0.0) / allowed.max_cost_usd))
     if allowed.max_wall_s is not None:
         text = f"Engine time: {wording.seconds(allowed.spent_s)} of {wording.seconds(allowed.max_wall_s)}"
-        found.append((text, allowed.spent_s / allowed.max_wall_s))
-    return found
+        shares.append((text, allowed.spent_s / allowed.max_wall_s))
+    return shares
 
 
 def line(row: SpendingRow) -> str:

@@ -59,9 +59,9 @@ def unknown_run(run_id: str, token: str) -> None:
     now.watch([run_id] if run_id else [], is_overview=True, token=token)
     settings = damage.examine(folder.run_at(run_id), 0).settings if _is_on_disk(run_id) else ""
     if settings:
-        found = damage.Damage(settings=settings)
-        sentence = f"run.json cannot be read: {settings}. {damage.advice(found)}"
-        st.error(f"**{damage.title(found)}.** {wording.plain(sentence)}", icon=":material/broken_image:")
+        damages = damage.Damage(settings=settings)
+        sentence = f"run.json cannot be read: {settings}. {damage.advice(damages)}"
+        st.error(f"**{damage.title(damages)}.** {wording.plain(sentence)}", icon=":material/broken_image:")
     elif not run_id:
         st.info("Choose a run from the list.", icon=":material/monitoring:")
     elif _is_on_disk(run_id):
@@ -86,14 +86,14 @@ def unknown_kernel(run_id: str, candidate_id: str) -> None:
     st.page_link("run.py", label="Back to the run", icon=":material/arrow_back:", query_params={"run": run_id})
 
 
-def unknown_page(known: Collection[str]) -> str:
+def unknown_page(names: Collection[str]) -> str:
     """The name of the page that the browser asks for, if there is none of that name; empty where there is, and for an
     address with several parts."""
     base = str(st.get_option("server.baseUrlPath") or "").strip("/")
     asked = unquote(urlsplit(str(st.context.url or "")).path).strip("/")
     if base and f"{asked}/".startswith(f"{base}/"):
         asked = asked[len(base) :].strip("/")
-    return "" if asked in known or "/" in asked else asked
+    return "" if asked in names or "/" in asked else asked
 
 
 def draw_unknown_page() -> None:

@@ -111,10 +111,10 @@ def _failing(f: TroubleRow) -> Alert | None:
 
 
 def _regression(f: TroubleRow, words: MethodWords) -> Alert | None:
-    known = (f.newest_speedup, f.newest_noise, f.base_speedup, f.base_noise)
-    if None in known or f.newest_seq is None:
+    figures = (f.newest_speedup, f.newest_noise, f.base_speedup, f.base_noise)
+    if None in figures or f.newest_seq is None:
         return None
-    newest, noise, base, base_noise = (value or 0.0 for value in known)
+    newest, noise, base, base_noise = (value or 0.0 for value in figures)
     if not relative.between_sessions(newest, noise, base, base_noise).is_slower:
         return None
     text = (
@@ -157,9 +157,9 @@ def of_runs(states: Mapping[str, RunState]) -> dict[str, list[Alert]]:
     }
 
 
-def badge(found: Sequence[Alert]) -> list[table.Cell]:
+def badge(alerts: Sequence[Alert]) -> list[table.Cell]:
     """The badge for a row of the overview; nothing where all is well."""
-    return [table.pill(_count(found), "orange", "lost", title="\n".join(a.text for a in found))] if found else []
+    return [table.pill(_count(alerts), "orange", "lost", title="\n".join(a.text for a in alerts))] if alerts else []
 
 
 def draw(run: RunRow, state: RunState, may_act: Callable[[Act], bool], do: Callable[[str, Act], None]) -> None:
@@ -168,11 +168,11 @@ def draw(run: RunRow, state: RunState, may_act: Callable[[Act], bool], do: Calla
     `do` carries out an act on the run of that id; `may_act` tells whether the run takes it now.
     """
     dismissed: set[str] = st.session_state.setdefault(f"dismissed:{run.run_id}", set())
-    found = [a for a in of_runs({run.run_id: state}).get(run.run_id, []) if a.alert_id not in dismissed]
-    if not found:
+    alerts = [a for a in of_runs({run.run_id: state}).get(run.run_id, []) if a.alert_id not in dismissed]
+    if not alerts:
         return
-    with st.popover(_count(found), icon=":material/warning:", key="alerts", help="Needs attention"):
-        for alert in found:
+    with st.popover(_count(alerts), icon=":material/warning:", key="alerts", help="Needs attention"):
+        for alert in alerts:
             st.markdown(f"**{str(alert.kind).capitalize()}.** {wording.plain(alert.text)}")
             st.caption(f":material/build: {wording.plain(alert.advice)}")
             with st.container(horizontal=True, gap="small"):
@@ -182,5 +182,5 @@ def draw(run: RunRow, state: RunState, may_act: Callable[[Act], bool], do: Calla
                 st.button("Dismiss", key=f"dismiss:{alert.kind}", on_click=dismissed.add, args=(alert.alert_id,))
 
 
-def _count(found: Sequence[Alert]) -> str:
-    return f"{len(found)} {'alert' if len(found) == 1 else 'alerts'}"
+def _count(alerts: Sequence[Alert]) -> str:
+    return f"{len(alerts)} {'alert' if len(alerts) == 1 else 'alerts'}"

@@ -36,10 +36,10 @@ def of(run_id: str, db: Database | None = None) -> Damage:
 
 def banner(run_id: str) -> None:
     """What is missing, what still works and what to do; nothing for a whole run."""
-    found = of(run_id)
-    facts = " ".join((*damage.sentences(found), damage.advice(found))).strip()
-    if found.is_damaged:
-        st.error(f"**{damage.title(found)}.** {wording.plain(facts)}", icon=":material/broken_image:")
+    damages = of(run_id)
+    facts = " ".join((*damage.sentences(damages), damage.advice(damages))).strip()
+    if damages.is_damaged:
+        st.error(f"**{damage.title(damages)}.** {wording.plain(facts)}", icon=":material/broken_image:")
     elif facts:
         st.info(wording.plain(facts), icon=":material/update:")
 
@@ -52,11 +52,11 @@ def unreadable() -> bool:
         if problem.kind is FaultKind.FOREIGN:
             sentence = why_ignored(run_at(problem.run_id), problem.message)
             st.warning(wording.plain(sentence), icon=":material/folder_off:")
-    found = [problem for problem in of_settings if problem.kind is not FaultKind.FOREIGN]
-    if not found:
+    problems = [problem for problem in of_settings if problem.kind is not FaultKind.FOREIGN]
+    if not problems:
         return False
-    names = ", ".join(f"`{problem.run_id}`" for problem in found)
-    what = "1 run is not listed" if len(found) == 1 else f"{len(found):,} runs are not listed"
+    names = ", ".join(f"`{problem.run_id}`" for problem in problems)
+    what = "1 run is not listed" if len(problems) == 1 else f"{len(problems):,} runs are not listed"
     st.error(
         f"**{what}.** run.json cannot be read in {names}. Restore it from a backup; nothing in the folder was changed.",
         icon=":material/broken_image:",
@@ -66,16 +66,16 @@ def unreadable() -> bool:
 
 def cells(run_id: str) -> list[table.Cell]:
     """The mark in a row of the list; nothing for a whole run."""
-    found = of(run_id)
-    if not found.is_damaged:
+    damages = of(run_id)
+    if not damages.is_damaged:
         return []
-    title = "\n".join((f"{damage.title(found)}.", *damage.sentences(found)))
+    title = "\n".join((f"{damage.title(damages)}.", *damage.sentences(damages)))
     return [table.pill("damaged", "red", "failed", title)]
 
 
 def _stamp(path: Path) -> tuple[int, int] | None:
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_size
+    return status.st_mtime_ns, status.st_size

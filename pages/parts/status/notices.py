@@ -86,22 +86,22 @@ class Watcher:
         """The number of the newest, 0 before the first; and those after a number, oldest first, or none for None."""
         with self._lock:
             last = self._kept[-1].number if self._kept else 0
-            return last, [] if number is None else [one for one in self._kept if one.number > number]
+            return last, [] if number is None else [notice for notice in self._kept if notice.number > number]
 
     def look(self) -> list[Notice]:
         """What is new since the last look; kept, and to be posted to the webhook."""
         news = list(self._news())
         with self._lock:
             last = self._kept[-1].number if self._kept else 0
-            found = [replace(one, number=number) for number, one in enumerate(news, last + 1)]
-            self._kept.extend(found)
-        for one in found:
-            self._posts.put(one)
-        return found
+            notices = [replace(notice, number=number) for number, notice in enumerate(news, last + 1)]
+            self._kept.extend(notices)
+        for notice in notices:
+            self._posts.put(notice)
+        return notices
 
     def _post(self) -> None:
-        while one := self._posts.get():
-            send(one)
+        while notice := self._posts.get():
+            send(notice)
 
     def _work(self) -> None:
         while not self._ending.wait(EVERY_S):
@@ -124,9 +124,9 @@ class Watcher:
         self._lost = now
 
     def _notice(self, kind: str, run_id: str, title: str, text: str) -> Notice:
-        """Not numbered yet: a browser must not hear of a number before the notice is kept."""
-        said = WORDS[kind].format(title=title)
-        return Notice(0, kind, run_id, said, wording.cut(text, 200), time.time())
+        """A notice without a number yet: a browser must not hear of a number before the notice is kept."""
+        words = WORDS[kind].format(title=title)
+        return Notice(0, kind, run_id, words, wording.cut(text, 200), time.time())
 
 
 def send(notice: Notice) -> bool:
@@ -168,8 +168,8 @@ def since(number: int | None) -> dict[str, object]:
     """For a browser: the newest number, and what came after the one that it knows; nothing for one that knows none."""
     if not _watching:
         return {"last": 0, "notices": []}
-    last, found = _watching[-1].after(number)
-    return {"last": last, "notices": [asdict(one) for one in found]}
+    last, notices = _watching[-1].after(number)
+    return {"last": last, "notices": [asdict(notice) for notice in notices]}
 
 
 def draw() -> None:

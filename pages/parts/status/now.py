@@ -140,7 +140,7 @@ def detail(run: RunRow, state: RunState, step: StepRow | None) -> str:
     """Where in the run the step stands and how many others are at work, or why the run is not at work."""
     match state:
         case RunState.RUNNING if step:
-            others = sum(one.is_in_flight for one in queries.steps(index.current(), run.run_id)) - 1
+            others = sum(other.is_in_flight for other in queries.steps(index.current(), run.run_id)) - 1
             beside = f", {wording.counted(others, 'other')} at work" if others > 0 else ""
             return f"{method.words(run.run_id).place(step.depth, run.depths)}{beside}"
         case RunState.RUNNING:

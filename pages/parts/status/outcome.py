@@ -74,17 +74,17 @@ def _anew(db: Database, run: RunRow) -> str:
 
 
 def _over_further(db: Database, run: RunRow) -> list[Figure]:
-    """Over torch.compile, where it was timed; why not, where it could not be."""
-    found = queries.baseline(db, run.run_id)
-    if found is None:
+    """The figure over torch.compile, where it was timed; why not, where it could not be."""
+    baseline = queries.baseline(db, run.run_id)
+    if baseline is None:
         return []
-    if (under := found.under(run.best_speedup, run.best_noise)) is None:
-        reason = wording.not_measured(found.name, found.failure) if found.failure else ""
-        return [Figure(f"Over {found.name}", wording.NONE, "not measured" if reason else "", reason)]
-    known = wording.plus_minus(under.noise)
-    note = known if is_known(under.noise) else f"too noisy: {known}"
-    about = wording.over(under, found.name)
-    return [Figure(f"Over {found.name}", wording.speedup(under.speedup, under.noise), note, about)]
+    if (under := baseline.under(run.best_speedup, run.best_noise)) is None:
+        reason = wording.not_measured(baseline.name, baseline.failure) if baseline.failure else ""
+        return [Figure(f"Over {baseline.name}", wording.NONE, "not measured" if reason else "", reason)]
+    noise = wording.plus_minus(under.noise)
+    note = noise if is_known(under.noise) else f"too noisy: {noise}"
+    about = wording.over(under, baseline.name)
+    return [Figure(f"Over {baseline.name}", wording.speedup(under.speedup, under.noise), note, about)]
 
 
 def time_bars(db: Database, run_id: str) -> list[Bar]:

@@ -34,26 +34,26 @@ class PinnedSnapshot:
 
 def of(run_id: str) -> PinnedSnapshot | None:
     """What this session's page of the run is drawn from; None while it is live."""
-    found = st.session_state.get(_key(run_id))
-    return found if isinstance(found, PinnedSnapshot) else None
+    pinned = st.session_state.get(_key(run_id))
+    return pinned if isinstance(pinned, PinnedSnapshot) else None
 
 
 def is_sought(run_id: str) -> bool:
     """Whether the page shows a replay at a step that a person went to, and so at a state that is not its own now."""
-    found = of(run_id)
-    return found is not None and found.step is not None
+    pinned = of(run_id)
+    return pinned is not None and pinned.step is not None
 
 
 def view(run_id: str) -> AbstractContextManager[None]:
     """Everything drawn inside shows the run as it was when the page was pinned, or as it is now."""
-    found = of(run_id)
-    return index.looking_at(found.snapshot if found else None)
+    pinned = of(run_id)
+    return index.looking_at(pinned.snapshot if pinned else None)
 
 
 def state_of(run: RunRow) -> RunState:
     """The run's state at the moment that its page shows."""
-    found = of(run.run_id)
-    return found.state if found else run_state.of(run)
+    pinned = of(run.run_id)
+    return pinned.state if pinned else run_state.of(run)
 
 
 def switch(run_id: str) -> None:
@@ -75,11 +75,11 @@ def seek(run_id: str, step: int) -> None:
     entries = past.course_of(folder).until(step)
     if not entries:
         return
-    found = past.index_until(folder, entries)
-    run = queries.run(found, run_id)
+    snapshot = past.index_until(folder, entries)
+    run = queries.run(snapshot, run_id)
     state = run.state if run is not None and run.state.is_over else RunState.RUNNING
     _let_go(run_id)
-    st.session_state[_key(run_id)] = PinnedSnapshot(found, entries[-1].seq, entries[-1].time, state, step)
+    st.session_state[_key(run_id)] = PinnedSnapshot(snapshot, entries[-1].seq, entries[-1].time, state, step)
 
 
 def button(run_id: str) -> None:
@@ -96,10 +96,10 @@ def button(run_id: str) -> None:
 
 def _let_go(run_id: str) -> bool:
     """Make a pinned page live; False where it is live."""
-    found = st.session_state.pop(_key(run_id), None)
-    if not isinstance(found, PinnedSnapshot):
+    pinned = st.session_state.pop(_key(run_id), None)
+    if not isinstance(pinned, PinnedSnapshot):
         return False
-    found.snapshot.close()
+    pinned.snapshot.close()
     return True
 
 

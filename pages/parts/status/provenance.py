@@ -35,7 +35,7 @@ def draw_fork(run: RunRow) -> None:
 
 
 def fork_cells(run: RunRow) -> list[table.Cell]:
-    """The same in a row of the overview."""
+    """The mark of a fork in a row of the overview."""
     if run.forked_run is None:
         return []
     name = f"forked from kernel {run.forked_number} of {run.forked_run[-20:]}"  # as rows name their own run

@@ -83,16 +83,16 @@ def draw(run_id: str) -> None:
     """The rows of one run, folded away."""
     # With a key and its state on the server it stays open when what stands above it on the page comes or goes.
     with st.expander("Settings", icon=":material/tune:", key=f"settings:{run_id}", on_change="rerun"):
-        found = of(run_id)
-        if isinstance(found, str):
-            st.caption(wording.plain(found))
+        listed = of(run_id)
+        if isinstance(listed, str):
+            st.caption(wording.plain(listed))
             return
-        st.markdown("\n\n".join(f":gray[{wording.plain(label)}]  \n{wording.plain(value)}" for label, value in found))
+        st.markdown("\n\n".join(f":gray[{wording.plain(label)}]  \n{wording.plain(value)}" for label, value in listed))
 
 
 def differing(run_ids: Sequence[str]) -> list[list[str]]:
     """A row for each setting in which the runs differ: its label, then the value of each run, or a dash."""
-    known = [{} if isinstance(found := of(name), str) else dict(found) for name in run_ids]
-    labels = dict.fromkeys(label for one in known for label in one)
-    compared = [[label, *(one.get(label, wording.NONE) for one in known)] for label in labels]
+    by_run = [{} if isinstance(listed := of(name), str) else dict(listed) for name in run_ids]
+    labels = dict.fromkeys(label for values in by_run for label in values)
+    compared = [[label, *(values.get(label, wording.NONE) for values in by_run)] for label in labels]
     return [row for row in compared if len(set(row[1:])) > 1]

@@ -27,6 +27,6 @@ def sentence(error: Exception) -> str:
 
 
 def answer(_request: Request, error: Exception) -> Response:
-    """The same of a route, as JSON."""
+    """The answer of a route that failed, as JSON."""
     status = 503 if isinstance(error, DatabaseError) else 500
     return JSONResponse({"error": sentence(error), "remedy": "see the server's log"}, status)

@@ -96,10 +96,10 @@ def following(run: RunRow, state: RunState) -> str:
         return f"Next: {act}; nothing that was measured is gone."
     if state.is_over:
         has_kernel, may_start = run.best_candidate_id is not None, access.may_steer()
-        found = "" if has_kernel else "The run found no correct kernel; the list of kernels says why each failed. "
+        opening = "" if has_kernel else "The run found no correct kernel; the list of kernels says why each failed. "
         acts = ["download the best kernel"] if has_kernel else []
         acts += ["start a run of your own under New run"] if may_start else []
-        return found + (f"Next: {', then '.join(acts)}." if acts else "")
+        return opening + (f"Next: {', then '.join(acts)}." if acts else "")
     if run.best_speedup is None and run.failed:
         return "Next: watch the model try again. A kernel's point appears on the curve once it is correct and timed."
     if run.best_speedup is None:

@@ -44,10 +44,10 @@ def draw(run: RunRow, state: RunState) -> None:
                 "Hint for the next prompt", key="approval_hint", height=68, max_chars=2000, placeholder="optional"
             )
             yes, no = st.columns(2)
-            for place, kind in ((yes, CommandKind.APPROVE), (no, CommandKind.SKIP)):
+            for column, kind in ((yes, CommandKind.APPROVE), (no, CommandKind.SKIP)):
                 verb = VERBS[kind]
-                place.form_submit_button(
-                    verb.label, type="primary" if place is yes else "secondary", icon=f":material/{verb.icon}:",
+                column.form_submit_button(
+                    verb.label, type="primary" if column is yes else "secondary", icon=f":material/{verb.icon}:",
                     width="stretch", on_click=_answer, args=(run.run_id, kind, asked.step),
                 )  # fmt: skip
 

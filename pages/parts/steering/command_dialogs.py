@@ -38,8 +38,8 @@ def choose_model(run: RunRow, steering: SteeringState) -> None:
     st.caption(f"Current model: {wording.plain(now)}")
     ways = _honoured(run, {CommandKind.SET_MODEL: NEXT_CALLS, CommandKind.RETRY: ONE_STEP})
     how = st.segmented_control("Use another model for", ways, default=ways[0], key="model_how", required=True)
-    known = [name for name in supervisor.available_models() if how == NEXT_CALLS or name != MANUAL]
-    model = model_box(st.container(), "Model", "model_name", known, now)
+    models = [name for name in supervisor.available_models() if how == NEXT_CALLS or name != MANUAL]
+    model = model_box(st.container(), "Model", "model_name", models, now)
     options = st.text_input(
         "Options", key="model_options_line", placeholder="e.g. reasoning_effort=high temperature=0.2"
     )
@@ -77,12 +77,12 @@ def _step_to_redo(run: RunRow) -> StepRow | None:
     steps = dialogs.hold(
         "steps", lambda: queries.steps(index.current(), run.run_id, limit=4 * STEPS, words=method.words(run.run_id))
     )
-    found = [s for s in steps if is_call(s.kind)][:STEPS]
-    if not found:
+    calls = [s for s in steps if is_call(s.kind)][:STEPS]
+    if not calls:
         return None
     word = method.words(run.run_id).distinct
     return st.selectbox(
-        "Step to redo, newest first", found, key="model_step",
+        "Step to redo, newest first", calls, key="model_step",
         format_func=lambda s: f"step {s.step} · {word} {s.depth} · {s.text[:70]}",
     )  # fmt: skip
 
@@ -98,12 +98,12 @@ def _problem(text: str) -> str:
 @st.dialog("Base kernel", width="large", icon=":material/keep:", on_dismiss=dialogs.close)
 def choose_base(run: RunRow, candidate_id: str = "") -> None:
     """Choose it, see what follows, confirm."""
-    found, step = dialogs.hold("targets", lambda: kernel_choice.targets(run)), method.words(run.run_id).distinct
-    if not found:
+    kernels, step = dialogs.hold("targets", lambda: kernel_choice.targets(run)), method.words(run.run_id).distinct
+    if not kernels:
         why = f"No kernel to start from yet: no {step} with a correct kernel has finished."
         st.info(wording.plain(why), icon=":material/hourglass_top:")
         return
-    chosen = kernel_choice.draw(run, "Kernel to start from", found, "base_from", candidate_id)
+    chosen = kernel_choice.draw(run, "Kernel to start from", kernels, "base_from", candidate_id)
     once, always = f"next {step} only", f"every {step} until unpinned"
     ways = _honoured(run, {CommandKind.SET_BASE: once, CommandKind.PIN: always})
     how = st.segmented_control("Applies to", ways, default=ways[0], key="base_how", required=True)
@@ -147,7 +147,7 @@ def base_in_force(run: RunRow, steering: SteeringState) -> None:
 def choose_class(run: RunRow) -> None:
     """Choose it, see what follows, confirm."""
     st.markdown(f"Now: **{wording.CLASS_NAME[run.kernel_class]}**")
-    others = [one for one in KernelClass if one is not run.kernel_class]
+    others = [kernel_class for kernel_class in KernelClass if kernel_class is not run.kernel_class]
     chosen = st.selectbox("Change to", others, format_func=wording.CLASS_NAME.__getitem__, key="class_to")
     st.info(
         f"From the next step on, prompts use the guide for {wording.CLASS_NAME[chosen]}, and profiles on auto follow "
@@ -239,10 +239,10 @@ def save_recording(run: RunRow) -> None:
     )  # fmt: skip
 
 
-def model_box(place: DeltaGenerator, label: str, key: str, known: Sequence[str], now: str) -> str:
+def model_box(slot: DeltaGenerator, label: str, key: str, models: Sequence[str], now: str) -> str:
     """The name chosen or typed."""
-    names = list(dict.fromkeys([now, *known]))
-    chosen = place.selectbox(
+    names = list(dict.fromkeys([now, *models]))
+    chosen = slot.selectbox(
         label, names, key=key, accept_new_options=True, help="choose a model, or type a model name of your endpoint"
     )
     return str(chosen or now).strip()

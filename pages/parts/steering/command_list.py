@@ -27,15 +27,15 @@ _SHOWN_LATER = (Result.DEPTH, Result.CALL, Result.PROMPTS, Result.PROFILE_IN_PRO
 
 def draw(run: RunRow) -> None:
     """The newest commands; nothing at all while nobody has steered."""
-    found = queries.commands(index.current(), run.run_id)[::-1]
-    if not found:
+    sent = queries.commands(index.current(), run.run_id)[::-1]
+    if not sent:
         return
-    st.markdown(f"## Steering :gray[{len(found):,}]")
+    st.markdown(f"## Steering :gray[{len(sent):,}]")
     has_engine = run_state.has_engine(run.run_id)
-    rows = [table.Row(command.command_id, cells(run, command, has_engine)) for command in found[:LIMIT]]
+    rows = [table.Row(command.command_id, cells(run, command, has_engine)) for command in sent[:LIMIT]]
     table.draw("Steering commands, newest first", COLUMNS, rows, key="commands", is_compact=True)
-    if len(found) > LIMIT:
-        st.caption(f"Showing {LIMIT} of {len(found):,}, newest first")
+    if len(sent) > LIMIT:
+        st.caption(f"Showing {LIMIT} of {len(sent):,}, newest first")
     st.page_link(
         "steering.py", label="All commands and their results", icon=":material/history:",
         query_params={"run": run.run_id},

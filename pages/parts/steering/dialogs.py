@@ -84,8 +84,8 @@ def ask(dialog: Dialog, run_id: str = "", candidate_id: str = "", subject: str =
 
 def opened() -> Opened | None:
     """The dialog that is open, if any."""
-    found: Opened | None = st.session_state.get(_KEY)
-    return found
+    dialog: Opened | None = st.session_state.get(_KEY)
+    return dialog
 
 
 def close() -> None:
@@ -110,12 +110,12 @@ def enter(place: str) -> None:
 
 def hold(name: str, read: Callable[[], T]) -> T:
     """What `read` returned when the dialog opened: a choice must not change between a look and a click."""
-    found = opened()
-    if found is None:
+    dialog = opened()
+    if dialog is None:
         return read()
-    if name not in found.held:
-        found.held[name] = read()
-    value: T = found.held[name]
+    if name not in dialog.held:
+        dialog.held[name] = read()
+    value: T = dialog.held[name]
     return value
 
 
@@ -135,17 +135,17 @@ def buttons(key: str, label: str, icon: str, cancel: str = "Cancel", may: bool =
 
 def confirm() -> None:
     """Note that the person wants it done."""
-    if found := opened():
-        found.is_confirmed = True
+    if dialog := opened():
+        dialog.is_confirmed = True
         st.session_state[_NEWS] = True
 
 
 def take_confirmed() -> bool:
     """Whether it was confirmed since the last look. A dialog without its buttons must look too, lest it act later."""
-    found = opened()
-    was = found is not None and found.is_confirmed
-    if found:
-        found.is_confirmed = False
+    dialog = opened()
+    was = dialog is not None and dialog.is_confirmed
+    if dialog:
+        dialog.is_confirmed = False
     return was
 
 

@@ -53,8 +53,8 @@ NOT_EXPOSED = ("unchanged", "do not profile")
 def go_back_or_fork(run: RunRow, state: RunState, candidate_id: str = "") -> None:
     """Nothing is deleted, whichever way is chosen."""
     over, words = state.is_over, method.words(run.run_id)
-    found = dialogs.hold("targets", lambda: _targets(run, over, candidate_id))
-    if not found:
+    kernels = dialogs.hold("targets", lambda: _targets(run, over, candidate_id))
+    if not kernels:
         why = f"No kernel to go back to yet: no {words.distinct} with a correct kernel has finished."
         st.info(wording.plain(why), icon=":material/hourglass_top:")
         return
@@ -62,13 +62,15 @@ def go_back_or_fork(run: RunRow, state: RunState, candidate_id: str = "") -> Non
         st.caption("The page behind stands still until this is closed.")
     is_new = over or steer.refusal(run, CommandKind.ROLL_BACK) is not None
     ways = [AS_NEW_RUN] if is_new else [IN_THIS_RUN, AS_NEW_RUN]
-    chosen = kernel_choice.draw(run, "Kernel to continue from", found, "try_from", candidate_id)
-    if candidate_id and candidate_id not in {one.candidate_id for one in found}:
+    chosen = kernel_choice.draw(run, "Kernel to continue from", kernels, "try_from", candidate_id)
+    if candidate_id and candidate_id not in {kernel.candidate_id for kernel in kernels}:
         name = kernel_choice.number(run, candidate_id)
         st.caption(wording.plain(f"No {words.distinct} can start from {name}: it is not correct and timed."))
     way = st.segmented_control("Where", ways, default=ways[0], key="try_where", required=True)
     strategy = None if way == IN_THIS_RUN else dialogs.hold("strategy", lambda: _strategy(run))
-    choices = NOT_EXPOSED if strategy and all(one.name != exposure.OPTION for one in strategy.options) else PROFILES
+    choices = (
+        NOT_EXPOSED if strategy and all(option.name != exposure.OPTION for option in strategy.options) else PROFILES
+    )
     name = st.segmented_control(
         "Profiles for the model", list(choices), default="unchanged", key="try_profiles", required=True,
         help="a profile tells the model where its kernel spends time; without one it sees only the source",
@@ -92,8 +94,8 @@ def go_back_or_fork(run: RunRow, state: RunState, candidate_id: str = "") -> Non
         fields["collect"] = profiles.taken
     note = RECORDED_NOTE if fields["model"] == "recorded" else ""
     made_for = folder.find_run(run.run_id).read_settings()
-    told = fork_preview(chosen.number, made_for, fields["toolchain"], profiles.ending, words)
-    st.info(wording.plain(told) + note, icon=":material/visibility:")
+    sentence = fork_preview(chosen.number, made_for, fields["toolchain"], profiles.ending, words)
+    st.info(wording.plain(sentence) + note, icon=":material/visibility:")
     _fork(run, chosen, hint.strip(), fields, wrong)
 
 
@@ -104,9 +106,9 @@ def _strategy(run: RunRow) -> StrategyDescription:
 
 def _targets(run: RunRow, over: bool, candidate_id: str) -> list[AttemptRow]:
     """Kernels of finished depths. Every one where no engine works, or where there is none yet but one is wanted."""
-    found = [] if over else kernel_choice.targets(run)
-    if found or not (over or candidate_id):
-        return found
+    kernels = [] if over else kernel_choice.targets(run)
+    if kernels or not (over or candidate_id):
+        return kernels
     return queries.attempts(index.current(), run.run_id)[::-1]
 
 
@@ -120,10 +122,10 @@ def fork_preview(number: int, made_for: RunSettings, toolchain: str, ending: str
             f"A new run starts with kernel {number}, which is built, checked and timed again first{now}; "
             f"then {words.distinct} 1 starts from it{ending}. This run does not change."
         )
-    known = languages.of_toolchain(toolchain)
+    usable = languages.of_toolchain(toolchain)
     name = made_for.language or languages.DEFAULT
-    was, others = languages.label(name), " or ".join(map(languages.label, known))
-    why = f"made for {made_for.toolchain}" if name in known else f"in {was}, and a run on {toolchain} takes {others}"
+    was, others = languages.label(name), " or ".join(map(languages.label, usable))
+    why = f"made for {made_for.toolchain}" if name in usable else f"in {was}, and a run on {toolchain} takes {others}"
     return (
         f"A new run tries kernel {number} on {toolchain} first. It is {why}: it will most likely not build there, or "
         "be refused. The model is then asked to mend it (by CuTeGen for a diagnosis first) or to write a new one, and "
@@ -158,11 +160,11 @@ def _fork(run: RunRow, chosen: AttemptRow, hint: str, fields: dict[str, Any], wr
         return
     try:
         with st.spinner("Starting the engine"):
-            made = supervisor.fork(folder.find_run(run.run_id), chosen.candidate_id, hint, access.person(), **fields)
+            new_run = supervisor.fork(folder.find_run(run.run_id), chosen.candidate_id, hint, access.person(), **fields)
     except (EngineError, FileNotFoundError) as error:
         st.error(wording.sentence(str(error)), icon=":material/error:")
         return
-    st.switch_page("run.py", query_params={"run": made.run_id})
+    st.switch_page("run.py", query_params={"run": new_run.run_id})
 
 
 def _go_back(run: RunRow, chosen: AttemptRow, profiles: Profiles, hint: str) -> None:
@@ -189,7 +191,7 @@ def _settings(run: RunRow, strategy: StrategyDescription, shown: Switch | None, 
     fields["model"] = model
     fields["toolchain"] = _toolchain(settings.toolchain)
     if model != settings.model:
-        fields["model_options"] = tuple(replace(one, model=None) for one in settings.model_options)
+        fields["model_options"] = tuple(replace(option, model=None) for option in settings.model_options)
     return fields
 
 
@@ -233,13 +235,13 @@ def _own_settings(
 ) -> dict[str, Any]:
     """The options of its strategy. When a profile is shown for the first time is said by the switch above, not here."""
     options = strategy.options
-    in_form = [one for one in options if one.name != exposure.OPTION]
-    own = options_form.draw(in_form, "fork", settings.strategy_options, depths, strategy.words.step, wrong)
+    in_form = [option for option in options if option.name != exposure.OPTION]
+    values = options_form.draw(in_form, "fork", settings.strategy_options, depths, strategy.words.step, wrong)
     if len(in_form) < len(options):
-        own[exposure.OPTION] = _first_exposed(settings, shown, depths)
-    if shown is Switch.ON and exposure.SCHEDULE in own:
-        own[exposure.SCHEDULE] = exposure.FIXED  # what is to be shown at once waits for nothing
-    return {"options": options, "strategy_options": own}
+        values[exposure.OPTION] = _first_exposed(settings, shown, depths)
+    if shown is Switch.ON and exposure.SCHEDULE in values:
+        values[exposure.SCHEDULE] = exposure.FIXED  # what is to be shown at once waits for nothing
+    return {"options": options, "strategy_options": values}
 
 
 def _first_exposed(settings: RunSettings, shown: Switch | None, depths: int) -> int | None:

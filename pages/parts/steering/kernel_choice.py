@@ -15,18 +15,18 @@ def targets(run: RunRow) -> list[AttemptRow]:
     """Kernels of finished depths that are correct and timed, newest first."""
     db = index.current()
     settled = {d.candidate_id for d in queries.depths(db, run.run_id) if d.outcome is not None}
-    found = queries.attempts(db, run.run_id)
-    return [a for a in found[::-1] if a.verdict is Verdict.PASSED and a.speedup and a.candidate_id in settled]
+    attempts = queries.attempts(db, run.run_id)
+    return [a for a in attempts[::-1] if a.verdict is Verdict.PASSED and a.speedup and a.candidate_id in settled]
 
 
 def current_base(run: RunRow) -> AttemptRow | None:
     """The kernel that the newest attempt was made from, or the newest accepted one."""
-    found = queries.attempts(index.current(), run.run_id)
-    by_id = {a.candidate_id: a for a in found}
-    if not found:
+    attempts = queries.attempts(index.current(), run.run_id)
+    by_id = {a.candidate_id: a for a in attempts}
+    if not attempts:
         return None
-    accepted = [a for a in found if a.is_accepted]
-    newest = found[-1]
+    accepted = [a for a in attempts if a.is_accepted]
+    newest = attempts[-1]
     base = by_id.get(newest.base_id or "")
     return base if base and not newest.is_accepted else (accepted[-1] if accepted else base)
 
@@ -38,15 +38,15 @@ def label(a: AttemptRow, words: MethodWords) -> str:
     return f"kernel {a.number} · {words.step} {a.depth}{speed}{best} · {wording.cut(a.summary, 60)}"
 
 
-def draw(run: RunRow, question: str, found: list[AttemptRow], key: str, candidate_id: str = "") -> AttemptRow:
+def draw(run: RunRow, question: str, attempts: list[AttemptRow], key: str, candidate_id: str = "") -> AttemptRow:
     """A list to choose from; the kernel of that id is chosen first where it is in it."""
-    names = [a.candidate_id for a in found]
+    names = [a.candidate_id for a in attempts]
     at = names.index(candidate_id) if candidate_id in names else 0
     words = method.words(run.run_id)
-    return st.selectbox(question, found, index=at, format_func=lambda one: label(one, words), key=key)
+    return st.selectbox(question, attempts, index=at, format_func=lambda attempt: label(attempt, words), key=key)
 
 
 def number(run: RunRow, candidate_id: str) -> str:
     """A kernel as people call it: "kernel 3"."""
-    found = queries.candidate(index.current(), run.run_id, candidate_id)
-    return f"kernel {found.number}" if found else candidate_id
+    kernel = queries.candidate(index.current(), run.run_id, candidate_id)
+    return f"kernel {kernel.number}" if kernel else candidate_id

@@ -64,10 +64,10 @@ def raised(run: RunRow, allowed: AllowanceRow) -> dict[str, float]:
     }
 
 
-def why_over(run: RunRow, state: RunState, found: Mapping[str, float]) -> str:
+def why_over(run: RunRow, state: RunState, used_up: Mapping[str, float]) -> str:
     """Why the run is over, and what to do here so that it goes on."""
     ended = f"The run is {state}" + (f": {run.state_reason}. " if run.state_reason else ". ")
-    if found:
+    if used_up:
         return ended + "The limit that is used up is raised below; change the number as you like."
     if state is RunState.FINISHED:
         return ended + (
@@ -103,8 +103,8 @@ def _limits_form(run: RunRow, allowed: AllowanceRow, filled: Mapping[str, float]
     """The fields, some filled in; returns the change as `set_budget` takes it, empty while nothing is filled in."""
     st.caption("Empty fields stay as they are. A number is the new limit for the whole run, not an amount to add.")
     columns, given = st.columns(2), dict[Limit, float]()
-    for place, limit in enumerate(limits(run, allowed)):
-        with columns[place % 2]:
+    for number, limit in enumerate(limits(run, allowed)):
+        with columns[number % 2]:
             unit = int if limit.smallest == 1 else float
             value = number_field.draw(
                 st.container(), limit.label, f"more_{limit.name}",

@@ -18,10 +18,10 @@ def follow() -> None:
     a question that only an engine can act on is closed, lest it act when the run is resumed.
     """
     dialogs.sweep()
-    found = _found()
-    if found is None:
+    opened = _found()
+    if opened is None:
         return
-    asked, run = found
+    asked, run = opened
     is_over = run_state.of(run).is_over
     if is_over and asked.dialog in dialogs.NEEDS_ENGINE:
         dialogs.leave()
@@ -34,10 +34,10 @@ def follow() -> None:
 
 def draw() -> None:
     """Draw it, if any; for the page itself, after its live part."""
-    found = _found()
-    if found is None or not access.may_steer():
+    opened = _found()
+    if opened is None or not access.may_steer():
         return
-    asked, run = found
+    asked, run = opened
     match asked.dialog:
         case Dialog.STOP:
             command_dialogs.confirm_stop(run)

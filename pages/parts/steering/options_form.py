@@ -26,7 +26,7 @@ def draw(
     `depths`: of the run, to which the options that are a step index are limited; `step`: what the method calls one.
     What is wrong with a number is told and added to `wrong`.
     """
-    found: dict[str, Value] = {}
+    values: dict[str, Value] = {}
     free: list[DeltaGenerator] = []
 
     def place() -> DeltaGenerator:
@@ -39,13 +39,13 @@ def draw(
         key = f"option:{name}:{option.name}:{value}"
         if option.choices:
             free.clear()
-            found[option.name] = _choice(option, value, key, place, wrong)
+            values[option.name] = _choice(option, value, key, place, wrong)
         elif option.is_index:
             free.clear()
-            found[option.name] = _index(option, value, key, depths, step, wrong)
+            values[option.name] = _index(option, value, key, depths, step, wrong)
         else:
-            found[option.name] = _field(option, value, key, place(), wrong)
-    return found
+            values[option.name] = _field(option, value, key, place(), wrong)
+    return values
 
 
 def _usable(option: Option, value: Value) -> Value:
@@ -60,34 +60,35 @@ def _usable(option: Option, value: Value) -> Value:
 def _choice(option: Option, value: Value, key: str, place: Place, wrong: list[str]) -> Value:
     """One of a closed set; the number that belongs to a choice stands in the row below."""
     labels: dict[str | None, str] = {None: option.automatic} if "None" in option.types else {}
-    labels |= {one.value: one.label for one in option.choices}
+    labels |= {choice.value: choice.label for choice in option.choices}
     start = None if value is None else str(value).partition("=")[0]
     start = str(value) if str(value) in labels else start
     chosen = text = st.selectbox(
         option.label, list(labels), index=list(labels).index(start), format_func=labels.__getitem__, key=key,
         help=option.about,
     )  # fmt: skip
-    for one in option.choices:
-        if not one.counts:
+    for choice in option.choices:
+        if not choice.counts:
             continue
-        known = next(
-            (v for v in (value, option.default) if str(v).startswith(f"{one.value}=")), f"{one.value}={one.usual or 1}"
+        current = next(
+            (v for v in (value, option.default) if str(v).startswith(f"{choice.value}=")),
+            f"{choice.value}={choice.usual or 1}",
         )
         number = number_field.draw(
-            place(), one.counts, f"{key}:{one.value}", int(str(known).partition("=")[2]), 1,
-            wrong if chosen == one.value else [], disabled=chosen != one.value,
+            place(), choice.counts, f"{key}:{choice.value}", int(str(current).partition("=")[2]), 1,
+            wrong if chosen == choice.value else [], disabled=chosen != choice.value,
         )  # fmt: skip
-        text = f"{one.value}={number}" if chosen == one.value else text
+        text = f"{choice.value}={number}" if chosen == choice.value else text
     return text
 
 
 def _index(option: Option, value: Value, key: str, depths: int, step: str, wrong: list[str]) -> Value:
     """A first step index of the run, or none of them."""
-    known = int(value) if isinstance(value, int) else None
+    current = int(value) if isinstance(value, int) else None
     names = {"auto": option.automatic} | {name: words.format(step=step) for name, words in WHEN.items() if words}
     if "None" not in option.types:
         del names["auto"]
-    first = "auto" if known is None else "from" if known <= depths else "off"
+    first = "auto" if current is None else "from" if current <= depths else "off"
     chosen = st.segmented_control(
         option.label, list(names), format_func=names.__getitem__, default=first, required=True, key=key,
         help=option.about,
@@ -97,10 +98,10 @@ def _index(option: Option, value: Value, key: str, depths: int, step: str, wrong
     if chosen == "off":
         return depths + 1
     least = max(int(option.least or 0), 1)
-    at = known if known is not None and least <= known <= depths else min(3, depths)
+    at = current if current is not None and least <= current <= depths else min(3, depths)
     words = wording.capital(option.about)
-    place = st.container()
-    return number_field.draw(place, words, f"{key}:first", max(at, least), least, wrong, max(depths, least))
+    slot = st.container()
+    return number_field.draw(slot, words, f"{key}:first", max(at, least), least, wrong, max(depths, least))
 
 
 def _field(option: Option, value: Value, key: str, at: DeltaGenerator, wrong: list[str]) -> Value:
@@ -119,8 +120,8 @@ def _field(option: Option, value: Value, key: str, at: DeltaGenerator, wrong: li
     look: dict[str, Any] = {"help": about, "placeholder": option.automatic or None}
     if "float" in option.types:
         least = None if option.least is None else float(option.least)
-        known = None if value is None else float(value)
-        return number_field.draw(at, option.label, key, known, least, wrong, format="%g", **look)
+        given = None if value is None else float(value)
+        return number_field.draw(at, option.label, key, given, least, wrong, format="%g", **look)
     lowest, current = None if option.least is None else int(option.least), None if value is None else int(value)
     number = number_field.draw(at, option.label, key, current, lowest, wrong, step=1, **look)
     return None if number is None else int(number)

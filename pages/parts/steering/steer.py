@@ -50,8 +50,8 @@ def verb_button(run: RunRow, command: CommandKind, argument: str = "", **look: A
     """The button of a verb as its table has it; out of reach, with the reason, where the search method refuses it."""
     verb, why = VERBS[command], refusal(run, command)
     icon = f":material/{verb.icon}:" if verb.icon else None
-    known = {"icon": icon, "help": why or verb.tip_words(method.words(run.run_id)), "disabled": why is not None}
-    button(verb.label, run.run_id, command, argument or verb.preset, **(known | look))
+    usual = {"icon": icon, "help": why or verb.tip_words(method.words(run.run_id)), "disabled": why is not None}
+    button(verb.label, run.run_id, command, argument or verb.preset, **(usual | look))
 
 
 def refusal(run: RunRow, *commands: CommandKind) -> str | None:
@@ -78,7 +78,7 @@ def send(run_id: str, command: CommandKind, argument: str = "") -> None:
 
 
 def ask(run_id: str, command: CommandKind, argument: str = "") -> bool:
-    """The same; False when it was not taken."""
+    """Write one command; False when it was not taken."""
     try:
         commands.send(folder.find_run(run_id).commands_file, command, argument, access.person())
     except (CommandError, FileNotFoundError) as error:
@@ -110,8 +110,8 @@ def pending(run_id: str) -> CommandKind | None:
     )
     if newest is None or newest.kind is CommandKind.RESUME or newest.asked_at < (queries.engine_began(db, run_id) or 0):
         return None
-    known = {c.command_id: c for c in queries.commands(db, run_id)}.get(newest.command_id)
-    is_settled = known and (known.effective_at is not None or known.refused_at is not None)
+    row = {c.command_id: c for c in queries.commands(db, run_id)}.get(newest.command_id)
+    is_settled = row and (row.effective_at is not None or row.refused_at is not None)
     return None if is_settled else newest.kind
 
 
@@ -125,8 +125,8 @@ def hint(run_id: str, key: str) -> None:
 
 def _readable(run_id: str, argument: str) -> str:
     """A kernel by its number."""
-    found = queries.candidate(index.current(), run_id, argument) if argument else None
-    return f"kernel {found.number}" if found else argument
+    kernel = queries.candidate(index.current(), run_id, argument) if argument else None
+    return f"kernel {kernel.number}" if kernel else argument
 
 
 def resume(run_id: str) -> bool:
@@ -147,8 +147,8 @@ def give_word_back() -> None:
     then names a place that is not there: the page goes blank. Trap: what a callback of a fragment draws replaces the
     page's first elements.
     """
-    found: Word | None = st.session_state.get("word_back")
-    word = found if found and time.time() - found.at < NEWS_S else _SILENCE
+    latest: Word | None = st.session_state.get("word_back")
+    word = latest if latest and time.time() - latest.at < NEWS_S else _SILENCE
     _word(data=asdict(word) | {"seconds": NEWS_S}, key="word_back_shown")
 
 

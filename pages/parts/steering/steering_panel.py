@@ -189,7 +189,8 @@ def auto_words(
 
 
 def _collected(planned: Exposure | None, depths: int, words: MethodWords) -> str:
-    """As the engine does: the starting point, and every kernel after which the next step index could see one."""
+    """What is profiled, as the engine does: the starting point, and every kernel after which the next step index could
+    see one."""
     if planned is None:
         return f"collected {words.collected}" if words.collected else ""
     step, before = words.step, planned.first - 1

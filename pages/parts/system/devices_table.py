@@ -58,16 +58,16 @@ def draw() -> None:
     if not standing.devices:
         st.caption("No run has used a device yet. Devices appear here with the first evaluation.")
     else:
-        rows = [table.Row(one.known.device, cells(one)) for one in standing.devices]
+        rows = [table.Row(device.known.device, cells(device)) for device in standing.devices]
         table.draw("Devices of this host", COLUMNS, rows, key="devices", is_compact=True, is_cards=True)
         waiting = [*line_rows(standing)]
         if waiting:
             table.draw("Waiting for a device", LINE, waiting, key="device_line", is_compact=True, is_cards=True)
-        said = _beside(len(standing.queue), len(standing.beside)) or ("" if waiting else "No evaluation waits. ")
-        st.caption(f"{said}At {wording.clock(standing.at)}.")
-    found = device_results.device_results(index.current())
-    if found:
-        shown = [table.Row(one.model, model_cells(one)) for one in found]
+        sentence = _beside(len(standing.queue), len(standing.beside)) or ("" if waiting else "No evaluation waits. ")
+        st.caption(f"{sentence}At {wording.clock(standing.at)}.")
+    models = device_results.device_results(index.current())
+    if models:
+        shown = [table.Row(model.model, model_cells(model)) for model in models]
         table.draw("Results by model of device", MODELS, shown, key="device_models", is_compact=True, is_cards=True)
         st.caption("All runs but replays and examples. Times of two models of device are never compared.")
 
@@ -75,42 +75,44 @@ def draw() -> None:
 def _beside(waiting: int, beside: int) -> str:
     builds = f"{wording.counted(beside, 'evaluation')} at work on what needs no device, such as builds"
     waits = f"{wording.counted(waiting, 'evaluation')} waiting for any device"
-    said = [words for words, count in ((waits, waiting), (builds, beside)) if count]
-    return f"{'; '.join(said)}. " if said else ""
+    phrases = [words for words, count in ((waits, waiting), (builds, beside)) if count]
+    return f"{'; '.join(phrases)}. " if phrases else ""
 
 
-def cells(one: DeviceStanding) -> dict[str, table.Cell]:
+def cells(device: DeviceStanding) -> dict[str, table.Cell]:
     """One device as cells."""
-    known = one.known
-    state = ("out of use", "red", "broken") if known.out else ("busy", "blue", "running") if one.now else (
+    facts = device.known
+    state = ("out of use", "red", "broken") if facts.out else ("busy", "blue", "running") if device.now else (
         "free", "green", "held"
     )  # fmt: skip
-    doing = "; ".join(_doing(claimed) for claimed in one.now)
-    said = f"{known.out} ({wording.moment(known.out_since)})" if known.out else doing
+    doing = "; ".join(_doing(claimed) for claimed in device.now)
+    words = f"{facts.out} ({wording.moment(facts.out_since)})" if facts.out else doing
     return {
-        "device": table.text(known.device, "strong", known.model),
+        "device": table.text(facts.device, "strong", facts.model),
         "state": table.pill(*state),
-        "now": table.text(said or wording.NONE, "red" if known.out else "", *([_since(one.now[0])] if one.now else [])),
-        "busy": table.bar(wording.percent(one.busy), one.busy),
-        "acts": wording.count(one.acts),
-        "wait": wording.seconds(one.waited_s) if one.acts else wording.NONE,
-        "queue": wording.count(len(one.queue)),
-        "runs": wording.count(one.runs),
+        "now": table.text(
+            words or wording.NONE, "red" if facts.out else "", *([_since(device.now[0])] if device.now else [])
+        ),
+        "busy": table.bar(wording.percent(device.busy), device.busy),
+        "acts": wording.count(device.acts),
+        "wait": wording.seconds(device.waited_s) if device.acts else wording.NONE,
+        "queue": wording.count(len(device.queue)),
+        "runs": wording.count(device.runs),
     }
 
 
 def line_rows(standing: PoolStanding) -> Iterator[table.Row]:
     """Who waits, device by device, the next one first, and why in that order."""
-    lines = [(one.known.device, one.queue) for one in standing.devices]
+    lines = [(device.known.device, device.queue) for device in standing.devices]
     for device, queue in (*lines, ("any", standing.queue)):
-        for number, one in enumerate(queue, 1):
-            place = one.place or Place()
+        for number, claim in enumerate(queue, 1):
+            place = claim.place or Place()
             why = table.pill("a person waits", "blue", "running") if place.is_now else wording.NONE
             yield table.Row(
                 f"{device} {number}",
                 {
                     "device": table.text(device, "strong"), "number": wording.count(number),
-                    "what": table.text(_doing(one), "", _since(one)), "why": why,
+                    "what": table.text(_doing(claim), "", _since(claim)), "why": why,
                     "weight": f"{place.weight:g}", "used": table.text(wording.seconds(place.used_s), "", _part(place)),
                 },
             )  # fmt: skip

@@ -18,21 +18,21 @@ COLUMNS = [
 ]
 
 
-def draw(section: str, found: Sequence[Finding]) -> None:
+def draw(section: str, findings: Sequence[Finding]) -> None:
     """A heading and its rows."""
     st.markdown(f"## {wording.plain(section)}")
-    rows = [table.Row(f"{i}", cells(one)) for i, one in enumerate(found)]
+    rows = [table.Row(f"{i}", cells(finding)) for i, finding in enumerate(findings)]
     table.draw(f"System: {section}", COLUMNS, rows, key=f"system:{section}", is_compact=True, is_folding=True)
 
 
-def cells(one: Finding) -> dict[str, table.Cell]:
+def cells(finding: Finding) -> dict[str, table.Cell]:
     """One line of the report as cells; what is missing and needed is told apart from what is only missing."""
-    state = ("OK", "green", "held") if one.is_ok else ("missing", "red", "broken") if one.is_required else (
+    state = ("OK", "green", "held") if finding.is_ok else ("missing", "red", "broken") if finding.is_required else (
         "not found", "gray", "absent"
     )  # fmt: skip
     return {
-        "name": table.text(one.name, "strong"),
+        "name": table.text(finding.name, "strong"),
         "standing": table.pill(*state),
-        "detail": table.text(one.detail),
-        "remedy": table.text(one.remedy, "muted"),
+        "detail": table.text(finding.detail),
+        "remedy": table.text(finding.remedy, "muted"),
     }

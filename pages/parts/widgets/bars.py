@@ -29,6 +29,6 @@ class Bar:
     is_limit: bool = False
 
 
-def draw(title: str, found: Sequence[Bar], legend: str, key: str) -> None:
+def draw(title: str, bars: Sequence[Bar], legend: str, key: str) -> None:
     """Draw them; `legend` says what the mark is, empty where there is none."""
-    _bars(data={"title": title, "bars": [asdict(one) for one in found], "legend": legend}, key=key)
+    _bars(data={"title": title, "bars": [asdict(bar) for bar in bars], "legend": legend}, key=key)

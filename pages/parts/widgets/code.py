@@ -41,14 +41,14 @@ _listing = st.components.v2.component(
 @functools.lru_cache(maxsize=256)
 def lines(text: str) -> tuple[Line, ...]:
     """Tokens of each line as (class, text)."""
-    found: list[list[Token]] = [[]]
+    rows: list[list[Token]] = [[]]
     for css_class, value in _tokens(text):
         for i, piece in enumerate(value.split("\n")):
             if i:
-                found.append([])
+                rows.append([])
             if piece:
-                found[-1].append((css_class, piece))
-    return tuple(tuple(line) for line in found)
+                rows[-1].append((css_class, piece))
+    return tuple(tuple(line) for line in rows)
 
 
 def cpp_starts(text: str) -> list[int]:

@@ -38,7 +38,7 @@ def figure(groups: Sequence[Group], over: str, revision: str) -> dict[str, Any]:
 
     `over` is what gains are over.
     """
-    values = [value for group in groups for one in group.points for value in (one.predicted, one.measured)]
+    values = [value for group in groups for point in group.points for value in (point.predicted, point.measured)]
     low, high = min([*values, 1.0]) / 1.1, max([*values, 1.0]) * 1.1
     ends = {"type": "scatter", "mode": "lines", "hoverinfo": "skip", "showlegend": False}
     lines = [
@@ -63,8 +63,8 @@ def figure(groups: Sequence[Group], over: str, revision: str) -> dict[str, Any]:
 def _trace(group: Group) -> dict[str, Any]:
     return {
         "type": "scatter", "mode": "markers", "name": html.escape(group.name, quote=False),
-        "x": [one.predicted for one in group.points], "y": [one.measured for one in group.points],
+        "x": [point.predicted for point in group.points], "y": [point.measured for point in group.points],
         "marker": {"color": group.colour, "symbol": group.symbol, "size": 8, "opacity": 0.75},
-        "text": [one.hover for one in group.points], "customdata": [one.opens or None for one in group.points],
+        "text": [point.hover for point in group.points], "customdata": [point.opens or None for point in group.points],
         "hovertemplate": "%{text}<extra></extra>",
     }  # fmt: skip

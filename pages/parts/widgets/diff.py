@@ -63,8 +63,8 @@ def draw(
 
 def changed_lines(old: str, new: str) -> tuple[int, int]:
     """Lines added and removed."""
-    found = pairs(old, new)
-    return sum(p[0] in "+~" for p in found), sum(p[0] in "-~" for p in found)
+    changes = pairs(old, new)
+    return sum(p[0] in "+~" for p in changes), sum(p[0] in "-~" for p in changes)
 
 
 def summary(old: str, new: str, counts: tuple[int, int] | None = None) -> str:
@@ -96,8 +96,8 @@ def rows(old: str, new: str) -> list[dict[str, Any]]:
     Of an unchanged row there is one side: it is drawn on both.
     """
     left, right = code.lines(old), code.lines(new)
-    found = pieces(pairs(old, new))
-    return [{"fold": piece.is_folded, "rows": [_row(p, left, right) for p in piece.pairs]} for piece in found]
+    hunks = pieces(pairs(old, new))
+    return [{"fold": piece.is_folded, "rows": [_row(p, left, right) for p in piece.pairs]} for piece in hunks]
 
 
 def _row(pair: Pair, left: tuple[Line, ...], right: tuple[Line, ...]) -> list[Any]:
@@ -157,26 +157,26 @@ class Piece:
 def pairs(old: str, new: str) -> tuple[Pair, ...]:
     """(change, old line, new line); change is =, ~ (changed), - or +; -1 where a side has no line."""
     a, b = old.split("\n"), new.split("\n")
-    found: list[Pair] = []
+    changes: list[Pair] = []
     for a0, a1, b0, b1, is_same in _blocks(a, b):
         if is_same:
-            found += [("=", a0 + k, b0 + k) for k in range(a1 - a0)]
+            changes += [("=", a0 + k, b0 + k) for k in range(a1 - a0)]
             continue
         both = min(a1 - a0, b1 - b0)
-        found += [("~", a0 + k, b0 + k) for k in range(both)]
-        found += [("-", k, -1) for k in range(a0 + both, a1)]
-        found += [("+", -1, k) for k in range(b0 + both, b1)]
-    return tuple(found)
+        changes += [("~", a0 + k, b0 + k) for k in range(both)]
+        changes += [("-", k, -1) for k in range(a0 + both, a1)]
+        changes += [("+", -1, k) for k in range(b0 + both, b1)]
+    return tuple(changes)
 
 
-def pieces(found: Sequence[Pair]) -> list[Piece]:
+def pieces(changes: Sequence[Pair]) -> list[Piece]:
     """Hunks, with what lies far from every change folded."""
-    near = {k for i, pair in enumerate(found) if pair[0] != "=" for k in range(i - CONTEXT, i + CONTEXT + 1)}
-    runs = [(is_near, list(group)) for is_near, group in itertools.groupby(range(len(found)), key=near.__contains__)]
+    near = {k for i, pair in enumerate(changes) if pair[0] != "=" for k in range(i - CONTEXT, i + CONTEXT + 1)}
+    runs = [(is_near, list(group)) for is_near, group in itertools.groupby(range(len(changes)), key=near.__contains__)]
     out: list[Piece] = []
     for is_near, places in runs:
         is_folded = not is_near and len(places) >= LEAST_FOLD
-        rows = tuple(found[i] for i in places)
+        rows = tuple(changes[i] for i in places)
         if out and not is_folded and not out[-1].is_folded:
             out[-1] = Piece(False, out[-1].pairs + rows)
         else:
@@ -225,8 +225,8 @@ def _blocks(a: Sequence[str], b: Sequence[str]) -> Iterator[tuple[int, int, int,
 def _anchors(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int]]:
     """Lines unique on both sides that stand in the same order: the longest rising sequence of their places."""
     in_a, in_b = Counter(a), Counter(b)
-    place = {line: j for j, line in enumerate(b) if in_b[line] == 1}
-    common = [(i, place[line]) for i, line in enumerate(a) if in_a[line] == 1 and line in place]
+    positions = {line: j for j, line in enumerate(b) if in_b[line] == 1}
+    common = [(i, positions[line]) for i, line in enumerate(a) if in_a[line] == 1 and line in positions]
     ends: list[int] = []
     chain: list[tuple[int, int | None]] = []
     last: list[int] = []

@@ -45,8 +45,8 @@ def log_ticks(low: float, high: float, most: int = 8) -> list[float]:
             return [round(k * step, 9) for k in range(math.ceil(low / step), math.floor(high / step) + 1)]
     first, last = math.floor(math.log10(low)), math.floor(math.log10(high))
     for decade in DECADES:
-        found = [float(f"{value}e{power}") for power in range(first, last + 1) for value in decade]
-        if len(ticks := [tick for tick in found if low <= tick <= high]) <= most:
+        values = [float(f"{value}e{power}") for power in range(first, last + 1) for value in decade]
+        if len(ticks := [tick for tick in values if low <= tick <= high]) <= most:
             return ticks
     every = -(-(last - first + 1) // most)
     return [10.0**power for power in range(first, last + 1) if low <= 10.0**power <= high and not power % every]

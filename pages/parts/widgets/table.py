@@ -68,9 +68,9 @@ def button(value: str, icon: str, opens: str, name: str) -> Cell:
     return {"text": value, "icon": icon, "opens": opens, "name": name}
 
 
-def buttons(found: Sequence[Cell]) -> Cell:
+def buttons(cells: Sequence[Cell]) -> Cell:
     """Buttons and nothing else."""
-    return {"text": "", "buttons": list(found)}
+    return {"text": "", "buttons": list(cells)}
 
 
 def bulk(value: str, opens: str, at_least: int = 1, at_most: int = 10_000) -> Cell:

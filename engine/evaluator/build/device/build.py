@@ -133,8 +133,8 @@ def _shown(block: Block) -> list[str]:
     """The error, its line of code if it is the candidate's, and where the candidate's code led there."""
     is_ours = bool(_OURS.match(block.file))
     name = block.file if is_ours else "/".join(block.file.split("/")[-3:])
-    place = f"{name}:{block.line}" if name else "at the end of the source"
-    lines = [_cut(f"{place}: error: {block.text}")]
+    location = f"{name}:{block.line}" if name else "at the end of the source"
+    lines = [_cut(f"{location}: error: {block.text}")]
     start = next((i for i, line in enumerate(block.body) if "detected during" in line), len(block.body))
     if is_ours:
         lines += [_cut(line) for line in block.body[: min(start, 4)]]
@@ -155,30 +155,31 @@ def _cut(line: str) -> str:
 
 def kernel_resources(log: str) -> tuple[KernelResources, ...]:
     """One record per kernel, in the order of compilation."""
-    found: list[KernelResources] = []
+    kernels: list[KernelResources] = []
     about = ""
     for line in log.split("\n"):
         if match := _ENTRY.search(line):
-            found.append(KernelResources(demangled(match[1]), 0))
+            kernels.append(KernelResources(demangled(match[1]), 0))
             about = match[1]
         elif match := _PROPERTIES.search(line):
-            about = match[1] if found and demangled(match[1]) == found[-1].kernel else ""
-        elif found and about and (match := _STACK.search(line)):
+            about = match[1] if kernels and demangled(match[1]) == kernels[-1].kernel else ""
+        elif kernels and about and (match := _STACK.search(line)):
             stack, stores, loads = map(int, match.groups())
-            found[-1] = replace(found[-1], stack_bytes=stack, spill_stores=stores, spill_loads=loads)
-        elif found and (match := _REGISTERS.search(line)):
+            kernels[-1] = replace(kernels[-1], stack_bytes=stack, spill_stores=stores, spill_loads=loads)
+        elif kernels and (match := _REGISTERS.search(line)):
             shared = _SHARED.search(line)
-            found[-1] = replace(found[-1], registers=int(match[1]), shared_bytes=int(shared[1]) if shared else 0)
-    return tuple(found)
+            kernels[-1] = replace(kernels[-1], registers=int(match[1]), shared_bytes=int(shared[1]) if shared else 0)
+    return tuple(kernels)
 
 
 def spills(kernels: tuple[KernelResources, ...]) -> tuple[str, ...]:
     """What is worth a person's or a model's eyes: registers that did not fit."""
     return tuple(
-        f"{one.kernel}: {one.spill_stores} bytes spilled to and {one.spill_loads} read back from local memory, "
-        f"{one.registers} registers per thread"
-        for one in kernels
-        if one.spill_stores or one.spill_loads
+        f"{kernel.kernel}: {kernel.spill_stores} bytes spilled to and {kernel.spill_loads} read back from "
+        "local memory, "
+        f"{kernel.registers} registers per thread"
+        for kernel in kernels
+        if kernel.spill_stores or kernel.spill_loads
     )
 
 
@@ -201,23 +202,23 @@ def demangled(symbol: str) -> str:
 
 def _arguments(text: str) -> list[str]:
     """Plain types and constants; a longer type ends the list with `...`."""
-    found: list[str] = []
+    arguments: list[str] = []
     while text and text[0] != "E":
         if match := re.match(r"L[a-z](n?)(\d+)E", text):
-            found.append(f"{'-' if match[1] else ''}{match[2]}")
+            arguments.append(f"{'-' if match[1] else ''}{match[2]}")
             text = text[match.end() :]
         elif match := re.match(r"(\d+)", text):
             end = match.end() + int(match[1])
-            found.append(text[match.end() : end])
+            arguments.append(text[match.end() : end])
             text = text[end:]
             if text.startswith("I"):
-                return [*found, "..."]
+                return [*arguments, "..."]
         elif text[0] in _BUILT_IN:
-            found.append(_BUILT_IN[text[0]])
+            arguments.append(_BUILT_IN[text[0]])
             text = text[1:]
         else:
-            return [*found, "..."]
-    return found
+            return [*arguments, "..."]
+    return arguments
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,8 +244,8 @@ class DeviceBuilder:
     def _built(self, build_request: BuildRequest, module_text: str) -> Built:
         """Light headers first, PyTorch's own where they do not reach."""
         stock = recipe.write(build_request, module_text, self.installation, Binding.STOCK)
-        if found := self._libraries.find(stock.key):
-            return found
+        if built := self._libraries.find(stock.key):
+            return built
         if light_headers.can_do([*build_request.sources, *build_request.cuda_sources], build_request.functions):
             plan = recipe.write(build_request, module_text, self.installation, Binding.STABLE, self._runtime())
             try:
@@ -295,10 +296,10 @@ class DeviceBuilder:
         if not plan.nvcc:
             return False
         listed = sandbox.run([*plan.nvcc, *recipe.DRY_RUN], work, self.limit_s, self.isolation, self._readable())
-        found = recipe.phases_of(listed.output) if listed.status == 0 else None
-        if found is None:
+        phases = recipe.phases_of(listed.output) if listed.status == 0 else None
+        if phases is None:
             return False
-        recipe.lay_out(work, found, plan.key)
+        recipe.lay_out(work, phases, plan.key)
         return True
 
     def _ninja(self, work: Path) -> str:

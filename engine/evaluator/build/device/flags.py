@@ -80,7 +80,7 @@ def libraries(extra: Sequence[str]) -> tuple[str, ...]:
 
 
 def not_linked(extra: Sequence[str]) -> list[str]:
-    """Those that are left out and would change what is linked."""
+    """The flags that are left out and would change what is linked."""
     return [word for word in host.not_linked(extra) if not _LIBRARIES.fullmatch(word)]
 
 
@@ -97,7 +97,7 @@ def _judged(flag: str) -> tuple[str, ...]:
     name, _, value = flag.partition("=")
     if name == "-D":
         flag = f"-D{value}"
-    if name in ("-Xptxas", "--ptxas-options") and all(_PTXAS.fullmatch(one) for one in value.split(",")):
+    if name in ("-Xptxas", "--ptxas-options") and all(_PTXAS.fullmatch(option) for option in value.split(",")):
         return (f"-Xptxas={value}",)
     if name in ("-Xcompiler", "--compiler-options"):
         host.allowed(value.strip("'\"").split(","))

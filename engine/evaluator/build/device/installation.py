@@ -91,9 +91,9 @@ def find_nvcc() -> Path:
     homes = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"]
     places = [shutil.which("nvcc"), *(f"{home}/bin/nvcc" for home in homes if home)]
     places += [f"{folder}/bin/nvcc" for folder in _pip_folders()]
-    for place in places:
-        if place and os.access(place, os.X_OK):
-            return _itself(Path(place))
+    for path in places:
+        if path and os.access(path, os.X_OK):
+            return _itself(Path(path))
     raise ToolchainError(f"no CUDA compiler found: {INSTALL_NVCC}")
 
 
@@ -138,11 +138,19 @@ def arch_of(capability: str) -> str:
 def find_tool(name: str, nvcc: Path) -> str:
     """Path of one of NVIDIA's tools, '' when it is not installed."""
     root = nvcc.parent.parent
-    known = [*sorted(Path("/opt/nvidia/nsight-compute").glob("*"), reverse=True), *sorted(root.glob("nsight-compute*"))]
-    places = [shutil.which(name), root / "bin" / name, root / name / name, *(folder / name for folder in known)]
-    for place in places:
-        if place and os.access(place, os.X_OK) and Path(place).is_file():
-            return str(Path(place).absolute())
+    nsight_folders = [
+        *sorted(Path("/opt/nvidia/nsight-compute").glob("*"), reverse=True),
+        *sorted(root.glob("nsight-compute*")),
+    ]
+    places = [
+        shutil.which(name),
+        root / "bin" / name,
+        root / name / name,
+        *(folder / name for folder in nsight_folders),
+    ]
+    for path in places:
+        if path and os.access(path, os.X_OK) and Path(path).is_file():
+            return str(Path(path).absolute())
     return ""
 
 
@@ -157,8 +165,8 @@ def _itself(nvcc: Path) -> Path:
 
 def _stubs(nvcc: Path) -> str:
     root = nvcc.parent.parent
-    found = [*root.glob("lib64/stubs/libcuda.so"), *root.glob("targets/*/lib/stubs/libcuda.so")]
-    return str(found[0].parent) if found else ""
+    stubs = [*root.glob("lib64/stubs/libcuda.so"), *root.glob("targets/*/lib/stubs/libcuda.so")]
+    return str(stubs[0].parent) if stubs else ""
 
 
 def _pip_folders() -> list[str]:

@@ -55,7 +55,7 @@ def write(
     )
     main = host.candidate_code(build_request.sources, module_text, "cpp_sources")
     cuda = host.candidate_code(build_request.cuda_sources, module_text, "cuda_sources")
-    known = [
+    key_parts = [
         binding,
         main,
         cuda,
@@ -67,7 +67,7 @@ def write(
         _OURS,
         *host.unusual(build_request),
     ]
-    key = hashlib.sha256(json.dumps(known).encode()).hexdigest()
+    key = hashlib.sha256(json.dumps(key_parts).encode()).hexdigest()
     namespace = host.space(binding, key, build_request)
     tail = host.bindings(build_request, namespace, binding)
     is_bare = binding is Binding.STOCK and not build_request.has_headers
@@ -142,11 +142,11 @@ def _has_standard(words: Sequence[str]) -> bool:
 
 def _paths(installation: DeviceInstallation, binding: Binding) -> list[str]:
     torch = f"{installation.torch}/include"
-    own = [f"-I{light_headers.SHIM}"] if binding is Binding.STABLE else []
+    shim = [f"-I{light_headers.SHIM}"] if binding is Binding.STABLE else []
     system = [torch, installation.cutlass_include, installation.cuda_include, f"{installation.cuda_include}/cccl"]
     if binding is Binding.STOCK:
         system[1:1] = [f"{torch}/torch/csrc/api/include", installation.python_include]
-    return [*own, *(word for folder in system for word in ("-isystem", folder))]
+    return [*shim, *(word for folder in system for word in ("-isystem", folder))]
 
 
 def _libraries(installation: DeviceInstallation, binding: Binding) -> list[str]:
@@ -188,20 +188,20 @@ class Phases:
 
 
 def in_one_step(command: str) -> str:
-    """The same as one step, for an nvcc that works in another way."""
+    """The build as one step, for an nvcc that works in another way."""
     return f"rule nvcc\n  command = {command} -c $in -o $out\nbuild kernel.o: nvcc kernel.cu\n"
 
 
-def lay_out(folder: Path, found: Phases, key: str) -> None:
+def lay_out(folder: Path, phases: Phases, key: str) -> None:
     """Put the steps into the build folder, with the id after which both halves name what is local to the file."""
-    (folder / PHASES_FILE).write_text(found.ninja())
+    (folder / PHASES_FILE).write_text(phases.ninja())
     (folder / MODULE_ID).write_text(f"_{key[:8]}_9_kernel_cu_{key[8:16]}_0")
 
 
 def phases_of(dry_run: str) -> Phases | None:
     """The steps of nvcc's dry run for `-c kernel.cu -o kernel.o`; None when it is not the known shape."""
     settings, commands = _read_dry_run(dry_run)
-    if len(commands) != len(_SHAPE) or any(mark not in one for mark, one in zip(_SHAPE, commands, strict=True)):
+    if len(commands) != len(_SHAPE) or any(mark not in command for mark, command in zip(_SHAPE, commands, strict=True)):
         return None
     if any(name not in settings for name in _NEEDED) or "--gen_module_id_file" not in commands[1]:
         return None

@@ -82,8 +82,8 @@ def excerpt(log: str) -> str:
     lines = [line for block in errors for line in _shown(block)]
     lines += [_cut(line) for line in log.split("\n") if _LINK.search(line) and not lines]
     if not lines:
-        said = [line for line in log.strip().split("\n") if not _BUILD_LINE.match(line)]
-        lines = [_cut(_PATH.sub("", line)) for line in said[-MAX_LINES:]]
+        messages = [line for line in log.strip().split("\n") if not _BUILD_LINE.match(line)]
+        lines = [_cut(_PATH.sub("", line)) for line in messages[-MAX_LINES:]]
     if len(lines) > MAX_LINES:
         lines = [*lines[: MAX_LINES - 1], f"... and {len(lines) - MAX_LINES + 1} more lines"]
     return "\n".join(lines)
@@ -150,12 +150,12 @@ def _cut(line: str) -> str:
 
 def remarks(text: str) -> tuple[str, ...]:
     """Remarks in line order, each once: `line 17: missed: couldn't vectorize loop`."""
-    found: dict[tuple[int, str], None] = {}
+    numbered: dict[tuple[int, str], None] = {}
     for raw in text.split("\n"):
         match = _LINE.match(raw)
         if match and not _NOISE.search(match[3]):
-            found[(int(match[1]), f"{match[2]}: {match[3][:160]}")] = None
-    return tuple(f"line {line}: {text}" for line, text in sorted(found))[:MAX_REMARKS]
+            numbered[(int(match[1]), f"{match[2]}: {match[3][:160]}")] = None
+    return tuple(f"line {line}: {text}" for line, text in sorted(numbered))[:MAX_REMARKS]
 
 
 __all__ = ["BuildFailed", "Builder", "Built", "done_or_failed"]
@@ -203,8 +203,8 @@ class Builder:
             for is_whole in (False, True)
         )
         for stock in (usual, whole):
-            if found := self._libraries.find(stock.key):
-                return found
+            if built := self._libraries.find(stock.key):
+                return built
         if light_headers.can_do(build_request.sources, build_request.functions):
             try:
                 return self._light(build_request, module_text)
@@ -245,9 +245,9 @@ class Builder:
             sandbox.run([self.installation.ninja, "-v"], work, self.limit_s, self.isolation, self._readable()),
             self.limit_s,
         )
-        said = (work / recipe.REMARKS).read_text(errors="replace") if (work / recipe.REMARKS).exists() else ""
+        report = (work / recipe.REMARKS).read_text(errors="replace") if (work / recipe.REMARKS).exists() else ""
         seconds = time.monotonic() - started
-        return Built(recipe.LIBRARY, plan.binding, plan.namespace, seconds, log, remarks(said))
+        return Built(recipe.LIBRARY, plan.binding, plan.namespace, seconds, log, remarks(report))
 
     def _readable(self) -> tuple[Path, ...]:
         """What a build reads beyond the system and Python's own packages."""
@@ -269,8 +269,8 @@ class Builder:
         if not flags.has_shared_header(extra):
             return None
         words = recipe.header_flags(self.installation, extra)
-        known = [words, self.installation.fingerprint, light_headers.shim_version()]
-        key = hashlib.sha256(json.dumps(known).encode()).hexdigest()
+        key_parts = [words, self.installation.fingerprint, light_headers.shim_version()]
+        key = hashlib.sha256(json.dumps(key_parts).encode()).hexdigest()
         folder = self.cache / "headers" / key[:32]
         compiled = folder / "prefix.hpp.gch"
         if compiled.exists():

@@ -70,16 +70,16 @@ def find() -> Installation:
 
 def find_compiler() -> str:
     """Absolute path of `CXX` or g++."""
-    if found := shutil.which(os.environ.get("CXX", "g++")):
-        return str(Path(found).absolute())
+    if compiler := shutil.which(os.environ.get("CXX", "g++")):
+        return str(Path(compiler).absolute())
     raise ToolchainError(f"no C++ compiler found: {INSTALL_COMPILER}")
 
 
 def find_ninja() -> str:
     """The ninja beside this Python, or the one on PATH."""
     beside = Path(sys.executable).parent / "ninja"
-    if found := (str(beside) if beside.exists() else shutil.which("ninja")):
-        return found
+    if ninja := (str(beside) if beside.exists() else shutil.which("ninja")):
+        return ninja
     raise ToolchainError(f"ninja is not installed: {INSTALL_NINJA}")
 
 

@@ -57,7 +57,7 @@ def write(
     unless `is_whole`, the stock header is PyTorch's without the C++ frontend, which hardly a kernel uses."""
     extra = flags.allowed(build_request.flags)
     code = candidate_code(build_request.sources, module_text, "cpp_sources")
-    known = [
+    key_parts = [
         binding,
         code,
         build_request.name,
@@ -68,7 +68,7 @@ def write(
         *([] if is_whole else [WITHOUT_FRONTEND]),
         *unusual(build_request),
     ]
-    key = hashlib.sha256(json.dumps(known).encode()).hexdigest()
+    key = hashlib.sha256(json.dumps(key_parts).encode()).hexdigest()
     namespace = space(binding, key, build_request)
     head = "#include <torch/extension.h>\n" if build_request.has_headers or binding is Binding.STABLE else ""
     text = head + code + bindings(build_request, namespace, binding)
@@ -152,11 +152,11 @@ def _includes(installation: Installation, binding: Binding, header: Path | None)
 
 def _paths(installation: Installation, binding: Binding) -> list[str]:
     torch = f"{installation.torch}/include"
-    own = [f"-I{light_headers.SHIM}"] if binding is Binding.STABLE else []
+    shim = [f"-I{light_headers.SHIM}"] if binding is Binding.STABLE else []
     system = [torch, installation.cutlass_include, installation.cuda_include, f"{installation.cuda_include}/cccl"]
     if binding is Binding.STOCK:
         system[1:1] = [f"{torch}/torch/csrc/api/include", installation.python_include]
-    return [*own, *(word for folder in system for word in ("-isystem", folder))]
+    return [*shim, *(word for folder in system for word in ("-isystem", folder))]
 
 
 def _libraries(installation: Installation, binding: Binding, runtime: Path | None) -> list[str]:

@@ -42,13 +42,13 @@ def findings(source: str, policy: Policy, first_line: int | None = 1) -> Iterato
     """Everything that stands against a text; lines count from `first_line`, None where nobody knows it."""
     narrow: dict[str, int | None] = {}
     nodes = list(_nodes(source))
-    own = {_text(name) for node in nodes if (name := node.child_by_field_name("declarator")) is not None}
+    defined = {_text(name) for node in nodes if (name := node.child_by_field_name("declarator")) is not None}
     for node in nodes:
         line = first_line + node.start_point[0] if first_line else None
         if node.type == "preproc_include":
             yield from _include(node, line)
         elif node.type == "call_expression":
-            yield from _call(node, line, own)
+            yield from _call(node, line, defined)
         elif node.type == "function_definition":
             yield from _definition(node, line)
         elif node.type == "gnu_asm_expression":
@@ -91,10 +91,10 @@ def _text(node: Node) -> str:
     return (node.text or b"").decode(errors="replace")
 
 
-def _call(node: Node, line: int | None, own: set[str]) -> Iterator[Finding]:
+def _call(node: Node, line: int | None, defined: set[str]) -> Iterator[Finding]:
     function = node.child_by_field_name("function")
     name = _text(function).removeprefix("::") if function is not None else ""
-    if function is None or not name.isidentifier() or (name in own and function.type == "identifier"):
+    if function is None or not name.isidentifier() or (name in defined and function.type == "identifier"):
         return
     for rule, what, pattern in REFUSED:
         if pattern.search(name):
@@ -129,7 +129,7 @@ def _include(node: Node, line: int | None) -> Iterator[Finding]:
 
 def _assembly(node: Node, line: int | None) -> Iterator[Finding]:
     code = node.child_by_field_name("assembly_code")
-    inside = "".join(_text(one) for one in _below(code) if one.type in TEXTS) if code is not None else ""
+    inside = "".join(_text(part) for part in _below(code) if part.type in TEXTS) if code is not None else ""
     if ASSEMBLY.search(inside.lower().replace("\\n", "\n").replace("\\t", "\t")):
         yield Finding(Rule.MACHINERY, line, "inline assembly with a system call or raw data; leave it out", True)
 

@@ -57,12 +57,12 @@ def rule_checks(findings: Sequence[Finding], language: str = "") -> tuple[CheckR
     return tuple(_check(rule, [f for f in findings if f.rule is rule]) for rule in rules)
 
 
-def _check(rule: Rule, found: Sequence[Finding]) -> CheckRecord:
-    if not found:
+def _check(rule: Rule, findings: Sequence[Finding]) -> CheckRecord:
+    if not findings:
         return CheckRecord(Group.SCREENING, rule, CheckOutcome.HELD)
-    outcome = CheckOutcome.BROKEN if any(f.is_refusal for f in found) else CheckOutcome.FLAGGED
-    more = f" (and {len(found) - MAX_TOLD} more)" if len(found) > MAX_TOLD else ""
-    return CheckRecord(Group.SCREENING, rule, outcome, "; ".join(map(str, ordered(found)[:MAX_TOLD])) + more)
+    outcome = CheckOutcome.BROKEN if any(f.is_refusal for f in findings) else CheckOutcome.FLAGGED
+    more = f" (and {len(findings) - MAX_TOLD} more)" if len(findings) > MAX_TOLD else ""
+    return CheckRecord(Group.SCREENING, rule, outcome, "; ".join(map(str, ordered(findings)[:MAX_TOLD])) + more)
 
 
 def verdict_message(findings: Sequence[Finding]) -> str:

@@ -210,8 +210,8 @@ def names_of(module: ast.Module) -> Names:
     pairs = [pair for node in ast.walk(module) for pair in _assigned(node)]
     for _ in range(3):
         for name, value in pairs:
-            if found := names.of(value):
-                names.full.setdefault(name, found)
+            if full_name := names.of(value):
+                names.full.setdefault(name, full_name)
     return names
 
 
@@ -242,8 +242,8 @@ def fall_backs(source: str) -> list[tuple[str, int]]:
         return []
     names = names_of(module)
     calls = [(names.of(node.func), node.lineno) for node in ast.walk(module) if isinstance(node, ast.Call)]
-    found = [(name, line) for name, line in calls if COMPUTING.fullmatch(name) and not _is_free(name)]
-    return sorted(found, key=lambda one: one[1])
+    computing = [(name, line) for name, line in calls if COMPUTING.fullmatch(name) and not _is_free(name)]
+    return sorted(computing, key=lambda call: call[1])
 
 
 def _is_free(name: str) -> bool:
@@ -341,13 +341,13 @@ def _calls(node: ast.Call, names: Names, policy: Policy) -> Iterator[Finding]:
 
 def _by_name(node: ast.Call, full: str, names: Names, policy: Policy) -> Iterator[Finding]:
     """An attribute reached by a text: as if it were written out, and refused where the text is computed."""
-    place = 0 if full in FETCHERS else 1
-    leaf = constant(node.args[place]) if len(node.args) > place else None
+    position = 0 if full in FETCHERS else 1
+    leaf = constant(node.args[position]) if len(node.args) > position else None
     line = node.lineno
     if leaf is None:
         yield Finding(Rule.DYNAMIC, line, "reaches an attribute by a computed name; write it out", True)
         return
-    head = names.of(node.args[0]) if place else ""
+    head = names.of(node.args[0]) if position else ""
     yield from _attribute(node, leaf, head)
     if not head:
         yield from _narrowing(leaf, line, policy)
@@ -369,16 +369,22 @@ def _is_false(node: ast.expr) -> bool:
 def _stores(node: ast.AST, names: Names) -> Iterator[Finding]:
     targets = getattr(node, "targets", None) or [getattr(node, "target", None)]
     for target in targets:
-        for one in ast.walk(target) if target is not None else ():
-            if not isinstance(one, ast.Attribute | ast.Subscript) or isinstance(one.ctx, ast.Load):
+        for expression in ast.walk(target) if target is not None else ():
+            if not isinstance(expression, ast.Attribute | ast.Subscript) or isinstance(expression.ctx, ast.Load):
                 continue
-            if isinstance(one, ast.Attribute) and one.attr == "daemon" and not _is_false(getattr(node, "value", one)):
-                yield Finding(Rule.PROCESSES, one.lineno, "makes a thread a daemon; join your threads instead", True)
-            full = names.of(one)
-            if full == "os.environ" and isinstance(one, ast.Subscript):
-                yield from _variable(constant(one.slice), one.lineno)
+            if (
+                isinstance(expression, ast.Attribute)
+                and expression.attr == "daemon"
+                and not _is_false(getattr(node, "value", expression))
+            ):
+                yield Finding(
+                    Rule.PROCESSES, expression.lineno, "makes a thread a daemon; join your threads instead", True
+                )
+            full = names.of(expression)
+            if full == "os.environ" and isinstance(expression, ast.Subscript):
+                yield from _variable(constant(expression.slice), expression.lineno)
             elif full:
-                yield from _store(full, one.lineno)
+                yield from _store(full, expression.lineno)
 
 
 def _store(full: str, line: int) -> Iterator[Finding]:

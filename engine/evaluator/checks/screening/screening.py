@@ -46,8 +46,8 @@ def screen(source: str, policy: Policy, language: str = "") -> list[Finding]:
 
 
 def _allowing(policy: Policy, language: str) -> Policy:
-    own = languages.find(language).imports
-    return replace(policy, imports=(*policy.imports, *own)) if own else policy
+    imports = languages.find(language).imports
+    return replace(policy, imports=(*policy.imports, *imports)) if imports else policy
 
 
 def _of_language(module: ast.Module, language: str) -> Iterator[Finding]:
@@ -57,7 +57,7 @@ def _of_language(module: ast.Module, language: str) -> Iterator[Finding]:
 
 def screen_cpp(texts: Iterable[str], policy: Policy) -> list[Finding]:
     """What C++ may not do that a file puts together and builds; nobody knows its lines."""
-    return ordered(found for text in texts for found in cpp_text.findings(text, policy, None))
+    return ordered(finding for text in texts for finding in cpp_text.findings(text, policy, None))
 
 
 def _unreadable(why: str) -> Finding:

@@ -82,22 +82,22 @@ TAKEN = words(
 
 def screen_library(imported: Iterable[str], exported: Iterable[str] = ()) -> list[Finding]:
     """What the symbols of a built library give away; mangled names, with or without a version."""
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for symbol in imported:
         name = symbol.partition("@")[0]
         for rule, what, pattern in REFUSED:
             if pattern.search(name):
-                found.append(Finding(rule, None, f"the built extension links `{name}`: {what}", True))
+                findings.append(Finding(rule, None, f"the built extension links `{name}`: {what}", True))
                 break
         else:
             if not KNOWN.fullmatch(name):
                 message = f"the built extension links `{name}`, which kernels do not usually need"
-                found.append(Finding(Rule.MACHINERY, None, message, False))
+                findings.append(Finding(Rule.MACHINERY, None, message, False))
     for symbol in exported:
         if symbol.partition("@")[0] in TAKEN:
             message = f"the built extension defines its own `{symbol}`, which the process around it uses; rename it"
-            found.append(Finding(Rule.MACHINERY, None, message, True))
-    return ordered(found)
+            findings.append(Finding(Rule.MACHINERY, None, message, True))
+    return ordered(findings)
 
 
 def symbols(library: Path) -> tuple[list[str], list[str]]:

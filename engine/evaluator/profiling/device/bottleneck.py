@@ -29,7 +29,8 @@ class Occupancy:
 
 
 def theoretical_occupancy(ceilings: DeviceCeilings, threads: int, registers: int, shared_bytes: int) -> Occupancy:
-    """Of a launch with so many threads per block, registers per thread and shared bytes per block (all kinds)."""
+    """The occupancy of a launch with so many threads per block, registers per thread and shared bytes per block (all
+    kinds)."""
     warps = max(1, math.ceil(threads / WARP))
     blocks_by = {
         "warps": ceilings.warps // warps,
@@ -84,21 +85,21 @@ def bottleneck(memory: float | None, compute: float | None, waves: float | None)
 
 
 def of_launch(launch: Launch) -> Bottleneck:
-    """Of one launch."""
+    """The bottleneck of one launch."""
     return bottleneck(*(launch.value(name) for name in (counters.MEMORY, counters.COMPUTE, counters.WAVES)))
 
 
 def of_call(launches: Sequence[Launch], whole: Whole) -> Bottleneck:
-    """Of the whole call: shares averaged by duration, waves of the launch that takes longest."""
-    longest = max(launches, key=lambda one: one.value(counters.TIME) or 0.0, default=None)
+    """The bottleneck of the whole call: shares averaged by duration, waves of the launch that takes longest."""
+    longest = max(launches, key=lambda launch: launch.value(counters.TIME) or 0.0, default=None)
     waves = longest.value(counters.WAVES) if longest else None
     return bottleneck(whole.average(counters.MEMORY), whole.average(counters.COMPUTE), waves)
 
 
 def headroom(memory: float | None, compute: float | None) -> float | None:
     """Percent of peak that the busier side leaves unused."""
-    known = [value for value in (memory, compute) if value is not None]
-    return 100.0 - max(known) if known else None
+    shares = [value for value in (memory, compute) if value is not None]
+    return 100.0 - max(shares) if shares else None
 
 
 def limiter(launch: Launch) -> str:
@@ -134,7 +135,7 @@ def signals(launch: Launch) -> Iterator[str]:
 def ranked(advice: Iterable[Advice], launches: Sequence[Launch]) -> list[Advice]:
     """What could save most of the whole call first: a gain counts by its launch's share of the time."""
     took = {launch.number: launch.value(counters.TIME) or 0.0 for launch in launches}
-    return sorted(advice, key=lambda one: (-(one.gain_percent or 0.0) * took.get(one.launch, 0.0), one.launch))
+    return sorted(advice, key=lambda piece: (-(piece.gain_percent or 0.0) * took.get(piece.launch, 0.0), piece.launch))
 
 
 def traffic(whole: Whole, min_bytes: int) -> float | None:

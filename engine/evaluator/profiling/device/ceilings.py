@@ -114,16 +114,16 @@ def measured(
     Raises:
         ToolchainError: measuring fails.
     """
-    known = [device.uuid, device.driver, SOURCE.read_text(), ATTRIBUTES]
-    file = cache / f"device-{hashlib.sha256(json.dumps(known).encode()).hexdigest()[:16]}.json"
+    key_parts = [device.uuid, device.driver, SOURCE.read_text(), ATTRIBUTES]
+    file = cache / f"device-{hashlib.sha256(json.dumps(key_parts).encode()).hexdigest()[:16]}.json"
     old = read(file)
     if old is not None and not (again and time.time() - file.stat().st_mtime > FRESH_S):
         return old
     with _built(device, nvcc) as library, turn():
-        found = highest(_measure(device, library, python, variables or {}), old)
+        ceilings = highest(_measure(device, library, python, variables or {}), old)
     cache.mkdir(parents=True, exist_ok=True)
-    files.replace(file, json.dumps(asdict(found), indent=1))
-    return found
+    files.replace(file, json.dumps(asdict(ceilings), indent=1))
+    return ceilings
 
 
 def read(file: Path) -> DeviceCeilings | None:
@@ -183,13 +183,13 @@ def from_measured(device: Device, measured: Mapping[str, object]) -> DeviceCeili
     Raises:
         ToolchainError: a rate is missing or makes no sense.
     """
-    fields = {one.name for one in dataclasses.fields(DeviceCeilings)}
+    fields = {column.name for column in dataclasses.fields(DeviceCeilings)}
     machine_ids = {"device": device.name, "uuid": device.uuid, "driver": device.driver, "capability": device.capability}
-    known: dict[str, Any] = {name: value for name, value in {**measured, **machine_ids}.items() if name in fields}
-    found = DeviceCeilings(**known)
-    if not (found.bandwidth_gb_s > 0 and found.fp32_gflop_s > 0):
+    values: dict[str, Any] = {name: value for name, value in {**measured, **machine_ids}.items() if name in fields}
+    ceilings = DeviceCeilings(**values)
+    if not (ceilings.bandwidth_gb_s > 0 and ceilings.fp32_gflop_s > 0):
         raise ToolchainError(f"the device's limits could not be measured: {dict(measured)}")
-    return found
+    return ceilings
 
 
 def main(library: str) -> None:
@@ -220,7 +220,7 @@ def _own_kernels(path: str) -> dict[str, Any]:
 
 
 def _product_gflop_s(dtype: Any, size: int) -> float:
-    """Of a square product with even random numbers: what values are multiplied changes the power drawn."""
+    """The rate of a square product of even random numbers: what values are multiplied changes the power drawn."""
     import torch
 
     a = torch.rand(size, size, device="cuda").to(dtype)

@@ -63,12 +63,12 @@ def read_advice(text: str) -> list[Advice]:
     if header is None or "Rule Name" not in header:
         return []
     order: dict[str, int] = {}
-    found = []
+    advice = []
     for row in (dict(zip(header, row, strict=False)) for row in table):
         launch = order.setdefault(row.get("ID", ""), len(order))
         if row.get("Rule Name") and row.get("Rule Description"):
-            found.append(_one(row, launch))
-    return list(dict.fromkeys(found))
+            advice.append(_one(row, launch))
+    return list(dict.fromkeys(advice))
 
 
 def number(text: str) -> float | None:
@@ -155,7 +155,7 @@ def whole_of(launches: Sequence[Launch]) -> Whole:
     read, written = (_sum(launches, name) for name in (counters.BYTES_READ, counters.BYTES_WRITTEN))
     bytes_moved = None if read is None and written is None else (read or 0.0) + (written or 0.0)
     kinds = [flop_of(launch) for launch in launches]
-    counted = None if not kinds or any(one is None for one in kinds) else _added(one for one in kinds if one)
+    counted = None if not kinds or any(flop is None for flop in kinds) else _added(flop for flop in kinds if flop)
     return Whole(seconds_of(launches), bytes_moved, counted, averages)
 
 
@@ -167,19 +167,19 @@ def seconds_of(launches: Sequence[Launch]) -> float:
 def flop_of(launch: Launch) -> dict[str, float] | None:
     """Operations of one launch by kind; None when its arithmetic was not counted."""
     threads = (launch.value(counters.GRID) or 0.0) * (launch.value(counters.BLOCK) or 0.0)
-    found: dict[str, float] = {}
+    flop: dict[str, float] = {}
     is_counted = False
     for kind, each in counters.OPERATIONS.items():
         executed = launch.value(counters.operation_counter(kind))
         is_counted = is_counted or executed is not None
         if executed and not (kind[0] == "h" and executed <= MOVES_PER_THREAD * threads):
             name = {"f": "fp32", "h": "fp16", "d": "fp64"}[kind[0]]
-            found[name] = found.get(name, 0.0) + each * executed
+            flop[name] = flop.get(name, 0.0) + each * executed
     for counter, (_, value) in launch.values.items():
         if counter.startswith(counters.TENSOR_START) and value:
             kind = counter.removeprefix(counters.TENSOR_START).split(".")[0].split("_")[0]
-            found[kind] = found.get(kind, 0.0) + value
-    return found if is_counted else None
+            flop[kind] = flop.get(kind, 0.0) + value
+    return flop if is_counted else None
 
 
 def stall_shares(launch: Launch | Whole) -> dict[str, float]:
@@ -191,7 +191,7 @@ def stall_shares(launch: Launch | Whole) -> dict[str, float]:
         if (reason := counters.stall_reason(name)) is not None and reason != "selected"
     }
     total = sum(waits.values())
-    return {name: wait / total for name, wait in sorted(waits.items(), key=lambda one: -one[1])} if total else {}
+    return {name: wait / total for name, wait in sorted(waits.items(), key=lambda item: -item[1])} if total else {}
 
 
 def _together(name: str, launches: Sequence[Launch]) -> tuple[str, float]:
@@ -213,13 +213,13 @@ def is_summed(name: str) -> bool:
 
 
 def _sum(launches: Sequence[Launch], name: str) -> float | None:
-    found = [value for launch in launches if (value := launch.value(name)) is not None]
-    return sum(found) if found else None
+    values = [value for launch in launches if (value := launch.value(name)) is not None]
+    return sum(values) if values else None
 
 
 def _added(kinds: Iterable[Mapping[str, float]]) -> dict[str, float]:
     total: dict[str, float] = {}
-    for one in kinds:
-        for name, value in one.items():
+    for kind in kinds:
+        for name, value in kind.items():
             total[name] = total.get(name, 0.0) + value
     return total

@@ -86,7 +86,7 @@ class Nothing:
 
 def wanted() -> list[str]:
     """Every counter asked for, in the order of the screen."""
-    names = [one.name for one in counters.COUNTERS]
+    names = [counter.name for counter in counters.COUNTERS]
     names += [counters.stall_counter(reason) for reason in counters.STALLS]
     names += [counters.operation_counter(kind) for kind in counters.OPERATIONS]
     return names + [f"{counters.TENSOR_START}{kind}.sum" for kind in TENSOR_KINDS]
@@ -135,9 +135,9 @@ def _sampled(run: Run, ncu: str, report: Path, launches: Sequence[Launch]) -> Sa
     done = run(source_lines.print_command(ncu, str(report), longest), PAGE_S)
     if done.status != 0 or done.is_timeout or done.is_cut:
         return None
-    found = source_lines.read(done.output)
+    sampled = source_lines.read(done.output)
     of = f"only of the longest of the {len(launches)} profiled launches" if is_long else ""
-    return replace(found, of=of) if found else None
+    return replace(sampled, of=of) if sampled else None
 
 
 def why_not(done: Done, has_report: bool, limit_s: float) -> str:
@@ -174,15 +174,15 @@ def _text(done: Done, raw: Done, details: Done) -> str:
     """Everything the profiler printed, for people; each part is cut to what a page can show."""
     parts = {"session": done.output, "raw page": raw.output, "details page": details.output}
     return "\n".join(
-        f"# {name}{' (cut)' if len(said) > MAX_PAGE else ''}\n{said[:MAX_PAGE]}" for name, said in parts.items()
+        f"# {name}{' (cut)' if len(page) > MAX_PAGE else ''}\n{page[:MAX_PAGE]}" for name, page in parts.items()
     )
 
 
 def find_ncu() -> str | None:
     """Nsight Compute on PATH or where NVIDIA's installers put it, the newest first; None without one."""
-    installed = sorted((path for place in PLACES for path in Path("/").glob(place)), reverse=True)
-    found = shutil.which("ncu") or next(iter(installed), None)
-    return os.path.realpath(found) if found else None
+    installed = sorted((path for pattern in PLACES for path in Path("/").glob(pattern)), reverse=True)
+    ncu = shutil.which("ncu") or next(iter(installed), None)
+    return os.path.realpath(ncu) if ncu else None
 
 
 def readable_trees(ncu: str | None) -> tuple[Path, ...]:
@@ -233,46 +233,48 @@ class Known:
 
 
 def known_metrics(run: Run, ncu: str, capability: str, cache: Path) -> Known:
-    """From the cache if there; no names when the profiler does not say."""
+    """The metrics, from the cache if there; no names when the profiler does not say."""
     file = cache / f"counters-{_identity(ncu, capability)}.json"
     try:
         kept = json.loads(file.read_text())
         return Known(kept["version"], frozenset(kept["names"]))
     except (FileNotFoundError, ValueError, KeyError, TypeError):
-        found = Known(_version(run, ncu), frozenset(name for one in COLLECTIONS for name in _ask(run, ncu, one)))
-    if found.names:
+        metrics = Known(
+            _version(run, ncu), frozenset(name for collection in COLLECTIONS for name in _ask(run, ncu, collection))
+        )
+    if metrics.names:
         cache.mkdir(parents=True, exist_ok=True)
-        files.replace(file, json.dumps({"version": found.version, "names": sorted(found.names)}))
-    return found
+        files.replace(file, json.dumps({"version": metrics.version, "names": sorted(metrics.names)}))
+    return metrics
 
 
 def listed_metrics(text: str) -> set[str]:
     """Names at the start of the lines of a query."""
-    return {found[1] for line in text.splitlines() if (found := _NAME.match(line))}
+    return {match[1] for line in text.splitlines() if (match := _NAME.match(line))}
 
 
-def known_and_absent(wanted: Iterable[str], known: frozenset[str]) -> tuple[list[str], list[str]]:
+def known_and_absent(wanted: Iterable[str], chip_names: frozenset[str]) -> tuple[list[str], list[str]]:
     """Names to ask for and names that this chip does not have.
 
     A list that lacks most of them is no list of this chip's names: then all are asked for, and the answer tells.
     """
     names_wanted = list(wanted)
-    asked = [name for name in names_wanted if name.split(".", 1)[0] in known | DERIVED]
+    asked = [name for name in names_wanted if name.split(".", 1)[0] in chip_names | DERIVED]
     if len(asked) < CREDIBLE * len(names_wanted):
         return names_wanted, []
     return asked, [name for name in names_wanted if name not in asked]
 
 
 def _identity(ncu: str, capability: str) -> str:
-    """Of this very program and chip: another version is another file, or the same one with another time."""
+    """What names this very program and chip: another version is another file, or the same with another time."""
     path = Path(ncu)
     stamp = path.stat().st_mtime_ns if path.exists() else 0
     return hashlib.sha256(json.dumps([ncu, stamp, capability, COLLECTIONS]).encode()).hexdigest()[:16]
 
 
 def _version(run: Run, ncu: str) -> str:
-    found = re.search(r"Version ([\d.]+)", run(version_command(ncu), QUERY_S).output)
-    return found[1] if found else "unknown version"
+    match = re.search(r"Version ([\d.]+)", run(version_command(ncu), QUERY_S).output)
+    return match[1] if match else "unknown version"
 
 
 def _ask(run: Run, ncu: str, collection: str) -> set[str]:

@@ -60,79 +60,84 @@ def profile(subject: Subject, ncu: str | None, run: Run) -> ProfileResult:
     folder, ceilings, limit_s = subject.folder, subject.ceilings, subject.limit_s
     nothing = nsight.Nothing(NO_PROFILER)
     if ncu:
-        found = nsight.collect(folder, ncu, run, ceilings.capability, subject.cache, limit_s, subject.python)
-        if isinstance(found, Collected):
-            return counted(subject.kernel_hash, found, ceilings, subject.limit, time.monotonic() - started)
-        nothing = found
+        collected = nsight.collect(folder, ncu, run, ceilings.capability, subject.cache, limit_s, subject.python)
+        if isinstance(collected, Collected):
+            return counted(subject.kernel_hash, collected, ceilings, subject.limit, time.monotonic() - started)
+        nothing = collected
     seen, done = without_counters.watch(folder, run, ceilings, limit_s, subject.python)
     if seen is None:
-        said = "it took too long" if done.is_timeout else nsight.last_error(done.output)
-        raise ProfileUnavailable(f"{nothing.reason}; and without counters the candidate did not run: {said}")
+        reason = "it took too long" if done.is_timeout else nsight.last_error(done.output)
+        raise ProfileUnavailable(f"{nothing.reason}; and without counters the candidate did not run: {reason}")
     taken_s = time.monotonic() - started
     return watched(subject.kernel_hash, seen, nothing, ceilings, subject.limit, taken_s)
 
 
 def counted(
-    kernel_hash: str, found: Collected, ceilings: DeviceCeilings, limit: HardwareLimit, seconds: float
+    kernel_hash: str, collected: Collected, ceilings: DeviceCeilings, limit: HardwareLimit, seconds: float
 ) -> ProfileResult:
-    """From hardware counters."""
-    together = launch_counters.whole_of(found.launches)
-    shown = [name for name in found.missing if _is_shown(name)]
-    seen = summary.Seen(found.launches, together, found.advice, ceilings, limit, COUNTED, shown, found.is_cut)
+    """The result of a profile with hardware counters."""
+    together = launch_counters.whole_of(collected.launches)
+    shown = [name for name in collected.missing if _is_shown(name)]
+    seen = summary.Seen(
+        collected.launches, together, collected.advice, ceilings, limit, COUNTED, shown, collected.is_cut
+    )
     evidence = {
         "way": "hardware counters",
-        "profiler": f"Nsight Compute {found.version}",
-        "passes": str(found.passes),
+        "profiler": f"Nsight Compute {collected.version}",
+        "passes": str(collected.passes),
         "clocks": nsight.CLOCKS,
         "caches": nsight.CACHES,
         **_device(ceilings),
-        **({"launches": f"only the first {len(found.launches)} were profiled"} if found.is_cut else {}),
-        **_source_lines(found.sampled),
-        **({} if found.report else {"report": f"{found.report_bytes / 1e6:.1f} MB, too large to keep"}),
+        **({"launches": f"only the first {len(collected.launches)} were profiled"} if collected.is_cut else {}),
+        **_source_lines(collected.sampled),
+        **({} if collected.report else {"report": f"{collected.report_bytes / 1e6:.1f} MB, too large to keep"}),
     }
     return ProfileResult(
         kernel_hash=kernel_hash,
-        metrics=(*_whole_metrics(together, found.launches, ceilings), *_metrics(found.launches)),
-        bound=str(bottleneck.of_call(found.launches, together)),
+        metrics=(*_whole_metrics(together, collected.launches, ceilings), *_metrics(collected.launches)),
+        bound=str(bottleneck.of_call(collected.launches, together)),
         summary=summary.text(seen),
-        raw=found.text,
+        raw=collected.text,
         seconds=seconds,
         missing=tuple(shown),
-        advice=tuple(found.advice),
+        advice=tuple(collected.advice),
         ceilings=ceilings.by_name(),
         evidence=evidence,
-        report=found.report,
-        lines=tuple(found.sampled.lines) if found.sampled else (),
-        samples=found.sampled.samples if found.sampled else 0,
-        sass=found.sampled.sass if found.sampled else "",
+        report=collected.report,
+        lines=tuple(collected.sampled.lines) if collected.sampled else (),
+        samples=collected.sampled.samples if collected.sampled else 0,
+        sass=collected.sampled.sass if collected.sampled else "",
     )
 
 
-def _source_lines(found: Sampled | None) -> dict[str, str]:
-    if found is None:
+def _source_lines(sampled: Sampled | None) -> dict[str, str]:
+    if sampled is None:
         return {"source lines": "not available: the profiler printed none that can be read"}
-    return {"source lines": found.of} if found.of else {}
+    return {"source lines": sampled.of} if sampled.of else {}
 
 
 def watched(
-    kernel_hash: str, found: Watched, why: Nothing, ceilings: DeviceCeilings, limit: HardwareLimit, seconds: float
+    kernel_hash: str, trace: Watched, why: Nothing, ceilings: DeviceCeilings, limit: HardwareLimit, seconds: float
 ) -> ProfileResult:
-    """From the trace and the compiler. What is near a limit is known to be bound by it; the rest stays unknown."""
-    together = launch_counters.whole_of(found.launches)
-    taken_s = (found.latency_ms or 0.0) / 1e3 or together.seconds
+    """The result from the trace and the compiler. What is near a limit is known to be bound by it; the rest stays
+    unknown."""
+    together = launch_counters.whole_of(trace.launches)
+    taken_s = (trace.latency_ms or 0.0) / 1e3 or together.seconds
     memory, compute = least_shares(limit, taken_s)
     near = bottleneck.bottleneck(memory, compute, None)
     is_near = near in (bottleneck.Bottleneck.MEMORY, bottleneck.Bottleneck.COMPUTE)
     bound = near if is_near else bottleneck.Bottleneck.UNKNOWN
     return ProfileResult(
         kernel_hash=kernel_hash,
-        metrics=(*_least_metrics(limit, taken_s, memory, compute), *_metrics(found.launches)),
+        metrics=(*_least_metrics(limit, taken_s, memory, compute), *_metrics(trace.launches)),
         bound=str(bound),
-        summary="\n".join(summary.without_counters(found, why.reason, bound, (memory, compute), taken_s, ceilings)),
-        raw=f"{why.said}\n{found.text}",
+        summary="\n".join(summary.without_counters(trace, why.reason, bound, (memory, compute), taken_s, ceilings)),
+        raw=f"{why.said}\n{trace.text}",
         seconds=seconds,
         missing=tuple(
-            one.name for one in counters.COUNTERS if _is_shown(one.name) and not _has(found.launches, one.name)
+            counter.name
+            for counter in counters.COUNTERS
+            if _is_shown(counter.name) and not _has(trace.launches, counter.name)
         ),
         ceilings=ceilings.by_name(),
         evidence={"way": WITHOUT_COUNTERS, "because": why.reason, **_remedy(why), **_device(ceilings)},
@@ -148,7 +153,7 @@ def least_shares(limit: HardwareLimit, seconds: float) -> tuple[float, float]:
 
 def _metrics(launches: Sequence[Launch]) -> Iterator[Metric]:
     """What people may read of each launch, under the profiler's own names; of many, the longest in full."""
-    longest = sorted(launches, key=lambda one: -(one.value(counters.TIME) or 0.0))[:DETAILED]
+    longest = sorted(launches, key=lambda launch: -(launch.value(counters.TIME) or 0.0))[:DETAILED]
     for launch in launches:
         for name, (unit, value) in launch.values.items():
             is_wanted = _is_kept(name) or "__" not in name

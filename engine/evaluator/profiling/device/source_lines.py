@@ -57,8 +57,8 @@ class _Place:
     def top(self) -> tuple[str, int]:
         """What most samples waited for; of what was only issued that it was."""
         waits = {reason: count for reason, count in self.stalls.items() if reason != "selected" and count}
-        found = waits or {reason: count for reason, count in self.stalls.items() if count}
-        return max(found.items(), key=lambda one: one[1]) if found else ("", 0)
+        counts = waits or {reason: count for reason, count in self.stalls.items() if count}
+        return max(counts.items(), key=lambda item: item[1]) if counts else ("", 0)
 
 
 def print_command(ncu: str, report: str, longest: int | None) -> list[str]:
@@ -86,10 +86,10 @@ def read(text: str) -> Sampled | None:
     total = sum(place.samples for place in instructions.values())
     if not total:
         return None
-    hot = sorted(lines.items(), key=lambda one: -one[1].samples)
+    hot = sorted(lines.items(), key=lambda item: -item[1].samples)
     ranked = [_line(*key, place) for key, place in hot if place.samples]
-    headers = set([one for one in ranked if one.file][:MOST_LINES])
-    shown = [one for one in ranked if not one.file or one in headers]
+    headers = set([line for line in ranked if line.file][:MOST_LINES])
+    shown = [line for line in ranked if not line.file or line in headers]
     return Sampled(shown, total, "\n".join(_listing(instructions)))
 
 
@@ -113,7 +113,7 @@ def _rows(text: str) -> Iterator[_Row]:
     launch, under = 0, None
     seen: set[tuple[str, str]] = set()
     header: list[str] = []
-    place: dict[str, int] = {}
+    columns: dict[str, int] = {}
     stalls: list[tuple[int, str]] = []
     for row in csv.reader(line for line in text.splitlines() if not line.startswith("==")):
         if len(row) < 2:
@@ -127,19 +127,21 @@ def _rows(text: str) -> Iterator[_Row]:
             seen.add((kernel, file))
         elif row[:1] == [LINE] and {SAMPLES, ADDRESS} <= set(row):
             header, under = row, None
-            place = {name: i for i, name in reversed(list(enumerate(header)))}
+            columns = {name: i for i, name in reversed(list(enumerate(header)))}
             stalls = [(i, name) for i, name in enumerate(header) if name.startswith(_STALL) and _NOT_ISSUED not in name]
         elif header and len(row) == len(header):
-            samples = _count(row[place[SAMPLES]])
+            samples = _count(row[columns[SAMPLES]])
             why = {_reason(name): count for i, name in stalls if (count := _count(row[i]))}
             if row[0].isdigit():
-                own = file.rsplit("/", 1)[-1] == CANDIDATE_FILE
-                under = int(row[0]) if own else None
+                is_candidate = file.rsplit("/", 1)[-1] == CANDIDATE_FILE
+                under = int(row[0]) if is_candidate else None
                 text = "" if row[1].startswith(UNREADABLE) else row[1]
-                yield _Row(kernel, launch, "" if own else _short(file), int(row[0]), under, "", text, samples, why)
-            elif row[place[ADDRESS]].startswith("0x"):
-                said = row[header.index(SOURCE, place[ADDRESS])].strip()
-                yield _Row(kernel, launch, "", None, under, row[place[ADDRESS]], said, samples, why)
+                yield _Row(
+                    kernel, launch, "" if is_candidate else _short(file), int(row[0]), under, "", text, samples, why
+                )
+            elif row[columns[ADDRESS]].startswith("0x"):
+                instruction = row[header.index(SOURCE, columns[ADDRESS])].strip()
+                yield _Row(kernel, launch, "", None, under, row[columns[ADDRESS]], instruction, samples, why)
 
 
 def _line(kernel: str, file: str, number: int, place: _Place) -> SourceLine:

@@ -48,7 +48,7 @@ def text(seen: Seen) -> str:
 
 
 def without_counters(
-    found: Watched, reason: str, bound: str, shares: tuple[float, float], seconds: float, ceilings: DeviceCeilings
+    trace: Watched, reason: str, bound: str, shares: tuple[float, float], seconds: float, ceilings: DeviceCeilings
 ) -> Iterator[str]:
     """The summary of a profile that had no counters."""
     yield f"No hardware counters on {ceilings.device}: {reason}."
@@ -57,12 +57,13 @@ def without_counters(
         f"The task's least bytes make {percent(shares[0])} of the memory limit in that time, its least operations "
         f"{percent(shares[1])} of the arithmetic limit; what the kernel really moved is not known."
     )
-    total = launch_counters.seconds_of(found.launches)
-    for launch in found.launches[:SHOWN_LAUNCHES]:
+    total = launch_counters.seconds_of(trace.launches)
+    for launch in trace.launches[:SHOWN_LAUNCHES]:
         yield from launch_lines(launch, total)
-    for one in found.compiled[:SHOWN_LAUNCHES]:
-        spilled = f", {one.stack_bytes} bytes of stack per thread" if one.stack_bytes else ", no stack"
-        yield f"Compiled: {one.kernel[:80]}: {one.registers} registers{spilled}, {size(one.shared_bytes)} shared"
+    for resources in trace.compiled[:SHOWN_LAUNCHES]:
+        spilled = f", {resources.stack_bytes} bytes of stack per thread" if resources.stack_bytes else ", no stack"
+        registers, shared = resources.registers, size(resources.shared_bytes)
+        yield f"Compiled: {resources.kernel[:80]}: {registers} registers{spilled}, {shared} shared"
 
 
 def _call(seen: Seen) -> Iterator[str]:
@@ -100,8 +101,8 @@ def _arithmetic(all_of_it: Whole, ceilings: DeviceCeilings) -> Iterator[str]:
 
 
 def _launches(seen: Seen) -> Iterator[str]:
-    longest = sorted(seen.launches, key=lambda one: -(one.value(counters.TIME) or 0.0))
-    for launch in sorted(longest[:SHOWN_LAUNCHES], key=lambda one: one.number):
+    longest = sorted(seen.launches, key=lambda launch: -(launch.value(counters.TIME) or 0.0))
+    for launch in sorted(longest[:SHOWN_LAUNCHES], key=lambda launch: launch.number):
         yield from launch_lines(launch, seen.whole.seconds)
     rest = longest[SHOWN_LAUNCHES:]
     if rest and seen.whole.seconds:
@@ -112,18 +113,18 @@ def _launches(seen: Seen) -> Iterator[str]:
 
 
 def _advice(seen: Seen) -> Iterator[str]:
-    worth = [one for one in seen.advice if one.gain_percent]
+    worth = [piece for piece in seen.advice if piece.gain_percent]
     if worth:
         yield "The profiler's own advice, with the share of that launch it estimates could be saved:"
-    for one in worth[:SHOWN_ADVICE]:
-        words = essence(one.text)
-        yield f"  launch {one.launch}: {one.gain_percent:.0f} %: {words}"
+    for piece in worth[:SHOWN_ADVICE]:
+        words = essence(piece.text)
+        yield f"  launch {piece.launch}: {piece.gain_percent:.0f} %: {words}"
 
 
 def essence(text: str) -> str:
     """The sentences of a piece of advice that carry figures, without links; else its first."""
-    sentences = [one for one in _SENTENCE.split(text) if "http" not in one]
-    kept = " ".join([one for one in sentences if re.search(r"\d", one)] or sentences[:1])
+    sentences = [sentence for sentence in _SENTENCE.split(text) if "http" not in sentence]
+    kept = " ".join([sentence for sentence in sentences if re.search(r"\d", sentence)] or sentences[:1])
     return kept if len(kept) <= ADVICE_LENGTH else kept[: ADVICE_LENGTH - 1] + "…"
 
 
@@ -147,7 +148,7 @@ def launch_lines(launch: Launch, total_s: float) -> Iterator[str]:
         return
     yield "  " + "; ".join(_shape(launch))
     yield "  " + "; ".join(_shares(launch))
-    for line in [*_unusual(launch), *_stalls(launch), *(f"signal: {one}" for one in bottleneck.signals(launch))]:
+    for line in [*_unusual(launch), *_stalls(launch), *(f"signal: {signal}" for signal in bottleneck.signals(launch))]:
         yield f"  {line}"
 
 
@@ -182,12 +183,12 @@ def _shares(launch: Launch) -> Iterator[str]:
 
 def _unusual(launch: Launch) -> Iterator[str]:
     for counter in counters.COUNTERS:
-        found, whole_of_it = launch.value(counter.name), launch.value(counter.part_of) if counter.part_of else None
+        value, whole_of_it = launch.value(counter.name), launch.value(counter.part_of) if counter.part_of else None
         if counter.part_of:
-            found = found / whole_of_it if found is not None and whole_of_it else None
-        if counter.tier is Tier.SECOND and found is not None and counter.is_unusual(found):
+            value = value / whole_of_it if value is not None and whole_of_it else None
+        if counter.tier is Tier.SECOND and value is not None and counter.is_unusual(value):
             is_percent = launch.values[counter.name][0] == "%" or bool(counter.part_of)
-            shown = percent(found * (100 if counter.part_of else 1)) if is_percent else f"{found:,.3g}"
+            shown = percent(value * (100 if counter.part_of else 1)) if is_percent else f"{value:,.3g}"
             yield f"{counter.label}: {shown} ({counter.meaning})"
 
 

@@ -92,7 +92,7 @@ def _profiled(call: Call, _folder: Path) -> None:
 
 
 def _watched(call: Call, folder: Path) -> None:
-    """Without hardware counters: time by events, and what the tracing interface tells of each launch."""
+    """Watch a call without hardware counters: time by events, and what the tracing interface tells of each launch."""
     import torch
 
     times_ms = []

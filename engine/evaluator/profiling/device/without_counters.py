@@ -48,7 +48,7 @@ def watch(folder: Path, run: Run, ceilings: DeviceCeilings, limit_s: float, pyth
     if not launches and not isinstance(latency, float):
         return None, done
     compiled = compiled_resources(_libraries(folder), run)
-    text = "\n".join([done.output[-20_000:], json.dumps([dict(one.values) for one in launches], indent=1)])
+    text = "\n".join([done.output[-20_000:], json.dumps([dict(launch.values) for launch in launches], indent=1)])
     return Watched(launches, latency if isinstance(latency, float) else None, compiled, text), done
 
 
@@ -100,8 +100,8 @@ def _json(file: Path) -> Any:
 
 def _product(value: object) -> float:
     result = 1.0
-    for one in value if isinstance(value, list) else []:
-        result *= _number(one)
+    for factor in value if isinstance(value, list) else []:
+        result *= _number(factor)
     return result
 
 
@@ -120,24 +120,24 @@ class Resources:
 
 
 def compiled_resources(libraries: Iterable[str], run: Run) -> list[Resources]:
-    """Of every kernel in the libraries; none where cuobjdump is missing or says nothing."""
+    """The resources of every kernel in the libraries; none where cuobjdump is missing or says nothing."""
     tool = shutil.which("cuobjdump") or next(
         (str(p) for p in [Path("/usr/local/cuda/bin/cuobjdump")] if p.exists()), ""
     )
     if not tool:
         return []
     outputs = (run([tool, "--dump-resource-usage", path], TOOL_S).output for path in libraries)
-    return [one for text in outputs for one in parsed_resources(text)]
+    return [resources for text in outputs for resources in parsed_resources(text)]
 
 
 def parsed_resources(text: str) -> list[Resources]:
     """Read `cuobjdump --dump-resource-usage`."""
-    found, name = [], ""
+    resources, name = [], ""
     for line in text.splitlines():
         if match := _FUNCTION.match(line):
             name = match[1]
         elif name and (usage := dict(_USAGE.findall(line))):
             values = [int(usage.get(key, 0)) for key in ("REG", "STACK", "LOCAL", "SHARED")]
-            found.append(Resources(name, values[0], values[1] + values[2], values[3]))
+            resources.append(Resources(name, values[0], values[1] + values[2], values[3]))
             name = ""
-    return found
+    return resources
