@@ -173,6 +173,7 @@ def fold_until(run: RunFolder, end: Position, snapshot: tuple[int, int, bytes] |
         taken = (reader.take(line)[0] for _, line in split(data, start))
         fold.follow(entry for entry in taken if entry and _fits(entry))
         start = Position(start.inode, start.offset + len(data))
+    fold.follow(())  # the rows of its beginning are in the index, also where nothing has happened yet
     return fold
 
 

@@ -5,11 +5,14 @@ here either; beside it stand moments, places in the journal and what a page list
 from __future__ import annotations
 
 import contextlib
+import functools
+import hashlib
 import io
 import pickle
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, is_dataclass
 from enum import Enum
+from pathlib import Path
 from typing import Any
 
 from storage import codec
@@ -475,9 +478,9 @@ class RunFold:
         return self.seq - self._snapshot_seq >= max(SNAPSHOT_EVENTS, self._snapshot_seq // 32)
 
     def snapshot(self) -> bytes:
-        """The fold as it stands."""
+        """The fold as it stands, behind the code that it is made by: that of another version is not read."""
         self._snapshot_seq = self.seq
-        return pickle.dumps(self, protocol=5)
+        return code_version() + pickle.dumps(self, protocol=5)
 
     @classmethod
     def restored(cls, data: bytes) -> RunFold:
@@ -486,13 +489,27 @@ class RunFold:
         Raises:
             pickle.UnpicklingError: it is none, or of another version of the code.
         """
+        code = code_version()
+        if not data.startswith(code):
+            raise pickle.UnpicklingError("it is of another version")
         try:
-            found = _Unpickler(io.BytesIO(data)).load()
+            found = _Unpickler(io.BytesIO(data[len(code) :])).load()
         except (ValueError, TypeError, LookupError, AttributeError, ImportError, EOFError) as error:
             raise pickle.UnpicklingError(f"{error}") from error
         if not isinstance(found, cls):
             raise pickle.UnpicklingError("it holds no run")
         return found
+
+
+@functools.cache
+def code_version() -> bytes:
+    """A digest of the texts that say what a fold is made of."""
+    here = Path(__file__).resolve().parent.parent
+    files = [
+        Path(__file__),
+        *sorted(path for name in ("run", "results", "knowledge") for path in (here / name).rglob("*.py")),
+    ]
+    return hashlib.sha256(b"\0".join(path.read_bytes() for path in files)).digest()
 
 
 class _Unpickler(pickle.Unpickler):

@@ -66,6 +66,8 @@ class StandingChecks:
     edit and by a judge. A timing that finds a wrong result ends as a check, which must not hide what the check before
     it had shown. A thin one keeps no more than what a person should look at, without details."""
 
+    __slots__ = ("_found", "_is_thin")
+
     def __init__(self, is_thin: bool = False) -> None:
         self._is_thin = is_thin
         self._found: dict[tuple[str, str, Group, str], tuple[StagedCheck, ...]] = {}

@@ -55,7 +55,12 @@ def test_a_server_that_starts_again_goes_on_from_a_snapshot(
     }
 
 
-@pytest.mark.parametrize("data", [b"", b"no pickle", pickle.dumps({}), pickle.dumps(Path)])
+NONE = (b"", b"no pickle", pickle.dumps(RunFold(sample_settings("sample"))), *(
+    folding.code_version() + data for data in (b"", b"no pickle", pickle.dumps({}), pickle.dumps(Path))
+))  # fmt: skip
+
+
+@pytest.mark.parametrize("data", NONE)
 def test_a_snapshot_that_is_none_is_passed_over(home: Path, root: Path, data: bytes) -> None:
     write_run(root, depths=2, ending="running")
     with open_database(index_file(home)) as db:
@@ -79,7 +84,7 @@ def test_a_snapshot_makes_nothing_but_records(thing: object, capsys: pytest.Capt
     fold = RunFold(sample_settings("sample"))
     fold.record.places[1] = thing  # type: ignore[assignment]
     with pytest.raises(pickle.UnpicklingError, match="is no record"):
-        RunFold.restored(pickle.dumps(fold))
+        RunFold.restored(folding.code_version() + pickle.dumps(fold))
     assert capsys.readouterr().out == ""
 
 
@@ -120,3 +125,14 @@ def test_a_run_whose_settings_cannot_be_read_keeps_its_events(home: Path, root: 
         (folder.path / SETTINGS).write_bytes(settings)
         Ingest(db, root).catch_up()
         assert dump(db) == rebuilt(home / "again", root)
+
+
+def test_a_run_whose_settings_alone_were_read_has_one_row_when_a_server_starts_again(home: Path, root: Path) -> None:
+    run = write_run(root, depths=1, ending="running")
+    whole = run.journal_file.read_bytes()
+    run.journal_file.write_bytes(whole[:1])
+    for lines in (whole[:1], whole):
+        run.journal_file.write_bytes(lines)
+        with open_database(index_file(home)) as db:
+            Ingest(db, root).catch_up()
+            assert len(dump(db)["runs"]) == len(dump(db)["progress"]) == 1
