@@ -24,15 +24,15 @@ WRITTEN = (Origin.SYNTHESIS, Origin.REPAIR, Origin.OPTIMISATION)
 
 def of_suite(suite: Suite) -> dict[str, RunResult]:
     """The results of a suite's runs by id; a run that is gone or whose settings cannot be read is left out."""
-    found = {}
-    for one in suite.planned:
-        folder = RunFolder(runs_folder() / (one.run_id or "-"))
+    results = {}
+    for standing in suite.planned:
+        folder = RunFolder(runs_folder() / (standing.run_id or "-"))
         try:
             settings = folder.read_settings()
         except (OSError, codec.DecodeError):
             continue
-        found[settings.run_id] = of_run(settings, list(journal.read(folder.journal_file)))
-    return found
+        results[settings.run_id] = of_run(settings, list(journal.read(folder.journal_file)))
+    return results
 
 
 def of_run(settings: RunSettings, entries: list[Entry]) -> RunResult:
@@ -81,41 +81,45 @@ def _tokens(event: ev.ModelCalled | ev.CallFailed) -> int:
 def _timed(record: Record) -> Iterator[TimedKernel]:
     """Every correct kernel at its last timing, in the order of those."""
     spent = _Spent()
-    found: dict[str, TimedKernel] = {}
+    kernels: dict[str, TimedKernel] = {}
     for event in record.events:
         spent.take(event)
         if isinstance(event, ev.Timed):
-            found.pop(event.candidate_id, None)
-            name, result, made = event.candidate_id, event.result, record.candidates.get(event.candidate_id)
+            kernels.pop(event.candidate_id, None)
+            name, result, candidate = event.candidate_id, event.result, record.candidates.get(event.candidate_id)
             was = spent.calls, spent.engine_s, spent.tokens, spent.cost_usd
-            if made is not None:
-                found[name] = TimedKernel(name, result.speedup, result.noise, made.created.depth, *was)
-    for name, timed in found.items():
+            if candidate is not None:
+                kernels[name] = TimedKernel(name, result.speedup, result.noise, candidate.created.depth, *was)
+    for name, timed in kernels.items():
         if record.candidates[name].verdict is Verdict.PASSED:
             yield timed
 
 
 def _tries(record: Record) -> Iterator[Try]:
     """Kernels and useless replies in the order they were made; a kernel that a person brought is none."""
-    made = {one.created.step: one for one in record.candidates.values()}
+    by_step = {candidate.created.step: candidate for candidate in record.candidates.values()}
     prompts: dict[int, str] = {}
     for event in record.events:
         if isinstance(event, ev.ModelCalled) or (isinstance(event, ev.CallFailed) and event.is_charged):
             prompts.setdefault(event.step, event.prompt_blob)
-    tried = list(_judged(record, made))
+    tried = list(_judged(record, by_step))
     first = prompts.get(tried[0][0]) if tried else None
     for step, is_compiled, is_passed in tried:
         yield Try(is_compiled, is_passed, first is not None and prompts.get(step) == first)
 
 
-def _judged(record: Record, made: dict[int, Candidate]) -> Iterator[tuple[int, bool, bool]]:
+def _judged(record: Record, by_step: dict[int, Candidate]) -> Iterator[tuple[int, bool, bool]]:
     """(step, compiled, passed)"""
     for event in record.events:
         if isinstance(event, ev.CandidateCreated):
-            one = record.candidates[event.candidate_id]
-            if event.origin in WRITTEN and one.verdict is not None:
-                yield event.step, bool(one.compiled and one.compiled.is_ok), one.verdict is Verdict.PASSED
-        elif isinstance(event, ev.StepFinished) and event.outcome == "patch_failed" and event.step not in made:
+            candidate = record.candidates[event.candidate_id]
+            if event.origin in WRITTEN and candidate.verdict is not None:
+                yield (
+                    event.step,
+                    bool(candidate.compiled and candidate.compiled.is_ok),
+                    candidate.verdict is Verdict.PASSED,
+                )
+        elif isinstance(event, ev.StepFinished) and event.outcome == "patch_failed" and event.step not in by_step:
             yield event.step, False, False
 
 
@@ -125,10 +129,16 @@ def _best_of(record: Record) -> BestKernel | None:
         return None
     timed, checked = best.timed, best.checked
     check_records = _check_records(best)
-    said = {one.label: one.flags for one in record.reviews.values() if one.candidate_id == best.written_as}
-    flags = {one.check for one in check_records if one.standing in (CheckOutcome.FLAGGED, CheckOutcome.BROKEN)}
+    review_flags = {
+        review.label: review.flags for review in record.reviews.values() if review.candidate_id == best.written_as
+    }
+    flags = {
+        check_record.check
+        for check_record in check_records
+        if check_record.standing in (CheckOutcome.FLAGGED, CheckOutcome.BROKEN)
+    }
     flags |= {"intent kept"} if best.created.flags else set()
-    flags |= {"soft verification"} if any(said.values()) else set()
+    flags |= {"soft verification"} if any(review_flags.values()) else set()
     low, high = timed.speedup_interval
     return BestKernel(
         best.candidate_id, best.created.source_blob, timed.speedup, low, high, timed.noise, timed.latency_ms,
