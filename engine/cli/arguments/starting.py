@@ -37,11 +37,11 @@ def run(verbs: argparse._SubParsersAction[Parser]) -> None:
     run.add_argument("--recording", metavar="FILE", help="recorded replies to replay instead of the shipped ones")
     called = ", ".join(f"{catalogue.words(name).steps} of {name}" for name in TABLE)
     run.add_argument("--depths", type=int, help=f"search steps after the first kernel: {called}")
-    known = ", ".join(catalogue.names()).replace("%", "%%")
+    methods = ", ".join(catalogue.names()).replace("%", "%%")
     run.add_argument(
         "--strategy", metavar="NAME",
-        help=f"search method: {known}, or package.module:Name for one of your own (default: that of --recording, else "
-        f"{DEFAULT})",
+        help=f"search method: {methods}, or package.module:Name for one of your own (default: that of --recording, "
+        f"else {DEFAULT})",
     )  # fmt: skip
     common.strategy_options(run)
     common.prompts(run)
@@ -50,7 +50,9 @@ def run(verbs: argparse._SubParsersAction[Parser]) -> None:
     run.add_argument(
         "--language", choices=tuple(LANGUAGES),
         help=f"in which kernels are written (default: that of --recording, else {LANGUAGE}); "
-        + "; ".join(f"{name}: {one.title}, on the toolchains {_toolchains(name)}" for name, one in LANGUAGES.items()),
+        + "; ".join(
+            f"{name}: {language.title}, on the toolchains {_toolchains(name)}" for name, language in LANGUAGES.items()
+        ),
     )  # fmt: skip
     run.add_argument(
         "--tune", type=int, default=0, metavar="N",
@@ -62,7 +64,7 @@ def run(verbs: argparse._SubParsersAction[Parser]) -> None:
         help="show the model, with the first kernel, what torch.compile writes for it: Triton on a GPU, else C++",
     )  # fmt: skip
     run.add_argument(
-        "--start", choices=[str(one) for one in Start], default=str(Start.MODEL),
+        "--start", choices=[str(start) for start in Start], default=str(Start.MODEL),
         help="whose kernel is the first: model (default), or compiled: the Triton kernels that torch.compile "
         "generates, with --language triton; where they call a library, the model writes it and sees them as a hint",
     )  # fmt: skip
@@ -154,7 +156,9 @@ def fork(verbs: argparse._SubParsersAction[Parser]) -> None:
         type=checked(lambda text: with_option((), text)),
         help="model option; may be repeated",
     )
-    fork.add_argument("--class", dest="kernel_class", choices=[str(one) for one in KernelClass], help="kernel class")
+    fork.add_argument(
+        "--class", dest="kernel_class", choices=[str(kernel_class) for kernel_class in KernelClass], help="kernel class"
+    )
     common.strategy_options(fork)
     common.prompts(fork)
     common.asked_base(fork, "that of RUN")
