@@ -75,7 +75,7 @@ def _is_past(before: Candidate, kernel: Candidate) -> bool:
 
 
 def _rules_before(record: Record, step: int) -> tuple[str, ...]:
-    rules = [told for told in record.failure_rules if told.step <= step]
+    rules = [event for event in record.failure_rules if event.step <= step]
     return tuple(rule.name for rule in rules[-1].rules) if rules else ()
 
 
