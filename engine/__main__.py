@@ -273,21 +273,21 @@ def _missing_gpu(record: Record, *, is_patient: bool) -> str:
     if record.limit is None:
         return ""
     try:
-        found = devices.visible()
+        gpus = devices.visible()
     except ToolchainError as error:
         if is_patient or devices.has_driver():
             raise
         return str(error)
     model, _ = _measured_on(record)
-    if all(one.name != model for one in found):
-        found[0].see_that_it_is(model)
+    if all(gpu.name != model for gpu in gpus):
+        gpus[0].see_that_it_is(model)
     return ""
 
 
 def _measured_on(record: Record) -> tuple[str, str]:
     """The model of device that the run's kernels were measured on, and the last one's name; empty where none was."""
     model = record.limit.device.removesuffix(REACHED) if record.limit else ""
-    timed = [one.timed for one in record.candidates.values() if one.timed is not None]
+    timed = [candidate.timed for candidate in record.candidates.values() if candidate.timed is not None]
     return model, timed[-1].evidence.get(DEVICE, "") if timed else ""
 
 
@@ -371,10 +371,10 @@ def replay_run(options: Namespace) -> int:
 
 def remeasure_kernels(options: Namespace) -> int:
     """Time two kernels again, here or detached."""
-    found = sharing.prepare_remeasurement(options)
-    if found is None:
+    prepared = sharing.prepare_remeasurement(options)
+    if prepared is None:
         return OK
-    folder, request = found
+    folder, request = prepared
     if options.background:
         if os.fork() > 0:
             return OK
@@ -416,9 +416,9 @@ def examine_machine(options: Namespace) -> int:
 def try_model(options: Namespace) -> int:
     """One small call to the model endpoint."""
     asked = read_options("\n".join(options.model_options))
-    found = trial.try_model(options.model, asked, _connect)
-    print(json.dumps(codec.to_plain(found)) if options.json else trial.sentence(found))
-    return FAILED if found.failure else OK
+    result = trial.try_model(options.model, asked, _connect)
+    print(json.dumps(codec.to_plain(result)) if options.json else trial.sentence(result))
+    return FAILED if result.failure else OK
 
 
 def _replay(recording: Path, reply_seconds: float, on_divergence: OnDivergence) -> LanguageModel:

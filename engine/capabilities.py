@@ -48,12 +48,12 @@ def examine(limit_s: float = 240.0) -> list[Finding]:
     command = [sys.executable, "-m", "engine", "doctor", "--json"]
     try:
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=limit_s, check=False)
-        return [Finding(**one) for one in json.loads(done.stdout)]
+        return [Finding(**finding) for finding in json.loads(done.stdout)]
     except subprocess.TimeoutExpired as error:
         raise EngineError(f"the doctor did not finish within {limit_s:.0f} s") from error
     except (ValueError, TypeError, OSError) as error:
-        said = done.stderr.strip().splitlines()[-1:] if isinstance(error, ValueError) else [str(error)]
-        raise EngineError(f"the doctor failed: {' '.join(said) or 'no output'}") from error
+        lines = done.stderr.strip().splitlines()[-1:] if isinstance(error, ValueError) else [str(error)]
+        raise EngineError(f"the doctor failed: {' '.join(lines) or 'no output'}") from error
 
 
 def try_model(model: str, lines: Sequence[str], limit_s: float = 90.0) -> Trial:
@@ -71,8 +71,8 @@ def try_model(model: str, lines: Sequence[str], limit_s: float = 90.0) -> Trial:
     except subprocess.TimeoutExpired as error:
         raise EngineError(f"no answer within {limit_s:.0f} s") from error
     except (ValueError, TypeError, OSError) as error:
-        said = done.stderr.strip().splitlines()[-1:] if isinstance(error, ValueError) else [str(error)]
-        raise EngineError(" ".join(said).removeprefix("tilewright: ") or "the call ended without a word") from error
+        reason = done.stderr.strip().splitlines()[-1:] if isinstance(error, ValueError) else [str(error)]
+        raise EngineError(" ".join(reason).removeprefix("tilewright: ") or "the call ended without a word") from error
 
 
 def is_model_configured() -> bool:

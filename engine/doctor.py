@@ -62,55 +62,59 @@ def sandbox_checks(limit_s: float = SANDBOX_S) -> list[Checked]:
         detail = f"the trial of the sandbox did not end within {limit_s:g} s"
         return [Checked("isolation", False, detail, TRY_BY_HAND, is_required=True)]
     if tried.returncode != 0:
-        said = tried.stderr.strip().splitlines()[-1:] or [f"its trial ended with status {tried.returncode}"]
-        return [Checked("isolation", False, said[0], ALLOW_NAMESPACES, is_required=True)]
-    found: Isolation = codec.from_plain(Isolation, json.loads(tried.stdout))
+        reason = tried.stderr.strip().splitlines()[-1:] or [f"its trial ended with status {tried.returncode}"]
+        return [Checked("isolation", False, reason[0], ALLOW_NAMESPACES, is_required=True)]
+    isolation: Isolation = codec.from_plain(Isolation, json.loads(tried.stdout))
     return [
-        Checked(name, stands, detail, "" if stands else ALLOW_NAMESPACES) for name, stands, detail in found.described()
+        Checked(name, stands, detail, "" if stands else ALLOW_NAMESPACES)
+        for name, stands, detail in isolation.described()
     ]
 
 
-def is_ready(found: Mapping[str, Sequence[Checked]]) -> bool:
+def is_ready(sections: Mapping[str, Sequence[Checked]]) -> bool:
     """True when a run with recorded replies can work here."""
-    return all(one.is_ok for section in found.values() for one in section if one.is_required)
+    return all(check.is_ok for section in sections.values() for check in section if check.is_required)
 
 
-def summary(found: Mapping[str, Sequence[Checked]]) -> str:
+def summary(sections: Mapping[str, Sequence[Checked]]) -> str:
     """The report in one line: the CPU toolchain, the GPU, the model, and how much that is optional is missing."""
-    lines = [one for section in found.values() for one in section]
-    broken = [one.name for one in lines if one.is_required and not one.is_ok]
+    lines = [check for section in sections.values() for check in section]
+    broken = [check.name for check in lines if check.is_required and not check.is_ok]
     cpu = f"not ready (missing: {', '.join(broken)})" if broken else "ready"
-    gpus = [one for one in found[DEVICE] if one.name.startswith("GPU") and "counters" not in one.name]
-    devices = "; ".join(one.detail.split(",")[0].removesuffix("; optional") for one in gpus if one.is_ok)
-    absent = sum(not one.is_ok and not one.is_required for one in lines)
+    gpus = [check for check in sections[DEVICE] if check.name.startswith("GPU") and "counters" not in check.name]
+    devices = "; ".join(gpu.detail.split(",")[0].removesuffix("; optional") for gpu in gpus if gpu.is_ok)
+    absent = sum(not check.is_ok and not check.is_required for check in lines)
     rest = f" Optional parts missing: {absent}; the last column says how to get them." if absent else ""
     return f"CPU toolchain {cpu}. GPU: {devices or gpus[0].detail.removesuffix('; optional')}.{rest}"
 
 
 def print_findings(console: Console) -> bool:
     """Print the report, a table per section and a summary; True when a run with recorded replies can work here."""
-    found = findings()
-    for section, lines in found.items():
+    sections = findings()
+    for section, lines in sections.items():
         _print(console, section, lines)
         console.print()
-    console.print(escape(summary(found)), highlight=False)
-    return is_ready(found)
+    console.print(escape(summary(sections)), highlight=False)
+    return is_ready(sections)
 
 
 def print_json() -> bool:
-    """The same as one line of JSON, a list of findings with their sections; True as above."""
-    found = findings()
-    print(json.dumps([{"section": section, **one._asdict()} for section, lines in found.items() for one in lines]))
-    return is_ready(found)
+    """Print the report as one line of JSON, a list of findings with their sections; True when a run with recorded
+    replies can work here."""
+    sections = findings()
+    print(
+        json.dumps([{"section": section, **check._asdict()} for section, lines in sections.items() for check in lines])
+    )
+    return is_ready(sections)
 
 
-def _print(console: Console, subject: str, found: Sequence[Checked]) -> None:
+def _print(console: Console, subject: str, checks: Sequence[Checked]) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in ("", subject, "found", "what to do"):
         table.add_column(heading, overflow="fold")
-    for one in found:
-        mark = "[green]ok[/]" if one.is_ok else "[red]missing[/]" if one.is_required else "[yellow]-[/]"
-        table.add_row(mark, *map(escape, (one.name, one.detail, one.remedy)))
+    for check in checks:
+        mark = "[green]ok[/]" if check.is_ok else "[red]missing[/]" if check.is_required else "[yellow]-[/]"
+        table.add_row(mark, *map(escape, (check.name, check.detail, check.remedy)))
     console.print(table, highlight=False)
 
 
@@ -162,9 +166,9 @@ def without_secrets(address: str) -> str:
 
 
 def _dashboard() -> Checked:
-    found = {name: _version(name) for name in DASHBOARD}
-    missing = [name for name, version in found.items() if not version]
-    detail = ", ".join(f"{name} {version}" for name, version in found.items() if version) or "none"
+    versions = {name: _version(name) for name in DASHBOARD}
+    missing = [name for name, version in versions.items() if not version]
+    detail = ", ".join(f"{name} {version}" for name, version in versions.items() if version) or "none"
     remedy = f"for the dashboard and live models: pip install {' '.join(missing)}" if missing else ""
     return Checked("dashboard packages", not missing, f"{detail}{'; optional' if missing else ''}", remedy)
 
@@ -204,9 +208,9 @@ def device_checks() -> list[Checked]:
     return [*gpus(present, seen, why), _compiler(), _profiler(ncu), _counters(seen, ncu), *map(_tool, TOOLS)]
 
 
-def is_device_ready(found: Sequence[Checked]) -> bool:
+def is_device_ready(checks: Sequence[Checked]) -> bool:
     """Whether the cuda toolchain has a device and a compiler here, from the lines above."""
-    names = {one.name for one in found if one.is_ok}
+    names = {check.name for check in checks if check.is_ok}
     return "CUDA compiler" in names and any(re.fullmatch(r"GPU (part )?\d+", name) for name in names)
 
 
@@ -214,19 +218,19 @@ def gpus(present: Sequence[Device], seen: Sequence[Device], why: str = "") -> li
     """One line per GPU with its driver. `seen` are those that a process started here uses; `why` there are none."""
     if not present:
         return [Checked("GPU", False, "none found (nvidia-smi returned no device); optional", INSTALL_DRIVER)]
-    names, known = {one.uuid for one in seen}, {one.uuid for one in present}
-    parts = [one for one in seen if one.uuid not in known]
+    names, present_ids = {device.uuid for device in seen}, {device.uuid for device in present}
+    parts = [device for device in seen if device.uuid not in present_ids]
     hidden = why or f"CUDA_VISIBLE_DEVICES hides it{', or it is divided into the parts below' if parts else ''}"
     whole = [
-        Checked(f"GPU {one.index}", one.uuid in names, _described(one), "" if one.uuid in names else hidden)
-        for one in present
+        Checked(f"GPU {device.index}", device.uuid in names, _described(device), "" if device.uuid in names else hidden)
+        for device in present
     ]
-    return [*whole, *(Checked(f"GPU part {one.index}", True, _described(one), "") for one in parts)]
+    return [*whole, *(Checked(f"GPU part {device.index}", True, _described(device), "") for device in parts)]
 
 
-def _described(one: Device) -> str:
-    size = f"{one.memory_mib / 1024:.0f} GiB"
-    return f"{one.name}, {size}, compute capability {one.capability}, driver {one.driver}"
+def _described(device: Device) -> str:
+    size = f"{device.memory_mib / 1024:.0f} GiB"
+    return f"{device.name}, {size}, compute capability {device.capability}, driver {device.driver}"
 
 
 def counted(done: Done) -> Checked:
@@ -241,14 +245,14 @@ def counted(done: Done) -> Checked:
 def _compiler() -> Checked:
     homes = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"]
     places = [shutil.which("nvcc"), *(f"{home}/bin/nvcc" for home in homes if home)]
-    found = next((place for place in places if place and os.access(place, os.X_OK)), None)
-    if found is None:
+    compiler = next((path for path in places if path and os.access(path, os.X_OK)), None)
+    if compiler is None:
         return Checked("CUDA compiler", False, "nvcc not found; optional", INSTALL_NVCC)
-    version = re.search(r"release [\d.]+, V([\d.]+)", _run([found, "--version"]).output)
+    version = re.search(r"release [\d.]+, V([\d.]+)", _run([compiler, "--version"]).output)
     return Checked(
         "CUDA compiler",
         version is not None,
-        f"{found} {version[1] if version else ''}",
+        f"{compiler} {version[1] if version else ''}",
         "" if version else INSTALL_NVCC,
     )
 
@@ -277,8 +281,8 @@ def _counters(seen: Sequence[Device], ncu: str | None) -> Checked:
 
 def _tool(name: str) -> Checked:
     beside = [Path(path) / name for path in ("/usr/local/cuda/bin", "/usr/local/cuda/compute-sanitizer")]
-    found = shutil.which(name) or next((str(path) for path in beside if path.exists()), None)
-    return Checked(name, True, found, "") if found else Checked(name, False, "not installed; optional", TOOLS[name])
+    path = shutil.which(name) or next((str(path) for path in beside if path.exists()), None)
+    return Checked(name, True, path, "") if path else Checked(name, False, "not installed; optional", TOOLS[name])
 
 
 def _run(words: list[str], limit_s: float = TOLD_S) -> Done:

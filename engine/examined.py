@@ -56,13 +56,13 @@ class Examined:
     @property
     def is_mended_by_evaluation_mode(self) -> bool:
         """Whether that option alone makes it decided."""
-        return any(EVALUATION_MODE in one for one in self.remedies)
+        return any(EVALUATION_MODE in remedy for remedy in self.remedies)
 
     @property
     def mending_depth(self) -> int:
         """How many names deep modules are compared where that alone makes it decided; else 0."""
-        found = [MODULE_BY_MODULE.search(one) for one in self.remedies]
-        return next((int(one[1]) for one in found if one), 0)
+        matches = [MODULE_BY_MODULE.search(remedy) for remedy in self.remedies]
+        return next((int(match[1]) for match in matches if match), 0)
 
 
 _found: dict[str, Examined] = {}
@@ -83,7 +83,7 @@ def examined(task: Task, toolchain: str, device: str = "") -> Examined | None:
         if name in _found:
             return _found[name]
         waited = time.monotonic() - _first_asked.setdefault(name, time.monotonic())
-        if waited >= SETTLED_S and not any(one.is_alive() for one in _worker):
+        if waited >= SETTLED_S and not any(thread.is_alive() for thread in _worker):
             _first_asked.clear()
             _worker[:] = [threading.Thread(target=_find, args=(name, asked, toolchain, device), daemon=True)]
             _worker[0].start()
@@ -91,11 +91,11 @@ def examined(task: Task, toolchain: str, device: str = "") -> Examined | None:
 
 
 def _find(name: str, asked: str, toolchain: str, device: str) -> None:
-    found = Examined(NOT_EXAMINED, "the examination broke off")
+    result = Examined(NOT_EXAMINED, "the examination broke off")
     try:
-        found = _asked(asked, toolchain, device)
+        result = _asked(asked, toolchain, device)
     finally:  # whatever went wrong, who asks must not be put off for ever
-        _found[name] = found
+        _found[name] = result
 
 
 def _asked(asked: str, toolchain: str, device: str) -> Examined:
@@ -111,15 +111,15 @@ def _asked(asked: str, toolchain: str, device: str) -> Examined:
     with suppress(OSError):  # it has ended already
         os.setpriority(os.PRIO_PROCESS, child.pid, NICENESS)
     try:
-        told, said = child.communicate(asked, LIMIT_S)
+        output, errors = child.communicate(asked, LIMIT_S)
     except subprocess.TimeoutExpired:
         child.kill()
         child.communicate()
         return Examined(NOT_EXAMINED, f"it took longer than {LIMIT_S} s")
     try:
-        (plain,) = json.loads(told)
-        found: Examined = codec.from_plain(Examined, {name: plain[name] for name in Examined.__slots__})
+        (plain,) = json.loads(output)
+        result: Examined = codec.from_plain(Examined, {name: plain[name] for name in Examined.__slots__})
     except (ValueError, TypeError, KeyError):
-        last = said.strip().rpartition("\n")[2].removeprefix("tilewright: ")
+        last = errors.strip().rpartition("\n")[2].removeprefix("tilewright: ")
         return Examined(NOT_EXAMINED, last or f"its process ended with {child.returncode}")
-    return found
+    return result

@@ -92,14 +92,14 @@ def shipped_examples(folder: Path | None = None) -> list[Example]:
 
 
 def _example(path: Path) -> Example:
-    found = members(path, (SETTINGS, labels.FILE))
+    contents = members(path, (SETTINGS, labels.FILE))
     try:
-        settings = _settings_of(found[SETTINGS])
+        settings = _settings_of(contents[SETTINGS])
     except (KeyError, ValueError) as error:
         raise EngineError(f"the example {path.name} is damaged: {error}") from error
-    known = labels.last(found.get(labels.FILE, b""))
+    noted = labels.last(contents.get(labels.FILE, b""))
     return Example(
-        path, settings, known, path.stat().st_size, RunFolder(runs_folder() / settings.run_id).settings_file.exists()
+        path, settings, noted, path.stat().st_size, RunFolder(runs_folder() / settings.run_id).settings_file.exists()
     )
 
 
@@ -116,17 +116,17 @@ def members(path: Path, names: Sequence[str] = ()) -> dict[str, bytes]:
     Raises:
         EngineError: it is damaged, or holds something that no run folder has.
     """
-    found: dict[str, bytes] = {}
+    contents: dict[str, bytes] = {}
     try:
         for name, content in untrusted.archive_members(path, ARCHIVE):
-            if names and (name not in names or len(found) == len(names)):
+            if names and (name not in names or len(contents) == len(names)):
                 break
-            if not _MEMBER.fullmatch(name) or name in found:
+            if not _MEMBER.fullmatch(name) or name in contents:
                 raise EngineError(f"the example {path.name} is refused: it holds {name!r}")
-            found[name] = content
+            contents[name] = content
     except (OSError, UntrustedError) as error:
         raise EngineError(f"the example {path.name} cannot be read: {error}") from error
-    return found
+    return contents
 
 
 def open_examples(run_ids: Sequence[str] = (), folder: Path | None = None) -> list[RunFolder]:
@@ -138,10 +138,10 @@ def open_examples(run_ids: Sequence[str] = (), folder: Path | None = None) -> li
         OSError: the disk is full or may not be written.
     """
     read_only.guard(EngineError, "open examples")
-    known = {one.run_id: one for one in shipped_examples(folder)}
-    if unknown := [name for name in run_ids if name not in known]:
+    by_id = {example.run_id: example for example in shipped_examples(folder)}
+    if unknown := [name for name in run_ids if name not in by_id]:
         raise EngineError(f"no example {', '.join(unknown)}: `python -m engine examples list` shows all")
-    return [_open(known[name]) for name in run_ids or known]
+    return [_open(by_id[name]) for name in run_ids or by_id]
 
 
 FIRST = "first"
@@ -154,9 +154,9 @@ def open_first_example() -> None:
         EngineError: it is damaged.
         OSError: the disk is full or may not be written.
     """
-    found = sorted(shipped_examples(), key=lambda one: FIRST not in one.labels.tags)
-    for one in found[:1]:
-        _open(one)
+    examples = sorted(shipped_examples(), key=lambda example: FIRST not in example.labels.tags)
+    for example in examples[:1]:
+        _open(example)
 
 
 def _open(example: Example) -> RunFolder:
@@ -168,8 +168,8 @@ def _open(example: Example) -> RunFolder:
             return trash.restore(example.run_id)
         except TrashError as error:
             raise EngineError(str(error)) from error
-    found = members(example.path)
-    for name, text in found.items():
+    contents = members(example.path)
+    for name, text in contents.items():
         if name.startswith("blobs/") and hashlib.sha256(text).hexdigest() != name.removeprefix("blobs/"):
             raise EngineError(f"the example {example.path.name} is damaged: {name} is not what its name says")
     # Whole or not at all: whoever follows the runs must not find half of one among them.
@@ -177,7 +177,7 @@ def _open(example: Example) -> RunFolder:
     try:
         runs_folder().mkdir(parents=True, exist_ok=True)
         (beside / "blobs").mkdir(parents=True)
-        for name, text in found.items():
+        for name, text in contents.items():
             (beside / name).write_bytes(text)
         beside.rename(run.path)
     finally:
@@ -227,10 +227,10 @@ def pack(run: RunFolder, folder: Path | None = None) -> Path:
     texts = {path.name: path.read_bytes() for path in run.blobs.iterdir() if not path.name.startswith(".")}
     events = _REPORT.sub(b'"report_blob":null', run.journal_file.read_bytes())
     commands = run.commands_file.read_bytes() if run.commands_file.exists() else b""
-    known = set(_HASH.findall(events + commands + json.dumps(codec.to_plain(settings)).encode()))
+    named_blobs = set(_HASH.findall(events + commands + json.dumps(codec.to_plain(settings)).encode()))
     renamed, kept = {}, {}
     for name, text in texts.items():
-        if name.encode() in known:
+        if name.encode() in named_blobs:
             short = _without_paths(text)
             renamed[name.encode()] = new = hashlib.sha256(short).hexdigest().encode()
             kept[f"blobs/{new.decode()}"] = short
@@ -244,9 +244,9 @@ def pack(run: RunFolder, folder: Path | None = None) -> Path:
     anonymous = {
         name: _HASH.sub(lambda hit: renamed.get(hit[0], hit[0]), _anonymous(text)) for name, text in files.items()
     }
-    found = {name: text for name, text in {**anonymous, **kept}.items() if text.strip()}
-    see_that_nothing_is_private(found)
-    archive = _archive(found, settings.created_at)
+    packed = {name: text for name, text in {**anonymous, **kept}.items() if text.strip()}
+    see_that_nothing_is_private(packed)
+    archive = _archive(packed, settings.created_at)
     if len(archive) > LARGEST_BYTES:
         raise EngineError(
             f"{run.run_id} makes an archive of {len(archive):,} bytes: at most {LARGEST_BYTES:,} are kept"
@@ -263,8 +263,8 @@ def _packable(run: RunFolder) -> RunSettings:
         raise EngineError(f"run {run.run_id} is still running: pack it when it has ended")
     if settings.replay_of is not None:
         raise EngineError(f"{run.run_id} is a replay: pack {settings.replay_of} instead")
-    if (found := damage.examine(run, None)).is_damaged:
-        raise EngineError(f"run {run.run_id} is not whole: {damage.title(found)}")
+    if (examination := damage.examine(run, None)).is_damaged:
+        raise EngineError(f"run {run.run_id} is not whole: {damage.title(examination)}")
     for entry in journal.read(run.journal_file):
         last = entry.event
     if not isinstance(last, ev.RunEnded) or (last.state is not RunState.FINISHED and last.reason.startswith(LEFT)):
@@ -287,11 +287,11 @@ def see_that_nothing_is_private(files: Mapping[str, bytes]) -> None:
         EngineError: one does; the message says which and what.
     """
     names = {_user(), socket.gethostname()} - _COMMON_NAMES
-    own = {
+    own_names = {
         f"the name {name}": re.compile(rb"\b" + re.escape(name.encode()) + rb"\b") for name in names if len(name) > 3
     }
     for file, text in files.items():
-        for what, pattern in {**_SECRETS, **own}.items():
+        for what, pattern in {**_SECRETS, **own_names}.items():
             if hit := pattern.search(text):
                 around = text[max(0, hit.start() - 30) : hit.end() + 30].decode(errors="replace")
                 raise EngineError(f"{file} holds {what}: {around!r}. It cannot be packed")
@@ -305,7 +305,7 @@ def _user() -> str:
 
 
 def _archive(files: Mapping[str, bytes], at: float) -> bytes:
-    """The same bytes for the same files, wherever it is made."""
+    """An archive of these files: the same bytes for the same files, wherever it is made."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w:xz", format=tarfile.USTAR_FORMAT, preset=9) as archive:
         for name, text in files.items():

@@ -63,7 +63,7 @@ def exported(folder: RunFolder, candidate_id: str | None) -> str:
 
 
 def solution(folder: RunFolder, candidate_id: str | None, form: str) -> str:
-    """The same as a solution of the problem that the run's task was made from, one of SOLUTIONS, as JSON.
+    """A run's kernel as a solution of the problem that its task was made from, one of SOLUTIONS, as JSON.
 
     Raises:
         EngineError: as `exported`; or the task was made from no problem, stands at other constant axes than it, or the
@@ -156,7 +156,7 @@ def standing_alone(source: str, toolchain: str) -> str:
 
 def without_support(text: str) -> str:
     """The kernel of an exported file, to be judged once more; any other text as it is."""
-    mark = next((one for one in (MARK, MARK_OF_TRITON) if f"\n{one}\n" in text), "")
+    mark = next((marker for marker in (MARK, MARK_OF_TRITON) if f"\n{marker}\n" in text), "")
     kernel = text.partition(f"\n{mark}\n")[2] if mark else text
     return _WRAPPED.sub(r"\1", kernel) if mark else text
 
@@ -180,7 +180,7 @@ def _notes(candidate: Candidate, settings: RunSettings) -> Iterator[str]:
         unknown = ": whether it is right with those of a trained model is not known"
         yield f"It was {kept}{unknown if tasks.may_have_weights(settings.task_source) else ''}."
     checks = checked.proofs if checked else ()
-    if any(one.check == STATE and one.standing is CheckOutcome.FLAGGED for one in checks):
+    if any(check.check == STATE and check.standing is CheckOutcome.FLAGGED for check in checks):
         yield "It does not load the original's weights: names, shapes or dtypes of its state_dict are others."
 
 

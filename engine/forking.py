@@ -43,7 +43,7 @@ def fork_settings(
     if candidate is None:
         raise EngineError(f"run {folder.run_id} has no kernel {candidate_id}")
     number = record.number(candidate_id)
-    known: dict[str, Any] = {
+    inherited: dict[str, Any] = {
         "kernel_class": record.kernel_class,
         "class_is_proposed": not record.is_class_known,
         "budget": record.budget,
@@ -61,7 +61,7 @@ def fork_settings(
         "policy": as_of_now(changes.get("policy", settings.policy)),
         "forked_from": _fork(folder.run_id, candidate, number),
     }
-    fields = known | changes | new
+    fields = inherited | changes | new
     options = options_of(settings.strategy) if options is None else options
     fields["strategy_options"] = take_options(options, fields, settings.strategy_options)
     fields["knowledge"] = consulting.check(fields.get("knowledge", settings.knowledge))
@@ -76,8 +76,8 @@ def on_toolchain(settings: RunSettings, toolchain: str) -> dict[str, Any]:
     """
     if toolchain == settings.toolchain:
         return {}
-    known = languages.of_toolchain(toolchain)
-    language = settings.language if settings.language in known else known[0]
+    known_languages = languages.of_toolchain(toolchain)
+    language = settings.language if settings.language in known_languages else known_languages[0]
     fields: dict[str, Any] = {"toolchain": toolchain, "language": language, "device": ""}
     if (file := _shipped(settings)) is not None:
         task = file.task(toolchain)

@@ -51,7 +51,7 @@ def read_kernels(folder: Path) -> list[ForeignKernel]:
     """
     if not folder.is_dir():
         raise EngineError(f"{folder} is not a folder")
-    nodes = sorted(_nodes(folder), key=lambda found: (found[1]["depth"], found[0].name))
+    nodes = sorted(_nodes(folder), key=lambda node: (node[1]["depth"], node[0].name))
     if nodes:
         return _of_nodes(folder, nodes)
     files = sorted(
@@ -96,8 +96,8 @@ def _of_nodes(folder: Path, nodes: list[tuple[Path, Mapping[str, Any]]]) -> list
 def _tries(node: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The failed versions on the way to a node's source."""
     history = node.get("history")
-    found = history if isinstance(history, list) else []
-    return [t for t in found if isinstance(t, dict) and isinstance(t.get("src"), str) and t["src"] != node["src"]]
+    versions = history if isinstance(history, list) else []
+    return [t for t in versions if isinstance(t, dict) and isinstance(t.get("src"), str) and t["src"] != node["src"]]
 
 
 def _of_try(name: str, tried: Mapping[str, Any], depth: int) -> ForeignKernel:
@@ -117,10 +117,10 @@ def _of_file(folder: Path, path: Path, depth: int) -> ForeignKernel:
 def _beside(path: Path) -> Mapping[str, Any]:
     """The result in a JSON file of the same name (compiled, correctness, runtime), empty without one."""
     try:
-        found = untrusted.json_value(_text(path.with_suffix(".json")), f"{path}", LIMITS)
+        result = untrusted.json_value(_text(path.with_suffix(".json")), f"{path}", LIMITS)
     except (EngineError, UntrustedError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return result if isinstance(result, dict) else {}
 
 
 def _milliseconds(value: Any) -> float | None:
@@ -227,7 +227,7 @@ def take_over_kernel(context: RunContext) -> None:
 
 
 def _imported_event(fork: Fork, candidate_id: str) -> ev.Imported:
-    place = f"{fork.candidate_id} of run {fork.run_id}"
+    source = f"{fork.candidate_id} of run {fork.run_id}"
     return ev.Imported(
-        candidate_id, place, "passed" if fork.latency_ms else "", fork.latency_ms, fork.baseline_latency_ms
+        candidate_id, source, "passed" if fork.latency_ms else "", fork.latency_ms, fork.baseline_latency_ms
     )

@@ -81,10 +81,10 @@ def _header(settings: RunSettings, record: Record) -> Mapping[str, Any]:
 def without_secrets(text: str, environment: Mapping[str, str] | None = None) -> str:
     """The text without the keys and endpoint addresses of this environment, and without what looks like one."""
     variables = os.environ if environment is None else environment
-    known = {v for name, v in variables.items() if _SECRET_NAME.search(name) and len(v) >= 8}
+    secret_texts = {v for name, v in variables.items() if _SECRET_NAME.search(name) and len(v) >= 8}
     for name, address in variables.items():
         if name.endswith("BASE_URL") and address:
-            known |= {address, address.rstrip("/"), urlsplit(address).netloc or address}
-    for secret in sorted(known, key=len, reverse=True):
+            secret_texts |= {address, address.rstrip("/"), urlsplit(address).netloc or address}
+    for secret in sorted(secret_texts, key=len, reverse=True):
         text = text.replace(secret, REMOVED)
     return _ADDRESS.sub(REMOVED, _KEY.sub(REMOVED, text))

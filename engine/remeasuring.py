@@ -36,14 +36,14 @@ def request_of(first: Kernel, second: Kernel, rounds: int = remeasurements.ROUND
         FileNotFoundError: no such run.
         EngineError: a kernel is not there or not correct, both are one, or they solve different tasks.
     """
-    (one, kernel), (other, other_kernel) = _chosen(*first), _chosen(*second)
+    (settings, kernel), (other, other_kernel) = _chosen(*first), _chosen(*second)
     if kernel == other_kernel:
         raise EngineError("both kernels are the same: choose two different ones")
-    is_one_task = one.task_name == other.task_name
+    is_one_task = settings.task_name == other.task_name
     for what, a, b in (
-        ("size or version of the task" if is_one_task else "task", one.task_source, other.task_source),
-        ("precision policy", as_of_now(one.policy), as_of_now(other.policy)),
-        ("toolchain", one.toolchain, other.toolchain),
+        ("size or version of the task" if is_one_task else "task", settings.task_source, other.task_source),
+        ("precision policy", as_of_now(settings.policy), as_of_now(other.policy)),
+        ("toolchain", settings.toolchain, other.toolchain),
     ):
         if a != b:
             raise EngineError(
@@ -52,20 +52,24 @@ def request_of(first: Kernel, second: Kernel, rounds: int = remeasurements.ROUND
     if rounds < 1:
         raise EngineError("rounds must be at least 1")
     name = f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(2)}"
-    return RemeasureRequest(name, one.task_name, one.toolchain, kernel, other_kernel, rounds, _user(), time.time())
+    return RemeasureRequest(
+        name, settings.task_name, settings.toolchain, kernel, other_kernel, rounds, _user(), time.time()
+    )
 
 
 def _chosen(run_id: str, kernel: str) -> tuple[RunSettings, KernelName]:
     folder = find_run(run_id)
     record = _record(folder)
     named = {name: record.number(name) for name in record.candidates}
-    found = next((record.candidates[name] for name, i in named.items() if kernel in (name, str(i))), None)
-    if found is None:
+    candidate = next((record.candidates[name] for name, i in named.items() if kernel in (name, str(i))), None)
+    if candidate is None:
         raise EngineError(f"run {run_id} has no kernel {kernel}")
-    number = named[found.candidate_id]
-    if found.verdict is not Verdict.PASSED or found.timed is None:
+    number = named[candidate.candidate_id]
+    if candidate.verdict is not Verdict.PASSED or candidate.timed is None:
         raise EngineError(f"kernel {number} of run {run_id} has no correct timing: choose a correct, timed kernel")
-    return record.settings, KernelName(run_id, found.candidate_id, number, found.timed.speedup, found.timed.noise)
+    return record.settings, KernelName(
+        run_id, candidate.candidate_id, number, candidate.timed.speedup, candidate.timed.noise
+    )
 
 
 def _record(folder: RunFolder) -> Record:
@@ -82,19 +86,19 @@ def task_and_sources(request: RemeasureRequest) -> tuple[Task, tuple[str, str]]:
         folders = [find_run(kernel.run_id) for kernel in (request.first, request.second)]
         record = _record(folders[0])
         settings = record.settings
-        known = (settings.task_name, settings.task_source, settings.sizes, record.kernel_class)
+        fields = (settings.task_name, settings.task_source, settings.sizes, record.kernel_class)
         is_alike = folders[1].read_settings().policy == settings.policy
         # Both are judged again: by their own rules, or where those are two, by the ones that hold now.
         policy = settings.policy if is_alike else as_of_now(settings.policy)
-        task = Task(*known, policy=policy)  # two runs may have two languages: any
+        task = Task(*fields, policy=policy)  # two runs may have two languages: any
         return task, (_source(folders[0], request.first), _source(folders[1], request.second))
     except FileNotFoundError as error:
         raise EngineError(f"a kernel to measure is no longer there: {error}") from error
 
 
 def _source(folder: RunFolder, kernel: KernelName) -> str:
-    found: Candidate = _record(folder).candidates[kernel.candidate_id]
-    return Blobs(folder.blobs).get(found.created.source_blob)
+    candidate: Candidate = _record(folder).candidates[kernel.candidate_id]
+    return Blobs(folder.blobs).get(candidate.created.source_blob)
 
 
 class Measuring:
@@ -146,8 +150,8 @@ class Measuring:
                 if not isinstance(result, TimingResult):
                     return result
                 timed[which] = result
-            one, two = timed[0], timed[1]
-            self._rounds += (Round(one.speedup, two.speedup, one.latency_ms, two.latency_ms),)
+            first, second = timed[0], timed[1]
+            self._rounds += (Round(first.speedup, second.speedup, first.latency_ms, second.latency_ms),)
         return ""
 
     def _time(self, task: Task, source: str, number: int, which: int) -> TimingResult | str:

@@ -47,7 +47,7 @@ class Beat:
 
 def beats(entries: Sequence[Entry]) -> list[Beat]:
     """What a replay tells of a journal, in order."""
-    found: list[Beat] = []
+    played: list[Beat] = []
     engines, is_resumed, last = 0, False, entries[0].time if entries else 0.0
     for entry in entries:
         if isinstance(entry.event, ev.EngineStarted):
@@ -55,10 +55,10 @@ def beats(entries: Sequence[Entry]) -> list[Beat]:
             is_resumed = engines > 1
         if not isinstance(entry.event, _LEFT_OUT):
             gap = min(max(entry.time - last, 0.0), LONGEST_GAP_S)
-            found.append(Beat(gap, entry.event, is_resumed))
+            played.append(Beat(gap, entry.event, is_resumed))
             is_resumed = False
         last = entry.time
-    return found
+    return played
 
 
 def length_s(entries: Sequence[Entry]) -> float:
@@ -147,9 +147,9 @@ class Replay:
 
     def _already_replayed(self) -> int:
         """How many events of the run stand in the replay's journal already."""
-        own = {command.command_id for command in commands.read_from(self._folder.commands_file)[0]}
+        command_ids = {command.command_id for command in commands.read_from(self._folder.commands_file)[0]}
         return sum(
-            not isinstance(entry.event, _LEFT_OUT) and _command_id(entry.event) not in own
+            not isinstance(entry.event, _LEFT_OUT) and _command_id(entry.event) not in command_ids
             for entry in self._book.entries
         )
 
@@ -193,10 +193,10 @@ class Replay:
                 stream.write(piece)
 
     def _obey(self) -> None:
-        known = {_command_id(entry.event) for entry in self._book.entries} if not self._offset else set()
+        command_ids = {_command_id(entry.event) for entry in self._book.entries} if not self._offset else set()
         asked, self._offset = commands.read_from(self._folder.commands_file, self._offset)
         for command in asked:
-            if command.command_id not in known:
+            if command.command_id not in command_ids:
                 self._answer(command)
 
     def _answer(self, command: Command) -> None:

@@ -56,7 +56,7 @@ def new_settings(
     usual = usual_knowledge(find_strategy(strategy)) if options is None else OFF
     fields["knowledge"] = consulting.check(fields.get("knowledge", usual))
     options = options_of(strategy) if options is None else options
-    own: dict[str, Value] = {}
+    chosen_options: dict[str, Value] = {}
     chosen_policy = {name: fields.pop(name) for name in tasks.POLICY_OPTIONS if name in fields}
     language = fields.setdefault("language", LANGUAGE)
     _check(fields, language, toolchain)
@@ -67,13 +67,13 @@ def new_settings(
     recording = fields.pop("recording", None)
     if model == "recorded":
         recording = recording or _recording_for(chosen.name, toolchain, strategy, language)
-        known = recorded_settings(Path(recording))
-        own = {one.name: known.get(one.name, one.default_for(model)) for one in options}
-        overrides = _as_recorded(known, fields, overrides, chosen.sizes)
+        recorded = recorded_settings(Path(recording))
+        chosen_options = {option.name: recorded.get(option.name, option.default_for(model)) for option in options}
+        overrides = _as_recorded(recorded, fields, overrides, chosen.sizes)
         chosen = file.task(toolchain, overrides)
         fields.setdefault("reply_seconds", REPLAY_SECONDS)
-    own = take_options(options, fields, own)
-    _check_width(fields.get("width", 1), strategy, own, model)
+    chosen_options = take_options(options, fields, chosen_options)
+    _check_width(fields.get("width", 1), strategy, chosen_options, model)
     fields.setdefault("prompts", shipped())
     created = time.time()
     stamp = time.strftime("%Y%m%d-%H%M%S", time.localtime(created))
@@ -90,7 +90,7 @@ def new_settings(
         policy=chosen.policy,
         created_at=created,
         strategy=strategy,
-        strategy_options=own,
+        strategy_options=chosen_options,
         **fields,
     )
 
@@ -112,10 +112,10 @@ def _check(fields: Mapping[str, Any], language: str, toolchain: str) -> None:
         )
 
 
-def _check_width(width: int, strategy: str, own: Mapping[str, Value], model: str) -> None:
+def _check_width(width: int, strategy: str, values: Mapping[str, Value], model: str) -> None:
     if width == 1:
         return
-    check_width(width, strategy, independence_of(find_strategy(strategy)), own)
+    check_width(width, strategy, independence_of(find_strategy(strategy)), values)
     if model == MANUAL:
         raise EngineError("a person answers one call after the other: with the model manual the width is 1")
 
@@ -125,15 +125,15 @@ def _check_device(device: str, toolchain: str) -> None:
         raise EngineError("a device is a GPU: choose the toolchain cuda with it, or leave it out")
 
 
-def take_options(options: Sequence[Option], fields: dict[str, Any], known: Mapping[str, Value]) -> dict[str, Value]:
-    """Every option, taken out of the fields where it stands there or in `strategy_options`, else as `known`, else its
-    default.
+def take_options(options: Sequence[Option], fields: dict[str, Any], defaults: Mapping[str, Value]) -> dict[str, Value]:
+    """Every option, taken out of the fields where it stands there or in `strategy_options`, else as `defaults`, else
+    its default.
 
     Raises:
         EngineError: no such option, or a value that it cannot have.
     """
-    names = [one.name for one in options]
-    values = {name: value for name, value in known.items() if name in names}
+    names = [option.name for option in options]
+    values = {name: value for name, value in defaults.items() if name in names}
     values |= {name: fields.pop(name) for name in names if name in fields and name not in SETTINGS}
     return complete(options, values | fields.pop("strategy_options", {}))
 
@@ -193,10 +193,10 @@ def _as_recorded(
     recorded: Mapping[str, Any],
     fields: dict[str, Any],
     overrides: Mapping[str, int | float] | None,
-    known: Mapping[str, int | float],
+    sizes_of_task: Mapping[str, int | float],
 ) -> dict[str, int | float]:
     """Sizes and depths as the run was recorded, where none are given: so the same kernels lead to the same calls."""
     if isinstance(recorded.get("depths"), int):
         fields.setdefault("budget", Budget(depths=recorded["depths"]))
     sizes = recorded["sizes"] if isinstance(recorded.get("sizes"), dict) else {}
-    return dict(overrides or {n: v for n, v in sizes.items() if n in known and isinstance(v, (int, float))})
+    return dict(overrides or {n: v for n, v in sizes.items() if n in sizes_of_task and isinstance(v, (int, float))})

@@ -89,7 +89,7 @@ def exported(folder: RunFolder, candidate_id: str | None = None) -> str:
 
 
 def solution(folder: RunFolder, candidate_id: str | None, form: str) -> str:
-    """The same as a solution in JSON of the problem that its task was made from, for another benchmark.
+    """A run's kernel as a solution in JSON of the problem that its task was made from, for another benchmark.
 
     Raises:
         EngineError: as of `exported`, or the task was made from no problem.
@@ -120,8 +120,8 @@ def module_of(text: str, name: str) -> TaskFile:
     plain = re.sub(r"\W+", "_", name.strip(), flags=re.ASCII).strip("_")[:60]
     text = text.removeprefix("\ufeff")  # a byte order mark, as editors on Windows write it
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
-    own = f"{plain or 'module'}_{digest}" if not plain or plain in shipped_names() else plain
-    path = _modules() / digest / f"{own}.py"
+    stem = f"{plain or 'module'}_{digest}" if not plain or plain in shipped_names() else plain
+    path = _modules() / digest / f"{stem}.py"
     try:
         return of_text(text, path)
     except TaskError as error:
@@ -266,9 +266,9 @@ def fork(folder: RunFolder, candidate_id: str, hint: str = "", asked_by: str = "
     read_only.guard(EngineError, "fork runs")
     settings = forking.fork_settings(folder, candidate_id, **changes)
     see_that_money_can_be_kept(settings)
-    made = forking.lay_out(settings, folder)
+    new_run = forking.lay_out(settings, folder)
     if hint.strip():
-        commands.send(made.commands_file, CommandKind.HINT, hint.strip(), asked_by)
+        commands.send(new_run.commands_file, CommandKind.HINT, hint.strip(), asked_by)
     return start(settings)
 
 
@@ -379,8 +379,8 @@ def _engine_pid(folder: RunFolder) -> int | None:
     Trap: a pid of 0 would mean this process's own group, and 1 or less everybody's.
     """
     try:
-        known = untrusted.read_json(folder.engine_file)
-        pid, started = known["pid"], known["started"]
+        written = untrusted.read_json(folder.engine_file)
+        pid, started = written["pid"], written["started"]
     except (FileNotFoundError, UntrustedError, KeyError, TypeError):
         return None
     if type(pid) is not int or not 1 < pid < LARGEST_PID or pid == os.getpgrp() or not isinstance(started, str):

@@ -75,13 +75,13 @@ def advance_runs(options: Namespace) -> int:
     with ThreadPoolExecutor(int(options.jobs)) as pool:
         ends = [pool.submit(_advance, folder, options.device, console) for folder in folders]
         try:
-            found = [end.result() for end in ends]
+            results = [end.result() for end in ends]
         except KeyboardInterrupt:
             pool.shutdown(wait=False, cancel_futures=True)
             _stop(folders)
             return INTERRUPTED
-    tell([status for status, _ in found], as_json=options.json)
-    codes = {code for _, code in found}
+    tell([status for status, _ in results], as_json=options.json)
+    codes = {code for _, code in results}
     return next((code for code in (FAILED, MACHINE_LACKS, ALREADY_RUNNING) if code in codes), OK)
 
 
@@ -94,12 +94,12 @@ def _advance(folder: RunFolder, device: str | None, console: Console) -> tuple[R
         if over(folder) or waits_on(folder):
             return before, OK
         console.print(f"{folder.run_id}: at work", highlight=False, soft_wrap=True)
-        code, said = supervisor.advance(folder, device)
+        code, reason = supervisor.advance(folder, device)
         after = seen(folder)
     except (EngineError, FileNotFoundError) as error:
         return RunStatus(folder.run_id, "", str(RunState.FAILED), str(error)), FAILED
     if code not in (OK, ALREADY_RUNNING):
-        after = replace(after, state=str(RunState.FAILED), reason=said)
+        after = replace(after, state=str(RunState.FAILED), reason=reason)
     console.print(f"{folder.run_id}: {after.state}", highlight=False, soft_wrap=True)
     return after, code if code in (OK, ALREADY_RUNNING, MACHINE_LACKS) else FAILED
 
@@ -141,7 +141,7 @@ def seen(folder: RunFolder) -> RunStatus:
 def _open(folder: RunFolder, question: QuestionAsked) -> OpenPrompt:
     stored = Blobs(folder.blobs).get(question.prompt_blob)
     files.replace(folder.prompt_file, as_text(stored))
-    messages = tuple({"role": one["role"], "text": one["text"]} for one in json.loads(stored))
+    messages = tuple({"role": message["role"], "text": message["text"]} for message in json.loads(stored))
     return OpenPrompt(
         question.role, question.step, question.call, question.depth, question.candidate_id, str(folder.prompt_file),
         messages, f"python -m engine answer {folder.run_id} FILE",
@@ -151,36 +151,38 @@ def _open(folder: RunFolder, question: QuestionAsked) -> OpenPrompt:
 def _refused(record: Record) -> Iterable[str]:
     """Why answers to the open prompt were refused, oldest first."""
     question = record.human.question
-    place = f"{question.step}.{question.call} " if question else "no open prompt"
+    prefix = f"{question.step}.{question.call} " if question else "no open prompt"
     for event in record.events:
         if isinstance(event, ev.CommandRefused):
             command = record.commands[event.command_id].command
-            if command.kind is CommandKind.ANSWER and command.argument.startswith(place):
+            if command.kind is CommandKind.ANSWER and command.argument.startswith(prefix):
                 yield event.reason
 
 
-def tell(found: Iterable[RunStatus], *, as_json: bool) -> None:
+def tell(statuses: Iterable[RunStatus], *, as_json: bool) -> None:
     """Print where runs stand: as a table with what to do for those that wait, or as JSON."""
-    found = list(found)
+    statuses = list(statuses)
     if as_json:
-        print(json.dumps([asdict(one) for one in found]))
+        print(json.dumps([asdict(status) for status in statuses]))
         return
     console, table = Console(), Table(box=None, pad_edge=False, header_style="bold")
     for heading in ("run", "state", "step", "best", "why"):
         table.add_column(heading, no_wrap=heading == "run")
-    for one in found:
-        gain = f"{one.speedup:.3g}x" if one.speedup else "-"
-        table.add_row(one.run, one.state, f"{one.depth}/{one.depths}", gain, escape(printable(one.reason)))
+    for status in statuses:
+        gain = f"{status.speedup:.3g}x" if status.speedup else "-"
+        table.add_row(
+            status.run, status.state, f"{status.depth}/{status.depths}", gain, escape(printable(status.reason))
+        )
     console.print(table)
-    for one in found:
-        for why in one.refused[-1:]:
-            _line(console, f"{one.run}: your last reply was refused: {why}")
-    for one in found:
-        for note in one.notes:
-            _line(console, f"{one.run}: note: {note}")
-        if one.prompt:
-            _line(console, f"{one.run}: read {one.prompt.file}, then {one.prompt.answer}")
-    if any(one.prompt and one.state == WAITING for one in found):
+    for status in statuses:
+        for why in status.refused[-1:]:
+            _line(console, f"{status.run}: your last reply was refused: {why}")
+    for status in statuses:
+        for note in status.notes:
+            _line(console, f"{status.run}: note: {note}")
+        if status.prompt:
+            _line(console, f"{status.run}: read {status.prompt.file}, then {status.prompt.answer}")
+    if any(status.prompt and status.state == WAITING for status in statuses):
         _line(console, "Replies are used by the next `python -m engine advance RUN...`.")
 
 

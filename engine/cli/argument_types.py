@@ -14,9 +14,9 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """One line, then the end."""
-        said = message.replace("the following arguments are required:", "missing").removeprefix("argument ")
-        said = re.sub(r"(.+): invalid choice: ('.*') \(choose from (.*)\)", r"\2 is not a valid \1: use \3", said)
-        self.exit(2, f"tilewright: {said}. See: {self.prog} --help\n")
+        text = message.replace("the following arguments are required:", "missing").removeprefix("argument ")
+        text = re.sub(r"(.+): invalid choice: ('.*') \(choose from (.*)\)", r"\2 is not a valid \1: use \3", text)
+        self.exit(2, f"tilewright: {text}. See: {self.prog} --help\n")
 
 
 def size(text: str) -> tuple[str, int | float]:

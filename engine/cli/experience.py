@@ -25,11 +25,11 @@ def lines(folder: RunFolder) -> Iterator[str]:
     in US dollars, times are in milliseconds; null stands for what is not known.
     """
     record, blobs = load(folder), Blobs(folder.blobs)
-    made = {one.created.step: one for one in record.candidates.values()}
+    by_step = {candidate.created.step: candidate for candidate in record.candidates.values()}
     for step in _steps(record):
         calls = [called for (number, _), called in sorted(record.calls.items()) if number == step]
         for called in calls:
-            brought = made.get(step) if called is calls[-1] else None
+            brought = by_step.get(step) if called is calls[-1] else None
             yield json.dumps(_row(folder, record, called, brought, blobs), ensure_ascii=False)
 
 
@@ -41,15 +41,17 @@ def _steps(record: Record) -> Iterator[int]:
 
 
 def _row(
-    folder: RunFolder, record: Record, called: ev.ModelCalled, made: Candidate | None, blobs: Blobs
+    folder: RunFolder, record: Record, called: ev.ModelCalled, kernel: Candidate | None, blobs: Blobs
 ) -> dict[str, Any]:
-    timed = made.timed if made is not None else None
+    timed = kernel.timed if kernel is not None else None
     tools = [
-        {"tool": one.tool, "outcome": one.outcome, "summary": one.summary}
-        for (step, call, _), one in record.tools.items()
+        {"tool": tool_call.tool, "outcome": tool_call.outcome, "summary": tool_call.summary}
+        for (step, call, _), tool_call in record.tools.items()
         if record.calls.get((step, call)) is called
     ]
-    prompt = [{"role": one["role"], "text": one["text"]} for one in json.loads(blobs.get(called.prompt_blob))]
+    prompt = [
+        {"role": message["role"], "text": message["text"]} for message in json.loads(blobs.get(called.prompt_blob))
+    ]
     return {
         "run": folder.run_id,
         "task": record.settings.task_name,
@@ -60,11 +62,11 @@ def _row(
         "model": called.model,
         "state": prompt,
         "action": blobs.get(called.reply_blob),
-        "reward": None if tools else reward(made),
+        "reward": None if tools else reward(kernel),
         "tools": tools,
-        "kernel": made.candidate_id if made is not None else None,
-        "parent": made.created.parent_id if made is not None else None,
-        "verdict": str(made.verdict) if made is not None and made.verdict is not None else None,
+        "kernel": kernel.candidate_id if kernel is not None else None,
+        "parent": kernel.created.parent_id if kernel is not None else None,
+        "verdict": str(kernel.verdict) if kernel is not None and kernel.verdict is not None else None,
         "speedup": timed.speedup if timed is not None else None,
         "latency_ms": timed.latency_ms if timed is not None else None,
         "baseline_latency_ms": timed.baseline_latency_ms if timed is not None else None,

@@ -49,13 +49,13 @@ def print_judgement(console: Console, answer: Mapping[str, Any]) -> None:
         console.print(escape(printable(summary)), highlight=False)
 
 
-def print_findings(console: Console, found: Sequence[Finding]) -> None:
+def print_findings(console: Console, findings: Sequence[Finding]) -> None:
     """What screening says of a text, a line each; what refuses it first."""
-    for one in found:
-        word = "[red]refused[/]" if one.is_refusal else "[yellow]look at[/]"
-        where = f"line {one.line}: " if one.line else ""
-        console.print(f"{word} {where}{escape(printable(one.message))} [dim]({one.rule})[/]", highlight=False)
-    if not found:
+    for finding in findings:
+        word = "[red]refused[/]" if finding.is_refusal else "[yellow]look at[/]"
+        where = f"line {finding.line}: " if finding.line else ""
+        console.print(f"{word} {where}{escape(printable(finding.message))} [dim]({finding.rule})[/]", highlight=False)
+    if not findings:
         console.print(
             "Nothing found in the text. What the built library links and what forward runs is judged by evaluate."
         )
@@ -105,7 +105,7 @@ def resources_table(kernels: tuple[KernelResources, ...]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in COLUMNS:
         table.add_column(name, overflow="fold")
-    for one in kernels:
-        sizes = (one.registers, one.spill_stores, one.spill_loads, one.shared_bytes, one.stack_bytes)
-        table.add_row(escape(printable(one.kernel)), *map(str, sizes))
+    for kernel in kernels:
+        sizes = (kernel.registers, kernel.spill_stores, kernel.spill_loads, kernel.shared_bytes, kernel.stack_bytes)
+        table.add_row(escape(printable(kernel.kernel)), *map(str, sizes))
     return table

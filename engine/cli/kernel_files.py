@@ -68,12 +68,12 @@ def screen_file(options: Namespace) -> int:
     """What the rules on text alone say of a file: 0 where nothing refuses it, 1 where something does."""
     from engine.evaluator.checks.screening import screen
 
-    found = screen(candidate(options.candidate), tasks.find(options.task).policy, options.language)
+    findings = screen(candidate(options.candidate), tasks.find(options.task).policy, options.language)
     if options.json:
-        print(json.dumps(codec.to_plain(found)))
+        print(json.dumps(codec.to_plain(findings)))
     else:
-        judgement.print_findings(Console(), found)
-    return FAILED if any(one.is_refusal for one in found) else OK
+        judgement.print_findings(Console(), findings)
+    return FAILED if any(finding.is_refusal for finding in findings) else OK
 
 
 def _task(options: Namespace) -> tasks.Task:

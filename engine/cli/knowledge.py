@@ -69,9 +69,9 @@ def list_known(options: Namespace) -> None:
 
 
 def _list_rules(base: Base, as_json: bool) -> None:
-    found = base.rules()
+    rules = base.rules()
     if as_json:
-        print(json.dumps({"rules": [_plain_rule(one) for one in found]}))
+        print(json.dumps({"rules": [_plain_rule(rule) for rule in rules]}))
         return
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in (
@@ -86,25 +86,25 @@ def _list_rules(base: Base, as_json: bool) -> None:
         "failure: mend",
     ):
         table.add_column(heading, overflow="fold" if heading == "failure: mend" else "ellipsis")
-    for one in found:
-        counts = map(str, (one.kernels, one.mended, one.told, one.recurred))
-        words = f"{one.signature}: {one.mend}"
-        texts = (one.rule_id, one.language, one.toolchain, *counts, one.status, words)
+    for rule in rules:
+        counts = map(str, (rule.kernels, rule.mended, rule.told, rule.recurred))
+        words = f"{rule.signature}: {rule.mend}"
+        texts = (rule.rule_id, rule.language, rule.toolchain, *counts, rule.status, words)
         table.add_row(*(escape(printable(text)) for text in texts))
     console = Console()
-    console.print(table if found else "No failure has been kept yet: every run adds those of its own kernels.")
+    console.print(table if rules else "No failure has been kept yet: every run adds those of its own kernels.")
     _warn(console, base)
 
 
-def _plain_rule(one: FailureRule) -> dict[str, Any]:
-    plain: dict[str, Any] = codec.to_plain(one)
-    return plain | {"status": one.status, "confidence": one.confidence}
+def _plain_rule(rule: FailureRule) -> dict[str, Any]:
+    plain: dict[str, Any] = codec.to_plain(rule)
+    return plain | {"status": rule.status, "confidence": rule.confidence}
 
 
 def _show_rule(base: Base, rule: FailureRule, as_json: bool) -> None:
-    cases = [one for one in base.cases if rule.is_about(one)]
+    cases = [case for case in base.cases if rule.is_about(case)]
     if as_json:
-        print(json.dumps({"rule": _plain_rule(rule), "kernels": [codec.to_plain(one) for one in cases]}))
+        print(json.dumps({"rule": _plain_rule(rule), "kernels": [codec.to_plain(case) for case in cases]}))
         return
     console = Console()
     for name, value in _plain_rule(rule).items():
@@ -118,15 +118,15 @@ def _show_rule(base: Base, rule: FailureRule, as_json: bool) -> None:
 def _states(base: Base) -> list[dict[str, Any]]:
     attempts = Counter(row.state for row in base.rows)
     return [
-        codec.to_plain(one) | {"attempts": attempts[name], "known_techniques": base.techniques_of(name)}
-        for name, one in sorted(base.states.items())
+        codec.to_plain(state) | {"attempts": attempts[name], "known_techniques": base.techniques_of(name)}
+        for name, state in sorted(base.states.items())
     ]
 
 
 def _techniques(base: Base, state: str | None, device: str | None) -> list[dict[str, Any]]:
     names = base.techniques_of(state) if state else sorted(base.techniques)
-    found = [(base.techniques[name], base.figures(name, state, device=device)) for name in names]
-    return [codec.to_plain(one) | {"figures": _plain(figures)} for one, figures in found]
+    pairs = [(base.techniques[name], base.figures(name, state, device=device)) for name in names]
+    return [codec.to_plain(technique) | {"figures": _plain(figures)} for technique, figures in pairs]
 
 
 def _plain(figures: Figures) -> dict[str, Any]:
@@ -155,13 +155,13 @@ def _technique_row(row: dict[str, Any]) -> tuple[str, ...]:
     return _name(row), row["category"], *_figures(row["figures"])
 
 
-def _figures(found: dict[str, Any]) -> tuple[str, ...]:
-    gain = f"{found['mean_gain']:.3g}x" if found["mean_gain"] is not None else "-"
-    expected = f"{found['expected_gain']:.3g}x"
-    if found["is_negative"]:
+def _figures(figures: dict[str, Any]) -> tuple[str, ...]:
+    gain = f"{figures['mean_gain']:.3g}x" if figures["mean_gain"] is not None else "-"
+    expected = f"{figures['expected_gain']:.3g}x"
+    if figures["is_negative"]:
         expected = f"[red]{expected}[/]"
-    counts = (str(found[name]) for name in ("attempts", "faster", "failed"))
-    return *counts, gain, expected, f"{found['confidence']:.2f}"
+    counts = (str(figures[name]) for name in ("attempts", "faster", "failed"))
+    return *counts, gain, expected, f"{figures['confidence']:.2f}"
 
 
 def _name(row: dict[str, Any]) -> str:
@@ -183,17 +183,17 @@ def show_named(options: Namespace) -> None:
     """A technique with its story, a state with its techniques, or a failure rule with its kernels."""
     base = files.load()
     is_defined = options.name in base.techniques or not base.rows_of(options.name)
-    found = changes.named(base, options.name) if is_defined else None
-    if isinstance(found, RuleWords):
+    entry = changes.named(base, options.name) if is_defined else None
+    if isinstance(entry, RuleWords):
         rule = changes.rule_of(base, options.name)
         if rule is None:
             raise KnowledgeError(f"no kernel here has shown the failure of {options.name}: import its evidence first")
         _show_rule(base, rule, options.json)
         return
-    if isinstance(found, State):
-        _show_state(Console(), base, found, options.json)
+    if isinstance(entry, State):
+        _show_state(Console(), base, entry, options.json)
     else:
-        _show_technique(Console(), base, options.name, found, options.json)
+        _show_technique(Console(), base, options.name, entry, options.json)
 
 
 def _show_state(console: Console, base: Base, state: State, as_json: bool) -> None:
@@ -214,7 +214,7 @@ def _show_technique(console: Console, base: Base, name: str, technique: Techniqu
     if as_json:
         attempts = [codec.to_plain(row) for row in rows]
         plain = {"technique": codec.to_plain(technique), "figures": _plain(base.figures(name)), "attempts": attempts}
-        print(json.dumps(plain | {"places": {where: _plain(one) for where, one in places.items()}}))
+        print(json.dumps(plain | {"places": {where: _plain(figures) for where, figures in places.items()}}))
         return
     if technique:
         _show_fields(console, technique)
@@ -234,12 +234,12 @@ def _places(base: Base, technique: str, rows: Iterable[Evidence]) -> list[str]:
     return sorted(named | {row.state for row in rows if row.state})
 
 
-def _show_fields(console: Console, found: State | Technique) -> None:
-    for name, value in codec.to_plain(found).items():
+def _show_fields(console: Console, entry: State | Technique) -> None:
+    for name, value in codec.to_plain(entry).items():
         if value and value is not True:
             text = ", ".join(value) if isinstance(value, list | tuple) else str(value)
             console.print(f"{name}: {printable(text)}", highlight=False, markup=False, soft_wrap=True)
-    if found.is_disabled:
+    if entry.is_disabled:
         console.print("disabled: runs are not offered it", highlight=False)
 
 
@@ -253,8 +253,8 @@ def _show_attempts(console: Console, rows: list[Evidence]) -> None:
         texts = (row.run_id, row.candidate_id, row.task, row.state, row.device, predicted, measured, row.outcome)
         table.add_row(*(escape(printable(text)) for text in (*texts, str(row.rules))))
     if old := sum(row.rules < RULES for row in rows):
-        told = f"{old} of {len(rows)} attempts have rules 1: their kernels were {kept_rules(1)}. Their gains count."
-        console.print(told, highlight=False, markup=False, soft_wrap=True)
+        note = f"{old} of {len(rows)} attempts have rules 1: their kernels were {kept_rules(1)}. Their gains count."
+        console.print(note, highlight=False, markup=False, soft_wrap=True)
     if len(rows) > SHOWN_ATTEMPTS:
         console.print(f"the last {SHOWN_ATTEMPTS} of {len(rows)} attempts:", highlight=False)
     if rows:
@@ -264,21 +264,23 @@ def _show_attempts(console: Console, rows: list[Evidence]) -> None:
 def list_revisions(options: Namespace) -> None:
     """Every change and whether it still counts."""
     base = files.load()
-    counting = {one.revision_id for one in revisions_in_force(base.revisions)}
+    counting = {revision.revision_id for revision in revisions_in_force(base.revisions)}
     if options.json:
-        found = [codec.to_plain(one) | {"counts": one.revision_id in counting} for one in base.revisions]
-        print(json.dumps(found))
+        plain = [codec.to_plain(revision) | {"counts": revision.revision_id in counting} for revision in base.revisions]
+        print(json.dumps(plain))
         return
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in ("revision", "when", "by", "why", "changes", ""):
         table.add_column(heading)
-    for one in base.revisions:
-        when = time.strftime("%Y-%m-%d %H:%M", time.localtime(one.at)) if one.at else ""
-        parts = {"state": one.states, "technique": one.techniques, "prior": one.priors}
-        parts |= {"failure rule": one.rules}
+    for revision in base.revisions:
+        when = time.strftime("%Y-%m-%d %H:%M", time.localtime(revision.at)) if revision.at else ""
+        parts = {"state": revision.states, "technique": revision.techniques, "prior": revision.priors}
+        parts |= {"failure rule": revision.rules}
         what = ", ".join(f"{len(rows)} {name}{'' if len(rows) == 1 else 's'}" for name, rows in parts.items() if rows)
-        texts = (one.revision_id, when, one.by, one.why, what or f"reverts {one.reverts}")
-        table.add_row(*(escape(printable(text)) for text in texts), "" if one.revision_id in counting else "reverted")
+        texts = (revision.revision_id, when, revision.by, revision.why, what or f"reverts {revision.reverts}")
+        table.add_row(
+            *(escape(printable(text)) for text in texts), "" if revision.revision_id in counting else "reverted"
+        )
     Console().print(table)
 
 
@@ -298,8 +300,8 @@ def import_file(options: Namespace) -> None:
     print(f"Imported {rows} of {printable(done.origin)}.")
     if done.known:
         print(f"{done.known} were here already.")
-    for one in done.conflicts:
-        print(f"Kept {prefer} of the {one.kind} {printable(one.name)}.")
+    for conflict in done.conflicts:
+        print(f"Kept {prefer} of the {conflict.kind} {printable(conflict.name)}.")
 
 
 def _append(options: Namespace, revision: Revision) -> None:

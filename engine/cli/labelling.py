@@ -37,10 +37,10 @@ def label_runs(options: Namespace) -> int:
     return OK
 
 
-def in_words(found: Labels) -> str:
+def in_words(noted: Labels) -> str:
     """One run's labels on a line."""
-    parts = [f"name {found.name!r}" if found.name else "", f"tags {', '.join(found.tags)}" if found.tags else ""]
-    parts += ["archived" if found.is_archived else "", f"note: {' '.join(found.note.split())}" if found.note else ""]
+    parts = [f"name {noted.name!r}" if noted.name else "", f"tags {', '.join(noted.tags)}" if noted.tags else ""]
+    parts += ["archived" if noted.is_archived else "", f"note: {' '.join(noted.note.split())}" if noted.note else ""]
     return "; ".join(part for part in parts if part) or "no labels"
 
 
@@ -63,8 +63,8 @@ def undelete_runs(options: Namespace) -> int:
             print(f"Restored {trash.restore(run_id).run_id}.")
     except TrashError as error:
         raise EngineError(str(error)) from error
-    for one in () if options.run_ids else trash.deleted_runs():
-        print(f"{one.run_id}  deleted {time.strftime('%Y-%m-%d %H:%M', time.localtime(one.deleted_at))}")
+    for run in () if options.run_ids else trash.deleted_runs():
+        print(f"{run.run_id}  deleted {time.strftime('%Y-%m-%d %H:%M', time.localtime(run.deleted_at))}")
     return OK
 
 
@@ -76,16 +76,16 @@ def run_examples(options: Namespace) -> int:
 
 def list_examples(options: Namespace) -> int:
     """The runs that come with Tilewright."""
-    found = examples.shipped_examples()
+    shipped = examples.shipped_examples()
     if options.json:
-        print(json.dumps([examples.plain(one) for one in found]))
+        print(json.dumps([examples.plain(example) for example in shipped]))
         return OK
-    for one in found:
-        state = "open" if one.is_open else "-"
-        print(f"{one.run_id}  {state:4} {one.labels.name or one.settings.task_name.replace('_', ' ')}")
-        if one.labels.note:
-            print(f"    {' '.join(one.labels.note.split())}")
-    if not found:
+    for example in shipped:
+        state = "open" if example.is_open else "-"
+        print(f"{example.run_id}  {state:4} {example.labels.name or example.settings.task_name.replace('_', ' ')}")
+        if example.labels.note:
+            print(f"    {' '.join(example.labels.note.split())}")
+    if not shipped:
         print("No examples come with this copy.")
     return OK
 

@@ -62,13 +62,14 @@ class Linted:
 
     def plain(self) -> dict[str, Any]:
         """For JSON."""
-        found = self.examination
+        examination = self.examination
         return {
             "file": str(self.path), "outcome": str(self.outcome), "why": self.why, "remedies": list(self.remedies),
             "class": self.kernel_class, "sizes": dict(self.sizes), "made_smaller": dict(self.smaller),
-            "allowed": found.allowed if found else None, "idle": found.idle if found else None,
-            "varied": dict(found.varied) if found else {}, "stays": dict(found.stays) if found else {},
-            "remarks": list(found.remarks) if found else [],
+            "allowed": examination.allowed if examination else None, "idle": examination.idle if examination else None,
+            "varied": dict(examination.varied) if examination else {},
+            "stays": dict(examination.stays) if examination else {},
+            "remarks": list(examination.remarks) if examination else [],
         }  # fmt: skip
 
 
@@ -76,22 +77,22 @@ def lint(options: Namespace, open_toolchain: Callable[[Namespace], Evaluator]) -
     """Every file that is named: 0 where each is decided."""
     given = _given() if options.folder == TASK_GIVEN else None
     entries = [] if given else _entries(options.folder)
-    found = list[Linted]()
+    linted = list[Linted]()
     toolchain = open_toolchain(options)
     try:
         with CostMeter() as meter:
             if given is not None:
-                found.append(
+                linted.append(
                     _of_task(Linted(Path(given.name), Outcome.FAILS), given, options.toolchain, toolchain, meter)
                 )
             for entry in entries:
-                found.append(_linted(entry, options, toolchain, meter))
+                linted.append(_linted(entry, options, toolchain, meter))
                 if not options.json:
-                    print("\n".join(lines(found[-1], width())), flush=True)
+                    print("\n".join(lines(linted[-1], width())), flush=True)
     finally:
         toolchain.close()
-    print(json.dumps([one.plain() for one in found]) if options.json else f"\n{summary(found)}")
-    return OK if all(one.outcome is Outcome.DECIDED for one in found) else FAILED
+    print(json.dumps([file.plain() for file in linted]) if options.json else f"\n{summary(linted)}")
+    return OK if all(file.outcome is Outcome.DECIDED for file in linted) else FAILED
 
 
 def _given() -> Task:
@@ -165,14 +166,14 @@ def _too_large(task: Task, toolchain: str, meter: CostMeter) -> str:
 
 def _examined(about: Linted, task: Task, toolchain: Evaluator) -> Linted:
     """The first of several workloads that is not decided tells; else the last."""
-    found = Examination(Standing.DECIDED)
-    for sizes, one in tasks.workloads.each(task):
-        found = toolchain.examine_confined(one)
-        if not found.is_decided:
+    examination = Examination(Standing.DECIDED)
+    for sizes, workload in tasks.workloads.each(task):
+        examination = toolchain.examine_confined(workload)
+        if not examination.is_decided:
             at = f"With {tasks.workloads.named(sizes)}: " if sizes else ""
-            about = replace(about, why=f"{at}{found.why}")
+            about = replace(about, why=f"{at}{examination.why}")
             break
-    return replace(about, outcome=Outcome(found.standing), remedies=found.remedies, examination=found)
+    return replace(about, outcome=Outcome(examination.standing), remedies=examination.remedies, examination=examination)
 
 
 def width() -> int:
@@ -180,30 +181,31 @@ def width() -> int:
     return min(WIDTH, shutil.get_terminal_size((WIDTH, 0)).columns)
 
 
-def lines(one: Linted, columns: int) -> Iterator[str]:
+def lines(linted: Linted, columns: int) -> Iterator[str]:
     """What a person reads of one file."""
-    yield f"{one.outcome:{INDENT}}{one.path}"
-    for sentence in _sentences(one):
+    yield f"{linted.outcome:{INDENT}}{linted.path}"
+    for sentence in _sentences(linted):
         margin = " " * INDENT
         yield textwrap.fill(
             sentence, columns, initial_indent=margin, subsequent_indent=f"{margin}  ", break_on_hyphens=False
         )
 
 
-def _sentences(one: Linted) -> Iterator[str]:
-    if one.why:
-        yield f"{one.why[0].upper()}{one.why[1:]}".rstrip(".") + "."
-    for remedy in one.remedies:
+def _sentences(linted: Linted) -> Iterator[str]:
+    if linted.why:
+        yield f"{linted.why[0].upper()}{linted.why[1:]}".rstrip(".") + "."
+    for remedy in linted.remedies:
         yield f"- what mends it: {remedy}"
-    if one.smaller:
-        yield f"sizes made smaller for this processor: {tasks.workloads.named(one.smaller)}"
-    if (found := one.examination) is None:
+    if linted.smaller:
+        yield f"sizes made smaller for this processor: {tasks.workloads.named(linted.smaller)}"
+    if (examination := linted.examination) is None:
         return
-    if found.is_decided:
-        yield f"allowed error {_figure(found.allowed)}; doing nothing is off by {_figure(found.idle)} at least"
-        yield from _tensors("weights that vary: ", found.varied)
-        yield from _tensors("stays as constructed: ", found.stays)
-    yield from (f"note: {remark}" for remark in found.remarks)
+    if examination.is_decided:
+        allowed, idle = _figure(examination.allowed), _figure(examination.idle)
+        yield f"allowed error {allowed}; doing nothing is off by {idle} at least"
+        yield from _tensors("weights that vary: ", examination.varied)
+        yield from _tensors("stays as constructed: ", examination.stays)
+    yield from (f"note: {remark}" for remark in examination.remarks)
 
 
 def _tensors(head: str, kinds: Mapping[str, str]) -> Iterator[str]:
@@ -220,10 +222,10 @@ def _figure(value: float | None) -> str:
     return "unknown" if value is None else f"{value:.2g}"
 
 
-def summary(found: list[Linted]) -> str:
+def summary(linted: list[Linted]) -> str:
     """How many files there are of each outcome."""
-    counts = Counter(one.outcome for one in found)
-    told = ", ".join(f"{counts[outcome]} {outcome}" for outcome in Outcome if counts[outcome])
-    smaller = sum(bool(one.smaller) for one in found)
+    counts = Counter(file.outcome for file in linted)
+    outcomes = ", ".join(f"{counts[outcome]} {outcome}" for outcome in Outcome if counts[outcome])
+    smaller = sum(bool(file.smaller) for file in linted)
     note = f"\n{smaller} at smaller sizes than written: --set NAME=NUMBER chooses others." if smaller else ""
-    return f"{len(found)} file{'s' * (len(found) != 1)}: {told}.{note}"
+    return f"{len(linted)} file{'s' * (len(linted) != 1)}: {outcomes}.{note}"

@@ -84,19 +84,19 @@ def attempts_table(attempts: list[Candidate], words: MethodWords) -> Table:
 
 
 def _row(candidate: Candidate) -> tuple[str, ...]:
-    timed, made = candidate.timed, candidate.created
+    timed, created = candidate.timed, candidate.created
     verdict = candidate.verdict or "…"
     style = "green" if verdict == Verdict.PASSED else "yellow" if verdict == "…" else "red"
     gain = f"{timed.speedup:.3g}x ±{timed.noise:.0%}" if timed else ""
     latency = f"{timed.latency_ms:.4g} ms" if timed else ""
     return (
-        number(made.candidate_id),
-        str(made.depth),
-        number(made.parent_id) if made.parent_id else "",
+        number(created.candidate_id),
+        str(created.depth),
+        number(created.parent_id) if created.parent_id else "",
         f"[{style}]{verdict}[/]",
         gain,
         latency,
-        escape(made.summary),
+        escape(created.summary),
     )
 
 

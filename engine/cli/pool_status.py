@@ -34,8 +34,8 @@ def _print(console: Console, standing: PoolStanding) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in COLUMNS:
         table.add_column(heading, overflow="fold")
-    for one in standing.devices:
-        table.add_row(*map(escape, _words(one)))
+    for device in standing.devices:
+        table.add_row(*map(escape, _words(device)))
     console.print(table, highlight=False)
     for device in standing.devices:
         _print_line(console, device.known.device, device.queue)
@@ -48,19 +48,19 @@ def _print(console: Console, standing: PoolStanding) -> None:
 
 def _print_line(console: Console, device: str, queue: Sequence[Claimed]) -> None:
     """Who waits for a device and why in that order, the next one first."""
-    for number, one in enumerate(queue, 1):
+    for number, claimed in enumerate(queue, 1):
         if number == 1:
             console.print(f"Waiting for {escape(device)}, the next first:", highlight=False, soft_wrap=True)
-        what, place = f"{one.words} {one.run_id}".rstrip(), one.place or Place()
+        what, place = f"{claimed.words} {claimed.run_id}".rstrip(), claimed.place or Place()
         console.print(f"  {number}. {escape(what)}: {place.words}", highlight=False, soft_wrap=True)
 
 
-def _words(one: DeviceStanding) -> tuple[str, ...]:
-    known = one.known
-    doing = [f"{claimed.words} {claimed.run_id}".rstrip() for claimed in one.now]
-    state = f"out of use: {known.out}" if known.out else "; ".join(doing) or "free"
-    wait = f"{one.waited_s:.1f} s" if one.acts else "-"
+def _words(standing: DeviceStanding) -> tuple[str, ...]:
+    entry = standing.known
+    doing = [f"{claimed.words} {claimed.run_id}".rstrip() for claimed in standing.now]
+    state = f"out of use: {entry.out}" if entry.out else "; ".join(doing) or "free"
+    wait = f"{standing.waited_s:.1f} s" if standing.acts else "-"
     return (
-        known.device, known.model, state, f"{100 * one.busy:.0f} %", str(one.acts), wait, str(len(one.queue)),
-        str(one.runs),
+        entry.device, entry.model, state, f"{100 * standing.busy:.0f} %", str(standing.acts), wait,
+        str(len(standing.queue)), str(standing.runs),
     )  # fmt: skip

@@ -65,15 +65,15 @@ def summary(folder: RunFolder) -> dict[str, Any]:
     try:
         return _summary(folder)
     except Exception as error:  # noqa: BLE001 - whatever one run's files say, the others are listed as ever
-        said = f"{error}" if isinstance(error, EngineError) else repr(error)
-        return {"run": folder.run_id, "state": "unreadable", "damage": [f"This run cannot be shown: {said}"]}
+        message = f"{error}" if isinstance(error, EngineError) else repr(error)
+        return {"run": folder.run_id, "state": "unreadable", "damage": [f"This run cannot be shown: {message}"]}
 
 
 def _summary(folder: RunFolder) -> dict[str, Any]:
     read = journal.survey(folder.journal_file)
-    found = damage.examine(folder, read=read)
-    if found.settings:
-        return {"run": folder.run_id, "state": "unreadable", "damage": damage.sentences(found)}
+    findings = damage.examine(folder, read=read)
+    if findings.settings:
+        return {"run": folder.run_id, "state": "unreadable", "damage": damage.sentences(findings)}
     record = _folded(folder, read[0])
     best, noted = record.best, labels.read(folder)
     return {
@@ -98,7 +98,7 @@ def _summary(folder: RunFolder) -> dict[str, Any]:
         "tokens": record.usage.tokens,
         "cost_usd": record.usage.cost_usd,
         "engine_s": record.usage.engine_s,
-        "damage": damage.sentences(found) if found.is_damaged else [],
+        "damage": damage.sentences(findings) if findings.is_damaged else [],
         "rules": record.settings.policy.rules,
         "judged": kept_rules(record.settings.policy.rules),
     }
@@ -108,15 +108,15 @@ def _second(record: Record) -> dict[str, Any] | None:
     """The further baseline against eager, and the best kernel over it; None before it was measured."""
     if record.baseline is None:
         return None
-    timed, found = record.baseline.result, over_second(record)
+    timed, over = record.baseline.result, over_second(record)
     return {
         "name": record.baseline.name,
         "failure": record.baseline.failure,
         "speedup": timed.speedup if timed else None,
         "speedup_interval": list(timed.speedup_interval) if timed else None,
         "latency_ms": timed.latency_ms if timed else None,
-        "best_speedup": found.speedup if found else None,
-        "best_speedup_interval": [found.low, found.high] if found else None,
+        "best_speedup": over.speedup if over else None,
+        "best_speedup_interval": [over.low, over.high] if over else None,
     }
 
 
@@ -130,8 +130,10 @@ def over_second(record: Record) -> Relative | None:
 
 def _flags(record: Record, candidate: Candidate) -> list[str]:
     """What a person should look at: in the edit itself, and by the last word of a judge."""
-    said = {one.label: one.flags for one in record.reviews.values() if one.candidate_id == candidate.written_as}
-    return [*candidate.created.flags, *(flag for flags in said.values() for flag in flags)]
+    flags_by_label = {
+        review.label: review.flags for review in record.reviews.values() if review.candidate_id == candidate.written_as
+    }
+    return [*candidate.created.flags, *(flag for flags in flags_by_label.values() for flag in flags)]
 
 
 def details(folder: RunFolder) -> dict[str, Any]:
@@ -236,11 +238,11 @@ def print_run(console: Console, folder: RunFolder) -> None:
 
 
 def _second_line(record: Record, second: BaselineMeasured) -> str:
-    timed, found = second.result, over_second(record)
+    timed, ratio = second.result, over_second(record)
     if timed is None:
         return f"{printable(second.name)}: not measured: {' '.join(printable(second.failure).split())}"
     low, high = timed.speedup_interval
-    over = f"; best kernel: {found.speedup:.3g}x over it ({found.low:.3g} to {found.high:.3g})" if found else ""
+    over = f"; best kernel: {ratio.speedup:.3g}x over it ({ratio.low:.3g} to {ratio.high:.3g})" if ratio else ""
     return (
         f"{printable(second.name)}: {timed.speedup:.3g}x over eager ({low:.3g} to {high:.3g}), "
         f"{timed.latency_ms:.4g} ms{over}"

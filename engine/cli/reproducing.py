@@ -27,9 +27,9 @@ UNKNOWN_REFERENCE = (
 
 def reproduce(options: Namespace, open_toolchain: Callable[[str], Evaluator]) -> int:
     """Judge the kernels of a manifest again; returns 1 where one came out otherwise or could not be judged."""
-    found = manifest.read(Path(options.manifest))
-    chosen = _chosen(found.kernels, options.tasks)
-    _tell_versions(found.made_with)
+    recorded = manifest.read(Path(options.manifest))
+    chosen = _chosen(recorded.kernels, options.tasks)
+    _tell_versions(recorded.made_with)
     answers: list[dict[str, Any]] = []
     alike = judged = 0
     try:
@@ -39,7 +39,7 @@ def reproduce(options: Namespace, open_toolchain: Callable[[str], Evaluator]) ->
                 alike += not again.differs
                 answers.append(codec.to_plain(again) | {"answer": answer})
                 print(_line(kernel, again), flush=True)
-                _keep(found.defined.name, kernel, again)
+                _keep(recorded.defined.name, kernel, again)
             else:
                 answers.append({"cell": codec.to_plain(kernel.cell), "not_judged": again})
                 print(printable(f"{kernel.cell.words}: could not be judged here: {again}"), flush=True)
@@ -59,7 +59,7 @@ def _judged(
     for name in sorted({kernel.toolchain for kernel in chosen}):
         toolchain: Evaluator | None = None
         try:
-            for kernel in (one for one in chosen if one.toolchain == name):
+            for kernel in (kernel for kernel in chosen if kernel.toolchain == name):
                 if not runs_references and not manifest.is_shipped(kernel):
                     yield kernel, UNKNOWN_REFERENCE, {}
                     continue
@@ -79,9 +79,11 @@ def _judged(
 
 
 def _chosen(kernels: tuple[ManifestKernel, ...], tasks: list[str]) -> list[ManifestKernel]:
-    known = {kernel.cell.task for kernel in kernels}
-    if strangers := sorted(set(tasks) - known):
-        raise EngineError(f"the manifest has no kernel of {', '.join(strangers)}: it has {', '.join(sorted(known))}")
+    task_names = {kernel.cell.task for kernel in kernels}
+    if strangers := sorted(set(tasks) - task_names):
+        raise EngineError(
+            f"the manifest has no kernel of {', '.join(strangers)}: it has {', '.join(sorted(task_names))}"
+        )
     if not kernels:
         raise EngineError("the manifest has no kernel: none was correct when it was written")
     return [kernel for kernel in kernels if not tasks or kernel.cell.task in tasks]
@@ -108,6 +110,6 @@ def _keep(name: str, kernel: ManifestKernel, again: JudgedAgain) -> None:
         folder = files.find(name)
     except files.SuiteError:
         return
-    known = {line.event.run_id for line in files.read(folder) if hasattr(line.event, "run_id")}
-    if kernel.run_id in known and not read_only.is_on():
+    run_ids = {line.event.run_id for line in files.read(folder) if hasattr(line.event, "run_id")}
+    if kernel.run_id in run_ids and not read_only.is_on():
         files.append(folder, again)

@@ -83,17 +83,17 @@ def remeasure(folder: RunFolder, request: RemeasureRequest, toolchain: Evaluator
     ended = Measuring(request, toolchain, listen).run()
     if as_json:
         ratio = ended.ratio
-        found = [ratio.value, ratio.low, ratio.high] if ratio else None
-        print(codec.dumps({"request": request, "progress": ended, "ratio": found}))
+        interval = [ratio.value, ratio.low, ratio.high] if ratio else None
+        print(codec.dumps({"request": request, "progress": ended, "ratio": interval}))
     elif ended.ratio and ended.state is RemeasureState.DONE:
         print(_verdict(request, ended.ratio))
     return OK if ended.state is RemeasureState.DONE else FAILED
 
 
 def _verdict(request: RemeasureRequest, ratio: Ratio) -> str:
-    one, two = request.first, request.second
-    said = one.speedup / two.speedup
-    found = f"{ratio.value:.3g}x as fast as kernel {two.number} ({ratio.low:.3g} to {ratio.high:.3g})"
+    first, second = request.first, request.second
+    measured = first.speedup / second.speedup
+    compared = f"{ratio.value:.3g}x as fast as kernel {second.number} ({ratio.low:.3g} to {ratio.high:.3g})"
     doubt = "" if ratio.is_difference else "; no difference beyond the noise"
     doubt = doubt if ratio.is_sound else "; too few rounds to tell this from noise (use 6 or more)"
-    return f"kernel {one.number} is {found}{doubt}; the runs measured {said:.3g}x"
+    return f"kernel {first.number} is {compared}{doubt}; the runs measured {measured:.3g}x"

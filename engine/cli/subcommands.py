@@ -50,7 +50,7 @@ def complete_ids(options: Namespace) -> None:
     """
     for name in RUNS:
         if word := getattr(options, name, None):
-            setattr(options, name, whole_id(word) if isinstance(word, str) else [whole_id(one) for one in word])
+            setattr(options, name, whole_id(word) if isinstance(word, str) else [whole_id(prefix) for prefix in word])
 
 
 def list_runs(options: Namespace) -> int:
@@ -60,8 +60,8 @@ def list_runs(options: Namespace) -> int:
     shown = [
         folder
         for folder in runs
-        if (found := noted[folder.run_id]).is_archived == options.archived
-        and (not options.tag or options.tag in found.tags)
+        if (labelled := noted[folder.run_id]).is_archived == options.archived
+        and (not options.tag or options.tag in labelled.tags)
     ]
     if options.json:
         print(json.dumps([report.summary(folder) for folder in shown]))
@@ -104,9 +104,11 @@ def over(folder: RunFolder) -> str | None:
     record = report.load(folder)
     is_open = record.state is not RunState.FINISHED or record.in_flight is not None
     waiting = (
-        one for one in commands.read_from(folder.commands_file)[0] if one.command_id not in record.settled_commands
+        command
+        for command in commands.read_from(folder.commands_file)[0]
+        if command.command_id not in record.settled_commands
     )
-    if is_open or record.settings.replay_of is not None or any(VERBS[one.kind].reopens for one in waiting):
+    if is_open or record.settings.replay_of is not None or any(VERBS[command.kind].reopens for command in waiting):
         return None
     action = open_strategy(record.settings.strategy).next(record)
     return action.reason if isinstance(action, Finish) else None
@@ -134,8 +136,8 @@ def export_experience(options: Namespace) -> int:
 
 def warn_of_damage(folder: RunFolder) -> None:
     """Say beside what is made of a run that some of the run is missing."""
-    if (found := damage.examine(folder, 0)).is_damaged:
-        print(f"tilewright: warning: {damage.title(found)}. {' '.join(damage.sentences(found))}", file=sys.stderr)
+    if (examined := damage.examine(folder, 0)).is_damaged:
+        print(f"tilewright: warning: {damage.title(examined)}. {' '.join(damage.sentences(examined))}", file=sys.stderr)
 
 
 def patch_source(options: Namespace) -> int:
@@ -170,12 +172,12 @@ def fork_run(options: Namespace) -> int:
     history = report.load(folder)
     kernel, budget = report.kernel_of(folder, history, options.candidate).candidate_id, history.budget
     fields["budget"] = budgets.changed(budget, " ".join(options.budget)) if options.budget else budget
-    own = parse(options_of(history.settings.strategy), options.strategy_options)
-    if options.no_profiles and exposure.OPTION in own:
+    strategy_options = parse(options_of(history.settings.strategy), options.strategy_options)
+    if options.no_profiles and exposure.OPTION in strategy_options:
         raise EngineError(f"--no-profiles and the option {exposure.OPTION} exclude each other")
     if options.no_profiles:
-        own[exposure.OPTION] = exposure.never(fields["budget"].depths)
-    fields["strategy_options"] = own
+        strategy_options[exposure.OPTION] = exposure.never(fields["budget"].depths)
+    fields["strategy_options"] = strategy_options
     if kept := kept_rules(history.settings.policy.rules):
         print(
             f"tilewright: kernels of {folder.run_id} were {kept}. The new run has the rules that hold now, and judges "
@@ -243,14 +245,18 @@ def chosen_policy(options: Namespace) -> dict[str, Any]:
 def list_strategies(options: Namespace) -> int:
     """The search methods with their options; each is imported, and what it prints then goes to standard error."""
     with contextlib.redirect_stdout(sys.stderr):
-        found = [catalogue.describe(name) for name in options.names or catalogue.names()]
+        described = [catalogue.describe(name) for name in options.names or catalogue.names()]
     if options.json:
-        print(json.dumps([codec.to_plain(one) for one in found]))
-    for one in () if options.json else found:
-        print(f"{one.name}: {one.about}" if one.is_usable else f"{one.name}: unavailable: {one.failure}")
-        for option in one.options:
+        print(json.dumps([codec.to_plain(strategy) for strategy in described]))
+    for strategy in () if options.json else described:
+        print(
+            f"{strategy.name}: {strategy.about}"
+            if strategy.is_usable
+            else f"{strategy.name}: unavailable: {strategy.failure}"
+        )
+        for option in strategy.options:
             print(f"  {option.name:20} {option.help()}")
-    return OK if all(one.is_usable for one in found) else BAD_INPUT
+    return OK if all(strategy.is_usable for strategy in described) else BAD_INPUT
 
 
 def _rule(text: str) -> AskFirst:
@@ -268,10 +274,10 @@ def settings_of(options: Namespace) -> RunSettings:
     """Settings of the run that the `run` verb asks for."""
     fields: dict[str, Any] = {"collect": Switch(options.collect), "language": options.language or _recorded_in(options)}
     strategy = options.strategy or (recorded_strategy(Path(options.recording)) if options.recording else DEFAULT)
-    own = parse(options_of(strategy), options.strategy_options)
+    strategy_options = parse(options_of(strategy), options.strategy_options)
     if options.collect != Switch.AUTO and (why := refused_verbs(find_strategy(strategy)).get(CommandKind.COLLECT)):
         raise EngineError(f"strategy {strategy} takes no --collect: {why}")
-    fields |= {"strategy": strategy, "strategy_options": own, "device": options.device}
+    fields |= {"strategy": strategy, "strategy_options": strategy_options, "device": options.device}
     fields |= run_options.chosen(options) | chosen_policy(options)
     if options.prompts:
         fields["prompts"] = read_pack(Path(options.prompts))

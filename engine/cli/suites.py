@@ -56,38 +56,38 @@ def run_suite(options: Namespace) -> int:
     """Start a suite, or add to it what is new."""
     read_only.guard(EngineError, "run suites")
     defined = definition.read(definition.find(options.suite), options.words)
-    defined = definition.chosen(defined, [one for one in options.arms.split(",") if one], options.repeats)
+    defined = definition.chosen(defined, [name for name in options.arms.split(",") if name], options.repeats)
     settings = f"{defined.settings} {options.settings}".strip()
     weight = defined.weight if options.weight is None else options.weight
     defined = replace(defined, name=options.name or defined.name, settings=settings, weight=weight)
     folder = files.folder_of(defined.name)
-    known = fold(files.read(folder))
-    if known is not None:
-        defined = definition.joined(known.defined, defined)
-    return _define(folder, known, defined, options)
+    before = fold(files.read(folder))
+    if before is not None:
+        defined = definition.joined(before.defined, defined)
+    return _define(folder, before, defined, options)
 
 
 def resume_suite(options: Namespace) -> int:
     """Go on with a suite, with more repeats or other limits where they are given."""
     read_only.guard(EngineError, "run suites")
     folder = files.find(options.suite)
-    known = _known(folder)
-    repeats = known.defined.repeats if options.repeats is None else options.repeats
-    if repeats < known.defined.repeats:
-        raise EngineError(f"suite {folder.name} has {known.defined.repeats} repeats already: give at least so many")
-    return _define(folder, known, replace(known.defined, repeats=repeats), options)
+    suite = _known(folder)
+    repeats = suite.defined.repeats if options.repeats is None else options.repeats
+    if repeats < suite.defined.repeats:
+        raise EngineError(f"suite {folder.name} has {suite.defined.repeats} repeats already: give at least so many")
+    return _define(folder, suite, replace(suite.defined, repeats=repeats), options)
 
 
-def _define(folder: SuiteFolder, known: Suite | None, defined: Defined, options: Namespace) -> int:
+def _define(folder: SuiteFolder, before: Suite | None, defined: Defined, options: Namespace) -> int:
     """See that every cell can be run, write what is new of the definition, then work on it."""
     defined = replace(defined, limits=_limits(defined.limits, options.limits))
-    planned = replace(known, defined=defined) if known else Suite(defined)
+    planned = replace(before, defined=defined) if before else Suite(defined)
     if adopted := [arm.name for arm in defined.arms if arm.is_adopted]:
         _see_that_something_can_be_started(planned, ", ".join(adopted))
     arms = [arm.name for arm in defined.arms if not arm.is_adopted]
     slots = _slots([_see(defined, task.name, arm) for task in defined.tasks for arm in arms], options.at_once)
     os.close(_held(folder))  # another runner is told before anything is written
-    if known is None or known.defined != defined:
+    if before is None or before.defined != defined:
         files.append(folder, defined)
         replace_file(folder.definition_file, defined.toml)
     if options.background:
@@ -138,12 +138,12 @@ def settings_of_cell(defined: Defined, cell: Cell) -> RunSettings:
     Raises:
         EngineError: they are not; the message names the cell.
     """
-    task = next(one for one in defined.tasks if one.name == cell.task)
-    arm = next(one for one in defined.arms if one.name == cell.arm)
-    said = io.StringIO()
+    task = next(task for task in defined.tasks if task.name == cell.task)
+    arm = next(arm for arm in defined.arms if arm.name == cell.arm)
+    errors = io.StringIO()
     try:
         words = [word for text in (defined.settings, task.settings, arm.settings) for word in shlex.split(text)]
-        with contextlib.redirect_stderr(said):
+        with contextlib.redirect_stderr(errors):
             options = arguments.parse(["run", task.task, *words])
         if options.background or options.until_waiting or options.json:
             raise EngineError("--background, --until-waiting and --json are the suite's own affair")
@@ -151,7 +151,7 @@ def settings_of_cell(defined: Defined, cell: Cell) -> RunSettings:
             raise EngineError("the cells of a suite share one weight: give it to suite run, or write it into the file")
         return replace(settings_of(options), weight=defined.weight, suite=defined.name)
     except SystemExit as ended:
-        raise EngineError(f"{cell.words}: {said.getvalue().strip().removeprefix('tilewright: ')}") from ended
+        raise EngineError(f"{cell.words}: {errors.getvalue().strip().removeprefix('tilewright: ')}") from ended
     except (ValueError, EngineError) as error:
         raise EngineError(f"{cell.words}: {error}") from error
 
@@ -178,15 +178,15 @@ def _slots(settings: list[RunSettings], at_once: int | None) -> list[str]:
     """
     if at_once is not None:
         return [str(number) for number in range(at_once)]
-    if not any(supervisor.has_gpu(one.toolchain) for one in settings) or any(one.device for one in settings):
+    if not any(supervisor.has_gpu(run.toolchain) for run in settings) or any(run.device for run in settings):
         return [""]
     if pool_name() != LOCAL:
         raise EngineError("say with --at-once how many runs a suite works on at a time where its devices are elsewhere")
     try:
-        found = devices.usable()
-        return [one.address for one in found if one.name == found[0].name]
+        gpus = devices.usable()
+        return [gpu.address for gpu in gpus if gpu.name == gpus[0].name]
     except ToolchainError:
-        if all(one.model == MANUAL for one in settings):
+        if all(run.model == MANUAL for run in settings):
             return [""]
         raise
 
@@ -231,8 +231,12 @@ def show_suite(options: Namespace) -> int:
 
 
 def _seen(folder: SuiteFolder, suite: Suite) -> Suite:
-    """As it stands, not as its journal said last: without a runner a cell runs only while its engine does."""
-    return suite if folder.has_runner else as_left(suite, lambda one: liveness.is_held(RunFolder(runs_folder() / one)))
+    """The suite as it stands, not as its journal said last: without a runner a cell runs only while its engine does."""
+    return (
+        suite
+        if folder.has_runner
+        else as_left(suite, lambda run_id: liveness.is_held(RunFolder(runs_folder() / run_id)))
+    )
 
 
 def export_suite(options: Namespace) -> int:
@@ -259,8 +263,8 @@ def adopt_runs(options: Namespace) -> int:
     runs = [find_run(run_id) for run_id in options.run_ids]
     lock = _held(folder)  # no runner may take up a cell meanwhile
     try:
-        found = adopting.adopt(folder.name, runs, fold(files.read(folder)), like, options.arm)
-        files.append(folder, *found)
+        events = adopting.adopt(folder.name, runs, fold(files.read(folder)), like, options.arm)
+        files.append(folder, *events)
     finally:
         os.close(lock)
     _print_suite(folder, _known(folder))
@@ -270,20 +274,20 @@ def adopt_runs(options: Namespace) -> int:
 def write_manifest(options: Namespace) -> int:
     """A suite's best kernels with all that it takes to judge them again."""
     suite = _known(files.find(options.suite))
-    found = manifest.of_suite(summary.gather(suite, measured.of_suite(suite)))
-    for missing in found.missing:
+    best_kernels = manifest.of_suite(summary.gather(suite, measured.of_suite(suite)))
+    for missing in best_kernels.missing:
         print(f"left out: {missing}", file=sys.stderr)
-    report.write(codec.dumps(found) + "\n", options.output)
+    report.write(codec.dumps(best_kernels) + "\n", options.output)
     return OK
 
 
 def list_suites(options: Namespace) -> int:
     """Suites that were started, and files that come with Tilewright."""
-    found = [(folder, suite) for folder in files.all_suites() if (suite := fold(files.read(folder)))]
+    suites = [(folder, suite) for folder in files.all_suites() if (suite := fold(files.read(folder)))]
     if options.json:
-        print(json.dumps({"suites": [_head(*one) for one in found], "shipped": definition.shipped()}))
+        print(json.dumps({"suites": [_head(*pair) for pair in suites], "shipped": definition.shipped()}))
         return OK
-    for folder, suite in found:
+    for folder, suite in suites:
         head = _head(folder, suite)
         print(f"{head['name']:24} {head['state']:10} {head['finished']} of {head['cells']} cells finished")
     print(f"shipped: {', '.join(definition.shipped())}")
@@ -301,7 +305,7 @@ def _head(folder: SuiteFolder, suite: Suite) -> dict[str, Any]:
 
 
 def _plain(folder: SuiteFolder, suite: Suite) -> dict[str, Any]:
-    cells = [codec.to_plain(one) | {"speedup": _speedup(one.run_id)} for one in suite.planned]
+    cells = [codec.to_plain(standing) | {"speedup": _speedup(standing.run_id)} for standing in suite.planned]
     return _head(folder, suite) | {"repeats": suite.defined.repeats, "cells_of": cells}
 
 
@@ -313,19 +317,20 @@ def _speedup(run_id: str | None) -> float | None:
     return best.timed.speedup if best and best.timed else None
 
 
-def _words(one: CellStanding) -> dict[str, str]:
+def _words(standing: CellStanding) -> dict[str, str]:
     """A cell by heading."""
-    gain = _speedup(one.run_id)
-    why = "" if one.state is CellState.FINISHED else escape(printable(one.reason))
+    gain = _speedup(standing.run_id)
+    why = "" if standing.state is CellState.FINISHED else escape(printable(standing.reason))
     return {
-        "task": one.cell.task, "arm": one.cell.arm, "repeat": str(one.cell.repeat), "state": str(one.state),
-        "best": f"{gain:.3g}x" if gain else "-", "run": one.run_id or "-", "why": why,
+        "task": standing.cell.task, "arm": standing.cell.arm, "repeat": str(standing.cell.repeat),
+        "state": str(standing.state),
+        "best": f"{gain:.3g}x" if gain else "-", "run": standing.run_id or "-", "why": why,
     }  # fmt: skip
 
 
 def _print_suite(folder: SuiteFolder, suite: Suite) -> None:
     console, table = Console(), Table(box=None, pad_edge=False, header_style="bold")
-    rows = [_words(one) for one in suite.planned]
+    rows = [_words(standing) for standing in suite.planned]
     headings = [heading for heading in rows[0] if heading != "why" or any(row["why"] for row in rows)]
     for heading in headings:
         table.add_column(heading, no_wrap=heading != "why")
@@ -336,7 +341,7 @@ def _print_suite(folder: SuiteFolder, suite: Suite) -> None:
     head = _head(folder, suite)
     line = f"{folder.name}: {head['state']}, {head['finished']} of {head['cells']} cells finished. {suite.reason}"
     console.print(line, highlight=False, markup=False, soft_wrap=True)
-    waiting = [one.run_id for one in suite.planned if one.state is CellState.WAITING and one.run_id]
+    waiting = [standing.run_id for standing in suite.planned if standing.state is CellState.WAITING and standing.run_id]
     if waiting:
         print("These wait for your replies: python -m engine advance " + " ".join(waiting))
         print(f"Then go on with: python -m engine suite resume {folder.name}")

@@ -41,7 +41,7 @@ def widen(console: rich.console.Console, renderable: RenderableType) -> None:
 class _OwnColoursOnly(RenderHook):
     def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
         """Each, with what it shows looked through."""
-        return [_Plain(one) for one in renderables]
+        return [_Plain(renderable) for renderable in renderables]
 
 
 class _Plain:
@@ -49,8 +49,8 @@ class _Plain:
         self._inner = inner
 
     def __rich_console__(self, console: rich.console.Console, options: ConsoleOptions) -> RenderResult:
-        for one in console.render(self._inner, options):
-            yield one if one.control else Segment(printable(one.text), one.style)
+        for segment in console.render(self._inner, options):
+            yield segment if segment.control else Segment(printable(segment.text), segment.style)
 
     def __rich_measure__(self, console: rich.console.Console, options: ConsoleOptions) -> Measurement:
         return Measurement.get(console, options, self._inner)
@@ -68,20 +68,20 @@ class PlainStream(io.TextIOBase):
         return len(text)
 
     def flush(self) -> None:
-        """As the other one."""
+        """Flush the other stream."""
         self.stream.flush()
 
     def isatty(self) -> bool:
-        """As the other one."""
+        """Whether the other stream is a terminal."""
         return self.stream.isatty()
 
     def fileno(self) -> int:
-        """That of the other one."""
+        """The other stream's file descriptor."""
         return self.stream.fileno()
 
     @property
     def encoding(self) -> str:  # type: ignore[override]
-        """That of the other one."""
+        """The other stream's encoding."""
         return self.stream.encoding
 
     def __getattr__(self, name: str) -> Any:

@@ -61,10 +61,10 @@ def _as_written(toolchain: Evaluator, task: Task, source: str) -> TimingResult:
     raise EngineError(f"only a correct kernel can be tuned, and this one is not ({failed.verdict}): {headline(failed)}")
 
 
-def ratio(one: TimingResult, sweep: Sweep) -> relative.Relative:
+def ratio(timed: TimingResult, sweep: Sweep) -> relative.Relative:
     """How much faster than the kernel as it is written, each timed in a session of its own."""
     written = sweep.to_beat
-    return relative.between_sessions(one.speedup, one.noise, written.speedup, written.noise)
+    return relative.between_sessions(timed.speedup, timed.noise, written.speedup, written.noise)
 
 
 def plain(name: str, sweep: Sweep) -> dict[str, Any]:
@@ -76,19 +76,19 @@ def plain(name: str, sweep: Sweep) -> dict[str, Any]:
         "most": sweep.most,
         "as_written": {"values": dict(sweep.as_written)} | _figures(sweep.to_beat, sweep),
         "failed_again": _failed_again(sweep.failed_again) if sweep.failed_again else "",
-        "variants": [_plain(one, sweep) for one in sweep.variants.values()],
+        "variants": [_plain(variant, sweep) for variant in sweep.variants.values()],
         "kept": _plain(kept, sweep) if kept else None,
     }
 
 
-def _plain(one: Variant, sweep: Sweep) -> dict[str, Any]:
-    timed = one.last_timing
+def _plain(variant: Variant, sweep: Sweep) -> dict[str, Any]:
+    timed = variant.last_timing
     return {
-        "number": one.number,
-        "values": dict(one.values),
-        "verdict": str(one.verdict),
-        "message": one.failure,
-        "is_full": one.timed is not None,
+        "number": variant.number,
+        "values": dict(variant.values),
+        "verdict": str(variant.verdict),
+        "message": variant.failure,
+        "is_full": variant.timed is not None,
         **(_figures(timed, sweep) if timed else dict.fromkeys(FIGURES)),
     }
 
@@ -97,8 +97,14 @@ FIGURES = ("latency_ms", "speedup", "speedup_interval", "ratio", "ratio_interval
 
 
 def _figures(timed: TimingResult, sweep: Sweep) -> dict[str, Any]:
-    found = ratio(timed, sweep)
-    values = timed.latency_ms, timed.speedup, list(timed.speedup_interval), found.speedup, [found.low, found.high]
+    relation = ratio(timed, sweep)
+    values = (
+        timed.latency_ms,
+        timed.speedup,
+        list(timed.speedup_interval),
+        relation.speedup,
+        [relation.low, relation.high],
+    )
     return dict(zip(FIGURES, values, strict=True))
 
 
@@ -110,8 +116,10 @@ def print_sweep(console: Console, name: str, sweep: Sweep) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in ("numbers", "outcome", "time", "speed-up", "over as written"):
         table.add_column(heading, overflow="fold")
-    for one in sorted(sweep.variants.values(), key=lambda one: -(one.last_timing.speedup if one.last_timing else 0.0)):
-        table.add_row(*map(escape, _cells(one, sweep)))
+    for variant in sorted(
+        sweep.variants.values(), key=lambda variant: -(variant.last_timing.speedup if variant.last_timing else 0.0)
+    ):
+        table.add_row(*map(escape, _cells(variant, sweep)))
     if sweep.variants:
         console.print(table, highlight=False)
     if sweep.failed_again:
@@ -120,26 +128,32 @@ def print_sweep(console: Console, name: str, sweep: Sweep) -> None:
     if kept is None or kept.timed is None:
         console.print("No variant is faster beyond the noise.", highlight=False)
         return
-    found = ratio(kept.timed, sweep)
+    relation = ratio(kept.timed, sweep)
     console.print(
         escape(
-            f"Fastest: {tuning.in_words(kept.values)}, {found.speedup:.3g}x of it as written "
-            f"({found.low:.3g} to {found.high:.3g})"
+            f"Fastest: {tuning.in_words(kept.values)}, {relation.speedup:.3g}x of it as written "
+            f"({relation.low:.3g} to {relation.high:.3g})"
         ),
         highlight=False,
     )
 
 
-def _cells(one: Variant, sweep: Sweep) -> tuple[str, str, str, str, str]:
-    timed, numbers = one.last_timing, tuning.in_words(one.values)
+def _cells(variant: Variant, sweep: Sweep) -> tuple[str, str, str, str, str]:
+    timed, numbers = variant.last_timing, tuning.in_words(variant.values)
     if timed is None:
-        return numbers, printable(f"{one.verdict}: {one.failure}") if one.has_failed else "built", "", "", ""
-    how = "timed fully" if one.timed else "timed briefly"
+        return (
+            numbers,
+            printable(f"{variant.verdict}: {variant.failure}") if variant.has_failed else "built",
+            "",
+            "",
+            "",
+        )
+    how = "timed fully" if variant.timed else "timed briefly"
     return numbers, how, f"{timed.latency_ms:.4g} ms", f"{timed.speedup:.3g}x", f"{ratio(timed, sweep).speedup:.3g}x"
 
 
-def _failed_again(found: CheckResult) -> str:
-    return f"As written it failed when timed again: {found.verdict}: {headline(found).rstrip('.')}."
+def _failed_again(checked: CheckResult) -> str:
+    return f"As written it failed when timed again: {checked.verdict}: {headline(checked).rstrip('.')}."
 
 
 def _variant_line(number: int, sweep: Sweep) -> str:

@@ -47,30 +47,30 @@ def check(knowledge: str) -> str:
         return FROZEN + check(named)
     if knowledge in CHOICES:
         return knowledge
-    place = Path(knowledge).expanduser().absolute()
+    folder = Path(knowledge).expanduser().absolute()
     words = ", ".join(CHOICES)
-    if not knowledge or not place.exists():
+    if not knowledge or not folder.exists():
         raise EngineError(f"there is no knowledge base at {knowledge!r}: use {words}, or the path of one")
-    if place.is_dir() and not any((place / name).is_file() for name in (files.EVIDENCE, files.REVISIONS)):
+    if folder.is_dir() and not any((folder / name).is_file() for name in (files.EVIDENCE, files.REVISIONS)):
         raise EngineError(
-            f"{place} holds neither {files.EVIDENCE} nor {files.REVISIONS}: use {words}, or such a folder"
+            f"{folder} holds neither {files.EVIDENCE} nor {files.REVISIONS}: use {words}, or such a folder"
         )
     try:
-        _read(place)
+        _read(folder)
     except (OSError, ValueError) as error:
-        raise EngineError(f"the knowledge base {place} cannot be read: {error}") from error
-    return str(place)
+        raise EngineError(f"the knowledge base {folder} cannot be read: {error}") from error
+    return str(folder)
 
 
 def base_of(
     knowledge: str,
     home: Path | None,
     lessons: Sequence[Revision],
-    own: Sequence[Evidence],
+    rows: Sequence[Evidence],
     cases: Sequence[FailureCase] = (),
 ) -> Base | None:
     """The base that a run asks; None where it asks none. `home` is where runs keep what they learn, None for nowhere;
-    `own` and `cases` are what the run has shown itself.
+    `rows` and `cases` are what the run has shown itself.
 
     Raises:
         EngineError: it can no longer be read.
@@ -90,34 +90,36 @@ def base_of(
         revisions, mark, seen = list(there.revisions), there.mark, list(there.cases)
         for row in there.rows:
             attempts.add(row)
-    for row in own:
+    for row in rows:
         attempts.add(row)
-    mark = f"{mark} run:{len(own)} taught:{len(lessons)}".strip()
-    known = {case.case_id for case in seen}
+    mark = f"{mark} run:{len(rows)} taught:{len(lessons)}".strip()
+    seen_ids = {case.case_id for case in seen}
     return Base(
-        [*revisions, *lessons], attempts, mark, cases=[*seen, *(one for one in cases if one.case_id not in known)]
+        [*revisions, *lessons], attempts, mark, cases=[*seen, *(case for case in cases if case.case_id not in seen_ids)]
     )
 
 
-def _read(place: Path) -> Base:
-    return files.load(place)
+def _read(folder: Path) -> Base:
+    return files.load(folder)
 
 
 def advise(base: Base, state: str, need: Need) -> tuple[Advised, ...]:
     """What the base knows of a state's techniques that apply, that which promises most first; of all states' where the
     state is not known. Techniques that are known by attempts alone, under a model's own name, are among them where
     those were on kernels of the same class and language."""
-    known = base.states.get(state)
-    place = "" if known is not None and known.is_disabled else state
-    found = sorted(_advised(base, place, need), key=lambda one: (-_promise(one), one.technique))
-    return tuple(found if place else found[:MOST_IN_ALL])
+    entry = base.states.get(state)
+    asked_state = "" if entry is not None and entry.is_disabled else state
+    advised = sorted(_advised(base, asked_state, need), key=lambda advice: (-_promise(advice), advice.technique))
+    return tuple(advised if asked_state else advised[:MOST_IN_ALL])
 
 
-def others(base: Base, found: Sequence[Advised], need: Need) -> tuple[str, ...]:
+def others(base: Base, advised: Sequence[Advised], need: Need) -> tuple[str, ...]:
     """The names of techniques that apply and are not among those found: so that a model uses the same words."""
-    listed = {one.technique for one in found}
-    known = (one for one in base.techniques.values() if not one.is_disabled and need.allows(one))
-    return tuple(sorted(one.name for one in known if one.name not in listed))
+    listed = {advice.technique for advice in advised}
+    allowed = (
+        technique for technique in base.techniques.values() if not technique.is_disabled and need.allows(technique)
+    )
+    return tuple(sorted(technique.name for technique in allowed if technique.name not in listed))
 
 
 def _advised(base: Base, state: str, need: Need) -> Iterator[Advised]:
@@ -131,7 +133,7 @@ def _advised(base: Base, state: str, need: Need) -> Iterator[Advised]:
 
 
 def _only_tried(base: Base, state: str, need: Need) -> list[str]:
-    """Those that were tried most."""
+    """The undefined techniques of a state that were tried most."""
     conditions = need.kernel_class, need.language
     tried = Counter(
         row.technique
@@ -140,7 +142,7 @@ def _only_tried(base: Base, state: str, need: Need) -> list[str]:
         and state in ("", row.state)
         and (row.kernel_class, row.language) == conditions
     )
-    return [name for name, _ in sorted(tried.items(), key=lambda one: (-one[1], one[0]))[:MOST_UNNAMED]]
+    return [name for name, _ in sorted(tried.items(), key=lambda count: (-count[1], count[0]))[:MOST_UNNAMED]]
 
 
 def _of(technique: Technique, figures: Figures, inherited: str) -> Advised:
@@ -162,5 +164,5 @@ def _of(technique: Technique, figures: Figures, inherited: str) -> Advised:
     )
 
 
-def _promise(one: Advised) -> float:
-    return one.expected_gain * one.confidence
+def _promise(advice: Advised) -> float:
+    return advice.expected_gain * advice.confidence

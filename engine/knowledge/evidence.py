@@ -58,10 +58,10 @@ def rows(record: Record, text: Callable[[str], str], at: float, *, is_ending: bo
     return AttemptFold(record, text).rows(at, is_ending=is_ending)
 
 
-def _is_over(record: Record, one: Attempt, concluded: set[int], is_ending: bool = False) -> bool:
-    is_timed = any(record.candidates[name].timed is not None for name in one.line)
-    if one.index in concluded:
-        return is_timed or not one.line or one.is_left or is_ending
+def _is_over(record: Record, attempt: Attempt, concluded: set[int], is_ending: bool = False) -> bool:
+    is_timed = any(record.candidates[name].timed is not None for name in attempt.line)
+    if attempt.index in concluded:
+        return is_timed or not attempt.line or attempt.is_left or is_ending
     return is_timed and is_ending
 
 
@@ -85,14 +85,18 @@ class AttemptFold:
             return []
         self._read_on()
         concluded = {done.depth for done in record.concluded}
-        for one in self.found:
-            if one.name not in self._rows and one.prediction.technique and _is_over(record, one, concluded):
-                self._rows[one.name] = _row(record, one, at)
+        for attempt in self.found:
+            if attempt.name not in self._rows and attempt.prediction.technique and _is_over(record, attempt, concluded):
+                self._rows[attempt.name] = _row(record, attempt, at)
         rows = dict(self._rows)
         if is_ending:
-            last = (one for one in self.found if one.name not in rows and one.prediction.technique)
-            rows |= {one.name: _row(record, one, at) for one in last if _is_over(record, one, concluded, True)}
-        return [row for one in self.found if (row := rows.get(one.name)) is not None]
+            last = (attempt for attempt in self.found if attempt.name not in rows and attempt.prediction.technique)
+            rows |= {
+                attempt.name: _row(record, attempt, at)
+                for attempt in last
+                if _is_over(record, attempt, concluded, True)
+            }
+        return [row for attempt in self.found if (row := rows.get(attempt.name)) is not None]
 
     def _read_on(self) -> None:
         new = self.record.events[self._read :]
@@ -121,9 +125,9 @@ class AttemptFold:
     def _begin(self, event: ev.StepStarted) -> None:
         self.step, self.called = event, None
         subject = self.of_kernel.get(event.candidate_id or "")
-        for one in self.found:
-            if one is not subject and event.depth > one.index:
-                one.is_left = True
+        for attempt in self.found:
+            if attempt is not subject and event.depth > attempt.index:
+                attempt.is_left = True
 
     def _call(self, event: ev.ModelCalled | ev.CallFailed) -> None:
         spent = (event.input_tokens or 0) + (event.output_tokens or 0)
@@ -146,20 +150,20 @@ class AttemptFold:
         prediction = Prediction(event.technique, event.predicted_gain)
         if not prediction.technique:
             prediction = self._advised(event.step, event.depth, event.parent_id) or prediction
-        made = Attempt(event.candidate_id, event.depth, event.base_id, prediction, [event.candidate_id])
-        self._keep(made)
-        self.of_kernel[event.candidate_id] = made
+        attempt = Attempt(event.candidate_id, event.depth, event.base_id, prediction, [event.candidate_id])
+        self._keep(attempt)
+        self.of_kernel[event.candidate_id] = attempt
 
     def _fail(self, name: str, index: int, parent_id: str | None, prediction: Prediction, reason: str) -> None:
         self._keep(Attempt(name, index, parent_id, prediction, error=reason.partition("\n")[0]))
 
-    def _keep(self, one: Attempt) -> None:
-        one.tokens, self.waiting = self.waiting, 0
-        one.model = self.called.model if self.called else self.record.settings.model
-        self.found.append(one)
+    def _keep(self, attempt: Attempt) -> None:
+        attempt.tokens, self.waiting = self.waiting, 0
+        attempt.model = self.called.model if self.called else self.record.settings.model
+        self.found.append(attempt)
 
     def _is_kept(self, step: int) -> bool:
-        return any(one.name == f"step {step}" for one in self.found)
+        return any(attempt.name == f"step {step}" for attempt in self.found)
 
     def _prediction_of(self, step: int, about: str) -> Prediction:
         """Of a reply that could not be used: its own words, else those of the review that it follows."""
@@ -169,32 +173,33 @@ class AttemptFold:
 
     def _advised(self, step: int, index: int, about: str | None) -> Prediction | None:
         """What was advised about a kernel at this step index before this step."""
-        said = [
-            one for one in self.record.reviews.values()
-            if (one.candidate_id, one.depth) == (about, index) and one.step < step and one.technique and not one.problem
+        reviews = [
+            review for review in self.record.reviews.values()
+            if (review.candidate_id, review.depth) == (about, index) and review.step < step
+            and review.technique and not review.problem
         ]  # fmt: skip
-        return Prediction(said[-1].technique, said[-1].predicted_gain) if said else None
+        return Prediction(reviews[-1].technique, reviews[-1].predicted_gain) if reviews else None
 
     def _last_reason(self, step: int) -> str:
-        tried = (one for one in self.record.events if isinstance(one, ev.PatchTried) and one.step == step)
-        reasons = [one.reason for one in tried if not one.is_applied]
+        tried = (event for event in self.record.events if isinstance(event, ev.PatchTried) and event.step == step)
+        reasons = [patch.reason for patch in tried if not patch.is_applied]
         return reasons[-1] if reasons else "the reply holds no kernel"
 
 
-def _row(record: Record, one: Attempt, at: float) -> Evidence | None:
+def _row(record: Record, attempt: Attempt, at: float) -> Evidence | None:
     settings, limit = record.settings, record.limit
-    parent = record.candidates.get(one.parent_id or "")
-    last = _last(record, one)
-    if parent is None or parent.timed is None or (one.line and last is None):
+    parent = record.candidates.get(attempt.parent_id or "")
+    last = _last(record, attempt)
+    if parent is None or parent.timed is None or (attempt.line and last is None):
         return None
     change = _change(parent, last)
     return Evidence(
         run_id=settings.run_id,
-        candidate_id=one.name,
-        technique=one.prediction.technique,
+        candidate_id=attempt.name,
+        technique=attempt.prediction.technique,
         outcome=_outcome(last, change),
         at=at,
-        state=state_of(record, parent, one.index),
+        state=state_of(record, parent, attempt.index),
         task=settings.task_name,
         kernel_class=record.kernel_class,
         language=settings.language,
@@ -203,30 +208,30 @@ def _row(record: Record, one: Attempt, at: float) -> Evidence | None:
         architecture=limit.facts.architecture if limit and limit.facts else "",
         precision=settings.policy.measured,
         strategy=settings.strategy,
-        model=one.model,
+        model=attempt.model,
         parent_hash=parent.created.source_blob,
         child_hash=last.created.source_blob if last else "",
-        predicted_gain=one.prediction.gain,
+        predicted_gain=attempt.prediction.gain,
         gain=change.speedup if change else None,
         gain_low=change.low if change else None,
         gain_high=change.high if change else None,
         before=metrics_of(record, parent),
         after=metrics_of(record, last) if last else {},
-        tokens=one.tokens,
-        error=last.failure if last and last.has_failed else one.error,
+        tokens=attempt.tokens,
+        error=last.failure if last and last.has_failed else attempt.error,
         rules=_rules(record, last),
     )
 
 
 def _rules(record: Record, last: Candidate | None) -> int:
-    """Those of the verdict that an attempt stands on; of a kernel that was not called, the run's."""
+    """The rules of the verdict that an attempt stands on; of a kernel that was not called, the run's."""
     verdict = (last.timed or last.checked) if last else None
     return verdict.rules if verdict else record.settings.policy.rules
 
 
-def _last(record: Record, one: Attempt) -> Candidate | None:
+def _last(record: Record, attempt: Attempt) -> Candidate | None:
     """The kernel that an attempt is judged by: its last correct and timed one, else its last that failed."""
-    line = [record.candidates[name] for name in one.line]
+    line = [record.candidates[name] for name in attempt.line]
     timed = [kernel for kernel in line if kernel.timed is not None and not kernel.has_failed]
     judged = timed or [kernel for kernel in line if kernel.has_failed]
     return judged[-1] if judged else None
@@ -250,12 +255,12 @@ def _outcome(last: Candidate | None, change: relative.Relative | None) -> Outcom
 def state_of(record: Record, kernel: Candidate, index: int) -> str:
     """The state a kernel was in: as the base was asked about it at this step index, or last; else by the rules. Empty
     where neither is sure."""
-    asked = [one for (_, name), one in record.consulted.items() if name == kernel.candidate_id]
+    asked = [answer for (_, name), answer in record.consulted.items() if name == kernel.candidate_id]
     consulted = record.consulted.get((index, kernel.candidate_id)) or (asked[-1] if asked else None)
     if consulted is not None:
         return consulted.state if consulted.state_confidence >= states.SURE else ""
-    found = states.of_profile(*profile_of(record, kernel))
-    return found.state if found.is_sure else ""
+    state = states.of_profile(*profile_of(record, kernel))
+    return state.state if state.is_sure else ""
 
 
 def profile_of(record: Record, kernel: Candidate) -> tuple[ProfileResult | None, float | None, int]:
@@ -265,10 +270,10 @@ def profile_of(record: Record, kernel: Candidate) -> tuple[ProfileResult | None,
 
 
 def metrics_of(record: Record, kernel: Candidate) -> dict[str, float]:
-    """Its time and the figures of its profile that are kept."""
+    """A kernel's time and the figures of its profile that are kept."""
     profile, timed_ms, min_bytes = profile_of(record, kernel)
-    found = dict(_figures(profile, timed_ms, min_bytes)) if profile and not profile.disturbance else {}
-    return found | ({LATENCY: float(f"{timed_ms:.6g}")} if timed_ms else {})
+    figures = dict(_figures(profile, timed_ms, min_bytes)) if profile and not profile.disturbance else {}
+    return figures | ({LATENCY: float(f"{timed_ms:.6g}")} if timed_ms else {})
 
 
 def _figures(profile: ProfileResult, timed_ms: float | None, min_bytes: int) -> Iterator[tuple[str, float]]:

@@ -36,35 +36,35 @@ def cases(record: Record, at: float, *, is_ending: bool = False) -> list[Failure
     if record.settings.replay_of is not None:
         return []
     concluded = {done.depth for done in record.concluded}
-    kernels = (one for one in record.candidates.values() if is_ending or one.created.depth in concluded)
+    kernels = (kernel for kernel in record.candidates.values() if is_ending or kernel.created.depth in concluded)
     return list(_cases(record, kernels, at))
 
 
 def _cases(record: Record, kernels: Iterator[Candidate], at: float) -> Iterator[FailureCase]:
     settings = record.settings
     for kernel in kernels:
-        made = kernel.created
-        if kernel.verdict is None or made.origin not in WRITTEN:
+        created = kernel.created
+        if kernel.verdict is None or created.origin not in WRITTEN:
             continue
-        before, own = record.candidates.get(made.parent_id or ""), signature(kernel)
+        before, fault = record.candidates.get(created.parent_id or ""), signature(kernel)
         failed = signature(before) if before else ""
-        mends = failed if before and failed != own and _is_past(before, kernel) else ""
-        rules = () if made.origin is Origin.REPAIR else _rules_before(record, made.step)
-        if own or mends or rules:
+        mends = failed if before and failed != fault and _is_past(before, kernel) else ""
+        rules = () if created.origin is Origin.REPAIR else _rules_before(record, created.step)
+        if fault or mends or rules:
             yield FailureCase(
                 run_id=settings.run_id,
                 candidate_id=kernel.candidate_id,
                 at=at,
                 language=settings.language,
                 toolchain=settings.toolchain,
-                signature=own,
-                is_repeat=bool(own) and own == failed,
+                signature=fault,
+                is_repeat=bool(fault) and fault == failed,
                 mends=mends,
-                words=made.summary if mends and len(made.summary.split()) >= LEAST_WORDS else "",
+                words=created.summary if mends and len(created.summary.split()) >= LEAST_WORDS else "",
                 told=rules,
                 message=kernel.failure,
                 task=settings.task_name,
-                model=_model(record, made.step),
+                model=_model(record, created.step),
             )
 
 
@@ -75,13 +75,13 @@ def _is_past(before: Candidate, kernel: Candidate) -> bool:
 
 
 def _rules_before(record: Record, step: int) -> tuple[str, ...]:
-    rules = [one for one in record.failure_rules if one.step <= step]
+    rules = [event for event in record.failure_rules if event.step <= step]
     return tuple(rule.name for rule in rules[-1].rules) if rules else ()
 
 
 def _model(record: Record, step: int) -> str:
-    made = [call.model for (at, _), call in record.calls.items() if at == step]
-    return made[-1] if made else record.settings.model
+    models = [call.model for (at, _), call in record.calls.items() if at == step]
+    return models[-1] if models else record.settings.model
 
 
 def signature(kernel: Candidate) -> str:
@@ -119,18 +119,20 @@ def _innermost(pattern: re.Pattern[str], instead: str, text: str) -> str:
     return text.replace("\0", instead)
 
 
-def _wrong(found: Mismatch) -> str:
+def _wrong(mismatch: Mismatch) -> str:
     """Where, or for which inputs, a result is wrong."""
-    trial = found.trial if found.trial and not found.trial.startswith("own") and found.trial != "normal" else ""
-    place = _place(found)
-    if not (trial or place):
+    trial = (
+        mismatch.trial if mismatch.trial and not mismatch.trial.startswith("own") and mismatch.trial != "normal" else ""
+    )
+    where = _place(mismatch)
+    if not (trial or where):
         return ""
-    return "wrong output" + (f" in the last {place}" if place else "") + (f" for inputs of {trial}" if trial else "")
+    return "wrong output" + (f" in the last {where}" if where else "") + (f" for inputs of {trial}" if trial else "")
 
 
-def _place(found: Mismatch) -> str:
+def _place(mismatch: Mismatch) -> str:
     """Rows or columns at the end of the output, where only these are wrong."""
-    heat = found.heat
+    heat = mismatch.heat
     rows = [i for i, row in enumerate(heat) if any(row)]
     columns = [j for j in range(len(heat[0])) if any(row[j] for row in heat)] if heat else []
     if not rows or not columns:

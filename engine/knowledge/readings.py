@@ -63,41 +63,41 @@ def of_host(profile: ProfileResult) -> dict[str, float]:
     """Of a profile as `engine.evaluator.profiling.cpu_profile` makes it."""
     value = _values(profile.metrics)
     seconds = value.get(LATENCY, 0.0)
-    found = _percent(value, {MEMORY: "memory throughput share", COMPUTE: "arithmetic throughput share"})
-    found |= _of_two_peaks(found)
+    figures = _percent(value, {MEMORY: "memory throughput share", COMPUTE: "arithmetic throughput share"})
+    figures |= _of_two_peaks(figures)
     if seconds > 0:
-        found[PER_CALL] = seconds * 1e6
+        figures[PER_CALL] = seconds * 1e6
         if "page faults per call" in value:
-            found[FAULTS] = 100 * value["page faults per call"] * FAULT_COST_S / seconds
+            figures[FAULTS] = 100 * value["page faults per call"] * FAULT_COST_S / seconds
     if processors := value.get("processors available"):
-        found[PROCESSORS] = processors
+        figures[PROCESSORS] = processors
         if "working threads" in value:
-            found[WORKING] = 100 * value["working threads"] / processors
+            figures[WORKING] = 100 * value["working threads"] / processors
         elif "processors busy" in value:
-            found[AWAKE] = 100 * value["processors busy"] / processors
+            figures[AWAKE] = 100 * value["processors busy"] / processors
     if arithmetic := value.get("packed instructions", 0.0) + value.get("scalar instructions", 0.0):
-        found[PACKED] = 100 * value.get("packed instructions", 0.0) / arithmetic
+        figures[PACKED] = 100 * value.get("packed instructions", 0.0) / arithmetic
     if "libm calls instructions" in value:
-        found[LIBRARY_CALLS] = value["libm calls instructions"]
+        figures[LIBRARY_CALLS] = value["libm calls instructions"]
     if cycles := value.get("cycles per call"):
-        found[PER_CYCLE] = value.get("instructions per call", 0.0) / cycles
+        figures[PER_CYCLE] = value.get("instructions per call", 0.0) / cycles
     if (least := value.get("memory throughput", 0.0) * seconds) and "cache-misses per call" in value:
-        found[REFETCHED] = value["cache-misses per call"] * LINE_BYTES / least
-    return found
+        figures[REFETCHED] = value["cache-misses per call"] * LINE_BYTES / least
+    return figures
 
 
 def of_device(profile: ProfileResult, timed_ms: float | None = None, min_bytes: int = 0) -> dict[str, float]:
     """Of a profile as `engine.evaluator.profiling.device.profile` makes it, with or without hardware counters."""
-    whole = _values(one for one in profile.metrics if one.launch < 0)
+    whole = _values(metric for metric in profile.metrics if metric.launch < 0)
     launches: dict[int, list[Metric]] = {}
     for metric in profile.metrics:
         if metric.launch >= 0:
             launches.setdefault(metric.launch, []).append(metric)
-    each = [_values(one) for one in launches.values()]
-    longest = max(each, key=lambda one: one.get(counters.TIME, 0.0), default=dict[str, float]())
-    found = {name: whole[counter] for name, counter in _WHOLE.items() if counter in whole}
-    found |= _of_two_peaks(found) | _waits(whole) | _memory(whole, longest, min_bytes)
-    found |= _pipes(whole) | _filling(longest) | _launches(whole, each, timed_ms)
+    each = [_values(metrics) for metrics in launches.values()]
+    longest = max(each, key=lambda values: values.get(counters.TIME, 0.0), default=dict[str, float]())
+    figures = {name: whole[counter] for name, counter in _WHOLE.items() if counter in whole}
+    figures |= _of_two_peaks(figures) | _waits(whole) | _memory(whole, longest, min_bytes)
+    figures |= _pipes(whole) | _filling(longest) | _launches(whole, each, timed_ms)
     least = _percent(
         whole,
         {
@@ -105,7 +105,7 @@ def of_device(profile: ProfileResult, timed_ms: float | None = None, min_bytes: 
             LEAST_COMPUTE: "arithmetic throughput at least, share",
         },
     )
-    return found | least | ({LEAST_BUSIEST: max(least.values())} if least else {})
+    return figures | least | ({LEAST_BUSIEST: max(least.values())} if least else {})
 
 
 _WHOLE = {
@@ -119,16 +119,16 @@ _WHOLE = {
 
 def _values(metrics: Iterable[Metric]) -> dict[str, float]:
     """By name, the finite ones; a name with a row per function counts once."""
-    return {one.name: one.value for one in metrics if math.isfinite(one.value)}
+    return {metric.name: metric.value for metric in metrics if math.isfinite(metric.value)}
 
 
 def _percent(value: Mapping[str, float], names: Mapping[str, str]) -> dict[str, float]:
     return {ours: 100 * value[theirs] for ours, theirs in names.items() if theirs in value}
 
 
-def _of_two_peaks(found: Mapping[str, float]) -> dict[str, float]:
+def _of_two_peaks(figures: Mapping[str, float]) -> dict[str, float]:
     """What follows from the two shares; with one of them only which is the larger."""
-    shares = [found[name] for name in (MEMORY, COMPUTE) if name in found]
+    shares = [figures[name] for name in (MEMORY, COMPUTE) if name in figures]
     if len(shares) < 2:
         return {BUSIEST: max(shares)} if shares else {}
     larger, smaller = max(shares), min(shares)
@@ -144,24 +144,24 @@ def _waits(whole: Mapping[str, float]) -> dict[str, float]:
     groups = {MEMORY_WAITS: _GLOBAL_REASONS, SHARED_WAITS: _SHARED_REASONS, CHAIN_WAITS: _CHAIN_REASONS}
     if not total:
         return {}
-    return {name: 100 * sum(waits.get(one, 0.0) for one in group) / total for name, group in groups.items()}
+    return {name: 100 * sum(waits.get(reason, 0.0) for reason in group) / total for name, group in groups.items()}
 
 
 def _memory(whole: Mapping[str, float], longest: Mapping[str, float], min_bytes: int) -> dict[str, float]:
-    found: dict[str, float] = {}
+    figures: dict[str, float] = {}
     used = [whole[name] for name in _SECTOR_COUNTERS if whole.get(name)]  # 0: the kernel has no such access
     if used and not _moves_the_least(whole, min_bytes):
-        found[SECTORS] = min(used)
+        figures[SECTORS] = min(used)
     pairs = [(name, counters.BY_NAME[name].part_of) for name in counters.CONFLICTS]
     turns = sum(whole.get(part, 0.0) for _, part in pairs)
     if turns:
-        found[CONFLICTS] = 100 * sum(whole.get(name, 0.0) for name, _ in pairs) / turns
+        figures[CONFLICTS] = 100 * sum(whole.get(name, 0.0) for name, _ in pairs) / turns
     if min_bytes and "memory traffic" in whole:
-        found[TRAFFIC] = whole["memory traffic"] / min_bytes
+        figures[TRAFFIC] = whole["memory traffic"] / min_bytes
     local = [whole[name] for name in (counters.LOCAL_LOADS, counters.LOCAL_STORES) if name in whole]
     if local and (executed := whole.get(counters.EXECUTED) or longest.get(counters.EXECUTED)):
-        found[SPILLS] = 100 * sum(local) / executed
-    return found
+        figures[SPILLS] = 100 * sum(local) / executed
+    return figures
 
 
 def _moves_the_least(whole: Mapping[str, float], min_bytes: int) -> bool:
@@ -177,26 +177,26 @@ def _moves_the_least(whole: Mapping[str, float], min_bytes: int) -> bool:
 
 
 def _pipes(whole: Mapping[str, float]) -> dict[str, float]:
-    known = {name: [whole[pipe] for pipe in pipes if pipe in whole] for name, pipes in _PIPES.items()}
-    return {name: max(values) for name, values in known.items() if values}
+    values_of = {name: [whole[pipe] for pipe in pipes if pipe in whole] for name, pipes in _PIPES.items()}
+    return {name: max(values) for name, values in values_of.items() if values}
 
 
 def _filling(longest: Mapping[str, float]) -> dict[str, float]:
     """What the longest launch was given of the device."""
-    found = {FITS: longest[counters.THEORETICAL]} if counters.THEORETICAL in longest else {}
+    figures = {FITS: longest[counters.THEORETICAL]} if counters.THEORETICAL in longest else {}
     if (waves := longest.get(counters.WAVES)) is not None and waves > 0:
-        found[WAVES] = waves
+        figures[WAVES] = waves
         if waves > 1:
-            found[TAIL] = 100 * (1 - waves / math.ceil(waves))
+            figures[TAIL] = 100 * (1 - waves / math.ceil(waves))
     start = counters.OCCUPANCY_LIMIT
     blocks = {name.removeprefix(start): value for name, value in longest.items() if name.startswith(start)}
-    if blocks and found.get(FITS, 0.0) < FULL:
+    if blocks and figures.get(FITS, 0.0) < FULL:
         least = min(blocks.values())
-        found |= {
+        figures |= {
             name: float(blocks.get(resource) == least)
             for name, resource in ((BY_REGISTERS, "registers"), (BY_SHARED, "shared_mem"))
         }
-    return found
+    return figures
 
 
 def _launches(whole: Mapping[str, float], each: list[dict[str, float]], timed_ms: float | None) -> dict[str, float]:
@@ -204,6 +204,6 @@ def _launches(whole: Mapping[str, float], each: list[dict[str, float]], timed_ms
     count = whole.get("launches") or float(len(each))
     if not seconds or not count:
         return {}
-    per_launch = sum(one.get(counters.TIME, 0.0) for one in each) / len(each) if each else seconds / count
-    found = {LAUNCHES: count, PER_LAUNCH: 1e6 * per_launch}
-    return found | ({ON_DEVICE: 100 * seconds * 1e3 / timed_ms} if timed_ms else {})
+    per_launch = sum(launch.get(counters.TIME, 0.0) for launch in each) / len(each) if each else seconds / count
+    figures = {LAUNCHES: count, PER_LAUNCH: 1e6 * per_launch}
+    return figures | ({ON_DEVICE: 100 * seconds * 1e3 / timed_ms} if timed_ms else {})

@@ -36,19 +36,19 @@ def features(
     source: str, resources: Sequence[KernelResources], before: Mapping[str, float], number: int
 ) -> dict[str, float]:
     """What the model sees of a kernel. `before` are the figures of its parent, `number` its place in the run."""
-    numbers = [int(one) for one in _NUMBER.findall(source)]
-    found = {f"count of {word}": float(source.count(word)) for word in WORDS}
-    found |= {"lines": float(source.count("\n")), "letters": float(len(source)), PLACE: float(number)}
-    found |= {"largest number": math.log2(1 + max(numbers, default=0))}
-    found |= {"powers of two": float(sum(one >= 8 and one & (one - 1) == 0 for one in numbers))}
+    numbers = [int(number) for number in _NUMBER.findall(source)]
+    counts = {f"count of {word}": float(source.count(word)) for word in WORDS}
+    counts |= {"lines": float(source.count("\n")), "letters": float(len(source)), PLACE: float(number)}
+    counts |= {"largest number": math.log2(1 + max(numbers, default=0))}
+    counts |= {"powers of two": float(sum(number >= 8 and number & (number - 1) == 0 for number in numbers))}
     if resources:
-        found |= {
-            "registers": float(max(one.registers for one in resources)),
-            "spills": float(sum(one.spill_stores + one.spill_loads for one in resources)),
-            "shared memory": float(max(one.shared_bytes for one in resources)),
+        counts |= {
+            "registers": float(max(kernel.registers for kernel in resources)),
+            "spills": float(sum(kernel.spill_stores + kernel.spill_loads for kernel in resources)),
+            "shared memory": float(max(kernel.shared_bytes for kernel in resources)),
             "kernels": float(len(resources)),
         }
-    return found | {f"parent: {name}": value for name, value in before.items()}
+    return counts | {f"parent: {name}": value for name, value in before.items()}
 
 
 def target(reward: float) -> float:
@@ -71,35 +71,36 @@ class Judgement:
     @property
     def order(self) -> list[int]:
         """Places of the drawn kernels, the most promising first."""
-        return sorted(range(len(self.scores)), key=lambda place: (-self.scores[place], place))
+        return sorted(range(len(self.scores)), key=lambda index: (-self.scores[index], index))
 
 
-def judge(known: Sequence[ScoredKernel], drawn: Sequence[Mapping[str, float]]) -> Judgement:
+def judge(scored: Sequence[ScoredKernel], drawn: Sequence[Mapping[str, float]]) -> Judgement:
     """Rank drawn kernels by what is known of earlier ones, if that ranks better than the order of arrival."""
-    if len(known) < LEAST_KERNELS:
-        few = f"{len(known)} kernels with a reward are known, {LEAST_KERNELS} are needed"
-        return Judgement((), len(known), None, None, few)
+    if len(scored) < LEAST_KERNELS:
+        few = f"{len(scored)} kernels with a reward are known, {LEAST_KERNELS} are needed"
+        return Judgement((), len(scored), None, None, few)
     try:
         from scipy.stats import spearmanr
         from sklearn.ensemble import RandomForestRegressor
         from sklearn.model_selection import KFold, cross_val_predict
     except ImportError:
-        return Judgement((), len(known), None, None, NOT_INSTALLED)
-    names = sorted({name for one in known for name in one.features})
-    rows = [[one.features.get(name, 0.0) for name in names] for one in known]
-    targets = [target(one.reward) for one in known]
+        return Judgement((), len(scored), None, None, NOT_INSTALLED)
+    names = sorted({name for kernel in scored for name in kernel.features})
+    rows = [[kernel.features.get(name, 0.0) for name in names] for kernel in scored]
+    targets = [target(kernel.reward) for kernel in scored]
     if len(set(targets)) < 2:
-        return Judgement((), len(known), None, None, "all known kernels have the same reward")
+        return Judgement((), len(scored), None, None, "all known kernels have the same reward")
     forest = RandomForestRegressor(n_estimators=TREES, min_samples_leaf=2, random_state=0)
     guessed = cross_val_predict(forest, rows, targets, cv=KFold(FOLDS, shuffle=True, random_state=0))
-    placed = [-one.features.get(PLACE, 0.0) for one in known]
+    placed = [-kernel.features.get(PLACE, 0.0) for kernel in scored]
     correlation, arrival = (
-        float(spearmanr(one, targets).statistic) if len(set(one)) > 1 else 0.0 for one in (list(guessed), placed)
+        float(spearmanr(ranking, targets).statistic) if len(set(ranking)) > 1 else 0.0
+        for ranking in (list(guessed), placed)
     )
     if correlation <= max(arrival, 0.0):
-        return Judgement((), len(known), correlation, arrival, "it does not rank better than the order of arrival")
+        return Judgement((), len(scored), correlation, arrival, "it does not rank better than the order of arrival")
     forest.fit(rows, targets)
-    scores = forest.predict([[one.get(name, 0.0) for name in names] for one in drawn])
+    scores = forest.predict([[kernel.get(name, 0.0) for name in names] for kernel in drawn])
     return Judgement(
-        tuple(map(float, scores)), len(known), correlation, arrival, "it ranks better than the order of arrival"
+        tuple(map(float, scores)), len(scored), correlation, arrival, "it ranks better than the order of arrival"
     )

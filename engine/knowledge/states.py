@@ -104,7 +104,7 @@ class Rule:
     most: float = MOST
 
     def confidence(self, figures: Mapping[str, float]) -> float:
-        """That of its least sign."""
+        """The confidence of its least sign."""
         return min(self.most, *(sign.confidence(figures) for sign in self.signs))
 
 
@@ -194,7 +194,7 @@ def of_figures(figures: Mapping[str, float], rules: Sequence[Rule]) -> Found:
     if not holding:
         return _guess(figures)
     rule, sure = holding[0]
-    names = dict.fromkeys(one.name for one, _ in holding[1:] if one.name != rule.name)
+    names = dict.fromkeys(other.name for other, _ in holding[1:] if other.name != rule.name)
     decided = {sign.figure: figures[sign.figure] for sign in rule.signs}
     signs = "; ".join(sign.in_words(decided[sign.figure]) for sign in rule.signs)
     why = f"{rule.name}: {signs}"
@@ -203,18 +203,18 @@ def of_figures(figures: Mapping[str, float], rules: Sequence[Rule]) -> Found:
 
 def _guess(figures: Mapping[str, float]) -> Found:
     """By the larger share alone, which is too little to be sure."""
-    known = {name: figures[name] for name in (readings.MEMORY, readings.COMPUTE) if name in figures}
-    if not known:
+    shares = {name: figures[name] for name in (readings.MEMORY, readings.COMPUTE) if name in figures}
+    if not shares:
         return Found("", None, 0.0, "the profile has nothing that the rules could read")
-    memory, compute = (known.get(name, 0.0) for name in (readings.MEMORY, readings.COMPUTE))
+    memory, compute = (shares.get(name, 0.0) for name in (readings.MEMORY, readings.COMPUTE))
     state = "latency_memory_bound"
     if memory > APART * compute:
         state = "memory_latency_bound"
     elif compute > APART * memory:
         state = "instruction_mix_suboptimal"
-    known_figures = ", ".join(f"{name} {value:.3g}" for name, value in known.items())
+    known_figures = ", ".join(f"{name} {value:.3g}" for name, value in shares.items())
     return Found(
-        state, STATES[state], GUESS, f"no rule holds; only the shares of the peaks speak: {known_figures}", (), known
+        state, STATES[state], GUESS, f"no rule holds; only the shares of the peaks speak: {known_figures}", (), shares
     )
 
 
@@ -226,7 +226,9 @@ class Settled:
     new: State | None = None
 
 
-def settle(rules: Found, said: Mapping[str, object], known: Mapping[str, Bottleneck], taken: Sequence[str]) -> Settled:
+def settle(
+    rules: Found, answer: Mapping[str, object], known: Mapping[str, Bottleneck], taken: Sequence[str]
+) -> Settled:
     """What a model's object with `state`, `confidence` and `why` makes of what the rules found.
 
     A known state that the model is sure of is matched. Otherwise the kernel is in a state of its own, named
@@ -234,8 +236,8 @@ def settle(rules: Found, said: Mapping[str, object], known: Mapping[str, Bottlen
     known state: the one that the model names, else the rules' own. A reply that names nothing, where the rules have
     nothing either, leaves the state unknown.
     """
-    word, sure, why = _word(said.get("state")), read_confidence(said.get("confidence")), _line(said.get("why"))
-    named = next((one for one in known if _word(one) == word), word)  # a person may name a state in any words
+    word, sure, why = _word(answer.get("state")), read_confidence(answer.get("confidence")), _line(answer.get("why"))
+    named = next((state for state in known if _word(state) == word), word)  # a person may name a state in any words
     if named in known and sure >= SURE:
         return Settled(replace(rules, state=named, bottleneck=known[named], confidence=sure, why=f"the model: {why}"))
     nearest = named if named in known else rules.state

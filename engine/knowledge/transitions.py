@@ -25,34 +25,34 @@ def edges_from(base: Base, node: str, advised: Sequence[Advised], need: Need) ->
     """The edges from a technique to those that apply, the most tried first; `advised` is what the base expects of
     techniques in the kernel's state, which weighs as much as two attempts on an edge."""
     tried, laid = attempts_by_edge(base.rows), examples_by_edge(base.known.transitions)
-    expected = {one.technique: (log_units(one.expected_gain), one.confidence) for one in advised}
+    expected = {advice.technique: (log_units(advice.expected_gain), advice.confidence) for advice in advised}
     targets = {target for source, target in (*tried, *laid) if source == node}
-    found = []
+    edges = []
     for target in sorted(target for target in targets if _applies(base, target, need)):
         seen = tally(tried.get((node, target), ()))
         gain = figures_of(seen, *expected.get(target, NOTHING_KNOWN)).expected_gain
-        found.append(KnownEdge(node, target, gain, seen.attempts, value(seen)))
-    return tuple(sorted(found, key=lambda one: (-one.attempts, -one.expected_gain, one.target))[:MOST_EDGES])
+        edges.append(KnownEdge(node, target, gain, seen.attempts, value(seen)))
+    return tuple(sorted(edges, key=lambda edge: (-edge.attempts, -edge.expected_gain, edge.target))[:MOST_EDGES])
 
 
 def _applies(base: Base, target: str, need: Need) -> bool:
-    known = base.techniques.get(target)
-    return known is None or (not known.is_disabled and need.allows(known))
+    technique = base.techniques.get(target)
+    return technique is None or (not technique.is_disabled and need.allows(technique))
 
 
 def examples(base: Base, edges: Sequence[KnownEdge], runs: Path) -> dict[str, tuple[Transition, ...]]:
     """Examples of each edge by its target: the attempts that gained most, then what models have laid out. `runs` is the
     folder of run folders."""
     tried, laid = attempts_by_edge(base.rows), examples_by_edge(base.known.transitions)
-    found: dict[str, tuple[Transition, ...]] = {}
+    by_target: dict[str, tuple[Transition, ...]] = {}
     for edge in edges:
         ends = edge.source, edge.target
         faster = [row for row in tried.get(ends, ()) if row.outcome is Outcome.FASTER and row.gain]
         faster.sort(key=lambda row: -(row.gain or 0.0))
-        own = [*_of_attempts(edge, faster[:MOST_EXAMPLES], runs), *laid.get(ends, ())]
-        if own:
-            found[edge.target] = tuple(own[:MOST_EXAMPLES])
-    return found
+        shown = [*_of_attempts(edge, faster[:MOST_EXAMPLES], runs), *laid.get(ends, ())]
+        if shown:
+            by_target[edge.target] = tuple(shown[:MOST_EXAMPLES])
+    return by_target
 
 
 def _of_attempts(edge: KnownEdge, rows: Sequence[Evidence], runs: Path) -> Iterator[Transition]:

@@ -116,11 +116,11 @@ class Company(Alone):
     def work_so_far(self, began: float) -> float:
         """Seconds since the earliest beginning of what is at work, as far as nobody has counted them: so the run's time
         of work is that in which anything was at work, however much was."""
-        others = (one.context.step_began for one in self._workers.values() if one.is_busy)
+        others = (worker.context.step_began for worker in self._workers.values() if worker.is_busy)
         return time.monotonic() - max(self._counted, min([began, *others]))
 
     def count_work(self, began: float) -> float:
-        """The same, counted from here on."""
+        """The seconds of `work_so_far`, which the next call then no longer counts."""
         seconds = self.work_so_far(began)
         self._counted = time.monotonic()
         return seconds
@@ -150,21 +150,21 @@ class Crew:
         ending, steps = self._begin()
         if steps:
             self._do_here(*min(steps, key=_is_slow))
-        elif any(one.is_at_work for one in self._workers.values()):
+        elif any(worker.is_at_work for worker in self._workers.values()):
             with self._context.company.aside():
                 self._news.wait(POLL_S)
             self._news.clear()
-        elif problem := next((one.problem for one in self._workers.values() if one.problem), ""):
+        elif problem := next((worker.problem for worker in self._workers.values() if worker.problem), ""):
             self._inbox.wait(problem)
             self._free()
         else:
-            return next((one.limit for one in self._workers.values() if one.limit), ending)
+            return next((worker.limit for worker in self._workers.values() if worker.limit), ending)
         return None
 
     def dismiss(self) -> None:
         """Break off the replies that are coming in and what is being built, and wait until nobody is at work."""
         self._is_dismissed = True
-        if any(one.is_building for one in self._workers.values()):
+        if any(worker.is_building for worker in self._workers.values()):
             self._context.toolchain.close()
         with self._context.company.aside():
             self._threads.shutdown()
@@ -298,20 +298,20 @@ class Crew:
     def _free(self) -> None:
         """A command may have changed what stood in the way."""
         self._heeded = len(self._context.record.commands)
-        for one in self._workers.values():
-            one.limit, one.problem = None, ""
+        for worker in self._workers.values():
+            worker.limit, worker.problem = None, ""
 
     def _is_held(self) -> bool:
         steering = self._context.record.steering
         return steering.is_paused or steering.is_stopped
 
     def _worker(self, lane: Lane) -> Worker:
-        known = self._workers.get(lane.index)
-        if known is None or known.context.record is not lane.record:
+        worker = self._workers.get(lane.index)
+        if worker is None or worker.context.record is not lane.record:
             strategy = type(self._context.strategy)()
             context = replace(self._context, record=lane.record, strategy=strategy, lane=lane.index, attempts=None)
-            known = self._workers[lane.index] = Worker(context)
-        return known
+            worker = self._workers[lane.index] = Worker(context)
+        return worker
 
 
 def _needs_no_device(context: RunContext, step: Evaluate) -> bool:

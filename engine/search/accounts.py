@@ -10,7 +10,10 @@ BY_HAND = Share(is_now=True)  # of this process alone
 
 
 def of_run(record: Record) -> Share:
-    """That of a run, as it stands. What a person has just steered goes first until a step index is concluded."""
+    """The share of a run in the machine, as the run stands.
+
+    What a person has just steered goes first until a step index is concluded.
+    """
     settings = record.settings
     account = f"suite {settings.suite}" if settings.suite else f"run {settings.run_id}"
     done = min(len(record.concluded) / (record.budget.depths + 1), 1.0)

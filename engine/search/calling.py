@@ -80,12 +80,12 @@ class Question:
             ModelError: no try gave a usable reply.
             StopRequested: a person stopped or paused the run meanwhile.
         """
-        context, place = self.context, (self.context.step, self.call)
+        context, key = self.context, (self.context.step, self.call)
         close_lost_call(context)
-        paid = context.record.calls.get(place)
+        paid = context.record.calls.get(key)
         completion = _read(context, paid) if paid else self._buy(self.purpose)
         terms = context.speaker.terms(self.purpose)
-        if completion.finish_reason == "length" and terms and context.record.cut_offs.get(place, 0) < CUT_OFFS:
+        if completion.finish_reason == "length" and terms and context.record.cut_offs.get(key, 0) < CUT_OFFS:
             limit = raised_limit(terms, completion)
             return self._buy(replace(self.purpose, output_limit=limit)) if limit else completion
         return completion
@@ -234,8 +234,10 @@ def _longest_reply(context: RunContext, order: ev.CallSent) -> Spent:
     return Spent(0, tokens, terms.cost(0, tokens) or 0.0)
 
 
-def _both(one: Spent, other: Spent, calls: int | None = None) -> Spent:
-    return Spent(one.calls + other.calls if calls is None else calls, one.tokens + other.tokens, one.cost + other.cost)
+def _both(spent: Spent, other: Spent, calls: int | None = None) -> Spent:
+    return Spent(
+        spent.calls + other.calls if calls is None else calls, spent.tokens + other.tokens, spent.cost + other.cost
+    )
 
 
 def raised_limit(terms: Terms, cut: Completion) -> int | None:

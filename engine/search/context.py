@@ -72,7 +72,7 @@ class Alone:
         return time.monotonic() - began
 
     def count_work(self, began: float) -> float:
-        """The same of a step that is over."""
+        """Seconds that a step that is over adds to the run's time of work."""
         return self.work_so_far(began)
 
 
@@ -162,10 +162,10 @@ class RunContext:
         Raises:
             EngineError: there is none of this name.
         """
-        found = self.record.candidates.get(candidate_id or "")
-        if found is None:
+        candidate = self.record.candidates.get(candidate_id or "")
+        if candidate is None:
             raise EngineError(f"the strategy asked for {candidate_id}, a kernel that this run does not have")
-        return found
+        return candidate
 
     def listen(
         self, messages: list[Message], purpose: Purpose, on_whole: Callable[[Completion], None] = lambda reply: None

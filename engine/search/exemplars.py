@@ -71,8 +71,8 @@ class Need:
 
 def architecture_of(limit: HardwareLimit | None) -> str:
     """The architecture of the device that a run has measured, empty where the record does not tell it."""
-    found = limit.facts.architecture if limit is not None and limit.facts is not None else ""
-    return found if _ARCHITECTURE.fullmatch(found) else ""
+    architecture = limit.facts.architecture if limit is not None and limit.facts is not None else ""
+    return architecture if _ARCHITECTURE.fullmatch(architecture) else ""
 
 
 def table(toolchain: str, language: str = DEFAULT) -> Table:
@@ -88,20 +88,20 @@ def table(toolchain: str, language: str = DEFAULT) -> Table:
 @functools.lru_cache(maxsize=32)
 def _table(name: str, text: str) -> Table:
     try:
-        found: Table = codec.from_plain(Table, tomllib.loads(text))
+        parsed: Table = codec.from_plain(Table, tomllib.loads(text))
     except (tomllib.TOMLDecodeError, DecodeError) as error:
         raise PromptError(f"prompt file {name} cannot be read: {error}") from error
-    if unknown := sorted({name for gate in found.gates.values() for name in gate} - set(found.examples)):
+    if unknown := sorted({name for gate in parsed.gates.values() for name in gate} - set(parsed.examples)):
         raise PromptError(f"prompt file {name}: the gates name {', '.join(unknown)}, which [examples] does not have")
-    return found
+    return parsed
 
 
 def opening(toolchain: str, kernel_class: str, language: str = DEFAULT) -> str:
     """The file after which the first kernel of a class is written: that of the class, or of `other`."""
     examples = table(toolchain, language).examples
     for kernel_class_or_other in (kernel_class, "other"):
-        for name, one in examples.items():
-            if kernel_class_or_other in one.opens:
+        for name, exemplar in examples.items():
+            if kernel_class_or_other in exemplar.opens:
                 return source(toolchain, name, language)
     raise PromptError(f"{_folder(toolchain, language)}/exemplars.toml has no example that opens `other`")
 
@@ -111,33 +111,33 @@ def lacking(toolchain: str, need: Need, kernel: str, language: str = DEFAULT) ->
 
     Empty where it has them all, or the device or the task has no use for the rest.
     """
-    known = table(toolchain, language)
-    for name in known.gates.get(need.kernel_class, ()):
-        one = known.examples[name]
-        if fits(one, need) and not any(sign in kernel for sign in one.signs):
-            proof = "compiled and run" if one.is_run else "compiled, not run"
+    exemplars = table(toolchain, language)
+    for name in exemplars.gates.get(need.kernel_class, ()):
+        exemplar = exemplars.examples[name]
+        if fits(exemplar, need) and not any(sign in kernel for sign in exemplar.signs):
+            proof = "compiled and run" if exemplar.is_run else "compiled, not run"
             written = languages.find(language)
             return prompting.fill(
-                prompting.for_language("exemplar.md", language), technique=one.technique, proof=proof,
+                prompting.for_language("exemplar.md", language), technique=exemplar.technique, proof=proof,
                 fence=written.suffix, code=written.cut(source(toolchain, name, language)),
             )  # fmt: skip
     return ""
 
 
-def fits(one: Exemplar, need: Need) -> bool:
+def fits(exemplar: Exemplar, need: Need) -> bool:
     """Whether the device can run it and the task may use it and can gain by it."""
-    if one.precision and need.precision == PRECISIONS[0] != one.precision:
+    if exemplar.precision and need.precision == PRECISIONS[0] != exemplar.precision:
         return False
-    return runs_on(one, need.architecture) and not (one.bound == COMPUTE and need.is_memory_bound)
+    return runs_on(exemplar, need.architecture) and not (exemplar.bound == COMPUTE and need.is_memory_bound)
 
 
-def runs_on(one: Exemplar, architecture: str) -> bool:
+def runs_on(exemplar: Exemplar, architecture: str) -> bool:
     """Whether a device of an architecture runs it; of an unknown one only what every device runs counts."""
-    needed, here = (_ARCHITECTURE.fullmatch(name) for name in (one.architecture, architecture or "sm_80"))
+    needed, here = (_ARCHITECTURE.fullmatch(name) for name in (exemplar.architecture, architecture or "sm_80"))
     if needed is None or here is None:
-        return not one.architecture
+        return not exemplar.architecture
     if needed[2]:
-        return one.architecture == architecture
+        return exemplar.architecture == architecture
     return int(here[1]) >= int(needed[1])
 
 

@@ -85,7 +85,7 @@ def warnings(record: Record) -> Iterator[tuple[str, float, float]]:
 
 
 def nearly(record: Record, shares: Iterable[tuple[str, float, float]]) -> Iterator[tuple[str, float, float]]:
-    """Those of some limits (name, used, allowed) that are four fifths used and have not been warned about."""
+    """The limits (name, used, allowed) that are four fifths used and have not been warned about."""
     for name, used, allowed in shares:
         if name not in record.warned and used >= WARNING_SHARE * allowed:
             yield name, used, allowed

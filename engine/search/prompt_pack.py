@@ -87,8 +87,8 @@ def _faults(name: str, text: str, brought: Mapping[str, str]) -> Iterator[str]:
     for slot in sorted(used - filled):
         may = f"the slots of this file are {', '.join(sorted(filled))}" if filled else "this file has no slots"
         yield f"nothing fills the slot {{{{ {slot} }}}}; {may}"
-    known = {"task"} if "diagnosis" in used else set()  # whoever wrote the diagnosis has seen the reference
-    for slot in sorted((filled & NEEDED) - used - known):
+    optional = {"task"} if "diagnosis" in used else set()  # whoever wrote the diagnosis has seen the reference
+    for slot in sorted((filled & NEEDED) - used - optional):
         yield f"the slot {{{{ {slot} }}}} is missing, and a reply needs what stands there"
 
 
@@ -96,10 +96,10 @@ def _texts(folder: Path) -> dict[str, str]:
     """The files of a folder of prompts by name; hidden ones do not count."""
     if not folder.is_dir():
         raise PromptError(f"there is no folder {folder}: a prompt pack is a folder with files named as in {PROMPTS}")
-    found = {path.relative_to(folder): path for path in sorted(folder.rglob("*")) if not path.is_dir()}
-    if len(found) > MOST_FILES:
-        raise PromptError(f"{folder} has {len(found):,} files: a prompt pack has {MOST_FILES} at most")
-    shown = {name: path for name, path in found.items() if not any(part[:1] in "._" for part in name.parts)}
+    paths = {path.relative_to(folder): path for path in sorted(folder.rglob("*")) if not path.is_dir()}
+    if len(paths) > MOST_FILES:
+        raise PromptError(f"{folder} has {len(paths):,} files: a prompt pack has {MOST_FILES} at most")
+    shown = {name: path for name, path in paths.items() if not any(part[:1] in "._" for part in name.parts)}
     return {name.as_posix(): _text(path) for name, path in shown.items()}
 
 

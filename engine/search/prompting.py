@@ -53,8 +53,8 @@ def text(name: str) -> str:
     Raises:
         PromptError: no such file.
     """
-    if (own := _pack.get().get(name)) is not None:
-        return own
+    if (packed := _pack.get().get(name)) is not None:
+        return packed
     try:
         return (PROMPTS / name).read_text(encoding="utf-8")
     except OSError as error:
@@ -72,8 +72,8 @@ def fill(name: str, **values: str) -> str:
 
 def for_toolchain(folder: str, toolchain: str) -> str:
     """What a folder holds for a toolchain, a file or a folder's name; of one that it does not name, for its device."""
-    found = (path for path in (PROMPTS / folder).iterdir() if path.stem == toolchain)
-    return next((f"{folder}/{path.name}" for path in found), "") or for_toolchain(folder, device_of(toolchain))
+    paths = (path for path in (PROMPTS / folder).iterdir() if path.stem == toolchain)
+    return next((f"{folder}/{path.name}" for path in paths), "") or for_toolchain(folder, device_of(toolchain))
 
 
 def for_class(folder: str, kernel_class: str, suffix: str, language: str = "") -> str:
@@ -84,8 +84,8 @@ def for_class(folder: str, kernel_class: str, suffix: str, language: str = "") -
 
 def for_language(name: str, language: str) -> str:
     """The name of a file or a folder, or that of a language's own in its place."""
-    own = f"languages/{language}/{name}"
-    return own if (PROMPTS / own).exists() else name
+    special = f"languages/{language}/{name}"
+    return special if (PROMPTS / special).exists() else name
 
 
 def of_language(slot: str, language: str) -> str:
@@ -169,19 +169,19 @@ def message(role: str, name: str, **values: str) -> Message:
         missing, unused = sorted(slots_used - set(values)), sorted(set(values) - slots_used)
         raise PromptError(f"prompt {name}: missing {missing}, unused {unused}")
     template = _OPTIONAL.sub(lambda match: match[0] if values[match[1]].strip() else "", template)
-    found: list[list[str]] = []
+    sections: list[list[str]] = []
     for section, piece in _pieces(template):
         filled = _SLOT.sub(lambda match: values[match[1]], piece)
-        if found and (section == found[-1][0] or not filled.strip()):
-            found[-1][1] += filled
+        if sections and (section == sections[-1][0] or not filled.strip()):
+            sections[-1][1] += filled
         elif filled.strip():
-            found.append([section, filled])
-    if not found:
+            sections.append([section, filled])
+    if not sections:
         return Message(role, "\n")
-    found[0][1] = found[0][1].lstrip()
-    found[-1][1] = found[-1][1].rstrip() + "\n"
-    whole = "".join(filled for _, filled in found)
-    return Message(role, whole, tuple(Section(section, len(filled)) for section, filled in found))
+    sections[0][1] = sections[0][1].lstrip()
+    sections[-1][1] = sections[-1][1].rstrip() + "\n"
+    whole = "".join(filled for _, filled in sections)
+    return Message(role, whole, tuple(Section(section, len(filled)) for section, filled in sections))
 
 
 @functools.lru_cache(maxsize=512)
@@ -252,12 +252,12 @@ def fit_conversation(messages: list[Message], room: int | None) -> list[Message]
     fitted = list(messages)
     inner = range(2, len(fitted) - 1)
     for role in ("assistant", "tool", "user"):
-        for place in inner:
+        for index in inner:
             if room is None or sum(len(m.text) for m in fitted) <= room:
                 return fitted
-            if fitted[place].role == role:
-                count = fitted[place].text.count("\n") + 1
-                fitted[place] = replace(fitted[place], text=NOTE.format(count=count), sections=())
+            if fitted[index].role == role:
+                count = fitted[index].text.count("\n") + 1
+                fitted[index] = replace(fitted[index], text=NOTE.format(count=count), sections=())
     return fitted
 
 
@@ -324,7 +324,10 @@ class Ranked:
 
     def within(self, allowed: int) -> str:
         """At most `allowed` characters, the note on what was left out aside; passages stand in their order."""
-        allowed, ranked = min(allowed, self.budget), sorted(self.passages, key=lambda one: one.worth, reverse=True)
+        allowed, ranked = (
+            min(allowed, self.budget),
+            sorted(self.passages, key=lambda passage: passage.worth, reverse=True),
+        )
         kept = list(self.passages)
         while kept and len(_joined(kept)) > allowed:
             kept.remove(ranked.pop())
@@ -335,10 +338,10 @@ class Ranked:
 
 def _joined(passages: list[Passage]) -> str:
     lines = list[str]()
-    for before, one in zip([None, *passages], passages, strict=False):
-        if one.heading and (before is None or one.heading != before.heading):
-            lines.append(one.heading)
-        lines.append(one.text)
+    for before, passage in zip([None, *passages], passages, strict=False):
+        if passage.heading and (before is None or passage.heading != before.heading):
+            lines.append(passage.heading)
+        lines.append(passage.text)
     return "\n".join(lines)
 
 

@@ -24,9 +24,9 @@ def adopt(name: str, runs: Sequence[RunFolder], before: Suite | None, like: Defi
     Raises:
         EngineError: a run is still at work, has never ended, is a replay, or its task is none of the definition's.
     """
-    tasks = {one.name: one for one in [*(like.tasks if like else ()), *(before.defined.tasks if before else ())]}
-    arms = {one.name: one for one in (before.defined.arms if before else ())}
-    taken = {one.run_id: cell for cell, one in before.cells.items() if one.run_id} if before else {}
+    tasks = {task.name: task for task in [*(like.tasks if like else ()), *(before.defined.tasks if before else ())]}
+    arms = {known_arm.name: known_arm for known_arm in (before.defined.arms if before else ())}
+    taken = {standing.run_id: cell for cell, standing in before.cells.items() if standing.run_id} if before else {}
     linked: list[Event] = []
     for run in runs:
         settings, ended = run.read_settings(), Meter(run).read()
@@ -36,15 +36,16 @@ def adopt(name: str, runs: Sequence[RunFolder], before: Suite | None, like: Defi
             raise EngineError(f"run {run.run_id} has not ended: name it when it has")
         state, reason = state_of(ended.ended.state, ended.ended.reason), ended.ended.reason.removeprefix(LEFT)
         if (cell := taken.get(run.run_id)) is not None:
-            known = before.cells.get(cell) if before else None
-            if known is not None and (known.state, known.spent) != (state, ended.spent):  # it has gone on since
+            standing = before.cells.get(cell) if before else None
+            # It may have gone on since.
+            if standing is not None and (standing.state, standing.spent) != (state, ended.spent):
                 linked.append(CellLeft(cell, run.run_id, state, reason, ended.spent))
             continue
         if like and settings.task_name not in tasks:
             raise EngineError(f"{settings.task_name}, the task of {run.run_id}, is none of suite {like.name}")
         tasks.setdefault(settings.task_name, SuiteTask(settings.task_name, settings.task_name))
         column = arms.setdefault(arm or settings.strategy, Arm(arm or settings.strategy, is_adopted=True)).name
-        repeats = [one.repeat for one in taken.values() if (one.task, one.arm) == (settings.task_name, column)]
+        repeats = [other.repeat for other in taken.values() if (other.task, other.arm) == (settings.task_name, column)]
         cell = Cell(settings.task_name, column, max(repeats, default=0) + 1)
         taken[run.run_id] = cell
         linked += [CellLinked(cell, run.run_id), CellLeft(cell, run.run_id, state, reason, ended.spent)]

@@ -76,14 +76,14 @@ def _filled(path: Path, plain: dict[str, Any], words: Sequence[str]) -> dict[str
     if len(names) != len(words):
         takes = " ".join(name.upper() for name in names) or "no further words"
         raise EngineError(f"the suite {path.stem} takes {takes}, got {' '.join(words) or 'none'}")
-    known = dict(zip(names, words, strict=True)) | {"here": str(path.parent.absolute())}
+    replacements = dict(zip(names, words, strict=True)) | {"here": str(path.parent.absolute())}
 
     def fill(value: Any) -> Any:
         if isinstance(value, str):
-            return re.sub(r"\{(\w+)\}", lambda found: known.get(found[1], found[0]), value)
+            return re.sub(r"\{(\w+)\}", lambda match: replacements.get(match[1], match[0]), value)
         if isinstance(value, list):
-            return [fill(one) for one in value]
-        return {name: fill(one) for name, one in value.items()} if isinstance(value, dict) else value
+            return [fill(item) for item in value]
+        return {name: fill(item) for name, item in value.items()} if isinstance(value, dict) else value
 
     filled: dict[str, Any] = fill(plain)
     return filled
@@ -121,8 +121,8 @@ def _tasks(path: Path, plain: Mapping[str, Any]) -> list[SuiteTask]:
     for name, kernel_class in classes.items():
         if kernel_class not in list(KernelClass):
             raise EngineError(f"{path}: classes.{name} = {kernel_class!r} is none of {', '.join(KernelClass)}")
-    found = [task for text in listed for task in _named(path, str(text))]
-    names = [Path(task).stem for task in found]
+    paths = [task for text in listed for task in _named(path, str(text))]
+    names = [Path(task).stem for task in paths]
     if not names or len(set(names)) != len(names):
         raise EngineError(f"{path}: {'two tasks have one name' if names else 'it names no task'}")
     strangers = sorted({*classes, *settings, *paper} - set(names))
@@ -130,7 +130,7 @@ def _tasks(path: Path, plain: Mapping[str, Any]) -> list[SuiteTask]:
         raise EngineError(f"{path}: {', '.join(strangers)} is none of its tasks")
     return [
         SuiteTask(name, task, settings.get(name, ""), classes.get(name, ""), paper.get(name))
-        for name, task in zip(names, found, strict=True)
+        for name, task in zip(names, paths, strict=True)
     ]
 
 
@@ -142,14 +142,14 @@ def _named(path: Path, text: str) -> list[str]:
     """
     if not text.endswith(".py") and "/" not in text:
         return [text]
-    place = Path(text).absolute()
+    pattern = Path(text).absolute()
     if "*" not in text:
-        return [str(place)]
-    anchor = Path(place.anchor)
-    found = sorted((str(one) for one in anchor.glob(str(place.relative_to(anchor)))), key=_by_number)
-    if not found:
-        raise EngineError(f"{path}: there is no file {place}")
-    return found
+        return [str(pattern)]
+    anchor = Path(pattern.anchor)
+    paths = sorted((str(file) for file in anchor.glob(str(pattern.relative_to(anchor)))), key=_by_number)
+    if not paths:
+        raise EngineError(f"{path}: there is no file {pattern}")
+    return paths
 
 
 def _by_number(text: str) -> list[tuple[int, str]]:
@@ -157,41 +157,41 @@ def _by_number(text: str) -> list[tuple[int, str]]:
 
 
 def _texts(path: Path, plain: Mapping[str, Any], key: str) -> dict[str, str]:
-    found = plain.get(key, {})
-    if not isinstance(found, dict) or not all(isinstance(one, str) for one in found.values()):
+    texts = plain.get(key, {})
+    if not isinstance(texts, dict) or not all(isinstance(text, str) for text in texts.values()):
         raise EngineError(f'{path}: [{key}] must be lines such as name = "text"')
-    return found
+    return texts
 
 
 def _limits(path: Path, plain: Mapping[str, Any]) -> SuiteLimits:
-    if not isinstance(found := plain.get("limits", {}), dict):
+    if not isinstance(entries := plain.get("limits", {}), dict):
         raise EngineError(f"{path}: [limits] must be lines such as hours = 2")
-    found = dict(found)
-    known = [one.name for one in fields(SuiteLimits) if one.name != "engine_s"]
-    if unknown := sorted(found.keys() - {*known, "hours"}):
-        raise EngineError(f"{path}: unknown limit {', '.join(unknown)}. There are: {', '.join([*known, 'hours'])}")
-    hours = found.pop("hours", None)
+    entries = dict(entries)
+    allowed = [field.name for field in fields(SuiteLimits) if field.name != "engine_s"]
+    if unknown := sorted(entries.keys() - {*allowed, "hours"}):
+        raise EngineError(f"{path}: unknown limit {', '.join(unknown)}. There are: {', '.join([*allowed, 'hours'])}")
+    hours = entries.pop("hours", None)
     if hours is not None and (type(hours) not in (int, float) or not 0 < hours < MOST_WEIGHT):
         raise EngineError(f"{path}: hours = {hours!r} is no number of hours")
     try:
-        limits: SuiteLimits = codec.from_plain(SuiteLimits, found)
+        limits: SuiteLimits = codec.from_plain(SuiteLimits, entries)
     except codec.DecodeError as error:
         raise EngineError(f"{path}: [limits] {error}") from error
     return replace(limits, engine_s=None if hours is None else 3600.0 * hours)
 
 
 def chosen(defined: Defined, arms: Sequence[str], repeats: int | None) -> Defined:
-    """The same with these arms alone and so many repeats, where they are given.
+    """The definition with these arms alone and so many repeats, where they are given.
 
     Raises:
         EngineError: no such arm, or no such number of repeats.
     """
-    known = {arm.name: arm for arm in defined.arms}
-    if unknown := [name for name in arms if name not in known]:
-        raise EngineError(f"no arm {', '.join(unknown)} in suite {defined.name}: it has {', '.join(known)}")
+    by_name = {arm.name: arm for arm in defined.arms}
+    if unknown := [name for name in arms if name not in by_name]:
+        raise EngineError(f"no arm {', '.join(unknown)} in suite {defined.name}: it has {', '.join(by_name)}")
     if repeats is not None and not 1 <= repeats <= MOST_REPEATS:
         raise EngineError(f"{repeats} repeats cannot be run: give a number from 1 to {MOST_REPEATS:,}")
-    kept = tuple(known[name] for name in dict.fromkeys(arms)) or defined.arms
+    kept = tuple(by_name[name] for name in dict.fromkeys(arms)) or defined.arms
     baseline = defined.baseline_arm if defined.baseline_arm in [arm.name for arm in kept] else kept[0].name
     return replace(defined, arms=kept, repeats=repeats or defined.repeats, baseline_arm=baseline)
 
@@ -204,10 +204,10 @@ def joined(before: Defined, now: Defined) -> Defined:
     """
     if before.settings != now.settings:
         raise EngineError(_other(before.name, "its settings"))
-    tasks, arms = {one.name: one for one in before.tasks}, {one.name: one for one in before.arms}
+    tasks, arms = {task.name: task for task in before.tasks}, {arm.name: arm for arm in before.arms}
     for task in now.tasks:
-        known = tasks.get(task.name, task)
-        if (known.task, known.settings) != (task.task, task.settings):
+        earlier = tasks.get(task.name, task)
+        if (earlier.task, earlier.settings) != (task.task, task.settings):
             raise EngineError(_other(before.name, f"task {task.name}"))
         tasks[task.name] = task
     for arm in now.arms:

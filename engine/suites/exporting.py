@@ -33,7 +33,7 @@ def exported(results: Results, form: str) -> str:
 def all_tables(results: Results) -> list[TextTable]:
     """Every table that has a row, in the order of the page."""
     paper = tables.paper_table(results)
-    found = [
+    text_tables = [
         tables.paired_table(results), tables.arms_table(results), tables.costs_table(results),
         *(tables.fast_table(results, BARS, against) for against in Against if against is not Against.ARM),
         *([paper] if paper else []), tables.scorecard(results),
@@ -41,7 +41,7 @@ def all_tables(results: Results) -> list[TextTable]:
         tables.kernelbench_table(results),
         tables.cells_table(results), provenance(results),
     ]  # fmt: skip
-    return [one for one in found if one.rows]
+    return [table for table in text_tables if table.rows]
 
 
 def provenance(results: Results) -> TextTable:
@@ -52,20 +52,20 @@ def provenance(results: Results) -> TextTable:
         Heading("Device", is_number=False),
     )  # fmt: skip
     prompts: dict[str, set[str]] = {}
-    for one in results.cells:
+    for cell in results.cells:
         try:
-            settings = RunFolder(runs_folder() / (one.standing.run_id or "-")).read_settings()
+            settings = RunFolder(runs_folder() / (cell.standing.run_id or "-")).read_settings()
         except (OSError, codec.DecodeError):
             continue
-        prompts.setdefault(one.cell.arm, set()).add(settings.prompts.in_words or "not recorded")
+        prompts.setdefault(cell.cell.arm, set()).add(settings.prompts.in_words or "not recorded")
     rows = []
     for arm in results.suite.defined.arms:
-        runs = [one.result for one in results.cells if one.cell.arm == arm.name and one.result]
+        runs = [cell.result for cell in results.cells if cell.cell.arm == arm.name and cell.result]
         if runs:
             words = f"{results.suite.defined.settings} {arm.settings}".strip()
-            sets = [{one.model for one in runs}, {one.strategy for one in runs}, {one.language for one in runs}]
-            found = [*sets, prompts.get(arm.name, set()), {one.device for one in runs}]
-            rows.append((arm.name, words or "none", *(", ".join(sorted(one - {""})) or NONE for one in found)))
+            sets = [{run.model for run in runs}, {run.strategy for run in runs}, {run.language for run in runs}]
+            values = [*sets, prompts.get(arm.name, set()), {run.device for run in runs}]
+            rows.append((arm.name, words or "none", *(", ".join(sorted(names - {""})) or NONE for names in values)))
     about = f"Suite {results.suite.defined.name}, baseline arm {results.suite.defined.baseline_arm}."
     return TextTable("Made with", columns, tuple(rows), about)
 
@@ -80,15 +80,15 @@ def as_csv(results: Results) -> str:
         "first_kernel_speedup", "ratio_of_means", "max_abs_error", "flags", "kernels_written", "kernels_compiled",
         "kernels_correct", "gains", "model_calls", "tokens", "cost_usd", "engine_s",
     ))  # fmt: skip
-    for one in results.cells:
-        run, best, cell = one.result, tables.best_of(one), one.cell
+    for measured in results.cells:
+        run, best, cell = measured.result, tables.best_of(measured), measured.cell
         row: list[object] = [
             cell.task,
-            one.kernel_class,
+            measured.kernel_class,
             cell.arm,
             cell.repeat,
-            one.standing.state,
-            one.standing.run_id,
+            measured.standing.state,
+            measured.standing.run_id,
         ]
         row += [run.device, run.model, run.strategy, run.language] if run else [None] * 4
         row += (
@@ -107,23 +107,26 @@ def as_csv(results: Results) -> str:
 def as_json(results: Results) -> str:
     """Every figure unrounded: definition, cells, each arm per class, pairs, fast_p, curves, the paper's rows."""
     classes = [ALL, *results.classes]
-    against = [one for one in Against if one is not Against.ARM or len(results.arms) > 1]
+    against = [baseline for baseline in Against if baseline is not Against.ARM or len(results.arms) > 1]
     plain = {
         "suite": codec.to_plain(results.suite.defined),
         "devices": results.devices,
         "sentences": tables.headline(results),
-        "arms": [codec.to_plain(summary.figures(results, arm, one)) for one in classes for arm in results.arms],
+        "arms": [
+            codec.to_plain(summary.figures(results, arm, kernel_class))
+            for kernel_class in classes for arm in results.arms
+        ],
         "pairs": [
-            codec.to_plain(one) | {"sign_test_p": one.chance}
-            for kernel_class in classes for one in tables.comparisons(results, kernel_class)
+            codec.to_plain(pair) | {"sign_test_p": pair.chance}
+            for kernel_class in classes for pair in tables.comparisons(results, kernel_class)
         ],
         "fast_p": [
-            {"against": str(one)} | codec.to_plain(found)
-            for one in against for arm in results.arms if (found := curves.fast_curve(results, arm, one))
+            {"against": str(baseline)} | codec.to_plain(curve)
+            for baseline in against for arm in results.arms if (curve := curves.fast_curve(results, arm, baseline))
         ],
         "curves": {arm: codec.to_plain(curves.curve(results, arm)) for arm in results.arms},
         "paper": codec.to_plain(summary.paper_rows(results)),
-        "cells": [codec.to_plain(one) for one in results.cells],
+        "cells": [codec.to_plain(cell) for cell in results.cells],
         "made_with": [dict(zip(("arm", "settings", "model", "strategy", "language", "prompts", "device"), row,
                                strict=True)) for row in provenance(results).rows],
     }  # fmt: skip
@@ -135,14 +138,14 @@ def as_markdown(results: Results) -> str:
     parts = [
         f"# {_title(results)}",
         tables.progress_line(results) + ".",
-        "\n".join(f"- {one}" for one in _said(results)),
+        "\n".join(f"- {sentence}" for sentence in _said(results)),
     ]
     for table in all_tables(results):
         rows = [
             [column.label for column in table.columns], ["---:" if c.is_number else "---" for c in table.columns],
             *table.rows,
         ]  # fmt: skip
-        lines = ["| " + " | ".join(one.replace("|", "\\|").replace("\n", " ") for one in row) + " |" for row in rows]
+        lines = ["| " + " | ".join(text.replace("|", "\\|").replace("\n", " ") for text in row) + " |" for row in rows]
         parts += [f"## {table.title}", "\n".join(lines), *([table.about] if table.about else [])]
     return "\n\n".join(parts) + "\n"
 
@@ -156,7 +159,7 @@ _LATEX: Mapping[str, str] = {
 
 def as_latex(results: Results) -> str:
     """Tables for a paper, a `table` each; they need the package booktabs."""
-    parts = ["% needs \\usepackage{booktabs}", *(f"% {one}" for one in _said(results))]
+    parts = ["% needs \\usepackage{booktabs}", *(f"% {sentence}" for sentence in _said(results))]
     for table in all_tables(results):
         form = "".join("r" if column.is_number else "l" for column in table.columns)
         rows = [" & ".join(map(_latex, row)) + r" \\" for row in table.rows]
@@ -170,19 +173,19 @@ def as_latex(results: Results) -> str:
 
 
 def _latex(text: str) -> str:
-    return "".join(_LATEX.get(one, one) for one in text.replace("\n", " "))
+    return "".join(_LATEX.get(character, character) for character in text.replace("\n", " "))
 
 
 def as_html(results: Results) -> str:
     """One file that needs no server and no network: sentences, two charts, every table."""
     title, charts = html.escape(_title(results)), _fast_chart(results) + _call_chart(results)
-    said = "".join(f"<li>{html.escape(one)}</li>" for one in _said(results))
+    sentences = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in _said(results))
     about = html.escape(f"{tables.progress_line(results)}. {results.suite.defined.about}")
     body = "".join(map(_html_table, all_tables(results)))
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>\n'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">\n<style>{STYLE.read_text()}</style>'
-        f"</head><body><main><h1>{title}</h1><p>{about}</p><ul>{said}</ul>{charts}{body}</main></body></html>\n"
+        f"</head><body><main><h1>{title}</h1><p>{about}</p><ul>{sentences}</ul>{charts}{body}</main></body></html>\n"
     )
 
 
@@ -206,13 +209,14 @@ Point = tuple[float, float]
 
 
 def _fast_chart(results: Results) -> str:
-    known = [found for arm in results.arms if (found := curves.fast_curve(results, arm, Against.EAGER))]
-    values = [value for one in known for value, _ in one.steps]
+    fast_curves = [curve for arm in results.arms if (curve := curves.fast_curve(results, arm, Against.EAGER))]
+    values = [value for curve in fast_curves for value, _ in curve.steps]
     if not values:
         return ""
     low, high = min(0.5, *values) / 1.2, max(2.0, *values) * 1.2
     lines = {
-        one.arm: [(low, one.at(low)), *((x, one.at(x)) for x, _ in one.steps), (high, one.at(high))] for one in known
+        curve.arm: [(low, curve.at(low)), *((x, curve.at(x)) for x, _ in curve.steps), (high, curve.at(high))]
+        for curve in fast_curves
     }
     ticks = [(mark, f"{mark:g}×") for mark in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100) if low <= mark <= high]
     sides = [(mark / 5, f"{20 * mark} %") for mark in range(6)]
@@ -220,15 +224,15 @@ def _fast_chart(results: Results) -> str:
 
 
 def _call_chart(results: Results) -> str:
-    known = {arm: points for arm in results.arms if (points := curves.curve(results, arm))}
-    lines = {arm: [(point.spent, point.mean) for point in points] for arm, points in known.items()}
+    points_by_arm = {arm: points for arm in results.arms if (points := curves.curve(results, arm))}
+    lines = {arm: [(point.spent, point.mean) for point in points] for arm, points in points_by_arm.items()}
     if not lines:
         return ""
     last = max(x for points in lines.values() for x, _ in points)
-    top = max(1.05, *(point.high for points in known.values() for point in points))
+    top = max(1.05, *(point.high for points in points_by_arm.values() for point in points))
     ticks = [(last * part / 4, f"{last * part / 4:.0f}") for part in range(5)]
     sides = [(value, f"{value:.2f}×") for value in (1 + (top - 1) * part / 4 for part in range(5))]
-    bands = {arm: [(p.spent, p.low, p.high) for p in points] for arm, points in known.items()}
+    bands = {arm: [(p.spent, p.low, p.high) for p in points] for arm, points in points_by_arm.items()}
     return _chart("Speed-up as used over model calls", lines, ticks, sides, bands)
 
 
@@ -261,18 +265,18 @@ def _chart(
         y = at(next(iter(lines.values()))[0][0], mark)[1]
         drawn.append(f'<path class="grid" d="M{LEFT} {y}H{WIDTH - 8}"/>')
         drawn.append(f'<text x="{LEFT - 6}" y="{y}" dy="4" text-anchor="end">{label}</text>')
-    for place, arm in enumerate(lines):
+    for number, arm in enumerate(lines):
         if band := (bands or {}).get(arm):
             over = steps([(x, top) for x, _, top in band])
             back = "".join(f"V{y}H{x}" for x, y in reversed([at(x, bottom) for x, bottom, _ in band]))
-            drawn.append(f'<path class="band c{place % 4}" d="{over}{back}Z"/>')
-    for place, points in enumerate(lines.values()):
-        dash = STROKES[place % len(STROKES)]
-        drawn.append(f'<path class="line c{place % 4}" stroke-dasharray="{dash}" d="{steps(points)}"/>')
+            drawn.append(f'<path class="band c{number % 4}" d="{over}{back}Z"/>')
+    for number, points in enumerate(lines.values()):
+        dash = STROKES[number % len(STROKES)]
+        drawn.append(f'<path class="line c{number % 4}" stroke-dasharray="{dash}" d="{steps(points)}"/>')
     names = "".join(
-        f'<li><svg viewBox="0 0 30 8" aria-hidden="true"><path class="line c{place % 4}" '
-        f'stroke-dasharray="{STROKES[place % len(STROKES)]}" d="M0 4H30"/></svg>{html.escape(arm)}</li>'
-        for place, arm in enumerate(lines)
+        f'<li><svg viewBox="0 0 30 8" aria-hidden="true"><path class="line c{number % 4}" '
+        f'stroke-dasharray="{STROKES[number % len(STROKES)]}" d="M0 4H30"/></svg>{html.escape(arm)}</li>'
+        for number, arm in enumerate(lines)
     )
     return (
         f'<figure><figcaption>{html.escape(title)}</figcaption><div class="wide" tabindex="0" role="group" '
@@ -288,7 +292,7 @@ def _title(results: Results) -> str:
 
 
 def _said(results: Results) -> list[str]:
-    return [re.sub(r"\s+", " ", one) for one in tables.headline(results)]
+    return [re.sub(r"\s+", " ", sentence) for sentence in tables.headline(results)]
 
 
 FORMATS: Mapping[str, Callable[[Results], str]] = {

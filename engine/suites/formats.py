@@ -15,16 +15,16 @@ def times(value: float | None) -> str:
     return f"{value:.{2 if value < 10 else 1 if value < 100 else 0}f}×"
 
 
-def interval(found: Estimate | None) -> str:
+def interval(ratio: Estimate | None) -> str:
     """A 95 % interval of ratios: `1.52–2.04×`; nothing where there is none."""
-    if found is None or found.low is None or found.high is None:
+    if ratio is None or ratio.low is None or ratio.high is None:
         return ""
-    return f"{times(found.low)[:-1]}–{times(found.high)}"
+    return f"{times(ratio.low)[:-1]}–{times(ratio.high)}"
 
 
-def estimate(found: Estimate | None) -> str:
+def estimate(ratio: Estimate | None) -> str:
     """A ratio with its interval in brackets."""
-    return times(found.value if found else None) + (f" ({spread})" if (spread := interval(found)) else "")
+    return times(ratio.value if ratio else None) + (f" ({spread})" if (spread := interval(ratio)) else "")
 
 
 def percent(value: float | None) -> str:
@@ -32,11 +32,11 @@ def percent(value: float | None) -> str:
     return NONE if value is None else f"{100 * value:.0f} %".replace("-", "−")
 
 
-def part(found: Estimate | None) -> str:
+def part(share: Estimate | None) -> str:
     """A share with its interval."""
-    if found is None or found.low is None or found.high is None:
+    if share is None or share.low is None or share.high is None:
         return NONE
-    return f"{percent(found.value)} ({100 * found.low:.0f}–{100 * found.high:.0f})"
+    return f"{percent(share.value)} ({100 * share.low:.0f}–{100 * share.high:.0f})"
 
 
 def money(usd: float | None) -> str:

@@ -81,24 +81,24 @@ class Manifest:
 def of_suite(results: Results) -> Manifest:
     """The best kernel of every cell that counts; `missing` names those whose texts are gone."""
     kernels, missing = [], []
-    for one in results.counted:
-        if best_of(one) is None:
+    for cell in results.counted:
+        if best_of(cell) is None:
             continue
         try:
-            kernels.append(_kernel(one))
+            kernels.append(_kernel(cell))
         except (OSError, codec.DecodeError) as error:
-            missing.append(f"{one.cell.words}: {error}")
+            missing.append(f"{cell.cell.words}: {error}")
     return Manifest(results.suite.defined, versions(), tuple(kernels), missing=tuple(missing))
 
 
-def _kernel(one: CellResult) -> ManifestKernel:
-    best, run = best_of(one), one.result
+def _kernel(cell: CellResult) -> ManifestKernel:
+    best, run = best_of(cell), cell.result
     assert best is not None
     assert run is not None
     folder = RunFolder(runs_folder() / run.run_id)
     settings = folder.read_settings()
     return ManifestKernel(
-        one.cell, run.run_id, best.candidate_id, settings.task_name, settings.task_source, settings.sizes,
+        cell.cell, run.run_id, best.candidate_id, settings.task_name, settings.task_source, settings.sizes,
         KernelClass(run.kernel_class), settings.policy, settings.toolchain, settings.language, settings.model,
         settings.strategy, settings.strategy_options, settings.knowledge, settings.prompts.hash, _recording(settings),
         best.seed, run.device, Blobs(folder.blobs).get(best.source_blob), best.speedup, best.low, best.high, best.noise,
@@ -113,13 +113,13 @@ def _recording(settings: RunSettings) -> str:
 
 def versions() -> dict[str, str]:
     """What judges here."""
-    found = {"python": platform.python_version(), "machine": platform.platform(terse=True)}
+    installed = {"python": platform.python_version(), "machine": platform.platform(terse=True)}
     for name in PACKAGES:
         try:
-            found[name] = importlib.metadata.version(name)
+            installed[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             continue
-    return found
+    return installed
 
 
 def read(path: Path) -> Manifest:
@@ -132,12 +132,12 @@ def read(path: Path) -> Manifest:
         plain = untrusted.read_json(path, MANIFEST)
         for kernel in plain["kernels"]:
             kernel["policy"] = policy_as_of_now(kernel["policy"])
-        found: Manifest = codec.from_plain(Manifest, plain)
+        manifest: Manifest = codec.from_plain(Manifest, plain)
     except (OSError, ValueError, KeyError, TypeError, codec.DecodeError) as error:
         raise EngineError(f"{path} is no manifest of a suite: {error}. `suite manifest NAME` writes one") from error
-    if found.version > VERSION:
+    if manifest.version > VERSION:
         raise EngineError(f"{path} was written by a later version of Tilewright: update this one")
-    return found
+    return manifest
 
 
 def is_shipped(kernel: ManifestKernel) -> bool:
@@ -155,16 +155,16 @@ def other_rules(kernel: ManifestKernel) -> list[str]:
     """What its policy has otherwise than the shipped task of its name, or than a task has by default."""
     shipped = _shipped(kernel)
     usual = shipped.policy if shipped else Policy()
-    pairs = ((one.name, getattr(kernel.policy, one.name), getattr(usual, one.name)) for one in fields(Policy))
+    pairs = ((rule.name, getattr(kernel.policy, rule.name), getattr(usual, rule.name)) for rule in fields(Policy))
     return [f"{name} is {was!r} and not {is_usual!r}" for name, was, is_usual in pairs if was != is_usual]
 
 
 def _shipped(kernel: ManifestKernel) -> tasks.TaskFile | None:
     try:
-        found = tasks.find(kernel.task_name)
+        task_file = tasks.find(kernel.task_name)
     except (TaskError, ValueError):
         return None
-    return found if found.is_shipped else None
+    return task_file if task_file.is_shipped else None
 
 
 def judge_again(kernel: ManifestKernel, toolchain: Evaluator) -> tuple[JudgedAgain, dict[str, Any]]:
@@ -179,11 +179,11 @@ def judge_again(kernel: ManifestKernel, toolchain: Evaluator) -> tuple[JudgedAga
     )  # fmt: skip
     device = toolchain.limit(task).device.removesuffix(REACHED)
     answer = evaluate(toolchain, task, kernel.source)
-    found = JudgedAgain(
+    judged = JudgedAgain(
         kernel.cell, kernel.run_id, kernel.candidate_id, device, answer["verdict"], answer["speedup"], answer["noise"],
         tuple(differences(kernel, device, answer)),
     )  # fmt: skip
-    return found, answer
+    return judged, answer
 
 
 def differences(kernel: ManifestKernel, device: str, answer: Mapping[str, Any]) -> list[str]:
@@ -193,11 +193,11 @@ def differences(kernel: ManifestKernel, device: str, answer: Mapping[str, Any]) 
     """
     if answer["verdict"] != "passed":
         return [f"it is {answer['verdict']} here: {' '.join(str(answer['message']).split())[:200]}"]
-    found = []
+    remarks = []
     if answer["precision"] and answer["precision"] != kernel.precision:
-        found.append(f"its precision is {answer['precision']} here and was {kernel.precision}")
+        remarks.append(f"its precision is {answer['precision']} here and was {kernel.precision}")
     if device == kernel.device and answer["speedup"] is not None:
         ratio = relative.between_sessions(answer["speedup"], answer["noise"], kernel.speedup, kernel.noise)
         if ratio.is_faster or ratio.is_slower:
-            found.append(f"it is {answer['speedup']:.3g}x over eager here and was {kernel.speedup:.3g}x")
-    return found
+            remarks.append(f"it is {answer['speedup']:.3g}x over eager here and was {kernel.speedup:.3g}x")
+    return remarks

@@ -23,15 +23,15 @@ WRITTEN = (Origin.SYNTHESIS, Origin.REPAIR, Origin.OPTIMISATION)
 
 def of_suite(suite: Suite) -> dict[str, RunResult]:
     """The results of a suite's runs by id; a run that is gone or whose settings cannot be read is left out."""
-    found = {}
-    for one in suite.planned:
-        folder = RunFolder(runs_folder() / (one.run_id or "-"))
+    results = {}
+    for standing in suite.planned:
+        folder = RunFolder(runs_folder() / (standing.run_id or "-"))
         try:
             settings = folder.read_settings()
         except (OSError, codec.DecodeError):
             continue
-        found[settings.run_id] = of_run(settings, list(journal.read(folder.journal_file)))
-    return found
+        results[settings.run_id] = of_run(settings, list(journal.read(folder.journal_file)))
+    return results
 
 
 def of_run(settings: RunSettings, entries: list[Entry]) -> RunResult:
@@ -68,25 +68,29 @@ def _timed(record: Record) -> Iterator[TimedKernel]:
 
 def _tries(record: Record) -> Iterator[Try]:
     """Kernels and useless replies in the order they were made; a kernel that a person brought is none."""
-    made = {one.created.step: one for one in record.candidates.values()}
+    by_step = {candidate.created.step: candidate for candidate in record.candidates.values()}
     prompts: dict[int, str] = {}
     for event in record.events:
         if isinstance(event, ev.ModelCalled) or (isinstance(event, ev.CallFailed) and event.is_charged):
             prompts.setdefault(event.step, event.prompt_blob)
-    tried = list(_judged(record, made))
+    tried = list(_judged(record, by_step))
     first = prompts.get(tried[0][0]) if tried else None
     for step, is_compiled, is_passed in tried:
         yield Try(is_compiled, is_passed, first is not None and prompts.get(step) == first)
 
 
-def _judged(record: Record, made: dict[int, Candidate]) -> Iterator[tuple[int, bool, bool]]:
+def _judged(record: Record, by_step: dict[int, Candidate]) -> Iterator[tuple[int, bool, bool]]:
     """(step, compiled, passed)"""
     for event in record.events:
         if isinstance(event, ev.CandidateCreated):
-            one = record.candidates[event.candidate_id]
-            if event.origin in WRITTEN and one.verdict is not None:
-                yield event.step, bool(one.compiled and one.compiled.is_ok), one.verdict is Verdict.PASSED
-        elif isinstance(event, ev.StepFinished) and event.outcome == "patch_failed" and event.step not in made:
+            candidate = record.candidates[event.candidate_id]
+            if event.origin in WRITTEN and candidate.verdict is not None:
+                yield (
+                    event.step,
+                    bool(candidate.compiled and candidate.compiled.is_ok),
+                    candidate.verdict is Verdict.PASSED,
+                )
+        elif isinstance(event, ev.StepFinished) and event.outcome == "patch_failed" and event.step not in by_step:
             yield event.step, False, False
 
 

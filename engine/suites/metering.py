@@ -45,6 +45,6 @@ class Meter:
 
     @property
     def spent(self) -> Spent:
-        """As a suite counts it."""
-        known = self.usage
-        return Spent(known.model_calls, known.tokens + known.assumed_tokens, known.cost_usd, known.engine_s)
+        """What the run has spent, as a suite counts it."""
+        usage = self.usage
+        return Spent(usage.model_calls, usage.tokens + usage.assumed_tokens, usage.cost_usd, usage.engine_s)

@@ -90,7 +90,7 @@ class Runner:
 
     def _work_off(self) -> str:
         suite = self._suite()
-        queue = deque(one.cell for one in suite.startable)
+        queue = deque(standing.cell for standing in suite.startable)
         at_work: dict[str, _Work] = {}
         while True:
             suite = self._suite()
@@ -117,8 +117,10 @@ class Runner:
             return "stopped by a person"
         spent = suite.spent
         for work in at_work:
-            known = suite.cells.get(work.cell)
-            spent = spent + work.meter.read().spent if known is None or known.state is CellState.RUNNING else spent
+            standing = suite.cells.get(work.cell)
+            spent = (
+                spent + work.meter.read().spent if standing is None or standing.state is CellState.RUNNING else spent
+            )
         return spent.over(suite.defined.limits)
 
     def _stop(self, at_work: Iterable[_Work]) -> None:
@@ -167,10 +169,10 @@ class Runner:
         elif ended is not None:
             self._leave(work.cell, work.run, work.meter, state_of(ended.state, ended.reason), _reason(work.meter))
         elif code in REFUSED or work.deaths + 1 >= DEATHS:
-            said = (
+            reason = (
                 supervisor.said_last(work.run) if code in REFUSED else f"its engine ended {DEATHS} times unexpectedly"
             )
-            self._leave(work.cell, work.run, work.meter, CellState.FAILED, said)
+            self._leave(work.cell, work.run, work.meter, CellState.FAILED, reason)
         elif work.is_told_to_stop:
             self._leave(work.cell, work.run, work.meter, CellState.STOPPED, "its engine ended while it was stopped")
         else:

@@ -51,14 +51,16 @@ class TextTable:
 
 def headline(results: Results) -> list[str]:
     """Which arm, how much, how sure, at what cost; one sentence an arm, and one a comparison."""
-    found = [_arm_in_words(figures(results, arm), results) for arm in results.arms]
+    sentences = [_arm_in_words(figures(results, arm), results) for arm in results.arms]
     if len(results.devices) > 1:
-        found.append(f"Several devices: {', '.join(results.devices)}; speed-ups of different devices do not compare.")
+        sentences.append(
+            f"Several devices: {', '.join(results.devices)}; speed-ups of different devices do not compare."
+        )
     if len(results.measured) > 1:
-        found.append(
+        sentences.append(
             f"Measured in several classes: {'; '.join(results.measured)}. Speed-ups of different ones do not compare."
         )
-    return [one for one in [*found, *(comparison(one) for one in comparisons(results))] if one]
+    return [sentence for sentence in [*sentences, *(comparison(pair) for pair in comparisons(results))] if sentence]
 
 
 def comparisons(results: Results, kernel_class: str = ALL) -> list[Paired]:
@@ -67,40 +69,40 @@ def comparisons(results: Results, kernel_class: str = ALL) -> list[Paired]:
     return [paired(results, arm, baseline, kernel_class) for arm in results.arms if arm != baseline]
 
 
-def _arm_in_words(one: ArmFigures, results: Results) -> str:
-    if not one.cells:
-        return f"{one.arm}: no cell has ended yet."
-    if one.mean is None:
-        return f"{one.arm}: no correct kernel in {one.cells} {'run' if one.cells == 1 else 'runs'}."
-    sure = f" (95 % interval {spread} over tasks)" if (spread := interval(one.mean)) else ""
+def _arm_in_words(stats: ArmFigures, results: Results) -> str:
+    if not stats.cells:
+        return f"{stats.arm}: no cell has ended yet."
+    if stats.mean is None:
+        return f"{stats.arm}: no correct kernel in {stats.cells} {'run' if stats.cells == 1 else 'runs'}."
+    sure = f" (95 % interval {spread} over tasks)" if (spread := interval(stats.mean)) else ""
     where = f" on {', '.join(results.devices)}" if results.devices else ""
     return (
-        f"{one.arm}: {times(one.mean.value)} over eager PyTorch{sure}, geometric mean of the {one.solved} of "
-        f"{one.tasks} tasks with a correct kernel{where}; {money(one.cost_usd)}, {tokens(one.tokens)} tokens and "
-        f"{minutes(one.minutes)} of engine time in {one.cells} runs."
+        f"{stats.arm}: {times(stats.mean.value)} over eager PyTorch{sure}, geometric mean of the {stats.solved} of "
+        f"{stats.tasks} tasks with a correct kernel{where}; {money(stats.cost_usd)}, {tokens(stats.tokens)} tokens and "
+        f"{minutes(stats.minutes)} of engine time in {stats.cells} runs."
     )
 
 
-def comparison(one: Paired) -> str:
+def comparison(pair: Paired) -> str:
     """What the pairs say, with how sure that is."""
     left = (
-        f" Left out, because the arms have measured them in different classes: {', '.join(one.unlike)}."
-        if one.unlike
+        f" Left out, because the arms have measured them in different classes: {', '.join(pair.unlike)}."
+        if pair.unlike
         else ""
     )
-    if not one.tasks:
-        none = "no other task has ended in both" if one.unlike else "no task has ended in both yet"
-        return f"{one.arm} against {one.baseline}: {none}.{left}"
-    if one.ratio is None:
+    if not pair.tasks:
+        none = "no other task has ended in both" if pair.unlike else "no task has ended in both yet"
+        return f"{pair.arm} against {pair.baseline}: {none}.{left}"
+    if pair.ratio is None:
         ratio = "no task is solved by both"
     else:
-        sure = f", 95 % interval {spread}" if (spread := interval(one.ratio)) else ", too few tasks for an interval"
-        ratio = f"{times(one.ratio.value)} as fast at the median{sure}"
-    split = f"faster on {one.faster}, slower on {one.slower}, level on {one.level} of {one.tasks} tasks"
+        sure = f", 95 % interval {spread}" if (spread := interval(pair.ratio)) else ", too few tasks for an interval"
+        ratio = f"{times(pair.ratio.value)} as fast at the median{sure}"
+    split = f"faster on {pair.faster}, slower on {pair.slower}, level on {pair.level} of {pair.tasks} tasks"
     verdict = "no difference is shown"
-    if one.chance < SURE:
-        verdict = f"{one.arm if one.faster > one.slower else one.baseline} is better"
-    return f"{one.arm} against {one.baseline}: {ratio}; {split} (sign test p = {one.chance:.2g}): {verdict}.{left}"
+    if pair.chance < SURE:
+        verdict = f"{pair.arm if pair.faster > pair.slower else pair.baseline} is better"
+    return f"{pair.arm} against {pair.baseline}: {ratio}; {split} (sign test p = {pair.chance:.2g}): {verdict}.{left}"
 
 
 def arms_table(results: Results) -> TextTable:
@@ -120,40 +122,40 @@ def arms_table(results: Results) -> TextTable:
     )
     rows = [
         (
-            arm, name(kernel_class) or "all", f"{one.solved} of {one.tasks}", estimate(one.mean), estimate(one.used),
-            estimate(one.over_compiled), part(one.valid), part(one.fast_1),
-            percent(one.limit_share.value if one.limit_share else None),
-            NONE if one.sol_score is None else f"{one.sol_score:.2f}", percent(one.gap_closed),
+            arm, name(kernel_class) or "all", f"{stats.solved} of {stats.tasks}", estimate(stats.mean),
+            estimate(stats.used), estimate(stats.over_compiled), part(stats.valid), part(stats.fast_1),
+            percent(stats.limit_share.value if stats.limit_share else None),
+            NONE if stats.sol_score is None else f"{stats.sol_score:.2f}", percent(stats.gap_closed),
         )
         for kernel_class in _classes(results) for arm in results.arms
-        if (one := figures(results, arm, kernel_class)).cells
+        if (stats := figures(results, arm, kernel_class)).cells
     ]  # fmt: skip
     return TextTable("How fast", columns, tuple(rows), "A task counts once: its repeats are averaged first.")
 
 
 def costs_table(results: Results, kernel_class: str = ALL) -> TextTable:
     """How often kernels pass in each arm, and what they cost, a column an arm."""
-    known = [one for arm in results.arms if (one := figures(results, arm, kernel_class)).cells]
-    within = sorted({k for one in known for k, _ in one.pass_at})
-    rows = [("Kernels correct, of all written", *(percent(one.correct_share) for one in known))]
-    rows += [(f"Pass@{k}", *(percent(dict(one.pass_at).get(k)) for one in known)) for k in within]
-    rows += [(f"Compiled@{k}", *(percent(dict(one.compiled_at).get(k)) for one in known)) for k in within]
-    rows.append(("Model calls", *(f"{one.calls:,}" for one in known)))
-    rows.append(("Correct kernels", *(f"{one.kernels:,}" for one in known)))
-    rows.append(("Gains", *(f"{one.gains:,}" for one in known)))
+    per_arm = [stats for arm in results.arms if (stats := figures(results, arm, kernel_class)).cells]
+    within = sorted({k for stats in per_arm for k, _ in stats.pass_at})
+    rows = [("Kernels correct, of all written", *(percent(stats.correct_share) for stats in per_arm))]
+    rows += [(f"Pass@{k}", *(percent(dict(stats.pass_at).get(k)) for stats in per_arm)) for k in within]
+    rows += [(f"Compiled@{k}", *(percent(dict(stats.compiled_at).get(k)) for stats in per_arm)) for k in within]
+    rows.append(("Model calls", *(f"{stats.calls:,}" for stats in per_arm)))
+    rows.append(("Correct kernels", *(f"{stats.kernels:,}" for stats in per_arm)))
+    rows.append(("Gains", *(f"{stats.gains:,}" for stats in per_arm)))
     for what, count in (("", 1), (" a correct kernel", 0), (" a gain", 0)):
-        shares = [count or (one.gains if "gain" in what else one.kernels) for one in known]
-        pairs = list(zip(known, shares, strict=True))
-        rows.append((f"Tokens{what}", *(tokens(one.per(one.tokens, n)) if n else NONE for one, n in pairs)))
-        rows.append((f"Cost{what}", *(money(one.per(one.cost_usd, n)) if n else NONE for one, n in pairs)))
-        rows.append((f"Engine time{what}", *(minutes(one.per(one.minutes, n)) for one, n in pairs)))
+        shares = [count or (stats.gains if "gain" in what else stats.kernels) for stats in per_arm]
+        pairs = list(zip(per_arm, shares, strict=True))
+        rows.append((f"Tokens{what}", *(tokens(stats.per(stats.tokens, n)) if n else NONE for stats, n in pairs)))
+        rows.append((f"Cost{what}", *(money(stats.per(stats.cost_usd, n)) if n else NONE for stats, n in pairs)))
+        rows.append((f"Engine time{what}", *(minutes(stats.per(stats.minutes, n)) for stats, n in pairs)))
     about = (
         "Pass@k and Compiled@k: a kernel that is correct, or compiles, within the first k that the model has written, "
         "repairs and useless replies included; mean over tasks. A gain is a kernel that was faster than the best "
         "before it beyond the noise."
     )
-    columns = (Heading("What", is_number=False), *(Heading(one.arm) for one in known))
-    return TextTable("How often it works, and at what cost", columns, tuple(rows) if known else (), about)
+    columns = (Heading("What", is_number=False), *(Heading(stats.arm) for stats in per_arm))
+    return TextTable("How often it works, and at what cost", columns, tuple(rows) if per_arm else (), about)
 
 
 def paired_table(results: Results) -> TextTable:
@@ -170,10 +172,10 @@ def paired_table(results: Results) -> TextTable:
     )  # fmt: skip
     rows = [
         (
-            one.arm, one.baseline, name(one.kernel_class) or "all", estimate(one.ratio), str(one.faster),
-            str(one.slower), str(one.level), str(one.only_arm), str(one.only_baseline), f"{one.chance:.2g}",
+            pair.arm, pair.baseline, name(pair.kernel_class) or "all", estimate(pair.ratio), str(pair.faster),
+            str(pair.slower), str(pair.level), str(pair.only_arm), str(pair.only_baseline), f"{pair.chance:.2g}",
         )
-        for kernel_class in _classes(results) for one in comparisons(results, kernel_class) if one.tasks
+        for kernel_class in _classes(results) for pair in comparisons(results, kernel_class) if pair.tasks
     ]  # fmt: skip
     return TextTable("Arms compared in pairs", columns, tuple(rows))
 
@@ -182,8 +184,8 @@ def fast_table(results: Results, bars: Sequence[float], against: Against) -> Tex
     """fast_p of each arm at some speed-ups."""
     curves = [(arm, fast_curve(results, arm, against)) for arm in results.arms]
     columns = (Heading("Arm", is_number=False), *(Heading(f"p = {bar:g}") for bar in bars))
-    rows = tuple((arm, *(percent(one.at(bar)) for bar in bars)) for arm, one in curves if one)
-    unknown = sum(one.unknown for _, one in curves if one)
+    rows = tuple((arm, *(percent(curve.at(bar)) for bar in bars)) for arm, curve in curves if curve)
+    unknown = sum(curve.unknown for _, curve in curves if curve)
     left = f" {unknown} runs without such a baseline are left out." if unknown else ""
     about = f"Share of runs with a correct kernel that is more than p times as fast as {against}.{left}"
     return TextTable(f"fast_p over {against}", columns, rows, about)
@@ -191,23 +193,27 @@ def fast_table(results: Results, bars: Sequence[float], against: Against) -> Tex
 
 def paper_table(results: Results) -> TextTable | None:
     """The paper's table beside ours; None where the suite has no figures of a paper."""
-    found = rows_of_paper(results)
-    if not found:
+    paper_rows = rows_of_paper(results)
+    if not paper_rows:
         return None
     columns = (
         Heading("Task", is_number=False), Heading("Class", is_number=False), Heading("Paper"),
         *map(Heading, results.arms),
     )  # fmt: skip
     rows = [
-        (name(one.task), name(one.kernel_class), times(one.paper), *(estimate(one.ours[arm]) for arm in results.arms))
-        for one in found
+        (name(row.task), name(row.kernel_class), times(row.paper), *(estimate(row.ours[arm]) for arm in results.arms))
+        for row in paper_rows
     ]
-    for kernel_class in dict.fromkeys([one.kernel_class for one in found]):
-        same = [one for one in found if one.kernel_class == kernel_class]
+    for kernel_class in dict.fromkeys([row.kernel_class for row in paper_rows]):
+        same = [row for row in paper_rows if row.kernel_class == kernel_class]
         label = f"geometric mean, {name(kernel_class) or 'no class yet'}"
         rows.append((label, f"{len(same)} tasks", *(_mean_of(same, arm) for arm in (None, *results.arms))))
     rows.append(
-        ("geometric mean, all", f"{len(found)} tasks", *(_mean_of(found, arm) for arm in (None, *results.arms)))
+        (
+            "geometric mean, all",
+            f"{len(paper_rows)} tasks",
+            *(_mean_of(paper_rows, arm) for arm in (None, *results.arms)),
+        )
     )
     ours = ", ".join(results.devices) or "nothing measured yet"
     about = (
@@ -240,41 +246,44 @@ def cells_table(results: Results) -> TextTable:
         Heading("Run", is_number=False),
     )  # fmt: skip
     rows = []
-    for one in (cell for cell in results.cells if cell.standing.run_id):
-        best, second = best_of(one), one.result.second_speedup if one.result else None
+    for cell in (cell for cell in results.cells if cell.standing.run_id):
+        best, second = best_of(cell), cell.result.second_speedup if cell.result else None
         rows.append((
-            name(one.cell.task), name(one.kernel_class), one.cell.arm, str(one.cell.repeat), str(one.standing.state),
-            times(one.speedup), interval(Estimate(best.speedup, best.low, best.high)) if best else "",
+            name(cell.cell.task), name(cell.kernel_class), cell.cell.arm, str(cell.cell.repeat),
+            str(cell.standing.state), times(cell.speedup),
+            interval(Estimate(best.speedup, best.low, best.high)) if best else "",
             f"{best.latency_ms:.4g} ms" if best else NONE, times(best.speedup / second if best and second else None),
-            percent(one.result.limit_ms / best.latency_ms if best and one.result and one.result.limit_ms else None),
-            _bound(one), ", ".join(best.flags) if best else "", one.standing.run_id or NONE,
+            percent(cell.result.limit_ms / best.latency_ms if best and cell.result and cell.result.limit_ms else None),
+            _bound(cell), ", ".join(best.flags) if best else "", cell.standing.run_id or NONE,
         ))  # fmt: skip
     return TextTable("Every run", columns, tuple(rows))
 
 
-def _bound(one: CellResult) -> str:
-    found = one.result
-    if found is None or not found.limited_by:
+def _bound(cell: CellResult) -> str:
+    run = cell.result
+    if run is None or not run.limited_by:
         return NONE
-    return f"{found.limited_by}; profile: {found.bound}" if found.bound else found.limited_by
+    return f"{run.limited_by}; profile: {run.bound}" if run.bound else run.limited_by
 
 
-def best_of(one: CellResult) -> BestKernel | None:
+def best_of(cell: CellResult) -> BestKernel | None:
     """A cell's best kernel."""
-    return one.result.best if one.result else None
+    return cell.result.best if cell.result else None
 
 
 def scorecard(results: Results) -> TextTable:
     """The seven properties of the survey, a row each and a column an arm (Li et al., section II.E)."""
     arms = [arm for arm in results.arms if results.of(arm)]
-    found = {arm: figures(results, arm) for arm in arms}
+    by_arm = {arm: figures(results, arm) for arm in arms}
     rows = {
-        "Correctness": lambda one: f"valid {part(one.valid)}; {percent(one.correct_share)} of all kernels correct",
-        "Acceleration": lambda one: f"{estimate(one.mean)} over eager; as used {estimate(one.used)}",
+        "Correctness": lambda stats: (
+            f"valid {part(stats.valid)}; {percent(stats.correct_share)} of all kernels correct"
+        ),
+        "Acceleration": lambda stats: f"{estimate(stats.mean)} over eager; as used {estimate(stats.used)}",
         "Robustness": _robust,
         "Efficiency": _efficient,
     }
-    lines = [(what, *(cell(found[arm]) for arm in arms)) for what, cell in rows.items()]
+    lines = [(what, *(cell(by_arm[arm]) for arm in arms)) for what, cell in rows.items()]
     lines.append(("Versatility", *(_covered(results, arm) for arm in arms)))
     lines.append(("Portability", *(_portable(results, arm) for arm in arms)))
     lines.append(("Reproducibility", *(_reproduced(results, arm) for arm in arms)))
@@ -283,49 +292,53 @@ def scorecard(results: Results) -> TextTable:
     return TextTable("Scorecard", columns, tuple(lines) if arms else (), about)
 
 
-def _robust(one: ArmFigures) -> str:
-    seeds = f"{one.trials:,} trials with secret seeds and distributions passed by the best kernels"
+def _robust(stats: ArmFigures) -> str:
+    seeds = f"{stats.trials:,} trials with secret seeds and distributions passed by the best kernels"
     sizes = "no task names other sizes"
-    if one.shapes_held[1]:
-        sizes = f"right at other sizes: {one.shapes_held[0]} of {one.shapes_held[1]}"
+    if stats.shapes_held[1]:
+        sizes = f"right at other sizes: {stats.shapes_held[0]} of {stats.shapes_held[1]}"
     specials = "NaN and infinities were not tried"
-    if one.specials_held[1]:
-        specials = f"NaN and infinities as the reference: {one.specials_held[0]} of {one.specials_held[1]}"
+    if stats.specials_held[1]:
+        specials = f"NaN and infinities as the reference: {stats.specials_held[0]} of {stats.specials_held[1]}"
     return f"{seeds}; {sizes}; {specials}"
 
 
-def _efficient(one: ArmFigures) -> str:
-    if not one.kernels:
+def _efficient(stats: ArmFigures) -> str:
+    if not stats.kernels:
         return "no correct kernel"
-    each = tokens(one.per(one.tokens, one.kernels)), money(one.per(one.cost_usd, one.kernels))
-    return f"{each[0]} tokens, {each[1]} and {minutes(one.per(one.minutes, one.kernels))} a correct kernel"
+    each = tokens(stats.per(stats.tokens, stats.kernels)), money(stats.per(stats.cost_usd, stats.kernels))
+    return f"{each[0]} tokens, {each[1]} and {minutes(stats.per(stats.minutes, stats.kernels))} a correct kernel"
 
 
 def _covered(results: Results, arm: str) -> str:
-    cells = [one for repeats in results.of(arm).values() for one in repeats]
-    runs = [one.result for one in cells if one.result]
-    classes = ", ".join(dict.fromkeys(name(one.kernel_class) for one in cells if one.kernel_class)) or NONE
-    languages = ", ".join(sorted({one.language for one in runs})) or NONE
-    precisions = ", ".join(sorted({one.best.precision for one in runs if one.best and one.best.precision})) or NONE
+    cells = [cell for repeats in results.of(arm).values() for cell in repeats]
+    runs = [cell.result for cell in cells if cell.result]
+    classes = ", ".join(dict.fromkeys(name(cell.kernel_class) for cell in cells if cell.kernel_class)) or NONE
+    languages = ", ".join(sorted({run.language for run in runs})) or NONE
+    precisions = ", ".join(sorted({run.best.precision for run in runs if run.best and run.best.precision})) or NONE
     return f"classes: {classes}; languages: {languages}; precision: {precisions}"
 
 
 def _portable(results: Results, arm: str) -> str:
-    devices = {one.result.device for cells in results.of(arm).values() for one in cells if one.result} - {""}
-    again = [one for (cell, device), one in results.suite.judged.items() if cell.arm == arm and device not in devices]
+    devices = {cell.result.device for cells in results.of(arm).values() for cell in cells if cell.result} - {""}
+    again = [
+        judged for (cell, device), judged in results.suite.judged.items() if cell.arm == arm and device not in devices
+    ]
     measured = f"measured on {', '.join(sorted(devices)) or NONE}"
     if not again:
         return f"{measured}; no kernel was judged again on another device"
-    right = sum(one.verdict == "passed" for one in again)
-    others = ", ".join(sorted({one.device for one in again}))
+    right = sum(judged.verdict == "passed" for judged in again)
+    others = ", ".join(sorted({judged.device for judged in again}))
     return f"{measured}; {right} of {len(again)} kernels that were judged again on {others} are correct there"
 
 
 def _reproduced(results: Results, arm: str) -> str:
-    again = [one for (cell, _), one in results.suite.judged.items() if cell.arm == arm]
+    again = [judged for (cell, _), judged in results.suite.judged.items() if cell.arm == arm]
     if not again:
         return "not judged again yet"
-    return f"{sum(not one.differs for one in again)} of {len(again)} kernels that were judged again came out alike"
+    return (
+        f"{sum(not judged.differs for judged in again)} of {len(again)} kernels that were judged again came out alike"
+    )
 
 
 def portability_table(results: Results) -> TextTable:
@@ -333,16 +346,16 @@ def portability_table(results: Results) -> TextTable:
     devices = sorted({device for _, device in results.suite.judged})
     columns = (
         Heading("Task", is_number=False), Heading("Arm", is_number=False), Heading("Repeat"),
-        Heading("In its run", "speed-up over eager on the run's device"), *(Heading(one) for one in devices),
+        Heading("In its run", "speed-up over eager on the run's device"), *(Heading(device) for device in devices),
         Heading("What differs", is_number=False),
     )  # fmt: skip
     rows = []
-    for one in results.cells:
-        again = [results.suite.judged.get((one.cell, device)) for device in devices]
+    for cell in results.cells:
+        again = [results.suite.judged.get((cell.cell, device)) for device in devices]
         if any(again):
             differs = "; ".join(text for judged in again if judged for text in judged.differs)
             cells = ((times(o.speedup) if o.speedup else o.verdict) if o else NONE for o in again)
-            head = name(one.cell.task), one.cell.arm, str(one.cell.repeat), times(one.speedup)
+            head = name(cell.cell.task), cell.cell.arm, str(cell.cell.repeat), times(cell.speedup)
             rows.append((*head, *cells, differs or "nothing"))
     about = "Kernels judged again with the command reproduce, by device: speed-up over eager there, or the verdict."
     return TextTable("Judged again", columns, tuple(rows), about)
@@ -362,11 +375,11 @@ def kernelbench_table(results: Results) -> TextTable:
     )  # fmt: skip
     rows = [
         (
-            name(one.cell.task), one.cell.arm, str(one.cell.repeat), times(best.speedup), times(best.ratio_of_means),
+            name(cell.cell.task), cell.cell.arm, str(cell.cell.repeat), times(best.speedup), times(best.ratio_of_means),
             str(best.pairs), _small(best.max_abs_error), _small(best.max_error), _tolerated(best),
             "flagged" if best.ratio_of_means > KERNELBENCH_EXCESSIVE else "no",
         )
-        for one in results.counted if (best := best_of(one))
+        for cell in results.counted if (best := best_of(cell))
     ]  # fmt: skip
     about = (
         "What cannot be told from our measurements: KernelBench checks with its own seeds on the task's own inputs "
@@ -383,13 +396,13 @@ def kernelbench_fast(results: Results) -> TextTable:
     """fast_p as KernelBench's tables have it."""
     bars = (0.0, 1.0, 2.0)
 
-    def is_fast(one: CellResult, bar: float) -> bool:
-        best = best_of(one)
+    def is_fast(cell: CellResult, bar: float) -> bool:
+        best = best_of(cell)
         return best is not None and best.ratio_of_means > bar
 
     columns = (Heading("Arm", is_number=False), *(Heading(f"fast_{bar:g}") for bar in bars))
     rows = tuple(
-        (arm, *(part(share_of_tasks(tasks, lambda one, bar=bar: is_fast(one, bar))) for bar in bars))  # type: ignore[misc]
+        (arm, *(part(share_of_tasks(tasks, lambda cell, bar=bar: is_fast(cell, bar))) for bar in bars))  # type: ignore[misc]
         for arm in results.arms if (tasks := results.of(arm))
     )  # fmt: skip
     about = "Share of runs that are correct by our rules and more than p times as fast by the ratio of mean times."

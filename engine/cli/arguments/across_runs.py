@@ -21,22 +21,22 @@ def knowledge(verbs: argparse._SubParsersAction[Parser]) -> None:
     show = what.add_parser("show", help="show a technique with its attempts, a state, or a failure rule")
     show.add_argument("name", metavar="NAME")
     changes = what.add_parser("revisions", help="list who changed what, newest last")
-    for one in (listing, show, changes):
-        one.add_argument("--json", action="store_true", help="print JSON")
+    for command in (listing, show, changes):
+        command.add_argument("--json", action="store_true", help="print JSON")
     export = what.add_parser("export", help="write everything to one file")
     export.add_argument("file", metavar="FILE")
     export.add_argument("--origin", default="", help="name of this knowledge base elsewhere (default: this host)")
     imported = what.add_parser("import", help="take over what an exported file has and this folder has not")
     imported.add_argument("file", metavar="FILE")
-    imported.add_argument("--prefer", choices=[str(one) for one in Prefer], help="whose version counts on a conflict")
+    imported.add_argument("--prefer", choices=[str(side) for side in Prefer], help="whose version counts on a conflict")
     imported.add_argument("--origin", default="", help="name of where it is from (default: as the file says)")
     revert = what.add_parser("revert", help="undo a revision; reverting a revert brings it back")
     revert.add_argument("revision", metavar="REVISION")
     disable = what.add_parser("disable", help="offer a technique, state or failure rule to no run any more")
     enable = what.add_parser("enable", help="offer it again")
     edit = what.add_parser("edit", help="change what is said of a technique, state or failure rule")
-    for one in (disable, enable, edit):
-        one.add_argument("name", metavar="NAME")
+    for command in (disable, enable, edit):
+        command.add_argument("name", metavar="NAME")
     edit.add_argument(
         "--set",
         dest="fields",
@@ -46,8 +46,8 @@ def knowledge(verbs: argparse._SubParsersAction[Parser]) -> None:
         type=_field,
         help="new text of a field, such as hurts='...'; lists take commas; may be repeated",
     )
-    for one in (revert, disable, enable, edit):
-        one.add_argument("--why", default="", help="the reason, for whoever reads the revisions")
+    for command in (revert, disable, enable, edit):
+        command.add_argument("--why", default="", help="the reason, for whoever reads the revisions")
 
 
 def _field(text: str) -> tuple[str, str]:
@@ -79,24 +79,24 @@ def suite(verbs: argparse._SubParsersAction[Parser]) -> None:
     )  # fmt: skip
     resume = what.add_parser("resume", help="go on with a suite; finished cells stay as they are")
     resume.add_argument("suite", metavar="NAME")
-    for one in (run, resume):
-        one.add_argument("--repeats", type=int, metavar="N", help="repeats of each task and arm in all")
-        one.add_argument(
+    for command in (run, resume):
+        command.add_argument("--repeats", type=int, metavar="N", help="repeats of each task and arm in all")
+        command.add_argument(
             "--set-limit", dest="limits", action="append", default=[], type=size, metavar="NAME=NUMBER",
             help="limit of all cells together: model_calls, tokens, cost_usd or hours (of engine time)",
         )  # fmt: skip
-        one.add_argument(
+        command.add_argument(
             "--at-once", type=positive, metavar="N",
             help="runs at the same time, which share the devices (default: one for each GPU of the first one's "
             "model, one on the CPU)",
         )  # fmt: skip
-        common.pool(one)
-        one.add_argument("--background", action="store_true", help="run in the background; see it in the dashboard")
+        common.pool(command)
+        command.add_argument("--background", action="store_true", help="run in the background; see it in the dashboard")
     stop = what.add_parser("stop", help="end a suite's runner and its engines in order; resume goes on")
     show = what.add_parser("show", help="show a suite and its cells")
     show.add_argument("--json", action="store_true", help="print JSON")
-    for one in (stop, show):
-        one.add_argument("suite", metavar="NAME")
+    for command in (stop, show):
+        command.add_argument("suite", metavar="NAME")
     export = what.add_parser("export", help="write what came of a suite: figures, comparisons, every run")
     export.add_argument("suite", metavar="NAME")
     export.add_argument("--format", choices=list(exporting.FORMATS), default="markdown", help="(default: markdown)")

@@ -38,11 +38,11 @@ def run(verbs: argparse._SubParsersAction[Parser]) -> None:
     run.add_argument("--recording", metavar="FILE", help="recorded replies to replay instead of the shipped ones")
     called = ", ".join(f"{catalogue.words(name).steps} of {name}" for name in TABLE)
     run.add_argument("--depths", type=int, help=f"search steps after the first kernel: {called}")
-    known = ", ".join(catalogue.names()).replace("%", "%%")
+    methods = ", ".join(catalogue.names()).replace("%", "%%")
     run.add_argument(
         "--strategy", metavar="NAME",
-        help=f"search method: {known}, or package.module:Name for one of your own (default: that of --recording, else "
-        f"{DEFAULT})",
+        help=f"search method: {methods}, or package.module:Name for one of your own (default: that of --recording, "
+        f"else {DEFAULT})",
     )  # fmt: skip
     common.strategy_options(run)
     common.prompts(run)
@@ -51,7 +51,9 @@ def run(verbs: argparse._SubParsersAction[Parser]) -> None:
     run.add_argument(
         "--language", choices=tuple(LANGUAGES),
         help=f"in which kernels are written (default: that of --recording, else {LANGUAGE}); "
-        + "; ".join(f"{name}: {one.title}, on the toolchains {_toolchains(name)}" for name, one in LANGUAGES.items()),
+        + "; ".join(
+            f"{name}: {language.title}, on the toolchains {_toolchains(name)}" for name, language in LANGUAGES.items()
+        ),
     )  # fmt: skip
     for option in run_options.OPTIONS:
         option.add_to(run)
@@ -124,7 +126,9 @@ def fork(verbs: argparse._SubParsersAction[Parser]) -> None:
         type=checked(lambda text: with_option((), text)),
         help="model option; may be repeated",
     )
-    fork.add_argument("--class", dest="kernel_class", choices=[str(one) for one in KernelClass], help="kernel class")
+    fork.add_argument(
+        "--class", dest="kernel_class", choices=[str(kernel_class) for kernel_class in KernelClass], help="kernel class"
+    )
     common.strategy_options(fork)
     common.prompts(fork)
     common.asked_base(fork, "that of RUN")

@@ -29,18 +29,18 @@ from storage.run.steering.verbs import RULES, VERBS, Command, CommandKind, Momen
 
 def take_submission(context: RunContext, action: TakeSubmission) -> str:
     """Make the oldest kernel handed in a candidate, once, whatever kills the engine. Returns the step's outcome."""
-    waiting, made = context.record.pending(CommandKind.SUBMIT), _made(context)
-    if made is None and waiting:
+    waiting, created = context.record.pending(CommandKind.SUBMIT), _made(context)
+    if created is None and waiting:
         given = Submission.parse(waiting[0].argument)
         makes = NewCandidate(
             Origin.MANUAL, action.base_id, action.generation, "", "edited by hand", trajectory=action.trajectory
         )
         source = context.blobs.get(given.blob)
         create_candidate(context, source, given.parent_id, makes, given.note or makes.untitled)
-        made = _made(context)
-    if command := next((c for c in waiting if made and _brought(c, made)), None):
+        created = _made(context)
+    if command := next((c for c in waiting if created and _brought(c, created)), None):
         where = f"{words_of(context.strategy).distinct} {context.record.step_index}"
-        note = f"taken as {made.candidate_id if made else ''} in {where}"
+        note = f"taken as {created.candidate_id if created else ''} in {where}"
         context.emit(CommandEffective(command.command_id, context.step, note))
     return "created"
 
@@ -66,9 +66,9 @@ def _made(context: RunContext) -> Candidate | None:
     return next((a for a in context.record.candidates.values() if a.created.step == context.step), None)
 
 
-def _brought(command: Command, made: Candidate) -> bool:
+def _brought(command: Command, created: Candidate) -> bool:
     given = Submission.parse(command.argument)
-    return (given.parent_id, given.blob) == (made.created.parent_id, made.created.source_blob)
+    return (given.parent_id, given.blob) == (created.created.parent_id, created.created.source_blob)
 
 
 POLL_S = 0.1
@@ -148,7 +148,7 @@ class Inbox:
             self._sleep(POLL_S)
 
     def wait_for_person(self, reason: str) -> None:
-        """The same where only a person can change anything.
+        """Let a moment pass where only a person can change anything.
 
         Raises:
             PersonNeeded: this engine does not wait for one.
@@ -201,13 +201,17 @@ class Inbox:
         """The first command of these moments, or of one kind, that is news, told once; others are kept for who asks for
         theirs."""
         asked, self._seen_offset = commands.read_from(self._context.folder.commands_file, self._seen_offset)
-        known = self._context.record.commands
-        self._unheeded = [one for one in (*self._unheeded, *asked) if one.command_id not in known]
-        meant = (one for one in self._unheeded if VERBS[one.kind].moment in moments and kind in (None, one.kind))
-        found = next(meant, None)
-        if found is not None:
-            self._unheeded.remove(found)
-        return found
+        journaled = self._context.record.commands
+        self._unheeded = [command for command in (*self._unheeded, *asked) if command.command_id not in journaled]
+        meant = (
+            command
+            for command in self._unheeded
+            if VERBS[command.kind].moment in moments and kind in (None, command.kind)
+        )
+        newest = next(meant, None)
+        if newest is not None:
+            self._unheeded.remove(newest)
+        return newest
 
     @property
     def _next_step(self) -> int:
@@ -357,8 +361,8 @@ def note(context: RunContext, command: Command) -> str:
     """What a command that is in force from now on changes, and from where on."""
     record, argument = context.record, command.argument
     step = context.whole.step_of_command
-    if said := context.strategy.note(record, command):
-        return said
+    if words := context.strategy.note(record, command):
+        return words
     match command.kind:
         case CommandKind.COLLECT:
             return f"collect profiles: {argument}, from step {step}"

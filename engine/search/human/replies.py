@@ -30,8 +30,8 @@ def ask_person(context: RunContext, ask: Ask, call: int, messages: list[Message]
     human = context.record.human
     if human.question != question:
         context.emit(question)
-    found = human.answer_to(context.step, call)
-    model = ManualModel(lambda purpose: context.blobs.get(found[1].blob) if found else None)
+    answer = human.answer_to(context.step, call)
+    model = ManualModel(lambda purpose: context.blobs.get(answer[1].blob) if answer else None)
     completion = model.complete(messages, context.purpose(ask.label, ask.about), lambda piece: None)
     context.emit(
         ev.ModelCalled(
@@ -119,7 +119,7 @@ def require_usable(record: Record, blobs: Blobs, strategy: Strategy, question: e
         step.reads(text) if step.reads else read_fields(text, step.fields)
     if expects is Expects.PATCH:
         try:
-            found = read_patch(text)
+            patch = read_patch(text)
         except NothingOffered as error:
             raise EditError(f"No change of the kernel was found in the reply. {takes}") from error
-        found.apply(blobs.get(record.candidates[question.candidate_id or ""].created.source_blob))
+        patch.apply(blobs.get(record.candidates[question.candidate_id or ""].created.source_blob))

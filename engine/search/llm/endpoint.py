@@ -44,16 +44,16 @@ class EndpointModel:
         silence = options.silence_s or SILENCE_S
         timeout = httpx2.Timeout(silence, connect=CONNECT_S, pool=CONNECT_S)
         try:
-            place = urlsplit(address)
-            (place.hostname or "").encode("idna")
+            parts = urlsplit(address)
+            (parts.hostname or "").encode("idna")
             client = watched_client(self._watch, timeout, address)
             self._client = openai.OpenAI(api_key=key, base_url=address, max_retries=0, http_client=client)
         except (ValueError, httpx2.InvalidURL):
             raise ModelError(
                 "the address of the model endpoint is malformed: correct base_url, or OPENAI_BASE_URL"
             ) from None
-        self._secrets = (key, place.password or "", place.query)
-        self._is_openai = place.hostname == urlsplit(environment.OPENAI).hostname
+        self._secrets = (key, parts.password or "", parts.query)
+        self._is_openai = parts.hostname == urlsplit(environment.OPENAI).hostname
         self._refused: set[str] = set()
         self._limit_name = ""  # what this endpoint calls the output limit, where it does not take the usual name
         self._longest: int | None = None  # output limit, as the endpoint has named it
@@ -162,37 +162,41 @@ class EndpointModel:
             raise CallError(CallFailure.EMPTY, f"{self.name} sent {thought}", is_charged=True)
 
     def _failure(self, error: Exception, fields: Mapping[str, Any], draft: Draft, scrubber: Scrubber) -> CallError:
-        found = error if isinstance(error, CallError) else self._call_error_of(error, fields, draft)
+        failed = error if isinstance(error, CallError) else self._call_error_of(error, fields, draft)
         return CallError(
-            found.failure,
-            scrubber.whole(str(found)),
-            is_charged=found.is_charged,
-            is_lasting=found.is_lasting,
-            retry_after_s=found.retry_after_s,
-            text=draft.close() or scrubber.whole(draft.refusal or found.text),
+            failed.failure,
+            scrubber.whole(str(failed)),
+            is_charged=failed.is_charged,
+            is_lasting=failed.is_lasting,
+            retry_after_s=failed.retry_after_s,
+            text=draft.close() or scrubber.whole(draft.refusal or failed.text),
             usage=draft.usage,
         )
 
     def _call_error_of(self, error: Exception, fields: Mapping[str, Any], draft: Draft) -> CallError:
         """The failure behind a client's error; what the endpoint does not take is sent otherwise from now on."""
         assert isinstance(error, (openai.OpenAIError, httpx2.HTTPError))
-        found = call_error(error, has_text=not draft.is_empty)
-        if found.failure is not CallFailure.REJECTED or not isinstance(error, openai.APIStatusError):
-            return found
+        failed = call_error(error, has_text=not draft.is_empty)
+        if failed.failure is not CallFailure.REJECTED or not isinstance(error, openai.APIStatusError):
+            return failed
         change = self._adapted(words_in(error.body), error.param or "", fields)
-        return CallError(CallFailure.REJECTED, f"{found}; retrying {change}") if change else found
+        return CallError(CallFailure.REJECTED, f"{failed}; retrying {change}") if change else failed
 
-    def _adapted(self, said: str, about: str, fields: Mapping[str, Any]) -> str:
+    def _adapted(self, words: str, about: str, fields: Mapping[str, Any]) -> str:
         """What the next request has otherwise because of what the endpoint says about a field; empty for nothing."""
-        name = next((one for one in _LIMITS if one in fields), "")
-        if name and "context length" not in said and any(one in f"{said} {about}" for one in (name, "maxOutputTokens")):
-            if longest := _largest_below(fields[name], said):
+        name = next((field for field in _LIMITS if field in fields), "")
+        if (
+            name
+            and "context length" not in words
+            and any(field in f"{words} {about}" for field in (name, "maxOutputTokens"))
+        ):
+            if longest := _largest_below(fields[name], words):
                 self._longest = longest
                 return f"with at most {longest:,} tokens of output"
             if not self._limit_name and (other := _OTHER_NAME.get(name)):
                 self._limit_name = other
                 return f"with {other}"
-        disliked = [one for one in _DISPENSABLE if one in said and one not in self._refused]
+        disliked = [field for field in _DISPENSABLE if field in words and field not in self._refused]
         if about == "stream" and about in fields:
             disliked = [about, "stream_options"]
         self._refused |= set(disliked)
@@ -238,10 +242,10 @@ def _replies(answer: Answer, draft: Draft) -> Iterator[Mapping[str, Any]]:
         yield event
 
 
-def _largest_below(limit: int, said: str) -> int | None:
+def _largest_below(limit: int, words: str) -> int | None:
     """The largest number of tokens below a limit that an endpoint names, where it names any."""
-    counts = [int(one[1]) - bool(one[2]) for one in _COUNT.finditer(re.sub(r"(?<=\d),(?=\d{3})", "", said))]
-    return max((one for one in counts if one < limit), default=None)
+    counts = [int(match[1]) - bool(match[2]) for match in _COUNT.finditer(re.sub(r"(?<=\d),(?=\d{3})", "", words))]
+    return max((count for count in counts if count < limit), default=None)
 
 
 def _sendable(message: Message) -> Message:

@@ -38,7 +38,7 @@ def call_error(error: openai.OpenAIError | httpx2.HTTPError, has_text: bool) -> 
 def told_error(body: object, has_text: bool) -> CallError:
     """An error that came in the place of a reply, or of the rest of one, with a status that says nothing of it."""
     fields = _fields(body)
-    code = next((int(one) for one in fields if isinstance(one, int | str) and _CODE.fullmatch(f"{one}")), 500)
+    code = next((int(field) for field in fields if isinstance(field, int | str) and _CODE.fullmatch(f"{field}")), 500)
     where = "reported an error in the middle of its reply" if has_text else "answered with an error"
     message = f"the endpoint {where}: {words_in(body) or '(no words)'}"
     failure, is_lasting = _meaning(code, fields)
@@ -77,8 +77,8 @@ def retry_after(headers: Mapping[str, str], now: float) -> float | None:
 
 def words_in(body: object, depth: int = 4) -> str:
     """What an endpoint says of its error, however it wraps it; the whole body where no part is known for the words."""
-    found = _words_in(body, depth)
-    return _shown(found or (_as_text(body) if body else ""))
+    words = _words_in(body, depth)
+    return _shown(words or (_as_text(body) if body else ""))
 
 
 def _as_text(body: object) -> str:
@@ -94,7 +94,7 @@ def _words_in(body: object, depth: int) -> str:
     if not depth:
         return ""
     if isinstance(body, list):
-        return next(filter(None, (_words_in(one, depth - 1) for one in body[:8])), "")
+        return next(filter(None, (_words_in(part, depth - 1) for part in body[:8])), "")
     if isinstance(body, Mapping):
         return next(filter(None, (_words_in(body.get(name), depth - 1) for name in _WORDS)), "")
     return ""
@@ -103,8 +103,8 @@ def _words_in(body: object, depth: int) -> str:
 def _shown(text: str) -> str:
     """In one line, of a page what a person would read."""
     text = text[: 100 * QUOTED]
-    said = _UNSHOWN.sub(" ", text) if text.lstrip().startswith("<") else text
-    return " ".join(said.split())[:QUOTED]
+    plain = _UNSHOWN.sub(" ", text) if text.lstrip().startswith("<") else text
+    return " ".join(plain.split())[:QUOTED]
 
 
 def _fields(body: object) -> list[object]:
@@ -117,7 +117,7 @@ def _fields(body: object) -> list[object]:
 
 def _meaning(code: int, fields: list[object]) -> tuple[CallFailure, bool]:
     """(what it is called, whether another try would fail alike)."""
-    is_spent = any(one in _SPENT for one in fields if isinstance(one, str))
+    is_spent = any(field in _SPENT for field in fields if isinstance(field, str))
     if (code == 429 or "rate_limit_exceeded" in fields) and not is_spent:
         return CallFailure.RATE_LIMITED, False
     if (code >= 500 or code in _BUSY) and not is_spent:
@@ -127,14 +127,14 @@ def _meaning(code: int, fields: list[object]) -> tuple[CallFailure, bool]:
 
 def _status(error: openai.APIStatusError) -> CallError:
     code, body = error.status_code, error.body
-    said = f"HTTP {code}: {words}" if (words := words_in(body)) else f"HTTP {code}"
+    status = f"HTTP {code}: {words}" if (words := words_in(body)) else f"HTTP {code}"
     failure, is_lasting = _meaning(code, [error.code, error.type, *_fields(body)])
     wait = retry_after(error.response.headers, time.time())
     opening = {CallFailure.RATE_LIMITED: "too many requests", CallFailure.SERVER_ERROR: "endpoint error"}
     what = opening.get(failure, "the endpoint rejected the call")
     return CallError(
         failure,
-        f"{what}, {said}{_advice(code, error.response.headers)}",
+        f"{what}, {status}{_advice(code, error.response.headers)}",
         is_lasting=is_lasting,
         retry_after_s=_delay(body) if wait is None else wait,
     )
@@ -142,8 +142,8 @@ def _status(error: openai.APIStatusError) -> CallError:
 
 def _advice(code: int, headers: Mapping[str, str]) -> str:
     if 300 <= code < 400:
-        place = headers.get("location", "")[:QUOTED] or "(no address)"
-        return f". It names another address, {place}, which is not followed: set base_url, or OPENAI_BASE_URL, to it"
+        address = headers.get("location", "")[:QUOTED] or "(no address)"
+        return f". It names another address, {address}, which is not followed: set base_url, or OPENAI_BASE_URL, to it"
     if code in (404, 405):
         return ". Check the address, which ends in /v1 for most servers, and the model's name"
     return ""
@@ -151,8 +151,8 @@ def _advice(code: int, headers: Mapping[str, str]) -> str:
 
 def _delay(body: object) -> float | None:
     """Seconds to wait, as Google's endpoints say it within the body."""
-    found = _DELAY.search(_as_text(body)) if isinstance(body, list | dict) else None
-    return float(found[1]) if found else None
+    match = _DELAY.search(_as_text(body)) if isinstance(body, list | dict) else None
+    return float(match[1]) if match else None
 
 
 def _connection(error: openai.APIConnectionError | httpx2.HTTPError, has_text: bool) -> CallError:

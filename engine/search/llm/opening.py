@@ -102,16 +102,16 @@ class Models:
     def _key(self, variable: str | None, address: str) -> str:
         name = variable or environment.KEY
         if name not in self._keys:
-            found = environment.key_in(variable, address)
-            if found == environment.NO_KEY:
-                return found
-            self._keys[name] = found
+            key = environment.key_in(variable, address)
+            if key == environment.NO_KEY:
+                return key
+            self._keys[name] = key
         return self._keys[name]
 
 
 def _options_of(settings: RunSettings, choice: ModelChoice) -> Options:
     """The run's options with the choice's on top; another model takes the place of every role's own."""
-    own = settings.model_options
+    options = settings.model_options
     if choice.model != settings.model:
-        own = tuple(replace(one, model=None) for one in own)
-    return (*own, *choice.options)
+        options = tuple(replace(option, model=None) for option in options)
+    return (*options, *choice.options)

@@ -237,15 +237,15 @@ class Chat:
                 draft.usage = _chat_usage(usage)
             for choice in filter(None, (event.get("choices") or [])[:1]):
                 draft.finish = f"{choice.get('finish_reason') or draft.finish}"[:LONGEST_FINISH]
-                said = choice.get("delta") or choice.get("message") or {}
-                draft.refuse(said.get("refusal") or "")
-                draft.thought += len(f"{said.get('reasoning_content') or said.get('reasoning') or ''}")
-                if content := said.get("content") or choice.get("text"):
+                delta = choice.get("delta") or choice.get("message") or {}
+                draft.refuse(delta.get("refusal") or "")
+                draft.thought += len(f"{delta.get('reasoning_content') or delta.get('reasoning') or ''}")
+                if content := delta.get("content") or choice.get("text"):
                     yield _chat_text(content)
-                for number, tool in enumerate(said.get("tool_calls") or []):
+                for number, tool in enumerate(delta.get("tool_calls") or []):
                     called = tool.get("function") or {}
-                    place = tool.get("index") or number
-                    yield draft.arguments(place, called.get("arguments") or "", called.get("name") or "")
+                    index = tool.get("index") or number
+                    yield draft.arguments(index, called.get("arguments") or "", called.get("name") or "")
 
 
 class Responses:

@@ -56,10 +56,10 @@ class RecordedModel:
             on_text("")
 
     def _choose(self, purpose: Purpose) -> Line:
-        known = self._recording.lines_for(purpose.role, purpose.source_hash)
-        if purpose.occurrence < len(known):
-            return known[purpose.occurrence]
-        reason = self._explain(purpose, len(known))
+        lines = self._recording.lines_for(purpose.role, purpose.source_hash)
+        if purpose.occurrence < len(lines):
+            return lines[purpose.occurrence]
+        reason = self._explain(purpose, len(lines))
         spare = self._recording.spare(purpose.role, purpose.depth, purpose.given)
         if spare is None:
             self.on_divergence(

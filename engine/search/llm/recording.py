@@ -82,8 +82,8 @@ def recorded_settings(path: Path) -> Mapping[str, Any]:
     Raises:
         ModelError: as `read_recording`.
     """
-    found = read_recording(path).header.get("settings")
-    return found if isinstance(found, dict) else {}
+    settings = read_recording(path).header.get("settings")
+    return settings if isinstance(settings, dict) else {}
 
 
 def recorded_strategy(path: Path) -> str:
@@ -137,8 +137,12 @@ def write_recording(header: Mapping[str, Any], lines: list[Line]) -> str:
     """The text of a recording; what a line does not know is left out."""
     plain: list[Mapping[str, Any]] = [{"format": FORMAT} | dict(header)]
     for line in lines:
-        known = {"depth": line.depth, "finish": "" if line.finish == "stop" else line.finish, "verdict": line.verdict}
-        fields = {name: value for name, value in known.items() if value not in (None, "")}
+        optional = {
+            "depth": line.depth,
+            "finish": "" if line.finish == "stop" else line.finish,
+            "verdict": line.verdict,
+        }
+        fields = {name: value for name, value in optional.items() if value not in (None, "")}
         plain.append({"role": str(line.role), "source": line.source} | fields | {"reply": line.reply})
     return "".join(json.dumps(item, ensure_ascii=False) + "\n" for item in plain)
 

@@ -137,13 +137,13 @@ class Answer:
 def _first_object(text: str) -> Mapping[str, Any] | None:
     """An answer all in one: an object, alone or the first of a list; None where more than that stands there."""
     try:
-        found = json.loads(text)
+        value = json.loads(text)
     except json.JSONDecodeError as error:
         if error.msg == "Extra data":
             return None
         raise
-    found = found[0] if isinstance(found, list) and found else found
-    return found if isinstance(found, dict) else None
+    value = value[0] if isinstance(value, list) and value else value
+    return value if isinstance(value, dict) else None
 
 
 def _head(chunks: Iterator[bytes]) -> bytes:

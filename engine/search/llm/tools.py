@@ -62,11 +62,11 @@ def read_calls(text: str) -> list[ToolCall]:
 
 
 def _read(text: str, start: int) -> ToolCall:
-    said, _, _ = read_at(text, start)
-    if not isinstance(said, dict) or "arguments" not in said:
+    value, _, _ = read_at(text, start)
+    if not isinstance(value, dict) or "arguments" not in value:
         name = text[start + len('{"tool": ') :][:80].split('"')[1:2]
         return ToolCall(name[0] if name and name[0] in TOOLS else COMPILE, "", "{}", UNREADABLE)
-    tool, arguments = f"{said['tool']}"[:80], said["arguments"]
+    tool, arguments = f"{value['tool']}"[:80], value["arguments"]
     whole, source = json.dumps(arguments), arguments.get("source") if isinstance(arguments, dict) else None
     if tool not in TOOLS:
         return ToolCall(tool, "", whole, f"There is no tool {tool!r}: use {', '.join(TOOLS)}.")
@@ -78,7 +78,7 @@ def _read(text: str, start: int) -> ToolCall:
 def declared(left: int) -> dict[str, Any]:
     """Request fields of chat completions that offer the tools, with so many calls left."""
     functions = [{"name": name, "description": about, "parameters": _PARAMETERS} for name, about in TOOLS.items()]
-    tools = [{"type": "function", "function": one} for one in functions]
+    tools = [{"type": "function", "function": function} for function in functions]
     return {"tools": tools} | ({} if left else {"tool_choice": "none"})
 
 
@@ -89,12 +89,12 @@ def on_the_wire(messages: Sequence[Message]) -> list[dict[str, Any]]:
         calls = read_calls(message.text) if message.role == "assistant" else []
         if calls:
             waiting = [f"call_{len(sent)}_{number}" for number in range(len(calls))]
-            said = _FENCE.sub("", message.text[: _first(message.text)]).strip()
-            made = [
-                {"id": name, "type": "function", "function": {"name": one.tool, "arguments": one.arguments}}
-                for name, one in zip(waiting, calls, strict=True)
+            content = _FENCE.sub("", message.text[: _first(message.text)]).strip()
+            tool_calls = [
+                {"id": name, "type": "function", "function": {"name": call.tool, "arguments": call.arguments}}
+                for name, call in zip(waiting, calls, strict=True)
             ]
-            sent.append({"role": "assistant", "content": said or None, "tool_calls": made})
+            sent.append({"role": "assistant", "content": content or None, "tool_calls": tool_calls})
         elif message.role == ROLE and waiting:
             sent.append({"role": ROLE, "tool_call_id": waiting.pop(0), "content": message.text})
         else:  # an answer whose call was left out to fit the window is a text like any other
@@ -103,5 +103,5 @@ def on_the_wire(messages: Sequence[Message]) -> list[dict[str, Any]]:
 
 
 def _first(text: str) -> int:
-    found = _BEGIN.search(text)
-    return found.start() if found else len(text)
+    match = _BEGIN.search(text)
+    return match.start() if match else len(text)

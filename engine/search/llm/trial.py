@@ -43,19 +43,19 @@ def try_model(model: str | None, options: Options, connect: Connect) -> Trial:
     try:
         key = environment.key_in(asked.key_variable, address)
         price = read_prices(home() / FILE).get(name)
-        known = ModelOptions(
+        resolved = ModelOptions(
             ModelRole.WRITER, name, asked.base_url, asked.key_variable, asked.reasoning_effort, asked.temperature,
             LIMIT_S, LIMIT_S, asked.max_output, asked.window, asked.protocol,
         )  # fmt: skip
         purpose = Purpose("synthesise", None, 0, output_limit=asked.max_output or ROOM)
-        found = _ask(connect(known, address, key, price), purpose, began + LIMIT_S)
+        reply = _ask(connect(resolved, address, key, price), purpose, began + LIMIT_S)
     except ModelError as error:
         return Trial(name, address, failure=str(error), seconds=time.monotonic() - began)
-    if found.finish_reason == "length":
-        return Trial(name, address, _cut(found), seconds=time.monotonic() - began)
+    if reply.finish_reason == "length":
+        return Trial(name, address, _cut(reply), seconds=time.monotonic() - began)
     return Trial(
-        name, address, "", found.text.strip()[:200], found.seconds, found.input_tokens, found.output_tokens,
-        found.cost_usd,
+        name, address, "", reply.text.strip()[:200], reply.seconds, reply.input_tokens, reply.output_tokens,
+        reply.cost_usd,
     )  # fmt: skip
 
 
@@ -72,18 +72,18 @@ def _ask(model: LanguageModel, purpose: Purpose, deadline: float) -> Completion:
             time.sleep(pause)
 
 
-def _cut(found: Completion) -> str:
+def _cut(completion: Completion) -> str:
     """Of a reply that is no whole one; of a model that reasons there may be no word at all."""
-    spent = f"{found.output_tokens:,} tokens" if found.output_tokens else "the tokens that it had"
-    said = found.text.strip()
-    what = f"was cut off after {spent}: {said[:80]!r}" if said else f"holds no answer: reasoning used up {spent}"
+    spent = f"{completion.output_tokens:,} tokens" if completion.output_tokens else "the tokens that it had"
+    text = completion.text.strip()
+    what = f"was cut off after {spent}: {text[:80]!r}" if text else f"holds no answer: reasoning used up {spent}"
     return f"the reply {what}. Give it more with max_output"
 
 
-def sentence(found: Trial) -> str:
-    """What came of it, for a terminal."""
-    if found.failure:
-        return f"{found.model} at {found.address}: {found.failure}"
-    counted = "" if found.input_tokens is None else f", {found.input_tokens} tokens in, {found.output_tokens or 0} out"
-    cost = ", cost unknown (no price)" if found.cost_usd is None else f", ${found.cost_usd:.4f}"
-    return f"{found.model} at {found.address} replied {found.reply!r} in {found.seconds:.1f} s{counted}{cost}"
+def sentence(trial: Trial) -> str:
+    """What came of a trial, for a terminal."""
+    if trial.failure:
+        return f"{trial.model} at {trial.address}: {trial.failure}"
+    counted = "" if trial.input_tokens is None else f", {trial.input_tokens} tokens in, {trial.output_tokens or 0} out"
+    cost = ", cost unknown (no price)" if trial.cost_usd is None else f", ${trial.cost_usd:.4f}"
+    return f"{trial.model} at {trial.address} replied {trial.reply!r} in {trial.seconds:.1f} s{counted}{cost}"

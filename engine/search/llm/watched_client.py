@@ -63,7 +63,7 @@ class WatchedStream(httpcore2.NetworkStream):
     def start_tls(
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
     ) -> httpcore2.NetworkStream:
-        """The same connection, encrypted and still watched."""
+        """This connection, encrypted and still watched."""
         return WatchedStream(self._inner.start_tls(ssl_context, server_hostname, timeout), self._watch)
 
     def get_extra_info(self, info: str) -> Any:
@@ -158,7 +158,7 @@ def _certificates() -> ssl.SSLContext:
         return httpx2.create_ssl_context()
     except OSError as error:  # ssl.SSLError is one
         named = {name: os.environ[name] for name in ("SSL_CERT_FILE", "SSL_CERT_DIR") if os.environ.get(name)}
-        where = " and ".join(f"{name} ({place})" for name, place in named.items()) or "the system's store"
+        where = " and ".join(f"{name} ({path})" for name, path in named.items()) or "the system's store"
         raise ModelError(
             f"the certificates in {where} cannot be read ({error.strerror or error}): correct it, or unset it"
         ) from None

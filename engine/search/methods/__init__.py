@@ -81,8 +81,8 @@ SEVERAL = "this run works on several kernels at once: fork it, or start one of w
 
 def refused_verbs(strategy: Strategy | type[Strategy], width: int = 1) -> Mapping[CommandKind, str]:
     """Verbs that a strategy never honours in a run of that width, each with the reason."""
-    found: Mapping[CommandKind, str] = getattr(strategy, "refuses", {})
-    return refused_with_width(found, width)
+    refused: Mapping[CommandKind, str] = getattr(strategy, "refuses", {})
+    return refused_with_width(refused, width)
 
 
 def refused_with_width(refused: Mapping[CommandKind, str], width: int) -> Mapping[CommandKind, str]:
@@ -92,8 +92,8 @@ def refused_with_width(refused: Mapping[CommandKind, str], width: int) -> Mappin
 
 def independence_of(strategy: Strategy | type[Strategy]) -> Mapping[str, Value] | None:
     """The options and values under which several of its step indexes can be at work at once; None where they cannot."""
-    found: Mapping[str, Value] | None = getattr(strategy, "independent", None)
-    return found
+    independent: Mapping[str, Value] | None = getattr(strategy, "independent", None)
+    return independent
 
 
 def place_of(strategy: Strategy, record: Record, step: Step) -> str:
@@ -113,24 +113,26 @@ def check_width(width: int, name: str, independent: Mapping[str, Value] | None, 
     if width > 1 and independent is None:
         raise EngineError(f"strategy {name} works on one kernel after the other: leave out the width, or set it to 1")
     needed = (
-        {} if independent is None else {one: value for one, value in independent.items() if values.get(one) != value}
+        {}
+        if independent is None
+        else {option: value for option, value in independent.items() if values.get(option) != value}
     )
     if width > 1 and needed:
-        words = ", ".join(f"{one}={str(value).lower()}" for one, value in needed.items())
+        words = ", ".join(f"{option}={str(value).lower()}" for option, value in needed.items())
         raise EngineError(f"strategy {name} works on several kernels at once only with {words}")
     return width
 
 
 def words_of(strategy: Strategy | type[Strategy]) -> MethodWords:
     """What a strategy calls its step index, and when it has profiles taken."""
-    found: MethodWords = getattr(strategy, "words", PLAIN)
-    return found
+    words: MethodWords = getattr(strategy, "words", PLAIN)
+    return words
 
 
 def usual_knowledge(strategy: Strategy | type[Strategy]) -> str:
     """The knowledge base that runs of a strategy ask unless somebody says otherwise."""
-    found: str = getattr(strategy, "knowledge", OFF)
-    return found
+    knowledge: str = getattr(strategy, "knowledge", OFF)
+    return knowledge
 
 
 def consults(strategy: Strategy, record: Record) -> bool:

@@ -28,8 +28,8 @@ def listed(names: Sequence[str]) -> str:
 class Object:
     """One JSON object of a reply. What is taken is checked; faults are gathered, so that one report names them all."""
 
-    def __init__(self, found: Mapping[str, Any], where: str, faults: list[str]) -> None:
-        self._found, self._where, self.faults = dict(found), where, faults
+    def __init__(self, fields: Mapping[str, Any], where: str, faults: list[str]) -> None:
+        self._found, self._where, self.faults = dict(fields), where, faults
         self._taken = set[str]()
 
     @classmethod
@@ -39,10 +39,10 @@ class Object:
         Raises:
             EditError: there is none.
         """
-        found = read_object(reply)
-        if not isinstance(found, dict):
+        value = read_object(reply)
+        if not isinstance(value, dict):
             raise EditError("No JSON object was found in the reply.")
-        return cls(found, "", [])
+        return cls(value, "", [])
 
     def take(self, name: str) -> Any:
         """A value as it is, None where it is missing."""
@@ -76,11 +76,11 @@ class Object:
     def choice(self, name: str, allowed: Sequence[str]) -> str:
         """One of a closed set, found whatever its case."""
         value = self.take(name)
-        known = {one.lower(): one for one in allowed}
+        choices = {choice.lower(): choice for choice in allowed}
         text = " ".join(value.split()).lower() if isinstance(value, str) else ""
-        if text not in known:
+        if text not in choices:
             self.fault(name, f"must be one of {listed(allowed)}")
-        return known.get(text, "")
+        return choices.get(text, "")
 
     def truth(self, name: str) -> bool:
         """true or false."""
@@ -111,24 +111,24 @@ class Object:
         value = self.take(name)
         if value is None:
             return []
-        if not isinstance(value, list) or not all(isinstance(one, str) and one.strip() for one in value):
+        if not isinstance(value, list) or not all(isinstance(text, str) and text.strip() for text in value):
             self.fault(name, "must be a list of texts")
             return []
         if len(value) > most:
             self.fault(name, f"has {len(value)} entries: at most {most}")
-        return [" ".join(one.split()) for one in value]
+        return [" ".join(text.split()) for text in value]
 
     def objects(self, name: str, most: int) -> list[Object]:
         """A list of objects, which may be missing; their faults are gathered with these."""
         value = self.take(name)
         if value is None:
             return []
-        if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
+        if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
             self.fault(name, "must be a list of objects")
             return []
         if len(value) > most:
             self.fault(name, f"has {len(value)} entries: at most {most}")
-        return [Object(one, f"{name} {number}: ", self.faults) for number, one in enumerate(value[:most], 1)]
+        return [Object(item, f"{name} {number}: ", self.faults) for number, item in enumerate(value[:most], 1)]
 
     def fault(self, name: str, what: str) -> None:
         """Something does not fit."""

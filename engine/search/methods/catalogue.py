@@ -84,8 +84,8 @@ _lock = threading.Lock()
 
 def names() -> list[str]:
     """The table's strategies, then those that the variable names."""
-    own = (name.strip() for name in os.environ.get(VARIABLE, "").split(","))
-    return list(dict.fromkeys([*TABLE, *filter(None, own)]))
+    added = (name.strip() for name in os.environ.get(VARIABLE, "").split(","))
+    return list(dict.fromkeys([*TABLE, *filter(None, added)]))
 
 
 def descriptions() -> list[StrategyDescription]:
@@ -100,12 +100,12 @@ def is_reading() -> bool:
 
 def description(name: str) -> StrategyDescription:
     """What one strategy is; waits where that is not known or has changed."""
-    found = _known(name)
-    while (thread := _reading.get(name)) is not None or not found.is_known:
+    described = _known(name)
+    while (thread := _reading.get(name)) is not None or not described.is_known:
         if thread is not None:
             thread.join()
-        found = _known(name)
-    return found
+        described = _known(name)
+    return described
 
 
 def in_words(settings: RunSettings) -> list[tuple[str, str]]:
@@ -115,7 +115,7 @@ def in_words(settings: RunSettings) -> list[tuple[str, str]]:
 
 def defaults(name: str) -> dict[str, Value]:
     """Values of the options of a strategy unless somebody says otherwise; empty where nobody has described it yet."""
-    return {one.name: one.default for one in _options(name)}
+    return {option.name: option.default for option in _options(name)}
 
 
 def words(name: str) -> MethodWords:
@@ -127,7 +127,7 @@ def words(name: str) -> MethodWords:
 
 def has_schedule(name: str) -> bool:
     """Whether its runs show profiles from a step index on that is one of its options, or follows from the class."""
-    return any(one.name == exposure.OPTION for one in _options(name))
+    return any(option.name == exposure.OPTION for option in _options(name))
 
 
 def short(name: str) -> str:
@@ -147,7 +147,7 @@ def refused_by(name: str, width: int = 1) -> Mapping[CommandKind, str]:
 
 
 def _options(name: str) -> tuple[Option, ...]:
-    """As far as they are known here: imports none, and asks no child."""
+    """A strategy's options as far as they are known here: imports no strategy, and asks no child."""
     if name in TABLE:
         return options_of(name)
     return _read[name].description.options if name in _read else ()
@@ -156,13 +156,13 @@ def _options(name: str) -> tuple[Option, ...]:
 def describe(name: str) -> StrategyDescription:
     """What one strategy is, found out by importing it here."""
     try:
-        found = find_strategy(name)
-        about = (found.__doc__ or "").strip().partition("\n")[0]
-        files, words, asks = () if name in TABLE else _files(name), words_of(found), usual_knowledge(found)
+        strategy = find_strategy(name)
+        about = (strategy.__doc__ or "").strip().partition("\n")[0]
+        files, words, asks = () if name in TABLE else _files(name), words_of(strategy), usual_knowledge(strategy)
         options = options_of(name)
         return StrategyDescription(
-            name, about, options, refused_verbs(found), files=files, words=words, knowledge=asks,
-            independent=independence_of(found),
+            name, about, options, refused_verbs(strategy), files=files, words=words, knowledge=asks,
+            independent=independence_of(strategy),
         )  # fmt: skip
     except EngineError as error:
         return StrategyDescription(name, failure=str(error), files=_files(name))
@@ -172,19 +172,19 @@ def _known(name: str) -> StrategyDescription:
     if name in TABLE:
         return describe(name)
     with _lock:
-        known = _read.get(name)
-        if known is not None and known.is_fresh():
-            return known.description
+        cached = _read.get(name)
+        if cached is not None and cached.is_fresh():
+            return cached.description
         if name not in _reading:
             _reading[name] = threading.Thread(target=_ask_child, args=(name,), daemon=True)
             _reading[name].start()
-    return known.description if known is not None else StrategyDescription(name, is_known=False)
+    return cached.description if cached is not None else StrategyDescription(name, is_known=False)
 
 
 def _ask_child(name: str) -> None:
-    found = _child_says(name)
+    described = _child_says(name)
     with _lock:
-        _read[name] = _Read(found, time.monotonic(), _changed(found.files))
+        _read[name] = _Read(described, time.monotonic(), _changed(described.files))
         del _reading[name]
 
 
@@ -199,23 +199,23 @@ def _child_says(name: str) -> StrategyDescription:
         return StrategyDescription(name, failure=f"strategy {name!r} was not imported within {LIMIT_S:.0f} s")
     try:
         (plain,) = json.loads(done.stdout.strip().rpartition("\n")[2])
-        found: StrategyDescription = codec.from_plain(StrategyDescription, plain)
+        described: StrategyDescription = codec.from_plain(StrategyDescription, plain)
     except (ValueError, TypeError):
-        said = done.stderr.strip().rpartition("\n")[2] or f"the process ended with {done.returncode}"
-        return StrategyDescription(name, failure=f"strategy {name!r} cannot be imported: {said}")
-    return replace(found, name=name)
+        reason = done.stderr.strip().rpartition("\n")[2] or f"the process ended with {done.returncode}"
+        return StrategyDescription(name, failure=f"strategy {name!r} cannot be imported: {reason}")
+    return replace(described, name=name)
 
 
 def _files(name: str) -> tuple[str, ...]:
     """The files of its package that have been loaded, or the one that could not be."""
     module = name.partition(":")[0]
     package = module.partition(".")[0]
-    loaded = {key: one for key, one in sys.modules.items() if key == package or key.startswith(f"{package}.")}
-    found = {file for one in loaded.values() if (file := getattr(one, "__file__", None))}
+    loaded = {key: imported for key, imported in sys.modules.items() if key == package or key.startswith(f"{package}.")}
+    files = {file for imported in loaded.values() if (file := getattr(imported, "__file__", None))}
     with contextlib.suppress(Exception):  # its package may raise anything
         spec = importlib.util.find_spec(module)
-        found |= {spec.origin} if spec and spec.origin else set()
-    return tuple(sorted(found))
+        files |= {spec.origin} if spec and spec.origin else set()
+    return tuple(sorted(files))
 
 
 def _changed(files: tuple[str, ...]) -> tuple[float, ...]:

@@ -39,7 +39,7 @@ class KernelInWork(AcceptedLine):
 
     @classmethod
     def new(cls, record: Record) -> KernelInWork:
-        """As a run starts."""
+        """The state at the start of a run."""
         return cls()
 
     @property
@@ -76,11 +76,11 @@ class KernelInWork(AcceptedLine):
     def _draw_anew(self) -> None:
         self.drawn, self.draws, self.order = [], 0, ()
 
-    def _count_drawn(self, made: ev.CandidateCreated) -> None:
-        if made.origin is Origin.MANUAL:
-            self.drawn, self.order = [made.candidate_id], (made.candidate_id,)
-        elif not made.repair:
-            self.drawn.append(made.candidate_id)
+    def _count_drawn(self, created: ev.CandidateCreated) -> None:
+        if created.origin is Origin.MANUAL:
+            self.drawn, self.order = [created.candidate_id], (created.candidate_id,)
+        elif not created.repair:
+            self.drawn.append(created.candidate_id)
             self.draws += 1
 
     def subject_id(self) -> str | None:
@@ -93,7 +93,7 @@ class KernelInWork(AcceptedLine):
         if newest is None or not newest.has_failed:
             return newest
         others = (record.candidates[name] for name in self.order)
-        return next((one for one in others if not one.has_failed), newest)
+        return next((kernel for kernel in others if not kernel.has_failed), newest)
 
     def wants_draw(self, record: Record, most: int) -> bool:
         """Whether one more kernel is drawn, of so many, before any is evaluated. The first one is the method's own
@@ -118,8 +118,8 @@ def draws_option(word: str) -> int:
         f"kernels drawn for each {word}: all are compiled, ranked by a small reward model where that beats the order "
         "of arrival, and evaluated in this order until one is correct"
     )
-    found: int = option(1, about, label="Kernels drawn", least=1)
-    return found
+    draws: int = option(1, about, label="Kernels drawn", least=1)
+    return draws
 
 
 def next_evaluation(record: Record, candidate: Candidate, *, profiles: bool) -> Evaluate | None:

@@ -79,14 +79,14 @@ def find_strategy(name: str) -> type[Any]:
     except Exception as error:  # a module of somebody's own may raise anything while it is imported
         what = "" if isinstance(error, ImportError | ValueError) else f"{type(error).__name__}: "
         raise EngineError(f"strategy {name!r} cannot be imported: {what}{error}{_moved(error)}") from error
-    found = getattr(module, class_name, None)
-    if found is None:
+    strategy = getattr(module, class_name, None)
+    if strategy is None:
         raise EngineError(f"strategy {name!r}: {module_name} has no {class_name}")
-    if missing := [method for method in METHODS if not callable(getattr(found, method, None))]:
+    if missing := [method for method in METHODS if not callable(getattr(strategy, method, None))]:
         raise EngineError(f"strategy {name!r} lacks {', '.join(missing)}: see engine/search/methods/__init__.py")
-    if not isinstance(getattr(found, "words", PLAIN), MethodWords):
+    if not isinstance(getattr(strategy, "words", PLAIN), MethodWords):
         raise EngineError(f"strategy {name!r}: its words are no MethodWords of storage/run/method_words.py")
-    return typing.cast("type[Any]", found)
+    return typing.cast("type[Any]", strategy)
 
 
 def _moved(error: Exception) -> str:

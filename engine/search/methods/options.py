@@ -64,7 +64,7 @@ class Option:
     def limits(self) -> str:
         """What it can be, in words; empty where its type says it."""
         if self.choices:
-            return ", ".join(f"{one.form} ({one.label})" for one in self.choices)
+            return ", ".join(f"{choice.form} ({choice.label})" for choice in self.choices)
         return "" if self.least is None else f"at least {self.least:g}"
 
     def help(self) -> str:
@@ -78,14 +78,18 @@ class Option:
         if value is None or isinstance(value, bool):
             return self.automatic if value is None else "yes" if value else "no"
         base, _, number = str(value).partition("=")
-        for one in self.choices:
-            if one.value == (base if one.counts else value):
-                return f"{one.label} ({one.counts.lower()}: {number or one.usual})" if one.counts else one.label
+        for choice in self.choices:
+            if choice.value == (base if choice.counts else value):
+                return (
+                    f"{choice.label} ({choice.counts.lower()}: {number or choice.usual})"
+                    if choice.counts
+                    else choice.label
+                )
         return f"from {step} {value}" if self.is_index else str(value)
 
     def form(self) -> str:
         """What is written on a command line for it, in words."""
-        return self.limits() if self.choices else " or ".join(FORMS[one] for one in self.types)
+        return self.limits() if self.choices else " or ".join(FORMS[kind] for kind in self.types)
 
     def check(self, value: Value) -> None:
         """See that it can have this value.
@@ -98,7 +102,7 @@ class Option:
             raise EngineError(f"strategy option {self.name} does not take {value!r}: use {self.form()}")
         if self.least is not None and isinstance(value, (int, float)) and not value >= self.least:
             raise EngineError(f"strategy option {self.name} must be at least {self.least:g}, not {value!r}")
-        if self.choices and value is not None and not any(_fits(one, str(value)) for one in self.choices):
+        if self.choices and value is not None and not any(_fits(choice, str(value)) for choice in self.choices):
             raise EngineError(f"unknown {self.name.replace('_', ' ')} {value!r}: use {self.limits()}")
 
     def read(self, text: str) -> Value:
@@ -127,10 +131,10 @@ def option(
     automatic: str = "automatic", recorded: Value = None, is_index: bool = False,
 ) -> Any:  # fmt: skip
     """A field of a record of options; its words are those of `Option`. `about` begins small and has no full stop."""
-    known = {"about": about, "least": least, "choices": tuple(choices), "automatic": automatic}
+    metadata = {"about": about, "least": least, "choices": tuple(choices), "automatic": automatic}
     if label:
-        known["label"] = label
-    return dataclasses.field(default=default, metadata=known | {"recorded": recorded, "is_index": is_index})
+        metadata["label"] = label
+    return dataclasses.field(default=default, metadata=metadata | {"recorded": recorded, "is_index": is_index})
 
 
 def described(kind: type[Any]) -> tuple[Option, ...]:
@@ -144,12 +148,12 @@ def described(kind: type[Any]) -> tuple[Option, ...]:
 
 
 def _described(field: dataclasses.Field[Any], hint: Any) -> Option:
-    types = tuple(TYPES.get(one, str(one)) for one in typing.get_args(hint) or (hint,))
+    types = tuple(TYPES.get(kind, str(kind)) for kind in typing.get_args(hint) or (hint,))
     if field.default is dataclasses.MISSING or not set(types) <= set(TYPES.values()):
         raise EngineError(f"option {field.name} needs a default and a type of {', '.join(TYPES.values())}")
     words = field.name.replace("_", " ")
-    known: dict[str, Any] = {"label": words.capitalize(), "about": words, **field.metadata}
-    described = Option(name=field.name, default=field.default, types=types, **known)
+    metadata: dict[str, Any] = {"label": words.capitalize(), "about": words, **field.metadata}
+    described = Option(name=field.name, default=field.default, types=types, **metadata)
     described.check(field.default)
     return described
 
@@ -160,20 +164,24 @@ def complete(options: Sequence[Option], values: Mapping[str, Value]) -> dict[str
     Raises:
         EngineError: no such option, or a value that it cannot have; the message says what would do.
     """
-    known = {one.name: one for one in options}
+    by_name = {declared.name: declared for declared in options}
     for name, value in values.items():
-        if name not in known:
-            raise EngineError(f"unknown strategy option {name!r}: use {', '.join(known) or 'none, it has no options'}")
-        known[name].check(value)
-    return {one.name: one.default for one in options} | dict(values)
+        if name not in by_name:
+            raise EngineError(
+                f"unknown strategy option {name!r}: use {', '.join(by_name) or 'none, it has no options'}"
+            )
+        by_name[name].check(value)
+    return {declared.name: declared.default for declared in options} | dict(values)
 
 
 def labelled(options: Sequence[Option], values: Mapping[str, Value], step: str = PLAIN.step) -> list[tuple[str, str]]:
     """(label, value) as people read them, defaults included; by its name where an option is not described."""
-    known = {one.name: one for one in options}
-    rest = {name: value for name, value in values.items() if name not in known}
-    found = [(one.label, one.shown(values.get(name, one.default), step)) for name, one in known.items()]
-    return found + [(name.replace("_", " ").capitalize(), str(value)) for name, value in rest.items()]
+    by_name = {declared.name: declared for declared in options}
+    rest = {name: value for name, value in values.items() if name not in by_name}
+    pairs = [
+        (declared.label, declared.shown(values.get(name, declared.default), step)) for name, declared in by_name.items()
+    ]
+    return pairs + [(name.replace("_", " ").capitalize(), str(value)) for name, value in rest.items()]
 
 
 def read(kind: type[T], values: Mapping[str, Value]) -> T:
@@ -191,13 +199,13 @@ def parse(options: Sequence[Option], words: Sequence[str]) -> dict[str, Value]:
     Raises:
         EngineError: as `complete`, or a word of another form.
     """
-    known, found = {one.name: one for one in options}, dict[str, Value]()
+    by_name, values = {declared.name: declared for declared in options}, dict[str, Value]()
     for word in words:
         name, equals, text = word.partition("=")
-        if not equals or name not in known:
-            raise EngineError(f"expected NAME=VALUE with one of {', '.join(known) or 'no options'}, got {word!r}")
-        found[name] = known[name].read(text)
-    return found
+        if not equals or name not in by_name:
+            raise EngineError(f"expected NAME=VALUE with one of {', '.join(by_name) or 'no options'}, got {word!r}")
+        values[name] = by_name[name].read(text)
+    return values
 
 
 def _fits(choice: Choice, text: str) -> bool:

@@ -228,12 +228,12 @@ def _edits_of(text: str) -> tuple[list[Any], bool]:
 
 def _scan(text: str) -> tuple[list[Any], int]:
     """All edit objects of one text (a list, an object, several in a row, a wrapped list) and the line of the first."""
-    found, line = list[Any](), 0
+    collected, line = list[Any](), 0
     for value, start in values(text, _START):
         if edits := _as_edits(value):
-            line = line if found else text.count("\n", 0, start)
-            found.extend(edits)
-    return found, line
+            line = line if collected else text.count("\n", 0, start)
+            collected.extend(edits)
+    return collected, line
 
 
 def _as_edits(value: Any) -> list[Any]:

@@ -72,16 +72,16 @@ def without_numbers(lines: list[str], first: object) -> list[str]:
     """
     if not lines:
         return lines
-    found = list[re.Match[str]]()
+    matches = list[re.Match[str]]()
     for line in lines:
         if (match := _NUMBERED.match(line)) is None:
             return lines
-        found.append(match)
-    numbers = [int(match[1]) for match in found]
-    is_listing = all(match[2] for match in found) or str(numbers[:1]) == f"[{first}]"
+        matches.append(match)
+    numbers = [int(match[1]) for match in matches]
+    is_listing = all(match[2] for match in matches) or str(numbers[:1]) == f"[{first}]"
     if not is_listing or numbers != list(range(numbers[0], numbers[0] + len(numbers))):
         return lines
-    return [line[match.end() :] for line, match in zip(lines, found, strict=True)]
+    return [line[match.end() :] for line, match in zip(lines, matches, strict=True)]
 
 
 SEARCH_RADIUS = 20
@@ -245,12 +245,12 @@ def _indent(line: str) -> str:
 
 def _mismatch_report(index: int, edit: Edit, old: Sequence[str], lines: Sequence[str], places: int) -> str:
     first, last = max(1, edit.line - 3), min(len(lines), edit.line + max(edit.count, 1) + 2)
-    found = listing(lines[first - 1 : last], first) if first <= last else "(past the end of the source)"
+    shown = listing(lines[first - 1 : last], first) if first <= last else "(past the end of the source)"
     where = "nowhere" if places == 0 else f"at {places} places"
-    said = "\n".join(f"       {line}" for line in old)
+    quoted = "\n".join(f"       {line}" for line in old)
     return (
         f"Edit {index} ({edit.action} at line {edit.line}): its old_code stands {where} within {SEARCH_RADIUS} lines.\n"
-        f"old_code was:\n{said}\nThe source there reads:\n{found}"
+        f"old_code was:\n{quoted}\nThe source there reads:\n{shown}"
     )
 
 

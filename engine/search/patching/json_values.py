@@ -54,7 +54,7 @@ def _is_shallow(value: Any) -> bool:
     """Whether what walks through the value will come back."""
     level = [value]
     for _ in range(DEEPEST):
-        level = [inner for one in level if isinstance(one, dict | list) for inner in _inner(one)]
+        level = [inner for outer in level if isinstance(outer, dict | list) for inner in _inner(outer)]
         if not level:
             return True
     return False

@@ -53,8 +53,8 @@ def read_prediction(reply: str) -> Prediction:
 
 def read_prediction_field(reply: str) -> Prediction:
     """What the last JSON object of a reply says in its fields of these names."""
-    found = read_object(reply)
-    technique, gain = (found.get(name) for name in PREDICTED) if isinstance(found, dict) else (None, None)
+    fields = read_object(reply)
+    technique, gain = (fields.get(name) for name in PREDICTED) if isinstance(fields, dict) else (None, None)
     return Prediction(read_technique(technique), read_gain(gain))
 
 
@@ -71,12 +71,12 @@ def read_gain(value: object) -> float | None:
     else."""
     words = f"{value}"[:200].lower() if isinstance(value, (str, int, float)) else ""
     text = words.strip(_MARKS)
-    if found := _FACTOR.search(text):
-        gain = _mean(found[1], found[2] or found[3])
-    elif found := _PERCENT.search(text):
-        gain = 1 + _mean(found[1], found[2]) / 100 if not _LESS.search(words) else 0.0
-    elif found := _BARE.match(text):
-        gain = _mean(found[1], found[2])
+    if match := _FACTOR.search(text):
+        gain = _mean(match[1], match[2] or match[3])
+    elif match := _PERCENT.search(text):
+        gain = 1 + _mean(match[1], match[2]) / 100 if not _LESS.search(words) else 0.0
+    elif match := _BARE.match(text):
+        gain = _mean(match[1], match[2])
         gain = gain if gain <= BARE_MOST else 0.0
     else:
         return None

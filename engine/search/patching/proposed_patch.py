@@ -80,11 +80,11 @@ class ProposedPatch:
         """
         refuse_too_long(self.file, source)
         if self.edits:
-            made = apply_edits(source, self.edits)
+            patched = apply_edits(source, self.edits)
         else:
-            made = apply_search_replace(source, self.swaps) if self.swaps else guard_rewrite(source, self.file)
-        refuse_too_long(made, source)
-        return made
+            patched = apply_search_replace(source, self.swaps) if self.swaps else guard_rewrite(source, self.file)
+        refuse_too_long(patched, source)
+        return patched
 
 
 def read_patch(reply: str) -> ProposedPatch:
@@ -97,11 +97,11 @@ def read_patch(reply: str) -> ProposedPatch:
     if not reply.strip():
         raise NothingOffered(f"The reply is empty. {MISSING}")
     answer = answer_part(reply)
-    found, swaps = find_edit_json(answer), find_search_replace(answer)
-    if swaps and (found is None or swaps[-1].line > found.line):
+    edits, swaps = find_edit_json(answer), find_search_replace(answer)
+    if swaps and (edits is None or swaps[-1].line > edits.line):
         return ProposedPatch("SEARCH/REPLACE", "blocks", swaps=tuple(swaps))
-    if found is not None:
-        return ProposedPatch("edits", found.way, edits=tuple(found.parsed()))
+    if edits is not None:
+        return ProposedPatch("edits", edits.way, edits=tuple(edits.parsed()))
     if (rewritten := find_python(reply)) is not None:
         return ProposedPatch("rewrite", "whole file", file=rewritten)
     raise NothingOffered(MISSING)

@@ -50,34 +50,34 @@ def answer_part(reply: str) -> str:
 
 def fences(answer: str) -> list[Fence]:
     """Closed fenced blocks in order; what an indented block is indented by is taken off its lines."""
-    found, body, tag, mark, indent, began = list[Fence](), list[str](), "", "", "", 0
+    blocks, body, tag, mark, indent, began = list[Fence](), list[str](), "", "", "", 0
     for number, line in enumerate(answer.split("\n")):
         match = _MARK.match(line)
         if not mark:
             if match and "`" not in match[3]:
                 indent, mark, tag, began, body = match[1], match[2], match[3].strip().lower(), number, []
         elif match and match[2].startswith(mark) and not match[3].strip():
-            found.append(Fence(tag, "".join(f"{text}\n" for text in body), began))
+            blocks.append(Fence(tag, "".join(f"{text}\n" for text in body), began))
             mark = ""
         else:
             body.append(line.removeprefix(indent))
-    return found
+    return blocks
 
 
 def find_search_replace(answer: str) -> list[Swap]:
     """SEARCH/REPLACE blocks in order; one that is not finished is none."""
-    found, search, replacement, where, began = list[Swap](), list[str](), list[str](), "", 0
+    swaps, search, replacement, where, began = list[Swap](), list[str](), list[str](), "", 0
     for number, line in enumerate(answer.split("\n")):
         if _SEARCH.match(line):
             search, replacement, where, began = [], [], "search", number
         elif where == "search" and _MIDDLE.match(line):
             where = "replacement"
         elif where == "replacement" and _REPLACE.match(line):
-            found.append(Swap(tuple(search), tuple(replacement), began))
+            swaps.append(Swap(tuple(search), tuple(replacement), began))
             where = ""
         elif where:
             (search if where == "search" else replacement).append(line)
-    return found
+    return swaps
 
 
 def find_python(reply: str) -> str | None:
@@ -88,13 +88,13 @@ def find_python(reply: str) -> str | None:
     answer = answer_part(reply)
     if (text := find_file(answer)) is not None:
         return text
-    found = fences(answer)
-    blocks = [b.text for b in found if b.tag.partition(" ")[0] in _PYTHON and "ModelNew" in b.text]
+    fenced = fences(answer)
+    blocks = [b.text for b in fenced if b.tag.partition(" ")[0] in _PYTHON and "ModelNew" in b.text]
     if blocks:
         last = next((text for text in reversed(blocks) if "class ModelNew" in text), blocks[-1])
         return last.strip("\n\ufeff") + "\n"
     is_file = "\nclass ModelNew" in f"\n{answer}" and answer.lstrip().startswith(FILE_STARTS)
-    return answer.strip("\n") + "\n" if is_file and not found and "```" not in answer else None
+    return answer.strip("\n") + "\n" if is_file and not fenced and "```" not in answer else None
 
 
 def labelled(reply: str, label: str) -> str:
@@ -139,21 +139,21 @@ def read_fields(reply: str, names: Sequence[str]) -> dict[str, str]:
     Raises:
         EditError: no object, several points instead of one, or not exactly these fields with a text in each.
     """
-    found = read_object(reply)
-    if isinstance(found, list):
-        raise EditError(f"The reply is a list of {len(found)}: send one object, with one point.")
-    if not isinstance(found, dict):
+    fields = read_object(reply)
+    if isinstance(fields, list):
+        raise EditError(f"The reply is a list of {len(fields)}: send one object, with one point.")
+    if not isinstance(fields, dict):
         raise EditError("No JSON object was found in the reply.")
-    if missing := [name for name in names if name not in found]:
+    if missing := [name for name in names if name not in fields]:
         raise EditError(f"The object lacks {_listed(missing)}.")
-    if unknown := [name for name in found if name not in (*names, *PREDICTED)]:
+    if unknown := [name for name in fields if name not in (*names, *PREDICTED)]:
         raise EditError(f"The object has {_listed(unknown)}, which was not asked for.")
     for name in names:
-        if not isinstance(found[name], str) or not found[name].strip():
+        if not isinstance(fields[name], str) or not fields[name].strip():
             raise EditError(f'"{name}" must be a text that is not empty.')
-        if len(found[name]) > LONGEST:
-            raise EditError(f'"{name}" has {len(found[name]):,} characters: one point in at most {LONGEST:,}.')
-    return {name: found[name].strip() for name in names}
+        if len(fields[name]) > LONGEST:
+            raise EditError(f'"{name}" has {len(fields[name]):,} characters: one point in at most {LONGEST:,}.')
+    return {name: fields[name].strip() for name in names}
 
 
 def read_object(reply: str) -> object:
@@ -184,8 +184,8 @@ def _listed(names: Sequence[str]) -> str:
 def _last_value(answer: str) -> object:
     """The last object or list: of the last fenced block that holds one, else of the whole answer."""
     for block in reversed(fences(answer)):
-        if (found := _last_in(block.text)) is not None:
-            return found
+        if (value := _last_in(block.text)) is not None:
+            return value
     return _last_in(answer)
 
 

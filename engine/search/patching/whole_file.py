@@ -43,8 +43,8 @@ def find_file(answer: str) -> str | None:
 def _texts(answer: str) -> Iterator[str]:
     """What stands between any two fences and may define ModelNew, the last beginning first, with its nearest end."""
     fences = list(_FENCE.finditer(answer))
-    starts, ends = [0, *(_next_line(answer, one) for one in fences)], [*map(_end, fences), len(answer)]
-    definitions = [one.start() for one in _DEFINITION.finditer(answer)]
+    starts, ends = [0, *(_next_line(answer, fence) for fence in fences)], [*map(_end, fences), len(answer)]
+    definitions = [match.start() for match in _DEFINITION.finditer(answer)]
     left = _ALLOWED + 4 * min(len(answer), MAX_KERNEL)
     for start in reversed(starts):
         index = bisect_left(definitions, start)
@@ -119,12 +119,12 @@ def _is_empty(statement: ast.stmt) -> bool:
 
 def _lacks_names(module: ast.Module, definition: ast.ClassDef | ast.Assign | ast.AnnAssign) -> bool:
     """Whether the definition builds on what the text does not hold, such as a base class that it does not import."""
-    own: ast.AST = definition if isinstance(definition, ast.ClassDef) else _target(definition)
+    target: ast.AST = definition if isinstance(definition, ast.ClassDef) else _target(definition)
     bases = definition.bases if isinstance(definition, ast.ClassDef) else [definition.value]
-    used = [one for base in bases if base is not None for one in ast.walk(base)]
-    wanted = {one.id for one in used if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load)}
-    known = {name for one in ast.walk(module) if one is not own for name in _bound(one)}
-    return "*" not in known and not wanted <= known | set(dir(builtins))
+    used = [node for base in bases if base is not None for node in ast.walk(base)]
+    wanted = {node.id for node in used if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+    names = {name for node in ast.walk(module) if node is not target for name in _bound(node)}
+    return "*" not in names and not wanted <= names | set(dir(builtins))
 
 
 def _target(definition: ast.Assign | ast.AnnAssign) -> ast.expr:
@@ -134,7 +134,7 @@ def _target(definition: ast.Assign | ast.AnnAssign) -> ast.expr:
 def _bound(node: ast.AST) -> list[str]:
     match node:
         case ast.Import(names) | ast.ImportFrom(names=names):
-            return [(one.asname or one.name).partition(".")[0] for one in names]
+            return [(alias.asname or alias.name).partition(".")[0] for alias in names]
         case ast.ClassDef(name) | ast.FunctionDef(name) | ast.Name(name, ast.Store()) | ast.arg(name):
             return [name]
         case _:

@@ -134,17 +134,17 @@ def ask_model(context: RunContext, ask: Ask) -> str:
     if ask.expects is Expects.SOURCE:
         talk = ask.prompt(context, ask)
         completion = converse(context, ask, talk) if ask.tools else reply_to(context, ask, 0, talk)
-        source, replies, found = _file_of(context, ask, completion), (completion.text,), ""
+        source, replies, why = _file_of(context, ask, completion), (completion.text,), ""
     else:
         patched = apply_with_fallbacks(context, ask)
-        source, replies, found = (patched.source, patched.replies, patched.why) if patched else (None, ("",), "")
+        source, replies, why = (patched.source, patched.replies, patched.why) if patched else (None, ("",), "")
     settle_hints(context, hints)
     if source is None:
         _tell_failure(context, ask, ask.makes)
         return "patch_failed"
     if ask.expects is Expects.SOURCE:
         _learn_class(context, replies[-1])
-    summary = _summary(ask.makes, replies[-1], found)
+    summary = _summary(ask.makes, replies[-1], why)
     create_candidate(context, source, ask.about, ask.makes, summary, _prediction(ask.makes, replies))
     return "created"
 
@@ -163,7 +163,9 @@ def _file_of(context: RunContext, ask: Ask, completion: Completion) -> str | Non
 def _tell_failure(context: RunContext, ask: Ask, makes: NewCandidate) -> None:
     """A technique that the method chose is told with its failure: no reply that could be used names it."""
     if makes.technique and ask.about and context.step not in context.record.failed_attempts:
-        tried = [one for one in context.record.events if isinstance(one, PatchTried) and one.step == context.step]
+        tried = [
+            event for event in context.record.events if isinstance(event, PatchTried) and event.step == context.step
+        ]
         reason = tried[-1].reason if tried else "the reply holds no kernel"
         failed = AttemptFailed(context.step, ask.index, ask.about, makes.technique, makes.predicted_gain, reason)
         context.emit(failed)
@@ -214,15 +216,15 @@ def _whole(completion: Completion) -> str:
 
 
 def _learn_class(context: RunContext, reply: str) -> None:
-    said = labelled(reply, "Kernel class").lower().strip("`. ")
-    if not context.record.is_class_known and said in set(KernelClass):
-        context.emit(ClassProposed(KernelClass(said)))
+    kernel_class = labelled(reply, "Kernel class").lower().strip("`. ")
+    if not context.record.is_class_known and kernel_class in set(KernelClass):
+        context.emit(ClassProposed(KernelClass(kernel_class)))
 
 
 def _prediction(makes: NewCandidate, replies: Sequence[str]) -> Prediction:
     """Of an optimisation: that of the last reply with one, since a reply that only mends its edits repeats none."""
     predictions = map(read_prediction, reversed(replies) if makes.origin is Origin.OPTIMISATION else ())
-    return next((one for one in predictions if one != NOTHING_PREDICTED), NOTHING_PREDICTED)
+    return next((prediction for prediction in predictions if prediction != NOTHING_PREDICTED), NOTHING_PREDICTED)
 
 
 def _summary(makes: NewCandidate, reply: str, why: str) -> str:

@@ -277,7 +277,12 @@ def _built(candidate: Candidate) -> Iterator[str]:
     )
     check_records = candidate.timed.proofs if candidate.timed else ()
     recorded = next(
-        (one for one in check_records if one.check == DEVICE_TIME and one.standing is not CheckOutcome.ABSENT), None
+        (
+            record
+            for record in check_records
+            if record.check == DEVICE_TIME and record.standing is not CheckOutcome.ABSENT
+        ),
+        None,
     )
     if recorded:
         yield f"By the driver's records: {recorded.detail}."
@@ -293,11 +298,11 @@ def _swept(record: Record, candidate: Candidate) -> Iterator[str]:
     if sweep is None or not sweep.variants:
         return
     count = len(sweep.variants)
-    timed = [(one, one.last_timing) for one in sweep.variants.values() if one.last_timing]
-    timed.sort(key=lambda one: -(one[1].speedup if one[1] else 0.0))
+    timed = [(variant, variant.last_timing) for variant in sweep.variants.values() if variant.last_timing]
+    timed.sort(key=lambda pair: -(pair[1].speedup if pair[1] else 0.0))
     written = f"{tuning.in_words(sweep.as_written)} {sweep.to_beat.speedup:.3g}x"
     fast = "; ".join(
-        f"{tuning.in_words(one.values)} {last.speedup:.3g}x" for one, last in timed[:SHOWN_VARIANTS] if last
+        f"{tuning.in_words(variant.values)} {last.speedup:.3g}x" for variant, last in timed[:SHOWN_VARIANTS] if last
     )
     kept = "the fastest is a kernel of its own" if sweep.kept else "none was faster beyond the noise"
     if sweep.failed_again:
@@ -307,23 +312,23 @@ def _swept(record: Record, candidate: Candidate) -> Iterator[str]:
         f"The engine tried {count} other set{'s' * (count != 1)} of numbers for the tunables, as written {written}: "
         f"{kept}. The fastest: {fast or 'none'}. Change the structure, not these numbers."
     )
-    failed = [one for one in sweep.variants.values() if one.has_failed]
-    for one in failed[:SHOWN_FAILED]:
-        yield f"With {tuning.in_words(one.values)} it {FAILED[one.verdict]}: {one.failure}"
+    failed = [variant for variant in sweep.variants.values() if variant.has_failed]
+    for variant in failed[:SHOWN_FAILED]:
+        yield f"With {tuning.in_words(variant.values)} it {FAILED[variant.verdict]}: {variant.failure}"
 
 
 def _undeclared(record: Record, candidate: Candidate) -> Iterator[str]:
     """Declarations of tunables that could not be read."""
     if record.settings.tune and candidate.compiled is not None:
-        yield from (one for one in candidate.compiled.remarks if one.startswith(REMARK))
+        yield from (remark for remark in candidate.compiled.remarks if remark.startswith(REMARK))
 
 
-def _resources(one: KernelResources) -> str:
-    spilled = one.spill_stores + one.spill_loads
+def _resources(kernel: KernelResources) -> str:
+    spilled = kernel.spill_stores + kernel.spill_loads
     spills = f"{spilled} bytes of spills" if spilled else "no spills"
-    stack = f", {one.stack_bytes} bytes of stack" if one.stack_bytes else ""
-    shared = f"{_size(one.shared_bytes, 'no')} static shared memory"
-    return f"`{one.kernel}` {one.registers} registers, {spills}{stack}, {shared}"
+    stack = f", {kernel.stack_bytes} bytes of stack" if kernel.stack_bytes else ""
+    shared = f"{_size(kernel.shared_bytes, 'no')} static shared memory"
+    return f"`{kernel.kernel}` {kernel.registers} registers, {spills}{stack}, {shared}"
 
 
 def _share(share: float) -> str:

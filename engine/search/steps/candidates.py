@@ -27,7 +27,7 @@ def create_candidate(
     parent = record.candidates[parent_id] if parent_id else None
     lost = context.language.lost(context.source(parent), source) if parent else ""
     # Other numbers change nothing of what a person should look at.
-    known = parent.created.flags if parent and makes.origin is Origin.TUNED else ()
+    parent_flags = parent.created.flags if parent and makes.origin is Origin.TUNED else ()
     diff = unified_diff(context.source(parent), source, parent.candidate_id) if parent else ""
     context.emit(
         CandidateCreated(
@@ -44,7 +44,7 @@ def create_candidate(
             lines_added=_count(diff, "+") if parent else source.count("\n"),
             lines_removed=_count(diff, "-"),
             summary=summary,
-            flags=(*known, lost) if lost else known,
+            flags=(*parent_flags, lost) if lost else parent_flags,
             technique=makes.technique or prediction.technique,
             predicted_gain=makes.predicted_gain if makes.technique else prediction.gain,
             trajectory=makes.trajectory,

@@ -22,9 +22,9 @@ def show_compiler(context: RunContext) -> None:
         return
     try:
         if is_start:
-            found = context.judge(context.toolchain.compiled_start, context.task)
-            kernel = context.blobs.put(found.kernel) if found.kernel else None
-            shown = CompilerShown(context.blobs.put(found.shown) if found.shown else None, found.reason, kernel)
+            start = context.judge(context.toolchain.compiled_start, context.task)
+            kernel = context.blobs.put(start.kernel) if start.kernel else None
+            shown = CompilerShown(context.blobs.put(start.shown) if start.shown else None, start.reason, kernel)
         else:
             shown = CompilerShown(context.blobs.put(context.judge(context.toolchain.compiler_source, context.task)))
     except ToolchainError as error:

@@ -102,8 +102,8 @@ def profile_candidate(context: RunContext, candidate: Candidate) -> str:
         return "profiled" if candidate.profiled else "unavailable"
     twin = _twin(context, candidate)
     try:
-        known = twin.profiled if twin and twin.profiled and not twin.profiled.disturbance else None
-        result = (known and replace(known, timeline=None)) or context.judge(
+        profile = twin.profiled if twin and twin.profiled and not twin.profiled.disturbance else None
+        result = (profile and replace(profile, timeline=None)) or context.judge(
             context.toolchain.profile, context.task, context.source(candidate), candidate.timed
         )
     except ProfileUnavailable as error:

@@ -50,7 +50,7 @@ def known(context: RunContext, candidate: Candidate, label: str) -> str:
     if consulted is None or not consulted.found:
         return ""
     state = consulted.state.replace("_", " ")
-    lines = "\n".join(f"- {_advice(one)}" for one in chosen(consulted.found))
+    lines = "\n".join(f"- {_advice(advice)}" for advice in chosen(consulted.found))
     where = f"in the state of this one, {state}" if state else "of this class, whatever their state"
     return prompting.fill("known.md", state=where, label=label, techniques=lines).strip()
 
@@ -64,23 +64,23 @@ def failure_rules(context: RunContext) -> str:
     return prompting.fill("failure_rules.md", language=language, rules="\n".join(map(_rule, rules))).strip()
 
 
-def _rule(one: ToldRule) -> str:
-    runs = "one run" if one.runs == 1 else f"{one.runs} runs"
-    return f"- {one.signature} ({one.kernels} kernels of {runs}): {one.words}"
+def _rule(rule: ToldRule) -> str:
+    runs = "one run" if rule.runs == 1 else f"{rule.runs} runs"
+    return f"- {rule.signature} ({rule.kernels} kernels of {runs}): {rule.words}"
 
 
-def chosen(found: Sequence[Advised]) -> list[Advised]:
-    """Those that a prompt shows: what went wrong more often than not first, then what promises most."""
-    negative = [one for one in found if one.is_negative]
-    worst = sorted(negative, key=lambda one: one.faster - one.slower - one.failed)[:MOST_NEGATIVE]
-    return [*worst, *(one for one in found if not one.is_negative)][:MOST_KNOWN]
+def chosen(advised: Sequence[Advised]) -> list[Advised]:
+    """The techniques that a prompt shows: what went wrong more often than not first, then what promises most."""
+    negative = [advice for advice in advised if advice.is_negative]
+    worst = sorted(negative, key=lambda advice: advice.faster - advice.slower - advice.failed)[:MOST_NEGATIVE]
+    return [*worst, *(advice for advice in advised if not advice.is_negative)][:MOST_KNOWN]
 
 
-def _advice(one: Advised) -> str:
-    if one.is_negative:
-        counts = f"{one.faster} faster, {one.slower} slower, {one.failed} without a correct kernel"
-        return f"Rather not `{one.technique}`: of {one.attempts} attempts {counts}. {one.hurts}".strip()
-    seen = f"{one.faster} of {one.attempts} attempts faster" if one.attempts else "not tried yet"
-    joined = f"{one.joined}." if one.parts else ""
-    text = " ".join(filter(None, (joined, one.about, one.helps, one.hurts)))
-    return f"`{one.technique}`: expected {one.expected_gain:.2f}x, {seen}. {text}".strip()
+def _advice(advice: Advised) -> str:
+    if advice.is_negative:
+        counts = f"{advice.faster} faster, {advice.slower} slower, {advice.failed} without a correct kernel"
+        return f"Rather not `{advice.technique}`: of {advice.attempts} attempts {counts}. {advice.hurts}".strip()
+    seen = f"{advice.faster} of {advice.attempts} attempts faster" if advice.attempts else "not tried yet"
+    joined = f"{advice.joined}." if advice.parts else ""
+    text = " ".join(filter(None, (joined, advice.about, advice.helps, advice.hurts)))
+    return f"`{advice.technique}`: expected {advice.expected_gain:.2f}x, {seen}. {text}".strip()

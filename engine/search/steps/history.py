@@ -45,7 +45,7 @@ class Attempt:
 
 def attempts(record: Record) -> list[Attempt]:
     """Everything that was tried in a run, oldest first."""
-    found, of_kernel = list[Attempt](), dict[str | None, Attempt]()
+    tried, of_kernel = list[Attempt](), dict[str | None, Attempt]()
     started, problem = ev.StepStarted(0, "", 0, None), ""
     for event in record.events:
         match event:
@@ -58,26 +58,26 @@ def attempts(record: Record) -> list[Attempt]:
             case ev.CandidateCreated(candidate_id=name, parent_id=parent, depth=index, origin=origin):
                 mended = of_kernel.get(parent)
                 if mended is None or (origin is not Origin.REPAIR and mended.index != index):
-                    found.append(mended := Attempt(index))
+                    tried.append(mended := Attempt(index))
                 mended.kernels.append(name)
                 of_kernel[name] = mended
             case ev.StepFinished(outcome="patch_failed"):
                 about = record.candidates.get(started.candidate_id or "")
                 if about is None or not about.has_failed:
-                    found.append(Attempt(started.depth, unused=[(started.candidate_id, problem)]))
+                    tried.append(Attempt(started.depth, unused=[(started.candidate_id, problem)]))
                 else:
                     of_kernel[about.candidate_id].unused.append((about.candidate_id, problem))
             case ev.CommandEffective(command_id=name) if name in record.commands:
-                _leave(record, found, name)
+                _leave(record, tried, name)
             case _:
                 pass
-    return found
+    return tried
 
 
-def _leave(record: Record, found: list[Attempt], command_id: str) -> None:
+def _leave(record: Record, tried: list[Attempt], command_id: str) -> None:
     command = record.commands[command_id].command
     if command.kind is CommandKind.ROLL_BACK and (kept := record.candidates.get(command.argument)) is not None:
-        for attempt in found:
+        for attempt in tried:
             if attempt.index > kept.created.depth and attempt.left_for is None:
                 attempt.left_for = kept.candidate_id
 
@@ -88,22 +88,24 @@ def history(record: Record, base_id: str | None, word: str, about: str | None = 
     `word` is what the method calls a step index; `about` is a failed kernel of which the prompt tells elsewhere.
     """
     line = line_to(record, base_id)
-    off_line = [one for one in attempts(record) if not {*one.kernels} & {*line, about}]
-    left = [one for one in off_line if one.index != record.step_index and one.kernels]
-    failed = [one for one in off_line if one.index == record.step_index]
+    off_line = [attempt for attempt in attempts(record) if not {*attempt.kernels} & {*line, about}]
+    left = [attempt for attempt in off_line if attempt.index != record.step_index and attempt.kernels]
+    failed = [attempt for attempt in off_line if attempt.index == record.step_index]
     passages = [_on_line(record, name, base_id, word) for name in line]
-    passages += [_off_line(record, one, LEFT if line else BEFORE, word) for one in left if one.left_for is None]
-    for kept in dict.fromkeys(one.left_for for one in left if one.left_for is not None):
+    passages += [
+        _off_line(record, attempt, LEFT if line else BEFORE, word) for attempt in left if attempt.left_for is None
+    ]
+    for kept in dict.fromkeys(attempt.left_for for attempt in left if attempt.left_for is not None):
         heading = LEFT_FOR.format(kernel=named(record, kept))
-        passages += [_off_line(record, one, heading, word) for one in left if one.left_for == kept]
-    for number, one in enumerate(failed):
-        if one.kernels:
-            lead = named(record, one.kernels[-1])
+        passages += [_off_line(record, attempt, heading, word) for attempt in left if attempt.left_for == kept]
+    for number, attempt in enumerate(failed):
+        if attempt.kernels:
+            lead = named(record, attempt.kernels[-1])
             passages.append(
-                Passage(PRESENT, _summary_of(record, record.candidates[one.kernels[-1]], lead), (3, number))
+                Passage(PRESENT, _summary_of(record, record.candidates[attempt.kernels[-1]], lead), (3, number))
             )
-        elif one is failed[-1]:
-            text = f"- the last reply could not be used: {one.unused[-1][1]}"
+        elif attempt is failed[-1]:
+            text = f"- the last reply could not be used: {attempt.unused[-1][1]}"
             passages.append(Passage(PRESENT, text, (3, number)))
     return Ranked(tuple(passages), int(HISTORY_TOKENS * RULE))
 
@@ -174,8 +176,8 @@ def _outcome(record: Record, candidate: Candidate) -> str:
 def _change(record: Record, candidate: Candidate) -> str:
     """What was changed, in the words it was announced with, and the last repair that it took."""
     chain = repair_chain(record, candidate)
-    tuned = [one.created.summary for one in chain if one.created.origin is Origin.TUNED]
-    written = [one.created.summary for one in chain if one.created.origin is not Origin.TUNED] or tuned
+    tuned = [kernel.created.summary for kernel in chain if kernel.created.origin is Origin.TUNED]
+    written = [kernel.created.summary for kernel in chain if kernel.created.origin is not Origin.TUNED] or tuned
     count, changes = len(written) - 1, "; ".join([written[0], *tuned])
     if not count:
         return changes
@@ -222,10 +224,12 @@ def repairs(context: RunContext, candidate: Candidate, *, shows_change: bool = F
         line = f"Repair {number}: {named(context.record, failed.candidate_id)} {ended} [{failed.failure}]"
         edits = f"Edits of repair {number} ({mended.created.summary}):\n{_diff(context, mended.created)}"
         passages.append(Passage(REPAIRS, line, (4, number)))
-        if found := explanation(context, failed):
-            passages.append(Passage(REPAIRS, f"What was found:\n{shortened(found, FINDING)}", (2, number)))
+        if finding := explanation(context, failed):
+            passages.append(Passage(REPAIRS, f"What was found:\n{shortened(finding, FINDING)}", (2, number)))
         passages.append(Passage(REPAIRS, edits, (3 if mended is candidate else 1, number)))
-    unused = [why for one in attempts(context.record) for about, why in one.unused if about == candidate.candidate_id]
+    unused = [
+        why for attempt in attempts(context.record) for about, why in attempt.unused if about == candidate.candidate_id
+    ]
     if unused:
         passages.append(Passage("", f"The last edits of the kernel as it stands could not be used: {unused[-1]}", (4,)))
     return Ranked(tuple(passages), int(REPAIR_TOKENS * RULE))
@@ -236,10 +240,10 @@ def explanation(context: RunContext, candidate: Candidate) -> str:
     if candidate.diagnosis_blob is not None:
         return context.blobs.get(candidate.diagnosis_blob).strip()
     reviews = context.record.reviews.values()
-    said = [one for one in reviews if one.candidate_id == candidate.candidate_id and not one.problem]
-    if not said:
+    of_kernel = [review for review in reviews if review.candidate_id == candidate.candidate_id and not review.problem]
+    if not of_kernel:
         return ""
-    fields = json.loads(context.blobs.get(said[-1].text_blob))
+    fields = json.loads(context.blobs.get(of_kernel[-1].text_blob))
     return "\n".join(f"{name.capitalize()}: {text}" for name, text in fields.items())
 
 

@@ -31,14 +31,14 @@ GIVEN = 1.0  # confidence in a state that the method has settled by itself
 def consult(context: RunContext, action: Consult) -> str:
     """Journal what the base answers, once per step: a killed run goes on with what it had been told."""
     record = context.record
-    known = record.consulted.get((action.index, action.about))
-    if known is not None and known.step == context.step:
+    consulted = record.consulted.get((action.index, action.about))
+    if consulted is not None and consulted.step == context.step:
         return "answered"
     keep_evidence(context)
     base = open_base(context)
-    found = _state(record, action, base)
-    advised = consulting.advise(base, found.state, need_of(record)) if base else ()
-    is_open = found.confidence < states.SURE
+    state = _state(record, action, base)
+    advised = consulting.advise(base, state.state, need_of(record)) if base else ()
+    is_open = state.confidence < states.SURE
     edges = transitions.edges_from(base, action.node, advised, need_of(record)) if base and action.node else ()
     shown = transitions.examples(base, edges, context.folder.path.parent) if base and edges else {}
     context.emit(
@@ -46,15 +46,17 @@ def consult(context: RunContext, action: Consult) -> str:
             step=context.step,
             depth=action.index,
             candidate_id=action.about,
-            state=found.state,
-            bottleneck=found.bottleneck,
-            state_confidence=found.confidence,
+            state=state.state,
+            bottleneck=state.bottleneck,
+            state_confidence=state.confidence,
             found=advised,
             mark=base.mark if base else "",
-            secondary=found.secondary,
-            why=found.why,
-            metrics=found.metrics,
-            states=tuple(one for one in base.states.values() if not one.is_disabled) if base and is_open else (),
+            secondary=state.secondary,
+            why=state.why,
+            metrics=state.metrics,
+            states=tuple(known_state for known_state in base.states.values() if not known_state.is_disabled)
+            if base and is_open
+            else (),
             others=consulting.others(base, advised, need_of(record)) if base else (),
             edges=edges,
             examples_blob=context.blobs.put(codec.dumps(shown)) if shown else "",
@@ -65,13 +67,13 @@ def consult(context: RunContext, action: Consult) -> str:
 
 def _state(record: Record, action: Consult, base: Base | None) -> Found:
     """What the rules find, or the state that the method has settled."""
-    found = states.of_profile(*evidence.profile_of(record, record.candidates[action.about]))
+    verdict = states.of_profile(*evidence.profile_of(record, record.candidates[action.about]))
     if not action.state:
-        return found
-    known = base.states.get(action.state) if base else None
-    bottleneck = known.bottleneck if known else states.STATES.get(action.state, found.bottleneck)
-    why = f"settled by the method; the rules: {found.why}"
-    return replace(found, state=action.state, bottleneck=bottleneck, confidence=GIVEN, why=why)
+        return verdict
+    state = base.states.get(action.state) if base else None
+    bottleneck = state.bottleneck if state else states.STATES.get(action.state, verdict.bottleneck)
+    why = f"settled by the method; the rules: {verdict.why}"
+    return replace(verdict, state=action.state, bottleneck=bottleneck, confidence=GIVEN, why=why)
 
 
 def need_of(record: Record) -> Need:
@@ -97,10 +99,10 @@ def tell_rules(context: RunContext) -> None:
     if not record.asks_base or any(step == context.step for step, _ in record.sent):
         return
     base, last = open_base(context), record.failure_rules[-1].rules if record.failure_rules else ()
-    settings, before = record.settings, [one.name for one in last]
-    found = rules.to_tell(base.rules(), settings.language, settings.toolchain, before) if base and base.cases else ()
-    if base and [one.name for one in found] != before:
-        context.emit(RulesTold(context.step, record.step_index, found, base.mark))
+    settings, before = record.settings, [rule.name for rule in last]
+    current = rules.to_tell(base.rules(), settings.language, settings.toolchain, before) if base and base.cases else ()
+    if base and [rule.name for rule in current] != before:
+        context.emit(RulesTold(context.step, record.step_index, current, base.mark))
 
 
 def lessons(context: RunContext) -> list[Revision]:
@@ -109,16 +111,16 @@ def lessons(context: RunContext) -> list[Revision]:
     Raises:
         EngineError: the text of a revision cannot be read.
     """
-    return [_revision(context, one.revision_blob) for one in context.record.taught.values()]
+    return [_revision(context, event.revision_blob) for event in context.record.taught.values()]
 
 
 def teach(context: RunContext, action: Teach) -> str:
     """Journal a revision, then write it down; a killed run goes on with the one it had journaled."""
     if context.step not in context.record.taught:
         run_id = context.record.settings.run_id
-        made = replace(action.revision, revision_id=f"{run_id}:{context.step}", at=time.time(), by=run_id)
-        blob = context.blobs.put(codec.dumps(made))
-        context.emit(Taught(context.step, action.index, made.revision_id, _summary(made), blob))
+        revision = replace(action.revision, revision_id=f"{run_id}:{context.step}", at=time.time(), by=run_id)
+        blob = context.blobs.put(codec.dumps(revision))
+        context.emit(Taught(context.step, action.index, revision.revision_id, _summary(revision), blob))
     if context.knowledge is not None and context.record.settings.knowledge == ON:
         files.append_revision(_revision(context, context.record.taught[context.step].revision_blob), context.knowledge)
     return "taught"
@@ -127,8 +129,8 @@ def teach(context: RunContext, action: Teach) -> str:
 def keep_evidence(context: RunContext, *, is_ending: bool = False) -> None:
     """Write down the attempts that are over and what kernels show of failures, whatever the run's strategy; what stands
     there already stays."""
-    if context.knowledge is not None and (found := _rows(context, is_ending=is_ending)):
-        files.append_evidence(found, context.knowledge)
+    if context.knowledge is not None and (rows := _rows(context, is_ending=is_ending)):
+        files.append_evidence(rows, context.knowledge)
     shown = failures.cases(context.record, time.time(), is_ending=is_ending)
     if context.knowledge is not None and shown:
         files.append_cases(shown, context.knowledge)
@@ -151,10 +153,10 @@ def _text(context: RunContext, blob: str) -> str:
 
 def _revision(context: RunContext, blob: str) -> Revision:
     try:
-        found: Revision = codec.read_line(Revision, context.blobs.get(blob).encode("utf-8", "surrogatepass"))
+        revision: Revision = codec.read_line(Revision, context.blobs.get(blob).encode("utf-8", "surrogatepass"))
     except (BlobError, codec.DecodeError) as error:
         raise EngineError(f"the revision {blob[:12]} of this run cannot be read: {error}") from error
-    return found
+    return revision
 
 
 def _summary(revision: Revision) -> str:

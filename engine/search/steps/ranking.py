@@ -22,19 +22,19 @@ from storage.run.record import Candidate
 def rank(context: RunContext, action: Rank) -> str:
     """Journal in which order drawn kernels are evaluated, once per step: those that do not compile last."""
     record = context.record
-    known = record.ranked.get(action.index)
-    if known is not None and known.step == context.step:
+    ranked = record.ranked.get(action.index)
+    if ranked is not None and ranked.step == context.step:
         return "ranked"
     drawn = [context.candidate(name) for name in action.drawn]
-    judged = reward_model.judge(_known(context), [_features(context, one) for one in drawn])
+    judged = reward_model.judge(_known(context), [_features(context, kernel) for kernel in drawn])
     places = judged.order or list(range(len(drawn)))
-    order = sorted(places, key=lambda place: drawn[place].has_failed)
+    order = sorted(places, key=lambda index: drawn[index].has_failed)
     context.emit(
         Ranked(
             step=context.step,
             depth=action.index,
             candidates=action.drawn,
-            order=tuple(action.drawn[place] for place in order),
+            order=tuple(action.drawn[index] for index in order),
             scores=judged.scores,
             kernels=judged.kernels,
             correlation=judged.correlation,
@@ -47,13 +47,15 @@ def rank(context: RunContext, action: Rank) -> str:
 
 def _known(context: RunContext) -> list[ScoredKernel]:
     """What the model learns from: this run, and with the knowledge base `on` all runs of the language and toolchain."""
-    settings, own = context.record.settings, list(_scored(context, set()))
+    settings, scored = context.record.settings, list(_scored(context, set()))
     if settings.knowledge != ON or context.knowledge is None:
-        return own
-    own_ids = {one.case_id for one in own}
+        return scored
+    own_ids = {kernel.case_id for kernel in scored}
     rows = files.read_scores(context.knowledge)
-    fitting = (one for one in rows if (one.language, one.toolchain) == (settings.language, settings.toolchain))
-    return [*(one for one in fitting if one.case_id not in own_ids), *own]
+    fitting = (
+        kernel for kernel in rows if (kernel.language, kernel.toolchain) == (settings.language, settings.toolchain)
+    )
+    return [*(kernel for kernel in fitting if kernel.case_id not in own_ids), *scored]
 
 
 def keep_scores(context: RunContext, *, is_ending: bool = False) -> None:
@@ -62,7 +64,7 @@ def keep_scores(context: RunContext, *, is_ending: bool = False) -> None:
         new = list(_scored(context, context.scored, is_ending=is_ending))
         if new:
             files.append_scores(new, context.knowledge)
-            context.scored |= {one.candidate_id for one in new}
+            context.scored |= {kernel.candidate_id for kernel in new}
 
 
 def _scored(context: RunContext, but: set[str], *, is_ending: bool = False) -> Iterator[ScoredKernel]:

@@ -31,16 +31,18 @@ def converse(context: RunContext, ask: Ask, talk: list[Message]) -> Completion:
         tool_calls = read_calls(completion.text) if completion.finish_reason != "length" else []
         if not tool_calls or not left:
             return completion
-        answers = [_answer(context, ask, call, number, one, used + number) for number, one in enumerate(tool_calls)]
+        answers = [
+            _answer(context, ask, call, number, tool_call, used + number) for number, tool_call in enumerate(tool_calls)
+        ]
         talk = [*talk, Message("assistant", completion.text), *(Message(ROLE, text) for text in answers)]
         used, call = used + len(tool_calls), call + 1
 
 
 def _answer(context: RunContext, ask: Ask, call: int, number: int, tool_call: ToolCall, used: int) -> str:
     """What a call is answered; one that was answered before is read."""
-    known = context.record.tools.get((context.step, call, number))
-    if known is not None:
-        return context.blobs.get(known.text_blob)
+    answered = context.record.tools.get((context.step, call, number))
+    if answered is not None:
+        return context.blobs.get(answered.text_blob)
     source, began = context.blobs.put(tool_call.source), time.monotonic()
     context.emit(
         ToolCalled(context.step, call, number, tool_call.tool, context.record.index_in_flight, ask.about, source)

@@ -44,10 +44,10 @@ def tuned_first(record: Record, action: Action, source: Callable[[Candidate], st
 
 def tuned_from(record: Record, kernel: Candidate) -> Candidate | None:
     """The tuned version of a kernel, where its sweep has kept one."""
-    for one in record.candidates.values():
-        is_tuned = one.created.origin is Origin.TUNED and one.created.parent_id == kernel.candidate_id
-        if is_tuned and one.timed is not None and not one.has_failed:
-            return one
+    for candidate in record.candidates.values():
+        is_tuned = candidate.created.origin is Origin.TUNED and candidate.created.parent_id == kernel.candidate_id
+        if is_tuned and candidate.timed is not None and not candidate.has_failed:
+            return candidate
     return None
 
 
@@ -114,13 +114,15 @@ def carried_out(
 
 def _keep(context: RunContext, kernel: Candidate, sweep: Sweep, kept: Variant) -> None:
     """Make the best variant a child of the kernel, with the results that it already has."""
-    made, record = kernel.created, context.record
+    created, record = kernel.created, context.record
     summary = f"tuned: {tuning.changed(sweep.as_written, kept.values)}"
-    makes = NewCandidate(Origin.TUNED, made.base_id, made.generation, "", summary, made.repair, made.trajectory)
+    makes = NewCandidate(
+        Origin.TUNED, created.base_id, created.generation, "", summary, created.repair, created.trajectory
+    )
     create_candidate(
         context, tunables.with_values(context.source(kernel), kept.values), kernel.candidate_id, makes, summary
     )
-    child = next(one for one in record.candidates.values() if one.created.step == context.step)
+    child = next(candidate for candidate in record.candidates.values() if candidate.created.step == context.step)
     assert kept.checked is not None
     assert kept.timed is not None
     if child.compiled is None:

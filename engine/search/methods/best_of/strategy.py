@@ -107,8 +107,8 @@ class BestOf:
             return evaluation
         if label != REPAIR:
             raise EngineError(f"repeated sampling has no step {label!r}")
-        made = record.candidates[about or ""].created
-        makes = NewCandidate(Origin.REPAIR, None, 0, "Fix", "repair", made.repair + 1)
+        created = record.candidates[about or ""].created
+        makes = NewCandidate(Origin.REPAIR, None, 0, "Fix", "repair", created.repair + 1)
         return Ask(REPAIR, record.step_index, about, Expects.SOURCE, repair, makes)
 
     def abandon(self, record: Record, reason: str) -> Conclude | None:

@@ -37,7 +37,7 @@ class CoderJudgeState(AcceptedLine):
 
     @classmethod
     def new(cls, record: Record) -> CoderJudgeState:
-        """As a run starts."""
+        """The state at the start of a run."""
         return cls()
 
     @property

@@ -205,7 +205,7 @@ def _judge(record: Record, candidate: Candidate) -> Ask:
 
 
 def _rewrite(record: Record, candidate: Candidate) -> Ask:
-    made, name = candidate.created, candidate.candidate_id
-    origin, base = (Origin.REPAIR, made.base_id) if candidate.has_failed else (Origin.OPTIMISATION, name)
+    created, name = candidate.created, candidate.candidate_id
+    origin, base = (Origin.REPAIR, created.base_id) if candidate.has_failed else (Origin.OPTIMISATION, name)
     makes = NewCandidate(origin, base, 0, "Change", "rewrite")
     return Ask(REWRITE, record.step_index, name, Expects.SOURCE, prompts.rewrite, makes)

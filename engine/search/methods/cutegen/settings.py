@@ -54,5 +54,5 @@ def settings_of(settings: RunSettings) -> CuteGenSettings:
 
 @functools.lru_cache(maxsize=64)
 def _read(values: tuple[tuple[str, Value], ...]) -> CuteGenSettings:
-    known: Mapping[str, Value] = dict(values)
-    return read(CuteGenSettings, known)
+    by_name: Mapping[str, Value] = dict(values)
+    return read(CuteGenSettings, by_name)

@@ -31,7 +31,7 @@ class CuteGenState(AcceptedLine):
 
     @classmethod
     def new(cls, record: Record) -> CuteGenState:
-        """As a run starts."""
+        """The state at the start of a run."""
         return cls()
 
     @property
@@ -44,11 +44,11 @@ class CuteGenState(AcceptedLine):
         """Repairs spent in the current generation, failed patches included."""
         spent, name = 0, self.current_id
         while name in self._made:
-            made = self._made[name]
+            created = self._made[name]
             spent += self.repairs_tried.get(name, 0)
-            if made.origin is not Origin.REPAIR:
+            if created.origin is not Origin.REPAIR:
                 break
-            spent, name = spent + 1, made.parent_id
+            spent, name = spent + 1, created.parent_id
         return spent
 
     def apply(self, event: ev.Event) -> None:

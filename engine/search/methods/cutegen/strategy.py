@@ -138,7 +138,7 @@ def _give_up(record: Record, state: CuteGenState) -> Action:
     if not state.line:
         return Finish(RunState.FAILED, f"no correct kernel after {tries} generations with all their repairs")
     reason = f"no correct kernel after {tries} attempt{'s' if tries > 1 else ''} with their repairs"
-    ids = [made.candidate_id for made in record.candidates.values() if made.created.depth == depth]
+    ids = [candidate.candidate_id for candidate in record.candidates.values() if candidate.created.depth == depth]
     base = choose_base(record, state)
     return Conclude(depth, DepthOutcome.GIVEN_UP, ids[-1] if ids else None, base, reason)
 
@@ -167,8 +167,10 @@ def _diagnose(record: Record, candidate: Candidate) -> Ask:
 
 
 def _repair(record: Record, state: CuteGenState, candidate: Candidate) -> Ask:
-    made = candidate.created
-    makes = NewCandidate(Origin.REPAIR, made.base_id, state.generations_used - 1, "Fix", "repair", made.repair + 1)
+    created = candidate.created
+    makes = NewCandidate(
+        Origin.REPAIR, created.base_id, state.generations_used - 1, "Fix", "repair", created.repair + 1
+    )
     return Ask(REPAIR, record.step_index, candidate.candidate_id, Expects.PATCH, prompts.repair, makes)
 
 

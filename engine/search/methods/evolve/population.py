@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Parents:
-    """Those of one child; without `second` it is a mutation of `first`."""
+    """The parents of one child; without `second` it is a mutation of `first`."""
 
     first: str
     second: str | None = None
@@ -22,13 +22,13 @@ def alive(line: Sequence[str], speedups: Mapping[str, float], size: int, keep: i
     As soon as it has `size` kernels, the `keep` fastest of them stay, of equals the older ones. A kernel without a
     speed-up, such as one that was refused later, is not counted.
     """
-    found = list[str]()
+    living = list[str]()
     for name in dict.fromkeys(line):
         if name in speedups:
-            found.append(name)
-        if len(found) >= size:
-            found = _fastest(found, speedups)[:keep]
-    return _fastest(found, speedups)
+            living.append(name)
+        if len(living) >= size:
+            living = _fastest(living, speedups)[:keep]
+    return _fastest(living, speedups)
 
 
 def _fastest(names: Sequence[str], speedups: Mapping[str, float]) -> list[str]:

@@ -84,23 +84,23 @@ def _common(context: RunContext) -> dict[str, str]:
 def _earlier_kernels(record: Record, population: Sequence[str], parents: Sequence[str]) -> Ranked:
     """Who is alive, and the reports of what failed: the parents' own children are worth most, then the newest."""
     passages = list[Passage]()
-    for place, name in enumerate(population):
-        one, marks = record.candidates[name], " (a parent)" * (name in parents)
-        speedup = f"{one.timed.speedup:.3g}x" if one.timed is not None else "not timed"
-        text = f"- {named(record, name)}{marks}: {speedup}: {one.created.summary}"
-        passages.append(Passage(ALIVE, text, (4.0, -place)))
-    for one in record.candidates.values():
-        if one.has_failed:
-            is_own = bool({one.created.parent_id, one.created.second_parent_id} & set(parents))
-            worth = (3.0 if is_own else 2.0, record.number(one.candidate_id))
-            passages.append(Passage(FAILURES, _artifact(record, one), worth))
+    for rank, name in enumerate(population):
+        candidate, marks = record.candidates[name], " (a parent)" * (name in parents)
+        speedup = f"{candidate.timed.speedup:.3g}x" if candidate.timed is not None else "not timed"
+        text = f"- {named(record, name)}{marks}: {speedup}: {candidate.created.summary}"
+        passages.append(Passage(ALIVE, text, (4.0, -rank)))
+    for candidate in record.candidates.values():
+        if candidate.has_failed:
+            is_own = bool({candidate.created.parent_id, candidate.created.second_parent_id} & set(parents))
+            worth = (3.0 if is_own else 2.0, record.number(candidate.candidate_id))
+            passages.append(Passage(FAILURES, _artifact(record, candidate), worth))
     return Ranked(tuple(passages), int(TOLD_TOKENS * RULE))
 
 
 def _artifact(record: Record, failed: Candidate) -> str:
     """What a failed kernel changed and what its evaluation reported."""
-    made = failed.created
-    origin = " and ".join(named(record, name) for name in (made.parent_id, made.second_parent_id) if name)
+    created = failed.created
+    origin = " and ".join(named(record, name) for name in (created.parent_id, created.second_parent_id) if name)
     ended = FAILED[failed.verdict] if failed.verdict is not None else "failed"
-    lead = f"- {named(record, failed.candidate_id)}{f' from {origin}' if origin else ''} {ended}: {made.summary}"
+    lead = f"- {named(record, failed.candidate_id)}{f' from {origin}' if origin else ''} {ended}: {created.summary}"
     return f"{lead}\n{shortened(describe_failure(failed), ARTIFACT)}"

@@ -157,7 +157,7 @@ class Evolve:
         return _conclude(record, DepthOutcome.GIVEN_UP, record.candidates.get(state.current_id or ""), reason)
 
     def refusal(self, record: Record, command: Command) -> str | None:
-        """It honours every verb."""
+        """The method honours every verb."""
         return None
 
     def note(self, record: Record, command: Command) -> str | None:
@@ -178,8 +178,8 @@ def _seed(record: Record) -> str:
 
 
 def _speedups(record: Record) -> dict[str, float]:
-    correct = (one for one in record.candidates.values() if one.verdict is Verdict.PASSED)
-    return {one.candidate_id: one.timed.speedup for one in correct if one.timed is not None}
+    correct = (candidate for candidate in record.candidates.values() if candidate.verdict is Verdict.PASSED)
+    return {candidate.candidate_id: candidate.timed.speedup for candidate in correct if candidate.timed is not None}
 
 
 def _population(record: Record, state: KernelInWork) -> list[str]:
@@ -189,7 +189,7 @@ def _population(record: Record, state: KernelInWork) -> list[str]:
 
 
 def _parents(record: Record, state: KernelInWork) -> Parents | None:
-    """Those of the next child, the first by a person's choice where there is one; None for a founder."""
+    """The parents of the next child, the first by a person's choice where there is one; None for a founder."""
     population, settings = _population(record, state), _settings(record)
     if chosen := record.steering.next_base or record.steering.pinned:
         return Parents(chosen)

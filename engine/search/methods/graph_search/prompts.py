@@ -51,10 +51,10 @@ class Relabel:
     def __call__(self, context: RunContext, ask: Ask) -> list[Message]:
         """The messages."""
         steps = "\n".join(f"{number}. {name}: {done}" for number, (name, done) in enumerate(self.steps, 1))
-        known = "\n".join(f"- {name}" for name in self.known) or "- none yet"
+        techniques = "\n".join(f"- {name}" for name in self.known) or "- none yet"
         hint = hint_section(context.record.pending_hints)
         return open_conversation(
-            context, ask, "graph_search/relabel.md", ADVISE, steps=steps, techniques=known, hint=hint
+            context, ask, "graph_search/relabel.md", ADVISE, steps=steps, techniques=techniques, hint=hint
         )
 
 
@@ -115,8 +115,8 @@ class Optimise:
         )
 
     def _technique(self) -> str:
-        said = dict(self.proposal)
-        words = [said.get(key) for key in ("about", "think", "helps", "hurts")] if said else []
+        proposal = dict(self.proposal)
+        words = [proposal.get(key) for key in ("about", "think", "helps", "hurts")] if proposal else []
         if self.advised is not None and not words:
             words = [self.advised.about, self.advised.helps, self.advised.hurts]
         text = " ".join(f"{str(word).strip().rstrip('.')}." for word in words if word)
@@ -157,21 +157,22 @@ def _state(consulted: Consulted | None) -> str:
 
 def _known(consulted: Consulted | None) -> dict[str, str]:
     """What the base answered: the kernel's state, techniques with their attempts, others by name."""
-    found = consulted.found if consulted else ()
-    negative = [one for one in found if one.is_negative]
-    listed = [*negative[:3], *(one for one in found if not one.is_negative)][:MOST_SHOWN]
+    advised = consulted.found if consulted else ()
+    negative = [advice for advice in advised if advice.is_negative]
+    listed = [*negative[:3], *(advice for advice in advised if not advice.is_negative)][:MOST_SHOWN]
     others = consulted.others if consulted else ()
     return {
         "state": _state(consulted),
-        "techniques": "\n".join(f"- {_counted(one)}" for one in listed) or "- nothing is known for this state yet",
+        "techniques": "\n".join(f"- {_counted(advice)}" for advice in listed)
+        or "- nothing is known for this state yet",
         "others": f"Known elsewhere, by name: {', '.join(others)}." if others else "",
     }
 
 
-def _counted(one: Advised) -> str:
-    seen = f"{one.faster} of {one.attempts} attempts faster" if one.attempts else "not tried yet"
-    wrong = f", {one.slower + one.failed} slower or failed" if one.is_negative else ""
-    return f"{one.technique} (expected {one.expected_gain:.3g}x; {seen}{wrong}): {one.about}".rstrip(": ")
+def _counted(advice: Advised) -> str:
+    seen = f"{advice.faster} of {advice.attempts} attempts faster" if advice.attempts else "not tried yet"
+    wrong = f", {advice.slower + advice.failed} slower or failed" if advice.is_negative else ""
+    return f"{advice.technique} (expected {advice.expected_gain:.3g}x; {seen}{wrong}): {advice.about}".rstrip(": ")
 
 
 def _examples(context: RunContext, consulted: Consulted | None, target: str, most: int) -> str:
@@ -182,16 +183,16 @@ def _examples(context: RunContext, consulted: Consulted | None, target: str, mos
         plain = json.loads(context.blobs.get(consulted.examples_blob)).get(target, [])
     except BlobError:
         return ""
-    found: Sequence[Transition] = [codec.from_plain(Transition, one) for one in plain]
-    if not found:
+    transitions: Sequence[Transition] = [codec.from_plain(Transition, entry) for entry in plain]
+    if not transitions:
         return ""
-    examples = "\n\n".join(map(_example, found[: min(most, MOST_EXAMPLES)]))
+    examples = "\n\n".join(map(_example, transitions[: min(most, MOST_EXAMPLES)]))
     return prompting.fill("graph_search/examples.md", examples=examples).strip()
 
 
-def _example(one: Transition) -> str:
-    lines = [f"{one.method or one.target}. {one.think}".strip()]
-    for title, code in (("Before:", one.before), ("After:", one.after)):
+def _example(transition: Transition) -> str:
+    lines = [f"{transition.method or transition.target}. {transition.think}".strip()]
+    for title, code in (("Before:", transition.before), ("After:", transition.after)):
         lines += [title, "```", code, "```"] if code else []
     return "\n".join(lines)
 

@@ -37,27 +37,27 @@ class ReadOutline:
         Raises:
             EditError: the reply holds none, too few or too many.
         """
-        found = Object.of(reply)
-        steps = [self._step(one) for one in found.objects("steps", MOST_STEPS)]
+        answer = Object.of(reply)
+        steps = [self._step(fields) for fields in answer.objects("steps", MOST_STEPS)]
         if len(steps) < LEAST_STEPS:
-            found.fault("steps", f"must hold {LEAST_STEPS} to {MOST_STEPS} objects, one a technique")
-        found.close()
-        found.report()
-        return Reading({"steps": "\n".join(_step_line(n, one) for n, one in enumerate(steps, 1))}, {"steps": steps})
+            answer.fault("steps", f"must hold {LEAST_STEPS} to {MOST_STEPS} objects, one a technique")
+        answer.close()
+        answer.report()
+        return Reading({"steps": "\n".join(_step_line(n, step) for n, step in enumerate(steps, 1))}, {"steps": steps})
 
-    def _step(self, one: Object) -> dict[str, str]:
-        name = name_as_known(one.text("technique", NAME), self.known)
+    def _step(self, fields: Object) -> dict[str, str]:
+        name = name_as_known(fields.text("technique", NAME), self.known)
         if name.lower() in RESERVED:
-            one.fault("technique", "must name a technique")
+            fields.fault("technique", "must name a technique")
         step = {
             "technique": name,
-            "category": one.choice("category", list(Category)),
-            "think": one.text("think"),
-            "method": one.text("method"),
-            "before": one.code("before", CODE),
-            "after": one.code("after", CODE),
+            "category": fields.choice("category", list(Category)),
+            "think": fields.text("think"),
+            "method": fields.text("method"),
+            "before": fields.code("before", CODE),
+            "after": fields.code("after", CODE),
         }
-        one.close()
+        fields.close()
         return step
 
 
@@ -74,18 +74,18 @@ class ReadLabels:
         Raises:
             EditError: another number of labels than of techniques, or a label that is no known name.
         """
-        found = Object.of(reply)
-        labels = found.texts("labels", len(self.techniques))
+        answer = Object.of(reply)
+        labels = answer.texts("labels", len(self.techniques))
         if len(labels) != len(self.techniques):
-            found.fault("labels", f"has {len(labels)} entries for {len(self.techniques)} techniques: one for each")
+            answer.fault("labels", f"has {len(labels)} entries for {len(self.techniques)} techniques: one for each")
         names = named_as([*self.known, NEW])
         if unknown := [label for label in labels if label.lower() not in names]:
-            found.fault("labels", f'holds {listed(unknown)}: each must be a name of the list, or "{NEW}"')
-        found.close()
-        found.report()
+            answer.fault("labels", f'holds {listed(unknown)}: each must be a name of the list, or "{NEW}"')
+        answer.close()
+        answer.report()
         kept = [
-            own if names[label.lower()] == NEW else names[label.lower()]
-            for own, label in zip(self.techniques, labels, strict=True)
+            name if names[label.lower()] == NEW else names[label.lower()]
+            for name, label in zip(self.techniques, labels, strict=True)
         ]
         path = ", ".join(f"{a} → {b}" if a != b else a for a, b in zip(self.techniques, kept, strict=True))
         return Reading({"labels": path}, {"labels": kept})
@@ -104,16 +104,16 @@ class ReadProposal:
         Raises:
             EditError: the reply does not hold one, or one that has an edge here.
         """
-        found = Object.of(reply)
-        name = name_as_known(found.text("technique", NAME), [*self.taken, *self.known])
+        answer = Object.of(reply)
+        name = name_as_known(answer.text("technique", NAME), [*self.taken, *self.known])
         if name in self.taken:
-            found.fault("technique", f'"{name}" has an edge here already: propose one that has none')
+            answer.fault("technique", f'"{name}" has an edge here already: propose one that has none')
         if name.lower() in RESERVED:
-            found.fault("technique", "must name a technique")
-        words = {key: found.text(key) for key in ("think", "about", "helps", "hurts")}
-        category, gain = found.choice("category", list(Category)), found.gain("predicted_gain")
-        found.close()
-        found.report()
+            answer.fault("technique", "must name a technique")
+        words = {key: answer.text(key) for key in ("think", "about", "helps", "hurts")}
+        category, gain = answer.choice("category", list(Category)), answer.gain("predicted_gain")
+        answer.close()
+        answer.report()
         fields = {"technique": name, "category": category, **words, "predicted_gain": f"{gain:.3g}x"}
         is_known = name in self.known
         return Reading(fields, {**fields, "predicted_gain": gain, "is_known": is_known})

@@ -31,14 +31,14 @@ class Statistics:
     edges: dict[Ends, Visits] = field(default_factory=dict)
     nodes: dict[str, int] = field(default_factory=dict)
 
-    def back_up(self, walk: Sequence[Ends], value: float, made: str = "") -> None:
-        """A walk is over; `value` counts for each of its edges. `made` is the technique that its last edge turned out
-        to be, where that was the edge of a new method: the edge to that technique then counts as taken, too."""
+    def back_up(self, walk: Sequence[Ends], value: float, technique: str = "") -> None:
+        """A walk is over; `value` counts for each of its edges. `technique` is what its last edge turned out to
+        be, where that was the edge of a new method: the edge to that technique then counts as taken, too."""
         for edge in walk:
             self._add(edge, value)
             self.nodes[edge[0]] = self.nodes.get(edge[0], 0) + 1
-        if made and walk and walk[-1][1] == NEW_METHOD:
-            self._add((walk[-1][0], made), value)
+        if technique and walk and walk[-1][1] == NEW_METHOD:
+            self._add((walk[-1][0], technique), value)
 
     def _add(self, edge: Ends, value: float) -> None:
         old = self.edges.get(edge, Visits())
@@ -53,18 +53,18 @@ def score(seen: Visits, prior: float, parent_count: int, c: float) -> float:
 
 def weigh(kernel: str, node: str, priors: Mapping[str, float], statistics: Statistics, c: float) -> list[WeighedEdge]:
     """The edges from a node to these targets, the best first; `priors` are log gains by target."""
-    found = []
+    edges = []
     for target, prior in priors.items():
         seen = statistics.edges.get((node, target), Visits())
         bound = score(seen, prior, statistics.nodes.get(node, 0), c)
-        found.append(WeighedEdge(kernel, node, target, seen.count, seen.value, prior, bound))
-    return sorted(found, key=lambda one: (-one.score, one.target))
+        edges.append(WeighedEdge(kernel, node, target, seen.count, seen.value, prior, bound))
+    return sorted(edges, key=lambda edge: (-edge.score, edge.target))
 
 
-def choose(weighed: Sequence[WeighedEdge], place: str) -> WeighedEdge:
-    """The best of them; among equals one is drawn, the same one for the same place."""
-    best = [one for one in weighed if one.score == weighed[0].score]
-    return random.Random(place).choice(best)
+def choose(weighed: Sequence[WeighedEdge], seed: str) -> WeighedEdge:
+    """The best of them; among equals one is drawn, the same one for the same seed."""
+    best = [edge for edge in weighed if edge.score == weighed[0].score]
+    return random.Random(seed).choice(best)
 
 
 def value_of(factor: float | None) -> float:
@@ -74,11 +74,11 @@ def value_of(factor: float | None) -> float:
 
 def kept(weighed: Iterable[WeighedEdge], most: int, taken: str) -> list[WeighedEdge]:
     """The best few and the one that was taken, which is marked."""
-    found = [one for place, one in enumerate(weighed) if place < most or one.target == taken]
+    edges = [edge for rank, edge in enumerate(weighed) if rank < most or edge.target == taken]
     return [
         WeighedEdge(
-            one.candidate_id, one.source, one.target, one.visits, round(one.value, 6), round(one.prior, 6),
-            round(one.score, 6), one.target == taken,
+            edge.candidate_id, edge.source, edge.target, edge.visits, round(edge.value, 6), round(edge.prior, 6),
+            round(edge.score, 6), edge.target == taken,
         )
-        for one in found
+        for edge in edges
     ]  # fmt: skip

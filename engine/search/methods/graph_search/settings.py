@@ -46,5 +46,5 @@ def settings_of(settings: RunSettings) -> GraphSearchSettings:
 
 @functools.lru_cache(maxsize=64)
 def _read(values: tuple[tuple[str, Value], ...]) -> GraphSearchSettings:
-    known: Mapping[str, Value] = dict(values)
-    return read(GraphSearchSettings, known)
+    by_name: Mapping[str, Value] = dict(values)
+    return read(GraphSearchSettings, by_name)

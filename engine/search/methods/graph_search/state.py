@@ -116,7 +116,7 @@ class GraphSearchState(AcceptedLine):
 
     @classmethod
     def new(cls, record: Record) -> GraphSearchState:
-        """As a run starts."""
+        """The state at the start of a run."""
         settings = settings_of(record.settings)
         return cls(settings=settings, seed=record.settings.run_id if settings.seed is None else str(settings.seed))
 
@@ -136,32 +136,32 @@ class GraphSearchState(AcceptedLine):
 
     def node_of(self, name: str) -> str:
         """The node that a kernel stands at: the technique that made it."""
-        while (made := self._made.get(name)) is not None and made.origin is Origin.REPAIR and made.parent_id:
-            name = made.parent_id
+        while (created := self._made.get(name)) is not None and created.origin is Origin.REPAIR and created.parent_id:
+            name = created.parent_id
         return self._technique.get(name, START)
 
     def branch_of(self, name: str) -> int:
         """The line of kernels that one belongs to, from 1; the next free one for the first kernel's own."""
-        taken = [*self._branch.values(), *(one.branch for one in self.beside)]
+        taken = [*self._branch.values(), *(spot.branch for spot in self.beside)]
         return self._branch.get(name, 0) or max(taken, default=0) + 1
 
     def known(self, name: str) -> tuple[str, ...]:
         """The techniques that the base has named for a kernel, those of other states too."""
         consulted = self.consulted.get(name)
-        return (*(one.technique for one in consulted.found), *consulted.others) if consulted else ()
+        return (*(advice.technique for advice in consulted.found), *consulted.others) if consulted else ()
 
     def advised(self, name: str, target: str) -> Advised | None:
         """What the base said of a technique for a kernel."""
-        found = self.consulted[name].found if name in self.consulted else ()
-        return next((one for one in found if one.technique == target), None)
+        advised = self.consulted[name].found if name in self.consulted else ()
+        return next((advice for advice in advised if advice.technique == target), None)
 
     def prior(self, name: str, target: str) -> float:
         """The log gain expected of an edge before this run took it: by the base's attempts on it and what it expects of
         the technique in the kernel's state; 0 where nothing is known, and for a new method."""
         node, consulted = self.node_of(name), self.consulted.get(name)
-        for one in consulted.edges if consulted else ():
-            if (one.source, one.target) == (node, target):
-                return math.log(one.expected_gain)
+        for edge in consulted.edges if consulted else ():
+            if (edge.source, edge.target) == (node, target):
+                return math.log(edge.expected_gain)
         advised = self.advised(name, target)
         return math.log(advised.expected_gain) if advised else 0.0
 
@@ -170,7 +170,7 @@ class GraphSearchState(AcceptedLine):
         nor one whose kernel lies at the end of the longest walk: nothing could be done with it. Nor one that a walk at
         work is taking there for the first time: its kernel is still to come."""
         reached, is_last = self.reached.get(name, {}), length + 1 >= self.settings.depth
-        at_work = {one.target for one in self.beside if one.kernel == name}
+        at_work = {spot.target for spot in self.beside if spot.kernel == name}
         open_to = [
             target
             for target in self.targets.get(self.node_of(name), {})
@@ -184,8 +184,8 @@ class GraphSearchState(AcceptedLine):
         if not self.beside:
             return self.statistics
         counted = Statistics({**self.statistics.edges}, {**self.statistics.nodes})
-        for one in self.beside:
-            counted.back_up(self.edges_of(one), FAILED_VALUE)
+        for spot in self.beside:
+            counted.back_up(self.edges_of(spot), FAILED_VALUE)
         return counted
 
     def walk(self) -> Spot:
@@ -199,7 +199,7 @@ class GraphSearchState(AcceptedLine):
         drawn = self.expansions + len(self.beside)
         while True:
             reached = self.reached.get(name, {})
-            weighed = [one for one in self.weighed(name, len(way)) if not stays or one.target not in reached]
+            weighed = [edge for edge in self.weighed(name, len(way)) if not stays or edge.target not in reached]
             taken = choose(weighed, f"{self.seed}:{drawn}:{len(way)}").target
             further = reached.get(taken)
             if further is None:
@@ -223,15 +223,17 @@ class GraphSearchState(AcceptedLine):
     def weighed_on_the_way_of(self, spot: Spot) -> tuple[WeighedEdge, ...]:
         """What a walk weighed on its way, kernel by kernel; last, where it took the edge of a new method, the edge that
         this has become."""
-        found = list[WeighedEdge]()
+        edges = list[WeighedEdge]()
         for length, (name, target) in enumerate((*spot.way, (spot.kernel, spot.target))):
-            found += kept(self.weighed(name, length), MOST_TOLD, target)
-        if spot.target == NEW_METHOD and (made := self.technique_of(spot)):
-            taken = next(one for one in found[::-1] if one.is_taken)
-            found.append(
-                replace(taken, target=made, visits=0, value=0.0, prior=round(self.prior(spot.kernel, made), 6))
+            edges += kept(self.weighed(name, length), MOST_TOLD, target)
+        if spot.target == NEW_METHOD and (technique := self.technique_of(spot)):
+            taken = next(edge for edge in edges[::-1] if edge.is_taken)
+            edges.append(
+                replace(
+                    taken, target=technique, visits=0, value=0.0, prior=round(self.prior(spot.kernel, technique), 6)
+                )
             )
-        return tuple(found)
+        return tuple(edges)
 
     def lesson(self) -> Revision | None:
         """What is to be taught next: a sequence whose names are settled, or a new method."""
@@ -256,9 +258,9 @@ class GraphSearchState(AcceptedLine):
         return between_sessions(new.speedup, new.noise, old.speedup, old.noise), True
 
     def _is_by_hand(self, name: str | None) -> bool:
-        while (made := self._made.get(name or "")) is not None and made.origin is Origin.REPAIR:
-            name = made.parent_id
-        return made is not None and made.origin is not Origin.OPTIMISATION
+        while (created := self._made.get(name or "")) is not None and created.origin is Origin.REPAIR:
+            name = created.parent_id
+        return created is not None and created.origin is not Origin.OPTIMISATION
 
     def apply(self, event: ev.Event) -> None:
         """Take one event into account."""
@@ -289,8 +291,8 @@ class GraphSearchState(AcceptedLine):
                 self._judge(event)
 
     def _extend(self, edges: Sequence[KnownEdge]) -> None:
-        for one in edges:
-            self.targets.setdefault(one.source, {})[one.target] = one
+        for edge in edges:
+            self.targets.setdefault(edge.source, {})[edge.target] = edge
 
     def _judge(self, event: ev.Event) -> None:
         match event:
@@ -361,9 +363,9 @@ class GraphSearchState(AcceptedLine):
     def _note_review(self, event: ev.ReviewWritten, payload: Payload) -> None:
         match event.label:
             case "outline":
-                known = set(self.known(event.candidate_id))
-                names = [one["technique"] for one in payload["steps"]]
-                self.outlining = Outlining(payload["steps"], names if set(names) <= known else ())
+                techniques = set(self.known(event.candidate_id))
+                names = [step["technique"] for step in payload["steps"]]
+                self.outlining = Outlining(payload["steps"], names if set(names) <= techniques else ())
             case "relabel" if self.outlining.steps:
                 self.outlining.labels = payload["labels"]
             case "propose":
@@ -374,8 +376,8 @@ class GraphSearchState(AcceptedLine):
     def _be_taught(self) -> None:
         """The lesson is part of the graph from here on."""
         lesson = self.lesson()
-        for one in lesson.transitions if lesson else ():
-            self._extend([KnownEdge(one.source, one.target, 1.0)])
+        for transition in lesson.transitions if lesson else ():
+            self._extend([KnownEdge(transition.source, transition.target, 1.0)])
         if self.outlining.labels:
             self._close_outline()
         else:
@@ -388,9 +390,9 @@ class GraphSearchState(AcceptedLine):
         name = event.candidate_id if event.outcome is DepthOutcome.ACCEPTED else None
         if self.outlining.steps:  # a person left it
             self._close_outline()
-        if name and name not in self._made and (made := self._made.get(self.present.current_id or "")):
-            self._made[name] = made  # a tuned version stands where the kernel stands that it was made from
-            self._technique[name], self._branch[name] = self.node_of(made.candidate_id), made.trajectory
+        if name and name not in self._made and (created := self._made.get(self.present.current_id or "")):
+            self._made[name] = created  # a tuned version stands where the kernel stands that it was made from
+            self._technique[name], self._branch[name] = self.node_of(created.candidate_id), created.trajectory
         if self.first_id is None:
             self.first_id = self.root_id = name
         else:
@@ -405,11 +407,12 @@ class GraphSearchState(AcceptedLine):
             return
         self.expansions += 1
         spot = Spot(now.subject_id, now.target, now.way)
-        made = self.technique_of(spot)
-        self.statistics.back_up(self.edges_of(spot), value_of(brought.speedup if brought else None), made)
-        if made:
+        technique = self.technique_of(spot)
+        self.statistics.back_up(self.edges_of(spot), value_of(brought.speedup if brought else None), technique)
+        if technique:
             reached = self.reached.setdefault(now.subject_id, {})
-            reached[made] = name if brought else reached.get(made)  # two at work may propose the same new method
+            # Two at work may propose the same new method.
+            reached[technique] = name if brought else reached.get(technique)
             self.targets.setdefault(self.node_of(now.subject_id), {}).setdefault(
-                made, KnownEdge(self.node_of(now.subject_id), made, 1.0)
+                technique, KnownEdge(self.node_of(now.subject_id), technique, 1.0)
             )

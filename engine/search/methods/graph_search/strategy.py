@@ -228,16 +228,17 @@ def _teach(record: Record, state: GraphSearchState, name: str) -> Teach:
 def _question(record: Record, state: GraphSearchState, label: str, candidate: Candidate) -> Ask:
     """What the model is asked about a correct kernel."""
     index, name, shows = record.step_index, candidate.candidate_id, _shows(record, candidate)
-    known = state.known(name)
+    techniques = state.known(name)
     if label == OUTLINE:
         outline = prompts.Outline(state.consulted.get(name))
         return Ask(
-            OUTLINE, index, name, Expects.JSON, outline, None, shows, replies.OUTLINE_FIELDS, replies.ReadOutline(known)
+            OUTLINE, index, name, Expects.JSON, outline, None, shows, replies.OUTLINE_FIELDS,
+            replies.ReadOutline(techniques),
         )  # fmt: skip
     if label == RELABEL:
-        steps = tuple((one["technique"], one["method"]) for one in state.outlining.steps)
-        reads = replies.ReadLabels(tuple(name for name, _ in steps), known)
-        prompt = prompts.Relabel(steps, known)
+        steps = tuple((step["technique"], step["method"]) for step in state.outlining.steps)
+        reads = replies.ReadLabels(tuple(name for name, _ in steps), techniques)
+        prompt = prompts.Relabel(steps, techniques)
         return Ask(RELABEL, index, name, Expects.JSON, prompt, fields=replies.RELABEL_FIELDS, reads=reads)
     if label == PROPOSE:
         node = state.node_of(name)
@@ -245,7 +246,7 @@ def _question(record: Record, state: GraphSearchState, label: str, candidate: Ca
         asked = prompts.Propose(node, state.consulted.get(name), taken)
         return Ask(
             PROPOSE, index, name, Expects.JSON, asked, None, shows, replies.PROPOSE_FIELDS,
-            replies.ReadProposal(known, taken),
+            replies.ReadProposal(techniques, taken),
         )  # fmt: skip
     raise EngineError(f"the graph search has no step {label!r}")
 
@@ -284,7 +285,7 @@ def _optimise(record: Record, state: GraphSearchState, base: Candidate) -> Ask:
     is_new = spot.target == NEW_METHOD and proposal.get("technique") == technique
     gain = float(proposal["predicted_gain"]) if is_new else advised.expected_gain if advised else None
     weighed = state.weighed(name, len(spot.way), state.statistics)  # the model is told of walks that are over
-    edge = next((one for one in weighed if one.target == spot.target), None)
+    edge = next((edge for edge in weighed if edge.target == spot.target), None)
     makes = NewCandidate(
         Origin.OPTIMISATION, name, 0, "Optimi[sz]ation", technique or "a new method", 0,
         _branch(state, spot), technique, gain,
@@ -305,9 +306,9 @@ def _branch(state: GraphSearchState, spot: Spot) -> int:
 
 
 def _repair(record: Record, candidate: Candidate) -> Ask:
-    made = candidate.created
+    created = candidate.created
     makes = NewCandidate(
-        Origin.REPAIR, made.base_id, made.generation, "Fix", "repair", made.repair + 1, made.trajectory
+        Origin.REPAIR, created.base_id, created.generation, "Fix", "repair", created.repair + 1, created.trajectory
     )
     return Ask(REPAIR, record.step_index, candidate.candidate_id, Expects.PATCH, prompts.repair, makes)
 

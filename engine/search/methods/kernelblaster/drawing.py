@@ -14,24 +14,27 @@ from storage.knowledge.records import Advised
 LEAST_WEIGHT = 0.001
 
 
-def top(found: Sequence[Advised], count: int, tried: Collection[str] = ()) -> list[Advised]:
-    """Those of largest predicted gain; techniques tried on this very kernel only where nothing else is left."""
-    ranked = sorted(found, key=lambda one: (-one.expected_gain, one.technique))
-    return ([one for one in ranked if one.technique not in tried] or ranked)[:count]
+def top(advised: Sequence[Advised], count: int, tried: Collection[str] = ()) -> list[Advised]:
+    """The techniques of largest predicted gain; those tried on this very kernel only where nothing else is left."""
+    ranked = sorted(advised, key=lambda advice: (-advice.expected_gain, advice.technique))
+    return ([advice for advice in ranked if advice.technique not in tried] or ranked)[:count]
 
 
-def weights(chosen: Sequence[Advised], found: Sequence[Advised], relevance: Mapping[str, float]) -> list[float]:
+def weights(chosen: Sequence[Advised], advised: Sequence[Advised], relevance: Mapping[str, float]) -> list[float]:
     """The weight of each of the chosen, by the plan's relevance.
 
-    Without one it is the predicted gain x confidence, scaled by the largest among all of the state (`found`).
+    Without one it is the predicted gain x confidence, scaled by the largest among all of the state (`advised`).
     """
-    largest = max((one.expected_gain * one.confidence for one in found), default=0.0)
-    scaled = {one.technique: one.expected_gain * one.confidence / largest if largest > 0 else 0.0 for one in chosen}
-    return [max(relevance.get(one.technique, scaled[one.technique]) ** 3, LEAST_WEIGHT) for one in chosen]
+    largest = max((advice.expected_gain * advice.confidence for advice in advised), default=0.0)
+    scaled = {
+        advice.technique: advice.expected_gain * advice.confidence / largest if largest > 0 else 0.0
+        for advice in chosen
+    }
+    return [max(relevance.get(advice.technique, scaled[advice.technique]) ** 3, LEAST_WEIGHT) for advice in chosen]
 
 
 def draw(
-    found: Sequence[Advised],
+    advised: Sequence[Advised],
     relevance: Mapping[str, float],
     *,
     count: int,
@@ -40,14 +43,14 @@ def draw(
     tried: Collection[str] = (),
 ) -> Advised | None:
     """The technique of a step; None where none is known. `place`: trajectory and step."""
-    chosen = top(found, count, tried)
+    chosen = top(advised, count, tried)
     if not chosen:
         return None
     chance = random.Random(f"{seed}:{place[0]}:{place[1]}").random()
-    weighed = weights(chosen, found, relevance)
+    weighed = weights(chosen, advised, relevance)
     left = chance * sum(weighed)
-    for one, weight in zip(chosen, weighed, strict=True):
+    for advice, weight in zip(chosen, weighed, strict=True):
         left -= weight
         if left < 0:
-            return one
+            return advice
     return chosen[-1]

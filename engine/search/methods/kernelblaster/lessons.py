@@ -15,9 +15,9 @@ def _revision(why: str, **changed: Any) -> Revision:
     return Revision("new", 0.0, "a run", why, **changed)
 
 
-def of_state(found: State) -> Revision:
+def of_state(state: State) -> Revision:
     """A state that was discovered; it inherits the nearest one."""
-    return _revision(f"discovered the state {found.name}, nearest to {found.inherits}: {found.about}", states=(found,))
+    return _revision(f"discovered the state {state.name}, nearest to {state.inherits}: {state.about}", states=(state,))
 
 
 def of_technique(advised: Advised, state: str, *, is_known: bool) -> Revision | None:
@@ -25,12 +25,12 @@ def of_technique(advised: Advised, state: str, *, is_known: bool) -> Revision | 
 
     One that the base knows from other states stays as it is described there. None where nothing is left to teach.
     """
-    made = Technique(advised.technique, advised.category, advised.about, advised.helps, advised.hurts)
+    technique = Technique(advised.technique, advised.category, advised.about, advised.helps, advised.hurts)
     priors = (Prior(state, advised.technique, advised.expected_gain, advised.confidence),) if state else ()
     where = f" in the state {state}" if state else ""
     if is_known and not priors:
         return None
-    techniques = () if is_known else (made,)
+    techniques = () if is_known else (technique,)
     return _revision(f"the plan proposed {advised.technique}{where}", techniques=techniques, priors=priors)
 
 
@@ -55,15 +55,17 @@ def of_round(edits: Sequence[Mapping[str, Any]], expected: Mapping[tuple[str, st
     return _revision(why, states=tuple(states), techniques=tuple(techniques), priors=tuple(priors))
 
 
-def _prior(edit: Mapping[str, Any], known: Advised | None) -> Prior:
-    gain = edit.get("gain", known.expected_gain if known else UNKNOWN_GAIN)
-    confidence = edit.get("confidence", known.confidence if known else UNKNOWN_CONFIDENCE)
+def _prior(edit: Mapping[str, Any], advised: Advised | None) -> Prior:
+    gain = edit.get("gain", advised.expected_gain if advised else UNKNOWN_GAIN)
+    confidence = edit.get("confidence", advised.confidence if advised else UNKNOWN_CONFIDENCE)
     return Prior(edit["state"], edit["technique"], gain, confidence)
 
 
 def _deprecated(name: str, expected: Mapping[tuple[str, str], Advised]) -> Technique:
     """The technique as it is known, out of use."""
-    known = next((one for (_, technique), one in expected.items() if technique == name), None)
-    if known is None:
+    advised = next((advice for (_, technique), advice in expected.items() if technique == name), None)
+    if advised is None:
         return Technique(name, Category.GENERAL, "", is_disabled=True)
-    return Technique(name, known.category, known.about, known.helps, known.hurts, parts=known.parts, is_disabled=True)
+    return Technique(
+        name, advised.category, advised.about, advised.helps, advised.hurts, parts=advised.parts, is_disabled=True
+    )

@@ -29,30 +29,31 @@ MOST_SHOWN, MOST_NEGATIVE = 14, 4
 NONE_KNOWN = "- nothing is known for this state yet; propose techniques of your own"
 
 
-def shown(found: Sequence[Advised]) -> list[Advised]:
+def shown(advised: Sequence[Advised]) -> list[Advised]:
     """The techniques that a prompt lists: those that went wrong more often than not first, then by predicted gain."""
-    negative = [one for one in found if one.is_negative][:MOST_NEGATIVE]
-    return [*negative, *(one for one in found if not one.is_negative)][:MOST_SHOWN]
+    negative = [advice for advice in advised if advice.is_negative][:MOST_NEGATIVE]
+    return [*negative, *(advice for advice in advised if not advice.is_negative)][:MOST_SHOWN]
 
 
-def listed(found: Sequence[Advised]) -> str:
+def listed(advised: Sequence[Advised]) -> str:
     """Techniques as a list."""
-    return "\n".join(f"- {technique(one)}" for one in shown(found)) or NONE_KNOWN
+    return "\n".join(f"- {technique(advice)}" for advice in shown(advised)) or NONE_KNOWN
 
 
-def technique(one: Advised) -> str:
+def technique(advice: Advised) -> str:
     """What is known of a technique, with the attempts that it rests on."""
-    words = (("", one.joined), ("", one.about), ("Helps: ", one.helps), ("Hurts: ", one.hurts))
+    words = (("", advice.joined), ("", advice.about), ("Helps: ", advice.helps), ("Hurts: ", advice.hurts))
     passage = " ".join(f"{lead}{text.strip().rstrip('.')}." for lead, text in words if text.strip())
-    same = one.attempts - one.faster - one.slower - one.failed
+    same = advice.attempts - advice.faster - advice.slower - advice.failed
     counts = (
-        f"{one.attempts} attempts: {one.faster} faster, {same} alike, {one.slower} slower, {one.failed} failed"
-        if one.attempts
+        f"{advice.attempts} attempts: {advice.faster} faster, {same} alike, {advice.slower} slower, "
+        f"{advice.failed} failed"
+        if advice.attempts
         else "not tried in this state yet"
     )
-    inherited = f", taken over from {one.inherited_from}" if one.inherited_from else ""
-    expected = f"Expected {one.expected_gain:.3g}x, confidence {one.confidence:.2g}{inherited}; {counts}."
-    return f"{one.technique} ({one.category}): {passage} {expected}"
+    inherited = f", taken over from {advice.inherited_from}" if advice.inherited_from else ""
+    expected = f"Expected {advice.expected_gain:.3g}x, confidence {advice.confidence:.2g}{inherited}; {counts}."
+    return f"{advice.technique} ({advice.category}): {passage} {expected}"
 
 
 def state_of(consulted: Consulted) -> str:
@@ -73,8 +74,8 @@ class Classify:
 
     def __call__(self, context: RunContext, ask: Ask) -> list[Message]:
         """The messages."""
-        known = [f"- {one.name} ({one.bottleneck}): {one.about}" for one in self.consulted.states]
-        states = "\n".join(known or [f"- {name} ({bottleneck})" for name, bottleneck in STATES.items()])
+        lines = [f"- {state.name} ({state.bottleneck}): {state.about}" for state in self.consulted.states]
+        states = "\n".join(lines or [f"- {name} ({bottleneck})" for name, bottleneck in STATES.items()])
         slots = _kernel(context, ask) | {"states": states, "state": state_of(self.consulted)}
         return open_conversation(context, ask, "kernelblaster/classify.md", ADVISE, **slots)
 
@@ -199,8 +200,8 @@ class Revise:
 
 def _analysis(context: RunContext) -> str:
     """The last analysis of differences, a line for each field."""
-    found = [one for one in context.record.reviews.values() if one.label == "analyse" and not one.problem]
-    return context.blobs.get(found[-1].text_blob).strip() if found else "(there is none)"
+    reviews = [review for review in context.record.reviews.values() if review.label == "analyse" and not review.problem]
+    return context.blobs.get(reviews[-1].text_blob).strip() if reviews else "(there is none)"
 
 
 def _kernel(context: RunContext, ask: Ask) -> dict[str, str]:

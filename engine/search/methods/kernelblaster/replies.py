@@ -35,10 +35,10 @@ class ReadState:
         Raises:
             EditError: the reply does not hold one.
         """
-        found = Object.of(reply)
-        state, confidence, why = found.choice("state", self.known), found.share("confidence"), found.text("why")
-        found.close()
-        found.report()
+        answer = Object.of(reply)
+        state, confidence, why = answer.choice("state", self.known), answer.share("confidence"), answer.text("why")
+        answer.close()
+        answer.report()
         summary = {"state": state, "confidence": f"{confidence:.2g}", "why": why}
         return Reading(summary, {"state": state, "confidence": confidence, "why": why})
 
@@ -57,54 +57,61 @@ class ReadPlan:
         Raises:
             EditError: the reply does not hold them.
         """
-        found = Object.of(reply)
-        reading = found.text("reading")
-        rated = found.take("relevance")
-        relevance = self._rated(found, {} if rated is None and not self.offered else rated)
-        new = [self._new(one) for one in found.objects("new", MOST_NEW)]
+        answer = Object.of(reply)
+        reading = answer.text("reading")
+        rated = answer.take("relevance")
+        relevance = self._rated(answer, {} if rated is None and not self.offered else rated)
+        new = [self._new(entry) for entry in answer.objects("new", MOST_NEW)]
         if not self.offered and not new:
-            found.fault("new", "must hold at least one technique: none is known for this state")
-        found.close()
-        found.report()
+            answer.fault("new", "must hold at least one technique: none is known for this state")
+        answer.close()
+        answer.report()
         summary = ", ".join(f"{name} {share:.2g}" for name, share in _largest_first(relevance))
-        proposed = "; ".join(f"{one['technique']} ({one['predicted_gain']:.3g}x): {one['about']}" for one in new)
+        proposed = "; ".join(
+            f"{technique['technique']} ({technique['predicted_gain']:.3g}x): {technique['about']}" for technique in new
+        )
         fields = {"reading": reading, "relevance": summary, "new": proposed}
-        payload = {"relevance": relevance | {one["technique"]: one["relevance"] for one in new}, "new": new}
+        payload = {
+            "relevance": relevance | {technique["technique"]: technique["relevance"] for technique in new},
+            "new": new,
+        }
         return Reading({name: text for name, text in fields.items() if text}, payload)
 
-    def _rated(self, found: Object, rated: object) -> dict[str, float]:
+    def _rated(self, answer: Object, rated: object) -> dict[str, float]:
         if not isinstance(rated, dict):
-            found.fault("relevance", "must be an object with a number from 0 to 1 by technique")
+            answer.fault("relevance", "must be an object with a number from 0 to 1 by technique")
             return {}
-        known, elsewhere = {name.lower(): name for name in self.offered}, {name.lower() for name in self.others}
-        ratings = Object(rated, "relevance: ", found.faults)
+        offered, elsewhere = {name.lower(): name for name in self.offered}, {name.lower() for name in self.others}
+        ratings = Object(rated, "relevance: ", answer.faults)
         relevance = {}
         for name in rated:
             plain = " ".join(name.split()).lower()
-            if plain in known:
-                relevance[known[plain]] = ratings.share(name)
+            if plain in offered:
+                relevance[offered[plain]] = ratings.share(name)
             elif plain not in elsewhere:  # those are shown by name alone: a rating of one says no more, and is left out
-                found.fault("relevance", f"names {name[:NAME]!r}, which is not on the list; a new one belongs into new")
+                answer.fault(
+                    "relevance", f"names {name[:NAME]!r}, which is not on the list; a new one belongs into new"
+                )
         if self.offered and not relevance:
-            found.fault("relevance", "rates none of the techniques on the list")
+            answer.fault("relevance", "rates none of the techniques on the list")
         return relevance
 
-    def _new(self, one: Object) -> dict[str, Any]:
-        name = one.text("technique", NAME)
-        if name.lower() in {known.lower() for known in self.offered}:
-            one.fault("technique", f"{name!r} is on the list already: rate it in relevance")
-        known = next((other for other in self.others if other.lower() == name.lower()), "")
+    def _new(self, fields: Object) -> dict[str, Any]:
+        name = fields.text("technique", NAME)
+        if name.lower() in {offered.lower() for offered in self.offered}:
+            fields.fault("technique", f"{name!r} is on the list already: rate it in relevance")
+        known_name = next((other for other in self.others if other.lower() == name.lower()), "")
         new = {
-            "technique": known or name,
-            "is_known": bool(known),
-            "category": one.choice("category", list(Category)),
-            "about": one.text("about"),
-            "helps": one.text("helps"),
-            "hurts": one.text("hurts"),
-            "predicted_gain": one.gain("predicted_gain"),
-            "relevance": one.share("relevance"),
+            "technique": known_name or name,
+            "is_known": bool(known_name),
+            "category": fields.choice("category", list(Category)),
+            "about": fields.text("about"),
+            "helps": fields.text("helps"),
+            "hurts": fields.text("hurts"),
+            "predicted_gain": fields.gain("predicted_gain"),
+            "relevance": fields.share("relevance"),
         }
-        one.close()
+        fields.close()
         return new
 
 
@@ -114,15 +121,15 @@ def read_verification(reply: str) -> Reading:
     Raises:
         EditError: the reply does not say so.
     """
-    found = Object.of(reply)
-    claims = {name: found.truth(name) for name in CLAIMS}
-    evidence = found.text("evidence", 3 * SENTENCE)
-    found.close()
-    found.report()
-    made = [name for name, is_made in claims.items() if is_made]
-    flags = tuple(f"the judge says that it {CLAIMS[name]}: {evidence}" for name in made)
-    verdict = "; ".join(f"it {CLAIMS[name]}" for name in made) or "nothing dropped, called or folded"
-    return Reading({"verdict": verdict, "evidence": evidence}, {"claims": made, "evidence": evidence}, flags)
+    answer = Object.of(reply)
+    claims = {name: answer.truth(name) for name in CLAIMS}
+    evidence = answer.text("evidence", 3 * SENTENCE)
+    answer.close()
+    answer.report()
+    claimed = [name for name, is_made in claims.items() if is_made]
+    flags = tuple(f"the judge says that it {CLAIMS[name]}: {evidence}" for name in claimed)
+    verdict = "; ".join(f"it {CLAIMS[name]}" for name in claimed) or "nothing dropped, called or folded"
+    return Reading({"verdict": verdict, "evidence": evidence}, {"claims": claimed, "evidence": evidence}, flags)
 
 
 def state_name(text: str) -> str:
@@ -144,14 +151,17 @@ class ReadEdits:
         Raises:
             EditError: the reply does not hold a list of edits, or not all of them fit.
         """
-        found = Object.of(reply)
-        if found.take("edits") is None:
-            found.fault("edits", "is missing: an empty list where nothing is to change")
-        names = _Names({one.lower(): one for one in self.states}, {one.lower(): one for one in self.techniques})
-        edits = [_edit(one, names) for one in found.objects("edits", MOST_EDITS)]
-        found.close()
-        found.report()
-        summary = "\n".join(f"{number}. {_edit_line(one)}: {one['why']}" for number, one in enumerate(edits, 1))
+        answer = Object.of(reply)
+        if answer.take("edits") is None:
+            answer.fault("edits", "is missing: an empty list where nothing is to change")
+        names = _Names(
+            {state.lower(): state for state in self.states},
+            {technique.lower(): technique for technique in self.techniques},
+        )
+        edits = [_edit(fields, names) for fields in answer.objects("edits", MOST_EDITS)]
+        answer.close()
+        answer.report()
+        summary = "\n".join(f"{number}. {_edit_line(edit)}: {edit['why']}" for number, edit in enumerate(edits, 1))
         return Reading({"edits": summary or "nothing is to change"}, {"edits": edits})
 
 
@@ -163,71 +173,71 @@ class _Names:
     techniques: dict[str, str]
 
 
-def _edit(one: Object, names: _Names) -> dict[str, Any]:
-    kind = one.choice("edit", list(_EDITS))
-    edit = {"edit": kind, **(_EDITS[kind](one, names) if kind else {}), "why": one.text("why")}
+def _edit(fields: Object, names: _Names) -> dict[str, Any]:
+    kind = fields.choice("edit", list(_EDITS))
+    edit = {"edit": kind, **(_EDITS[kind](fields, names) if kind else {}), "why": fields.text("why")}
     if kind:
-        one.close()
+        fields.close()
     return edit
 
 
-def _prediction(one: Object, names: _Names) -> dict[str, Any]:
+def _prediction(fields: Object, names: _Names) -> dict[str, Any]:
     edit: dict[str, Any] = {
-        "state": one.choice("state", [*names.states.values()]),
-        "technique": one.choice("technique", [*names.techniques.values()]),
+        "state": fields.choice("state", [*names.states.values()]),
+        "technique": fields.choice("technique", [*names.techniques.values()]),
     }
-    has_gain, has_confidence = one.take("gain") is not None, one.take("confidence") is not None
+    has_gain, has_confidence = fields.take("gain") is not None, fields.take("confidence") is not None
     if has_gain:
-        edit["gain"] = one.gain("gain")
+        edit["gain"] = fields.gain("gain")
     if has_confidence:
-        edit["confidence"] = one.share("confidence")
+        edit["confidence"] = fields.share("confidence")
     if not has_gain and not has_confidence:
-        one.fault("gain", "or confidence, or both, must be given")
+        fields.fault("gain", "or confidence, or both, must be given")
     return edit
 
 
-def _technique(one: Object, names: _Names) -> dict[str, Any]:
-    name = one.text("technique", NAME)
+def _technique(fields: Object, names: _Names) -> dict[str, Any]:
+    name = fields.text("technique", NAME)
     if name.lower() in names.techniques:
-        one.fault("technique", f"{name!r} is known already: change what is expected of it with a prediction edit")
+        fields.fault("technique", f"{name!r} is known already: change what is expected of it with a prediction edit")
     edit = {
         "technique": name,
-        "category": one.choice("category", list(Category)),
-        "about": one.text("about"),
-        "helps": one.text("helps"),
-        "hurts": one.text("hurts"),
-        "state": one.choice("state", [*names.states.values()]),
-        "gain": one.gain("gain"),
-        "confidence": one.share("confidence"),
+        "category": fields.choice("category", list(Category)),
+        "about": fields.text("about"),
+        "helps": fields.text("helps"),
+        "hurts": fields.text("hurts"),
+        "state": fields.choice("state", [*names.states.values()]),
+        "gain": fields.gain("gain"),
+        "confidence": fields.share("confidence"),
     }
     names.techniques.setdefault(name.lower(), name)
     return edit
 
 
-def _composite(one: Object, names: _Names) -> dict[str, Any]:
-    parts = one.texts("parts", MOST_PARTS)
-    known = [names.techniques.get(part.lower(), "") for part in parts]
-    if len(parts) < 2 or len({part.lower() for part in parts}) < len(parts) or not all(known):
-        one.fault("parts", f"must be two or three different techniques of {listed([*names.techniques.values()])}")
-    return _technique(one, names) | {"parts": known}
+def _composite(fields: Object, names: _Names) -> dict[str, Any]:
+    parts = fields.texts("parts", MOST_PARTS)
+    part_names = [names.techniques.get(part.lower(), "") for part in parts]
+    if len(parts) < 2 or len({part.lower() for part in parts}) < len(parts) or not all(part_names):
+        fields.fault("parts", f"must be two or three different techniques of {listed([*names.techniques.values()])}")
+    return _technique(fields, names) | {"parts": part_names}
 
 
-def _state(one: Object, names: _Names) -> dict[str, Any]:
-    name = state_name(one.text("state", NAME))
+def _state(fields: Object, names: _Names) -> dict[str, Any]:
+    name = state_name(fields.text("state", NAME))
     if name in names.states:
-        one.fault("state", f"{name!r} is known already")
+        fields.fault("state", f"{name!r} is known already")
     edit = {
         "state": name,
-        "bottleneck": one.choice("bottleneck", list(Bottleneck)),
-        "about": one.text("about"),
-        "inherits": one.choice("inherits", [*names.states.values()]),
+        "bottleneck": fields.choice("bottleneck", list(Bottleneck)),
+        "about": fields.text("about"),
+        "inherits": fields.choice("inherits", [*names.states.values()]),
     }
     names.states.setdefault(name, name)
     return edit
 
 
-def _deprecation(one: Object, names: _Names) -> dict[str, Any]:
-    return {"technique": one.choice("technique", [*names.techniques.values()])}
+def _deprecation(fields: Object, names: _Names) -> dict[str, Any]:
+    return {"technique": fields.choice("technique", [*names.techniques.values()])}
 
 
 _EDITS: Mapping[str, Callable[[Object, _Names], dict[str, Any]]] = {
@@ -249,4 +259,4 @@ def _edit_line(edit: Mapping[str, Any]) -> str:
 
 
 def _largest_first(relevance: Mapping[str, float]) -> list[tuple[str, float]]:
-    return sorted(relevance.items(), key=lambda one: -one[1])
+    return sorted(relevance.items(), key=lambda pair: -pair[1])

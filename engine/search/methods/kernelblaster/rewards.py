@@ -76,20 +76,23 @@ class Attempt:
 
 def evaluation(attempts: Sequence[Attempt]) -> Iterator[str]:
     """Predicted against measured, by state, as lines: the policy evaluation of a round."""
-    for state in dict.fromkeys(one.state for one in attempts):
-        own = [one for one in attempts if one.state == state]
-        both = [(one.predicted, one.measured.speedup) for one in own if one.predicted and one.measured]
+    for state in dict.fromkeys(attempt.state for attempt in attempts):
+        group = [attempt for attempt in attempts if attempt.state == state]
+        both = [
+            (attempt.predicted, attempt.measured.speedup) for attempt in group if attempt.predicted and attempt.measured
+        ]
         line = (
             f"predicted {_mean([p for p, _ in both]):.3g}x and measured {_mean([m for _, m in both]):.3g}x on average "
             f"of {len(both)}"
             if both
             else "no pair of a prediction and a measurement"
         )
-        failed = sum(one.measured is None for one in own)
-        total = sum(one.reward for one in own) / len(own)
-        yield f"{state or '(state not known)'}: {len(own)} attempts, {failed} failed; {line}; mean reward {total:+.2f}"
-        for one in own:
-            yield f"- {one.technique} (trajectory {one.trajectory}, step {one.step}): {one}"
+        failed = sum(attempt.measured is None for attempt in group)
+        total = sum(attempt.reward for attempt in group) / len(group)
+        lead = f"{state or '(state not known)'}: {len(group)} attempts, {failed} failed"
+        yield f"{lead}; {line}; mean reward {total:+.2f}"
+        for attempt in group:
+            yield f"- {attempt.technique} (trajectory {attempt.trajectory}, step {attempt.step}): {attempt}"
 
 
 def _mean(factors: Sequence[float]) -> float:

@@ -66,5 +66,5 @@ def settings_of(settings: RunSettings) -> KernelBlasterSettings:
 
 @functools.lru_cache(maxsize=64)
 def _read(values: tuple[tuple[str, Value], ...]) -> KernelBlasterSettings:
-    known: Mapping[str, Value] = dict(values)
-    return read(KernelBlasterSettings, known)
+    by_name: Mapping[str, Value] = dict(values)
+    return read(KernelBlasterSettings, by_name)

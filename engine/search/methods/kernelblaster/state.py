@@ -35,7 +35,7 @@ Payload = Mapping[str, Any]
 
 def known_states(consulted: ev.Consulted) -> dict[str, Bottleneck]:
     """The states that a model may choose from: those of the base, or all that the rules know where it is empty."""
-    return {one.name: one.bottleneck for one in consulted.states} or dict(states.STATES)
+    return {state.name: state.bottleneck for state in consulted.states} or dict(states.STATES)
 
 
 @dataclass(slots=True)
@@ -120,7 +120,7 @@ class KernelBlasterState(AcceptedLine):
 
     @classmethod
     def new(cls, record: Record) -> KernelBlasterState:
-        """As a run starts."""
+        """The state at the start of a run."""
         settings = settings_of(record.settings)
         seed = record.settings.run_id if settings.seed is None else str(settings.seed)
         return cls(settings=settings, seed=seed, is_frozen=is_frozen(record.settings.knowledge))
@@ -140,12 +140,12 @@ class KernelBlasterState(AcceptedLine):
     def trajectory(self) -> int:
         """The one that the step index belongs to, or would: the first of the round that is not over and that none at
         work beside it has taken. 0 where there is none, as before the first kernel."""
-        if own := self.present.place.get("trajectory"):
-            return int(own)
+        if trajectory := self.present.place.get("trajectory"):
+            return int(trajectory)
         if self.first_id is None:
             return 0
         count = self.settings.trajectories
-        begin, taken = self._ended - self._ended % count + 1, {one.get("trajectory") for one in self.beside}
+        begin, taken = self._ended - self._ended % count + 1, {place.get("trajectory") for place in self.beside}
         open_ones = (number for number in range(begin, begin + count) if not self._of(number).is_over)
         return next((number for number in open_ones if number not in taken), 0)
 
@@ -156,7 +156,7 @@ class KernelBlasterState(AcceptedLine):
 
     @property
     def _ended(self) -> int:
-        return sum(one.is_over for one in self.trajectories.values())
+        return sum(trajectory.is_over for trajectory in self.trajectories.values())
 
     def _of(self, number: int) -> Trajectory:
         return self.trajectories.get(number) or Trajectory(self.first_id)
@@ -168,10 +168,10 @@ class KernelBlasterState(AcceptedLine):
         """The techniques that the plan adds to those known."""
         return [
             Advised(
-                one["technique"], Category(one["category"]), one["about"], one["helps"], one["hurts"],
-                one["predicted_gain"], PROPOSED_CONFIDENCE,
+                proposal["technique"], Category(proposal["category"]), proposal["about"], proposal["helps"],
+                proposal["hurts"], proposal["predicted_gain"], PROPOSED_CONFIDENCE,
             )
-            for one in self.present.plan.get("new", ())
+            for proposal in self.present.plan.get("new", ())
         ]  # fmt: skip
 
     def drawn(self) -> Advised | None:
@@ -181,12 +181,12 @@ class KernelBlasterState(AcceptedLine):
         now = self.present
         if now.consulted is None:
             return None
-        found = [*now.consulted.found, *self.proposed()]
+        advised = [*now.consulted.found, *self.proposed()]
         if taken := now.place.get("technique"):
-            return next((one for one in found if one.technique == taken), None)
-        at_work = {one.get("technique", "") for one in self.beside if one.get("kernel") == now.subject_id}
+            return next((advice for advice in advised if advice.technique == taken), None)
+        at_work = {place.get("technique", "") for place in self.beside if place.get("kernel") == now.subject_id}
         return draw(
-            found,
+            advised,
             now.plan.get("relevance", {}),
             count=self.settings.top_k,
             seed=self.seed,
@@ -196,7 +196,10 @@ class KernelBlasterState(AcceptedLine):
 
     def is_known(self, technique: str) -> bool:
         """Whether the base has the technique of a plan from other states."""
-        return any(one["technique"] == technique and one.get("is_known") for one in self.present.plan.get("new", ()))
+        return any(
+            proposal["technique"] == technique and proposal.get("is_known")
+            for proposal in self.present.plan.get("new", ())
+        )
 
     def last_drawn(self, name: str) -> Advised | None:
         """The technique that was last written for a kernel."""
@@ -222,9 +225,9 @@ class KernelBlasterState(AcceptedLine):
         return between_sessions(new.speedup, new.noise, old.speedup, old.noise)
 
     def _is_by_hand(self, name: str | None) -> bool:
-        while (made := self._made.get(name or "")) is not None and made.origin is Origin.REPAIR:
-            name = made.parent_id
-        return made is not None and made.origin is not Origin.OPTIMISATION
+        while (created := self._made.get(name or "")) is not None and created.origin is Origin.REPAIR:
+            name = created.parent_id
+        return created is not None and created.origin is not Origin.OPTIMISATION
 
     def apply(self, event: ev.Event) -> None:
         """Take one event into account."""
@@ -247,7 +250,7 @@ class KernelBlasterState(AcceptedLine):
                     self.settled_of[event.candidate_id] = event.state
                 self.others = event.others
                 self.known = known_states(event) if event.states else self.known
-                self.expected |= {(event.state, one.technique): one for one in event.found}
+                self.expected |= {(event.state, advice.technique): advice for advice in event.found}
             case ev.ReviewWritten(problem=""):
                 self._note_review(event, json.loads(event.payload) if event.payload else {})
             case ev.DepthFinished():
@@ -354,12 +357,12 @@ class KernelBlasterState(AcceptedLine):
             case _:
                 pass
 
-    def _settle(self, rules: ev.Consulted, said: Payload) -> states.Settled:
+    def _settle(self, rules: ev.Consulted, payload: Payload) -> states.Settled:
         """The state that a model found, with the new one that it makes where it was not sure."""
         about = rules.why, rules.secondary, rules.metrics
-        found = states.Found(rules.state, rules.bottleneck, rules.state_confidence, *about)
-        known = known_states(rules)
-        settled = states.settle(found, said, known, [*known, *self.discovered])
+        by_rules = states.Found(rules.state, rules.bottleneck, rules.state_confidence, *about)
+        choices = known_states(rules)
+        settled = states.settle(by_rules, payload, choices, [*choices, *self.discovered])
         if settled.new is not None and self.is_frozen:  # a base that learns no state: the nearest stands for it
             settled = states.Settled(replace(settled.found, state=settled.new.inherits))
         if settled.new is not None:
@@ -379,27 +382,27 @@ class KernelBlasterState(AcceptedLine):
 
     def _finish_index(self, event: ev.DepthFinished) -> None:
         is_accepted, name = event.outcome is DepthOutcome.ACCEPTED, event.candidate_id
-        own = None if self.first_id is None else self._own()
+        trajectory = None if self.first_id is None else self._own()
         if replace(self.present, place={}) == Present():  # a person left it before it began
             if self.learning != Learning():  # older runs looked back in one of its own
                 self._close_round()
-        elif own is not None:
+        elif trajectory is not None:
             # Where a tuned version was accepted, the technique is judged by the kernel that the model wrote.
-            self._finish_attempt(own, self.present.current_id if is_accepted else name)
-        if is_accepted and name is not None and own is not None:
-            own.tip_id = name
+            self._finish_attempt(trajectory, self.present.current_id if is_accepted else name)
+        if is_accepted and name is not None and trajectory is not None:
+            trajectory.tip_id = name
         elif is_accepted:
             self.first_id = name
-        if own is not None and own.steps >= self.settings.steps:
-            own.is_over = True
+        if trajectory is not None and trajectory.steps >= self.settings.steps:
+            trajectory.is_over = True
             self.is_round_over = self.is_round_over or self._ended % self.settings.trajectories == 0
         self.present = Present()
 
-    def _finish_attempt(self, own: Trajectory, name: str | None) -> None:
+    def _finish_attempt(self, trajectory: Trajectory, name: str | None) -> None:
         attempt = self.attempt(name)
-        own.steps += 1
+        trajectory.steps += 1
         if attempt is not None:
             self.attempts.append(attempt)
             self.tried.setdefault(attempt.parent_id, set()).add(attempt.technique)
             if attempt.ends_trajectory:
-                own.steps = self.settings.steps
+                trajectory.steps = self.settings.steps

@@ -266,16 +266,16 @@ def _looked_at(record: Record, state: KernelBlasterState) -> str | None:
 
 def _lesson(state: KernelBlasterState) -> Revision | None:
     """What the step has found that the base does not know yet: a state first, then the technique that was drawn."""
-    now, found = state.present, list[Revision]()
+    now, revisions = state.present, list[Revision]()
     if state.is_frozen:
         return None
     if now.settled is not None and now.settled.new is not None:
-        found.append(lessons.of_state(now.settled.new))
+        revisions.append(lessons.of_state(now.settled.new))
     drawn = state.drawn() if now.is_planned else None
     if drawn is not None and drawn in state.proposed():
         where, is_known = now.consulted.state if now.consulted else "", state.is_known(drawn.technique)
-        found += filter(None, [lessons.of_technique(drawn, where, is_known=is_known)])
-    return found[now.taught] if len(found) > now.taught else None
+        revisions += filter(None, [lessons.of_technique(drawn, where, is_known=is_known)])
+    return revisions[now.taught] if len(revisions) > now.taught else None
 
 
 def _teach(record: Record, state: KernelBlasterState, candidate: Candidate) -> Teach:
@@ -299,13 +299,13 @@ def _question(record: Record, state: KernelBlasterState, label: str, candidate: 
     if label in (CLASSIFY, PLAN):
         consulted = _consulted(record, name)
         if label == CLASSIFY:
-            known = tuple(known_states(consulted))
+            choices = tuple(known_states(consulted))
             return Ask(
                 CLASSIFY, index, name, Expects.JSON, prompts.Classify(consulted), None,
                 _shows(record, state, candidate),
-                replies.CLASSIFY_FIELDS, replies.ReadState(known),
+                replies.CLASSIFY_FIELDS, replies.ReadState(choices),
             )  # fmt: skip
-        offered = tuple(one.technique for one in prompts.shown(consulted.found))
+        offered = tuple(advice.technique for advice in prompts.shown(consulted.found))
         return Ask(
             PLAN, index, name, Expects.JSON, prompts.Plan(consulted), None, _shows(record, state, candidate),
             replies.PLAN_FIELDS, replies.ReadPlan(offered, consulted.others),
@@ -315,9 +315,9 @@ def _question(record: Record, state: KernelBlasterState, label: str, candidate: 
         fields = ("assumption", "cause", "lesson")
         return Ask(ANALYSE, _ended(record), name, Expects.JSON, prompts.Analyse(attempts), fields=fields)
     if label == REVISE:
-        named = [one.state for one in state.attempts] + [name for name, _ in state.expected]
+        named = [attempt.state for attempt in state.attempts] + [name for name, _ in state.expected]
         states = tuple(dict.fromkeys([*filter(None, named), *state.known]))
-        techniques = tuple(dict.fromkeys([*(one for _, one in state.expected), *state.others]))
+        techniques = tuple(dict.fromkeys([*(technique for _, technique in state.expected), *state.others]))
         return Ask(
             REVISE, _ended(record), name, Expects.JSON, prompts.Revise(attempts, _expected(state)),
             fields=replies.REVISE_FIELDS, reads=replies.ReadEdits(states, techniques),
@@ -327,20 +327,20 @@ def _question(record: Record, state: KernelBlasterState, label: str, candidate: 
 
 def _expected(state: KernelBlasterState) -> str:
     """What the base last said of the techniques of the round's states."""
-    own = {one.state for one in state.attempts}
+    tried_states = {attempt.state for attempt in state.attempts}
     lines = list[str]()
-    for name in dict.fromkeys(state for state, _ in state.expected if state in own):
-        found = [one for (state, _), one in state.expected.items() if state == name]
-        lines += [f"{name or '(state not known)'}:", prompts.listed(found)]
+    for name in dict.fromkeys(state for state, _ in state.expected if state in tried_states):
+        advised = [advice for (state, _), advice in state.expected.items() if state == name]
+        lines += [f"{name or '(state not known)'}:", prompts.listed(advised)]
     return "\n".join(lines) or "- nothing"
 
 
 def _consulted(record: Record, name: str) -> ev.Consulted:
     """What the base last answered about a kernel."""
-    found = [one for (_, about), one in record.consulted.items() if about == name]
-    if not found:
+    answers = [answer for (_, about), answer in record.consulted.items() if about == name]
+    if not answers:
         raise EngineError(f"the knowledge base was never asked about {name}")
-    return max(found, key=lambda one: one.step)
+    return max(answers, key=lambda answer: answer.step)
 
 
 def _shows(record: Record, state: KernelBlasterState, candidate: Candidate) -> bool:
@@ -385,9 +385,9 @@ def _optimise(record: Record, state: KernelBlasterState, base: Candidate) -> Ask
 
 
 def _repair(record: Record, state: KernelBlasterState, candidate: Candidate) -> Ask:
-    made = candidate.created
+    created = candidate.created
     makes = NewCandidate(
-        Origin.REPAIR, made.base_id, made.generation, "Fix", "repair", made.repair + 1, made.trajectory
+        Origin.REPAIR, created.base_id, created.generation, "Fix", "repair", created.repair + 1, created.trajectory
     )
     return Ask(REPAIR, record.step_index, candidate.candidate_id, Expects.PATCH, prompts.repair, makes)
 

@@ -61,29 +61,34 @@ class Refine:
 
 
 def _reward_of(attempts: list[Rewarded], name: str) -> str:
-    found = [one.reward for one in attempts if one.candidate is not None and one.candidate.candidate_id == name]
-    return f"{found[-1]:.3g}" if found else "not given"
+    rewards = [
+        attempt.reward
+        for attempt in attempts
+        if attempt.candidate is not None and attempt.candidate.candidate_id == name
+    ]
+    return f"{rewards[-1]:.3g}" if rewards else "not given"
 
 
 def _pairs(context: RunContext, about: str, shown: int) -> Ranked:
     """The last attempts, the newest worth most; of the kernel that the prompt is about the line alone."""
     pairs = rewarded(context.record)
     passages = [
-        Passage(PAIRS, _pair(context, one, about), (float(one.index),)) for one in pairs[max(0, len(pairs) - shown) :]
+        Passage(PAIRS, _pair(context, attempt, about), (float(attempt.index),))
+        for attempt in pairs[max(0, len(pairs) - shown) :]
     ]
     return Ranked(tuple(passages), int(PAIRS_TOKENS * RULE))
 
 
-def _pair(context: RunContext, one: Rewarded, about: str) -> str:
-    lead = f"- attempt {one.index}, reward {one.reward:.3g}"
-    if one.candidate is None:
+def _pair(context: RunContext, attempt: Rewarded, about: str) -> str:
+    lead = f"- attempt {attempt.index}, reward {attempt.reward:.3g}"
+    if attempt.candidate is None:
         return f"{lead}: the reply held no kernel"
-    record, made = context.record, one.candidate.created
-    best = " (the best so far)" * (made.candidate_id == record.best_id)
-    error = f" [{one.candidate.failure.partition('. ')[0]}]" if one.candidate.has_failed else ""
-    lead = f"{lead}, {named(record, made.candidate_id)}{best}: {made.summary}{error}"
+    record, created = context.record, attempt.candidate.created
+    best = " (the best so far)" * (created.candidate_id == record.best_id)
+    error = f" [{attempt.candidate.failure.partition('. ')[0]}]" if attempt.candidate.has_failed else ""
+    lead = f"{lead}, {named(record, created.candidate_id)}{best}: {created.summary}{error}"
     return (
         f"{lead}; it stands below"
-        if made.candidate_id == about
-        else f"{lead}\n{as_code(context.source(one.candidate))}"
+        if created.candidate_id == about
+        else f"{lead}\n{as_code(context.source(attempt.candidate))}"
     )

@@ -191,8 +191,8 @@ def _take(record: Record, parent_id: str | None) -> TakeSubmission:
 
 
 def _refine(record: Record, candidate: Candidate) -> Ask:
-    made, name = candidate.created, candidate.candidate_id
-    origin, base = (Origin.REPAIR, made.base_id) if candidate.has_failed else (Origin.OPTIMISATION, name)
+    created, name = candidate.created, candidate.candidate_id
+    origin, base = (Origin.REPAIR, created.base_id) if candidate.has_failed else (Origin.OPTIMISATION, name)
     makes = NewCandidate(origin, base, 0, "Change", "refinement")
     has_profile = candidate.profiled is not None and not candidate.profiled.disturbance
     shows = has_profile and not candidate.has_failed and record.steering.expose is not Switch.OFF
