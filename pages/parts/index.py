@@ -15,8 +15,8 @@ from storage.index import database, queries
 from storage.index.database import Database
 from storage.index.ingest import Ingest
 from storage.index.queries import AttemptRow
-from storage.knowledge import files
-from storage.knowledge.base import Base
+from storage.knowledge import files, seed
+from storage.knowledge.base import Attempts, Base
 
 
 @dataclass(slots=True)
@@ -59,8 +59,12 @@ def opened_at() -> float:
 
 
 def known() -> Base:
-    """What this home's knowledge base says now; its files are read as far as they are new."""
-    return files.load()
+    """What this home's knowledge base says now; its files are read as far as they are new. Where its folder is none,
+    what Tilewright is shipped with, and that something is damaged."""
+    try:
+        return files.load()
+    except (OSError, files.KnowledgeError):
+        return Base([seed.revision()], Attempts(), "", damaged=1)
 
 
 def current() -> Database:

@@ -212,7 +212,9 @@ class _Lines:
         self.is_closed = False
         try:
             file = untrusted.open_file(self.path)
-        except UntrustedError:
+        except UntrustedError as error:
+            if isinstance(error.__cause__, NotADirectoryError):  # the home itself is none
+                raise error.__cause__ from None
             self.is_closed = True
             return
         except FileNotFoundError:

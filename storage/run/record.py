@@ -75,14 +75,14 @@ class Redo:
 @dataclass(frozen=True, slots=True)
 class Candidate:
     """A candidate and everything known about it so far. `figures` are those of `timed`, `spent` what the run had spent
-    by then."""
+    by then: by the order in which things came, which one step index of several at work does not know."""
 
     created: ev.CandidateCreated
     compiled: CompileResult | None = None
     checked: CheckResult | None = None
     timed: TimingResult | None = None
     figures: TimingFigures | None = None
-    spent: Usage | None = None
+    spent: Usage | None = field(default=None, compare=False)
     profiled: ProfileResult | None = None
     is_profile_tried: bool = False
     diagnosis_blob: str | None = None
@@ -315,7 +315,9 @@ class Record:
                 self._judge(name, checked=checked.brief() if self.is_thin else checked)
             case ev.Timed(candidate_id=name, result=timed):
                 kept = TAKEN if self.is_thin else timed
-                self._judge(name, timed=kept, figures=timed.figures, spent=replace(self.usage))
+                self._judge(
+                    name, timed=kept, figures=timed.figures, spent=None if self.is_view else replace(self.usage)
+                )
             case _ if not self.is_thin:
                 self._remember(event)
 

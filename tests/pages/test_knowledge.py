@@ -396,3 +396,10 @@ def test_the_words_of_a_failure_rule_agree_with_its_counts() -> None:
 def rule_of(cases: list[FailureCase]) -> FailureRule:
     (found,) = failures.rules(failures.tally(cases), {})
     return found
+
+
+def test_a_knowledge_folder_that_is_none_leaves_what_is_shipped(home: Path, open_page: Open) -> None:
+    (home / "knowledge").write_text("")
+    app = open_page("knowledge")
+    assert not app.exception
+    assert index.known().damaged == 1
