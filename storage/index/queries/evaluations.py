@@ -219,21 +219,29 @@ class OutcomeCount:
 
 def check_records(db: Database, run_id: str, candidate_id: str) -> list[StagedCheck]:
     """One per check, by group, the worst first. A check made in several stages shows where it stood worst."""
-    found = StandingChecks()
-    sql = """SELECT CASE WHEN origin = 'tuned' THEN parent_id ELSE candidate_id END FROM kernels
-        WHERE run_id = ? AND candidate_id = ?"""
+    sql = f"SELECT {WRITTEN_AS} FROM kernels WHERE run_id = ? AND candidate_id = ?"
     written = [name for (name,) in fetch.tuples(db, sql, [run_id, candidate_id])]
     own = fetch.of_kernel(db, run_id, candidate_id, CandidateCreated, Compiled, Checked, Timed)
     said = [told for name in written for told in fetch.of_kernel(db, run_id, name, ReviewWritten)]
-    for event in [told.event for told in sorted([*own, *said], key=lambda told: told.seq)]:
+    return stood([*own, *said])
+
+
+# The kernel that was written: its parent where the tuner changed its numbers alone.
+WRITTEN_AS = "CASE WHEN origin = 'tuned' THEN parent_id ELSE candidate_id END"
+
+
+def stood(events: Iterable[fetch.Told[Any]]) -> list[StagedCheck]:
+    """What stands of a kernel's checks, by the events about it and the reviews of it as it was written."""
+    checks = StandingChecks()
+    for event in [told.event for told in sorted(events, key=lambda told: told.seq)]:
         match event:
             case CandidateCreated():
-                found.take_edit(event.flags)
+                checks.take_edit(event.flags)
             case ReviewWritten(problem=""):
-                found.take_review(event.label, event.flags)
+                checks.take_review(event.label, event.flags)
             case Compiled() | Checked() | Timed():
-                found.take(STAGES[type(event)], event.result.proofs)
-    return found.worst()
+                checks.take(STAGES[type(event)], event.result.proofs)
+    return checks.worst()
 
 
 def outcome_counts(db: Database, run_id: str, candidate_ids: Sequence[str] | None = None) -> dict[str, OutcomeCount]:

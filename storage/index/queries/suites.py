@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from storage.index.database import Database
 from storage.index.queries import compare, evaluations, fetch
 from storage.index.queries.tries import tries
 from storage.results.check_records import LOOKED_AT, CheckOutcome
 from storage.results.hardware_limit import HardwareLimit
-from storage.run.events import Checked, Profiled
+from storage.run.events import CandidateCreated, Checked, Compiled, Profiled, ReviewWritten, Timed
 from storage.suites.results import BestKernel, RunResult, TimedKernel, Try
 
 _CHOSEN = "(SELECT unnest($runs::VARCHAR[]))"
@@ -31,6 +32,8 @@ class _HeadRow:
 class _BestRow:
     run_id: str
     candidate_id: str
+    written_id: str
+    timed_seq: int
     source_blob: str
     low: float
     high: float
@@ -46,10 +49,10 @@ def run_results(db: Database, run_ids: Sequence[str]) -> dict[str, RunResult]:
     sql = f"""SELECT run_id, kernel_class, model, strategy, hardware_limit, model_calls FROM runs
         WHERE run_id IN {_CHOSEN}"""
     heads = fetch.rows(db, _HeadRow, sql, chosen)
-    sql = f"""SELECT run_id, candidate_id, source_blob, low, high, noise, speedup, latency_ms, baseline_latency_ms
-        FROM kernels WHERE run_id IN {_CHOSEN} AND is_best"""
+    sql = f"""SELECT run_id, candidate_id, {evaluations.WRITTEN_AS} AS written_id, timed_seq, source_blob, low, high,
+        noise, speedup, latency_ms, baseline_latency_ms FROM kernels WHERE run_id IN {_CHOSEN} AND is_best"""
     bests = {row.run_id: row for row in fetch.rows(db, _BestRow, sql, chosen)}
-    tried = _tries(db, run_ids)
+    told, tried = _told(db, bests.values()), _tries(db, run_ids)
     timed: dict[str, list[TimedKernel]] = {}
     for at in compare.timed_kernels(db, run_ids):
         spent = at.depth, at.calls, at.engine_s, at.tokens, at.cost_usd
@@ -59,11 +62,12 @@ def run_results(db: Database, run_ids: Sequence[str]) -> dict[str, RunResult]:
         head.run_id: RunResult(
             head.run_id, head.kernel_class, one.language, one.toolchain, head.model, head.strategy, one.precision,
             one.device, head.hardware_limit.limit_ms if head.hardware_limit else None, one.second_name,
-            one.second_speedup, _best(db, bests.get(head.run_id)), tuple(timed.get(head.run_id, ())),
+            one.second_speedup, _best(best, of_best), tuple(timed.get(head.run_id, ())),
             tuple(tried.get(head.run_id, ())), head.model_calls, one.engine_s, one.tokens, one.cost_usd,
-            head.hardware_limit.bound_by if head.hardware_limit else "", _bound(db, bests.get(head.run_id)),
+            head.hardware_limit.bound_by if head.hardware_limit else "", _bound(best, of_best),
         )
         for head in heads
+        for best, of_best in [(bests.get(head.run_id), told.get(head.run_id, []))]
         if (one := known.get(head.run_id))
     }  # fmt: skip
 
@@ -78,26 +82,46 @@ def _tries(db: Database, run_ids: Sequence[str]) -> dict[str, list[Try]]:
     return found
 
 
-def _best(db: Database, row: _BestRow | None) -> BestKernel | None:
-    checks = fetch.of_kernel(db, row.run_id, row.candidate_id, Checked)[-1:] if row else []
-    pairs = evaluations.timing_samples(db, row.run_id, row.candidate_id) if row else None
-    if row is None or pairs is None:
+_KINDS = (CandidateCreated, Compiled, Checked, Timed, ReviewWritten, Profiled)
+
+
+def _told(db: Database, bests: Iterable[_BestRow]) -> dict[str, list[fetch.Told[Any]]]:
+    """By run, what happened to its best kernel; of all runs by one query."""
+    rows = list(bests)
+    pairs = {f"{row.run_id} {name}" for row in rows for name in (row.candidate_id, row.written_id)}
+    which = "run_id IN (SELECT unnest($runs)) AND run_id || ' ' || candidate_id IN (SELECT unnest($pairs))"
+    asked = {"runs": [row.run_id for row in rows], "pairs": sorted(pairs)}
+    by_run: dict[str, list[fetch.Told[Any]]] = {}
+    for told in fetch.events(db, None, *_KINDS, where=which, parameters=asked) if rows else ():
+        by_run.setdefault(told.run_id, []).append(told)
+    return by_run
+
+
+def _best(row: _BestRow | None, told: Sequence[fetch.Told[Any]]) -> BestKernel | None:
+    if row is None:
         return None
-    check = checks[0].event.result if checks else None
-    stood = evaluations.check_records(db, row.run_id, row.candidate_id)
+    own = [one for one in told if one.event.candidate_id == row.candidate_id]
+    timed = next((one.event.result for one in own if one.seq == row.timed_seq), None)
+    check = next((one.event.result for one in reversed(own) if isinstance(one.event, Checked)), None)
+    if timed is None:
+        return None
+    said = [one for one in told if isinstance(one.event, ReviewWritten) and one.event.candidate_id == row.written_id]
+    stood = evaluations.stood([*(one for one in own if not isinstance(one.event, ReviewWritten)), *said])
     outcomes: dict[str, list[CheckOutcome]] = {}
     for one in stood:
         outcomes.setdefault(one.check, []).append(one.standing)
     return BestKernel(
         row.candidate_id, row.source_blob, row.speedup, row.low, row.high, row.noise, row.latency_ms,
-        row.baseline_latency_ms, statistics.fmean(pairs.baseline_ms) / statistics.fmean(pairs.candidate_ms),
-        len(pairs.candidate_ms), check.precision if check else "", check.max_error if check else None,
+        row.baseline_latency_ms, statistics.fmean(timed.baseline_ms) / statistics.fmean(timed.candidate_ms),
+        len(timed.candidate_ms), check.precision if check else "", check.max_error if check else None,
         check.max_abs_error if check else None, len(check.trials) if check else 0, check.seed if check else None,
         tuple(sorted({one.check for one in stood if one.standing in LOOKED_AT})),
         max(outcomes.get("other shapes", ()), default=None), max(outcomes.get("special values", ()), default=None),
     )  # fmt: skip
 
 
-def _bound(db: Database, row: _BestRow | None) -> str:
-    profiled = fetch.of_kernel(db, row.run_id, row.candidate_id, Profiled)[-1:] if row else []
-    return profiled[0].event.result.bound if profiled else ""
+def _bound(row: _BestRow | None, told: Sequence[fetch.Told[Any]]) -> str:
+    """By what its last profile says that the best kernel is bound."""
+    profiles = [one.event for one in told if isinstance(one.event, Profiled)]
+    own = [event for event in profiles if row is not None and event.candidate_id == row.candidate_id]
+    return own[-1].result.bound if own else ""
