@@ -114,7 +114,7 @@ class Limit:
     flag: str
     about: str
     read: Callable[[str], float] = int
-    factor: float = 1
+    factor: int = 1
 
 
 LIMITS = (
@@ -144,8 +144,8 @@ def chosen(options: Any) -> dict[str, Any]:
 def budget_of(options: Any, usual: Budget) -> Budget:
     """The limits that a parsed command line asks for."""
     asked = {limit.name: (getattr(options, limit.name), limit.factor) for limit in LIMITS}
-    limits = {
-        name: value if value is None or factor == 1 else value * factor for name, (value, factor) in asked.items()
+    limits: dict[str, Any] = {
+        name: None if value is None else value * factor for name, (value, factor) in asked.items()
     }
     return Budget(**limits | ({"depths": usual.depths} if limits["depths"] is None else {}))
 

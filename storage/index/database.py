@@ -15,6 +15,7 @@ from types import TracebackType
 import duckdb
 
 from storage.index.memory import Memory
+from storage.index.rows import Row, StateRow, TableRow
 
 SCHEMA = Path(__file__).with_name("schema.sql").read_text(encoding="utf-8")
 SCHEMA_VERSION = hashlib.sha256(SCHEMA.encode()).hexdigest()[:8]
@@ -27,10 +28,6 @@ KEYS: Mapping[str, tuple[str, ...]] = {
 
 # Of all queries together, and of what they put on disk meanwhile. The page of a run of 20,000 iterations takes 90 MB.
 MEMORY_LIMIT, SPILL_LIMIT = "256MB", "1GB"
-
-Row = Mapping[str, object]
-Table = tuple[str, Row]
-State = tuple[str, Row, bool]  # whether no row of its key can be there yet
 
 
 class DatabaseError(RuntimeError):
@@ -172,7 +169,7 @@ class Writer:
         self._columns = columns
         self.tables: set[str] = set()
 
-    def add(self, rows: Iterable[Table]) -> None:
+    def add(self, rows: Iterable[TableRow]) -> None:
         """Append rows; a column that a row leaves out is NULL."""
         batches: dict[str, list[tuple[object, ...]]] = {}
         for table, row in rows:
@@ -186,7 +183,7 @@ class Writer:
             finally:
                 appender.clear()  # after an error it would hold on to its rows
 
-    def put(self, states: Iterable[State]) -> None:
+    def put(self, states: Iterable[StateRow]) -> None:
         """Write rows in the place of those of the same keys; of several with one key the last."""
         latest: dict[tuple[object, ...], Row] = {}
         old: dict[tuple[str, object], list[object]] = {}

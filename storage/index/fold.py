@@ -159,20 +159,23 @@ class RunFold:
             case ev.StepStarted() | ev.StepFinished():
                 self._take_step(entry)
             case ev.DepthFinished():
-                yield "depths", fields_of(event) | _head(entry, self._run_id) | _spent(self.record.usage)
+                yield "depths", fields_of(event) | self._head(entry) | _spent(self.record.usage)
                 self._accept(event)
                 self._settled_seq, self._is_run_changed = entry.seq, True
             case ev.ModelCalled():
-                yield from self._called(entry, event, event.is_profile_exposed)
+                yield from self._called(entry, event)
             case ev.CallFailed() if event.is_charged:
                 row = {"finish_reason": event.failure, "is_profile_exposed": False}
-                yield "calls", fields_of(event) | _head(entry, self._run_id) | row
+                yield "calls", fields_of(event) | self._head(entry) | row
                 self._is_run_changed = True
             case ev.PatchTried():
-                yield "patches", fields_of(event) | _head(entry, self._run_id)
+                yield "patches", fields_of(event) | self._head(entry)
             case _:
                 self._take_of_run(entry)
         self._tell_step(event)
+
+    def _head(self, entry: Entry) -> Row:
+        return {"run_id": self._run_id, "seq": entry.seq, "time": entry.time}
 
     def _take_of_run(self, entry: Entry) -> None:
         event, at = entry.event, entry.time
@@ -208,10 +211,10 @@ class RunFold:
         self._running_at = max(self._running_at or 0.0, at)
         self._changed_steps.update(dict.fromkeys(self.record.open_steps))
 
-    def _called(self, entry: Entry, event: ev.ModelCalled, is_exposed: bool) -> Iterator[TableRow]:
-        yield "calls", fields_of(event) | _head(entry, self._run_id) | {"is_estimated": False}
+    def _called(self, entry: Entry, event: ev.ModelCalled) -> Iterator[TableRow]:
+        yield "calls", fields_of(event) | self._head(entry) | {"is_estimated": False}
         self._is_run_changed = True
-        if is_exposed:
+        if event.is_profile_exposed:
             self._exposed.add(event.step)
 
     def _take_of_kernel(self, entry: Entry) -> Iterator[TableRow]:
@@ -268,10 +271,8 @@ class RunFold:
         if _foretells(event):
             row = {"step": event.step, "technique": event.technique, "gain": event.predicted_gain}
             is_kernel = isinstance(event, ev.CandidateCreated)
-            yield (
-                "predictions",
-                _head(entry, self._run_id) | row | {"candidate_id": event.candidate_id if is_kernel else None},
-            )
+            row |= {"candidate_id": event.candidate_id if is_kernel else None}
+            yield "predictions", self._head(entry) | row
 
     def _accept(self, event: ev.DepthFinished) -> None:
         if event.outcome is not DepthOutcome.ACCEPTED or event.candidate_id is None:
@@ -399,9 +400,8 @@ class RunFold:
 
     def _kernel_row(self, name: str) -> Row:
         kernel, candidate = self._kernels[name], self.record.candidates[name]
-        figures = candidate.standing or candidate.figures
-        is_standing = candidate.standing is not None
-        timed = fields_of(candidate.standing) if candidate.standing else {}
+        standing = candidate.standing
+        timed = fields_of(standing) if standing else {}
         outcomes = [check_record.standing for check_record in kernel.checks.worst()]
         spent = _spent(candidate.spent) if candidate.spent else {}
         own = {name: value for name, value in fields_of(kernel).items() if name != "checks"}
@@ -410,8 +410,8 @@ class RunFold:
             "is_compiled": candidate.compiled is not None and candidate.compiled.is_ok,
             "verdict": candidate.verdict,
             "message": candidate.failure,
-            "measured_ms": figures.latency_ms if figures else None,
-            "timed_seq": kernel.timed_seq if is_standing else None,
+            "measured_ms": candidate.figures.latency_ms if candidate.figures else None,
+            "timed_seq": kernel.timed_seq if standing else None,
             "is_best": self._best is not None and self._best[0] == name,
             "flagged": outcomes.count(CheckOutcome.FLAGGED),
             "broken": outcomes.count(CheckOutcome.BROKEN),
@@ -569,7 +569,3 @@ def _second(measured: ev.BaselineMeasured | None) -> Row:
         f"second_{name}": value
         for name, value in {**figures, "name": measured.name, "failure": measured.failure}.items()
     }
-
-
-def _head(entry: Entry, run_id: str) -> Row:
-    return {"run_id": run_id, "seq": entry.seq, "time": entry.time}

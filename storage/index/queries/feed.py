@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -115,7 +115,8 @@ def feed(
     most = limit + len(known)
     which = "seq > $after AND (kind <> 'PatchTried' OR contains(json, '\"is_applied\":false'))"
     told = fetch.events(db, run_id, *_NEWS, where=which, parameters={"after": after_seq}, newest=most)
-    teller = _Teller(db, run_id, words, {row.command_id: row for row in known}, _kernels(db, run_id, told))
+    rising = _rising(db, run_id) if any(isinstance(one.event, DepthFinished) for one in told) else []
+    teller = _Teller(db, run_id, words, {row.command_id: row for row in known}, _kernels(db, run_id, told), rising)
     found += [row for one in told for row in teller.rows(one)]
     found += _bases(db, run_id, after_seq, words)
     return sorted(found, key=lambda row: (row.at, row.seq), reverse=True)[:limit]
@@ -130,18 +131,20 @@ class _Teller:
     words: MethodWords
     commands: Mapping[str, CommandRow]
     kernels: Mapping[str | None, tuple[int, float | None, float | None]]
+    rising: list[tuple[int, str, float, float]]
 
     def rows(self, told: fetch.Told[Any]) -> Iterator[FeedRow]:
-        """None for what says nothing to people."""
+        """No item for what says nothing to people."""
         event = told.event
         match event:
             case DepthFinished():
                 outcome, text = self._depth(told.seq, event)
-                yield self._row(told, FeedKind.DEPTH, outcome, text, depth=event.depth)
+                yield self._row(told, FeedKind.DEPTH, outcome, text, event.step, event.depth, event.candidate_id)
             case CommandAcknowledged() | CommandEffective() | CommandRefused():
                 yield self._command(told)
             case EngineStarted() | RunStarted() | StateChanged() | RunEnded():
-                yield self._row(told, FeedKind.STATE, str(_state(told).state), _moved(_state(told), event))
+                row = _state(told)
+                yield self._row(told, FeedKind.STATE, str(row.state), _moved(row, event))
             case BudgetWarned():
                 used, allowed = _plain(event.used), _plain(event.allowed)
                 text = f"80 % of the limit on {event.limit.replace('_', ' ')} used: {used} of {allowed}"
@@ -190,8 +193,7 @@ class _Teller:
                 reason = f": {event.reason}" if event.reason else ""
                 kernel = self._number(event.candidate_id)
                 text = f"The reply's {_offered(event.form)} did not apply to kernel {kernel}{reason}"
-                row = self._row(told, FeedKind.PATCH, "patch_failed", text, event.step)
-                yield replace(row, candidate_id=event.candidate_id)
+                yield self._row(told, FeedKind.PATCH, "patch_failed", text, event.step, candidate_id=event.candidate_id)
 
     def _row(
         self,
@@ -203,8 +205,6 @@ class _Teller:
         depth: int | None = None,
         candidate_id: str | None = None,
     ) -> FeedRow:
-        if isinstance(told.event, DepthFinished):
-            step, candidate_id = told.event.step, told.event.candidate_id
         return FeedRow(told.seq, told.at, kind, step, depth, candidate_id, outcome, text)
 
     def _number(self, candidate_id: str | None) -> int:
@@ -222,7 +222,7 @@ class _Teller:
         if own is None or own_noise is None:
             return event.outcome, text
         text += f" at {measured_speedup(own, own_noise)}"
-        best = next((row for row in reversed(self._rising()) if row[0] <= seq), None)
+        best = next((row for row in reversed(self.rising) if row[0] <= seq), None)
         if best is None:
             return event.outcome, text
         _, name, speedup, noise = best
@@ -231,10 +231,6 @@ class _Teller:
         if not relative.between_sessions(speedup, noise, own, own_noise).is_faster:
             return event.outcome, f"{text}, no measurable difference from the best"
         return event.outcome, f"{text}, {100 * (1 - own / speedup):.0f} % slower than the best"
-
-    def _rising(self) -> list[tuple[int, str, float, float]]:
-        sql = f"SELECT seq, candidate_id, speedup, noise FROM {RISING.format(which='run_id = ?')} ORDER BY seq"
-        return fetch.tuples(self.db, sql, [self.run_id])
 
     def _command(self, told: fetch.Told[Any]) -> FeedRow:
         event = told.event
@@ -281,6 +277,12 @@ def _kernels(
     sql = """SELECT candidate_id, number, speedup, noise FROM kernels
         WHERE run_id = ? AND list_contains(?::VARCHAR[], candidate_id)"""
     return {name: (number, *figures) for name, number, *figures in fetch.tuples(db, sql, [run_id, sorted(names)])}
+
+
+def _rising(db: Database, run_id: str) -> list[tuple[int, str, float, float]]:
+    """Every kernel that was the fastest when it was timed: (seq, candidate, speed-up, noise), oldest first."""
+    sql = f"SELECT seq, candidate_id, speedup, noise FROM {RISING.format(which='run_id = ?')} ORDER BY seq"
+    return fetch.tuples(db, sql, [run_id])
 
 
 def _moved(row: StateRow, event: object) -> str:
