@@ -103,10 +103,10 @@ def _decoder(kind: Any) -> msgspec.json.Decoder[Any]:
         return msgspec.json.Decoder(kind)
 
 
-def _why(kind: Any, value: Any, said: str) -> str:
+def _why(kind: Any, value: Any, message: str) -> str:
     """What does not fit, behind the names of the records that it stands in. msgspec names neither type nor value."""
     records = ""
-    said, path = typing.cast(re.Match[str], re.fullmatch(r"(.*?)(?: - at `\$(.*)`)?", said, re.DOTALL)).groups("")
+    message, path = typing.cast(re.Match[str], re.fullmatch(r"(.*?)(?: - at `\$(.*)`)?", message, re.DOTALL)).groups("")
     for name, index in re.findall(r"\.(\w+)|\[(\d+)\]", path.partition("[...]")[0]):
         if name:
             records += f"{kind.__name__}: "
@@ -116,7 +116,7 @@ def _why(kind: Any, value: Any, said: str) -> str:
             kind, value = inner[0 if inner[-1] is Ellipsis else int(index)], value[int(index)]
         kind = _without_none(kind)
     if not isinstance(kind, type) or typing.get_origin(kind):
-        return f"{records}{said}"
+        return f"{records}{message}"
     shown = repr(value)[:200]
     if issubclass(kind, enum.Enum):
         return f"{records}{shown} is not a {kind.__name__}"
@@ -126,10 +126,10 @@ def _why(kind: Any, value: Any, said: str) -> str:
         return f"{records}expected {kind.__name__}, got {shown}"
     if not isinstance(value, dict):
         return f"{records}expected an object for {kind.__name__}, got {shown}"
-    return f"{records}{kind.__name__}: {said}"
+    return f"{records}{kind.__name__}: {message}"
 
 
 def _without_none(kind: Any) -> Any:
-    options = [one for one in typing.get_args(kind) if one is not type(None)]
+    options = [option for option in typing.get_args(kind) if option is not type(None)]
     is_union = typing.get_origin(kind) in (typing.Union, types.UnionType)
     return options[0] if is_union and len(options) == 1 else kind

@@ -77,7 +77,7 @@ class Place:
     held_s: float = 0.0
 
     def part(self, now: float) -> float:
-        """Of its life until `now`, that with a device."""
+        """The part of its life until `now` that it had a device."""
         return self.held_s / max(now - self.began, 1.0)
 
     def rank(self, now: float) -> tuple[bool, float, float, float, float]:
@@ -194,39 +194,39 @@ def claim(act: str, run_id: str = "", step: int = 0, device: str = "", task: str
     """Begin a claim; `end` must follow."""
     claimed = Claimed(act, run_id, step, device, task=task)
     try:
-        place = folder() / "claims"
-        place.mkdir(parents=True, exist_ok=True)
-        path = place / f"{os.getpid()}-{next(_numbers)}"
+        claims_folder = folder() / "claims"
+        claims_folder.mkdir(parents=True, exist_ok=True)
+        path = claims_folder / f"{os.getpid()}-{next(_numbers)}"
         file = locks.hold_file(path)
     except (OSError, locks.AlreadyRunningError):
         return Claim(claimed, None, None)
-    made = Claim(claimed, file, path)
-    made.tell(Stage.BESIDE)
-    return made
+    begun = Claim(claimed, file, path)
+    begun.tell(Stage.BESIDE)
+    return begun
 
 
 @contextmanager
 def claimed(act: str, run_id: str = "", step: int = 0, device: str = "") -> Iterator[Claim]:
     """A claim for as long as the block lasts."""
-    made = claim(act, run_id, step, device)
+    begun = claim(act, run_id, step, device)
     try:
-        yield made
+        yield begun
     finally:
-        if made.claimed.stage is Stage.HOLDING:
-            made.lets_go()
-        made.end()
+        if begun.claimed.stage is Stage.HOLDING:
+            begun.lets_go()
+        begun.end()
 
 
 def claims() -> list[Claimed]:
-    """Those of living processes, the oldest first; what others left is removed."""
-    found = []
+    """The claims of living processes, the oldest first; what others left is removed."""
+    living = []
     for path in sorted((folder() / "claims").glob("*")):
         with suppress(OSError, ValueError):
             if locks.is_file_held(path):
-                found.append(codec.read_line(Claimed, path.read_bytes()))
+                living.append(codec.read_line(Claimed, path.read_bytes()))
             elif time.time() - path.stat().st_mtime > LEFT_S:
                 path.unlink()
-    return sorted(found, key=lambda one: one.since)
+    return sorted(living, key=lambda entry: entry.since)
 
 
 LEFT_S = 60.0  # a file that was made and is not locked yet is younger
@@ -235,9 +235,9 @@ LEFT_S = 60.0  # a file that was made and is not locked yet is younger
 def found_here(device: KnownDevice) -> None:
     """Keep what is known of a device, for those who cannot ask the driver."""
     with suppress(OSError):
-        place = folder() / "devices"
-        place.mkdir(parents=True, exist_ok=True)
-        files.replace(place / f"{device.device}.json", codec.dumps(replace(device, seen_at=time.time())))
+        devices_folder = folder() / "devices"
+        devices_folder.mkdir(parents=True, exist_ok=True)
+        files.replace(devices_folder / f"{device.device}.json", codec.dumps(replace(device, seen_at=time.time())))
 
 
 def take_out(device: KnownDevice, why: str) -> None:
@@ -247,24 +247,24 @@ def take_out(device: KnownDevice, why: str) -> None:
 
 def devices() -> list[KnownDevice]:
     """Every device that an engine has found on this host, by name."""
-    known = []
+    kept = []
     for path in sorted((folder() / "devices").glob("*.json")):
         with suppress(OSError, ValueError):
-            known.append(codec.read_line(KnownDevice, path.read_bytes()))
-    return known
+            kept.append(codec.read_line(KnownDevice, path.read_bytes()))
+    return kept
 
 
 def uses(since: float, until: float) -> list[Use]:
     """What ended after `since` and before `until`, in the order it ended."""
-    known = []
+    kept = []
     for path, hour in _hour_files():
         if not since // HOUR_S <= hour <= until // HOUR_S:
             continue
         with suppress(OSError):
             for line in path.read_bytes().splitlines():
                 with suppress(ValueError):
-                    known.append(codec.read_line(Use, line))
-    return sorted((one for one in known if since < one.ended <= until), key=lambda one: one.ended)
+                    kept.append(codec.read_line(Use, line))
+    return sorted((use for use in kept if since < use.ended <= until), key=lambda use: use.ended)
 
 
 def _keep(use: Use) -> None:
@@ -279,8 +279,8 @@ def _keep(use: Use) -> None:
 
 
 def _hour_files() -> list[tuple[Path, int]]:
-    found = [(path, path.stem.removeprefix("uses-")) for path in folder().glob("uses-*.jsonl")]
-    return [(path, int(hour)) for path, hour in found if hour.isdecimal()]
+    named = [(path, path.stem.removeprefix("uses-")) for path in folder().glob("uses-*.jsonl")]
+    return [(path, int(hour)) for path, hour in named if hour.isdecimal()]
 
 
 def _hour_file(hour: int) -> Path:
@@ -316,30 +316,30 @@ class PoolStanding:
 def standing(now: float | None = None) -> PoolStanding:
     """What all devices of this host do."""
     at = time.time() if now is None else now
-    since, at_work, ended, found = at - HOUR_S, claims(), uses(at - HOUR_S, at), devices()
-    names = {one.device for one in found}
-    in_use = {one.device for one in at_work} | {one.device for one in ended}
+    since, at_work, ended, on_host = at - HOUR_S, claims(), uses(at - HOUR_S, at), devices()
+    names = {device.device for device in on_host}
+    in_use = {entry.device for entry in at_work} | {entry.device for entry in ended}
 
-    def of(known: KnownDevice) -> DeviceStanding:
-        own = [one for one in at_work if one.device == known.device]
-        used = [one for one in ended if one.device == known.device]
-        holding = tuple(one for one in own if one.stage is Stage.HOLDING)
-        held_s = sum(one.ended - max(one.began, since) for one in used)
-        held_s += sum(max(0.0, at - max(one.since, since)) for one in holding)
+    def of(device: KnownDevice) -> DeviceStanding:
+        its_claims = [entry for entry in at_work if entry.device == device.device]
+        used = [use for use in ended if use.device == device.device]
+        holding = tuple(entry for entry in its_claims if entry.stage is Stage.HOLDING)
+        held_s = sum(use.ended - max(use.began, since) for use in used)
+        held_s += sum(max(0.0, at - max(entry.since, since)) for entry in holding)
         return DeviceStanding(
-            known, min(1.0, held_s / HOUR_S), len(used),
-            sum(one.waited_s for one in used) / len(used) if used else 0.0, holding,
-            _line(one for one in own if one.stage is Stage.WAITING),
-            len({one.run_id for one in own if one.run_id and one.stage is not Stage.BESIDE}),
+            device, min(1.0, held_s / HOUR_S), len(used),
+            sum(use.waited_s for use in used) / len(used) if used else 0.0, holding,
+            _line(entry for entry in its_claims if entry.stage is Stage.WAITING),
+            len({entry.run_id for entry in its_claims if entry.run_id and entry.stage is not Stage.BESIDE}),
         )  # fmt: skip
 
     return PoolStanding(
-        tuple(of(one) for one in found if not one.host or one.device in in_use or one.seen_at > since),
-        _line(one for one in at_work if one.stage is Stage.WAITING and one.device not in names),
-        tuple(one for one in at_work if one.stage is Stage.BESIDE), at,
+        tuple(of(device) for device in on_host if not device.host or device.device in in_use or device.seen_at > since),
+        _line(entry for entry in at_work if entry.stage is Stage.WAITING and entry.device not in names),
+        tuple(entry for entry in at_work if entry.stage is Stage.BESIDE), at,
     )  # fmt: skip
 
 
 def _line(waiting: Iterable[Claimed]) -> tuple[Claimed, ...]:
     now = time.time()
-    return tuple(sorted(waiting, key=lambda one: (one.place or Place(since=one.since)).rank(now)))
+    return tuple(sorted(waiting, key=lambda entry: (entry.place or Place(since=entry.since)).rank(now)))

@@ -100,7 +100,7 @@ def read_bytes(path: Path, limits: Limits = USUAL) -> bytes:
 
 
 def read_text(path: Path, limits: Limits = USUAL) -> str:
-    """The same as UTF-8, with or without a byte order mark.
+    """What a file says as UTF-8, with or without a byte order mark.
 
     Raises:
         FileNotFoundError: there is none.
@@ -120,7 +120,7 @@ def read_toml(path: Path, limits: Limits = USUAL) -> dict[str, Any]:
 
 
 def lines(path: Path, most_bytes: int = MOST_LINE_BYTES) -> Iterator[bytes]:
-    """The same without their newlines."""
+    """The whole lines of a regular file without their newlines; raises as `raw_lines` does."""
     return (line.removesuffix(b"\n") for line in raw_lines(path, 0, most_bytes))
 
 
@@ -339,10 +339,10 @@ def _see_that_it_is_flat(value: Any, what: str, limits: Limits) -> None:
     """By levels and not by recursion."""
     level = [value]
     for _ in range(limits.most_depth + 1):
-        level = [one for outer in level for one in (outer.values() if isinstance(outer, dict) else outer)]
-        if any(isinstance(one, int) and one.bit_length() > 3.33 * limits.most_digits for one in level):
+        level = [item for outer in level for item in (outer.values() if isinstance(outer, dict) else outer)]
+        if any(isinstance(item, int) and item.bit_length() > 3.33 * limits.most_digits for item in level):
             raise UntrustedError(f"{what} has a number of more than {limits.most_digits} digits")
-        level = [one for one in level if isinstance(one, dict | list)]
+        level = [item for item in level if isinstance(item, dict | list)]
         if not level:
             return
     raise UntrustedError(f"{what} is nested more than {limits.most_depth} deep")

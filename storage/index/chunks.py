@@ -37,10 +37,10 @@ class Position:
 def end_of(path: Path) -> Position | None:
     """Where the file ends now (line count unknown); None when there is no such file."""
     try:
-        found = path.stat()
+        stat = path.stat()
     except (FileNotFoundError, NotADirectoryError):
         return None
-    return Position(found.st_ino & _INODE_MASK, found.st_size)
+    return Position(stat.st_ino & _INODE_MASK, stat.st_size)
 
 
 def read_whole_lines(path: Path, start: Position, limit_bytes: int) -> bytes:

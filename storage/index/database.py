@@ -132,7 +132,7 @@ class Database:
         return self._version
 
     def run_version(self, run_id: str) -> int:
-        """The same for one run; 0 while nothing has changed since the index was opened."""
+        """A number that rises with every change to a run; 0 while nothing has changed since the index was opened."""
         return self._versions.get(run_id, 0)
 
     @property
@@ -155,10 +155,10 @@ class Database:
     def snapshot_of(self, run_id: str) -> tuple[int, int, bytes] | None:
         """The fold of a long run as it stood (position, seq, fold); None where none is kept."""
         with self.reader() as cursor:
-            found: tuple[int, int, bytes] | None = cursor.execute(
+            snapshot: tuple[int, int, bytes] | None = cursor.execute(
                 "SELECT position, seq, fold FROM snapshots WHERE run_id = ?", [run_id]
             ).fetchone()
-        return found
+        return snapshot
 
 
 class Writer:
@@ -274,11 +274,11 @@ def _create_schema(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def _columns(connection: duckdb.DuckDBPyConnection) -> dict[str, tuple[str, ...]]:
-    found = connection.execute(
+    tables = connection.execute(
         "SELECT c.table_name, list(c.column_name ORDER BY c.column_index) FROM duckdb_columns() c "
         "JOIN duckdb_tables() t ON t.table_oid = c.table_oid GROUP BY c.table_name ORDER BY c.table_name"
     ).fetchall()
-    return {table: tuple(columns) for table, columns in found}
+    return {table: tuple(columns) for table, columns in tables}
 
 
 def _raise_if_busy(path: Path, error: duckdb.Error) -> None:

@@ -241,13 +241,13 @@ class RunFold:
 
     def _create(self, entry: Entry, event: ev.CandidateCreated) -> None:
         name = event.candidate_id
-        reviews = [one for one in self._reviews.get(event.parent_id or "", ()) if one.depth == event.depth]
-        predictions = {one.prediction for one in reviews if one.prediction is not None}
+        reviews = [review for review in self._reviews.get(event.parent_id or "", ()) if review.depth == event.depth]
+        predictions = {review.prediction for review in reviews if review.prediction is not None}
         predictions |= {entry.seq} if _foretells(event) else set()
         parent = self._kernels.get(event.parent_id or "")
         if parent is not None and event.origin is Origin.REPAIR:
             predictions |= set(parent.predictions)
-        is_exposed = event.step in self._exposed or any(one.step in self._exposed for one in reviews)
+        is_exposed = event.step in self._exposed or any(review.step in self._exposed for review in reviews)
         number = self.record.number(name)
         self._kernels[name] = kernel = _Kernel(entry.seq, entry.time, number, is_exposed, tuple(sorted(predictions)))
         kernel.checks.take_edit(event.flags)
@@ -277,8 +277,8 @@ class RunFold:
     def _accept(self, event: ev.DepthFinished) -> None:
         if event.outcome is not DepthOutcome.ACCEPTED or event.candidate_id is None:
             return
-        made = self.record.candidates.get(event.candidate_id)
-        for name in {event.candidate_id, made.written_as if made else None}:
+        candidate = self.record.candidates.get(event.candidate_id)
+        for name in {event.candidate_id, candidate.written_as if candidate else None}:
             if name is not None and (kernel := self._kernels.get(name)):
                 kernel.is_accepted = True
                 self._changed_kernels[name] = None
@@ -290,7 +290,7 @@ class RunFold:
         standing = (best.candidate_id, best.standing) if best and best.standing else None
         names: Iterable[str] = self._changed_kernels
         if standing != self._best:
-            self._changed_kernels.update(dict.fromkeys(one[0] for one in (standing, self._best) if one))
+            self._changed_kernels.update(dict.fromkeys(pair[0] for pair in (standing, self._best) if pair))
             self._best, names = standing, self._kernels
             self._is_run_changed = True
         for name in list(names):
@@ -331,33 +331,33 @@ class RunFold:
         step = self._steps.get(getattr(event, "step", -1))
         if step is None or isinstance(event, ev.StepStarted):
             return
-        told = step.result
+        outcome = step.result
         match event:
             case ev.CandidateCreated():
-                told.made_id, told.made_number = event.candidate_id, self._number(event.candidate_id)
-                told.summary, told.predicted = event.summary, event.predicted_gain
+                outcome.made_id, outcome.made_number = event.candidate_id, self._number(event.candidate_id)
+                outcome.summary, outcome.predicted = event.summary, event.predicted_gain
             case ev.Compiled():
-                told.verdict, told.message = event.result.verdict, headline(event.result)
+                outcome.verdict, outcome.message = event.result.verdict, headline(event.result)
             case ev.Checked(result=result):
-                told.verdict, told.message = result.verdict, headline(result)
-                told.max_error = told.max_error if result.max_error is None else result.max_error
-                told.tolerance = told.tolerance if result.tolerance is None else result.tolerance
+                outcome.verdict, outcome.message = result.verdict, headline(result)
+                outcome.max_error = outcome.max_error if result.max_error is None else result.max_error
+                outcome.tolerance = outcome.tolerance if result.tolerance is None else result.tolerance
             case ev.Timed():
-                told.verdict, told.message, told.timed = Verdict.PASSED, "", event.result.figures
+                outcome.verdict, outcome.message, outcome.timed = Verdict.PASSED, "", event.result.figures
             case ev.Profiled():
-                told.bound, told.failure = event.result.bound, ""
+                outcome.bound, outcome.failure = event.result.bound, ""
             case ev.ProfileFailed():
-                told.bound, told.failure = "", event.reason
+                outcome.bound, outcome.failure = "", event.reason
             case ev.PatchTried(is_applied=False):
-                told.patch_reason = event.reason
+                outcome.patch_reason = event.reason
             case ev.ReviewWritten():
-                told.said, told.said_problem = event.summary, event.problem
+                outcome.said, outcome.said_problem = event.summary, event.problem
             case ev.Consulted():
-                told.state, told.techniques = event.state, told.techniques + len(event.found)
+                outcome.state, outcome.techniques = event.state, outcome.techniques + len(event.found)
             case ev.Taught():
-                told.lesson = event.summary
+                outcome.lesson = event.summary
             case ev.ModelCalled():
-                told.is_profile_exposed = told.is_profile_exposed or event.is_profile_exposed
+                outcome.is_profile_exposed = outcome.is_profile_exposed or event.is_profile_exposed
             case _:
                 return
         self._changed_steps[step.started.step] = None
@@ -404,8 +404,8 @@ class RunFold:
         timed = fields_of(standing) if standing else {}
         outcomes = [check_record.standing for check_record in kernel.checks.worst()]
         spent = _spent(candidate.spent) if candidate.spent else {}
-        own = {name: value for name, value in fields_of(kernel).items() if name != "checks"}
-        return fields_of(candidate.created) | own | timed | spent | {
+        of_kernel = {name: value for name, value in fields_of(kernel).items() if name != "checks"}
+        return fields_of(candidate.created) | of_kernel | timed | spent | {
             "run_id": self._run_id,
             "is_compiled": candidate.compiled is not None and candidate.compiled.is_ok,
             "verdict": candidate.verdict,
@@ -493,12 +493,12 @@ class RunFold:
         if not data.startswith(code):
             raise pickle.UnpicklingError("it is of another version")
         try:
-            found = _Unpickler(io.BytesIO(data[len(code) :])).load()
+            fold = _Unpickler(io.BytesIO(data[len(code) :])).load()
         except (ValueError, TypeError, LookupError, AttributeError, ImportError, EOFError) as error:
             raise pickle.UnpicklingError(f"{error}") from error
-        if not isinstance(found, cls):
+        if not isinstance(fold, cls):
             raise pickle.UnpicklingError("it holds no run")
-        return found
+        return fold
 
 
 @functools.cache
@@ -516,13 +516,11 @@ class _Unpickler(pickle.Unpickler):
     """Makes the records of `storage` and nothing else, whatever the index is made to hold."""
 
     def find_class(self, module: str, name: str) -> Any:
-        found = super().find_class(module, name) if module.partition(".")[0] == "storage" else None
-        is_record = isinstance(found, type) and (
-            is_dataclass(found) or issubclass(found, (Enum, RunFold, StandingChecks))
-        )
+        kind = super().find_class(module, name) if module.partition(".")[0] == "storage" else None
+        is_record = isinstance(kind, type) and (is_dataclass(kind) or issubclass(kind, (Enum, RunFold, StandingChecks)))
         if not is_record:
             raise pickle.UnpicklingError(f"{module}.{name} is no record")
-        return found
+        return kind
 
 
 _OF_SETTINGS = (

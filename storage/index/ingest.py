@@ -119,15 +119,15 @@ class Ingest:
 
     @property
     def failures(self) -> dict[str, str]:
-        """The same by run; what holds up all of them has an empty name."""
-        found = dict(self._failures)
+        """Why each run that does not move on does not, by run; what holds up all of them has an empty name."""
+        failures = dict(self._failures)
         if self._thread and not self._thread.is_alive():
-            found[""] = "the thread that reads run folders has ended: restart the dashboard"
-        return found
+            failures[""] = "the thread that reads run folders has ended: restart the dashboard"
+        return failures
 
     def lag(self) -> Lag:
         """What is on disk and not yet in the index. Looks at every run's files; a half-written last line counts."""
-        waiting = [found for run_id in self._on_disk() - self._foreign for found in self._unread(run_id)]
+        waiting = [unread for run_id in self._on_disk() - self._foreign for unread in self._unread(run_id)]
         since = min((changed for _, changed in waiting), default=time.time())
         return Lag(sum(count for count, _ in waiting), max(0.0, time.time() - since) if waiting else 0.0)
 
@@ -136,11 +136,11 @@ class Ingest:
         read = self._read.get(run_id, {})
         for file in FILES:
             try:
-                found = (self._root / run_id / file).stat()
+                stat = (self._root / run_id / file).stat()
             except OSError:
                 continue
-            if left := found.st_size - (read[file].offset if file in read else 0):
-                yield max(left, 0), found.st_mtime
+            if left := stat.st_size - (read[file].offset if file in read else 0):
+                yield max(left, 0), stat.st_mtime
 
     def catch_up(self) -> None:
         """Read everything that is whole now and return when it can be queried.

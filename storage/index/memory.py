@@ -35,18 +35,18 @@ class Memory:
         The stamp is taken first: what is kept under it may be newer, and is then read once more, but never older.
         """
         stamp = sum(self._written.get(table, 0) for table in tables_of(sql, self._schema))
-        known = self._found.get(key)
-        if known is None or known[0] != stamp:
-            known = stamp, tuple(read())
-            self._keep(key, known)
-        return list(known[1])  # type: ignore[arg-type]
+        kept = self._found.get(key)
+        if kept is None or kept[0] != stamp:
+            kept = stamp, tuple(read())
+            self._keep(key, kept)
+        return list(kept[1])  # type: ignore[arg-type]
 
-    def _keep(self, key: Hashable, found: tuple[int, tuple[object, ...]]) -> None:
+    def _keep(self, key: Hashable, kept: tuple[int, tuple[object, ...]]) -> None:
         old = self._found.get(key)
-        self._rows += len(found[1]) - len(old[1]) if old else 1 + len(found[1])
+        self._rows += len(kept[1]) - len(old[1]) if old else 1 + len(kept[1])
         if self._rows > MOST_ROWS:
-            self._found, self._rows = {}, 1 + len(found[1])
-        self._found[key] = found
+            self._found, self._rows = {}, 1 + len(kept[1])
+        self._found[key] = kept
 
 
 @functools.lru_cache(maxsize=1024)
@@ -63,7 +63,7 @@ def _tables(schema: str) -> frozenset[str]:
 def frozen(value: object) -> Hashable:
     """Parameters of a query as a key."""
     if isinstance(value, Mapping):
-        return tuple((name, frozen(one)) for name, one in sorted(value.items()))
+        return tuple((name, frozen(item)) for name, item in sorted(value.items()))
     if isinstance(value, list | tuple):
         return tuple(map(frozen, value))
     return (type(value), value)

@@ -31,31 +31,31 @@ class Course:
     @property
     def _before_the_first(self) -> int:
         kinds = (isinstance(entry.event, events.StepStarted) for entry in self.entries)
-        return next((place for place, is_start in enumerate(kinds) if is_start), len(self.entries))
+        return next((index for index, is_start in enumerate(kinds) if is_start), len(self.entries))
 
 
 def course_of(replay: RunFolder) -> Course:
     """What a replay tells, the part that it has not told yet included; empty where its copy of the journal is gone."""
     file = replay.path / ORIGINAL
     try:
-        found = file.stat()
+        stat = file.stat()
     except OSError:
         return Course((), ())
-    return _course(file, found.st_mtime_ns, found.st_size)
+    return _course(file, stat.st_mtime_ns, stat.st_size)
 
 
 @functools.lru_cache(maxsize=4)
 def _course(file: Path, _changed: int, _size: int) -> Course:
     entries = tuple(journal.read(file))
     finished = (isinstance(entry.event, events.StepFinished) for entry in entries)
-    return Course(entries, tuple(place + 1 for place, is_end in enumerate(finished) if is_end))
+    return Course(entries, tuple(index + 1 for index, is_end in enumerate(finished) if is_end))
 
 
 def index_until(run: RunFolder, entries: Sequence[Entry]) -> Database:
     """An index of its own, in memory, that holds one run with these events and no more. The caller closes it."""
-    found = database.in_memory()
+    index = database.in_memory()
     chunk = chunks.whole_of(run, entries)
-    with found.transaction() as writer:
+    with index.transaction() as writer:
         writer.add(chunk.rows)
         writer.put(chunk.states)
-    return found
+    return index

@@ -187,11 +187,11 @@ def techniques(base: Base, chosen: TechniqueFilter | None = None) -> list[Techni
     return sorted(rows, key=_promise)
 
 
-def _fits(one: Technique, chosen: TechniqueFilter) -> bool:
-    text = " ".join((one.name, one.about, one.helps, one.hurts)).lower()
+def _fits(technique: Technique, chosen: TechniqueFilter) -> bool:
+    text = " ".join((technique.name, technique.about, technique.helps, technique.hurts)).lower()
     return (
-        chosen.category in ("", one.category)
-        and one.suits(chosen.kernel_class, chosen.language)
+        chosen.category in ("", technique.category)
+        and technique.suits(chosen.kernel_class, chosen.language)
         and chosen.text.strip().lower() in text
     )
 

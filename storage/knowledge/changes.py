@@ -49,15 +49,15 @@ def named(base: Base, name: str) -> State | Technique | RuleWords:
     Raises:
         KnowledgeError: there is none of them.
     """
-    found = base.techniques.get(name) or base.states.get(name) or words_of(base, name)
-    if found is None:
+    entry = base.techniques.get(name) or base.states.get(name) or words_of(base, name)
+    if entry is None:
         raise KnowledgeError(f"nothing is known as {name!r}: `python -m engine knowledge list` shows all names")
-    return found
+    return entry
 
 
 def rule_of(base: Base, rule_id: str) -> FailureRule | None:
     """The failure rule of this id, if such a failure was seen."""
-    return next((one for one in base.rules() if one.rule_id == rule_id), None)
+    return next((rule for rule in base.rules() if rule.rule_id == rule_id), None)
 
 
 def words_of(base: Base, rule_id: str) -> RuleWords | None:
@@ -71,11 +71,11 @@ def switched(base: Base, name: str, is_disabled: bool, why: str = "", by: str = 
     Raises:
         KnowledgeError: there is none of this name, or it is so already.
     """
-    found = named(base, name)
+    entry = named(base, name)
     word = "disabled" if is_disabled else "enabled"
-    if found.is_disabled == is_disabled:
+    if entry.is_disabled == is_disabled:
         raise KnowledgeError(f"{name} is {word} already")
-    return put(dataclasses.replace(found, is_disabled=is_disabled), why or f"{word} {name}", by)
+    return put(dataclasses.replace(entry, is_disabled=is_disabled), why or f"{word} {name}", by)
 
 
 def edited(base: Base, name: str, fields: Mapping[str, str], why: str = "", by: str = "") -> Revision:
@@ -84,15 +84,15 @@ def edited(base: Base, name: str, fields: Mapping[str, str], why: str = "", by: 
     Raises:
         KnowledgeError: there is none of this name or no such field, or the field cannot have this value.
     """
-    found = named(base, name)
-    allowed = [field.name for field in dataclasses.fields(found) if field.name not in _FIXED]
-    plain: dict[str, Any] = codec.to_plain(found)
+    entry = named(base, name)
+    allowed = [field.name for field in dataclasses.fields(entry) if field.name not in _FIXED]
+    plain: dict[str, Any] = codec.to_plain(entry)
     for field, text in fields.items():
         if field not in allowed:
             raise KnowledgeError(f"{field!r} cannot be set: use one of {', '.join(allowed)}")
         plain[field] = _read(plain[field], text)
     try:
-        return put(codec.from_plain(type(found), plain), why or f"edited {', '.join(fields)} of {name}", by)
+        return put(codec.from_plain(type(entry), plain), why or f"edited {', '.join(fields)} of {name}", by)
     except codec.DecodeError as error:
         raise KnowledgeError(f"{error}") from error
 
@@ -101,7 +101,7 @@ def _read(before: Any, text: str) -> Any:
     if isinstance(before, bool):
         return {"true": True, "yes": True, "false": False, "no": False}.get(text.strip().lower(), text)
     if isinstance(before, list | tuple):
-        return [one.strip() for one in text.split(",") if one.strip()]
+        return [name.strip() for name in text.split(",") if name.strip()]
     return text
 
 
@@ -111,17 +111,17 @@ def reverted(base: Base, revision_id: str, why: str = "", by: str = "") -> Revis
     Raises:
         KnowledgeError: there is no such change, or it does not count any longer.
     """
-    if revision_id not in {one.revision_id for one in base.revisions}:
+    if revision_id not in {revision.revision_id for revision in base.revisions}:
         raise KnowledgeError(f"there is no revision {revision_id!r}: `python -m engine knowledge revisions` shows them")
-    if revision_id not in {one.revision_id for one in revisions_in_force(base.revisions)}:
+    if revision_id not in {revision.revision_id for revision in revisions_in_force(base.revisions)}:
         raise KnowledgeError(f"revision {revision_id} is reverted already: revert the revert to bring it back")
     return change(why or f"reverted {revision_id}", by, reverts=revision_id)
 
 
-def put(found: State | Technique | RuleWords, why: str, by: str) -> Revision:
+def put(entry: State | Technique | RuleWords, why: str, by: str) -> Revision:
     """A change that puts this in place of what has its name."""
-    if isinstance(found, RuleWords):
-        return change(why, by, rules=(found,))
-    if isinstance(found, State):
-        return change(why, by, states=(found,))
-    return change(why, by, techniques=(found,))
+    if isinstance(entry, RuleWords):
+        return change(why, by, rules=(entry,))
+    if isinstance(entry, State):
+        return change(why, by, states=(entry,))
+    return change(why, by, techniques=(entry,))

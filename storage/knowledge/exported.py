@@ -44,8 +44,8 @@ def write(path: Path, base: Base, origin: str = "") -> None:
         KnowledgeError: the file cannot be written.
     """
     head = {"tilewright_knowledge": VERSION, "origin": origin or socket.gethostname(), "exported_at": time.time()}
-    rows = [head, *({"revision": one} for one in base.revisions)]
-    rows += [*({"evidence": row} for row in base.rows), *({"failure": one} for one in base.cases)]
+    rows = [head, *({"revision": revision} for revision in base.revisions)]
+    rows += [*({"evidence": row} for row in base.rows), *({"failure": case} for case in base.cases)]
     try:
         files.replace(path, "".join(f"{codec.dumps(row)}\n" for row in rows))
     except OSError as error:
@@ -77,9 +77,9 @@ def read(path: Path) -> Exported:
         revisions += [row.revision] if row.revision else []
         evidence += [row.evidence] if row.evidence else []
         cases += [row.failure] if row.failure else []
-    shipped = next((one for one in revisions if one.revision_id == seed.SEED), None)
-    own = [one for one in revisions if one.revision_id != seed.SEED]
-    return Exported(origin, shipped, own, evidence, hashlib.sha256(content).hexdigest()[:12], cases)
+    shipped = next((revision for revision in revisions if revision.revision_id == seed.SEED), None)
+    changes = [revision for revision in revisions if revision.revision_id != seed.SEED]
+    return Exported(origin, shipped, changes, evidence, hashlib.sha256(content).hexdigest()[:12], cases)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +91,8 @@ class _Row:
 
 def _origin(path: Path, head: bytes) -> str:
     try:
-        found = untrusted.json_value(head, f"the first line of {path}")
-        version, origin = found["tilewright_knowledge"], found["origin"]
+        plain = untrusted.json_value(head, f"the first line of {path}")
+        version, origin = plain["tilewright_knowledge"], plain["origin"]
     except (ValueError, KeyError, TypeError) as error:
         raise KnowledgeError(f"{path} is no exported knowledge base: `knowledge export FILE` writes one") from error
     if version != VERSION:

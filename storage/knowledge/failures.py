@@ -130,37 +130,42 @@ def id_of_worded(name: str) -> str:
 
 def tally(cases: Iterable[FailureCase]) -> FailureTally:
     """Sums over these cases, oldest first."""
-    found, runs = FailureTally(), dict[tuple[str, str, str], set[str]]()
+    sums, runs = FailureTally(), dict[tuple[str, str, str], set[str]]()
     for case in cases:
         if case.signature and not case.is_repeat:
             key = case.language, case.toolchain, case.signature
-            counts = found.seen.setdefault(key, Counts())
+            counts = sums.seen.setdefault(key, Counts())
             counts.kernels += 1
             runs.setdefault(key, set()).add(case.run_id)
             counts.runs = len(runs[key])
             counts.last_at = max(case.at, counts.last_at or case.at)
         if case.mends:
-            counts = found.seen.setdefault((case.language, case.toolchain, case.mends), Counts())
+            counts = sums.seen.setdefault((case.language, case.toolchain, case.mends), Counts())
             counts.mended += 1
             counts.words = counts.words or case.words
-        own = rule_id(case.language, case.toolchain, case.signature) if case.signature else ""
+        own_rule = rule_id(case.language, case.toolchain, case.signature) if case.signature else ""
         for name in case.told:
-            count, recurred = found.told_and_recurred.get(name, (0, 0))
-            found.told_and_recurred[name] = count + 1, recurred + (id_of_worded(name) == own)
-    return found
+            count, recurred = sums.told_and_recurred.get(name, (0, 0))
+            sums.told_and_recurred[name] = count + 1, recurred + (id_of_worded(name) == own_rule)
+    return sums
 
 
-def rules(sums: FailureTally, said: Mapping[str, RuleWords]) -> list[FailureRule]:
+def rules(sums: FailureTally, by_person: Mapping[str, RuleWords]) -> list[FailureRule]:
     """Every failure as a rule, those seen most first."""
-    found = [_rule(*key, counts, sums, said) for key, counts in sums.seen.items()]
-    return sorted(found, key=lambda one: (-one.kernels, -one.mended, one.rule_id))
+    listed = [_rule(*key, counts, sums, by_person) for key, counts in sums.seen.items()]
+    return sorted(listed, key=lambda rule: (-rule.kernels, -rule.mended, rule.rule_id))
 
 
 def _rule(
-    language: str, toolchain: str, signature: str, counts: Counts, sums: FailureTally, said: Mapping[str, RuleWords]
+    language: str,
+    toolchain: str,
+    signature: str,
+    counts: Counts,
+    sums: FailureTally,
+    by_person: Mapping[str, RuleWords],
 ) -> FailureRule:
     named = rule_id(language, toolchain, signature)
-    person = said.get(named, RuleWords(named))
+    person = by_person.get(named, RuleWords(named))
     words = (person.words or counts.words)[:WORDS_LENGTH]
     count, recurred = sums.told_and_recurred.get(worded_name(named, words), (0, 0))
     return FailureRule(
@@ -169,17 +174,19 @@ def _rule(
     )  # fmt: skip
 
 
-def to_tell(found: Sequence[FailureRule], language: str, toolchain: str, before: Sequence[str]) -> tuple[ToldRule, ...]:
+def to_tell(seen: Sequence[FailureRule], language: str, toolchain: str, before: Sequence[str]) -> tuple[ToldRule, ...]:
     """What the writer of the next kernel is told: at most five rules. Those in `before`, the names told last, keep
     their order and stand first, so that the beginning of a prompt stays the same for an endpoint's cache."""
     fitting = [
-        one for one in found if (one.language, one.toolchain, one.status) == (language, toolchain, RuleStatus.ACTIVE)
+        rule
+        for rule in seen
+        if (rule.language, rule.toolchain, rule.status) == (language, toolchain, RuleStatus.ACTIVE)
     ]
-    best = sorted(fitting, key=lambda one: (-one.kernels * one.confidence, one.rule_id))[:MOST_TOLD]
-    place = {name: number for number, name in enumerate(before)}
+    best = sorted(fitting, key=lambda rule: (-rule.kernels * rule.confidence, rule.rule_id))[:MOST_TOLD]
+    order = {name: number for number, name in enumerate(before)}
     chosen, letters = list[ToldRule](), 0
-    for one in sorted(best, key=lambda one: place.get(one.name, len(place))):
-        letters += len(one.signature) + len(one.words)
+    for rule in sorted(best, key=lambda rule: order.get(rule.name, len(order))):
+        letters += len(rule.signature) + len(rule.words)
         if letters <= MOST_LETTERS:
-            chosen.append(ToldRule(one.name, one.signature, one.words, one.kernels, one.runs))
+            chosen.append(ToldRule(rule.name, rule.signature, rule.words, rule.kernels, rule.runs))
     return tuple(chosen)

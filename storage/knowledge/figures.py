@@ -107,27 +107,27 @@ class Known:
 
 
 def revisions_in_force(revisions: Sequence[Revision]) -> list[Revision]:
-    """Those that count: neither reverted, nor the revert of another. Later ones judge those before them."""
-    found: list[Revision] = []
+    """The revisions that count: neither reverted, nor the revert of another. Later ones judge those before them."""
+    in_force: list[Revision] = []
     reverted: set[str] = set()
-    for one in reversed(revisions):
-        if one.revision_id in reverted:
+    for revision in reversed(revisions):
+        if revision.revision_id in reverted:
             continue
-        if one.reverts:
-            reverted.add(one.reverts)
-        found.append(one)
-    return found[::-1]
+        if revision.reverts:
+            reverted.add(revision.reverts)
+        in_force.append(revision)
+    return in_force[::-1]
 
 
 def known_by(revisions: Sequence[Revision]) -> Known:
     """What these revisions say, the later in place of the earlier."""
     counting = revisions_in_force(revisions)
     return Known(
-        {one.name: one for revision in counting for one in revision.states},
-        {one.name: one for revision in counting for one in revision.techniques},
-        {(one.state, one.technique): one for revision in counting for one in revision.priors},
-        [one for revision in counting for one in revision.transitions],
-        {one.rule: one for revision in counting for one in revision.rules},
+        {state.name: state for revision in counting for state in revision.states},
+        {technique.name: technique for revision in counting for technique in revision.techniques},
+        {(prior.state, prior.technique): prior for revision in counting for prior in revision.priors},
+        [transition for revision in counting for transition in revision.transitions],
+        {rule.rule: rule for revision in counting for rule in revision.rules},
     )
 
 
@@ -145,18 +145,20 @@ class Reckoning:
 
     def techniques_of(self, state: str) -> list[str]:
         """Techniques in use with a prior or evidence in a state, or in those that it inherits from; by name."""
-        known = self.known.techniques
-        return sorted(n for n, one in known.items() if not one.is_disabled and self.is_known_in(n, state))
+        techniques = self.known.techniques
+        return sorted(
+            n for n, technique in techniques.items() if not technique.is_disabled and self.is_known_in(n, state)
+        )
 
     def is_known_in(self, technique: str, state: str) -> bool:
         """Whether a technique has a prior or evidence in a state, or in those that it inherits from."""
-        return any(self._has(technique, place) for place in self._line(state))
+        return any(self._has(technique, line_state) for line_state in self._line(state))
 
     def inherited_from(self, technique: str, state: str) -> str:
         """The state whose knowledge of a technique stands in for a missing prior; empty where there is none."""
         if (state, technique) in self.known.priors:
             return ""
-        return next((place for place in self._line(state)[1:] if self._has(technique, place)), "")
+        return next((line_state for line_state in self._line(state)[1:] if self._has(technique, line_state)), "")
 
     def _line(self, state: str) -> list[str]:
         """The state, the one it inherits from, and so on."""
@@ -172,23 +174,23 @@ class Reckoning:
         """The logarithm of the expected gain in units, and the confidence, before this state's attempts."""
         if state is None:
             return self._over_all(technique)
-        found: tuple[float, float] | None = None
-        for place in reversed(self._line(state)):
-            if own := self.known.priors.get((place, technique)):
-                found = log_units(own.gain), own.confidence
-            elif found:
-                found = log_units(1 + INHERITED * (_factor(found[0]) - 1)), INHERITED * found[1]
-            if place != state and (seen := self.of(technique, place)).attempts:
-                there = figures_of(seen, *(found or NOTHING_KNOWN))
-                found = log_units(there.expected_gain), there.confidence
-        return found or NOTHING_KNOWN
+        prior: tuple[float, float] | None = None
+        for line_state in reversed(self._line(state)):
+            if stated := self.known.priors.get((line_state, technique)):
+                prior = log_units(stated.gain), stated.confidence
+            elif prior:
+                prior = log_units(1 + INHERITED * (_factor(prior[0]) - 1)), INHERITED * prior[1]
+            if line_state != state and (seen := self.of(technique, line_state)).attempts:
+                there = figures_of(seen, *(prior or NOTHING_KNOWN))
+                prior = log_units(there.expected_gain), there.confidence
+        return prior or NOTHING_KNOWN
 
     def _over_all(self, technique: str) -> tuple[float, float]:
-        found = [one for (_, name), one in self.known.priors.items() if name == technique]
-        if not found:
+        priors = [prior for (_, name), prior in self.known.priors.items() if name == technique]
+        if not priors:
             return NOTHING_KNOWN
-        units = sum(log_units(one.gain) for one in found)
-        return units / len(found), math.fsum(one.confidence for one in found) / len(found)
+        units = sum(log_units(prior.gain) for prior in priors)
+        return units / len(priors), math.fsum(prior.confidence for prior in priors) / len(priors)
 
 
 def figures_of(seen: Tally, prior_units: float, prior_confidence: float) -> Figures:

@@ -81,12 +81,12 @@ def read_scores(folder: Path | None = None) -> list[ScoredKernel]:
             rows = file.read().split(b"\n")
     except FileNotFoundError:
         return []
-    found: dict[tuple[str, str], ScoredKernel] = {}
+    scores: dict[tuple[str, str], ScoredKernel] = {}
     for line in rows[start > 0 : -1]:  # the first line may be cut, and the last may lack its end
         with contextlib.suppress(codec.DecodeError):
             row: ScoredKernel = codec.read_line(ScoredKernel, line)
-            found.setdefault(row.case_id, row)
-    return list(found.values())
+            scores.setdefault(row.case_id, row)
+    return list(scores.values())
 
 
 def append_revision(revision: Revision, folder: Path | None = None) -> bool:
@@ -111,10 +111,10 @@ def load(folder: Path | None = None, *, seeded: bool = True) -> Base:
     Raises:
         KnowledgeError: the file is no exported knowledge base.
     """
-    place = _place(folder)
-    if place.is_file():
-        return _exported(place, place.stat().st_mtime_ns, place.stat().st_size, seeded)
-    fold = _fold_of(place)
+    path = _place(folder)
+    if path.is_file():
+        return _exported(path, path.stat().st_mtime_ns, path.stat().st_size, seeded)
+    fold = _fold_of(path)
     with fold.turn:
         fold.read()
         return fold.base(seeded)
@@ -123,17 +123,17 @@ def load(folder: Path | None = None, *, seeded: bool = True) -> Base:
 @contextlib.contextmanager
 def writing(folder: Path | None = None) -> Iterator[Writer]:
     """The knowledge base for one writer at a time, in all processes; the lock goes with the process that holds it."""
-    place = _place(folder)
-    files.make_folder(place)
-    file = os.open(place / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    path = _place(folder)
+    files.make_folder(path)
+    file = os.open(path / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         fcntl.flock(file, fcntl.LOCK_EX)
         for name in (EVIDENCE, REVISIONS, FAILURES, SCORES):
-            files.mend_tail(place / name)
-        fold = _fold_of(place)
+            files.mend_tail(path / name)
+        fold = _fold_of(path)
         with fold.turn:
             fold.read()
-            yield Writer(place, fold)
+            yield Writer(path, fold)
     finally:
         os.close(file)
 
@@ -152,10 +152,10 @@ class Writer:
 
     def add_evidence(self, rows: Iterable[Evidence]) -> int:
         """Write attempts whose id is new; returns how many."""
-        known = self._fold.attempts.ids
+        ids = self._fold.attempts.ids
         new: dict[tuple[str, str, str], Evidence] = {}
         for row in rows:
-            if row.evidence_id not in known:
+            if row.evidence_id not in ids:
                 new.setdefault(row.evidence_id, row)
         files.append(self.place / EVIDENCE, map(codec.dumps, new.values()))
         return len(new)
@@ -163,18 +163,18 @@ class Writer:
     def add_revisions(self, revisions: Iterable[Revision]) -> int:
         """Write changes whose id is new; returns how many."""
         new: dict[str, Revision] = {}
-        for one in revisions:
-            if one.revision_id not in self._fold.revisions:
-                new.setdefault(one.revision_id, one)
+        for revision in revisions:
+            if revision.revision_id not in self._fold.revisions:
+                new.setdefault(revision.revision_id, revision)
         files.append(self.place / REVISIONS, map(codec.dumps, new.values()))
         return len(new)
 
     def add_cases(self, cases: Iterable[FailureCase]) -> int:
         """Write what kernels show of failures whose id is new; returns how many."""
         new: dict[tuple[str, str], FailureCase] = {}
-        for one in cases:
-            if one.case_id not in self._fold.cases:
-                new.setdefault(one.case_id, one)
+        for case in cases:
+            if case.case_id not in self._fold.cases:
+                new.setdefault(case.case_id, case)
         files.append(self.place / FAILURES, map(codec.dumps, new.values()))
         return len(new)
 
@@ -308,13 +308,13 @@ class _Fold:
 
 @functools.lru_cache(maxsize=4)
 def _exported(path: Path, _changed: int, _size: int, seeded: bool) -> Base:
-    found = exported.read(path)
-    attempts, seen = Attempts(), {one.revision_id: one for one in reversed(found.revisions)}
-    for row in found.evidence:
+    content = exported.read(path)
+    attempts, seen = Attempts(), {revision.revision_id: revision for revision in reversed(content.revisions)}
+    for row in content.evidence:
         attempts.add(_lean(row))
-    first = [found.seed] if seeded and found.seed else []
-    cases = {one.case_id: one for one in reversed(found.cases)}
-    mark = f"file:{found.digest}" + (" seed" if first else "")
+    first = [content.seed] if seeded and content.seed else []
+    cases = {case.case_id: case for case in reversed(content.cases)}
+    mark = f"file:{content.digest}" + (" seed" if first else "")
     return Base([*first, *reversed(seen.values())], attempts, mark, cases=tuple(reversed(cases.values())))
 
 
@@ -334,6 +334,6 @@ _folds: dict[Path, _Fold] = {}
 _folds_turn = threading.Lock()
 
 
-def _fold_of(place: Path) -> _Fold:
+def _fold_of(path: Path) -> _Fold:
     with _folds_turn:
-        return _folds.setdefault(place, _Fold(place))
+        return _folds.setdefault(path, _Fold(path))

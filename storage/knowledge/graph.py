@@ -23,24 +23,24 @@ def attempts_by_edge(rows: Iterable[Evidence]) -> dict[Ends, list[Evidence]]:
 
     A kernel's technique is that of the first timed attempt of its run which came to that source.
     """
-    found = list(rows)
-    made: dict[Ends, str] = {}
-    for row in found:
+    attempts = list(rows)
+    techniques: dict[Ends, str] = {}
+    for row in attempts:
         if row.child_hash and row.gain is not None and row.outcome.is_timed:
-            made.setdefault((row.run_id, row.child_hash), row.technique)
+            techniques.setdefault((row.run_id, row.child_hash), row.technique)
     edges: dict[Ends, list[Evidence]] = {}
-    for row in found:
-        source = made.get((row.run_id, row.parent_hash), START)
+    for row in attempts:
+        source = techniques.get((row.run_id, row.parent_hash), START)
         edges.setdefault((source, row.technique), []).append(row)
     return edges
 
 
 def examples_by_edge(transitions: Iterable[Transition]) -> dict[Ends, list[Transition]]:
     """What models have laid out, by edge; edges that only they know are among them."""
-    found: dict[Ends, list[Transition]] = {}
-    for one in transitions:
-        found.setdefault((one.source, one.target), []).append(one)
-    return found
+    edges: dict[Ends, list[Transition]] = {}
+    for transition in transitions:
+        edges.setdefault((transition.source, transition.target), []).append(transition)
+    return edges
 
 
 def value(seen: Tally) -> float:
@@ -49,6 +49,6 @@ def value(seen: Tally) -> float:
     return seen.gain_units / UNIT + FAILED_VALUE * failed
 
 
-def named_as(known: Iterable[str]) -> Mapping[str, str]:
+def named_as(names: Iterable[str]) -> Mapping[str, str]:
     """Names by how they read: letters' case and spaces do not tell techniques apart."""
-    return {" ".join(name.lower().split()): name for name in known}
+    return {" ".join(name.lower().split()): name for name in names}

@@ -42,7 +42,7 @@ class ConflictsError(KnowledgeError):
 
     def __init__(self, origin: str, conflicts: Sequence[Conflict]) -> None:
         self.conflicts = conflicts
-        listed = "\n".join(f"  {one.kind} {one.name}" for one in conflicts[:LISTED])
+        listed = "\n".join(f"  {conflict.kind} {conflict.name}" for conflict in conflicts[:LISTED])
         if len(conflicts) > LISTED:
             listed += f"\n  and {len(conflicts) - LISTED} more"
         super().__init__(
@@ -84,18 +84,20 @@ def conflicts(base: Base, theirs: Exported) -> list[Conflict]:
 
 def _merge(writer: Writer, theirs: Exported, prefer: Prefer | None, origin: str) -> Imported:
     base = writer.base()
-    found = conflicts(base, theirs)
-    if found and prefer is None:
-        raise ConflictsError(origin, found)
+    differing = conflicts(base, theirs)
+    if differing and prefer is None:
+        raise ConflictsError(origin, differing)
     if prefer is Prefer.THEIRS:
-        _replace_rows(writer, base, found, origin)
+        _replace_rows(writer, base, differing, origin)
     new = writer.add_evidence(marked(row, origin) for row in theirs.evidence)
-    changed = writer.add_revisions([*_new_words(base, theirs), *(marked(one, origin) for one in theirs.revisions)])
-    if settling := _settling(writer.base().known, found, prefer, theirs, origin):
+    changed = writer.add_revisions(
+        [*_new_words(base, theirs), *(marked(revision, origin) for revision in theirs.revisions)]
+    )
+    if settling := _settling(writer.base().known, differing, prefer, theirs, origin):
         writer.add_revisions([settling])
-    cases = writer.add_cases(marked(one, origin) for one in theirs.cases)
-    known = len(theirs.evidence) + len(theirs.revisions) + len(theirs.cases) - new - changed - cases
-    return Imported(origin, new, changed, max(0, known), found, cases)
+    cases = writer.add_cases(marked(case, origin) for case in theirs.cases)
+    unchanged = len(theirs.evidence) + len(theirs.revisions) + len(theirs.cases) - new - changed - cases
+    return Imported(origin, new, changed, max(0, unchanged), differing, cases)
 
 
 def _rows_apart(base: Base, theirs: Exported) -> Iterator[Conflict]:
@@ -105,12 +107,12 @@ def _rows_apart(base: Base, theirs: Exported) -> Iterator[Conflict]:
             yield Conflict("attempt", " / ".join(row.evidence_id), here, row)
     cases = {case.case_id: case for case in base.cases}
     for case in theirs.cases:
-        if (known := cases.get(case.case_id)) and not _is_same(known, case):
-            yield Conflict("failure", " / ".join(case.case_id), known, case)
-    changes = {one.revision_id: one for one in base.revisions}
-    for one in theirs.revisions:
-        if (other := changes.get(one.revision_id)) and not _is_same(other, one):
-            yield Conflict("revision", one.revision_id, other, one)
+        if (known_case := cases.get(case.case_id)) and not _is_same(known_case, case):
+            yield Conflict("failure", " / ".join(case.case_id), known_case, case)
+    changes = {revision.revision_id: revision for revision in base.revisions}
+    for revision in theirs.revisions:
+        if (other := changes.get(revision.revision_id)) and not _is_same(other, revision):
+            yield Conflict("revision", revision.revision_id, other, revision)
 
 
 def _is_same(one: T, other: T) -> bool:
@@ -120,9 +122,13 @@ def _is_same(one: T, other: T) -> bool:
 def _words_apart(base: Base, theirs: Exported) -> Iterator[Conflict]:
     """Names that a change of theirs is about and that mean something else here, or would after it."""
     there = known_by([*([theirs.seed] if theirs.seed else []), *theirs.revisions])
-    new = [one for one in theirs.revisions if one.revision_id not in {mine.revision_id for mine in base.revisions}]
+    new = [
+        revision
+        for revision in theirs.revisions
+        if revision.revision_id not in {mine.revision_id for mine in base.revisions}
+    ]
     after = known_by([*base.revisions, *new])
-    about = known_by([replace(one, reverts="") for one in theirs.revisions])
+    about = known_by([replace(revision, reverts="") for revision in theirs.revisions])
     for kind, mine, other, then, named in _side_by_side(base.known, there, after, about):
         for name, word in mine.items():
             if (name in named and other.get(name) != word) or then.get(name) != word:
@@ -140,7 +146,7 @@ _Words = Mapping[object, State | Technique | Prior | RuleWords]
 
 def _side_by_side(*all_known: Known) -> Iterator[tuple[str, _Words, _Words, _Words, _Words]]:
     for kind, field in (("state", "states"), ("technique", "techniques"), ("prior", "priors"), ("rule", "rules")):
-        first, second, third, fourth = (getattr(one, field) for one in all_known)
+        first, second, third, fourth = (getattr(known, field) for known in all_known)
         yield kind, first, second, third, fourth
 
 
@@ -150,9 +156,9 @@ def _new_words(base: Base, theirs: Exported) -> list[Revision]:
     if shipped is None or shipped == seed.revision():
         return []
     mine = base.known
-    states = tuple(one for one in shipped.states if one.name not in mine.states)
-    techniques = tuple(one for one in shipped.techniques if one.name not in mine.techniques)
-    priors = tuple(one for one in shipped.priors if (one.state, one.technique) not in mine.priors)
+    states = tuple(state for state in shipped.states if state.name not in mine.states)
+    techniques = tuple(technique for technique in shipped.techniques if technique.name not in mine.techniques)
+    priors = tuple(prior for prior in shipped.priors if (prior.state, prior.technique) not in mine.priors)
     if not (states or techniques or priors):
         return []
     why = f"shipped with the version of Tilewright at {theirs.origin}"
@@ -160,34 +166,56 @@ def _new_words(base: Base, theirs: Exported) -> list[Revision]:
     return [replace(new, states=states, techniques=techniques, priors=priors)]
 
 
-def _replace_rows(writer: Writer, base: Base, found: Iterable[Conflict], origin: str) -> None:
+def _replace_rows(writer: Writer, base: Base, differing: Iterable[Conflict], origin: str) -> None:
     """Their attempts and changes in place of ours with the same ids; the files of before are kept."""
-    attempts = {one.theirs.evidence_id: one.theirs for one in found if isinstance(one.theirs, Evidence)}
-    changes = {one.theirs.revision_id: one.theirs for one in found if isinstance(one.theirs, Revision)}
+    attempts = {
+        conflict.theirs.evidence_id: conflict.theirs for conflict in differing if isinstance(conflict.theirs, Evidence)
+    }
+    changes = {
+        conflict.theirs.revision_id: conflict.theirs for conflict in differing if isinstance(conflict.theirs, Revision)
+    }
     if attempts:
         rows = (attempts.get(row.evidence_id, row) for row in base.rows)
         writer.replace([marked(row, origin) if row.evidence_id in attempts else row for row in rows], EVIDENCE)
     if changes:
-        own = (changes.get(one.revision_id, one) for one in base.revisions if one.revision_id != seed.SEED)
-        writer.replace([marked(one, origin) if one.revision_id in changes else one for one in own], REVISIONS)
-    if cases := {one.theirs.case_id: one.theirs for one in found if isinstance(one.theirs, FailureCase)}:
-        both = (cases.get(one.case_id, one) for one in base.cases)
-        writer.replace([marked(one, origin) if one.case_id in cases else one for one in both], FAILURES)
+        changed = (
+            changes.get(revision.revision_id, revision)
+            for revision in base.revisions
+            if revision.revision_id != seed.SEED
+        )
+        writer.replace(
+            [marked(revision, origin) if revision.revision_id in changes else revision for revision in changed],
+            REVISIONS,
+        )
+    if cases := {
+        conflict.theirs.case_id: conflict.theirs for conflict in differing if isinstance(conflict.theirs, FailureCase)
+    }:
+        both = (cases.get(case.case_id, case) for case in base.cases)
+        writer.replace([marked(case, origin) if case.case_id in cases else case for case in both], FAILURES)
     if attempts or changes or cases:
         writer.base()
 
 
 def _settling(
-    now: Known, found: Iterable[Conflict], prefer: Prefer | None, theirs: Exported, origin: str
+    now: Known, differing: Iterable[Conflict], prefer: Prefer | None, theirs: Exported, origin: str
 ) -> Revision | None:
     """The change that makes the preferred words count, where the imported ones do not do so by themselves."""
-    settled = [one.mine if prefer is Prefer.MINE else one.theirs or _switched_off(one.mine) for one in found]
-    states = tuple(one for one in settled if isinstance(one, State) and now.states.get(one.name) != one)
-    techniques = tuple(one for one in settled if isinstance(one, Technique) and now.techniques.get(one.name) != one)
-    priors = tuple(
-        one for one in settled if isinstance(one, Prior) and now.priors.get((one.state, one.technique)) != one
+    settled = [
+        conflict.mine if prefer is Prefer.MINE else conflict.theirs or _switched_off(conflict.mine)
+        for conflict in differing
+    ]
+    states = tuple(state for state in settled if isinstance(state, State) and now.states.get(state.name) != state)
+    techniques = tuple(
+        technique
+        for technique in settled
+        if isinstance(technique, Technique) and now.techniques.get(technique.name) != technique
     )
-    rules = tuple(one for one in settled if isinstance(one, RuleWords) and now.rules.get(one.rule) != one)
+    priors = tuple(
+        prior
+        for prior in settled
+        if isinstance(prior, Prior) and now.priors.get((prior.state, prior.technique)) != prior
+    )
+    rules = tuple(rule for rule in settled if isinstance(rule, RuleWords) and now.rules.get(rule.rule) != rule)
     if not (states or techniques or priors or rules):
         return None
     return Revision(

@@ -24,10 +24,10 @@ def revision() -> Revision:
     try:
         tables = tomllib.loads(FILE.read_text(encoding="utf-8"))
         head = {"revision_id": SEED, "at": 0.0, "by": SEED, "why": "shipped with Tilewright"}
-        found: Revision = codec.from_plain(Revision, head | tables)
+        shipped: Revision = codec.from_plain(Revision, head | tables)
     except ValueError as error:
         raise codec.DecodeError(f"{FILE}: {error}") from error
-    return found
+    return shipped
 
 
 @functools.cache

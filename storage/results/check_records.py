@@ -75,44 +75,48 @@ class StandingChecks:
     def take(self, stage: str, check_records: Iterable[CheckRecord], by: str = "") -> None:
         """The checks of one result; `by` tells those apart that have one name and one stage."""
         same: dict[tuple[str, str, Group, str], list[StagedCheck]] = {}
-        for one in check_records:
-            detail = ("", None, None) if self._is_thin else (one.detail, one.value, one.limit)
-            staged = StagedCheck(one.group, one.check, one.standing, *detail, stages=(stage,))
-            same.setdefault((stage, by, one.group, one.check), []).append(staged)
-        for key, found in same.items():
+        for check_record in check_records:
+            detail = (
+                ("", None, None) if self._is_thin else (check_record.detail, check_record.value, check_record.limit)
+            )
+            staged = StagedCheck(
+                check_record.group, check_record.check, check_record.standing, *detail, stages=(stage,)
+            )
+            same.setdefault((stage, by, check_record.group, check_record.check), []).append(staged)
+        for key, several in same.items():
             self._found.pop(key, None)  # the last word stands last
-            if not self._is_thin or any(one.standing in LOOKED_AT for one in found):
-                self._found[key] = tuple(found)
+            if not self._is_thin or any(staged_check.standing in LOOKED_AT for staged_check in several):
+                self._found[key] = tuple(several)
 
     def take_edit(self, flags: Iterable[str]) -> None:
         """Sentences about what a person should look at in the edit."""
         self.take("write", _flagged(INTENT_KEPT, flags))
 
     def take_review(self, label: str, flags: Iterable[str]) -> None:
-        """The same of a judge; its last review under each label counts."""
+        """Sentences of a judge about the edit; its last review under each label counts."""
         self._found.pop(("check", label, Group.SCREENING, SOFT_VERIFICATION), None)
         self.take("check", _flagged(SOFT_VERIFICATION, flags), by=label)
 
     def take_reviews_of(self, written: StandingChecks) -> None:
         """What a judge said of the kernel that this one only tunes."""
-        self._found |= {key: found for key, found in written._found.items() if key[3] == SOFT_VERIFICATION}
+        self._found |= {key: staged for key, staged in written._found.items() if key[3] == SOFT_VERIFICATION}
 
     def worst(self) -> list[StagedCheck]:
         """One per check, by group, the worst first."""
-        return worst_of_stages(one for found in self._found.values() for one in found)
+        return worst_of_stages(check_record for staged in self._found.values() for check_record in staged)
 
 
 def _flagged(check: str, sentences: Iterable[str]) -> list[CheckRecord]:
     return [CheckRecord(Group.SCREENING, check, CheckOutcome.FLAGGED, sentence) for sentence in sorted(sentences)]
 
 
-def worst_of_stages(found: Iterable[StagedCheck]) -> list[StagedCheck]:
+def worst_of_stages(check_records: Iterable[StagedCheck]) -> list[StagedCheck]:
     """One record per check, by group, the worst first. A check made in several stages shows where it stood worst.
 
     Several of one check in one stage are several findings and all stay.
     """
     by_check: dict[tuple[Group, str], list[StagedCheck]] = {}
-    for check_record in found:
+    for check_record in check_records:
         by_check.setdefault((check_record.group, check_record.check), []).append(check_record)
     groups = list(Group)
     kept = (check_record for same in by_check.values() for check_record in _worst_stage(same))

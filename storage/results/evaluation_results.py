@@ -193,21 +193,21 @@ class TimingResult:
     def latency_ms(self) -> float:
         """Median candidate latency."""
         if self.workloads:
-            return statistics.geometric_mean(one.timing.latency_ms for one in self.workloads)
+            return statistics.geometric_mean(workload.timing.latency_ms for workload in self.workloads)
         return statistics.median(self.candidate_ms)
 
     @property
     def baseline_latency_ms(self) -> float:
         """Median baseline latency."""
         if self.workloads:
-            return statistics.geometric_mean(one.timing.baseline_latency_ms for one in self.workloads)
+            return statistics.geometric_mean(workload.timing.baseline_latency_ms for workload in self.workloads)
         return statistics.median(self.baseline_ms)
 
     @property
     def speedup(self) -> float:
         """Median over pairs of baseline / candidate."""
         if self.workloads:
-            return statistics.geometric_mean(one.timing.speedup for one in self.workloads)
+            return statistics.geometric_mean(workload.timing.speedup for workload in self.workloads)
         return statistics.median(self._ratios())
 
     @property
@@ -228,7 +228,9 @@ class TimingResult:
         """Half the interval's width over the speed-up: the relative change that counts as real. Where the interval
         covers two clocks that disagree, the speed-up lies near one of its ends: then the longer side."""
         low, high = self.speedup_interval
-        covers_both = any(one.device_interval for one in (self, *(one.timing for one in self.workloads)))
+        covers_both = any(
+            timing.device_interval for timing in (self, *(workload.timing for workload in self.workloads))
+        )
         return (max(high - self.speedup, self.speedup - low) if covers_both else (high - low) / 2) / self.speedup
 
     @property
@@ -241,10 +243,10 @@ class TimingResult:
 
     def _combined_interval(self) -> tuple[float, float]:
         low, high, speedup = 0.0, 0.0, self.speedup
-        for one in self.workloads:
-            its_low, its_high = one.timing.speedup_interval
-            low += math.log(one.timing.speedup / its_low) ** 2
-            high += math.log(its_high / one.timing.speedup) ** 2
+        for workload in self.workloads:
+            its_low, its_high = workload.timing.speedup_interval
+            low += math.log(workload.timing.speedup / its_low) ** 2
+            high += math.log(its_high / workload.timing.speedup) ** 2
         count = len(self.workloads)
         return speedup / math.exp(math.sqrt(low) / count), speedup * math.exp(math.sqrt(high) / count)
 

@@ -31,7 +31,7 @@ class Examination:
     varied: Mapping[str, str] = field(default_factory=dict)
     """Tensors of the state that get other values between trials, and how."""
     stays: Mapping[str, str] = field(default_factory=dict)
-    """Those that keep theirs, and why."""
+    """Tensors of the state that keep their values between trials, and why."""
     is_blurred: bool = False
     """Whether it is rounding that leaves nothing to compare."""
     inner: tuple[str, ...] = ()

@@ -52,7 +52,7 @@ class ObservedKernel:
 
 
 def to_text(rows: Sequence[ObservedOperator] | Sequence[ObservedKernel]) -> str:
-    """As evidence keeps it."""
+    """The rows as the text that evidence keeps."""
     return json.dumps([astuple(row) for row in rows])
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 EVERYTHING = "*"
-"""Of `library_operators`: all of PyTorch."""
+"""The value of `library_operators` that allows all of PyTorch."""
 
 
 PRECISIONS = ("fp32", "tf32", "half")
@@ -20,8 +20,8 @@ BOTH_PASSES = ", forward and backward"
 
 def arithmetic_of(measured: str) -> str:
     """The class of arithmetic, one of PRECISIONS, of a policy that `Policy.measured` tells in words."""
-    found = measured.partition(",")[0]
-    return "half" if found in DTYPES else found
+    first_word = measured.partition(",")[0]
+    return "half" if first_word in DTYPES else first_word
 
 
 RULES = 2

@@ -61,5 +61,5 @@ def over(speedup: float, noise: float, other: float, other_noise: float) -> Rela
 
 
 def between_sessions(speedup: float, noise: float, other: float, other_noise: float) -> Relative:
-    """As `over`, of two kernels that were timed in sessions of their own: what a kernel is kept or told slower by."""
+    """One speed-up over another, of kernels timed in sessions of their own: what a kernel is kept or told slower by."""
     return Relative(speedup / other, math.hypot(noise, other_noise, SESSION_NOISE))

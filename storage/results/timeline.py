@@ -62,7 +62,7 @@ class Timeline:
     def by_length(self) -> list[tuple[str, float]]:
         """The parts and the rest, longest first."""
         named = [*self.parts.items(), ("everything else", self.other_s)]
-        return sorted((one for one in named if one[1] > 0), key=lambda one: -one[1])
+        return sorted((part for part in named if part[1] > 0), key=lambda part: -part[1])
 
     @property
     def in_words(self) -> str:

@@ -65,11 +65,11 @@ class Blobs:
             raise BlobError(f"{name[:80]!r} is not a valid blob name")
         short = f"blobs/{name[:12]}… in run folder {self.folder.parent.name}"
         try:
-            found = untrusted.read_bytes(self.folder / name, LARGEST)
+            content = untrusted.read_bytes(self.folder / name, LARGEST)
         except UntrustedError as error:
             raise DamagedBlobError(f"{short} cannot be read: {error}") from error
         except OSError as error:
             raise BlobError(f"{short} is missing: restore it from a backup") from error
-        if hashlib.sha256(found).hexdigest() != name:
+        if hashlib.sha256(content).hexdigest() != name:
             raise DamagedBlobError(f"{short} is damaged: restore it from a backup")
-        return found.decode("utf-8", "surrogatepass")
+        return content.decode("utf-8", "surrogatepass")

@@ -198,19 +198,19 @@ def advice(damage: Damage) -> str:
 
 def damage_notes(folder: RunFolder) -> list[str]:
     """What is wrong with a run's files and what to do, in sentences; empty when nothing is."""
-    found = examine(folder)
-    return [text for text in (*sentences(found), advice(found)) if text]
+    damage = examine(folder)
+    return [text for text in (*sentences(damage), advice(damage)) if text]
 
 
 def refusal(folder: RunFolder) -> str:
     """Why no engine may go on with this run; empty when one may."""
-    found = examine(folder, 0)
-    if found.can_resume:
+    damage = examine(folder, 0)
+    if damage.can_resume:
         return ""
-    if not found.has_holes and not found.settings:
-        return f"Run {folder.run_id} cannot be resumed: {_newer(found)}"
-    facts = " ".join(sentences(found))
-    remedy = "Restore run.json from a backup." if found.settings else (
+    if not damage.has_holes and not damage.settings:
+        return f"Run {folder.run_id} cannot be resumed: {_newer(damage)}"
+    facts = " ".join(sentences(damage))
+    remedy = "Restore run.json from a backup." if damage.settings else (
         "Restore journal.jsonl from a backup, or fork a new run from one of its kernels: "
         f"python -m engine fork {folder.run_id} KERNEL"
     )  # fmt: skip
@@ -256,8 +256,8 @@ def _newer(d: Damage) -> str:
 
 def kernel(candidate_id: str) -> str:
     """A kernel's name for people: "kernel 6" for c006."""
-    found = readable(candidate_id)
-    return found if found.startswith("kernel ") else f"kernel {candidate_id}"
+    name = readable(candidate_id)
+    return name if name.startswith("kernel ") else f"kernel {candidate_id}"
 
 
 def _is(count: int) -> str:
@@ -274,11 +274,11 @@ def _counted(count: int, noun: str) -> str:
 
 def _events(ranges: Sequence[Range]) -> str:
     is_one = len(ranges) == 1 and ranges[0][0] == ranges[0][1]
-    return ("Event " if is_one else "Events ") + _listed([_span(one) for one in ranges])
+    return ("Event " if is_one else "Events ") + _listed([_span(seq_range) for seq_range in ranges])
 
 
-def _span(one: Range) -> str:
-    return f"{one[0]}" if one[0] == one[1] else f"{one[0]} to {one[1]}"
+def _span(seq_range: Range) -> str:
+    return f"{seq_range[0]}" if seq_range[0] == seq_range[1] else f"{seq_range[0]} to {seq_range[1]}"
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -299,7 +299,7 @@ def _settings_error(folder: RunFolder) -> str:
 
 
 def _closed(folder: RunFolder) -> Iterator[str]:
-    """Of files that are read by lines those that are there and no files, or may not be read."""
+    """Files that are read by lines, and that are there but no files, or may not be read."""
     for name in (JOURNAL, COMMANDS, labels.FILE):
         try:
             untrusted.open_file(folder.path / name).close()
@@ -382,8 +382,8 @@ def _lines(path: Path) -> Iterator[bytes]:
 def _on_disk(folder: RunFolder) -> dict[str, int]:
     """Sizes of the texts in the folder, by their names."""
     try:
-        with os.scandir(folder.blobs) as found:
-            return {one.name: one.stat().st_size for one in found if HASH.fullmatch(one.name)}
+        with os.scandir(folder.blobs) as entries:
+            return {entry.name: entry.stat().st_size for entry in entries if HASH.fullmatch(entry.name)}
     except OSError:
         return {}
 
@@ -391,8 +391,8 @@ def _on_disk(folder: RunFolder) -> dict[str, int]:
 def _stray_texts(folder: RunFolder) -> int:
     """How many texts no event speaks of, if more than a killed engine leaves. A replay has all texts from its start."""
     files = (folder.journal_file, folder.commands_file, folder.settings_file)
-    known = {name.decode() for path in files for line in _lines(path) for name in _ANY_HASH.findall(line)}
-    count = len(_on_disk(folder).keys() - known)
+    named = {name.decode() for path in files for line in _lines(path) for name in _ANY_HASH.findall(line)}
+    count = len(_on_disk(folder).keys() - named)
     is_run = any(b'"replay_of": null' in line for line in _lines(folder.settings_file))
     return count if count > LEFT_BY_A_KILL and is_run else 0
 
@@ -411,13 +411,13 @@ def _texts(folder: RunFolder, most_bytes: int | None) -> tuple[tuple[str, ...], 
 
 def _text_names(entries: Iterable[Entry], hashes: set[str]) -> dict[str, str]:
     """What people call these texts, in the order in which events name them."""
-    found: dict[str, str] = {}
+    names: dict[str, str] = {}
     for event in (entry.event for entry in entries):
         for field in dataclasses.fields(event):
             name = getattr(event, field.name)
-            if field.name in _TEXT_NAME and name in hashes and name not in found:
-                found[name] = _text_name(field.name, event)
-    return found | dict.fromkeys(hashes - found.keys(), "a text")
+            if field.name in _TEXT_NAME and name in hashes and name not in names:
+                names[name] = _text_name(field.name, event)
+    return names | dict.fromkeys(hashes - names.keys(), "a text")
 
 
 def _text_name(field: str, event: events.Event) -> str:

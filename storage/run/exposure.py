@@ -43,7 +43,7 @@ def never(depths: int) -> int:
 
 
 def first_depth(kernel_class: KernelClass, depths: int, version: int = SETTINGS_VERSION) -> int:
-    """Of a fixed schedule, by class, scaled to the depths of a run whose settings are of this version."""
+    """The first depth of a fixed schedule, by class, scaled to a run's depths; `version` is that of its settings."""
     of_ten = OF_TEN[kernel_class] - (version < BY_CUTEGENS_CODE)
     return max(1, math.ceil(of_ten * depths / 10))
 
@@ -67,9 +67,9 @@ def of_run(settings: RunSettings, kernel_class: KernelClass) -> Exposure:
 
 
 def promised(settings: RunSettings) -> Exposure | None:
-    """As `of_run`; None where the kernel class decides, or the strategy has no such option."""
-    found = of_run(settings, settings.kernel_class)
-    return None if asked_depth(settings) is None and found.patience is None else found
+    """When a run's options show profiles; None where the kernel class decides, or the strategy has no such option."""
+    exposure = of_run(settings, settings.kernel_class)
+    return None if asked_depth(settings) is None and exposure.patience is None else exposure
 
 
 def asked_depth(settings: RunSettings) -> int | None:

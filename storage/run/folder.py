@@ -67,13 +67,13 @@ class RunFolder:
 
     @property
     def newest_stream(self) -> Path:
-        """Of several replies that are being written at once the one that began last."""
+        """The reply that began last of several that are being written at once."""
         numbered = (path for path in self.path.glob("stream.*") if re.fullmatch(r"\.[0-9]{1,9}", path.suffix))
         others = sorted(numbered, key=lambda path: int(path.suffix[1:]))
         return next((path for path in reversed(others) if path.exists() and path.stat().st_size), self.stream_file)
 
     def stream_of(self, lane: int | None) -> Path:
-        """The same of one of several replies that are being written at once: those of a run with a width."""
+        """One reply of several that are being written right now, in a run with a width."""
         return self.path / f"stream.{lane}" if lane else self.stream_file
 
     def arrived_of(self, lane: int | None) -> Path:
@@ -140,9 +140,9 @@ def _as_of_now(plain: dict[str, Any]) -> dict[str, Any]:
     """Settings of a run from before they had a version, or strategies options of their own."""
     if not isinstance(plain, dict):
         return plain
-    own = {name: plain[name] for name in FORMER_OPTIONS if name in plain}
-    found = {"version": 1, "strategy_options": own} | plain
-    return found | {"policy": policy_as_of_now(plain.get("policy", {}))}
+    options = {name: plain[name] for name in FORMER_OPTIONS if name in plain}
+    settings = {"version": 1, "strategy_options": options} | plain
+    return settings | {"policy": policy_as_of_now(plain.get("policy", {}))}
 
 
 def policy_as_of_now(plain: Any) -> Any:
@@ -194,11 +194,11 @@ def whole_id(given: str) -> str:
     start = given.removesuffix("…")
     if not start or has_settings(run_at(given).path):
         return given
-    found = [folder.run_id for folder in _with_settings() if folder.run_id.startswith(start)]
-    if len(found) > 1:
-        shown = ", ".join(found[:3]) + (f" and {len(found) - 3} more" if len(found) > 3 else "")
-        raise FileNotFoundError(f"{len(found)} runs begin with {start!r}: {shown}: give more of it")
-    return found[0] if found else given
+    matching = [folder.run_id for folder in _with_settings() if folder.run_id.startswith(start)]
+    if len(matching) > 1:
+        shown = ", ".join(matching[:3]) + (f" and {len(matching) - 3} more" if len(matching) > 3 else "")
+        raise FileNotFoundError(f"{len(matching)} runs begin with {start!r}: {shown}: give more of it")
+    return matching[0] if matching else given
 
 
 def find_run(run_id: str) -> RunFolder:
@@ -222,8 +222,8 @@ def all_runs() -> Iterator[RunFolder]:
 
 def ignored() -> list[str]:
     """Why each folder that has the id of another run is no run, as sentences."""
-    found = ((folder, claimed_id(folder)) for folder in _with_settings())
-    return [why_ignored(folder, claimed) for folder, claimed in found if claimed]
+    claims = ((folder, claimed_id(folder)) for folder in _with_settings())
+    return [why_ignored(folder, claimed) for folder, claimed in claims if claimed]
 
 
 def _with_settings() -> Iterator[RunFolder]:

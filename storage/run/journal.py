@@ -237,11 +237,11 @@ def read_from(path: Path, offset: int, limit_bytes: int = 1 << 24) -> tuple[list
         codec.DecodeError: one of them is no journal line.
         UntrustedError: the file cannot be read.
     """
-    found: list[Entry] = []
+    entries: list[Entry] = []
     end = offset
     for line in untrusted.raw_lines(path, offset):
         end += len(line)
-        found += [decode(line)] if line != b"\n" else []
+        entries += [decode(line)] if line != b"\n" else []
         if end - offset >= limit_bytes:
             break
-    return found, end
+    return entries, end

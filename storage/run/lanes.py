@@ -64,8 +64,8 @@ class Lanes:
         if isinstance(event, ev.PlaceTaken):
             self._tell(index, event.place)
         if isinstance(event, ev.DepthFinished):
-            for one in self.open.pop(index).own:
-                self.ended.apply(one)
+            for kept in self.open.pop(index).own:
+                self.ended.apply(kept)
             self._next = None
 
     def _apply_to_all(self, event: ev.Event) -> None:

@@ -14,7 +14,7 @@ class CallWords:
     task: str
     """What whoever replies is to do: "judge the kernel"."""
     asked: str
-    """The same as a question of approval, before the kernel: "Ask the judge about"."""
+    """What the step does, as a question of approval, before the kernel: "Ask the judge about"."""
     doing: str
     """The call while it waits; `{kernel}` is the kernel that it is about, `{a_kernel}` the one that it will make."""
     made: str = ""
@@ -65,7 +65,7 @@ class MethodWords:
 
     @property
     def calls(self) -> Mapping[str, CallWords]:
-        """Of every role that it asks."""
+        """The words of every role that it asks."""
         return {**CALLS, **self.own_calls}
 
     def task(self, role: str) -> str:
@@ -73,7 +73,7 @@ class MethodWords:
         return self.calls[role].task if role in self.calls else role
 
     def roles(self, *, has_rules: bool = False, can_show_profile: bool = False) -> Iterable[str]:
-        """Those whose prompts carry rules, or a profile where one is to be shown."""
+        """The roles whose prompts carry rules, or a profile where one is to be shown."""
         return [
             role for role, call in self.calls.items()
             if (has_rules and call.has_rules) or (can_show_profile and call.can_show_profile)

@@ -96,13 +96,13 @@ _SETS = {"protocol": WireProtocol, "patches": PatchForm}
 
 def for_role(options: Options, role: ModelRole) -> ModelOptions:
     """The options of a role, with those for all roles where it has none of its own."""
-    found = ModelOptions(role)
+    of_role = ModelOptions(role)
     for asked_role in (ModelRole.ALL, role):
-        for one in options:
-            if one.role is asked_role:
-                own = {name: getattr(one, name) for name in NAMES if getattr(one, name) is not None}
-                found = replace(found, **own)
-    return found
+        for entry in options:
+            if entry.role is asked_role:
+                stated = {name: getattr(entry, name) for name in NAMES if getattr(entry, name) is not None}
+                of_role = replace(of_role, **stated)
+    return of_role
 
 
 def with_option(options: Options, text: str) -> Options:
@@ -116,9 +116,9 @@ def with_option(options: Options, text: str) -> Options:
     role = _role(prefix.strip()) if dot else ModelRole.ALL
     if not equals or name not in NAMES:
         raise ValueError(f"expected [ROLE.]NAME=VALUE with one of {', '.join(NAMES)}, got {text!r}")
-    known = next((one for one in options if one.role is role), ModelOptions(role))
+    before = next((entry for entry in options if entry.role is role), ModelOptions(role))
     changes: dict[str, Any] = {name: _value(name, value.strip())}
-    return (*(one for one in options if one.role is not role), replace(known, **changes))
+    return (*(entry for entry in options if entry.role is not role), replace(before, **changes))
 
 
 def read_options(lines: str) -> Options:

@@ -51,4 +51,4 @@ def in_turn(events: Iterable[ev.Event]) -> list[ev.Event]:
         at_work.setdefault(index, []).append(event)
         if isinstance(event, ev.DepthFinished):
             ended += at_work.pop(index)
-    return ended + [event for own in at_work.values() for event in own]
+    return ended + [event for unended in at_work.values() for event in unended]

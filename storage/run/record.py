@@ -54,8 +54,8 @@ class Usage:
         self.tokens += (event.input_tokens or 0) + (event.output_tokens or 0)
         self.uncounted += None in (event.input_tokens, event.output_tokens)
         self.assumed_tokens += event.assumed_tokens if isinstance(event, ev.ModelCalled) else 0
-        known = self.cost_usd is not None and event.cost_usd is not None
-        self.cost_usd = (self.cost_usd or 0.0) + (event.cost_usd or 0.0) if known else None
+        is_cost_known = self.cost_usd is not None and event.cost_usd is not None
+        self.cost_usd = (self.cost_usd or 0.0) + (event.cost_usd or 0.0) if is_cost_known else None
 
     @property
     def counted_tokens(self) -> int | None:
@@ -357,9 +357,9 @@ class Record:
         self._update(name, **result)
         self._rank(name)
 
-    def _update(self, name: str, **known: object) -> None:
+    def _update(self, name: str, **changes: object) -> None:
         if name in self.candidates:
-            self.candidates[name] = replace(self.candidates[name], **known)  # type: ignore[arg-type]
+            self.candidates[name] = replace(self.candidates[name], **changes)  # type: ignore[arg-type]
 
     def _rank(self, name: str) -> None:
         """The best after news of one kernel; where the best itself has news, all are looked at again."""
@@ -392,25 +392,25 @@ class Record:
             self.usage.engine_s += event.seconds
 
     def _follow_call(self, event: ev.ModelCalled | ev.CallSent | ev.CallFailed) -> None:
-        place = event.step, event.call
+        key = event.step, event.call
         if isinstance(event, ev.CallSent):
-            self.open_calls[place] = event
+            self.open_calls[key] = event
             if not self.is_thin:
-                self.sent[place] = self.sent.get(place, 0) + 1
+                self.sent[key] = self.sent.get(key, 0) + 1
             return
         if self.settings.width == 1:
             self.open_calls.clear()
-        self.open_calls.pop(place, None)
+        self.open_calls.pop(key, None)
         if isinstance(event, ev.ModelCalled):
             self.is_profile_shown = self.is_profile_shown or event.is_profile_exposed
             if not self.is_thin:
-                self._keep_call(place, event)
+                self._keep_call(key, event)
         if (isinstance(event, ev.ModelCalled) or event.is_charged) and not self.is_view:
             self.usage.count(event)
 
-    def _keep_call(self, place: tuple[int, int], event: ev.ModelCalled) -> None:
-        self.calls[place] = event
-        self.cut_offs[place] = self.cut_offs.get(place, 0) + (event.finish_reason == "length")
+    def _keep_call(self, key: tuple[int, int], event: ev.ModelCalled) -> None:
+        self.calls[key] = event
+        self.cut_offs[key] = self.cut_offs.get(key, 0) + (event.finish_reason == "length")
         if event.prompt_characters and event.input_tokens:
             characters, tokens = self.counted.get(event.model, (0, 0))
             self.counted[event.model] = characters + event.prompt_characters, tokens + event.input_tokens
@@ -475,21 +475,21 @@ class Record:
 
 def made_checks(candidate: Candidate) -> StandingChecks:
     """The checks that the evaluator made of a candidate."""
-    found = StandingChecks()
+    checks = StandingChecks()
     for stage, result in (("compile", candidate.compiled), ("check", candidate.checked), ("time", candidate.timed)):
-        found.take(stage, result.proofs if result else ())
-    return found
+        checks.take(stage, result.proofs if result else ())
+    return checks
 
 
 def checks_of(record: Record, candidate: Candidate) -> list[StagedCheck]:
     """What stands of a candidate's checks, one per check, by group, the worst first: those that the evaluator made,
     what was noted about its edit, and what a judge said of the kernel as it was written."""
-    found = made_checks(candidate)
-    found.take_edit(candidate.created.flags)
+    checks = made_checks(candidate)
+    checks.take_edit(candidate.created.flags)
     for review in record.reviews.values():
         if review.candidate_id == candidate.written_as and not review.problem:
-            found.take_review(review.label, review.flags)
-    return found.worst()
+            checks.take_review(review.label, review.flags)
+    return checks.worst()
 
 
 def named(record: Record, candidate_id: str) -> str:

@@ -120,7 +120,7 @@ class RemeasureProgress:
         """None before the first round."""
         if not self.rounds:
             return None
-        ratios = sorted(one.ratio for one in self.rounds)
+        ratios = sorted(round_.ratio for round_ in self.rounds)
         low, high = median_ranks(len(ratios))
         return Ratio(statistics.median(ratios), ratios[low], ratios[high], len(ratios))
 
@@ -182,8 +182,12 @@ def newest(limit: int = 50) -> Iterator[Remeasurement]:
 
 
 def concerning(run_ids: Collection[str]) -> list[Remeasurement]:
-    """Those of the newest whose two kernels are of these runs."""
-    return [one for one in newest() if {one.request.first.run_id, one.request.second.run_id} <= set(run_ids)]
+    """The newest remeasurements whose two kernels are of these runs."""
+    return [
+        remeasurement
+        for remeasurement in newest()
+        if {remeasurement.request.first.run_id, remeasurement.request.second.run_id} <= set(run_ids)
+    ]
 
 
 def _write(path: Path, plain: object) -> None:

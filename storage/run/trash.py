@@ -55,18 +55,18 @@ def delete(run_id: str, deleted_by: str = "") -> Deleted:
         AlreadyRunningError: an engine works on it.
     """
     read_only.guard(TrashError, "delete runs")
-    run, place = find_run(run_id), trash_folder() / run_id
+    run, path = find_run(run_id), trash_folder() / run_id
     lock = liveness.hold(run)
     try:
-        if place.exists():
-            raise TrashError(f"a deleted run {run_id} lies in {place} already: move that folder away first")
+        if path.exists():
+            raise TrashError(f"a deleted run {run_id} lies in {path} already: move that folder away first")
         stamp = {"time": time.time(), "by": deleted_by or os.environ.get("USER", "")}
-        files.make_folder(place.parent)
+        files.make_folder(path.parent)
         files.replace(run.path / _STAMP, json.dumps(stamp))
-        files.move(run.path, place)
+        files.move(run.path, path)
     finally:
         os.close(lock)
-    return _of(place)
+    return _of(path)
 
 
 def restore(run_id: str) -> RunFolder:
@@ -78,19 +78,19 @@ def restore(run_id: str) -> RunFolder:
     """
     read_only.guard(TrashError, "restore runs")
     run = run_at(run_id)
-    place = trash_folder() / run.run_id
-    if not place.is_dir():
+    path = trash_folder() / run.run_id
+    if not path.is_dir():
         raise FileNotFoundError(f"no deleted run {run_id!r} in {trash_folder()}")
     if run.path.exists():
         raise TrashError(f"there is a run {run_id} again in {runs_folder()}: move that folder away first")
-    files.move(place, run.path)
+    files.move(path, run.path)
     (run.path / _STAMP).unlink(missing_ok=True)
     return run
 
 
 def deleted_runs() -> list[Deleted]:
     """Every run that can be restored, the one deleted last first."""
-    return sorted((_of(place) for place in _places()), key=lambda one: (-one.deleted_at, one.run_id))
+    return sorted((_of(path) for path in _places()), key=lambda deleted: (-deleted.deleted_at, deleted.run_id))
 
 
 def empty(now: float | None = None) -> list[str]:
@@ -101,26 +101,24 @@ def empty(now: float | None = None) -> list[str]:
     """
     read_only.guard(TrashError, "empty the trash")
     now = time.time() if now is None else now
-    over = [one for one in map(_of, _places()) if one.final_at <= now]
-    for one in over:
+    over = [deleted for deleted in map(_of, _places()) if deleted.final_at <= now]
+    for deleted in over:
         # Renamed first: what is half removed must not be offered to be restored.
-        files.move(trash_folder() / one.run_id, trash_folder() / f"{_GONE}{one.run_id}")
-    for place in trash_folder().glob(f"{_GONE}*"):
-        shutil.rmtree(place, ignore_errors=True)
-    return [one.run_id for one in over]
+        files.move(trash_folder() / deleted.run_id, trash_folder() / f"{_GONE}{deleted.run_id}")
+    for path in trash_folder().glob(f"{_GONE}*"):
+        shutil.rmtree(path, ignore_errors=True)
+    return [deleted.run_id for deleted in over]
 
 
 def _places() -> Iterator[Path]:
     if trash_folder().is_dir():
-        yield from (
-            place for place in trash_folder().iterdir() if (place / "run.json").exists() and place.name[0] != "."
-        )
+        yield from (path for path in trash_folder().iterdir() if (path / "run.json").exists() and path.name[0] != ".")
 
 
-def _of(place: Path) -> Deleted:
+def _of(path: Path) -> Deleted:
     """A folder without its stamp was put there by hand; its undo time begins when it was changed last."""
     try:
-        plain = json.loads((place / _STAMP).read_text())
-        return Deleted(place.name, float(plain["time"]), str(plain.get("by", "")))
+        plain = json.loads((path / _STAMP).read_text())
+        return Deleted(path.name, float(plain["time"]), str(plain.get("by", "")))
     except (OSError, ValueError, KeyError, TypeError):
-        return Deleted(place.name, place.stat().st_mtime, "")
+        return Deleted(path.name, path.stat().st_mtime, "")

@@ -63,8 +63,8 @@ class Variant:
     @property
     def failure(self) -> str:
         """Why it failed, in one line; empty unless it has."""
-        found = self.checked if self.compiled.is_ok and self.checked else self.compiled
-        return headline(found) if self.has_failed else ""
+        result = self.checked if self.compiled.is_ok and self.checked else self.compiled
+        return headline(result) if self.has_failed else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +106,8 @@ class Sweep:
             case ev.VariantChecked(result=checked) if name in self.variants:
                 self.variants[name] = replace(self.variants[name], checked=checked)
             case ev.VariantTimed(result=timed) if name in self.variants:
-                one = self.variants[name]
-                self.variants[name] = replace(one, brief=timed) if event.is_brief else replace(one, timed=timed)
+                variant = self.variants[name]
+                self.variants[name] = replace(variant, brief=timed) if event.is_brief else replace(variant, timed=timed)
             case _:
                 pass
 
@@ -120,7 +120,7 @@ class Sweep:
     def to_beat(self) -> TimingResult:
         """The better timing of the kernel as it was written."""
         others = [self.again] if isinstance(self.again, TimingResult) else []
-        return max(self.written, *others, key=lambda one: one.speedup) if others else self.written
+        return max(self.written, *others, key=lambda timing: timing.speedup) if others else self.written
 
     def values(self, number: int) -> Values:
         """The numbers of a variant."""
@@ -129,12 +129,12 @@ class Sweep:
     @property
     def as_written(self) -> Values:
         """The numbers that the kernel has."""
-        return {one.name: one.value for one in self.tunables}
+        return {tunable.name: tunable.value for tunable in self.tunables}
 
     @property
     def count(self) -> int:
         """How many variants it builds where nothing cuts it short."""
-        return min(self.most, math.prod(len(one.candidates) for one in self.tunables) - 1)
+        return min(self.most, math.prod(len(tunable.candidates) for tunable in self.tunables) - 1)
 
     def next(self, width: int) -> Build | Judge | None:
         """What is done next, None when all is; at most `width` variants are built together."""
@@ -152,32 +152,33 @@ class Sweep:
         unbuilt = [(n, values) for n, values in enumerate(wave, start) if n not in self.variants]
         if unbuilt:
             return Build(tuple(unbuilt[:width]))
-        for one in (self.variants[n] for n in range(start, start + len(wave))):
-            if not one.has_failed and one.brief is None:
-                return Judge(one.number, StepKind.TIME, is_brief=True)
+        for variant in (self.variants[n] for n in range(start, start + len(wave))):
+            if not variant.has_failed and variant.brief is None:
+                return Judge(variant.number, StepKind.TIME, is_brief=True)
         return None
 
     def _final(self) -> Iterator[Judge]:
-        is_any_timed = any(one.timed and not one.has_failed for one in self.variants.values())
+        is_any_timed = any(variant.timed and not variant.has_failed for variant in self.variants.values())
         if is_any_timed and self.again is None:
             yield Judge(AS_WRITTEN, StepKind.TIME)
         if self.failed_again is not None:
             return
-        for one in self.finalists():
-            if one.checked is None:
-                yield Judge(one.number, StepKind.CHECK)
-            elif one.timed is None:
-                yield Judge(one.number, StepKind.TIME)
+        for variant in self.finalists():
+            if variant.checked is None:
+                yield Judge(variant.number, StepKind.CHECK)
+            elif variant.timed is None:
+                yield Judge(variant.number, StepKind.TIME)
 
     def finalists(self) -> list[Variant]:
         """The few that are checked and timed as any kernel is: the fastest, if faster than the kernel as written. One
         that fails makes room for the next."""
         fast = [
-            one
-            for one in self.variants.values()
-            if one.brief and not one.has_failed and one.brief.speedup > self.written.speedup
+            variant
+            for variant in self.variants.values()
+            if variant.brief and not variant.has_failed and variant.brief.speedup > self.written.speedup
         ]
-        return sorted(fast, key=lambda one: (-(one.brief.speedup if one.brief else 0.0), one.number))[:FINALISTS]
+        fast.sort(key=lambda variant: (-(variant.brief.speedup if variant.brief else 0.0), variant.number))
+        return fast[:FINALISTS]
 
     @property
     def kept(self) -> Variant | None:
@@ -187,8 +188,12 @@ class Sweep:
         """
         if not isinstance(self.again, TimingResult):
             return None
-        timed = [one for one in self.variants.values() if one.checked and one.timed and not one.has_failed]
-        best = max(timed, key=lambda one: one.timed.speedup if one.timed else 0.0, default=None)
+        timed = [
+            variant
+            for variant in self.variants.values()
+            if variant.checked and variant.timed and not variant.has_failed
+        ]
+        best = max(timed, key=lambda variant: variant.timed.speedup if variant.timed else 0.0, default=None)
         return best if best and best.timed and is_improvement(best.timed, self.to_beat) else None
 
 
@@ -205,41 +210,41 @@ def changed(before: Values, after: Values) -> str:
 def first_wave(tunables: Sequence[Tunable], most: int) -> list[Values]:
     """All combinations where they fit; else one number changed at a time, near ones first and tunable by tunable in
     turn, with a third of the room left for combinations."""
-    written = {one.name: one.value for one in tunables}
-    if math.prod(len(one.candidates) for one in tunables) - 1 <= most:
-        names = [one.name for one in tunables]
-        product = itertools.product(*(one.candidates for one in tunables))
-        return [values for found in product if (values := dict(zip(names, found, strict=True))) != written]
-    singles = [[written | {one.name: number} for number in _near(one)] for one in tunables]
+    written = {tunable.name: tunable.value for tunable in tunables}
+    if math.prod(len(tunable.candidates) for tunable in tunables) - 1 <= most:
+        names = [tunable.name for tunable in tunables]
+        product = itertools.product(*(tunable.candidates for tunable in tunables))
+        return [values for numbers in product if (values := dict(zip(names, numbers, strict=True))) != written]
+    singles = [[written | {tunable.name: number} for number in _near(tunable)] for tunable in tunables]
     in_turn = [values for row in itertools.zip_longest(*singles) for values in row if values is not None]
     return in_turn[: max(1, most - most // 3)]
 
 
-def _near(one: Tunable) -> list[int]:
-    place = one.candidates.index(one.value)
-    others = [number for number in one.candidates if number != one.value]
-    return sorted(others, key=lambda number: abs(one.candidates.index(number) - place))
+def _near(tunable: Tunable) -> list[int]:
+    index = tunable.candidates.index(tunable.value)
+    others = [number for number in tunable.candidates if number != tunable.value]
+    return sorted(others, key=lambda number: abs(tunable.candidates.index(number) - index))
 
 
 def second_wave(tunables: Sequence[Tunable], first: Sequence[Variant], written: TimingResult) -> list[Values]:
     """Combinations that were not tried, those first that promise most if each number brings by itself what it brought
     alone. Numbers with which the kernel failed are left out. Judged by brief timings: a later one changes nothing."""
-    gains = [_gains(one, first, written) for one in tunables]
-    rows = [sorted(one, key=lambda number, one=one: -one[number])[:COMBINED] for one in gains]  # type: ignore[misc]
-    tried = [{one.name: one.value for one in tunables}, *(dict(one.values) for one in first)]
-    found = list[tuple[float, Values]]()
+    gains = [_gains(tunable, first, written) for tunable in tunables]
+    rows = [sorted(gain, key=lambda number, gain=gain: -gain[number])[:COMBINED] for gain in gains]  # type: ignore[misc]
+    tried = [{tunable.name: tunable.value for tunable in tunables}, *(dict(variant.values) for variant in first)]
+    untried = list[tuple[float, Values]]()
     for numbers in itertools.islice(itertools.product(*rows), MOST_COMBINATIONS):
-        values = dict(zip((one.name for one in tunables), numbers, strict=True))
+        values = dict(zip((tunable.name for tunable in tunables), numbers, strict=True))
         if values not in tried:
-            found.append((sum(gain[number] for gain, number in zip(gains, numbers, strict=True)), values))
-    return [values for _, values in sorted(found, key=lambda one: -one[0])]
+            untried.append((sum(gain[number] for gain, number in zip(gains, numbers, strict=True)), values))
+    return [values for _, values in sorted(untried, key=lambda promise: -promise[0])]
 
 
 def _gains(tunable: Tunable, first: Sequence[Variant], written: TimingResult) -> dict[int, float]:
     """Logarithm of what each number that was tried alone brought over the one that is written."""
-    found = {tunable.value: 0.0}
-    for one in first:
-        number = one.values[tunable.name]
-        if number != tunable.value and one.brief is not None:
-            found[number] = math.log(one.brief.speedup / written.speedup)
-    return found
+    gains = {tunable.value: 0.0}
+    for variant in first:
+        number = variant.values[tunable.name]
+        if number != tunable.value and variant.brief is not None:
+            gains[number] = math.log(variant.brief.speedup / written.speedup)
+    return gains

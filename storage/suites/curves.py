@@ -35,9 +35,9 @@ def fast_curve(results: Results, arm: str, against: Against, kernel_class: str =
     weighed: list[tuple[float | None, float]] = []
     unknown = 0
     for repeats in results.of(arm, kernel_class).values():
-        known = [(ratio(one), one.speedup) for one in repeats]
-        kept = [value for value, speedup in known if value is not None or speedup is None]
-        unknown += len(known) - len(kept)
+        ratios = [(ratio(cell), cell.speedup) for cell in repeats]
+        kept = [value for value, speedup in ratios if value is not None or speedup is None]
+        unknown += len(ratios) - len(kept)
         weighed += [(value, 1 / len(kept)) for value in kept]
     whole = sum(weight for _, weight in weighed)
     if not whole:
@@ -59,18 +59,22 @@ class Spending(StrEnum):
     MONEY = "US dollars"
 
 
-def spent_by(one: TimedKernel | RunResult, axis: Spending) -> float | None:
+def spent_by(spender: TimedKernel | RunResult, axis: Spending) -> float | None:
     """What had been spent when a kernel was timed, or by a whole run; None where that is not known."""
     match axis:
         case Spending.CALLS:
-            return one.calls
+            return spender.calls
         case Spending.STEPS:
-            return one.step if isinstance(one, TimedKernel) else max((kernel.step for kernel in one.timed), default=0)
+            return (
+                spender.step
+                if isinstance(spender, TimedKernel)
+                else max((kernel.step for kernel in spender.timed), default=0)
+            )
         case Spending.MINUTES:
-            return one.engine_s / 60
+            return spender.engine_s / 60
         case Spending.TOKENS:
-            return None if one.tokens is None else one.tokens / 1000
-    return one.cost_usd
+            return None if spender.tokens is None else spender.tokens / 1000
+    return spender.cost_usd
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,34 +92,34 @@ def curve(results: Results, arm: str, kernel_class: str = ALL, axis: Spending = 
 
     A run that has ended stays at its best. Empty of no run, and where what was spent is not known of any.
     """
-    cells = [one for repeats in results.of(arm, kernel_class).values() for one in repeats if one.result]
-    ends = [spent_by(one.result, axis) for one in cells if one.result]
-    known = [one for one in ends if one is not None]
-    if not cells or len(known) < len(ends):
+    cells = [cell for repeats in results.of(arm, kernel_class).values() for cell in repeats if cell.result]
+    ends = [spent_by(cell.result, axis) for cell in cells if cell.result]
+    known_ends = [end for end in ends if end is not None]
+    if not cells or len(known_ends) < len(ends):
         return []
     rises: dict[int, list[list[tuple[float, float]]]] = {}
-    for one in cells:
-        rises.setdefault(one.cell.repeat, []).append(_rises(one.result, axis) if one.result else [])
-    found = []
-    for spent in _grid(max(known), is_whole=axis in (Spending.CALLS, Spending.STEPS)):
+    for cell in cells:
+        rises.setdefault(cell.cell.repeat, []).append(_rises(cell.result, axis) if cell.result else [])
+    points = []
+    for spent in _grid(max(known_ends), is_whole=axis in (Spending.CALLS, Spending.STEPS)):
         means = [statistics.geometric_mean([_reached(run, spent) for run in same]) for same in rises.values()]
-        found.append(CurvePoint(spent, statistics.geometric_mean(means), min(means), max(means)))
-    return found
+        points.append(CurvePoint(spent, statistics.geometric_mean(means), min(means), max(means)))
+    return points
 
 
 def _grid(last: float, *, is_whole: bool) -> list[float]:
     step = max(1.0, math.ceil(last / POINTS)) if is_whole else last / POINTS
-    return [*(place * step for place in range(math.ceil(last / step))), last] if step else [0.0]
+    return [*(index * step for index in range(math.ceil(last / step))), last] if step else [0.0]
 
 
 def _rises(run: RunResult, axis: Spending) -> list[tuple[float, float]]:
     """(spent, best so far), where it is better than PyTorch and rises."""
-    found, best = [], 1.0
+    rises, best = [], 1.0
     for kernel in run.timed:
         if kernel.speedup > best:
             best = kernel.speedup
-            found.append((spent_by(kernel, axis) or 0.0, best))
-    return found
+            rises.append((spent_by(kernel, axis) or 0.0, best))
+    return rises
 
 
 def _reached(rises: Sequence[tuple[float, float]], spent: float) -> float:

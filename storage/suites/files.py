@@ -91,8 +91,8 @@ def find(name: str) -> SuiteFolder:
     """
     folder = folder_of(name)
     if not folder.journal_file.exists():
-        known = ", ".join(one.name for one in all_suites()) or "none yet"
-        raise SuiteError(f"no suite {name!r} was started here: {known}. `python -m engine suite run` starts one")
+        names = ", ".join(suite.name for suite in all_suites()) or "none yet"
+        raise SuiteError(f"no suite {name!r} was started here: {names}. `python -m engine suite run` starts one")
     return folder
 
 
@@ -152,8 +152,8 @@ def read(folder: SuiteFolder) -> list[Line]:
         data = folder.journal_file.read_bytes()
     except FileNotFoundError:
         return []
-    found = []
+    lines = []
     for line in data[: data.rfind(b"\n") + 1].split(b"\n"):
         with contextlib.suppress(codec.DecodeError):
-            found += [decode(line)] if line else []
-    return found
+            lines += [decode(line)] if line else []
+    return lines

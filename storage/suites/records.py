@@ -81,10 +81,10 @@ class Spent:
     engine_s: float = 0.0
 
     def __add__(self, other: Spent) -> Spent:
-        known = self.cost_usd is not None and other.cost_usd is not None
+        is_cost_known = self.cost_usd is not None and other.cost_usd is not None
         return Spent(
             self.model_calls + other.model_calls, self.tokens + other.tokens,
-            (self.cost_usd or 0.0) + (other.cost_usd or 0.0) if known else None, self.engine_s + other.engine_s,
+            (self.cost_usd or 0.0) + (other.cost_usd or 0.0) if is_cost_known else None, self.engine_s + other.engine_s,
         )  # fmt: skip
 
     def over(self, limits: SuiteLimits) -> str:

@@ -102,15 +102,15 @@ class RunResult:
     @property
     def correct(self) -> int:
         """Correct kernels that the model has written."""
-        return sum(one.is_passed for one in self.tries)
+        return sum(attempt.is_passed for attempt in self.tries)
 
     @property
     def gains(self) -> int:
         """Kernels that were faster than the best before them beyond the noise; a run's first correct one is none."""
-        found, best = 0, None
-        for one in self.timed:
-            if best is None or one.speedup > best.speedup:
-                gain = best and relative.between_sessions(one.speedup, one.noise, best.speedup, best.noise)
-                found += gain.is_faster if gain else 0
-                best = one
-        return found
+        count, best = 0, None
+        for kernel in self.timed:
+            if best is None or kernel.speedup > best.speedup:
+                gain = best and relative.between_sessions(kernel.speedup, kernel.noise, best.speedup, best.noise)
+                count += gain.is_faster if gain else 0
+                best = kernel
+        return count

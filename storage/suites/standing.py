@@ -55,23 +55,23 @@ class Suite:
     def startable(self) -> list[CellStanding]:
         """What a runner works on: what is not finished, and has its run or an arm whose settings are known."""
         adopted = {arm.name for arm in self.defined.arms if arm.is_adopted}
-        unfinished = [one for one in self.planned if one.state is not CellState.FINISHED]
-        return [one for one in unfinished if one.run_id or one.cell.arm not in adopted]
+        unfinished = [standing for standing in self.planned if standing.state is not CellState.FINISHED]
+        return [standing for standing in unfinished if standing.run_id or standing.cell.arm not in adopted]
 
     @property
     def spent(self) -> Spent:
         """What all runs have spent that a runner has let go of."""
-        return sum((one.spent for one in self.cells.values()), Spent())
+        return sum((standing.spent for standing in self.cells.values()), Spent())
 
     @property
     def counts(self) -> Counter[CellState]:
         """How many cells of the definition are in each state."""
-        return Counter(one.state for one in self.planned)
+        return Counter(standing.state for standing in self.planned)
 
     @property
     def is_left_behind(self) -> bool:
         """Whether a cell has lost its runner and its engine, as `as_left` finds."""
-        return any(one.reason == LEFT_BEHIND for one in self.planned)
+        return any(standing.reason == LEFT_BEHIND for standing in self.planned)
 
     def state(self, has_runner: bool) -> str:
         """Whether a runner works on it, or why not; with a cell that failed for good it is finished too."""
@@ -88,10 +88,10 @@ def as_left(suite: Suite, has_engine: Callable[[str], bool]) -> Suite:
     """The suite as its last runner left it, for one that has none: a cell whose engine is gone too does not run,
     whatever the journal said of it last."""
     cells = {
-        cell: replace(one, state=CellState.STOPPED, reason=LEFT_BEHIND)
-        if one.state is CellState.RUNNING and not (one.run_id and has_engine(one.run_id))
-        else one
-        for cell, one in suite.cells.items()
+        cell: replace(standing, state=CellState.STOPPED, reason=LEFT_BEHIND)
+        if standing.state is CellState.RUNNING and not (standing.run_id and has_engine(standing.run_id))
+        else standing
+        for cell, standing in suite.cells.items()
     }
     return replace(suite, cells=cells)
 

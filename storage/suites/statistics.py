@@ -25,7 +25,7 @@ class Estimate:
 
 
 def geometric_mean(values: Sequence[float]) -> float:
-    """Of at least one positive value."""
+    """The geometric mean of at least one positive value."""
     return math.exp(math.fsum(map(math.log, values)) / len(values))
 
 

@@ -48,7 +48,7 @@ class CellResult:
 
     @property
     def speedup(self) -> float | None:
-        """Of the best kernel over eager; None without one."""
+        """The speed-up of the best kernel over eager; None without one."""
         return self.result.best.speedup if self.result and self.result.best else None
 
 
@@ -64,7 +64,7 @@ class Results:
     def counted(self) -> list[CellResult]:
         """The cells that figures are made of; one that has no run yet is none of them."""
         partial = self.is_partial
-        return [one for one in self.cells if one.standing.state in _ENDED or (partial and one.standing.run_id)]
+        return [cell for cell in self.cells if cell.standing.state in _ENDED or (partial and cell.standing.run_id)]
 
     @property
     def arms(self) -> list[str]:
@@ -74,77 +74,79 @@ class Results:
     @property
     def classes(self) -> list[str]:
         """The kernel classes of its tasks, in the order of the suite."""
-        return list(dict.fromkeys(one.kernel_class for one in self.cells if one.kernel_class))
+        return list(dict.fromkeys(cell.kernel_class for cell in self.cells if cell.kernel_class))
 
     @property
     def devices(self) -> list[str]:
         """What the kernels were measured on."""
-        return sorted({one.result.device for one in self.cells if one.result and one.result.device})
+        return sorted({cell.result.device for cell in self.cells if cell.result and cell.result.device})
 
     @property
     def measured(self) -> list[str]:
         """What the counted figures hold for, as Policy.measured names it: those of two such do not compare."""
-        return sorted({one.result.measured for one in self.counted if one.result})
+        return sorted({cell.result.measured for cell in self.counted if cell.result})
 
     def of(self, arm: str, kernel_class: str = ALL) -> dict[str, list[CellResult]]:
         """Counted cells of an arm by task."""
-        found: dict[str, list[CellResult]] = {}
-        for one in self.counted:
-            if one.cell.arm == arm and kernel_class in (ALL, one.kernel_class):
-                found.setdefault(one.cell.task, []).append(one)
-        return found
+        cells: dict[str, list[CellResult]] = {}
+        for cell in self.counted:
+            if cell.cell.arm == arm and kernel_class in (ALL, cell.kernel_class):
+                cells.setdefault(cell.cell.task, []).append(cell)
+        return cells
 
 
 def gather(suite: Suite, runs: Mapping[str, RunResult], is_partial: bool = False) -> Results:
     """The suite's cells with what their runs have come to. A class that the suite states goes before the run's own."""
     stated = {task.name: task.kernel_class for task in suite.defined.tasks}
-    found = {}
-    for one in suite.planned:
-        found[one.cell] = runs.get(one.run_id or "")
-    learned = {cell.task: run.kernel_class for cell, run in found.items() if run}
+    run_of = {}
+    for standing in suite.planned:
+        run_of[standing.cell] = runs.get(standing.run_id or "")
+    learned = {cell.task: run.kernel_class for cell, run in run_of.items() if run}
     cells = [
-        CellResult(one, stated.get(one.cell.task) or learned.get(one.cell.task, ""), found[one.cell])
-        for one in suite.planned
+        CellResult(
+            standing, stated.get(standing.cell.task) or learned.get(standing.cell.task, ""), run_of[standing.cell]
+        )
+        for standing in suite.planned
     ]
     return Results(suite, tuple(cells), is_partial)
 
 
 def by_task(cells: Mapping[str, Sequence[CellResult]], of: Callable[[CellResult], float | None]) -> dict[str, float]:
-    """Of each task the geometric mean of a ratio over its repeats that have one; a task without any is left out."""
-    found = {}
+    """The geometric mean, by task, of a ratio over the repeats that have one; a task without any is left out."""
+    means = {}
     for task, repeats in cells.items():
-        if values := [value for one in repeats if (value := of(one)) is not None]:
-            found[task] = statistics.geometric_mean(values)
-    return found
+        if values := [value for cell in repeats if (value := of(cell)) is not None]:
+            means[task] = statistics.geometric_mean(values)
+    return means
 
 
 def over(results: Results, against: Against) -> Callable[[CellResult], float | None]:
     """What gives a cell's speed-up over something else than eager; None where one of both is not known."""
     arm = results.suite.defined.baseline_arm
-    baseline = by_task(results.of(arm), lambda one: one.speedup) if against is Against.ARM else {}
+    baseline = by_task(results.of(arm), lambda cell: cell.speedup) if against is Against.ARM else {}
     theirs = {task: _measured(cells) for task, cells in results.of(arm).items() if task in baseline}
 
-    def ratio(one: CellResult) -> float | None:
-        if one.speedup is None or one.result is None:
+    def ratio(cell: CellResult) -> float | None:
+        if cell.speedup is None or cell.result is None:
             return None
-        second, first = one.result.second_speedup, one.result.timed[0].speedup
+        second, first = cell.result.second_speedup, cell.result.timed[0].speedup
         match against:
             case Against.COMPILED:
-                return one.speedup / second if second else None
+                return cell.speedup / second if second else None
             case Against.BETTER:
-                return one.speedup / max(1.0, second) if second else None
+                return cell.speedup / max(1.0, second) if second else None
             case Against.FIRST:
-                return one.speedup / first
+                return cell.speedup / first
             case Against.ARM:
-                is_alike = theirs.get(one.cell.task) == {one.result.measured}
-                return one.speedup / baseline[one.cell.task] if is_alike else None
-        return one.speedup
+                is_alike = theirs.get(cell.cell.task) == {cell.result.measured}
+                return cell.speedup / baseline[cell.cell.task] if is_alike else None
+        return cell.speedup
 
     return ratio
 
 
 def _measured(cells: Iterable[CellResult]) -> set[str]:
-    return {one.result.measured for one in cells if one.result}
+    return {cell.result.measured for cell in cells if cell.result}
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,30 +192,31 @@ class ArmFigures:
 def figures(results: Results, arm: str, kernel_class: str = ALL) -> ArmFigures:
     """The figures of one arm."""
     tasks = results.of(arm, kernel_class)
-    cells = [one for repeats in tasks.values() for one in repeats]
-    runs = [one.result for one in cells if one.result is not None]
-    speedups = by_task(tasks, lambda one: one.speedup)
+    cells = [cell for repeats in tasks.values() for cell in repeats]
+    runs = [cell.result for cell in cells if cell.result is not None]
+    speedups = by_task(tasks, lambda cell: cell.speedup)
     compiled = by_task(tasks, over(results, Against.COMPILED))
     limit = by_task(tasks, _limit_share)
-    tries = [one for run in runs for one in run.tries]
+    tries = [attempt for run in runs for attempt in run.tries]
     bests = [run.best for run in runs if run.best is not None]
-    shapes = [one.other_shapes for one in bests if one.other_shapes not in (None, "absent")]
-    specials = [one.special_values for one in bests if one.special_values not in (None, "absent")]
+    shapes = [best.other_shapes for best in bests if best.other_shapes not in (None, "absent")]
+    specials = [best.special_values for best in bests if best.special_values not in (None, "absent")]
     return ArmFigures(
         arm, kernel_class, len(tasks), len(cells), len(speedups),
         statistics.mean_speedup(list(speedups.values())),
-        _never_slower(statistics.mean_speedup(list(by_task(tasks, lambda one: max(1.0, one.speedup or 1.0)).values()))),
-        share_of_tasks(tasks, lambda one: one.speedup is not None),
+        _never_slower(
+            statistics.mean_speedup(list(by_task(tasks, lambda cell: max(1.0, cell.speedup or 1.0)).values()))),
+        share_of_tasks(tasks, lambda cell: cell.speedup is not None),
         statistics.mean_speedup(list(compiled.values())),
-        share_of_tasks(tasks, lambda one: (one.speedup or 0.0) > 1.0),
-        sum(one.is_passed for one in tries) / len(tries) if tries else None,
-        _within(tasks, lambda run, k: _passed_within(run, k, lambda one: one.is_passed)),
-        _within(tasks, lambda run, k: _passed_within(run, k, lambda one: one.is_compiled)),
+        share_of_tasks(tasks, lambda cell: (cell.speedup or 0.0) > 1.0),
+        sum(attempt.is_passed for attempt in tries) / len(tries) if tries else None,
+        _within(tasks, lambda run, k: _passed_within(run, k, lambda attempt: attempt.is_passed)),
+        _within(tasks, lambda run, k: _passed_within(run, k, lambda attempt: attempt.is_compiled)),
         statistics.mean_speedup(list(limit.values())),
-        _mean(_score(one, statistics.sol_score) for one in cells),
-        _mean(_score(one, statistics.gap_closed) for one in cells),
-        (sum(one == "held" for one in shapes), len(shapes)),
-        (sum(one == "held" for one in specials), len(specials)), sum(one.trials for one in bests),
+        _mean(_score(cell, statistics.sol_score) for cell in cells),
+        _mean(_score(cell, statistics.gap_closed) for cell in cells),
+        (sum(outcome == "held" for outcome in shapes), len(shapes)),
+        (sum(outcome == "held" for outcome in specials), len(specials)), sum(best.trials for best in bests),
         sum(run.correct for run in runs), sum(run.gains for run in runs), sum(run.calls for run in runs),
         None if any(run.tokens is None for run in runs) else sum(run.tokens or 0 for run in runs),
         None if any(run.cost_usd is None for run in runs) else sum(run.cost_usd or 0.0 for run in runs),
@@ -221,41 +224,41 @@ def figures(results: Results, arm: str, kernel_class: str = ALL) -> ArmFigures:
     )  # fmt: skip
 
 
-def _never_slower(found: Estimate | None) -> Estimate | None:
-    return found and replace(found, low=None if found.low is None else max(1.0, found.low))
+def _never_slower(estimate: Estimate | None) -> Estimate | None:
+    return estimate and replace(estimate, low=None if estimate.low is None else max(1.0, estimate.low))
 
 
 def share_of_tasks(tasks: Mapping[str, Sequence[CellResult]], holds: Callable[[CellResult], bool]) -> Estimate | None:
     """Repeats of a task are no samples of their own: the interval is that of as many samples as there are tasks."""
-    return statistics.share(sum(sum(map(holds, one)) / len(one) for one in tasks.values()), len(tasks))
+    return statistics.share(sum(sum(map(holds, repeats)) / len(repeats) for repeats in tasks.values()), len(tasks))
 
 
-def _limit_share(one: CellResult) -> float | None:
-    best = one.result.best if one.result else None
-    return one.result.limit_ms / best.latency_ms if one.result and best and one.result.limit_ms else None
+def _limit_share(cell: CellResult) -> float | None:
+    best = cell.result.best if cell.result else None
+    return cell.result.limit_ms / best.latency_ms if cell.result and best and cell.result.limit_ms else None
 
 
-def _score(one: CellResult, score: Callable[[float, float, float], float | None]) -> float | None:
-    best = one.result.best if one.result else None
-    if best is None or one.result is None or not one.result.limit_ms:
+def _score(cell: CellResult, score: Callable[[float, float, float], float | None]) -> float | None:
+    best = cell.result.best if cell.result else None
+    if best is None or cell.result is None or not cell.result.limit_ms:
         return None
-    return score(best.eager_ms, best.latency_ms, one.result.limit_ms)
+    return score(best.eager_ms, best.latency_ms, cell.result.limit_ms)
 
 
 def _mean(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known else None
+    known_values = [value for value in values if value is not None]
+    return sum(known_values) / len(known_values) if known_values else None
 
 
 def _within(
     tasks: Mapping[str, Sequence[CellResult]], share: Callable[[RunResult, int], float]
 ) -> tuple[tuple[int, float], ...]:
     """(k, mean over tasks), up to the tries that any run has made."""
-    runs = [[one.result for one in repeats if one.result and one.result.tries] for repeats in tasks.values()]
-    known = [one for one in runs if one]
-    longest = max((len(run.tries) for one in known for run in one), default=0)
+    runs = [[cell.result for cell in repeats if cell.result and cell.result.tries] for repeats in tasks.values()]
+    tried = [repeats for repeats in runs if repeats]
+    longest = max((len(run.tries) for repeats in tried for run in repeats), default=0)
     return tuple(
-        (k, sum(sum(share(run, k) for run in one) / len(one) for one in known) / len(known))
+        (k, sum(sum(share(run, k) for run in repeats) / len(repeats) for repeats in tried) / len(tried))
         for k in WITHIN if k <= longest
     )  # fmt: skip
 
@@ -263,7 +266,7 @@ def _within(
 def _passed_within(run: RunResult, k: int, passed: Callable[..., bool]) -> float:
     """The chance of a pass within k tries: estimated where no try was told of another, else what happened."""
     count = len(run.tries)
-    if k < count and all(one.is_alone for one in run.tries):
+    if k < count and all(attempt.is_alone for attempt in run.tries):
         return statistics.pass_at(sum(map(passed, run.tries)), count, k)
     return float(any(map(passed, run.tries[:k])))
 
@@ -299,7 +302,7 @@ class Paired:
 def paired(results: Results, arm: str, baseline: str, kernel_class: str = ALL) -> Paired:
     """Over the tasks that both arms have ended cells of."""
     ours, theirs = results.of(arm, kernel_class), results.of(baseline, kernel_class)
-    mine, other = (by_task(cells, lambda one: one.speedup) for cells in (ours, theirs))
+    mine, other = (by_task(cells, lambda cell: cell.speedup) for cells in (ours, theirs))
     unlike = [task for task in ours if task in theirs and len(_measured([*ours[task], *theirs[task]])) > 1]
     shared = [task for task in ours if task in theirs and task not in unlike]
     both = [task for task in shared if task in mine and task in other]
@@ -327,18 +330,18 @@ class PaperRow:
 
 def paper_rows(results: Results) -> list[PaperRow]:
     """The tasks that the paper reports, in the order of the suite; empty where it reports none."""
-    classes = {one.cell.task: one.kernel_class for one in results.cells}
-    found = []
+    classes = {cell.cell.task: cell.kernel_class for cell in results.cells}
+    rows = []
     for task in results.suite.defined.tasks:
         if task.paper is not None:
             ours = {arm: _of_repeats(results.of(arm).get(task.name, [])) for arm in results.arms}
-            found.append(PaperRow(task.name, classes.get(task.name, ""), task.paper, ours))
-    return found
+            rows.append(PaperRow(task.name, classes.get(task.name, ""), task.paper, ours))
+    return rows
 
 
 def _of_repeats(repeats: Sequence[CellResult]) -> Estimate | None:
     """One kernel has its measurement's interval, several that of their mean."""
-    bests = [one.result.best for one in repeats if one.result and one.result.best]
+    bests = [cell.result.best for cell in repeats if cell.result and cell.result.best]
     if len(bests) == 1:
         return Estimate(bests[0].speedup, bests[0].low, bests[0].high)
     return statistics.mean_speedup([best.speedup for best in bests])

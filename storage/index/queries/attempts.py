@@ -190,7 +190,7 @@ class RollBackRow:
 
 def family(db: Database, run_id: str, newest: int = NEWEST) -> list[FamilyRow]:
     """The newest kernels and, where it is older, the best one before them; parents before children."""
-    columns = ", ".join(_OTHERWISE.get(one.name, one.name) for one in fields(FamilyRow))
+    columns = ", ".join(_OTHERWISE.get(field.name, field.name) for field in fields(FamilyRow))
     sql = f"""SELECT {columns} FROM kernels WHERE run_id = $run
         QUALIFY row_number() OVER (ORDER BY seq DESC) <= $newest OR is_best ORDER BY seq"""
     return fetch.rows(db, FamilyRow, sql, {"run": run_id, "newest": newest})
@@ -199,11 +199,11 @@ def family(db: Database, run_id: str, newest: int = NEWEST) -> list[FamilyRow]:
 def roll_backs(db: Database, run_id: str) -> list[RollBackRow]:
     """Roll-backs in force, by the first kernel made after each; those that no kernel has followed yet are left out."""
     sql = "SELECT min(number) FROM kernels WHERE run_id = $run AND seq > $seq"
-    found = []
+    rows = []
     for command in in_force(db, run_id, CommandKind.ROLL_BACK):
         ((number,),) = fetch.tuples(db, sql, {"run": run_id, "seq": command.effective_seq})
-        found += [] if number is None else [RollBackRow(number, command.argument)]
-    return found
+        rows += [] if number is None else [RollBackRow(number, command.argument)]
+    return rows
 
 
 @dataclass(frozen=True, slots=True)

@@ -209,19 +209,24 @@ def prompt_before(db: Database, run_id: str, prompt: PromptRow | ModelCallRow) -
 def diagnoses(db: Database, run_id: str, candidate_id: str) -> list[DiagnosisRow]:
     """Diagnoses of a candidate and of its parent (the one that led to it), oldest first; tell them by candidate_id."""
     parents = [parent_id for *_, parent_id in _written(db, run_id, candidate_id)]
-    found = [told for name in (candidate_id, *parents) for told in fetch.of_kernel(db, run_id, name, DiagnosisWritten)]
-    found.sort(key=lambda told: told.seq)
-    return [DiagnosisRow(one.seq, one.at, one.event.step, one.event.candidate_id, one.event.text_blob) for one in found]
+    diagnosed = [
+        told for name in (candidate_id, *parents) for told in fetch.of_kernel(db, run_id, name, DiagnosisWritten)
+    ]
+    diagnosed.sort(key=lambda told: told.seq)
+    return [
+        DiagnosisRow(told.seq, told.at, told.event.step, told.event.candidate_id, told.event.text_blob)
+        for told in diagnosed
+    ]
 
 
 def reviews(db: Database, run_id: str, candidate_id: str) -> list[ReviewRow]:
     """What was said of a candidate, and what was said of its parent and led to it, oldest first; tell them by
     candidate_id."""
-    own = fetch.of_kernel(db, run_id, candidate_id, ReviewWritten)
-    found = sorted([*own, *reviews_before(db, run_id, candidate_id)], key=lambda told: told.seq)
+    about_it = fetch.of_kernel(db, run_id, candidate_id, ReviewWritten)
+    all_told = sorted([*about_it, *reviews_before(db, run_id, candidate_id)], key=lambda told: told.seq)
     return [
         ReviewRow(told.seq, told.at, e.step, e.depth, e.label, e.candidate_id, e.text_blob, e.problem)
-        for told in found
+        for told in all_told
         for e in [told.event]
     ]
 
@@ -238,12 +243,12 @@ def failed_tries(db: Database, run_id: str, candidate_id: str) -> list[FailedTry
     """Tries without a usable reply in the steps that concern a candidate (about it, or leading to it), oldest first."""
     which = f"""step IN (SELECT step {_KERNEL}
         UNION SELECT step FROM steps WHERE run_id = $run AND candidate_id = $candidate)"""
-    found = fetch.events(db, run_id, CallFailed, where=which, parameters={"candidate": candidate_id})
+    failed = fetch.events(db, run_id, CallFailed, where=which, parameters={"candidate": candidate_id})
     return [
         FailedTryRow(
             told.seq, told.at, e.step, e.call, e.attempt, e.model, e.failure, e.reason, e.is_charged, e.retry_in_s
         )
-        for told in found
+        for told in failed
         for e in [told.event]
     ]
 
@@ -338,9 +343,9 @@ def kernel_cost(db: Database, run_id: str, candidate_id: str) -> CostRow:
     for _, step, _, parent_id in _written(db, run_id, candidate_id):
         told_why = fetch.of_kernel(db, run_id, parent_id, DiagnosisWritten)
         before |= {told.event.step for told in told_why if told.event.step < step}
-    found = fetch.one(db, CostRow, sql, {"run": run_id, "candidate": candidate_id, "before": sorted(before)})
-    assert found is not None  # a query without FROM always gives one row
-    return found
+    cost = fetch.one(db, CostRow, sql, {"run": run_id, "candidate": candidate_id, "before": sorted(before)})
+    assert cost is not None  # a query without FROM always gives one row
+    return cost
 
 
 @dataclass(frozen=True, slots=True)
@@ -412,10 +417,10 @@ class ToolCallRow:
 
 def tool_calls(db: Database, run_id: str, candidate_id: str) -> list[ToolCallRow]:
     """In the order in which the model made them."""
-    found = fetch.events(
+    answered = fetch.events(
         db, run_id, ToolAnswered, where=f"step IN (SELECT step {_KERNEL})", parameters={"candidate": candidate_id}
     )
-    last = {(told.event.call, told.event.number): told.event for told in found}
+    last = {(told.event.call, told.event.number): told.event for told in answered}
     return [
         ToolCallRow(e.call, e.number, e.tool, e.outcome, e.summary, e.source_blob, e.text_blob, e.seconds)
         for _, e in sorted(last.items())

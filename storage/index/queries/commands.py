@@ -34,17 +34,17 @@ class CommandRow:
 def commands(db: Database, run_id: str) -> list[CommandRow]:
     """Every command ever sent to a run, oldest first, those the engine has not read included."""
     sql = "SELECT command_id, kind, argument, asked_by, asked_at FROM commands WHERE run_id = ? ORDER BY seq DESC"
-    known = {row.command_id: row for row in fetch.rows(db, CommandRow, sql, [run_id])}
+    rows = {row.command_id: row for row in fetch.rows(db, CommandRow, sql, [run_id])}
     for told in fetch.events(db, run_id, CommandAcknowledged, CommandEffective, CommandRefused):
         event = told.event
         if isinstance(event, CommandAcknowledged):
             asked = event.command
             first = CommandRow(asked.command_id, asked.kind, asked.argument, asked.asked_by, asked.asked_at)
-            first = known.get(asked.command_id, first)
-            known[asked.command_id] = replace(first, acknowledged_at=first.acknowledged_at or told.at)
-        elif row := known.get(event.command_id):
-            known[event.command_id] = _settled(row, told.seq, told.at, event)
-    return sorted(known.values(), key=lambda row: (row.asked_at, row.command_id))
+            first = rows.get(asked.command_id, first)
+            rows[asked.command_id] = replace(first, acknowledged_at=first.acknowledged_at or told.at)
+        elif row := rows.get(event.command_id):
+            rows[event.command_id] = _settled(row, told.seq, told.at, event)
+    return sorted(rows.values(), key=lambda row: (row.asked_at, row.command_id))
 
 
 def _settled(row: CommandRow, seq: int, at: float, event: CommandEffective | CommandRefused) -> CommandRow:
@@ -60,6 +60,6 @@ def _settled(row: CommandRow, seq: int, at: float, event: CommandEffective | Com
 
 
 def in_force(db: Database, run_id: str, *kinds: CommandKind) -> list[CommandRow]:
-    """Those of these kinds that the engine has obeyed, in the order in which they came into force."""
+    """The commands of these kinds that the engine has obeyed, in the order in which they came into force."""
     rows = [row for row in commands(db, run_id) if row.kind in kinds and row.effective_seq is not None]
     return sorted(rows, key=lambda row: row.effective_seq or 0)

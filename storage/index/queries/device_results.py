@@ -82,5 +82,5 @@ ORDER BY f.is_asked DESC, f.latency_ms"""
 
 def same_kernel(db: Database, run_id: str, candidate_id: str) -> list[SameKernelRow]:
     """The kernel on each model of device, its own first; empty where it was timed on one alone."""
-    found = fetch.rows(db, SameKernelRow, _SAME_SOURCE, {"run": run_id, "candidate": candidate_id})
-    return found if len(found) > 1 else []
+    rows = fetch.rows(db, SameKernelRow, _SAME_SOURCE, {"run": run_id, "candidate": candidate_id})
+    return rows if len(rows) > 1 else []

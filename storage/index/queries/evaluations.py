@@ -101,8 +101,8 @@ def _judged(db: Database, run_id: str, candidate_id: str) -> list[fetch.Told[Jud
     return fetch.of_kernel(db, run_id, candidate_id, Compiled, Checked, Timed)
 
 
-def _last(told: Iterable[fetch.Told[Any]], kind: type[T]) -> T | None:
-    return next((one.event for one in reversed([*told]) if isinstance(one.event, kind)), None)
+def _last(judged: Iterable[fetch.Told[Any]], kind: type[T]) -> T | None:
+    return next((told.event for told in reversed([*judged]) if isinstance(told.event, kind)), None)
 
 
 def _standing(db: Database, run_id: str, candidate_id: str) -> Timed | None:
@@ -114,12 +114,12 @@ def _standing(db: Database, run_id: str, candidate_id: str) -> Timed | None:
 
 def evaluation(db: Database, run_id: str, candidate_id: str) -> EvaluationRow | None:
     """What is known about one candidate; None before its first build ended."""
-    told = _judged(db, run_id, candidate_id)
-    if not told:
+    judged = _judged(db, run_id, candidate_id)
+    if not judged:
         return None
     sql = "SELECT verdict FROM kernels WHERE run_id = ? AND candidate_id = ? AND verdict IS NOT NULL"
     verdict = next((Verdict(text) for (text,) in fetch.tuples(db, sql, [run_id, candidate_id])), None)
-    compiled, checked = _last(told, Compiled), _last(told, Checked)
+    compiled, checked = _last(judged, Compiled), _last(judged, Checked)
     built, check = compiled.result if compiled else None, checked.result if checked else None
     timed = _standing(db, run_id, candidate_id)
     figures = timed.result.figures if timed else None
@@ -182,8 +182,8 @@ def correctness_errors(db: Database, run_id: str, candidate_id: str) -> list[Cor
     """Failed checks of a candidate, newest first."""
     sql = "SELECT number FROM kernels WHERE run_id = ? AND candidate_id = ?"
     number = next((n for (n,) in fetch.tuples(db, sql, [run_id, candidate_id])), None)
-    told = fetch.of_kernel(db, run_id, candidate_id, Checked)
-    return [_error(one, number) for one in reversed(told) if one.event.result.verdict is not Verdict.PASSED]
+    checked = fetch.of_kernel(db, run_id, candidate_id, Checked)
+    return [_error(told, number) for told in reversed(checked) if told.event.result.verdict is not Verdict.PASSED]
 
 
 def _error(told: fetch.Told[Checked], number: int | None) -> CorrectnessErrorRow:
@@ -221,9 +221,9 @@ def check_records(db: Database, run_id: str, candidate_id: str) -> list[StagedCh
     """One per check, by group, the worst first. A check made in several stages shows where it stood worst."""
     sql = f"SELECT {WRITTEN_AS} FROM kernels WHERE run_id = ? AND candidate_id = ?"
     written = [name for (name,) in fetch.tuples(db, sql, [run_id, candidate_id])]
-    own = fetch.of_kernel(db, run_id, candidate_id, CandidateCreated, Compiled, Checked, Timed)
-    said = [told for name in written for told in fetch.of_kernel(db, run_id, name, ReviewWritten)]
-    return stood([*own, *said])
+    judged = fetch.of_kernel(db, run_id, candidate_id, CandidateCreated, Compiled, Checked, Timed)
+    reviews = [told for name in written for told in fetch.of_kernel(db, run_id, name, ReviewWritten)]
+    return stood([*judged, *reviews])
 
 
 # The kernel that was written: its parent where the tuner changed its numbers alone.
@@ -278,7 +278,7 @@ class BaselineRow:
 
 def baseline(db: Database, run_id: str) -> BaselineRow | None:
     """The further baseline as last measured; None before the first kernel was timed and for runs of older engines."""
-    columns = ", ".join(f"second_{one.name} AS {one.name}" for one in fields(BaselineRow))
+    columns = ", ".join(f"second_{field.name} AS {field.name}" for field in fields(BaselineRow))
     sql = f"SELECT {columns} FROM runs WHERE run_id = ? AND second_name IS NOT NULL"
     return fetch.one(db, BaselineRow, sql, [run_id])
 
@@ -297,10 +297,10 @@ class WorkloadRow:
 
 
 def workloads(db: Database, run_id: str, candidate_id: str) -> list[WorkloadRow]:
-    """Those of the timing that stands, in the task's order; none where the task has one workload alone."""
+    """The workloads of the timing that stands, in the task's order; none where the task has one alone."""
     timed = _standing(db, run_id, candidate_id)
     return [
-        WorkloadRow(number, one.sizes, f.speedup, f.low, f.high, f.latency_ms, f.baseline_latency_ms)
-        for number, one in enumerate(timed.result.workloads if timed else ())
-        for f in [one.timing.figures]
+        WorkloadRow(number, workload.sizes, f.speedup, f.low, f.high, f.latency_ms, f.baseline_latency_ms)
+        for number, workload in enumerate(timed.result.workloads if timed else ())
+        for f in [workload.timing.figures]
     ]

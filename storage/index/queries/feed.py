@@ -97,7 +97,7 @@ def feed(
 ) -> list[FeedRow]:
     """The newest items after a journal line, newest first. A step's item appears when it starts, and moves to the time
     of its result."""
-    found = [
+    rows = [
         FeedRow(
             s.seq,
             s.ended_at or s.started_at,
@@ -110,16 +110,16 @@ def feed(
         )
         for s in steps(db, run_id, after_seq, max(limit, NEWEST), words=words)
     ]
-    known = commands(db, run_id)
+    asked = commands(db, run_id)
     # A command stands at its asking, before the line that tells of it: so many more lines may lead to an item.
-    most = limit + len(known)
+    most = limit + len(asked)
     which = "seq > $after AND (kind <> 'PatchTried' OR contains(json, '\"is_applied\":false'))"
-    told = fetch.events(db, run_id, *_NEWS, where=which, parameters={"after": after_seq}, newest=most)
-    rising = _rising(db, run_id) if any(isinstance(one.event, DepthFinished) for one in told) else []
-    teller = _Teller(db, run_id, words, {row.command_id: row for row in known}, _kernels(db, run_id, told), rising)
-    found += [row for one in told for row in teller.rows(one)]
-    found += _bases(db, run_id, after_seq, words)
-    return sorted(found, key=lambda row: (row.at, row.seq), reverse=True)[:limit]
+    news = fetch.events(db, run_id, *_NEWS, where=which, parameters={"after": after_seq}, newest=most)
+    rising = _rising(db, run_id) if any(isinstance(told.event, DepthFinished) for told in news) else []
+    teller = _Teller(db, run_id, words, {row.command_id: row for row in asked}, _kernels(db, run_id, news), rising)
+    rows += [row for told in news for row in teller.rows(told)]
+    rows += _bases(db, run_id, after_seq, words)
+    return sorted(rows, key=lambda row: (row.at, row.seq), reverse=True)[:limit]
 
 
 @dataclass(slots=True)
@@ -218,19 +218,19 @@ class _Teller:
         if event.outcome is not DepthOutcome.ACCEPTED:
             return event.outcome, f"{title} given up" + (f": {event.reason}" if event.reason else "")
         text = f"{title} ends with kernel {self._number(event.candidate_id)}"
-        _, own, own_noise = self.kernels.get(event.candidate_id, (0, None, None))
-        if own is None or own_noise is None:
+        _, its_speedup, its_noise = self.kernels.get(event.candidate_id, (0, None, None))
+        if its_speedup is None or its_noise is None:
             return event.outcome, text
-        text += f" at {measured_speedup(own, own_noise)}"
+        text += f" at {measured_speedup(its_speedup, its_noise)}"
         best = next((row for row in reversed(self.rising) if row[0] <= seq), None)
         if best is None:
             return event.outcome, text
         _, name, speedup, noise = best
         if name == event.candidate_id:
             return "best", f"{text}, the best so far"
-        if not relative.between_sessions(speedup, noise, own, own_noise).is_faster:
+        if not relative.between_sessions(speedup, noise, its_speedup, its_noise).is_faster:
             return event.outcome, f"{text}, no measurable difference from the best"
-        return event.outcome, f"{text}, {100 * (1 - own / speedup):.0f} % slower than the best"
+        return event.outcome, f"{text}, {100 * (1 - its_speedup / speedup):.0f} % slower than the best"
 
     def _command(self, told: fetch.Told[Any]) -> FeedRow:
         event = told.event
@@ -257,7 +257,7 @@ class _Teller:
 
     def _budget(self, budget: Budget) -> str:
         steps = self.words.steps
-        said = {
+        limits = {
             "{} " + steps: budget.depths,
             "{:,} model calls": budget.model_calls,
             "{:,} tokens": budget.tokens,
@@ -266,14 +266,14 @@ class _Teller:
             "target {:.2f}×": budget.target_speedup,
             "stop after {} " + steps + " without gain": budget.stagnation_depths,
         }
-        return "Limits changed: " + ", ".join(form.format(value) for form, value in said.items() if value is not None)
+        return "Limits changed: " + ", ".join(form.format(value) for form, value in limits.items() if value is not None)
 
 
 def _kernels(
-    db: Database, run_id: str, told: list[fetch.Told[Any]]
+    db: Database, run_id: str, news: list[fetch.Told[Any]]
 ) -> dict[str | None, tuple[int, float | None, float | None]]:
     """Number, speed-up and noise of the kernels that these events are about."""
-    names = {name for one in told if (name := getattr(one.event, "candidate_id", None)) is not None}
+    names = {name for told in news if (name := getattr(told.event, "candidate_id", None)) is not None}
     sql = """SELECT candidate_id, number, speedup, noise FROM kernels
         WHERE run_id = ? AND list_contains(?::VARCHAR[], candidate_id)"""
     return {name: (number, *figures) for name, number, *figures in fetch.tuples(db, sql, [run_id, sorted(names)])}
@@ -336,7 +336,7 @@ def _bases(db: Database, run_id: str, after_seq: int, words: MethodWords) -> Ite
         "beyond the noise"
     )  # fmt: skip
     for seq, at, step, depth, name, number, other in fetch.tuples(db, sql, {"run": run_id, "after": after_seq}):
-        if not any(one.argument.strip() == name and (one.effective_seq or 0) < seq for one in asked):
+        if not any(command.argument.strip() == name and (command.effective_seq or 0) < seq for command in asked):
             text = f"{words.title} {depth} starts from kernel {number} again, not from kernel {other}: {why}"
             yield FeedRow(seq, at, FeedKind.BASE, step, depth, name, None, text)
 

@@ -103,18 +103,18 @@ def _rows(db: Database, kind: type[T], sql: str, parameters: Sequence[object] | 
     with db.reader() as cursor:
         cursor.execute(sql, parameters)
         names = [column[0] for column in cursor.description or ()]
-        found = cursor.fetchall()
+        fetched = cursor.fetchall()
     converters = _converters(typing.cast(Hashable, kind))
     plan = [(name, converters.get(name)) for name in names]
     return [
-        kind(**{n: c(v) if c and v is not None else v for (n, c), v in zip(plan, row, strict=True)}) for row in found
+        kind(**{n: c(v) if c and v is not None else v for (n, c), v in zip(plan, row, strict=True)}) for row in fetched
     ]
 
 
 def one(db: Database, kind: type[T], sql: str, parameters: Sequence[object] | Mapping[str, object] = ()) -> T | None:
     """The first row of a query, or None."""
-    found = rows(db, kind, sql, parameters)
-    return found[0] if found else None
+    fetched = rows(db, kind, sql, parameters)
+    return fetched[0] if fetched else None
 
 
 def tuples(db: Database, sql: str, parameters: Sequence[object] | Mapping[str, object] = ()) -> list[tuple[Any, ...]]:
@@ -134,8 +134,8 @@ def _tuples(db: Database, sql: str, parameters: Sequence[object] | Mapping[str, 
 
 @functools.cache
 def _converters(kind: Hashable) -> dict[str, Callable[[Any], Any]]:
-    found = {name: _converter(hint) for name, hint in typing.get_type_hints(typing.cast(type, kind)).items()}
-    return {name: convert for name, convert in found.items() if convert}
+    converters = {name: _converter(hint) for name, hint in typing.get_type_hints(typing.cast(type, kind)).items()}
+    return {name: convert for name, convert in converters.items() if convert}
 
 
 def _converter(hint: Any) -> Callable[[Any], Any] | None:

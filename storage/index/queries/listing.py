@@ -197,9 +197,9 @@ def listing(
     chosen = chosen or RunFilter()
     order, direction = _ORDERS[sort]
     sql = _LISTED.format(order=order, direction=direction)
-    found = fetch.tuples(db, sql, _asked(chosen, lost) | {"limit": limit, "offset": offset})
-    if found or not offset:
-        return Listing([name for name, _ in found], found[0][1] if found else 0)
+    page = fetch.tuples(db, sql, _asked(chosen, lost) | {"limit": limit, "offset": offset})
+    if page or not offset:
+        return Listing([name for name, _ in page], page[0][1] if page else 0)
     return Listing([], listing(db, chosen, sort, lost, 1, 0).total)
 
 
@@ -265,7 +265,7 @@ def unfinished_runs(db: Database) -> list[str]:
 def choices(db: Database) -> Choices:
     """Every task, model, strategy and tag that a run has, and how many runs are archived."""
     listed = "list(DISTINCT {0} ORDER BY {0})"
-    sql = f"""SELECT {", ".join(listed.format(one) for one in ("task_name", "model", "strategy"))},
+    sql = f"""SELECT {", ".join(listed.format(column) for column in ("task_name", "model", "strategy"))},
         (SELECT {listed.format("tag")} FROM (SELECT unnest(tags) AS tag FROM {LABELLED})),
         (SELECT count(*) FROM {LABELLED} SEMI JOIN runs USING (run_id) WHERE is_archived) FROM runs"""
     tasks, models, strategies, tags, archived = fetch.tuples(db, sql)[0]

@@ -28,11 +28,13 @@ class NewsRow:
 def news(db: Database, since: float) -> list[NewsRow]:
     """What happened after a moment (seconds since the epoch), oldest first. Replays tell nothing new."""
     which = """time > $since AND run_id IN (SELECT run_id FROM runs WHERE replay_of IS NULL AND NOT is_example)"""
-    told = fetch.events(db, None, StateChanged, RunEnded, BudgetWarned, where=which, parameters={"since": since})
-    said = [(one, *_said(one.event)) for one in told]
-    names = titles(db, {one.run_id for one, kind, _ in said if kind})
-    found = [NewsRow(one.run_id, one.seq, one.at, names[one.run_id], kind, text) for one, kind, text in said if kind]
-    return sorted(found, key=lambda row: (row.at, row.run_id, row.seq))
+    happened = fetch.events(db, None, StateChanged, RunEnded, BudgetWarned, where=which, parameters={"since": since})
+    worded = [(told, *_said(told.event)) for told in happened]
+    names = titles(db, {told.run_id for told, kind, _ in worded if kind})
+    rows = [
+        NewsRow(told.run_id, told.seq, told.at, names[told.run_id], kind, text) for told, kind, text in worded if kind
+    ]
+    return sorted(rows, key=lambda row: (row.at, row.run_id, row.seq))
 
 
 def _said(event: StateChanged | RunEnded | BudgetWarned) -> tuple[str, str]:

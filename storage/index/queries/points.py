@@ -80,8 +80,8 @@ def points(db: Database, run_id: str, selected_id: str = "", few: int = FEW_POIN
     newest one and the selected one.
     """
     names = [field.name for field in fields(PointRow)]
-    found = [row for row in _shown(db, run_id, selected_id, few) if row.speedup is not None]
-    return [PointRow(*(getattr(row, name) for name in names)) for row in found]
+    rows = [row for row in _shown(db, run_id, selected_id, few) if row.speedup is not None]
+    return [PointRow(*(getattr(row, name) for name in names)) for row in rows]
 
 
 def failures(db: Database, run_id: str, selected_id: str = "", few: int = FEW_POINTS) -> list[FailureRow]:

@@ -102,8 +102,8 @@ def profile(db: Database, run_id: str, candidate_id: str) -> ProfileRow | None:
     told = _profiled(db, run_id, candidate_id)
     if told is None:
         failed = fetch.of_kernel(db, run_id, candidate_id, ProfileFailed)[-1:]
-        return next((ProfileRow(one.seq, one.at, one.event.step, candidate_id, failure=one.event.reason)
-                     for one in failed), None)  # fmt: skip
+        return next((ProfileRow(failure.seq, failure.at, failure.event.step, candidate_id, failure=failure.event.reason)
+                     for failure in failed), None)  # fmt: skip
     event, result = told.event, told.event.result
     evidence = dict(result.evidence)
     if DISTURBED not in evidence:
@@ -131,21 +131,21 @@ def source_lines(db: Database, run_id: str, candidate_id: str) -> list[SourceLin
 
 def metrics(db: Database, run_id: str, candidate_id: str) -> list[MetricRow]:
     """All values of a candidate's last profile, with the call's time and what follows from it as it was timed."""
-    found = _as_profiled(db, run_id, candidate_id)
+    rows = _as_profiled(db, run_id, candidate_id)
     profiled_s, timed_s = _call_times(db, run_id, candidate_id)
     if not profiled_s or not timed_s:
-        return found
+        return rows
     factors = {"latency": timed_s / profiled_s} | dict.fromkeys(BY_LATENCY, profiled_s / timed_s)
-    return [replace(row, value=row.value * factors.get(row.metric, 1.0)) for row in found]
+    return [replace(row, value=row.value * factors.get(row.metric, 1.0)) for row in rows]
 
 
 def _as_profiled(db: Database, run_id: str, candidate_id: str) -> list[MetricRow]:
     told = _profiled(db, run_id, candidate_id)
     result = told.event.result if told else None
-    found = sorted(result.metrics if result else (), key=lambda one: (one.launch, one.kernel, one.name))
+    by_launch = sorted(result.metrics if result else (), key=lambda metric: (metric.launch, metric.kernel, metric.name))
     return [
         MetricRow(candidate_id, result.kernel_hash if result else "", m.launch, m.kernel, m.name, m.unit, m.value)
-        for m in found
+        for m in by_launch
     ]
 
 
@@ -214,10 +214,10 @@ def _named(rows: list[MetricRow]) -> Iterator[tuple[_Place, _Named, MetricRow]]:
 
 def _by_place(rows: list[MetricRow]) -> dict[_Place, dict[_Named, MetricRow]]:
     """Values by launch and metric, then by kernel."""
-    found: dict[_Place, dict[_Named, MetricRow]] = {}
+    by_place: dict[_Place, dict[_Named, MetricRow]] = {}
     for place, name, row in _named(rows):
-        found.setdefault(place, {})[name] = row
-    return found
+        by_place.setdefault(place, {})[name] = row
+    return by_place
 
 
 def _counterpart(name: _Named, here: Mapping[_Named, MetricRow], there: Mapping[_Named, MetricRow]) -> float | None:
@@ -230,15 +230,15 @@ def _counterpart(name: _Named, here: Mapping[_Named, MetricRow], there: Mapping[
 def planned_exposure(db: Database, run_id: str, kernel_class: KernelClass) -> Exposure | None:
     """When a run of this class on auto shows its model profiles, by what it was started with; None for no such run."""
     sql = "SELECT asked_depths, expose_from_depth, profile_schedule, version FROM runs WHERE run_id = ?"
-    found = fetch.tuples(db, sql, [run_id])
-    return exposure.planned(kernel_class, *found[0]) if found else None
+    rows = fetch.tuples(db, sql, [run_id])
+    return exposure.planned(kernel_class, *rows[0]) if rows else None
 
 
 def profiled_kernels(db: Database, run_id: str) -> list[str]:
     """Kernels that have a profile which nothing disturbed, in the order they were profiled."""
     sql = """SELECT candidate_id, disturbed, profiled_ms, measured_ms FROM kernels
         WHERE run_id = ? AND profiled_seq IS NOT NULL ORDER BY profiled_seq"""
-    return [name for name, *known in fetch.tuples(db, sql, [run_id]) if not _disturbance(*known)]
+    return [name for name, *figures in fetch.tuples(db, sql, [run_id]) if not _disturbance(*figures)]
 
 
 def _disturbance(noted: str | None, profiled_ms: float | None, timed_ms: float | None) -> str:
@@ -261,5 +261,5 @@ def profiled_ancestor(db: Database, run_id: str, candidate_id: str) -> str | Non
 
 
 def _is_disturbed(db: Database, run_id: str, candidate_id: str) -> bool:
-    found = profile(db, run_id, candidate_id)
-    return found is not None and bool(found.disturbance)
+    row = profile(db, run_id, candidate_id)
+    return row is not None and bool(row.disturbance)

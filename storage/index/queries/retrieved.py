@@ -51,7 +51,7 @@ def _retrieval(db: Database, run_id: str, asked: Consulted, lines: list[int]) ->
     technique = next((name for (name,) in fetch.tuples(db, sql, [run_id, lines])), "")
     sql = "SELECT number FROM kernels WHERE run_id = ? AND candidate_id = ?"
     number = next((n for (n,) in fetch.tuples(db, sql, [run_id, asked.candidate_id])), 0)
-    followed = [place for place, one in enumerate(asked.found) if _folded(one.technique) == _folded(technique)]
+    followed = [rank for rank, advised in enumerate(asked.found) if _folded(advised.technique) == _folded(technique)]
     return RetrievalRow(
         asked.step, number, asked.state, asked.bottleneck, asked.state_confidence, list(asked.secondary), asked.why,
         asked.mark, technique, len(asked.found), min(followed, default=None),
@@ -65,7 +65,7 @@ def _folded(name: str) -> str:
 def retrieved(db: Database, run_id: str, step: int) -> list[Advised]:
     """The techniques that were found in a step, that which promises most first."""
     told = fetch.events(db, run_id, Consulted, where="step = $step", parameters={"step": step})
-    return [one for answer in told for one in answer.event.found]
+    return [advised for answer in told for advised in answer.event.found]
 
 
 def told_rules(db: Database, run_id: str, candidate_id: str) -> list[ToldRule]:

@@ -122,8 +122,8 @@ def overview(db: Database, limit: int = 200, offset: int = 0) -> list[RunRow]:
 def of_ids(db: Database, run_ids: Sequence[str]) -> list[RunRow]:
     """These runs, in this order; one that has gone is left out."""
     chosen = "SELECT * FROM runs WHERE run_id IN (SELECT unnest(?::VARCHAR[]))"
-    found = {row.run_id: row for row in _rows(db, chosen, [list(run_ids)])}
-    return [found[name] for name in run_ids if name in found]
+    rows = {row.run_id: row for row in _rows(db, chosen, [list(run_ids)])}
+    return [rows[name] for name in run_ids if name in rows]
 
 
 def titles(db: Database, run_ids: Collection[str]) -> dict[str, str]:
@@ -168,14 +168,14 @@ def lowest_latency(db: Database, run_id: str) -> LowestLatency | None:
 
 def first_example(db: Database) -> str | None:
     """The example that was made first; None where none is open."""
-    found = fetch.tuples(db, "SELECT arg_min(run_id, created_at) FROM runs WHERE is_example AND replay_of IS NULL")
-    return found[0][0] if found else None
+    rows = fetch.tuples(db, "SELECT arg_min(run_id, created_at) FROM runs WHERE is_example AND replay_of IS NULL")
+    return rows[0][0] if rows else None
 
 
 def demo_run(db: Database) -> str | None:
     """The newest demo run; None where there is none."""
-    found = fetch.tuples(db, "SELECT arg_max(run_id, created_at) FROM runs WHERE is_demo AND replay_of IS NULL")
-    return found[0][0] if found else None
+    rows = fetch.tuples(db, "SELECT arg_max(run_id, created_at) FROM runs WHERE is_demo AND replay_of IS NULL")
+    return rows[0][0] if rows else None
 
 
 def run(db: Database, run_id: str) -> RunRow | None:
@@ -184,12 +184,12 @@ def run(db: Database, run_id: str) -> RunRow | None:
 
 
 def _rows(db: Database, chosen: str, parameters: Sequence[object]) -> list[RunRow]:
-    found = fetch.rows(db, RunRow, _RUNS.format(chosen=chosen), parameters)
+    rows = fetch.rows(db, RunRow, _RUNS.format(chosen=chosen), parameters)
     # By itself: it changes with almost every event, and the rest far less often.
     sql = """SELECT run_id, last_event_at, depth, engine_s FROM progress
         WHERE run_id IN (SELECT unnest(?::VARCHAR[]))"""
-    now = {run_id: known for run_id, *known in fetch.tuples(db, sql, [[row.run_id for row in found]])}
-    return [_with(row, *now.get(row.run_id, (None, None, 0.0))) for row in found]
+    now = {run_id: progress for run_id, *progress in fetch.tuples(db, sql, [[row.run_id for row in rows]])}
+    return [_with(row, *now.get(row.run_id, (None, None, 0.0))) for row in rows]
 
 
 def _with(row: RunRow, last_event_at: float | None, depth: int | None, engine_s: float) -> RunRow:
@@ -205,14 +205,14 @@ def last_events(db: Database, run_ids: Sequence[str]) -> dict[str, float]:
 
 def limit(db: Database, run_id: str) -> HardwareLimit | None:
     """The task's speed of light. Measured once; again only after a kernel beat it, and then the later one holds."""
-    found = fetch.tuples(db, "SELECT hardware_limit FROM runs WHERE run_id = ?", [run_id])
-    return fetch.record(HardwareLimit, found[0][0]) if found else None
+    rows = fetch.tuples(db, "SELECT hardware_limit FROM runs WHERE run_id = ?", [run_id])
+    return fetch.record(HardwareLimit, rows[0][0]) if rows else None
 
 
 def arithmetic(db: Database, run_id: str) -> str:
     """The class of arithmetic of a run's task, one of PRECISIONS."""
-    found = fetch.tuples(db, "SELECT precision FROM runs WHERE run_id = ?", [run_id])
-    return arithmetic_of(found[0][0]) if found and found[0][0] else PRECISIONS[0]
+    rows = fetch.tuples(db, "SELECT precision FROM runs WHERE run_id = ?", [run_id])
+    return arithmetic_of(rows[0][0]) if rows and rows[0][0] else PRECISIONS[0]
 
 
 def limit_speedup(db: Database, run_id: str) -> float | None:
@@ -222,9 +222,9 @@ def limit_speedup(db: Database, run_id: str) -> float | None:
     this one is its share of the limit, and both follow from the latencies that are shown with it.
     """
     sql = "SELECT speedup, latency_ms FROM kernels WHERE run_id = ? AND is_best"
-    best, found = fetch.tuples(db, sql, [run_id]), limit(db, run_id)
+    best, hardware_limit = fetch.tuples(db, sql, [run_id]), limit(db, run_id)
     eager_ms = relative.baseline_ms(*best[0]) if best else None
-    return eager_ms / found.limit_ms if eager_ms and found and found.limit_ms > 0 else None
+    return eager_ms / hardware_limit.limit_ms if eager_ms and hardware_limit and hardware_limit.limit_ms > 0 else None
 
 
 def version(db: Database, run_id: str) -> int:
@@ -233,7 +233,7 @@ def version(db: Database, run_id: str) -> int:
 
 
 def overview_version(db: Database) -> int:
-    """The same over all runs."""
+    """A number that changes when anything shown of any run may have changed; costs no query."""
     return db.version
 
 

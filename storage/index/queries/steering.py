@@ -32,14 +32,14 @@ class SteeringMark:
 
 def steering_state(db: Database, run_id: str) -> SteeringState:
     """What is in force now, as the engine has it; nothing for a run that is not in the index."""
-    found = fetch.tuples(db, "SELECT steering FROM runs WHERE run_id = ?", [run_id])
-    return (fetch.record(SteeringState, found[0][0]) if found else None) or SteeringState()
+    rows = fetch.tuples(db, "SELECT steering FROM runs WHERE run_id = ?", [run_id])
+    return (fetch.record(SteeringState, rows[0][0]) if rows else None) or SteeringState()
 
 
 def strategy(db: Database, run_id: str) -> str:
     """The name of a run's search method; empty for a run that is not in the index."""
-    found = fetch.tuples(db, "SELECT strategy FROM runs WHERE run_id = ?", [run_id])
-    return str(found[0][0]) if found else ""
+    rows = fetch.tuples(db, "SELECT strategy FROM runs WHERE run_id = ?", [run_id])
+    return str(rows[0][0]) if rows else ""
 
 
 def pending_hints(db: Database, run_id: str) -> tuple[str, ...]:
@@ -53,23 +53,23 @@ def pending_hints(db: Database, run_id: str) -> tuple[str, ...]:
 
 def steering_marks(db: Database, run_id: str) -> list[SteeringMark]:
     """Commands in force, by the depth they came into force in."""
-    found = in_force(db, run_id, *CommandKind)
+    rows = in_force(db, run_id, *CommandKind)
     sql = """WITH asked AS (SELECT unnest($seqs::BIGINT[]) AS seq, unnest($steps::BIGINT[]) AS step)
     SELECT coalesce(own.depth, before.depth, 0) FROM asked a
     LEFT JOIN (SELECT step, depth FROM steps WHERE run_id = $run) own ON own.step = a.step
     ASOF LEFT JOIN (SELECT seq, depth FROM steps WHERE run_id = $run) before ON before.seq < a.seq ORDER BY a.seq"""
     asked = {
         "run": run_id,
-        "seqs": [row.effective_seq for row in found],
-        "steps": [row.effective_step for row in found],
+        "seqs": [row.effective_seq for row in rows],
+        "steps": [row.effective_step for row in rows],
     }
-    depths = fetch.tuples(db, sql, asked) if found else []
+    depths = fetch.tuples(db, sql, asked) if rows else []
     return [
         SteeringMark(
             row.effective_seq or 0, row.effective_at or 0.0, row.effective_step or 0, depth, row.kind, row.argument,
             row.asked_by, row.note,
         )
-        for row, (depth,) in zip(found, depths, strict=True)
+        for row, (depth,) in zip(rows, depths, strict=True)
     ]  # fmt: skip
 
 
@@ -117,8 +117,8 @@ class DivergenceRow:
 
 def open_question(db: Database, run_id: str) -> QuestionRow | None:
     """The call that waits for a person, or None."""
-    found = fetch.tuples(db, "SELECT question FROM runs WHERE run_id = ?", [run_id])
-    asked = fetch.record(QuestionAsked, found[0][0]) if found else None
+    rows = fetch.tuples(db, "SELECT question FROM runs WHERE run_id = ?", [run_id])
+    asked = fetch.record(QuestionAsked, rows[0][0]) if rows else None
     if asked is None:
         return None
     sql = "SELECT source_blob FROM kernels WHERE run_id = ? AND candidate_id = ?"
@@ -130,14 +130,14 @@ def open_question(db: Database, run_id: str) -> QuestionRow | None:
 
 def open_approval(db: Database, run_id: str) -> ApprovalRow | None:
     """The step that waits for a yes, or None."""
-    found = fetch.tuples(db, "SELECT approval, approval_asked_at FROM runs WHERE run_id = ?", [run_id])
-    asked = fetch.record(ApprovalAsked, found[0][0]) if found else None
+    rows = fetch.tuples(db, "SELECT approval, approval_asked_at FROM runs WHERE run_id = ?", [run_id])
+    asked = fetch.record(ApprovalAsked, rows[0][0]) if rows else None
     if asked is None:
         return None
     sql = "SELECT number, summary FROM kernels WHERE run_id = ? AND candidate_id = ?"
     number, summary = next(iter(fetch.tuples(db, sql, [run_id, asked.candidate_id])), (None, None))
     return ApprovalRow(
-        found[0][1], asked.step, asked.kind, asked.depth, asked.candidate_id, number, summary, asked.fallback,
+        rows[0][1], asked.step, asked.kind, asked.depth, asked.candidate_id, number, summary, asked.fallback,
         asked.after_s,
     )  # fmt: skip
 
@@ -175,8 +175,8 @@ def effects(db: Database, run_id: str, words: MethodWords = AS_STORED) -> dict[s
 
 def engine_began(db: Database, run_id: str) -> float | None:
     """When the last engine took the run up, in seconds since the epoch."""
-    found = fetch.tuples(db, "SELECT engine_began_at FROM runs WHERE run_id = ?", [run_id])
-    return found[0][0] if found else None
+    rows = fetch.tuples(db, "SELECT engine_began_at FROM runs WHERE run_id = ?", [run_id])
+    return rows[0][0] if rows else None
 
 
 def _shown_by(db: Database, run_id: str, *results: Result) -> list[CommandRow]:
@@ -188,7 +188,7 @@ def _started_depths(db: Database, run_id: str, words: MethodWords) -> dict[str, 
     """The first depth whose calls are about the kernel of a command, a depth left out that had begun with it before."""
     sql = """SELECT first_seq, depth, step FROM steps WHERE run_id = $run AND candidate_id = $candidate
         AND NOT list_contains($without::VARCHAR[], kind) ORDER BY seq"""
-    found = {}
+    by_command = {}
     for command in _shown_by(db, run_id, Result.DEPTH):
         asked = {"run": run_id, "candidate": command.argument, "without": list(NO_CALLS)}
         begun, since = fetch.tuples(db, sql, asked), command.effective_seq or 0
@@ -197,8 +197,10 @@ def _started_depths(db: Database, run_id: str, words: MethodWords) -> dict[str, 
         if first is not None:
             named = "SELECT number FROM kernels WHERE run_id = ? AND candidate_id = ?"
             number = next((n for (n,) in fetch.tuples(db, named, [run_id, command.argument])), None)
-            found[command.command_id] = f"{words.distinct} {first[0]} started from kernel {number} at step {first[1]}"
-    return found
+            by_command[command.command_id] = (
+                f"{words.distinct} {first[0]} started from kernel {number} at step {first[1]}"
+            )
+    return by_command
 
 
 _BECAME = {Verdict.PASSED: "correct", **FAILED}
@@ -207,14 +209,16 @@ _BECAME = {Verdict.PASSED: "correct", **FAILED}
 def _kernels(db: Database, run_id: str) -> dict[str, str]:
     shown = _shown_by(db, run_id, Result.KERNEL)
     sql = "SELECT step, number, verdict, speedup FROM kernels WHERE run_id = ? AND list_contains(?::BIGINT[], step)"
-    made = {
+    by_step = {
         step: f"it is kernel {number}: {_BECAME[Verdict(verdict)] if verdict else 'not judged yet'}"
         + (f", {speedup:.2f}× over eager" if speedup else "")
         for step, number, verdict, speedup in fetch.tuples(
             db, sql, [run_id, [command.effective_step for command in shown]]
         )
     }
-    return {command.command_id: made[command.effective_step] for command in shown if command.effective_step in made}
+    return {
+        command.command_id: by_step[command.effective_step] for command in shown if command.effective_step in by_step
+    }
 
 
 def _calls(db: Database, run_id: str) -> dict[str, str]:
@@ -231,7 +235,7 @@ def _prompts(db: Database, run_id: str, words: MethodWords) -> dict[str, str]:
     sql = """SELECT seq, step, is_profile_exposed FROM calls WHERE run_id = $run
         AND list_contains($roles::VARCHAR[], role) ORDER BY seq"""
     lifted = {row.argument: row.effective_seq for row in reversed(in_force(db, run_id, CommandKind.LIFT))}
-    found = {}
+    by_command = {}
     for command in _shown_by(db, run_id, Result.PROMPTS, Result.PROFILE_IN_PROMPT):
         is_rule = VERBS[command.kind].result is Result.PROMPTS
         roles = words.roles(has_rules=True) if is_rule else words.roles(can_show_profile=True)
@@ -247,5 +251,5 @@ def _prompts(db: Database, run_id: str, words: MethodWords) -> dict[str, str]:
         first, seen = next(iter(steps.items()))
         in_steps = f"in the prompts of {len(steps)} {'step' if len(steps) == 1 else 'steps'}, first of step {first}"
         profile = f"the prompt of step {first} showed {'a' if seen else 'no'} profile"
-        found[command.command_id] = in_steps if is_rule else profile
-    return found
+        by_command[command.command_id] = in_steps if is_rule else profile
+    return by_command

@@ -80,9 +80,9 @@ def sentence(m: Move, words: MethodWords = PLAIN) -> str:
             came = "a variant is faster" if m.outcome == "tuned" else "no faster variant"
             return f"Tuned {_kernel(m.result.number)}: {came}"
         case _ if m.kind == CONSULT:
-            found = f"{m.result.techniques} technique{'s' * (m.result.techniques != 1)} found"
+            techniques = f"{m.result.techniques} technique{'s' * (m.result.techniques != 1)} found"
             state = m.result.state or "state not known"
-            return f"Looked up {_kernel(m.result.number)} in the knowledge base: {state}, {found}"
+            return f"Looked up {_kernel(m.result.number)} in the knowledge base: {state}, {techniques}"
         case _ if m.kind == TEACH:
             return _with("Revised the knowledge base", m.result.lesson)
         case StepKind.DIAGNOSE:
@@ -153,8 +153,8 @@ def _edited(m: Move, words: MethodWords) -> str:
         return _with(f"Wrote kernel {m.result.made_number}{seen}", m.result.summary)
     hoped = f" (predicted gain {m.result.predicted:.2f}×)" if m.result.predicted is not None else ""
     verb = words.calls[m.kind].made if m.kind in words.calls else ""
-    made = f"{verb or 'Changed'} {_kernel(m.result.number)} into kernel {m.result.made_number}{seen}"
-    return _with(made, m.result.summary) + hoped
+    edited = f"{verb or 'Changed'} {_kernel(m.result.number)} into kernel {m.result.made_number}{seen}"
+    return _with(edited, m.result.summary) + hoped
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,15 +207,15 @@ def current_step(db: Database, run_id: str, words: MethodWords = PLAIN) -> StepR
 
 def finished_steps(db: Database, run_id: str) -> int:
     """How many steps have ended, one that was done again counted again."""
-    found = fetch.tuples(db, "SELECT finished_steps FROM progress WHERE run_id = ?", [run_id])
-    return int(found[0][0]) if found else 0
+    rows = fetch.tuples(db, "SELECT finished_steps FROM progress WHERE run_id = ?", [run_id])
+    return int(rows[0][0]) if rows else 0
 
 
 def typical_seconds(db: Database, run_id: str, kind: str) -> float | None:
     """How long a finished step of this kind has taken in this run: the median; None before the first one ended."""
     sql = "SELECT median(seconds) FROM steps WHERE run_id = ? AND ended_as = ?"
-    found = fetch.tuples(db, sql, [run_id, str(kind)])[0][0]
-    return None if found is None else float(found)
+    seconds = fetch.tuples(db, sql, [run_id, str(kind)])[0][0]
+    return None if seconds is None else float(seconds)
 
 
 STAGES = ("model", StepKind.COMPILE, StepKind.CHECK, StepKind.TIME, StepKind.PROFILE, TUNE, "other")
@@ -234,12 +234,12 @@ def time_by_stage(db: Database, run_id: str) -> list[StageTime]:
     """Where the engine time of a run went, stages in the order of the loop; those without a step are left out."""
     sql = """SELECT ended_as, coalesce(sum(seconds), 0.0), count(*) FROM steps
         WHERE run_id = ? AND ended_as IS NOT NULL GROUP BY ended_as"""
-    found: dict[str, StageTime] = {}
+    stages: dict[str, StageTime] = {}
     for kind, seconds, count in fetch.tuples(db, sql, [run_id]):
         stage = "model" if is_call(kind) else kind if kind in STAGES else "other"
-        so_far = found.get(stage, StageTime(stage, 0.0, 0))
-        found[stage] = StageTime(stage, so_far.seconds + seconds, so_far.steps + count)
-    return [found[stage] for stage in STAGES if stage in found]
+        so_far = stages.get(stage, StageTime(stage, 0.0, 0))
+        stages[stage] = StageTime(stage, so_far.seconds + seconds, so_far.steps + count)
+    return [stages[stage] for stage in STAGES if stage in stages]
 
 
 def count_events(db: Database, run_id: str, after_seq: int) -> int:
@@ -249,8 +249,8 @@ def count_events(db: Database, run_id: str, after_seq: int) -> int:
 
 def last_seq(db: Database, run_id: str) -> int:
     """The number of the newest event; 0 before the first."""
-    found = fetch.tuples(db, "SELECT last_seq FROM progress WHERE run_id = ?", [run_id])
-    return int(found[0][0]) if found else 0
+    rows = fetch.tuples(db, "SELECT last_seq FROM progress WHERE run_id = ?", [run_id])
+    return int(rows[0][0]) if rows else 0
 
 
 def _row(m: Move, words: MethodWords) -> StepRow:

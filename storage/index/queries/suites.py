@@ -57,29 +57,30 @@ def run_results(db: Database, run_ids: Sequence[str]) -> dict[str, RunResult]:
     for at in compare.timed_kernels(db, run_ids):
         spent = at.depth, at.calls, at.engine_s, at.tokens, at.cost_usd
         timed.setdefault(at.run_id, []).append(TimedKernel(at.candidate_id, at.speedup, at.noise, *spent))
-    known = {row.run_id: row for row in compare.conditions(db, run_ids)}
+    conditions = {row.run_id: row for row in compare.conditions(db, run_ids)}
     return {
         head.run_id: RunResult(
-            head.run_id, head.kernel_class, one.language, one.toolchain, head.model, head.strategy, one.precision,
-            one.device, head.hardware_limit.limit_ms if head.hardware_limit else None, one.second_name,
-            one.second_speedup, _best(best, of_best), tuple(timed.get(head.run_id, ())),
-            tuple(tried.get(head.run_id, ())), head.model_calls, one.engine_s, one.tokens, one.cost_usd,
+            head.run_id, head.kernel_class, condition.language, condition.toolchain, head.model, head.strategy,
+            condition.precision, condition.device, head.hardware_limit.limit_ms if head.hardware_limit else None,
+            condition.second_name, condition.second_speedup, _best(best, of_best),
+            tuple(timed.get(head.run_id, ())), tuple(tried.get(head.run_id, ())), head.model_calls,
+            condition.engine_s, condition.tokens, condition.cost_usd,
             head.hardware_limit.bound_by if head.hardware_limit else "", _bound(best, of_best),
         )
         for head in heads
         for best, of_best in [(bests.get(head.run_id), told.get(head.run_id, []))]
-        if (one := known.get(head.run_id))
+        if (condition := conditions.get(head.run_id))
     }  # fmt: skip
 
 
 def _tries(db: Database, run_ids: Sequence[str]) -> dict[str, list[Try]]:
-    found: dict[str, list[Try]] = {}
+    by_run: dict[str, list[Try]] = {}
     prompts: dict[str, str | None] = {}
     for row in tries(db, run_ids):
         first = prompts.setdefault(row.run_id, row.prompt_blob)
         is_alone = row.prompt_blob is not None and row.prompt_blob == first
-        found.setdefault(row.run_id, []).append(Try(row.is_compiled, row.is_passed, is_alone))
-    return found
+        by_run.setdefault(row.run_id, []).append(Try(row.is_compiled, row.is_passed, is_alone))
+    return by_run
 
 
 _KINDS = (CandidateCreated, Compiled, Checked, Timed, ReviewWritten, Profiled)
@@ -97,31 +98,33 @@ def _told(db: Database, bests: Iterable[_BestRow]) -> dict[str, list[fetch.Told[
     return by_run
 
 
-def _best(row: _BestRow | None, told: Sequence[fetch.Told[Any]]) -> BestKernel | None:
+def _best(row: _BestRow | None, happened: Sequence[fetch.Told[Any]]) -> BestKernel | None:
     if row is None:
         return None
-    own = [one for one in told if one.event.candidate_id == row.candidate_id]
-    timed = next((one.event.result for one in own if one.seq == row.timed_seq), None)
-    check = next((one.event.result for one in reversed(own) if isinstance(one.event, Checked)), None)
+    about_it = [told for told in happened if told.event.candidate_id == row.candidate_id]
+    timed = next((told.event.result for told in about_it if told.seq == row.timed_seq), None)
+    check = next((told.event.result for told in reversed(about_it) if isinstance(told.event, Checked)), None)
     if timed is None:
         return None
-    said = [one for one in told if isinstance(one.event, ReviewWritten) and one.event.candidate_id == row.written_id]
-    stood = evaluations.stood([*(one for one in own if not isinstance(one.event, ReviewWritten)), *said])
+    reviews = [
+        told for told in happened if isinstance(told.event, ReviewWritten) and told.event.candidate_id == row.written_id
+    ]
+    stood = evaluations.stood([*(told for told in about_it if not isinstance(told.event, ReviewWritten)), *reviews])
     outcomes: dict[str, list[CheckOutcome]] = {}
-    for one in stood:
-        outcomes.setdefault(one.check, []).append(one.standing)
+    for check_record in stood:
+        outcomes.setdefault(check_record.check, []).append(check_record.standing)
     return BestKernel(
         row.candidate_id, row.source_blob, row.speedup, row.low, row.high, row.noise, row.latency_ms,
         row.baseline_latency_ms, statistics.fmean(timed.baseline_ms) / statistics.fmean(timed.candidate_ms),
         len(timed.candidate_ms), check.precision if check else "", check.max_error if check else None,
         check.max_abs_error if check else None, len(check.trials) if check else 0, check.seed if check else None,
-        tuple(sorted({one.check for one in stood if one.standing in LOOKED_AT})),
+        tuple(sorted({check_record.check for check_record in stood if check_record.standing in LOOKED_AT})),
         max(outcomes.get("other shapes", ()), default=None), max(outcomes.get("special values", ()), default=None),
     )  # fmt: skip
 
 
-def _bound(row: _BestRow | None, told: Sequence[fetch.Told[Any]]) -> str:
+def _bound(row: _BestRow | None, happened: Sequence[fetch.Told[Any]]) -> str:
     """By what its last profile says that the best kernel is bound."""
-    profiles = [one.event for one in told if isinstance(one.event, Profiled)]
-    own = [event for event in profiles if row is not None and event.candidate_id == row.candidate_id]
-    return own[-1].result.bound if own else ""
+    profiles = [told.event for told in happened if isinstance(told.event, Profiled)]
+    about_it = [event for event in profiles if row is not None and event.candidate_id == row.candidate_id]
+    return about_it[-1].result.bound if about_it else ""

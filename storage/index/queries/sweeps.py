@@ -74,14 +74,14 @@ def _row(
     kept_id, kept_number, kept_summary = fetch.tuples(db, sql, [run_id, name])[0]
     sql = "SELECT count(*) FROM steps WHERE run_id = ? AND step = ? AND ended_as IS NOT NULL"
     is_over = fetch.tuples(db, sql, [run_id, started.step])[0][0] > 0
-    told = [one.event for one in _variants(db, run_id, name)]
-    again = [event for event in told if event.number == 0]
+    events = [told.event for told in _variants(db, run_id, name)]
+    again = [event for event in events if event.number == 0]
     speedups = [event.result.speedup for event in again if isinstance(event, VariantTimed)]
     speedups += [] if speedup is None else [speedup]
     failed = [text for event in again if (text := _failure(event))]
     return SweepRow(
         name, number, codec.dumps(started.tunables), started.most, max(speedups, default=None), latency_ms, kept_id,
-        kept_number, kept_summary, is_over, sum(event.result.seconds for event in told), max(failed, default=None),
+        kept_number, kept_summary, is_over, sum(event.result.seconds for event in events), max(failed, default=None),
     )  # fmt: skip
 
 
@@ -96,8 +96,8 @@ def variants(db: Database, run_id: str, candidate_id: str) -> list[VariantRow]:
     for told in _variants(db, run_id, candidate_id):
         if told.event.number > 0:
             by_number.setdefault(told.event.number, []).append(told.event)
-    found = [_variant(number, events) for number, events in by_number.items()]
-    return sorted(found, key=lambda row: (row.verdict is not Verdict.PASSED, -(row.speedup or 0.0), row.number))
+    rows = [_variant(number, events) for number, events in by_number.items()]
+    return sorted(rows, key=lambda row: (row.verdict is not Verdict.PASSED, -(row.speedup or 0.0), row.number))
 
 
 def _variant(number: int, events: list[Any]) -> VariantRow:

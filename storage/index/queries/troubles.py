@@ -119,5 +119,5 @@ def troubles(db: Database, run_ids: Sequence[str]) -> dict[str, TroubleRow]:
     if not run_ids:
         return {}
     last = last_events(db, run_ids)
-    found = fetch.rows(db, TroubleRow, _TROUBLES, {"runs": list(run_ids)})
-    return {row.run_id: replace(row, last_event_at=last.get(row.run_id)) for row in found}
+    rows = fetch.rows(db, TroubleRow, _TROUBLES, {"runs": list(run_ids)})
+    return {row.run_id: replace(row, last_event_at=last.get(row.run_id)) for row in rows}

@@ -47,24 +47,24 @@ def walk(db: Database, run_id: str, candidate_id: str) -> list[WeighedRow]:
     walks = [told.event for told in _weighed(db, run_id) if told.event.depth == kernels[candidate_id][1]]
     return [
         WeighedRow(
-            place, kernels[w.candidate_id][0], w.source, w.target, w.visits, w.value, w.prior, w.score, w.is_taken
+            index, kernels[w.candidate_id][0], w.source, w.target, w.visits, w.value, w.prior, w.score, w.is_taken
         )
         for walk in walks[-1:]
-        for place, w in enumerate(walk.weighed)
+        for index, w in enumerate(walk.weighed)
         if w.candidate_id in kernels
     ]
 
 
 def taken(db: Database, run_id: str) -> list[TakenRow]:
     """The edges that a run has taken, those with most walks first."""
-    found: dict[tuple[str, str], TakenRow] = {}
+    edges: dict[tuple[str, str], TakenRow] = {}
     for told in _weighed(db, run_id):
         for w in told.event.weighed:
             if w.is_taken:
-                row = found.get((w.source, w.target), TakenRow(w.source, w.target, 0, 0.0, 0.0))
+                row = edges.get((w.source, w.target), TakenRow(w.source, w.target, 0, 0.0, 0.0))
                 value = row.value + (told.event.reward or 0.0)
-                found[w.source, w.target] = TakenRow(w.source, w.target, row.visits + 1, value, w.prior)
-    return sorted(found.values(), key=lambda row: (-row.visits, -row.value, row.source, row.target))
+                edges[w.source, w.target] = TakenRow(w.source, w.target, row.visits + 1, value, w.prior)
+    return sorted(edges.values(), key=lambda row: (-row.visits, -row.value, row.source, row.target))
 
 
 def _weighed(db: Database, run_id: str) -> list[fetch.Told[DepthFinished]]:

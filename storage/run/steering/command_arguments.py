@@ -54,7 +54,7 @@ class Submission:
 
     @classmethod
     def parse(cls, text: str) -> Submission:
-        """As `str` writes it.
+        """Read what `str` writes.
 
         Raises:
             ValueError: anything else.
@@ -185,7 +185,7 @@ class Answer:
 
     @classmethod
     def parse(cls, text: str) -> Answer:
-        """As `str` writes it.
+        """Read what `str` writes.
 
         Raises:
             ValueError: anything else.

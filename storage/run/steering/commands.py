@@ -46,15 +46,15 @@ def send(path: Path, kind: CommandKind, argument: str = "", asked_by: str = "") 
 
 def read_from(path: Path, offset: int = 0) -> tuple[list[Command], int]:
     """Whole commands from a byte offset on, and the offset after them. Damage is skipped, not fatal."""
-    found: list[Command] = []
+    commands: list[Command] = []
     try:
         for line in untrusted.raw_lines(path, offset):
             offset += len(line)
             with contextlib.suppress(codec.DecodeError):
-                found.append(codec.read_line(Command, line.removesuffix(b"\n")))
+                commands.append(codec.read_line(Command, line.removesuffix(b"\n")))
     except UntrustedError:
         pass  # `damage` tells it
-    return found, offset
+    return commands, offset
 
 
 def unreadable(path: Path) -> int:

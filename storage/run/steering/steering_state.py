@@ -61,10 +61,10 @@ class SteeringState:
         """
         if candidate_id is None or not is_call(label):
             return self
-        known = self._asked_about if index == self._index else frozenset()
-        is_start = candidate_id == self.next_base and candidate_id not in known
+        asked_about = self._asked_about if index == self._index else frozenset()
+        is_start = candidate_id == self.next_base and candidate_id not in asked_about
         base = None if is_start else self.next_base
-        return replace(self, next_base=base, _index=index, _asked_about=known | {candidate_id})
+        return replace(self, next_base=base, _index=index, _asked_about=asked_about | {candidate_id})
 
     def after_reply(self, model: str) -> SteeringState:
         """A call has been answered; a person who took over the next one has had it."""
