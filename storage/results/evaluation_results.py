@@ -166,7 +166,8 @@ class TimingResult:
     """Paired latencies in milliseconds, candidate and baseline taken alternately in one session.
 
     Pair i is (candidate_ms[i], baseline_ms[i]). Everything else is computed from the pairs; the interval of the
-    speed-up also covers `device_interval`, what a second clock says of calls that are short for the first.
+    speed-up also covers `device_interval`: what a second clock says of calls that are short for the first, or what
+    further sessions on a busy machine gave. `untrusted` says why nothing may be decided by it; empty otherwise.
 
     A task with several workloads has a timing of each in `workloads`; its own figures are the geometric means of
     theirs, and pair i is that of their pairs i.
@@ -182,6 +183,7 @@ class TimingResult:
     workloads: tuple[TimedWorkload, ...] = ()
     timeline: Timeline | None = None
     rules: int = 1
+    untrusted: str = ""
 
     def __post_init__(self) -> None:
         if not self.candidate_ms or len(self.candidate_ms) != len(self.baseline_ms):

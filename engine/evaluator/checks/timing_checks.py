@@ -25,6 +25,7 @@ from storage.results.vocabulary import Verdict
 # Of all threads together: two that wake at once share a processor for a moment on a quiet machine too. Both sides lose
 # time in a crowd, but not alike: a library that synchronises more threads loses more.
 CROWDED = 0.3
+WAITED = "reference's threads waited"
 NOISY = 0.10
 SKEWED = 0.02
 PROBES = 5
@@ -379,9 +380,50 @@ def settled(
     return with_check(lower, CheckOutcome.HELD if is_clean else CheckOutcome.FLAGGED, detail)
 
 
+ALONE = "fresh processes"
+WIDEST = 0.25
+"""Relative noise up to which a timing on a busy machine decides anything."""
+
+
+def is_disturbed(timed: TimingResult) -> bool:
+    """Whether others took the processors while the reference was timed. What the candidate's threads wait for does not
+    count: it can start more of them than there are processors."""
+    return float(timed.evidence.get(WAITED, 0.0)) > CROWDED
+
+
+def of_sessions(sessions: Sequence[TimingResult]) -> TimingResult:
+    """What several timings, each in fresh processes, are worth together, the last of which alone may be undisturbed.
+
+    That one counts by itself. Of disturbed ones the middle one stands, and its interval covers those of all: how a busy
+    machine treats a process, it does for as long as that lives, so a session's own pairs do not show it.
+    """
+    last = sessions[-1]
+    if len(sessions) == 1:
+        return last
+    if not is_disturbed(last):
+        detail = f"timed {len(sessions)} times, until nobody else took the processors; the last one counts"
+        return _with(last, ALONE, CheckOutcome.HELD, detail)
+    middle = sorted(sessions, key=lambda timed: timed.speedup)[len(sessions) // 2]
+    lows, highs = zip(*(timed.speedup_interval for timed in sessions), strict=True)
+    covering = replace(middle, device_interval=(min(lows), max(highs)))
+    waited = statistics.median(float(timed.evidence[WAITED]) for timed in sessions)
+    detail = (
+        f"others took the processors: the reference's threads waited for {waited:.0%} of its calls' time. "
+        f"{len(sessions)} timings in fresh processes: {', '.join(map(_in_words, sessions))}"
+    )
+    if covering.noise > WIDEST:
+        covering = replace(covering, untrusted="the machine is busy")
+        detail += f". Together they leave open more than ±{WIDEST:.0%}: nothing is decided by it"
+    return _with(covering, ALONE, CheckOutcome.FLAGGED, detail)
+
+
 def with_check(timed: TimingResult, outcome: CheckOutcome, detail: str) -> TimingResult:
     """The same timing with what became of the question whether to repeat it."""
-    return replace(timed, proofs=(*timed.proofs, CheckRecord(Group.TIMING, CHECK, outcome, detail)))
+    return _with(timed, CHECK, outcome, detail)
+
+
+def _with(timed: TimingResult, check: str, outcome: CheckOutcome, detail: str) -> TimingResult:
+    return replace(timed, proofs=(*timed.proofs, _check(check, outcome, detail)))
 
 
 def _refused(timed: TimingResult, bounds: Bounds, detail: str) -> CheckResult:

@@ -62,6 +62,7 @@ KnownLimits = dict[tuple[str, str], HardwareLimit]  # by the task's source and w
 REQUEST_S = 900.0
 SCRATCH, YOUNG_S = "tilewright.", 60.0
 BRIEF_S = 0.5
+SESSIONS = 3  # of a timing, as long as others take the processors
 DEPTHS = (1, 2, 3)  # of modules that are compared, as far as they are tried
 NO_MODULES = "modules are compared one by one, and a compiled network has none"
 SHARE_S = 0.5  # of timing samples, for one of several workloads at least
@@ -356,13 +357,23 @@ class LocalToolchain(Evaluator):
         return self._in_turn(task, functools.partial(self._believed, source=source), self._times.timing_s)
 
     def _believed(self, task: Task, timing_s: float, source: str) -> TimingResult | CheckResult:
-        first = self._time_once(task, source, timing_s)
-        if isinstance(first, CheckResult):
+        first = self._undisturbed_timing(task, source, timing_s)
+        if isinstance(first, CheckResult) or first.untrusted:
             return first
         bounds = Bounds(task.policy, self._known_limit(task))
         if not (reason := bounds.reason(first)):
             return timing_checks.unsuspicious(first, bounds)
         return timing_checks.settled(first, self._time_once(task, source, timing_s), bounds, reason)
+
+    def _undisturbed_timing(self, task: Task, source: str, timing_s: float) -> TimingResult | CheckResult:
+        """Again in fresh processes while others take the processors, and then all of that together."""
+        sessions: list[TimingResult] = []
+        while len(sessions) < SESSIONS and (not sessions or timing_checks.is_disturbed(sessions[-1])):
+            timed = self._time_once(task, source, timing_s)
+            if isinstance(timed, CheckResult):
+                return timed
+            sessions.append(timed)
+        return timing_checks.of_sessions(sessions)
 
     def _time_briefly(self, task: Task, source: str) -> TimingResult | CheckResult:
         """One session with few pairs, believed as it is."""
