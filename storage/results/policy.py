@@ -102,6 +102,8 @@ class Policy:
         compare_modules: up to how many names deep (`layer1.0` is two) the outputs of modules are compared too, each on
             the inputs that it had, so that an error made in one is not carried into the next; 0 for the whole's alone.
         secret_sizes: whether a kernel must be right at a size near the task's own that nobody is told, too.
+        baselines: what a speed-up is told over beside eager, names of storage.results.baselines; empty for those that
+            are usual on the toolchain.
         rules: the version of the judging rules that hold.
     """
 
@@ -122,6 +124,7 @@ class Policy:
     draws: Draws = Draws.REFUSED
     compare_modules: int = 0
     secret_sizes: bool = False
+    baselines: tuple[str, ...] = ()
     rules: int = RULES
 
     @property

@@ -165,7 +165,7 @@ class Record:
     steering: SteeringState = field(default_factory=SteeringState)
     usage: Usage = field(default_factory=Usage)
     limit: HardwareLimit | None = None
-    baseline: ev.BaselineMeasured | None = None
+    baselines: dict[str, ev.BaselineMeasured] = field(default_factory=dict)
     compiler: ev.CompilerShown | None = None
     steps_finished: int = 0
     open_steps: dict[int, ev.StepStarted] = field(default_factory=dict)
@@ -254,6 +254,13 @@ class Record:
         """The incumbent: the fastest correct kernel of the run by measured speed-up, abandoned branches included."""
         return self.candidates.get(self.best_id or "")
 
+    @property
+    def baseline(self) -> ev.BaselineMeasured | None:
+        """The fastest of the baselines beside eager; where none could be timed, the first of them."""
+        timed = {name: measured.result.speedup for name, measured in self.baselines.items() if measured.result}
+        names = [max(timed, key=timed.__getitem__)] if timed else list(self.baselines)
+        return self.baselines[names[0]] if names else None
+
     def number(self, candidate_id: str) -> int:
         """A kernel's number: that of its id, which stays right where an earlier kernel cannot be read."""
         named = re.fullmatch(r"c([0-9]{1,18})", candidate_id)
@@ -279,7 +286,7 @@ class Record:
             case ev.LimitMeasured(limit=limit):
                 self.limit = limit
             case ev.BaselineMeasured():
-                self.baseline = event
+                self.baselines[event.name] = event
             case ev.CompilerShown():
                 self.compiler = event
             case ev.ClassProposed(kernel_class=kernel_class):

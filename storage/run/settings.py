@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from storage.codec import EpochSeconds
+from storage.results.baselines import OwnBaseline
 from storage.results.policy import Policy
 from storage.results.vocabulary import KernelClass
 from storage.run.forks import Fork
@@ -146,6 +147,7 @@ class Prompts:
 class RunSettings:
     """What `run.json` fixes when a run starts. `task_source` is the reference with size overrides already in place.
 
+    `own_baseline` is what the person would run instead, timed as the other baselines are.
     `device` names the GPU as CUDA_VISIBLE_DEVICES would; empty for the first that is visible. `replay_of` names the run
     whose journal is told once more, `replay_speed` times as fast; nothing is done then. `knowledge` is the base that
     the run asks: off, on (what runs have learned, and the seed), seed, empty (only what this run learns), or the path
@@ -171,6 +173,7 @@ class RunSettings:
     device: str = ""
     collect: Switch = Switch.AUTO
     policy: Policy = field(default_factory=Policy)
+    own_baseline: OwnBaseline | None = None
     model_options: Options = ()
     ask_first: AskFirst = field(default_factory=AskFirst)
     prompts: Prompts = field(default_factory=Prompts)

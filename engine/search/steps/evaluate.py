@@ -7,12 +7,11 @@ from dataclasses import replace
 
 from engine.errors import BaselineUnavailable, ProfileUnavailable
 from engine.search.context import RunContext
+from storage.results import baselines
 from storage.results.evaluation_results import CheckResult, CompileResult, Mismatch, TimingResult, percent_wrong
 from storage.results.vocabulary import Verdict
 from storage.run.events import BaselineMeasured, Checked, Compiled, LimitMeasured, Profiled, ProfileFailed, Timed
 from storage.run.record import Candidate
-
-COMPILED = "torch.compile"
 
 
 def compile_candidate(context: RunContext, candidate: Candidate) -> str:
@@ -57,23 +56,31 @@ def time_candidate(context: RunContext, candidate: Candidate) -> str:
                 return measured.verdict
             result = measured
         context.emit(Timed(context.step, candidate.candidate_id, result))
-    second = context.whole.baseline
-    if context.record.candidates[candidate.candidate_id].timed is not None and not (second and second.result):
-        _measure_baseline(context)
+    if context.record.candidates[candidate.candidate_id].timed is not None:
+        _measure_baselines(context)
     _correct_limit(context, candidate.candidate_id)
     return candidate.verdict or Verdict.PASSED
 
 
-def _measure_baseline(context: RunContext) -> None:
-    """When there is a first speed-up to compare with it: compiling takes a while. Each engine tries it once at most."""
-    if COMPILED in context.baselines_tried:
+def _measure_baselines(context: RunContext) -> None:
+    """When there is a first speed-up to compare with them: compiling takes a while. Each engine tries each once."""
+    settings = context.whole.settings
+    for how in baselines.of_run(settings.policy.baselines, settings.toolchain):
+        _measure_baseline(context, baselines.TITLES[how], how)
+    if settings.own_baseline is not None:
+        _measure_baseline(context, settings.own_baseline.name, "", settings.own_baseline.source)
+
+
+def _measure_baseline(context: RunContext, name: str, how: str, source: str = "") -> None:
+    earlier = context.whole.baselines.get(name)
+    if name in context.baselines_tried or (earlier is not None and earlier.result is not None):
         return
-    context.baselines_tried.add(COMPILED)
+    context.baselines_tried.add(name)
     try:
-        measured = BaselineMeasured(COMPILED, context.judge(context.toolchain.compiled_baseline, context.task))
+        measured = BaselineMeasured(name, context.judge(context.toolchain.baseline, context.task, how, source))
     except BaselineUnavailable as error:
-        measured = BaselineMeasured(COMPILED, None, str(error))
-    if measured != context.whole.baseline:
+        measured = BaselineMeasured(name, None, str(error))
+    if measured != earlier:
         context.emit(measured)
 
 
