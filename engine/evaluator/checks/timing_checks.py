@@ -37,6 +37,7 @@ REMEMBERED = 0.4
 LEAST_MS = 0.1
 DEVICE_TIME = "device time"
 SHORT_MS = 0.1
+LONG_MS = 1.0  # from here on the evaluator's clock is sharp by itself
 BLURRED = 10
 HOST_SHARE = 0.1
 # What a launch may add to a call beside its kernel, and the share of a call that the two clocks may differ by.
@@ -108,25 +109,49 @@ def _clock(session: Session, *, is_second: bool) -> CheckRecord:
 def is_short(session: Session, setting: Setting) -> bool:
     """Whether a side's call is short for the evaluator's clock, on a GPU: always below `SHORT_MS`, and on a busy host
     also where what that clock resolves is more than a tenth of the call."""
-    candidate, reference = (statistics.median(side) for side in zip(*session.pairs, strict=True))
     blurred_ms = BLURRED * session.clock.spread_ns / 1e6
-    return setting.device is not None and min(candidate, reference) < max(SHORT_MS, blurred_ms)
+    return setting.device is not None and min(_medians(session)) < max(SHORT_MS, blurred_ms)
 
 
 def by_device(session: Session, setting: Setting) -> sessions.Pairs:
-    """Pairs by the device's own clock, which decide on short calls; none where it does not agree with the evaluator's.
+    """Pairs by the device's own clock, which decide below `LONG_MS`; none where it does not agree with the evaluator's.
 
     It agrees when its speed-up lies within what the evaluator's clock leaves open. So what a worker tells of its own
     kernels can sharpen a figure and not move it. Where a call is longer than its kernels and launches explain, or
     numbers went to the host, work may have been done there, which this clock does not see.
     """
-    if setting.device is None or not setting.device.pairs or not is_short(session, setting):
+    if setting.device is None or not setting.device.pairs or min(_medians(session)) >= LONG_MS:
         return []
     if setting.device.asks_the_host or _is_apart(session, setting.device):
         return []
-    low, high = sessions.interval([reference / candidate for candidate, reference in session.pairs])
+    low, high = _left_open(session, setting.device)
     speedup = statistics.median(setting.device.ratios)
     return setting.device.pairs if low * (1 - SAME) <= speedup <= high * (1 + SAME) else []
+
+
+def _medians(session: Session) -> tuple[float, float]:
+    """Milliseconds of a candidate's and of a reference's call by the evaluator's clock."""
+    candidate, reference = zip(*session.pairs, strict=True)
+    return statistics.median(candidate), statistics.median(reference)
+
+
+def _blur_ms(session: Session, device: DeviceClock) -> float:
+    """By how much the evaluator's clock may be wrong about a call: what it cannot resolve, how far the reference's calls
+    scatter, and what they take beyond their kernels, as where the host is slower than the device. All of it is the
+    reference's, so a candidate cannot widen it."""
+    reference = sorted(ms for _, ms in session.pairs)
+    scatter = (reference[len(reference) * 3 // 4] - reference[len(reference) // 4]) / 2
+    beyond = statistics.median(reference) - statistics.median(ms for _, ms in device.pairs)
+    return session.clock.spread_ns / 1e6 + scatter + max(0.0, beyond)
+
+
+def _left_open(session: Session, device: DeviceClock) -> tuple[float, float]:
+    """The speed-ups that the evaluator's clock allows."""
+    low, high = sessions.interval([reference / candidate for candidate, reference in session.pairs])
+    (candidate, reference), blur_ms = _medians(session), _blur_ms(session, device)
+    least_ms = sessions.LEAST_NS / 1e6
+    lowest = max(reference - blur_ms, 0.0) / (candidate + blur_ms)
+    return min(low, lowest), max(high, (reference + blur_ms) / max(candidate - blur_ms, least_ms))
 
 
 def device_interval(session: Session, setting: Setting) -> tuple[float, float] | None:
@@ -138,7 +163,7 @@ def device_interval(session: Session, setting: Setting) -> tuple[float, float] |
         return None
     if setting.device.pairs:
         return min(setting.device.ratios), max(setting.device.ratios)
-    candidate, reference = (statistics.median(side) for side in zip(*session.pairs, strict=True))
+    candidate, reference = _medians(session)
     spread_ms = session.clock.spread_ns / 1e6
     return reference / (candidate + spread_ms), (reference + spread_ms) / candidate
 
@@ -172,7 +197,7 @@ def _device(session: Session, setting: Setting) -> list[CheckRecord]:
             "; the call is short for the evaluator's clock, and the device's does not decide: the speed-up's interval "
             "covers both"
         )
-    elif is_short(session, setting):
+    elif by_device(session, setting):
         detail += "; the call is short for the evaluator's clock, which agrees: the device's clock decides"
     return [_check(name, CheckOutcome.FLAGGED if is_apart or disagrees else CheckOutcome.HELD, detail + host)]
 
@@ -181,7 +206,8 @@ def _is_apart(session: Session, device: DeviceClock) -> bool:
     """Whether a candidate's call is longer, or shorter, than its kernels and their launches explain."""
     call_ms = statistics.median(candidate for candidate, _ in session.pairs)
     apart_ms = call_ms - statistics.median(candidate for candidate, _ in device.pairs)
-    return abs(apart_ms) > LAUNCH_NS / 1e6 * (1 + device.launches) + session.clock.spread_ns / 1e6 + APART * call_ms
+    explained_ms = LAUNCH_NS / 1e6 * (1 + device.launches) + _blur_ms(session, device)
+    return abs(apart_ms) > explained_ms + APART * call_ms
 
 
 def _processor_time(reading: Reading | None) -> list[CheckRecord]:

@@ -300,9 +300,24 @@ def test_long_calls_and_the_cpu_keep_the_interval_of_the_pairs() -> None:
     assert not [one for one in timing_checks.of(short(), SETTING) if one.check == "device time"]
 
 
+def test_where_the_host_is_slower_than_the_device_for_the_reference_too_the_devices_clock_decides() -> None:
+    """Calls of 15 us on the device, which the host gives it every 60 and 120 us: what the evaluator times is the host."""
+    host_bound = replace(SETTING, device=device(15, 14.5))
+    assert timing_checks.by_device(short(), host_bound) == [(0.015, 0.0145)] * 3
+    assert timing_checks.device_interval(short(), host_bound) is None
+
+
+def test_below_a_millisecond_the_devices_clock_decides_where_both_agree() -> None:
+    medium = session(calls(400 * US), calls(800 * US))
+    assert timing_checks.by_device(medium, replace(SETTING, device=DeviceClock([(0.4, 0.81)] * 3))) != []
+    disagreeing = replace(SETTING, device=DeviceClock([(0.2, 0.81)] * 3, launches=40))
+    assert timing_checks.by_device(medium, disagreeing) == []
+    assert timing_checks.device_interval(medium, disagreeing) is None, "the evaluator's clock is sharp enough alone"
+
+
 @pytest.mark.parametrize(
     "clock",
-    [device(8, 17), replace(device(50, 104), asks_the_host=True)],
+    [device(8, 100), replace(device(50, 104), asks_the_host=True)],
     ids=["launches do not explain the call", "numbers went to the host"],
 )
 def test_what_may_have_been_done_on_the_host_is_not_timed_by_the_devices_clock(clock: DeviceClock) -> None:
@@ -321,8 +336,8 @@ def second(clock: DeviceClock, host_ns: float = 0) -> CheckRecord:
     ("clock", "standing"),
     [
         (device(50, 104), CheckOutcome.HELD),
-        (device(8, 17), CheckOutcome.FLAGGED),
-        (device(8, 17, 4), CheckOutcome.HELD),
+        (device(8, 100), CheckOutcome.FLAGGED),
+        (device(8, 100, 5), CheckOutcome.HELD),
     ],
     ids=["agree", "apart", "launches explain it"],
 )
