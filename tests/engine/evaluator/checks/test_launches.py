@@ -337,7 +337,7 @@ def second(clock: DeviceClock, host_ns: float = 0) -> CheckRecord:
     [
         (device(50, 104), CheckOutcome.HELD),
         (device(8, 100), CheckOutcome.FLAGGED),
-        (device(8, 100, 5), CheckOutcome.HELD),
+        (device(8, 17, 4), CheckOutcome.HELD),
     ],
     ids=["agree", "apart", "launches explain it"],
 )
