@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from engine.cli.argument_types import Parser, weight
+from engine.argument_types import Parser, weight
 from storage.run.settings import Budget, RunSettings, Start
 
 

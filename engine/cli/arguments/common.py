@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from engine.cli.argument_types import checked, size
+from engine.argument_types import checked, size
 from engine.evaluator.languages import LANGUAGES
 from engine.evaluator.tasks import OWN_MODE
 from engine.evaluator.toolchain_table import TABLE as TOOLCHAINS
