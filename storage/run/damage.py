@@ -368,7 +368,7 @@ class _Seen:
         self.named: set[str] = set()
 
     def take(self, entry: Entry) -> None:
-        """The next event."""
+        """Take the journal's next event into account."""
         event, self.last = entry.event, entry.seq
         if isinstance(event, (events.StepStarted, events.StepFinished)):
             self.steps.append((entry.seq, event.step))

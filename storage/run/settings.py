@@ -74,15 +74,6 @@ class StepKind(StrEnum):
 EVALUATIONS = (StepKind.COMPILE, StepKind.CHECK, StepKind.TIME, StepKind.PROFILE)
 
 
-class Role(StrEnum):
-    """What a model call of CuTeGen is for; other methods have words of their own."""
-
-    SYNTHESISE = "synthesise"
-    DIAGNOSE = "diagnose"
-    REPAIR = "repair"
-    OPTIMISE = "optimise"
-
-
 class Switch(StrEnum):
     """A person's override of a schedule."""
 

@@ -96,7 +96,7 @@ def policy(parser: argparse.ArgumentParser) -> None:
 
 
 def prompts(parser: argparse.ArgumentParser) -> None:
-    """A prompt pack."""
+    """The flag for a prompt pack."""
     parser.add_argument(
         "--prompts", metavar="FOLDER",
         help="prompt pack: a folder with files named as in prompts/; they are used in place of the shipped ones",
