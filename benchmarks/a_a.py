@@ -18,7 +18,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from engine.cli.argument_types import size
+from engine.argument_types import size
 from engine.evaluator import tasks
 from engine.evaluator.request import Evaluator
 from engine.evaluator.tasks import Task

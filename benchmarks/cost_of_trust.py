@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from engine.cli.argument_types import size
+from engine.argument_types import size
 from engine.evaluator import tasks
 from engine.evaluator.machine.worker_limits import Limits
 from engine.evaluator.sandbox import ChildSpec, Isolation, SandboxFilesystem, start

@@ -13,7 +13,7 @@ from typing import Any
 
 from benchmarks.kill_engine import wait_for_end
 from engine import supervisor
-from engine.cli.argument_types import size
+from engine.argument_types import size
 from engine.search.llm.recording import recorded_tasks
 from storage.results.vocabulary import Verdict
 from storage.run import events, journal

@@ -18,7 +18,7 @@ from collections import Counter
 from typing import Any
 
 from engine import supervisor
-from engine.cli.argument_types import size
+from engine.argument_types import size
 from storage import codec
 from storage.run import events, journal
 from storage.run.folder import RunFolder

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.recorded_kernels import kernels_of
-from engine.cli.argument_types import size
+from engine.argument_types import size
 from engine.errors import EngineError
 from engine.evaluator import tasks
 from engine.evaluator.languages import LANGUAGES

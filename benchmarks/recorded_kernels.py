@@ -10,7 +10,7 @@ from engine.search.llm.recording import read_recording
 from engine.search.patching.edits import EditError
 from engine.search.patching.proposed_patch import read_patch
 from engine.search.patching.reply import find_python
-from storage.run.settings import Role
+from storage.run.settings import StepKind
 
 
 def kernels_of(path: Path) -> list[str]:
@@ -21,11 +21,11 @@ def kernels_of(path: Path) -> list[str]:
 def parents_of(path: Path) -> dict[str, str]:
     """The source that each was edited from, in the same order; empty for a first one."""
     replies = read_recording(path).replies
-    found = {text: "" for reply in replies.get((Role.SYNTHESISE, None), ()) if (text := find_python(reply))}
+    found = {text: "" for reply in replies.get((StepKind.SYNTHESISE, None), ()) if (text := find_python(reply))}
     waiting = list(found)
     for source in waiting:
         name = hashlib.sha256(source.encode()).hexdigest()
-        for role in (Role.REPAIR, Role.OPTIMISE):
+        for role in (StepKind.REPAIR, StepKind.OPTIMISE):
             for reply in replies.get((role, name), ()):
                 if (new := _patched(source, reply)) not in ("", *found):
                     found[new] = source

@@ -42,7 +42,7 @@ from storage.results import relative
 from storage.run import events as ev
 from storage.run import journal
 from storage.run.folder import RunFolder, runs_folder
-from storage.run.settings import Role
+from storage.run.settings import StepKind
 from storage.suites import files
 from storage.suites.standing import fold
 
@@ -139,7 +139,7 @@ def _samples(task: str, toolchain: str, count: int, folder: Path) -> Path:
     kernels = kernels_of(shipped)[:count] if shipped else []
     if len(kernels) < count:
         raise SystemExit(f"the recording of {task} leads to {len(kernels)} kernels, not to {count}")
-    lines = [Line(Role.SYNTHESISE, None, f"Approach: number {number}.\n\n```python\n{kernel}```\n", number)
+    lines = [Line(StepKind.SYNTHESISE, None, f"Approach: number {number}.\n\n```python\n{kernel}```\n", number)
              for number, kernel in enumerate(kernels)]  # fmt: skip
     file = folder / f"{task}.jsonl"
     header = {"task": task, "toolchain": toolchain, "model": "recorded", "settings": {"strategy": "best_of"}}

@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.recorded_kernels import kernels_of, parents_of
+from engine.argument_types import size
 from engine.cli import tuned
-from engine.cli.argument_types import size
 from engine.evaluator import tasks
 from engine.evaluator.build import tunables
 from engine.evaluator.request import Evaluator

@@ -11,6 +11,7 @@ examined.py             whether kernels can be judged on a task
 forking.py, importing.py, replaying.py, recording_runs.py, remeasuring.py   other ways a run begins or is used again
 exporting.py, examples.py   a kernel as one file that plain PyTorch loads; runs that come with Tilewright
 doctor.py               what this machine has and lacks
+argument_types.py       what words of a command line are read as, and what is said of wrong ones
 errors.py               our own failures
 __main__.py, cli/       the command line, and the only place that chooses concrete classes
 """

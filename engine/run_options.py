@@ -10,22 +10,25 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from engine.cli.argument_types import Parser, weight
+from engine.argument_types import Parser, weight
 from storage.run.settings import Budget, RunSettings, Start
 
 
 @dataclass(frozen=True, slots=True)
 class RunOption:
-    """An option whose `name` is a field of RunSettings. `about` is for a shell, `help` for a form; `label` and
-    `in_words` are for a list of settings, and without a label the option stands in none."""
+    """An option whose `name` is a field of RunSettings."""
 
     name: str
     flag: str
     about: str
+    """For a shell."""
     default: Any
     help: str
+    """For a form."""
     label: str = ""
+    """For a list of settings; without one the option stands in none."""
     in_words: Callable[[Any], str] = str
+    """The value, for a list of settings."""
     read: Callable[[str], Any] = int
     metavar: str | None = None
     choices: Sequence[str] = ()

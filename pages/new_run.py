@@ -158,7 +158,7 @@ def _summary(
 
 
 def _command(task: TaskFile, setup: Setup, sizes: dict[str, Size], fields: dict[str, Any]) -> None:
-    """The same run as a command, where a terminal would find its module."""
+    """The run of this form as a command, where a terminal would find its module."""
     if not (task.is_shipped or task.path.exists()):
         st.caption(
             "The same from a terminal can be copied here once the module is kept: *Keep it now*, beside its name."

@@ -11,7 +11,7 @@ from engine.errors import EngineError
 from engine.supervisor import Finding
 from pages.parts import change_token, server_memory, wording
 from pages.parts.status import behind, now
-from pages.parts.system import devices_table, examined, findings_table
+from pages.parts.system import devices_table, examined
 
 
 def report() -> None:
@@ -26,7 +26,7 @@ def report() -> None:
     with slot.container():
         verdict(findings)
         for section, lines in groupby(findings, key=lambda finding: finding.section):
-            findings_table.draw(section, list(lines))
+            examined.draw(section, list(lines))
         st.caption(f"Checked {wording.moment(at)}")
 
 

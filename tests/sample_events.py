@@ -15,7 +15,7 @@ from storage.run import events as ev
 from storage.run.blobs import text_hash
 from storage.run.journal import Entry
 from storage.run.models import CallFailure
-from storage.run.settings import DepthOutcome, Origin, Role, RunSettings, RunState, StepKind
+from storage.run.settings import DepthOutcome, Origin, RunSettings, RunState, StepKind
 from storage.run.steering.command_arguments import CONSULT, TEACH, TUNE, Fallback
 from storage.run.steering.verbs import Command, CommandKind
 from tests import sample_profiles
@@ -97,8 +97,10 @@ class Script:
         self.emit(ev.ApprovalAsked(step, StepKind.OPTIMISE, self.depth, self.base, Fallback.YES, 60.0))
         self.emit(ev.ApprovalSettled(step, True, "nobody said anything for 60 seconds, which means yes"))
         prompt = self.keep('[{"role": "user", "text": "Make it faster."}]')
-        self.emit(ev.QuestionAsked(step, 0, Role.OPTIMISE, self.depth, self.base, prompt))
-        self.emit(ev.Diverged(step, 0, Role.OPTIMISE, self.base, True, "the recording holds no reply for this kernel"))
+        self.emit(ev.QuestionAsked(step, 0, StepKind.OPTIMISE, self.depth, self.base, prompt))
+        self.emit(
+            ev.Diverged(step, 0, StepKind.OPTIMISE, self.base, True, "the recording holds no reply for this kernel")
+        )
         if self.base:
             self.emit(ev.Imported(self.base, "node_4.json", "PASS", 1.25, 2.5))
 
@@ -241,14 +243,14 @@ class Script:
 
     def diagnose(self, name: str) -> None:
         self.begin(StepKind.DIAGNOSE, name)
-        self.call(Role.DIAGNOSE, name, 0)
+        self.call(StepKind.DIAGNOSE, name, 0)
         self.emit(ev.DiagnosisWritten(self.step, name, self.keep(f"Cause: the layouts of {name}'s copy do not match.")))
         self.finish(StepKind.DIAGNOSE, 3.0, "written")
 
     def fail_patch(self, name: str) -> None:
         self.begin(StepKind.REPAIR, name)
         for call, rung in enumerate(("edits", "reask")):
-            self.call(Role.REPAIR, name, call)
+            self.call(StepKind.REPAIR, name, call)
             reason = "edit 1: line 40 does not read as given"
             self.emit(ev.PatchTried(self.step, call, name, rung, False, 0, reason, None))
         self.finish(StepKind.REPAIR, 8.0, "patch_failed")

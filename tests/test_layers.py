@@ -73,6 +73,11 @@ def test_the_engine_does_not_know_the_index() -> None:
     )
 
 
+def test_only_the_command_line_knows_its_own_parts() -> None:
+    bad = offences("engine", lambda name: not within(name, "engine.cli"))
+    assert [line for line in bad if not line.startswith(("engine/cli/", "engine/__main__.py"))] == []
+
+
 def test_the_evaluator_knows_no_run_no_method_and_nobody_who_asks_it() -> None:
     basics = [f"storage.{name}" for name in BASICS]
     allowed = ("engine.evaluator", "engine.errors", *basics)

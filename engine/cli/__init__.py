@@ -1,7 +1,6 @@
 """The command line's own parts: arguments, live view, printing. Knows records, not how a kernel is judged.
 
 arguments/              grammar and help, by what the verbs are about
-argument_types.py       what words are read as, and what is said of wrong ones
 subcommands.py          what needs no toolchain: list, show, command, export, patch, fork, tasks
 person.py               answer, submit, record
 labelling.py            label, delete, undelete

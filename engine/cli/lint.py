@@ -61,7 +61,7 @@ class Linted:
     smaller: Mapping[str, Size] = field(default_factory=dict)
 
     def plain(self) -> dict[str, Any]:
-        """For JSON."""
+        """The outcome as plain values for JSON."""
         examination = self.examination
         return {
             "file": str(self.path), "outcome": str(self.outcome), "why": self.why, "remedies": list(self.remedies),

@@ -96,7 +96,7 @@ class CompileAll(Request[list[CompileResult]]):
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """The candidates."""
+        """The sources of all candidates."""
         return self.candidates
 
 

@@ -27,24 +27,26 @@ class Expects(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NewCandidate:
-    """What is recorded of the kernel that a reply brings.
-
-    `title`: the label before the reply's own summary; `untitled` stands where there is none. `generation` and `repair`
-    count within a step index, from 0. `trajectory` is the line of kernels that it belongs to, 0 where a method has one.
-    `technique` and `predicted_gain` (a factor over the base) are what the method chose and expects; without them those
-    of the reply stand. `second_parent_id` is the other kernel that it is made from, beside the one the call is about.
-    """
+    """What is recorded of the kernel that a reply brings."""
 
     origin: Origin
     base_id: str | None
     generation: int
+    """Counts kernels within a step index, from 0."""
     title: str
+    """The label before the reply's own summary."""
     untitled: str
+    """What stands where the reply has no summary."""
     repair: int = 0
+    """Counts repairs within a step index; 0 for a kernel that is none."""
     trajectory: int = 0
+    """The line of kernels that it belongs to; 0 where a method has one."""
     technique: str = ""
+    """What the method chose; empty where the reply's own stands."""
     predicted_gain: float | None = None
+    """The factor over the base that the method expects; None where the reply's own stands."""
     second_parent_id: str | None = None
+    """The other kernel that it is made from, beside the one the call is about."""
 
 
 # (the run's context, the action) -> messages. The context is not named: it knows the strategy, which knows actions.
@@ -67,24 +69,26 @@ ReplyReader = Callable[[str], Reading]
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """Ask the model. `label` names the step and the role that answers; `about` is the kernel it is about.
-
-    `makes` is None where the reply is no kernel. `fields` are the keys of the object that a JSON reply has to bring;
-    each is one text unless `reads` reads the reply, whose payload is journaled for the method to decide by.
-    `shows_profile` tells that the prompt carries a profile. `tools` is how often the model may compile, check or
-    profile a kernel of its own before a reply that brings a source, where its endpoint has tool calls.
-    """
+    """Ask the model."""
 
     label: str
+    """Names the step and the role that answers."""
     index: int
     about: str | None
+    """The kernel it is about."""
     expects: Expects
     prompt: PromptWriter
     makes: NewCandidate | None = None
+    """None where the reply is no kernel."""
     shows_profile: bool = False
+    """Whether the prompt carries a profile."""
     fields: tuple[str, ...] = ()
+    """Keys of the object that a JSON reply has to bring; each is one text unless `reads` reads the reply."""
     reads: ReplyReader | None = None
+    """Its payload is journaled for the method to decide by."""
     tools: int = 0
+    """How often the model may compile, check or profile a kernel of its own before a reply that brings a source, where
+    its endpoint has tool calls."""
 
 
 @dataclass(frozen=True, slots=True)

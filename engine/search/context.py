@@ -78,15 +78,8 @@ class Alone:
 
 @dataclass(slots=True)
 class RunContext:
-    """One run's tools. `interrupt` is asked while a reply streams in; it raises StopRequested when told to stop.
-
-    Inside `interruptible` a stop raises StopRequested by itself. `knowledge` is the folder in which runs keep what they
-    learn, None for nowhere; `attempts` remembers how far this engine has read the run for it, `scored` which kernels'
-    worth it has written down, `baselines_tried` which second baselines it has timed or tried to.
-
-    Where several step indexes are at work at once, `company` says how; each has a context of its own then, whose record
-    is the run as it sees it. `run` is the record of all, `lane` names the file of its stream.
-    """
+    """One run's tools. Where several step indexes are at work at once, each has a context of its own, whose record is
+    the run as it sees it."""
 
     folder: RunFolder
     journal: Journal
@@ -97,21 +90,32 @@ class RunContext:
     blobs: Blobs
     strategy: Strategy
     interrupt: Callable[[], None] = lambda: None
+    """Asked while a reply streams in; it raises StopRequested when told to stop."""
     interruptible: Callable[[], AbstractContextManager[None]] = nullcontext
+    """Inside it a stop raises StopRequested by itself."""
     listeners: list[Listener] = field(default_factory=list)
     step: int = 0
+    """Number of the step in flight."""
     step_began: float = field(default_factory=time.monotonic)
+    """When it began, of the monotonic clock."""
     ledger: Ledger = field(default_factory=lambda: Ledger(home()))
     sleep: Callable[[float], None] = time.sleep
     chance: Callable[[], float] = random.random
     other_model: Callable[[ModelChoice], LanguageModel] = no_other_model
     knowledge: Path | None = None
+    """The folder in which runs keep what they learn; None for nowhere."""
     attempts: AttemptFold | None = None
+    """How far this engine has read the run for the knowledge base."""
     scored: set[str] = field(default_factory=set)
+    """Kernels whose worth was written down for the knowledge base."""
     baselines_tried: set[str] = field(default_factory=set)
+    """Names of second baselines that this engine has timed or tried to."""
     run: Record | None = None
+    """The record of the whole run, where `record` is a view."""
     company: Alone = field(default_factory=Alone)
+    """How several step indexes are at work at once."""
     lane: int | None = None
+    """Names the file of the reply's stream."""
 
     @property
     def whole(self) -> Record:

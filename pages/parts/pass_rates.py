@@ -79,7 +79,7 @@ def share_text(share: float, *, is_estimate: bool) -> str:
 
 
 def cost(rates: PassRates) -> str:
-    """Dollars a pass."""
+    """What a kernel that passes has cost, in dollars; a dash where none has passed."""
     return wording.cost(rates.cost_per_pass) if rates.passed else wording.NONE
 
 

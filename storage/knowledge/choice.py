@@ -35,7 +35,7 @@ def name_of(knowledge: str) -> str:
 
 
 def in_words(knowledge: str) -> str:
-    """For people."""
+    """A run's choice of a knowledge base, as people read it."""
     usual = "read only, and nothing of what this run learns" if is_frozen(knowledge) else _OF_A_PATH
     about = CHOICES.get(knowledge, usual)
     return f"{name_of(knowledge)}: {about}"

@@ -51,20 +51,23 @@ class FailureTally:
 
 @dataclass(frozen=True, slots=True)
 class FailureRule:
-    """One failure with its evidence. `kernels` of `runs` runs failed so, repairs that failed again apart; `mended`
-    times a repair ended it. `words` say how, a person's in place of the first repair's. Under these words it was `told`
-    to the writer of so many kernels, of which so many `recurred`."""
+    """One failure with its evidence."""
 
     rule_id: str
     language: str
     toolchain: str
     signature: str
     words: str
+    """What to do about it: a person's, in place of the first repair's."""
     kernels: int
+    """How many failed so, of `runs` runs; repairs that failed again apart."""
     runs: int
     mended: int
+    """How often a repair ended it."""
     told: int
+    """To how many kernels' writers it was told under these words."""
     recurred: int
+    """How many of those failed so all the same."""
     last_at: float | None
     is_worded: bool = False
     is_disabled: bool = False

@@ -70,21 +70,22 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Technique:
-    """A change that can be made to a kernel. Empty `classes`, `languages` or `architectures` mean all of them.
-
-    An architecture is named as its compiler calls it or by how such names begin: `sm_` is every NVIDIA GPU. `helps` and
-    `hurts` say in a sentence each when. `parts` are the names of at most three techniques that this joins, in order.
-    """
+    """A change that can be made to a kernel."""
 
     name: str
     category: Category
     about: str
     helps: str = ""
+    """When it helps, in a sentence."""
     hurts: str = ""
+    """When it hurts, in a sentence."""
     classes: tuple[str, ...] = ()
+    """Empty means all, as for `languages` and `architectures`."""
     languages: tuple[str, ...] = ()
     architectures: tuple[str, ...] = ()
+    """As their compilers call them, or how such names begin: `sm_` is every NVIDIA GPU."""
     parts: tuple[str, ...] = ()
+    """Names of at most three techniques that this joins, in order."""
     is_disabled: bool = False
 
     def suits(self, kernel_class: str = "", language: str = "", architecture: str = "") -> bool:
@@ -138,24 +139,26 @@ class RuleWords:
 
 @dataclass(frozen=True, slots=True)
 class FailureCase:
-    """What one kernel shows of failures. `run_id` and `candidate_id` are its id; the first row of an id counts.
-
-    `signature` is its own failure in general words, empty where it has none; `is_repeat` where its parent had failed
-    alike. `mends` is the failure of its parent that it no longer has, and `words` say how. `told` names the rules that
-    its writer was told, each with the words it then had. `message` is the first line of its failure.
-    """
+    """What one kernel shows of failures. `run_id` and `candidate_id` are its id; the first row of an id counts."""
 
     run_id: str
     candidate_id: str
     at: float
+    """In seconds since the epoch."""
     language: str
     toolchain: str
     signature: str = ""
+    """Its own failure in general words; empty where it has none."""
     is_repeat: bool = False
+    """Whether its parent had failed alike."""
     mends: str = ""
+    """The failure of its parent that it no longer has."""
     words: str = ""
+    """How it mends that."""
     told: tuple[str, ...] = ()
+    """Rules that its writer was told, each with the words it then had."""
     message: str = ""
+    """The first line of its failure."""
     task: str = ""
     model: str = ""
     origin: str = ""
@@ -205,18 +208,16 @@ class ToldRule:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One attempt. `run_id`, `candidate_id` and `technique` together are its id; the first row of an id counts.
-
-    `state` is that of the parent, empty where it was not known. `predicted_gain` and `gain` are factors over the parent
-    (1.25: a quarter faster), the measured one with its 95 % interval. `error` is the first line of a failure.
-    """
+    """One attempt. `run_id`, `candidate_id` and `technique` together are its id; the first row of an id counts."""
 
     run_id: str
     candidate_id: str
     technique: str
     outcome: Outcome
     at: float
+    """In seconds since the epoch."""
     state: str = ""
+    """Of the parent; empty where it was not known."""
     task: str = ""
     kernel_class: str = ""
     language: str = ""
@@ -229,13 +230,16 @@ class Evidence:
     parent_hash: str = ""
     child_hash: str = ""
     predicted_gain: float | None = None
+    """Factor over the parent, as `gain` is (1.25: a quarter faster)."""
     gain: float | None = None
+    """The measured factor; `gain_low` and `gain_high` are the ends of its 95 % interval."""
     gain_low: float | None = None
     gain_high: float | None = None
     before: Mapping[str, float] = field(default_factory=dict)
     after: Mapping[str, float] = field(default_factory=dict)
     tokens: int = 0
     error: str = ""
+    """The first line of a failure."""
     origin: str = ""
     """Where an imported row came from; empty for one that was measured under this home."""
     rules: int = 1
@@ -260,24 +264,24 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """A change of what is known by name: states and techniques put in place of those of their name, priors likewise.
-
-    `rules` are words for failure rules. `transitions` are edges of the graph of techniques; they add to one another.
-    `by` is a person, a run or `seed`. `reverts` names a revision that no longer counts from here on; reverting a revert
-    brings it back.
-    """
+    """A change of what is known by name: states and techniques put in place of those of their name, priors likewise."""
 
     revision_id: str
     at: float
+    """In seconds since the epoch."""
     by: str
+    """A person, a run or `seed`."""
     why: str
     states: tuple[State, ...] = ()
     techniques: tuple[Technique, ...] = ()
     priors: tuple[Prior, ...] = ()
     reverts: str = ""
+    """A revision that no longer counts from here on; reverting a revert brings it back."""
     origin: str = ""
     transitions: tuple[Transition, ...] = ()
+    """Edges of the graph of techniques; they add to one another."""
     rules: tuple[RuleWords, ...] = ()
+    """Words for failure rules."""
 
     def __post_init__(self) -> None:
         if not self.revision_id:
@@ -293,14 +297,7 @@ def _see_factor(name: str, value: float) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What the evidence says of a technique, in one state or in all, computed.
-
-    `success` is the share of all attempts that were faster. `confidence` is that share drawn towards the prior's
-    confidence as if two attempts had shown it. `expected_gain` is the geometric mean of the measured gains of timed
-    attempts and of the prior's gain, which counts as two attempts; a failed attempt counts as a gain of 1.
-    `mean_gain` and `median_gain` are of the timed attempts, `predicted` is the mean of what models predicted of all
-    attempts; both means are geometric.
-    """
+    """What the evidence says of a technique, in one state or in all, computed. All means are geometric."""
 
     attempts: int
     faster: int
@@ -310,11 +307,17 @@ class Figures:
     not_compiled: int
     patch_failed: int
     success: float | None
+    """Share of all attempts that were faster."""
     mean_gain: float | None
+    """Of the timed attempts, as is `median_gain`: a factor over the parent."""
     median_gain: float | None
     predicted: float | None
+    """Mean of what models predicted of all attempts."""
     confidence: float
+    """`success` drawn towards the prior's confidence as if two attempts had shown it."""
     expected_gain: float
+    """Mean of the measured gains of timed attempts and of the prior's gain, which counts as two attempts; a failed
+    attempt counts as a gain of 1."""
     last_used: float | None
 
     @property
@@ -330,13 +333,7 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class Advised:
-    """What the knowledge base says of one technique for the state that was asked about.
-
-    `expected_gain` is a factor over the parent, `confidence` how sure it is that the technique makes a kernel faster.
-    `failed` are attempts that were incorrect, did not compile or could not be applied. `is_negative` as of
-    figures. `inherited_from` is the state whose expectations stand in for missing ones, at 0.8 of gain and confidence;
-    empty for the state's own. `parts` are the names of the techniques that it joins, in order.
-    """
+    """What the knowledge base says of one technique for the state that was asked about."""
 
     technique: str
     category: Category
@@ -344,14 +341,21 @@ class Advised:
     helps: str
     hurts: str
     expected_gain: float
+    """A factor over the parent."""
     confidence: float
+    """How sure it is that the technique makes a kernel faster, from 0 to 1."""
     attempts: int = 0
     faster: int = 0
     slower: int = 0
     failed: int = 0
+    """Attempts that were incorrect, did not compile or could not be applied."""
     is_negative: bool = False
+    """As of figures."""
     inherited_from: str = ""
+    """The state whose expectations stand in for missing ones, at 0.8 of gain and confidence; empty for the state's
+    own."""
     parts: tuple[str, ...] = ()
+    """Names of the techniques that it joins, in order."""
 
     @property
     def joined(self) -> str:

@@ -15,13 +15,10 @@ from storage.results.vocabulary import Verdict
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """Where a wrong output went wrong. `index` is the first wrong element in row-major order.
-
-    `heat` is the share of wrong elements (0..1) on a grid of at most 16 x 16 cells over the output seen as a matrix
-    (rows = product of leading dimensions, columns = last dimension).
-    """
+    """Where a wrong output went wrong."""
 
     index: tuple[int, ...]
+    """The first wrong element in row-major order."""
     expected: float
     actual: float
     wrong_count: int
@@ -30,7 +27,10 @@ class Mismatch:
     max_rel_error: float
     shape: tuple[int, ...]
     heat: tuple[tuple[float, ...], ...] = ()
+    """The share of wrong elements (0 to 1) on a grid of at most 16 x 16 cells over the output seen as a matrix (rows =
+    product of leading dimensions, columns = last dimension)."""
     trial: str = ""
+    """Which trial it was found in, in words."""
 
 
 def percent_wrong(wrong: int, total: int) -> str:
@@ -67,22 +67,25 @@ class Tunable:
 
 @dataclass(frozen=True, slots=True)
 class CompileResult:
-    """Result of building one source. `diagnostics` is cut for reading; the whole log is in `log`.
-
-    `timeline` says here and in the other results where the time went; None where a result was remembered,
-    for sources that are built beside others, and in journals of versions that did not look.
-    """
+    """Result of building one source."""
 
     is_ok: bool
     seconds: float
     diagnostics: str = ""
+    """What the compiler said, cut for reading."""
     log: str = ""
+    """The whole log."""
     remarks: tuple[str, ...] = ()
+    """What was left out or should be known of a build that worked, each a sentence."""
     is_cached: bool = False
     verdict: Verdict = Verdict.PASSED
     proofs: tuple[CheckRecord, ...] = ()
+    """Every check made of the build, held or broken."""
     resources: tuple[KernelResources, ...] = ()
+    """What the compiler gave each device kernel."""
     timeline: Timeline | None = None
+    """Where the time went, as in the other results; None where a result was remembered, for sources that are built
+    beside others, and in journals of versions that did not look."""
 
     def __post_init__(self) -> None:
         if self.is_ok is not (self.verdict is Verdict.PASSED):
@@ -95,28 +98,33 @@ class CompileResult:
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """Result of comparing a candidate with the float64 reference over several trials.
-
-    `max_error` is the largest |candidate - reference64| / (|reference64| + rms(reference64)) over all trials, the
-    quantity that `tolerance` bounds; `reference_error` is the same for the reference in its own dtype. `rules` is the
-    version of the judging rules, `storage.results.policy.RULES`; results from before they had one are of the first.
-    """
+    """Result of comparing a candidate with the float64 reference over several trials."""
 
     verdict: Verdict
     seconds: float
     trials: tuple[str, ...] = ()
+    """Names of the trials, in order."""
     max_error: float | None = None
+    """The largest |candidate - reference64| / (|reference64| + rms(reference64)) over all trials."""
     max_abs_error: float | None = None
     tolerance: float | None = None
+    """What bounds `max_error`."""
     reference_error: float | None = None
+    """`max_error` of the reference in its own dtype."""
     mismatch: Mismatch | None = None
     message: str = ""
+    """What is wrong, written for the model."""
     precision: str = ""
     seed: int | None = None
+    """What the inputs were drawn from."""
     evidence: Mapping[str, str] = field(default_factory=dict)
+    """How and under which conditions it was checked."""
     proofs: tuple[CheckRecord, ...] = ()
+    """Every check made of the candidate, held or broken."""
     timeline: Timeline | None = None
     rules: int = 1
+    """The version of the judging rules, `storage.results.policy.RULES`; results from before they had one are of the
+    first."""
 
     def brief(self) -> CheckResult:
         """The verdict and its headline."""
@@ -163,27 +171,32 @@ class TimingFigures:
 
 @dataclass(frozen=True, slots=True)
 class TimingResult:
-    """Paired latencies in milliseconds, candidate and baseline taken alternately in one session.
-
-    Pair i is (candidate_ms[i], baseline_ms[i]). Everything else is computed from the pairs; the interval of the
-    speed-up also covers `device_interval`: what a second clock says of calls that are short for the first, or what
-    further sessions on a busy machine gave. `untrusted` says why nothing may be decided by it; empty otherwise.
-
-    A task with several workloads has a timing of each in `workloads`; its own figures are the geometric means of
-    theirs, and pair i is that of their pairs i.
-    """
+    """Paired latencies, candidate and baseline taken alternately in one session. All figures are computed from the
+    pairs."""
 
     candidate_ms: tuple[float, ...]
+    """Latencies of the candidate in milliseconds; pair i is (candidate_ms[i], baseline_ms[i]). Of several workloads it
+    is the geometric mean of their pairs i."""
     baseline_ms: tuple[float, ...]
     baseline: str = "eager"
+    """What it is compared with."""
     seconds: float = 0.0
+    """How long the measurement took."""
     evidence: Mapping[str, str] = field(default_factory=dict)
+    """How and under which conditions it was timed."""
     proofs: tuple[CheckRecord, ...] = ()
+    """Every check made while timing, held or broken."""
     device_interval: tuple[float, float] | None = None
+    """What a second clock says of calls that are short for the first, or what further sessions on a busy machine gave;
+    the speed-up's interval covers it too."""
     workloads: tuple[TimedWorkload, ...] = ()
+    """A timing at each of the task's workloads, where it has several; its own figures are the geometric means of
+    theirs."""
     timeline: Timeline | None = None
     rules: int = 1
+    """The version of the judging rules, as in a CheckResult."""
     untrusted: str = ""
+    """Why nothing may be decided by it; empty where something may."""
 
     def __post_init__(self) -> None:
         if not self.candidate_ms or len(self.candidate_ms) != len(self.baseline_ms):

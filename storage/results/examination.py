@@ -17,15 +17,13 @@ class Standing(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """A reference examined at its sizes, under one policy.
-
-    `why` is a sentence and `remedies` are what mends it, each the beginning of a sentence or a whole one; both are
-    empty where the task is decided.
-    """
+    """A reference examined at its sizes, under one policy."""
 
     standing: Standing
     why: str = ""
+    """What keeps it from being decided, as a sentence; empty where it is decided."""
     remedies: tuple[str, ...] = ()
+    """What mends it, each the beginning of a sentence or a whole one; empty where it is decided."""
     remarks: tuple[str, ...] = ()
     """What a person should know of a task that is decided."""
     varied: Mapping[str, str] = field(default_factory=dict)

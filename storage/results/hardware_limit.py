@@ -25,36 +25,36 @@ def useful_rates(rates: Mapping[str, float], arithmetic: str) -> dict[str, float
 
 @dataclass(frozen=True, slots=True)
 class DeviceFacts:
-    """What one device is: asked of it, or measured on it. 0 where the device has no such thing, or does not tell.
-
-    Sizes are bytes. Rates are 1e9 per second: `memory_gb_s` read plus written far beyond the caches, `rates_gflop_s` by
-    name (`fp32`, `tf32`, `bf16`).
-
-    Attributes:
-        architecture: as its compiler calls it: `sm_90a`; of a processor its widest vectors: `avx512`, `avx2`, `sse`.
-        processors: multiprocessors of a GPU; of a host the threads that a kernel may use, on `cores` cores.
-        l1_bytes: data cache of one core. `l2_bytes`: of one core, or of the whole GPU. `l3_bytes`: shared by cores.
-        shared_bytes: shared memory of one multiprocessor, as are `registers`, `warps` and `blocks`.
-        block_shared_bytes: the most that one block may ask for.
-        has_clusters: whether blocks can be launched in clusters; of `cluster_blocks` at most, 0 where it is not known.
-    """
+    """What one device is: asked of it, or measured on it. 0 where the device has no such thing, or does not tell."""
 
     architecture: str
+    """As its compiler calls it: `sm_90a`; of a processor its widest vectors: `avx512`, `avx2`, `sse`."""
     processors: int
+    """Multiprocessors of a GPU; of a host the threads that a kernel may use, on `cores` cores."""
     memory_gb_s: float
+    """Read plus written far beyond the caches, in 1e9 bytes per second."""
     rates_gflop_s: Mapping[str, float] = field(default_factory=dict)
+    """In 1e9 operations per second, by name (`fp32`, `tf32`, `bf16`)."""
     cores: int = 0
     vector_bits: int = 0
     l1_bytes: int = 0
+    """Data cache of one core."""
     l2_bytes: int = 0
+    """Of one core, or of the whole GPU."""
     l3_bytes: int = 0
+    """Shared by cores."""
     shared_bytes: int = 0
+    """Shared memory of one multiprocessor."""
     block_shared_bytes: int = 0
+    """The most shared memory that one block may ask for."""
     registers: int = 0
+    """Of one multiprocessor, as are `warps` and `blocks`."""
     warps: int = 0
     blocks: int = 0
     has_clusters: bool = False
+    """Whether blocks can be launched in clusters."""
     cluster_blocks: int = 0
+    """The most blocks of a cluster; 0 where it is not known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,56 +76,51 @@ class SpecialValues(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The rules of one task.
-
-    Attributes:
-        precision: arithmetic the outputs must be as good as: `fp32`; `tf32` where products may round their operands to
-            11 bits; `half` where they may round them to bfloat16 or float16.
-        library_operators: PyTorch operators a candidate may leave to the library (`conv2d`), `*` for all of them; any
-            other that computes when forward is called is a library fall-back and refused.
-        imports: Python modules a candidate may import beyond those every candidate may.
-        special_values: whether NaN and infinities decide or are only reported.
-        other_sizes: further sizes, by module-level name, at which a candidate must be right too.
-        workloads: several sizes, by module-level name, that are each checked and timed; the speed-up is the geometric
-            mean of theirs. Empty where the task has its own sizes alone; those are one of them.
-        suspicious_speedup: a larger one is measured again in a fresh process on fresh inputs.
-        backward: whether a call is forward and backward: gradients of inputs and parameters are checked as outputs are,
-            and both passes are timed together.
-        dtype: one of DTYPES that floating-point inputs, parameters and buffers are converted to, on both sides; empty
-            where they stay as the task is written. Such a dtype is a precision class of its own.
-        counts_operations: share of the reference's products that the task needs at least, from 0 to 1, true for all of
-            them: less where it multiplies by zeros that are there by the task's making. With false only memory limits
-            a kernel.
-        mode: one of MODES that both sides' modules are put into after construction; empty where they stay as the
-            constructor leaves them, which is training mode.
-        weights, state_dict, strides, draws: as their types say.
-        compare_modules: up to how many names deep (`layer1.0` is two) the outputs of modules are compared too, each on
-            the inputs that it had, so that an error made in one is not carried into the next; 0 for the whole's alone.
-        secret_sizes: whether a kernel must be right at a size near the task's own that nobody is told, too.
-        baselines: what a speed-up is told over beside eager, names of storage.results.baselines; empty for those that
-            are usual on the toolchain.
-        rules: the version of the judging rules that hold.
-    """
+    """The rules of one task."""
 
     precision: str = "fp32"
+    """Arithmetic the outputs must be as good as: `fp32`; `tf32` where products may round their operands to 11 bits;
+    `half` where they may round them to bfloat16 or float16."""
     library_operators: tuple[str, ...] = ()
+    """PyTorch operators a candidate may leave to the library (`conv2d`), `*` for all of them. Any other that computes
+    when forward is called is a library fall-back and refused."""
     imports: tuple[str, ...] = ()
+    """Python modules a candidate may import beyond those every candidate may."""
     special_values: SpecialValues = SpecialValues.REPORTED
+    """Whether NaN and infinities decide or are only reported."""
     other_sizes: tuple[Mapping[str, int | float], ...] = ()
+    """Further sizes, by module-level name, at which a candidate must be right too."""
     workloads: tuple[Mapping[str, int | float], ...] = ()
+    """Several sizes, by module-level name, that are each checked and timed; the speed-up is the geometric mean of
+    theirs. Empty where the task has its own sizes alone; those are one of them."""
     suspicious_speedup: float = 10.0
+    """A larger one is measured again in a fresh process on fresh inputs."""
     counts_operations: bool | float = True
+    """Share of the reference's products that the task needs at least, from 0 to 1, true for all of them: less where it
+    multiplies by zeros that are there by the task's making. With false only memory limits a kernel."""
     backward: bool = False
+    """Whether a call is forward and backward: gradients of inputs and parameters are checked as outputs are, and both
+    passes are timed together."""
     dtype: str = ""
+    """One of DTYPES that floating-point inputs, parameters and buffers are converted to, on both sides; empty where
+    they stay as the task is written. Such a dtype is a precision class of its own."""
     mode: str = ""
+    """One of MODES that both sides' modules are put into after construction; empty where they stay as the constructor
+    leaves them, which is training mode."""
     weights: Weights = Weights.VARY
     state_dict: StateDict = StateDict.REFERENCE
     strides: Strides = Strides.OWN
     draws: Draws = Draws.REFUSED
     compare_modules: int = 0
+    """Up to how many names deep (`layer1.0` is two) the outputs of modules are compared too, each on the inputs that it
+    had, so that an error made in one is not carried into the next; 0 for the whole's alone."""
     secret_sizes: bool = False
+    """Whether a kernel must be right at a size near the task's own that nobody is told, too."""
     baselines: tuple[str, ...] = ()
+    """What a speed-up is told over beside eager, names of storage.results.baselines; empty for those that are usual on
+    the toolchain."""
     rules: int = RULES
+    """The version of the judging rules that hold."""
 
     @property
     def measured(self) -> str:

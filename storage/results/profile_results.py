@@ -47,29 +47,34 @@ class SourceLine:
 
 @dataclass(frozen=True, slots=True)
 class ProfileResult:
-    """A profile of one candidate. `summary` is what a model may be shown; `raw` is the whole report for people.
-
-    `report` is the profiler's own file in base64, empty where it keeps none. `ceilings` are the machine's rates by
-    name: `memory` in bytes per second, the others (`fp32`, `tf32`, …) in operations per second. `evidence` says how
-    and under which conditions it was taken, and under `disturbed` what disturbed it. `lines` are the source lines with
-    samples, most first, of `samples` in all; `sass` lists the instructions. All three are empty where the profiler has
-    not sampled by line.
-    """
+    """A profile of one candidate. `lines`, `samples` and `sass` are empty where the profiler has not sampled by
+    line."""
 
     kernel_hash: str
     metrics: tuple[Metric, ...]
     bound: str
+    """What holds the kernel back."""
     summary: str
+    """What a model may be shown."""
     raw: str = ""
+    """The whole report, for people."""
     seconds: float = 0.0
     missing: tuple[str, ...] = ()
+    """Metrics that the profiler could not give."""
     advice: tuple[Advice, ...] = ()
     ceilings: Mapping[str, float] = field(default_factory=dict)
+    """The machine's rates by name: `memory` in bytes per second, the others (`fp32`, `tf32`, …) in operations per
+    second."""
     evidence: Mapping[str, str] = field(default_factory=dict)
+    """How and under which conditions it was taken, and under `disturbed` what disturbed it."""
     report: str = ""
+    """The profiler's own file in base64; empty where it keeps none."""
     lines: tuple[SourceLine, ...] = ()
+    """Source lines with samples, most first."""
     samples: int = 0
+    """Of all lines."""
     sass: str = ""
+    """The instructions."""
     timeline: Timeline | None = None
 
     @property

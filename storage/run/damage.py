@@ -37,31 +37,38 @@ _TEXT_NAME = {
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """What is wrong with a run's files; all empty when they are whole.
-
-    `missing`: numbers of events that the journal skips, and `places` where those belong, one for each. `kernels`: ids
-    that events name though the one that made the kernel is missing. `last` is the last event that can be read,
-    `is_cut` that the journal ends too early, `stray` how many texts show it where the number of events was not kept.
-    `lost_before` events were lost before an engine took the run up again. `newer`: kinds of events that another version
-    wrote, which is no damage. `gone` and `spoilt` name texts whose files are missing or have another content.
-    `closed` says which files cannot be read at all, and why.
-    """
+    """What is wrong with a run's files; all empty when they are whole."""
 
     settings: str = ""
+    """What is wrong with run.json."""
     unreadable: int = 0
+    """Lines of the journal that cannot be read."""
     repeated: int = 0
+    """Lines of the journal whose number was there before."""
     missing: tuple[Range, ...] = ()
+    """Numbers of events that the journal skips."""
     places: tuple[str, ...] = ()
+    """Where the missing events belong, one for each of `missing`."""
     kernels: tuple[str, ...] = ()
+    """Ids that events name though the one that made the kernel is missing."""
     last: int = 0
+    """The last event that can be read."""
     is_cut: bool = False
+    """Whether the journal ends too early."""
     stray: int = 0
+    """How many texts show that the journal is cut, where the number of events was not kept."""
     lost_before: int = 0
+    """Events lost before an engine took the run up again."""
     newer: tuple[str, ...] = ()
+    """Kinds of events that another version wrote, which is no damage."""
     commands: int = 0
+    """Lines of commands.jsonl that cannot be read."""
     gone: tuple[str, ...] = ()
+    """Texts whose files are missing."""
     spoilt: tuple[str, ...] = ()
+    """Texts whose files have another content."""
     closed: tuple[str, ...] = ()
+    """Which files cannot be read at all, and why."""
 
     @property
     def has_holes(self) -> bool:
@@ -361,7 +368,7 @@ class _Seen:
         self.named: set[str] = set()
 
     def take(self, entry: Entry) -> None:
-        """The next event."""
+        """Take the journal's next event into account."""
         event, self.last = entry.event, entry.seq
         if isinstance(event, (events.StepStarted, events.StepFinished)):
             self.steps.append((entry.seq, event.step))

@@ -69,21 +69,23 @@ class TokenUsage:
 
 @dataclass(frozen=True, slots=True)
 class ModelOptions:
-    """Options of one role. `key_variable` names an environment variable; a key itself is never a setting.
-
-    `timeout_s` bounds a whole reply, `silence_s` the time between two pieces of it. `window`, `max_output`: tokens.
-    """
+    """Options of one role."""
 
     role: ModelRole = ModelRole.ALL
     model: str | None = None
     base_url: str | None = None
     key_variable: str | None = None
+    """Name of an environment variable; a key itself is never a setting."""
     reasoning_effort: str | None = None
     temperature: float | None = None
     timeout_s: float | None = None
+    """Bounds a whole reply."""
     silence_s: float | None = None
+    """Bounds the time between two pieces of a reply."""
     max_output: int | None = None
+    """Tokens of a reply."""
     window: int | None = None
+    """Tokens of prompt and reply together."""
     protocol: WireProtocol | None = None
     patches: PatchForm | None = None
 

@@ -39,8 +39,8 @@ class Owners:
 
 
 def in_turn(events: Iterable[ev.Event]) -> list[ev.Event]:
-    """The same events as if the step indexes had been worked on one after the other, in the order in which they ended;
-    those that have not ended stand last. What reads a run one event after the other reads it in this order."""
+    """Events as if the step indexes had been worked on one after the other, in the order in which they ended; those
+    that have not ended stand last. What reads a run one event after the other reads it in this order."""
     owners, ended = Owners(), list[ev.Event]()
     at_work = dict[int, list[ev.Event]]()
     for event in events:

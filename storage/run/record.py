@@ -74,18 +74,22 @@ class Redo:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A candidate and everything known about it so far. `figures` are those of `timed`, `spent` what the run had spent
-    by then: by the order in which things came, which one step index of several at work does not know."""
+    """A candidate and everything known about it so far."""
 
     created: ev.CandidateCreated
     compiled: CompileResult | None = None
     checked: CheckResult | None = None
     timed: TimingResult | None = None
     figures: TimingFigures | None = None
+    """Those of `timed`; a thin record keeps them alone."""
     spent: Usage | None = field(default=None, compare=False)
+    """What the run had spent when it was timed. It follows the order in which things came, which one step index of
+    several at work does not know."""
     profiled: ProfileResult | None = None
     is_profile_tried: bool = False
+    """Whether a profile was collected, or could not be had."""
     diagnosis_blob: str | None = None
+    """The model's explanation of its failure."""
     diagnosis_step: int | None = None
 
     @property
@@ -134,19 +138,8 @@ class Record:
     """The fold: what any method can be told of a run. What one method alone remembers is its own state, folded from
     `events`.
 
-    `concluded` holds how each step index ended. `best_id` is the fastest correct kernel of the whole run, whether or
-    not it was accepted; of equals the first. `open_steps` are in flight, by number, and `open_calls` were sent and have
-    not ended: several only in a run with a width. `cut_offs` counts replies to one call that ended at the output limit;
-    `counted`: the characters and tokens of prompts by model, where the endpoint counted. `is_profile_shown` speaks of
-    the current step index. `redo` is a step that a person wants done again. `consulted` has the last answer of the
-    knowledge base by step index and kernel, `taught` what was taught by step, `failure_rules` those that writers were
-    told, the last of which hold, `sweeps` those over the numbers that a kernel declares open to tuning, by kernel;
-    `swept` those whose sweep is over, or was not wanted. `is_begun`: the step that takes the compiler's kernel as the
-    first one is over, or was not wanted.
-
-    A view (`storage.run.lanes`) is a record of the same run as one step index sees it, the step index `index`; what was
-    spent is counted by the record of the whole run, which a view only reads. `places` has what step indexes have taken
-    for themselves; `beside` the same of those whose end this one does not know, at work beside it or ended since.
+    A view (`storage.run.lanes`) is a record of the same run as one step index sees it; what was spent is counted by the
+    record of the whole run, which a view only reads.
 
     A thin record is one for the index: it keeps neither events and ended step indexes nor what methods alone look up,
     and of results no more than their verdicts and figures.
@@ -154,49 +147,82 @@ class Record:
 
     settings: RunSettings
     budget: Budget = field(default_factory=Budget)
+    """The limits in force: those of the settings, or what a person has made of them."""
     kernel_class: KernelClass = KernelClass.OTHER
     is_class_known: bool = False
+    """Whether the task, the model or a person has named the kernel class."""
     candidates: dict[str, Candidate] = field(default_factory=dict)
+    """All kernels by id, in the order in which they were made."""
     concluded: list[ev.DepthFinished] = field(default_factory=list)
+    """How each step index ended."""
     best_id: str | None = None
+    """The fastest correct kernel of the whole run, whether or not it was accepted; of equals the first."""
     redo: Redo | None = None
+    """A step that a person wants done again."""
     model_steps: dict[int, ev.StepStarted] = field(default_factory=dict)
+    """Steps in which the model was asked, by number."""
     is_profile_shown: bool = False
+    """Whether the model has seen a profile in the current step index."""
     steering: SteeringState = field(default_factory=SteeringState)
     usage: Usage = field(default_factory=Usage)
     limit: HardwareLimit | None = None
     baselines: dict[str, ev.BaselineMeasured] = field(default_factory=dict)
     compiler: ev.CompilerShown | None = None
     steps_finished: int = 0
+    """How many steps are over."""
     open_steps: dict[int, ev.StepStarted] = field(default_factory=dict)
+    """Steps in flight, by number: several only in a run with a width."""
     commands: dict[str, ev.CommandAcknowledged] = field(default_factory=dict)
+    """Acknowledged commands by id."""
     settled_commands: set[str] = field(default_factory=set)
+    """Ids of commands that took effect or were refused."""
     calls: dict[tuple[int, int], ev.ModelCalled] = field(default_factory=dict)
+    """Replies by step and call."""
     open_calls: dict[tuple[int, int], ev.CallSent] = field(default_factory=dict)
+    """Calls that were sent and have not ended, by step and call: several only in a run with a width."""
     sent: dict[tuple[int, int], int] = field(default_factory=dict)
+    """How often a call was sent, by step and call."""
     cut_offs: dict[tuple[int, int], int] = field(default_factory=dict)
+    """How many replies to a call ended at the output limit, by step and call."""
     counted: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Characters and tokens of prompts by model, where the endpoint counted."""
     patches: set[tuple[int, int]] = field(default_factory=set)
+    """Step and call of replies whose patch was tried, applied or not."""
     failed_attempts: set[int] = field(default_factory=set)
+    """Steps in which a chosen technique brought no kernel."""
     reviews: dict[tuple[int, int], ev.ReviewWritten] = field(default_factory=dict)
+    """Replies about a kernel that are no kernel, by step and call."""
     consulted: dict[tuple[int, str], ev.Consulted] = field(default_factory=dict)
+    """The last answer of the knowledge base by step index and kernel."""
     taught: dict[int, ev.Taught] = field(default_factory=dict)
+    """What the knowledge base was taught, by step."""
     tools: dict[tuple[int, int, int], ev.ToolAnswered] = field(default_factory=dict)
+    """Answers to the model's tool calls, by step, call and number."""
     ranked: dict[int, ev.Ranked] = field(default_factory=dict)
+    """The order in which drawn kernels are evaluated, by step index."""
     failure_rules: list[ev.RulesTold] = field(default_factory=list)
+    """Those that writers were told; the last of them hold."""
     is_begun: bool = False
+    """Whether the step that takes the compiler's kernel as the first one is over, or was not wanted."""
     sweeps: dict[str, Sweep] = field(default_factory=dict)
+    """Sweeps over the numbers that a kernel declares open to tuning, by kernel."""
     swept: set[str] = field(default_factory=set)
+    """Kernels whose sweep is over, or was not wanted."""
     warned: set[str] = field(default_factory=set)
+    """Limits of which four fifths are used, by name."""
     human: HumanState = field(default_factory=HumanState)
     state: RunState = RunState.STARTING
     ended: ev.RunEnded | None = None
+    """How the run ended; None while it has not, and again once an engine takes it up."""
     events: list[ev.Event] = field(default_factory=list)
     places: dict[int, str] = field(default_factory=dict)
+    """What step indexes have taken for themselves."""
     index: int | None = None
+    """The step index of a view; None in the record of the whole run."""
     is_view: bool = False
     is_thin: bool = False
     beside: dict[int, str] = field(default_factory=dict)
+    """The same as `places` for step indexes whose end a view does not know: at work beside it, or ended since."""
 
     @classmethod
     def of(cls, settings: RunSettings, entries: list[Entry]) -> Record:

@@ -139,7 +139,7 @@ def folder_of(remeasure_id: str) -> RunFolder:
 
 
 def create(request: RemeasureRequest) -> RunFolder:
-    """Make its folder."""
+    """Make the folder of a remeasurement, with its request and its first state."""
     folder = folder_of(request.remeasure_id)
     files.make_folder(folder.path)
     _write(folder.path / "request.json", codec.to_plain(request))

@@ -75,15 +75,6 @@ class StepKind(StrEnum):
 EVALUATIONS = (StepKind.COMPILE, StepKind.CHECK, StepKind.TIME, StepKind.PROFILE)
 
 
-class Role(StrEnum):
-    """What a model call of CuTeGen is for; other methods have words of their own."""
-
-    SYNTHESISE = "synthesise"
-    DIAGNOSE = "diagnose"
-    REPAIR = "repair"
-    OPTIMISE = "optimise"
-
-
 class Switch(StrEnum):
     """A person's override of a schedule."""
 
@@ -102,15 +93,20 @@ class DepthOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Limits of a run; None means no limit. Time is engine time, not time spent paused or dead."""
+    """Limits of a run; None means no limit."""
 
     depths: int = 10
+    """Step indexes."""
     model_calls: int | None = None
     tokens: int | None = None
+    """Input and output tokens together."""
     cost_usd: float | None = None
     wall_s: float | None = None
+    """Engine time, not time spent paused or dead."""
     target_speedup: float | None = None
+    """The run stops once its best kernel has it."""
     stagnation_depths: int | None = None
+    """The run stops after so many step indexes without gain."""
 
 
 # Of run.json: raised when a run must go on by the rules that it was made with. 1: profiles are shown one depth earlier.
@@ -145,54 +141,62 @@ class Prompts:
 
 @dataclass(frozen=True, slots=True)
 class RunSettings:
-    """What `run.json` fixes when a run starts. `task_source` is the reference with size overrides already in place.
-
-    `own_baseline` is what the person would run instead, timed as the other baselines are.
-    `device` names the GPU as CUDA_VISIBLE_DEVICES would; empty for the first that is visible. `replay_of` names the run
-    whose journal is told once more, `replay_speed` times as fast; nothing is done then. `knowledge` is the base that
-    the run asks: off, on (what runs have learned, and the seed), seed, empty (only what this run learns), or the path
-    of another one, which is only read. `tune` is how many variants of an accepted kernel's tunables are tried at most.
-    `is_example`: a run that came with Tilewright; it was made elsewhere and counts in no total.
-    With `compiler_hint` the model is shown what torch.compile writes for the task before it writes a first kernel;
-    `start` may make that the first kernel, where it calls no library.
-    `width` is how many step indexes are at work at once, where those of the strategy are independent of each other.
-    `weight` is the run's share of a device that others want too; the cells of a suite, which they name, have one share.
-    """
+    """What `run.json` fixes when a run starts."""
 
     run_id: str
     task_name: str
     task_source: str
+    """The reference, with size overrides already in place."""
     kernel_class: KernelClass
     class_is_proposed: bool
+    """Whether the model names the kernel class, since nobody else has."""
     sizes: Mapping[str, int | float]
+    """What overrides the task's sizes, by module-level name."""
     toolchain: str
     model: str
     strategy: str = "cutegen"
     strategy_options: Mapping[str, str | int | float | bool | None] = field(default_factory=dict)
     language: str = "cute"
     device: str = ""
+    """The GPU as CUDA_VISIBLE_DEVICES names it; empty for the first that is visible."""
     collect: Switch = Switch.AUTO
+    """Whether kernels are profiled: by the method's own rule, always or never."""
     policy: Policy = field(default_factory=Policy)
     own_baseline: OwnBaseline | None = None
+    """What the person would run instead, timed as the other baselines are."""
     model_options: Options = ()
     ask_first: AskFirst = field(default_factory=AskFirst)
+    """Which steps wait for a person's yes."""
     prompts: Prompts = field(default_factory=Prompts)
     knowledge: str = "off"
+    """The base that the run asks: off, on (what runs have learned, and the seed), seed, empty (only what this run
+    learns), or the path of another one, which is only read."""
     recording: str | None = None
+    """The file of recorded replies that stand in for the model's."""
     reply_seconds: float = 0.0
+    """How long a recorded reply takes to come in."""
     budget: Budget = field(default_factory=Budget)
     tune: int = 0
+    """How many variants of an accepted kernel's tunables are tried at most."""
     compiler_hint: bool = False
+    """Whether the model is shown what torch.compile writes for the task before it writes a first kernel."""
     start: Start = Start.MODEL
+    """Whose kernel is the first: the model's, or what torch.compile writes where it calls no library."""
     width: int = 1
+    """How many step indexes are at work at once, where those of the method are independent of each other."""
     weight: float = 1.0
+    """The run's share of a device that others want too; the cells of a suite have one share."""
     suite: str = ""
+    """The suite that the run is a cell of; empty without one."""
     created_at: EpochSeconds = 0.0
     is_demo: bool = False
     is_example: bool = False
+    """A run that came with Tilewright; it was made elsewhere and counts in no total."""
     forked_from: Fork | None = None
     replay_of: str | None = None
+    """The run whose journal is told once more; nothing is done then."""
     replay_speed: float = 1.0
+    """How many times as fast as it was a replay is told."""
     version: int = SETTINGS_VERSION
 
 

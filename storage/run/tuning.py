@@ -198,7 +198,7 @@ class Sweep:
 
 
 def in_words(values: Values) -> str:
-    """Numbers by name."""
+    """A set of numbers as people read it: `kTile=64, kStages=2`."""
     return ", ".join(f"{name}={number}" for name, number in values.items())
 
 

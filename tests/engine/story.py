@@ -18,7 +18,7 @@ from storage.results.profile_results import ProfileResult
 from storage.results.vocabulary import KernelClass, Verdict
 from storage.run import events as ev
 from storage.run.record import Record
-from storage.run.settings import Budget, DepthOutcome, Origin, Role, RunSettings, StepKind
+from storage.run.settings import Budget, DepthOutcome, Origin, RunSettings, StepKind
 from storage.run.steering.verbs import Command, CommandKind
 
 SETTINGS = RunSettings(
@@ -139,7 +139,9 @@ class Story:
         for _ in range(times):
             self.step += 1
             self.tell(
-                ev.ModelCalled(self.step, 0, Role.OPTIMISE, 0, None, "m", "p", "r", 100, 50, 0, 0, cost, 1.0, "stop")
+                ev.ModelCalled(
+                    self.step, 0, StepKind.OPTIMISE, 0, None, "m", "p", "r", 100, 50, 0, 0, cost, 1.0, "stop"
+                )
             )
         return self
 

@@ -10,7 +10,7 @@ import pytest
 from engine.evaluator import tasks
 from storage.results.vocabulary import Verdict
 from storage.run.blobs import text_hash
-from storage.run.settings import Role
+from storage.run.settings import StepKind
 from tests.engine.evaluator.checks.screening import recorded
 from tests.engine.search.llm.test_cuda_recordings import last
 
@@ -26,7 +26,7 @@ BROKEN = [
     (task, source)
     for task in recorded.CUDA_TASKS
     for digest, source in recorded.kernels(task, "cuda").items()
-    if (Role.DIAGNOSE, digest) in recorded.of(task, "cuda").replies
+    if (StepKind.DIAGNOSE, digest) in recorded.of(task, "cuda").replies
 ]
 
 

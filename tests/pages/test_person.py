@@ -11,7 +11,7 @@ from storage.run import liveness
 from storage.run.blobs import Blobs
 from storage.run.folder import RunFolder
 from storage.run.journal import Journal
-from storage.run.settings import LEFT, Role, RunState, StepKind
+from storage.run.settings import LEFT, RunState, StepKind
 from storage.run.steering import commands
 from storage.run.steering.command_arguments import Answer, Fallback
 from storage.run.steering.verbs import Command, CommandKind
@@ -32,7 +32,7 @@ def begin(home: Path, *events: ev.Event) -> RunFolder:
 
 def question(folder: RunFolder) -> ev.QuestionAsked:
     prompt = Blobs(folder.blobs).put('[{"role": "user", "text": "Make it **faster**."}]')
-    return ev.QuestionAsked(90, 0, Role.OPTIMISE, 3, "c001", prompt, "patch")
+    return ev.QuestionAsked(90, 0, StepKind.OPTIMISE, 3, "c001", prompt, "patch")
 
 
 def tell(folder: RunFolder, *events: ev.Event) -> None:

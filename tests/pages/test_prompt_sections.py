@@ -17,7 +17,7 @@ from storage.run import events as ev
 from storage.run import journal, liveness
 from storage.run.blobs import Blobs
 from storage.run.folder import RunFolder
-from storage.run.settings import Role, StepKind
+from storage.run.settings import StepKind
 from tests import samples
 from tests.pages.conftest import Open, listings, words
 
@@ -207,7 +207,7 @@ def test_the_prompt_of_a_call_under_way_is_shown_with_what_changed_and_stays_whe
 ) -> None:
     folder = samples.write_run(home / "runs", "r1", depths=4, ending="running")
     liveness.hold(folder)
-    head = (90, 0, 0, Role.OPTIMISE, 3, "c001", "m", Blobs(folder.blobs).put(stored(SYSTEM, SECOND)))
+    head = (90, 0, 0, StepKind.OPTIMISE, 3, "c001", "m", Blobs(folder.blobs).put(stored(SYSTEM, SECOND)))
     tell(
         folder,
         ev.StepStarted(90, StepKind.OPTIMISE, 3, "c001"),

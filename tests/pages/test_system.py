@@ -12,7 +12,7 @@ import pytest
 
 from engine.supervisor import Finding
 from pages.parts import server_memory
-from pages.parts.system import examined, findings_table
+from pages.parts.system import examined
 from storage import device_use
 from storage.device_use import KnownDevice, Place
 from tests.pages.conftest import Open, everything, words
@@ -66,8 +66,8 @@ def test_a_check_that_began_before_somebody_asked_again_is_nobodys_report_when_i
 
 
 def test_what_is_missing_and_needed_stands_out() -> None:
-    needed = findings_table.cells(Finding("s", "compiler", False, "no g++", "apt install g++", True))
-    spare = findings_table.cells(Finding("s", "perf", False, "none", "apt install linux-perf", False))
+    needed = examined.cells(Finding("s", "compiler", False, "no g++", "apt install g++", True))
+    spare = examined.cells(Finding("s", "perf", False, "none", "apt install linux-perf", False))
     assert needed["standing"] != spare["standing"]
     assert needed["standing"]["tone"] == "red"  # type: ignore[index]
 

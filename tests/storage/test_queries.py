@@ -18,14 +18,14 @@ from storage.results.vocabulary import KernelClass, Verdict
 from storage.run import events as ev
 from storage.run import journal
 from storage.run.record import Record
-from storage.run.settings import DepthOutcome, Role, RunState
+from storage.run.settings import DepthOutcome, RunState, StepKind
 from storage.run.steering.verbs import Command, CommandKind
 from tests.samples import sample_script, sample_settings, write_run
 from tests.storage.growth import created, grow
 
 
 def call(step: int, cost: float | None) -> ev.ModelCalled:
-    return ev.ModelCalled(step, 0, Role.SYNTHESISE, 0, None, "m", "p", "r", 10, 5, 0, 0, cost, 1.0, "stop")
+    return ev.ModelCalled(step, 0, StepKind.SYNTHESISE, 0, None, "m", "p", "r", 10, 5, 0, 0, cost, 1.0, "stop")
 
 
 def test_the_best_kernel_is_told_alike_by_the_run_and_by_its_kernels(sample: Database) -> None:
@@ -229,8 +229,8 @@ def test_what_led_to_a_candidate_is_found_with_it(sample: Database) -> None:
     calls = queries.model_calls(sample, "sample", "c003")
     made = [call for call in calls if call.made_id == "c003"]
     about = [call for call in calls if call.candidate_id == "c003"]
-    assert [call.role for call in made] == [Role.REPAIR]
-    assert Role.DIAGNOSE in [call.role for call in about]
+    assert [call.role for call in made] == [StepKind.REPAIR]
+    assert StepKind.DIAGNOSE in [call.role for call in about]
     assert [d.candidate_id for d in queries.diagnoses(sample, "sample", "c003")] == ["c002", "c003"]
     tries = queries.patches(sample, "sample", "c003")
     assert [(p.candidate_id, p.made_id, p.is_applied) for p in tries] == [

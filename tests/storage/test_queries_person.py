@@ -15,7 +15,7 @@ from storage.run import events as ev
 from storage.run.folder import RunFolder
 from storage.run.journal import Journal
 from storage.run.models import CallFailure
-from storage.run.settings import LEFT, Origin, Role, RunState, StepKind
+from storage.run.settings import LEFT, Origin, RunState, StepKind
 from storage.run.steering.command_arguments import Fallback
 from tests.samples import sample_settings, write_run
 
@@ -33,13 +33,13 @@ def tell(db: Database, root: Path, *events: ev.Event, run_id: str = "r1") -> Non
 
 def called(step: int, call: int, model: str = "m") -> ev.ModelCalled:
     return ev.ModelCalled(
-        step, call, Role.OPTIMISE, 1, "c001", model, "p", "r", 1, 1, 0, 0, 0.0, 1.0, "stop"
+        step, call, StepKind.OPTIMISE, 1, "c001", model, "p", "r", 1, 1, 0, 0, 0.0, 1.0, "stop"
     )  # fmt: skip
 
 
-SENT = ev.CallSent(2, 0, 0, Role.OPTIMISE, 1, "c001", "m", "sent", 9, None, None)
+SENT = ev.CallSent(2, 0, 0, StepKind.OPTIMISE, 1, "c001", "m", "sent", 9, None, None)
 FAILED = ev.CallFailed(
-    2, 0, 0, Role.OPTIMISE, 1, "c001", "m", "sent", CallFailure.RATE_LIMITED, "no", False, False, None, *(0,) * 4,
+    2, 0, 0, StepKind.OPTIMISE, 1, "c001", "m", "sent", CallFailure.RATE_LIMITED, "no", False, False, None, *(0,) * 4,
     0.0, 0.2, 2.0,
 )  # fmt: skip
 
@@ -49,7 +49,7 @@ def tried(step: int, call: int, *, is_applied: bool, form: str = "edits (json bl
     return ev.PatchTried(step, call, "c001", rung, is_applied, 1, "", None, form)
 
 
-QUESTION = ev.QuestionAsked(1, 0, Role.SYNTHESISE, 0, None, "prompt")
+QUESTION = ev.QuestionAsked(1, 0, StepKind.SYNTHESISE, 0, None, "prompt")
 DONE = ev.StepFinished(2, StepKind.OPTIMISE, 1.0, "created")
 WAITING = ev.StateChanged(RunState.WAITING, "your answer is needed")
 
@@ -75,8 +75,12 @@ def test_the_last_prompt_is_open_until_something_ends_its_call(
 def test_the_prompt_before_is_the_last_of_its_role_or_else_the_last_of_all_and_never_the_same_call(
     db: Database, root: Path
 ) -> None:
-    first = replace(called(1, 0), role=Role.SYNTHESISE, prompt_blob="a")
-    told = [first, replace(called(2, 0), prompt_blob="b"), replace(called(3, 0), role=Role.DIAGNOSE, prompt_blob="c")]
+    first = replace(called(1, 0), role=StepKind.SYNTHESISE, prompt_blob="a")
+    told = [
+        first,
+        replace(called(2, 0), prompt_blob="b"),
+        replace(called(3, 0), role=StepKind.DIAGNOSE, prompt_blob="c"),
+    ]
     tell(db, root, *told, replace(called(4, 0), prompt_blob="d"), replace(called(4, 0), prompt_blob="e"))
     before = [queries.prompt_before(db, "r1", call) for call in queries.model_calls(db, "r1")]
     assert [one.prompt_blob if one else None for one in before] == [None, "a", "b", "b", "b"]
@@ -86,7 +90,7 @@ def test_a_question_is_open_until_its_step_has_a_reply(db: Database, root: Path)
     tell(db, root, ev.StepStarted(1, StepKind.SYNTHESISE, 0, None), QUESTION, WAITING)
     found = queries.open_question(db, "r1")
     assert found is not None
-    assert (found.step, found.role, found.prompt_blob, found.source_blob) == (1, Role.SYNTHESISE, "prompt", None)
+    assert (found.step, found.role, found.prompt_blob, found.source_blob) == (1, StepKind.SYNTHESISE, "prompt", None)
     assert queries.waiting_runs(db) == ["r1"]
     tell(db, root, ev.StateChanged(RunState.RUNNING, ""), called(1, 0, "manual"))
     assert queries.open_question(db, "r1") is None

@@ -15,7 +15,7 @@ from storage.results.vocabulary import Verdict
 from storage.run import events as ev
 from storage.run.folder import RunFolder
 from storage.run.journal import Journal
-from storage.run.settings import Origin, Role, StepKind
+from storage.run.settings import Origin, StepKind
 from tests.samples import sample_settings
 
 
@@ -37,7 +37,7 @@ def made(
 ) -> list[ev.Event]:  # fmt: skip
     """A kernel and the call that made it; a repair where the base is not the parent."""
     origin = Origin.SYNTHESIS if parent is None else Origin.REPAIR if base else Origin.OPTIMISATION
-    called = ev.ModelCalled(step, 0, Role.OPTIMISE, depth, parent, model, "p", "r", 1, 1, 0, 0, 0.0, 1.0, "stop")
+    called = ev.ModelCalled(step, 0, StepKind.OPTIMISE, depth, parent, model, "p", "r", 1, 1, 0, 0, 0.0, 1.0, "stop")
     created = ev.CandidateCreated(step, name, parent, base or parent, depth, 0, 0, origin, "s", None, 1, 0, name)
     return [called, replace(created, technique=technique, predicted_gain=gain)]
 

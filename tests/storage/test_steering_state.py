@@ -16,7 +16,7 @@ from storage.run import events as ev
 from storage.run import journal
 from storage.run.folder import RunFolder
 from storage.run.record import Record
-from storage.run.settings import Origin, Role, StepKind
+from storage.run.settings import Origin, StepKind
 from storage.run.steering.command_arguments import ModelChoice
 from storage.run.steering.steering_state import SteeringState
 from storage.run.steering.verbs import Command, CommandKind
@@ -50,7 +50,7 @@ class Steered:
         self.tell(
             ev.StepStarted(self.step, StepKind.OPTIMISE, depth, base),
             ev.ModelCalled(
-                self.step, 0, Role.OPTIMISE, depth, base, model, "p", "r", 1, 1, 0, 0, 0.0, 1.0, "stop", exposed
+                self.step, 0, StepKind.OPTIMISE, depth, base, model, "p", "r", 1, 1, 0, 0, 0.0, 1.0, "stop", exposed
             ),
             ev.StepFinished(self.step, StepKind.OPTIMISE, 1.0, "patch_failed"),
         )

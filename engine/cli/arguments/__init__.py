@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 import functools
 
-from engine.cli.argument_types import Parser
+from engine.argument_types import Parser
 from engine.cli.arguments import across_runs, common, one_run, outside_runs, starting
 
 DESCRIPTION = """\

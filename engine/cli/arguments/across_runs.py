@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from engine.cli.argument_types import Parser, positive, size, weight
+from engine.argument_types import Parser, positive, size, weight
 from engine.cli.arguments import common
 from engine.suites import definition, exporting
 from storage.knowledge.merging import Prefer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from engine.cli.argument_types import checked, size
+from engine.argument_types import checked, size
 from engine.evaluator.languages import LANGUAGES
 from engine.evaluator.tasks import OWN_MODE
 from engine.evaluator.toolchain_table import TABLE as TOOLCHAINS
@@ -111,7 +111,7 @@ def own_baseline(parser: argparse.ArgumentParser) -> None:
 
 
 def prompts(parser: argparse.ArgumentParser) -> None:
-    """A prompt pack."""
+    """The flag for a prompt pack."""
     parser.add_argument(
         "--prompts", metavar="FOLDER",
         help="prompt pack: a folder with files named as in prompts/; they are used in place of the shipped ones",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from engine.cli.argument_types import Parser
+from engine.argument_types import Parser
 from engine.cli.arguments import common
 
 

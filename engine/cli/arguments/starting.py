@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from engine import run_options
-from engine.cli.argument_types import Parser, checked, positive
+from engine.argument_types import Parser, checked, positive
 from engine.cli.arguments import common
 from engine.evaluator.languages import DEFAULT as LANGUAGE
 from engine.evaluator.languages import LANGUAGES, of_toolchain

@@ -95,7 +95,7 @@ def attach(handle: bytes) -> int:
 
 
 def detach(address: int) -> None:
-    """End `attach`."""
+    """Unmap what `attach` has mapped."""
     _call("cuIpcCloseMemHandle", _Address(address))
 
 

@@ -42,7 +42,7 @@ class TensorSpec:
 
     @property
     def torch_dtype(self) -> torch.dtype:
-        """The dtype itself."""
+        """The dtype as PyTorch's own object."""
         dtype = getattr(torch, self.dtype)
         assert isinstance(dtype, torch.dtype)
         return dtype
@@ -207,7 +207,7 @@ class DeviceSharedTensors(SharedTensors):
 
     @property
     def place(self) -> str:
-        """The allocation's handle."""
+        """The handle, in hexadecimal, by which another process maps the allocation."""
         handle, _ = device_memory.export(self._address)
         return handle.hex()
 

@@ -87,7 +87,7 @@ class Head:
 
 
 class RayWorker:
-    """An actor."""
+    """A worker that is an actor of a Ray cluster."""
 
     def __init__(self, ray: Any, head: Head, actor: Any, device: KnownDevice) -> None:
         self._ray, self._head, self._actor, self._device = ray, head, actor, device
@@ -98,7 +98,7 @@ class RayWorker:
         return self._device
 
     def ask(self, request: str) -> str:
-        """Its answer."""
+        """What the actor answers to a request."""
         return str(_got(self._ray, self._head, lambda: self._actor.ask.remote(request), self._device.device))
 
 

@@ -55,7 +55,7 @@ class RemoteWorker(Protocol):
 
 
 class Cluster(Protocol):
-    """Where workers are."""
+    """Other hosts with workers on them."""
 
     def workers(self, toolchain: str) -> Sequence[RemoteWorker]:
         """The workers that live, started where there is a device without one."""

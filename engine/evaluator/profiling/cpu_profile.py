@@ -35,7 +35,7 @@ class Report:
     timed_ms: float | None = None
 
     def result(self, source: str, seconds: float) -> ProfileResult:
-        """The record."""
+        """The profile as a result, of this source."""
         return ProfileResult(
             kernel_hash=hashlib.sha256(source.encode()).hexdigest(),
             metrics=tuple(self._metrics()),

@@ -31,7 +31,7 @@ def each(task: Task) -> list[tuple[Mapping[str, Size], Task]]:
 
 
 def named(sizes: Mapping[str, Size]) -> str:
-    """Sizes in words."""
+    """Sizes as people read them: `M=64, N=128`."""
     return ", ".join(f"{name}={value}" for name, value in sizes.items())
 
 

@@ -436,7 +436,7 @@ class LocalToolchain(Evaluator):
 
     @abstractmethod
     def _profile(self, task: Task, source: str, timed_ms: float | None) -> ProfileResult:
-        """Once."""
+        """Profile a kernel once; `timed_ms` is what it was timed at, where it was."""
 
     def start(self) -> None:
         """Have the server ready that forks the processes of each request; it uses no device.

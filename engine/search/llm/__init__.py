@@ -35,24 +35,24 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Purpose:
-    """What a call is for. A recording is looked up by it; other models may ignore it.
-
-    `source_hash` is the SHA-256 of the kernel the call is about (None for a synthesis); `occurrence` counts earlier
-    calls of the same role about the same kernel. `given` are hashes of all replies the run has had. `wants_edits` asks
-    for line edits in the form that suits the endpoint; `output_limit` (tokens) stands above the model's own option.
-    `tools_left` is how many tool calls the reply may make, None where no tools are offered. `task` says to a person
-    what is to be done.
-    """
+    """What a call is for. A recording is looked up by it; other models may ignore it."""
 
     role: str
     source_hash: str | None
+    """SHA-256 of the kernel the call is about; None for a synthesis."""
     occurrence: int
+    """How many earlier calls there were of the same role about the same kernel."""
     depth: int = 0
     given: frozenset[str] = frozenset()
+    """Hashes of all replies the run has had."""
     wants_edits: bool = False
+    """Asks for line edits in the form that suits the endpoint."""
     output_limit: int | None = None
+    """In tokens; it stands above the model's own option."""
     tools_left: int | None = None
+    """How many tool calls the reply may make; None where no tools are offered."""
     task: str = ""
+    """Says to a person what is to be done."""
 
 
 @dataclass(frozen=True, slots=True)

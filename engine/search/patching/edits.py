@@ -149,22 +149,6 @@ def settle(lines: Sequence[str], edits: Sequence[Edit]) -> list[Edit]:
     return settled
 
 
-def invert_edits(source: str, edits: Sequence[Edit]) -> list[Edit]:
-    """Edits that turn `apply_edits(source, edits)` back into the source.
-
-    Raises:
-        EditError: as `apply_edits`.
-    """
-    lines, inverse, shift = Lines.of(source).texts, list[Edit](), 0
-    for edit in in_order(settle(lines, edits)):
-        old, line = tuple(lines[edit.line - 1 : edit.end - 1]), edit.line + shift
-        action = Action.INSERT if not edit.new else Action.REPLACE if old else Action.DELETE
-        if old or edit.new:
-            inverse.append(Edit(action, line, len(edit.new), old))
-        shift += len(edit.new) - edit.count
-    return inverse
-
-
 def refuse_unwritable(text: str) -> None:
     """Raises EditError for a text with a character that no source file can hold."""
     if "\0" in text or (not text.isascii() and SURROGATE.search(text)):

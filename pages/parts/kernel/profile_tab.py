@@ -307,7 +307,7 @@ def why_none(
 
 
 def _collected(planned: Exposure | None, words: MethodWords) -> str:
-    """When, on auto."""
+    """When profiles are collected, with the switch on auto."""
     if planned is None:
         return words.collected
     waited = (planned.patience or 1) - 1

@@ -159,7 +159,7 @@ def size_line(prompt: Prompt, messages: Sequence[SentMessage], before: Sequence[
 
 
 def about(characters: int, per: float) -> str:
-    """ "about 1,240 tokens"."""
+    """How many tokens so many characters are, in words: `about 1,240 tokens`."""
     return f"about {wording.tokens(round(characters / per))} tokens"
 
 

@@ -298,7 +298,7 @@ def _unrecorded(verdict: Verdict | None) -> Trust:
 
 
 def screening(e: EvaluationRow) -> Facts:
-    """The build."""
+    """How long the build took; nothing where nothing was built."""
     cached = " (cached)" if e.compile_is_cached else ""
     return [] if e.compile_seconds is None else [("build", f"{wording.seconds(e.compile_seconds)}{cached}")]
 

@@ -3,7 +3,6 @@
 module_field.py   what to optimise: a shipped task, a file, a pasted or uploaded module
 setup.py          with what: model, method, toolchain, language
 budget_form.py    within which limits
-presets.py        limits for common cases
 examination.py    whether kernels can be judged on it
 forecast.py       what the run will take: recording, memory, time, tokens and money
 command_line.py   the same run as a command

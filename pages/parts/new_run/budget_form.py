@@ -2,17 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from engine import supervisor
 from pages.parts import number_field
-from pages.parts.new_run import presets
 from pages.parts.new_run.setup import Setup
 from storage.run.settings import Budget
 
 MOST = 1_000_000_000
 MOST_DEPTHS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """Limits that the form begins with, each of which can still be changed; None is the field's own default."""
+
+    name: str = ""
+    depths: int | None = None
+    calls: int | None = None
+    cost: float | None = None
+    minutes: int | None = None
+    target: float | None = None
+
+
+PRESETS: Mapping[str, Preset] = {
+    preset.name: preset
+    for preset in (
+        Preset("quick look", depths=3, calls=15),
+        Preset("standard", depths=10, calls=60),
+        Preset("thorough", depths=20, calls=160),
+        Preset("at most $2", depths=10, cost=2.0),
+        Preset("at most 15 minutes", depths=20, minutes=15),
+        Preset("until 2× faster", depths=20, target=2.0),
+    )
+}
 
 
 def draw(setup: Setup, recorded_task: str, wrong: list[str]) -> Budget:
@@ -21,7 +48,8 @@ def draw(setup: Setup, recorded_task: str, wrong: list[str]) -> Budget:
     The number of step indexes always, the rest optional; a preset fills fields in. `recorded_task` is empty where the
     task has no recording."""
     st.markdown("## Limits")
-    preset = presets.draw()
+    name = st.pills("Presets", list(PRESETS), key="preset", help="fills the limits below; change what you like")
+    preset = PRESETS[name] if name else Preset()
     recorded = None
     if setup.model == "recorded" and recorded_task:
         recorded = supervisor.recorded_depths(recorded_task, setup.toolchain, setup.strategy.name, setup.language)

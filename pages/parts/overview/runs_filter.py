@@ -79,7 +79,7 @@ def first_page() -> None:
 
 
 def clear() -> None:
-    """Leave everything in."""
+    """Forget every filter, so that all runs are listed."""
     first_page()
     for key in (FIND, STATE, TASK, MODEL, STRATEGY, TAG):
         st.session_state[key] = ""

@@ -83,7 +83,7 @@ def seek(run_id: str, step: int) -> None:
 
 
 def button(run_id: str) -> None:
-    """The switch."""
+    """The button that freezes the page, and lets it go live again."""
     is_pinned = of(run_id) is not None
     st.button(
         "Go live" if is_pinned else "Freeze page", key="freeze", shortcut="F", on_click=switch, args=(run_id,),

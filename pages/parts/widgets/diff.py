@@ -185,7 +185,7 @@ def pieces(changes: Sequence[Pair]) -> list[Piece]:
 
 
 def unified(old: str, new: str, names: tuple[str, str]) -> str:
-    """The same diff as text that `patch` reads. A newline at the end of both is the end of the last line, no line."""
+    """The diff as text that `patch` reads. A newline at the end of both is the end of the last line, no line."""
     is_ended = old.endswith("\n") and new.endswith("\n")
     if is_ended:
         old, new = old[:-1], new[:-1]

@@ -12,21 +12,19 @@ from storage.run.settings import Origin
 
 @dataclass(frozen=True, slots=True)
 class CandidateCreated:
-    """A kernel source exists. Parent: the source it was edited from. Base: the kernel the depth started from.
-
-    `flags` are sentences about what a person should look at in the edit, whatever the evaluation says. `technique` is
-    the name of the change that it makes, `predicted_gain` the factor over the base that is expected of it.
-    `trajectory` is the line of kernels that it belongs to; 0 where a method has one, and before the first begins.
-    `second_parent_id` is the other source of a crossover, which the first parent's diff does not tell.
-    """
+    """A kernel source exists."""
 
     step: int
     candidate_id: str
     parent_id: str | None
+    """The source it was edited from."""
     base_id: str | None
+    """The kernel that its step index started from."""
     depth: int
     generation: int
+    """Counts kernels within a step index, from 0."""
     repair: int
+    """Counts repairs within a step index; 0 for a kernel that is none."""
     origin: Origin
     source_blob: str
     diff_blob: str | None
@@ -34,29 +32,35 @@ class CandidateCreated:
     lines_removed: int
     summary: str
     flags: tuple[str, ...] = ()
+    """Sentences about what a person should look at in the edit, whatever the evaluation says."""
     technique: str = ""
+    """Name of the change that it makes."""
     predicted_gain: float | None = None
+    """The factor over the base that is expected of it."""
     trajectory: int = 0
+    """The line of kernels that it belongs to; 0 where a method has one, and before the first begins."""
     second_parent_id: str | None = None
+    """The other source of a crossover, which the first parent's diff does not tell."""
 
 
 @dataclass(frozen=True, slots=True)
 class PatchTried:
-    """One patch format tried. Kept whether it applied or not.
-
-    `rung` is its name: edits, reask, search_replace or rewrite.
-    `form` says what the reply offered and where in it that was found; empty when it offered nothing.
-    """
+    """One patch format tried. Kept whether it applied or not."""
 
     step: int
     call: int
+    """Which call of the step brought it, from 0."""
     candidate_id: str | None
+    """The kernel that was to be edited."""
     rung: str
+    """Name of the format: edits, reask, search_replace or rewrite."""
     is_applied: bool
     edit_count: int
     reason: str
+    """Why it did not apply."""
     edits_blob: str | None
     form: str = ""
+    """What the reply offered and where in it that was found; empty when it offered nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,19 +182,20 @@ class VariantTimed:
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """The order in which kernels that were drawn for one step index are evaluated; `candidates` is that of arrival.
-
-    `scores` are the reward model's, one for each of `candidates`, none where it does not rank; `why` says why.
-    `correlation` is its rank correlation with the rewards of `kernels` earlier kernels, `arrival` that of their order
-    of arrival; None where they cannot be told.
-    """
+    """The order in which kernels that were drawn for one step index are evaluated."""
 
     step: int
     depth: int
     candidates: tuple[str, ...]
+    """In the order of their arrival."""
     order: tuple[str, ...]
     scores: tuple[float, ...]
+    """The reward model's, one for each of `candidates`; none where it does not rank."""
     kernels: int
+    """How many earlier kernels the correlations are taken over."""
     correlation: float | None
+    """Rank correlation of the scores of earlier kernels with their rewards; None where it cannot be told."""
     arrival: float | None
+    """The same correlation of their order of arrival."""
     why: str
+    """Why it ranks, or does not."""

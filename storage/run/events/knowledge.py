@@ -10,30 +10,34 @@ from storage.knowledge.records import Advised, Bottleneck, KnownEdge, State, Tol
 
 @dataclass(frozen=True, slots=True)
 class Consulted:
-    """What the knowledge base answered about a kernel. Strategies read only this, never the base.
-
-    `state` is empty, and `bottleneck` None, where nothing is known of the kernel's state; `why` says so. `metrics`
-    decided it. `found` begins with what promises most. `mark` names exactly what the base had read. `states` are those
-    that the base knows, told where the rules leave the kernel's state open; `others` are techniques of other states, by
-    name. `edges` lead on from the technique that made the kernel, told where the method walks the graph of techniques;
-    the blob holds examples of them, by target, as JSON.
-    """
+    """What the knowledge base answered about a kernel. Strategies read only this, never the base."""
 
     step: int
     depth: int
     candidate_id: str
     state: str
+    """Of the kernel; empty, with no `bottleneck`, where nothing is known of it."""
     bottleneck: Bottleneck | None
     state_confidence: float
+    """How sure the state is, from 0 to 1."""
     found: tuple[Advised, ...]
+    """Techniques, beginning with what promises most."""
     mark: str
+    """Names exactly what the base had read."""
     secondary: tuple[str, ...] = ()
+    """Further states that the kernel is in."""
     why: str = ""
+    """Why this state, or why none is known."""
     metrics: Mapping[str, float] = field(default_factory=dict)
+    """What decided it."""
     states: tuple[State, ...] = ()
+    """Those that the base knows, told where the rules leave the kernel's state open."""
     others: tuple[str, ...] = ()
+    """Techniques of other states, by name."""
     edges: tuple[KnownEdge, ...] = ()
+    """They lead on from the technique that made the kernel, told where the method walks the graph of techniques."""
     examples_blob: str = ""
+    """Examples of `edges`, by target, as JSON."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,32 +10,30 @@ from storage.run.models import CallFailure
 
 @dataclass(frozen=True, slots=True)
 class CallSent:
-    """A call that may cost money is about to be sent; a ModelCalled or a CallFailed ends it.
-
-    `attempt` counts what was sent for this call before. `expected_tokens` is an estimate of the prompt, and
-    `expected_cost_usd` its price, None when that is unknown. `output_limit` None leaves it to the endpoint.
-    """
+    """A call that may cost money is about to be sent; a ModelCalled or a CallFailed ends it."""
 
     step: int
     call: int
+    """Counts the calls of one step from 0."""
     attempt: int
+    """How often this call was sent before."""
     role: str
     depth: int
     candidate_id: str | None
+    """The kernel that it is about."""
     model: str
     prompt_blob: str
     expected_tokens: int
+    """Estimate of the prompt."""
     expected_cost_usd: float | None
+    """Price of the expected tokens; None when it is unknown."""
     output_limit: int | None
+    """In tokens; None leaves it to the endpoint."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallFailed:
-    """A call gave no usable reply. What came of it is in `reply_blob`; `retry_in_s` None means that nothing follows.
-
-    `is_charged` says that it may have cost something: it counts as a call. With `is_estimated` the tokens are not the
-    endpoint's own figures but counted from characters.
-    """
+    """A call gave no usable reply."""
 
     step: int
     call: int
@@ -48,8 +46,11 @@ class CallFailed:
     failure: CallFailure
     reason: str
     is_charged: bool
+    """Whether it may have cost something: it counts as a call then."""
     is_estimated: bool
+    """Whether the tokens are counted from characters, not the endpoint's own figures."""
     reply_blob: str | None
+    """What came of the reply."""
     input_tokens: int | None
     output_tokens: int | None
     cached_tokens: int | None
@@ -57,18 +58,16 @@ class CallFailed:
     cost_usd: float | None
     seconds: float
     retry_in_s: float | None
+    """Seconds until it is sent again; None means that nothing follows."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelCalled:
-    """A paid reply arrived. `call` counts the calls of one step from 0.
-
-    None means unknown, for tokens and for `cost_usd`: not free. `assumed_tokens` is an estimate for tokens
-    that the endpoint did not count; budgets take it for spent.
-    """
+    """A paid reply arrived. None means unknown, for tokens and for `cost_usd`: not free."""
 
     step: int
     call: int
+    """Counts the calls of one step from 0."""
     role: str
     depth: int
     candidate_id: str | None
@@ -78,13 +77,19 @@ class ModelCalled:
     input_tokens: int | None
     output_tokens: int | None
     cached_tokens: int | None
+    """Part of `input_tokens`."""
     reasoning_tokens: int | None
+    """Part of `output_tokens`."""
     cost_usd: float | None
     seconds: float
+    """From sending to the end of the reply."""
     finish_reason: str
+    """stop, length (cut off at the output limit), or what the endpoint said."""
     is_profile_exposed: bool = False
+    """Whether the prompt carried a profile."""
     prompt_characters: int = 0
     assumed_tokens: int = 0
+    """Estimate for tokens that the endpoint did not count; budgets take it for spent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,26 +110,28 @@ class DiagnosisWritten:
 
 @dataclass(frozen=True, slots=True)
 class ReviewWritten:
-    """A reply about a kernel that is no kernel: what a judge or a planner says, as JSON. `label` is the step's name.
-
-    `summary` is its first field in one line. `problem` says why a reply could not be read; its text is kept as it came,
-    and nothing follows from it. `technique` and `predicted_gain` are of the change that it advises, as of a candidate.
-    `payload` is what the method decides by, as JSON, where the reply is more than texts; `flags` are sentences about
-    what a person should look at in the kernel.
-    """
+    """A reply about a kernel that is no kernel: what a judge or a planner says, as JSON."""
 
     step: int
     call: int
     label: str
+    """The step's name."""
     depth: int
     candidate_id: str
     text_blob: str
+    """The reply; kept as it came where it could not be read."""
     summary: str
+    """Its first field in one line."""
     problem: str = ""
+    """Why it could not be read, so that nothing follows from it."""
     technique: str = ""
+    """Name of the change that it advises."""
     predicted_gain: float | None = None
+    """The factor over the base that it expects of that change."""
     payload: str = ""
+    """What the method decides by, as JSON, where the reply is more than texts."""
     flags: tuple[str, ...] = ()
+    """Sentences about what a person should look at in the kernel."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,15 +163,18 @@ class ToolCalled:
 
 @dataclass(frozen=True, slots=True)
 class ToolAnswered:
-    """What a tool call came to. `outcome` is a Verdict value, `unreadable`, or `done` where nothing was carried out;
-    `summary` is a line for people, `text_blob` what the model was told."""
+    """What a tool call came to."""
 
     step: int
     call: int
     number: int
+    """Counts the tool calls of one reply, which is `call` of the step, from 0."""
     tool: str
     source_blob: str
     outcome: str
+    """A Verdict value, `unreadable`, or `done` where nothing was carried out."""
     summary: str
+    """A line for people."""
     text_blob: str
+    """What the model was told."""
     seconds: float

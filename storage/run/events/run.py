@@ -96,23 +96,24 @@ class StepFinished:
 
 @dataclass(frozen=True, slots=True)
 class DepthFinished:
-    """A depth ended. When given up, `candidate_id` is the last attempt (or None) and the base stays.
-
-    `is_best`: the accepted kernel is the fastest of the run so far. Readers work out the best from the timings instead,
-    since older engines wrote it only for a gain beyond the noise. `reward` is what it is worth by the method's own
-    measure. `weighed` are the edges that led to it, and their rivals, in a method that walks the graph of techniques.
-    """
+    """A step index ended."""
 
     step: int
     depth: int
     outcome: DepthOutcome
     candidate_id: str | None
+    """The accepted kernel; when it was given up, the last attempt (or None)."""
     base_id: str | None
+    """The kernel that it started from; it stays when the step index was given up."""
     is_profile_exposed: bool
     is_best: bool
+    """Whether the accepted kernel is the fastest of the run so far. Readers work out the best from the timings instead,
+    since older engines wrote it only for a gain beyond the noise."""
     reason: str
     reward: float | None = None
+    """What it is worth by the method's own measure."""
     weighed: tuple[WeighedEdge, ...] = ()
+    """The edges that led to it, and their rivals, in a method that walks the graph of techniques."""
 
 
 @dataclass(frozen=True, slots=True)

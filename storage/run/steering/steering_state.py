@@ -14,11 +14,7 @@ from storage.run.steering.verbs import RULES, Command, CommandKind, Rule
 
 @dataclass(frozen=True, slots=True)
 class SteeringState:
-    """What means the same for every method. `model` and `ask_first` are None while the run's own settings hold.
-
-    `next_base` is the kernel that the next step index is to start from, once, and `pinned` that of every later one:
-    both are candidate ids. `hand` says which calls a person answers.
-    """
+    """What people have set that means the same for every method."""
 
     is_paused: bool = False
     is_stopped: bool = False
@@ -26,10 +22,15 @@ class SteeringState:
     expose: Switch = Switch.AUTO
     rules: tuple[Rule, ...] = ()
     model: ModelChoice | None = None
+    """None while the run's own settings hold."""
     ask_first: AskFirst | None = None
+    """None while the run's own settings hold."""
     hand: Hand = Hand.OFF
+    """Which calls a person answers."""
     next_base: str | None = None
+    """Id of the kernel that the next step index is to start from, once."""
     pinned: str | None = None
+    """Id of the kernel that every later step index is to start from."""
     _index: int = field(default=0, compare=False, repr=False)
     _asked_about: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
 

@@ -100,37 +100,41 @@ RULE_LENGTH = 300
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """A row. `usage` and `help` speak on the command line; a verb without help shares the line of the one before it.
-
-    `name` is what lists call it; `sent` is told when it is on its way, `{}` is its argument. In `sent` and `tip` stands
-    `{step}` for what the run's search method calls a step index. `label`, `icon` (a name of
-    the Material symbols) and `tip` are those of its button, `preset` is the argument that the button sends; one with a
-    label, no dialog and nothing else to say (`is_plain`) is drawn from here alone.
-
-    `is_confirmed`: a page asks once more, and says what will follow. `in_replay`: a replay takes it too. `ends_wait`: a
-    run that waits for a person goes on. `keeps_step`: the step that waits for a yes stays the next one. `reopens`: a
-    run that has finished may go on because of it.
-    """
+    """A row of the table of verbs. One without `help` shares the line of the one before it on the command line."""
 
     kind: CommandKind
     takes: Takes
     name: str
+    """What lists call it."""
     usage: str
+    """Its argument, on the command line."""
     help: str
+    """What it does, on the command line."""
     sent: str
+    """Told when it is on its way: `{}` is its argument, `{step}` what the run's search method calls a step index."""
     label: str = ""
+    """On its button."""
     icon: str = ""
+    """Of its button: a name of the Material symbols."""
     tip: str | None = None
+    """Of its button; `{step}` as in `sent`."""
     preset: str = ""
+    """The argument that the button sends."""
     moment: Moment = Moment.BETWEEN_STEPS
     offered: Offered = Offered.WITH_ENGINE
     result: Result = Result.NONE
     is_plain: bool = False
+    """Whether it is drawn from here alone: it has a label, no dialog and nothing else to say."""
     is_confirmed: bool = False
+    """A page asks once more, and says what will follow."""
     in_replay: bool = False
+    """A replay takes it too."""
     ends_wait: bool = True
+    """A run that waits for a person goes on."""
     keeps_step: bool = False
+    """The step that waits for a yes stays the next one."""
     reopens: bool = False
+    """A run that has finished may go on because of it."""
 
     def sent_words(self, argument: str, words: MethodWords) -> str:
         """What is told when it is on its way to a run of that method."""

@@ -43,7 +43,7 @@ class Seen:
 
 
 def text(seen: Seen) -> str:
-    """The whole summary."""
+    """What the model is shown of a profile: the call, its launches, the profiler's advice."""
     return "\n".join(line for part in (_call(seen), _launches(seen), _advice(seen), _end(seen)) for line in part)
 
 

@@ -17,14 +17,14 @@ from engine.search.llm.opening import ModelsByRole
 from engine.search.llm.recorded import NAP_S, RecordedModel
 from engine.search.llm.recording import Line, read_recording, write_recording
 from storage.run.models import CallFailure, ModelOptions, ModelRole, WireProtocol
-from storage.run.settings import Role
+from storage.run.settings import StepKind
 from tests import documented
 from tests.chat_server import ChatServer, fails, hangs, says, serving
 
 PIECES = ("The first piece, ", "ünïcode 😀\r\n", "and the last one.\n")
 TEXT = "".join(PIECES)
-PURPOSE = Purpose(Role.OPTIMISE, "a" * 64, 0, depth=1)
-UNKNOWN = Purpose(Role.REPAIR, "b" * 64, 0, depth=7)
+PURPOSE = Purpose(StepKind.OPTIMISE, "a" * 64, 0, depth=1)
+UNKNOWN = Purpose(StepKind.REPAIR, "b" * 64, 0, depth=7)
 MESSAGES = [Message("system", "s"), Message("user", "u")]
 PROTOCOLS = {"chat": WireProtocol.CHAT, "responses": WireProtocol.RESPONSES}
 ENDPOINTS = (*PROTOCOLS, "by role")

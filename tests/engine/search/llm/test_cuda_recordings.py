@@ -16,7 +16,7 @@ from engine.search.patching.edits import EditError
 from engine.search.patching.proposed_patch import read_patch
 from engine.search.patching.reply import find_python
 from storage.run.blobs import text_hash
-from storage.run.settings import Role
+from storage.run.settings import StepKind
 from tests.engine.evaluator.checks.screening import recorded
 
 TASKS = pytest.mark.parametrize("task", recorded.CUDA_TASKS)
@@ -36,8 +36,8 @@ def last(task: str) -> str:
     recording = recorded.of(task, "cuda")
     source, depths = next(iter(recorded.kernels(task, "cuda").values())), 0
     while found := recorded.children(recording, source):
-        is_broken = (Role.DIAGNOSE, text_hash(source)) in recording.replies
-        role = Role.REPAIR if is_broken else Role.OPTIMISE
+        is_broken = (StepKind.DIAGNOSE, text_hash(source)) in recording.replies
+        role = StepKind.REPAIR if is_broken else StepKind.OPTIMISE
         source, depths = next(child for made_by, child in found if made_by is role), depths + (not is_broken)
     assert depths == supervisor.recorded_depths(task, "cuda")
     return source
@@ -56,7 +56,7 @@ def test_a_kernel_that_failed_as_recorded_can_be_gone_on_from_where_it_passes() 
     for task in recorded.CUDA_TASKS:
         replies = recorded.of(task, "cuda").replies
         for role, source in replies:
-            assert role != Role.DIAGNOSE or {(Role.REPAIR, source), (Role.OPTIMISE, source)} <= set(replies)
+            assert role != StepKind.DIAGNOSE or {(StepKind.REPAIR, source), (StepKind.OPTIMISE, source)} <= set(replies)
 
 
 def test_every_task_of_table_2_has_a_recording_for_a_gpu_whose_replies_apply() -> None:
@@ -66,7 +66,7 @@ def test_every_task_of_table_2_has_a_recording_for_a_gpu_whose_replies_apply() -
         for path in files:
             made: dict[str | None, str] = {}
             for line in read_recording(path).lines:
-                if line.role == Role.DIAGNOSE:
+                if line.role == StepKind.DIAGNOSE:
                     continue
                 source = find_python(line.reply) if line.source is None else None
                 with contextlib.suppress(EditError):  # a patch that misses is in some on purpose

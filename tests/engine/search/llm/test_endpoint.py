@@ -16,10 +16,10 @@ from engine.search.llm.endpoint import EndpointModel
 from engine.search.llm.prices import Price
 from engine.search.patching.proposed_patch import read_patch
 from storage.run.models import CallFailure, ModelOptions, PatchForm, WireProtocol
-from storage.run.settings import Role
+from storage.run.settings import StepKind
 from tests.chat_server import Act, ChatServer, Handler, drips, drops, fails, hangs, pours, refuses, says, sends, serving
 
-PURPOSE = Purpose(Role.REPAIR, None, 0, wants_edits=True)
+PURPOSE = Purpose(StepKind.REPAIR, None, 0, wants_edits=True)
 KEY = "sk-planted-0123456789"
 QUICK = ModelOptions(model="tester", timeout_s=10.0, silence_s=0.8)
 Ask = Callable[..., Completion]

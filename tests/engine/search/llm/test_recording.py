@@ -20,7 +20,7 @@ from engine.search.patching.reply import find_python, read_fields
 from storage.results.vocabulary import Verdict
 from storage.run import events as ev
 from storage.run.blobs import text_hash
-from storage.run.settings import Role, StepKind
+from storage.run.settings import StepKind
 from storage.run.steering.command_arguments import as_file_reply
 from tests.engine.contexts import SOURCE, add_candidate
 from tests.engine.contexts import context_with_tools as context_at
@@ -30,10 +30,10 @@ from tests.engine.test_steering import events_of
 KEY = "sk-planted-0123456789abcdefghij"
 ADDRESS = "http://models.internal.example:8000/v1"
 LINES = [
-    Line(Role.SYNTHESISE, None, "first", 0),
-    Line(Role.OPTIMISE, "a" * 64, "one", 1),
-    Line(Role.OPTIMISE, "b" * 64, "two", 2, "length", "passed"),
-    Line(Role.OPTIMISE, "c" * 64, "three", 2),
+    Line(StepKind.SYNTHESISE, None, "first", 0),
+    Line(StepKind.OPTIMISE, "a" * 64, "one", 1),
+    Line(StepKind.OPTIMISE, "b" * 64, "two", 2, "length", "passed"),
+    Line(StepKind.OPTIMISE, "c" * 64, "three", 2),
 ]
 
 
@@ -52,13 +52,13 @@ def complete(recorded: RecordedModel, purpose: Purpose) -> Completion:
 def test_a_recording_is_read_as_it_was_written(tmp_path: Path) -> None:
     recorded, told = model(tmp_path)
     assert read_recording(tmp_path / "replies.jsonl").lines == tuple(LINES)
-    assert complete(recorded, Purpose(Role.OPTIMISE, "b" * 64, 0, 2)).finish_reason == "length"
+    assert complete(recorded, Purpose(StepKind.OPTIMISE, "b" * 64, 0, 2)).finish_reason == "length"
     assert told == []
 
 
 def test_off_its_path_a_replay_uses_the_next_reply_of_the_role_at_the_depth_and_says_so(tmp_path: Path) -> None:
     recorded, told = model(tmp_path)
-    strange = Purpose(Role.OPTIMISE, "d" * 64, 0, 2, frozenset({text_hash("two")}))
+    strange = Purpose(StepKind.OPTIMISE, "d" * 64, 0, 2, frozenset({text_hash("two")}))
     assert complete(recorded, strange).text == "three"
     ((is_bridged, reason),) = told
     assert is_bridged
@@ -68,7 +68,7 @@ def test_off_its_path_a_replay_uses_the_next_reply_of_the_role_at_the_depth_and_
 def test_with_no_reply_left_for_the_role_at_the_depth_the_call_fails_with_a_reason(tmp_path: Path) -> None:
     recorded, told = model(tmp_path)
     with pytest.raises(OffRecordingError, match="no longer follows the recording") as failure:
-        complete(recorded, Purpose(Role.REPAIR, "b" * 64, 0, 2))
+        complete(recorded, Purpose(StepKind.REPAIR, "b" * 64, 0, 2))
     assert "judged: passed" in str(failure.value)
     assert [is_bridged for is_bridged, _ in told] == [False]
 
@@ -79,7 +79,7 @@ def test_a_run_is_saved_and_replays_to_the_same_kernel(tmp_path: Path) -> None:
     saved = tmp_path / "saved.jsonl"
     saved.write_text(recording_of(context.folder))
     (line,) = read_recording(saved).lines
-    assert (line.role, line.source, line.depth) == (Role.SYNTHESISE, None, 0)
+    assert (line.role, line.source, line.depth) == (StepKind.SYNTHESISE, None, 0)
     again = context_at(tmp_path / "again")
     again.model = RecordedModel(read_recording(saved))
     take(again, Step(StepKind.SYNTHESISE, 0))
@@ -117,7 +117,7 @@ def test_a_divergence_is_journaled_once_per_call(tmp_path: Path) -> None:
             take(context, Step(StepKind.OPTIMISE, 1, name))
     (told,) = events_of(context, ev.Diverged)
     assert isinstance(told, ev.Diverged)
-    assert (told.role, told.candidate_id, told.is_bridged) == (Role.OPTIMISE, name, False)
+    assert (told.role, told.candidate_id, told.is_bridged) == (StepKind.OPTIMISE, name, False)
 
 
 def test_neither_keys_nor_addresses_are_in_a_recording(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.search.patching.edits import Action, Edit, EditError, Lines, apply_edits, invert_edits, settle
+from engine.search.patching.edits import Action, Edit, EditError, Lines, apply_edits, in_order, settle
 from engine.search.patching.proposed_patch import read_patch
 from engine.search.patching.reply import find_python, labelled
 from tests.examples import examples
@@ -52,6 +53,18 @@ PIECES = st.one_of(
     EDIT_JSON.map(json.dumps),
 )
 REPLIES = st.lists(PIECES, max_size=8).map("".join)
+
+
+def invert_edits(source: str, edits: Sequence[Edit]) -> list[Edit]:
+    """Edits that turn `apply_edits(source, edits)` back into the source."""
+    lines, inverse, shift = Lines.of(source).texts, list[Edit](), 0
+    for edit in in_order(settle(lines, edits)):
+        old, line = tuple(lines[edit.line - 1 : edit.end - 1]), edit.line + shift
+        action = Action.INSERT if not edit.new else Action.REPLACE if old else Action.DELETE
+        if old or edit.new:
+            inverse.append(Edit(action, line, len(edit.new), old))
+        shift += len(edit.new) - edit.count
+    return inverse
 
 
 @settings(max_examples=examples(400))

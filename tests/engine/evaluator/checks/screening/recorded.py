@@ -9,7 +9,7 @@ from engine.search.patching.edits import EditError
 from engine.search.patching.proposed_patch import read_patch
 from engine.search.patching.reply import find_python
 from storage.run.blobs import text_hash
-from storage.run.settings import Role
+from storage.run.settings import StepKind
 
 TASKS = ("softmax", "square_matmul", "swish")
 CUDA_TASKS = ("diagonal_matmul", *TASKS)
@@ -20,7 +20,7 @@ def kernels(task: str, toolchain: str = "cpu") -> dict[str, str]:
     """{hash: source} of all kernels of a task's recording."""
     recording = of(task, toolchain)
     found: dict[str, str] = {}
-    line = [source for reply in recording.replies[Role.SYNTHESISE, None] if (source := find_python(reply))]
+    line = [source for reply in recording.replies[StepKind.SYNTHESISE, None] if (source := find_python(reply))]
     while line:
         source = line.pop()
         if found.setdefault(text_hash(source), source) is source:
@@ -28,10 +28,10 @@ def kernels(task: str, toolchain: str = "cpu") -> dict[str, str]:
     return found
 
 
-def children(recording: Recording, source: str) -> list[tuple[Role, str]]:
+def children(recording: Recording, source: str) -> list[tuple[StepKind, str]]:
     """The kernels that replies about a source make of it."""
     made = []
-    for role in (Role.REPAIR, Role.OPTIMISE):
+    for role in (StepKind.REPAIR, StepKind.OPTIMISE):
         for reply in recording.replies.get((role, text_hash(source)), ()):
             try:
                 made.append((role, read_patch(reply).apply(source)))

@@ -1,4 +1,4 @@
-"""What the words of the command line are read as, and how it says what is wrong with them. Knows no verb."""
+"""What the words of a command line are read as, and how it says what is wrong with them. Knows no verb."""
 
 from __future__ import annotations
 
