@@ -163,10 +163,10 @@ def without_support(text: str) -> str:
 
 def _heading(run_id: str, record: Record, candidate: Candidate, number: int) -> str:
     heading = f"# Kernel {number} of Tilewright run {run_id}, task {record.settings.task_name}"
-    if candidate.timed and record.limit:
-        low, high = candidate.timed.speedup_interval
+    if candidate.trusted and record.limit:
+        low, high = candidate.trusted.speedup_interval
         sure = f"95 % interval {low:.3g} to {high:.3g}x{'' if low > 1 else ', not faster beyond the noise'}"
-        heading += f": {candidate.timed.speedup:.3g}x eager PyTorch ({sure}) on {record.limit.device}"
+        heading += f": {candidate.trusted.speedup:.3g}x eager PyTorch ({sure}) on {record.limit.device}"
     heading += f"; {record.settings.policy.measured}" if record.settings.policy.variant else ""
     is_triton = record.settings.language == "triton"
     notes = "".join(f"\n# {note}" for note in _notes(candidate, record.settings))

@@ -297,5 +297,9 @@ def median_ranks(n: int) -> tuple[int, int]:
 
 
 def is_improvement(new: TimingResult, old: TimingResult) -> bool:
-    """True when `new` is faster than `old` by more than the noise of both measurements and of two sessions."""
-    return relative.between_sessions(new.speedup, new.noise, old.speedup, old.noise).is_faster
+    """True when `new` is faster than `old` by more than the noise of both measurements and of two sessions; never where
+    one of them decides nothing."""
+    return (
+        not (new.untrusted or old.untrusted)
+        and relative.between_sessions(new.speedup, new.noise, old.speedup, old.noise).is_faster
+    )

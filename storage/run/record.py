@@ -81,7 +81,9 @@ class Candidate:
     checked: CheckResult | None = None
     timed: TimingResult | None = None
     figures: TimingFigures | None = None
-    """Those of `timed`; a thin record keeps them alone."""
+    """Those of `timed`, where they decide something; a thin record keeps them alone."""
+    timings: int = 0
+    """How often it was timed."""
     spent: Usage | None = field(default=None, compare=False)
     """What the run had spent when it was timed. It follows the order in which things came, which one step index of
     several at work does not know."""
@@ -126,6 +128,11 @@ class Candidate:
     def standing(self) -> TimingFigures | None:
         """The figures of a kernel that stands as correct: a timing counts no longer than that."""
         return self.figures if self.verdict is Verdict.PASSED else None
+
+    @property
+    def trusted(self) -> TimingResult | None:
+        """Its timing, where something may be decided by it."""
+        return None if self.timed is None or self.timed.untrusted else self.timed
 
     @property
     def has_failed(self) -> bool:
@@ -202,6 +209,8 @@ class Record:
     """The order in which drawn kernels are evaluated, by step index."""
     failure_rules: list[ev.RulesTold] = field(default_factory=list)
     """Those that writers were told; the last of them hold."""
+    is_quiet: bool = True
+    """Whether the last timing could be trusted."""
     is_begun: bool = False
     """Whether the step that takes the compiler's kernel as the first one is over, or was not wanted."""
     sweeps: dict[str, Sweep] = field(default_factory=dict)
@@ -347,10 +356,11 @@ class Record:
             case ev.Checked(candidate_id=name, result=checked):
                 self._judge(name, checked=checked.brief() if self.is_thin else checked)
             case ev.Timed(candidate_id=name, result=timed):
-                kept = TAKEN if self.is_thin else timed
-                self._judge(
-                    name, timed=kept, figures=timed.figures, spent=None if self.is_view else replace(self.usage)
-                )
+                kept = replace(TAKEN, untrusted=timed.untrusted) if self.is_thin else timed
+                figures, spent = None if timed.untrusted else timed.figures, None if self.is_view else self.usage
+                earlier = self.candidates[name].timings if name in self.candidates else 0
+                self._judge(name, timed=kept, figures=figures, spent=spent and replace(spent), timings=earlier + 1)
+                self.is_quiet = not timed.untrusted
             case _ if not self.is_thin:
                 self._remember(event)
 

@@ -136,9 +136,9 @@ def _medians(session: Session) -> tuple[float, float]:
 
 
 def _blur_ms(session: Session, device: DeviceClock) -> float:
-    """By how much the evaluator's clock may be wrong about a call: what it cannot resolve, how far the reference's calls
-    scatter, and what they take beyond their kernels, as where the host is slower than the device. All of it is the
-    reference's, so a candidate cannot widen it."""
+    """By how much the evaluator's clock may be wrong about a call: what it cannot resolve, how far the reference's
+    calls scatter, and what they take beyond their kernels, as where the host is slower than the device. All of it is
+    the reference's, so a candidate cannot widen it."""
     reference = sorted(ms for _, ms in session.pairs)
     scatter = (reference[len(reference) * 3 // 4] - reference[len(reference) // 4]) / 2
     beyond = statistics.median(reference) - statistics.median(ms for _, ms in device.pairs)
@@ -412,9 +412,20 @@ WIDEST = 0.25
 
 
 def is_disturbed(timed: TimingResult) -> bool:
-    """Whether others took the processors while the reference was timed. What the candidate's threads wait for does not
-    count: it can start more of them than there are processors."""
-    return float(timed.evidence.get(WAITED, 0.0)) > CROWDED
+    """Whether others took the processors while it was timed."""
+    return bool(_disturbance(timed))
+
+
+def _disturbance(timed: TimingResult) -> str:
+    """What shows that others took the processors. What the candidate's threads wait for does not count: it can start
+    more of them than there are processors."""
+    waited = float(timed.evidence.get(WAITED, 0.0))
+    if waited > CROWDED:
+        return f"the reference's threads waited for {waited:.0%} of its calls' time"
+    is_apart = any(check.check == DEVICE_TIME and check.standing is CheckOutcome.FLAGGED for check in timed.proofs)
+    return (
+        "of a call this short the host's clock and the device's disagree" if is_apart and timed.device_interval else ""
+    )
 
 
 def of_sessions(sessions: Sequence[TimingResult]) -> TimingResult:
@@ -432,10 +443,9 @@ def of_sessions(sessions: Sequence[TimingResult]) -> TimingResult:
     middle = sorted(sessions, key=lambda timed: timed.speedup)[len(sessions) // 2]
     lows, highs = zip(*(timed.speedup_interval for timed in sessions), strict=True)
     covering = replace(middle, device_interval=(min(lows), max(highs)))
-    waited = statistics.median(float(timed.evidence[WAITED]) for timed in sessions)
     detail = (
-        f"others took the processors: the reference's threads waited for {waited:.0%} of its calls' time. "
-        f"{len(sessions)} timings in fresh processes: {', '.join(map(_in_words, sessions))}"
+        f"others took the processors: {_disturbance(middle)}. {len(sessions)} timings in fresh processes: "
+        f"{', '.join(map(_in_words, sessions))}"
     )
     if covering.noise > WIDEST:
         covering = replace(covering, untrusted="the machine is busy")

@@ -301,7 +301,7 @@ def test_long_calls_and_the_cpu_keep_the_interval_of_the_pairs() -> None:
 
 
 def test_where_the_host_is_slower_than_the_device_for_the_reference_too_the_devices_clock_decides() -> None:
-    """Calls of 15 us on the device, which the host gives it every 60 and 120 us: what the evaluator times is the host."""
+    """Calls of 15 us on the device, which the host gives it every 60 and 120 us: the evaluator times the host."""
     host_bound = replace(SETTING, device=device(15, 14.5))
     assert timing_checks.by_device(short(), host_bound) == [(0.015, 0.0145)] * 3
     assert timing_checks.device_interval(short(), host_bound) is None
