@@ -14,6 +14,7 @@ from storage.results.baselines import NONE, USUAL_IN_WORDS, Instead
 from storage.results.policy import DTYPES, MODES, OWN_DTYPE, PRECISIONS, Draws, StateDict, Strides, Weights
 from storage.run.models import NAMES, ModelRole, with_option
 
+FORMER = {"base_policy": ("--base",)}  # how options were called before others came to begin alike
 UNTIL_WAITING = "exit when the run waits for a person; advance goes on with it"
 
 
@@ -141,8 +142,8 @@ def strategy_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("options of strategies")
     for name, words in about.items():
         group.add_argument(
-            f"--{name.replace('_', '-')}", dest="strategy_options", action="append", metavar="VALUE",
-            type=f"{name}={{}}".format, help="; ".join(words).replace("%", "%%"),
+            f"--{name.replace('_', '-')}", *FORMER.get(name, ()), dest="strategy_options", action="append",
+            metavar="VALUE", type=f"{name}={{}}".format, help="; ".join(words).replace("%", "%%"),
         )  # fmt: skip
 
 
