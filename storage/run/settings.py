@@ -107,6 +107,9 @@ class Budget:
     """The run stops once its best kernel has it."""
     stagnation_depths: int | None = None
     """The run stops after so many step indexes without gain."""
+    limit_share: float | None = None
+    """The run stops once its best kernel reaches this share of the hardware limit, from above 0 to 1, or once what is
+    left to it is below the noise."""
 
 
 # Of run.json: raised when a run must go on by the rules that it was made with. 1: profiles are shown one depth earlier.

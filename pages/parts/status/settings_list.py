@@ -58,6 +58,7 @@ def rows(settings: RunSettings) -> Iterator[tuple[str, str]]:
         wording.cost(budget.cost_usd) if budget.cost_usd is not None else "",
         wording.seconds(budget.wall_s) if budget.wall_s is not None else "",
         f"target {wording.speedup(budget.target_speedup)}" if budget.target_speedup is not None else "",
+        f"stop at {wording.percent(budget.limit_share)} of the hardware limit" if budget.limit_share else "",
     ]
     yield "Limits at the start", ", ".join(limit for limit in limits if limit)
 
