@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from engine.suites import measured
 from storage.index.database import Database
 from storage.index.ingest import Ingest
 from storage.index.queries.suites import run_results
 from storage.results.hardware_limit import REACHED
 from storage.run import journal
 from storage.run.folder import RunFolder
+from storage.suites import measured
 from tests import samples
 
 RUNS = (("whole", 0, "finished", "cutegen"), ("running", 1, "running", "cutegen"), ("second", 2, "stopped", "cutegen"),
