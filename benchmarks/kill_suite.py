@@ -31,12 +31,12 @@ from playwright.sync_api import Page, expect, sync_playwright
 
 from benchmarks.kill_engine import history
 from engine import supervisor
-from engine.suites import definition, measured
+from engine.suites import definition
 from storage.home import home
 from storage.results import relative
 from storage.run import events, journal, liveness
 from storage.run.folder import RunFolder, runs_folder
-from storage.suites import files
+from storage.suites import files, measured
 from storage.suites.records import CellLeft, CellLinked, CellState
 from storage.suites.results import RunResult
 from storage.suites.standing import CellStanding, Suite, fold

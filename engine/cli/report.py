@@ -21,14 +21,14 @@ from engine.search.methods import catalogue
 from storage import codec, files
 from storage.knowledge.choice import in_words
 from storage.results import relative
-from storage.results.check_records import CheckOutcome
+from storage.results.check_records import CheckOutcome, StandingChecks
 from storage.results.policy import kept_rules
 from storage.results.relative import Relative
 from storage.run import damage, journal, labels, liveness
 from storage.run.events import BaselineMeasured
 from storage.run.folder import RunFolder
 from storage.run.journal import Entry
-from storage.run.record import Candidate, Record, made_checks
+from storage.run.record import Candidate, Record
 from storage.run.settings import LEFT, RunState
 
 
@@ -169,8 +169,10 @@ def details(folder: RunFolder) -> dict[str, Any]:
 
 
 def _checks(candidate: Candidate, outcome: CheckOutcome) -> list[str]:
-    checks = made_checks(candidate).worst()
-    return [f"{check.check}: {check.detail}" for check in checks if check.standing is outcome]
+    checks = StandingChecks()
+    for stage, result in (("compile", candidate.compiled), ("check", candidate.checked), ("time", candidate.timed)):
+        checks.take(stage, result.proofs if result else ())
+    return [f"{check.check}: {check.detail}" for check in checks.worst() if check.standing is outcome]
 
 
 def print_list(console: Console, folders: Sequence[RunFolder]) -> None:

@@ -24,7 +24,7 @@ from engine.cli.terminal import Console, printable, widen
 from engine.errors import EngineError, ToolchainError
 from engine.evaluator.machine import devices
 from engine.evaluator.pool import LOCAL, pool_name
-from engine.suites import adopting, definition, exporting, manifest, measured
+from engine.suites import adopting, definition, exporting, manifest
 from engine.suites.runner import Runner, hold
 from storage import codec, read_only
 from storage.files import make_folder
@@ -35,7 +35,7 @@ from storage.run.settings import RunSettings
 from storage.run.steering import commands
 from storage.run.steering.command_arguments import MANUAL
 from storage.run.steering.verbs import CommandKind
-from storage.suites import files, summary
+from storage.suites import files, measured, summary
 from storage.suites.files import SuiteFolder
 from storage.suites.records import Cell, CellState, Defined, StopAsked, SuiteLimits
 from storage.suites.standing import CellStanding, Suite, as_left, fold

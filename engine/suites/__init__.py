@@ -7,6 +7,5 @@ formats.py      figures as people read them
 exporting.py    the same as CSV, JSON, LaTeX, Markdown and one HTML file
 manifest.py     its best kernels with all it takes to judge them again; doing so
 adopting.py     runs made one by one, as cells
-measured.py     what a run has come to, from its journal alone
 metering.py     what a run has spent and how it ended, from its journal alone
 """

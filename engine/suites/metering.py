@@ -28,20 +28,9 @@ class Meter:
                 return self
             self.offset = offset
             for entry in entries:
-                self._take(entry.event)
-
-    def _take(self, event: ev.Event) -> None:
-        match event:
-            case ev.EngineStarted():
-                self.ended = None
-            case ev.ModelCalled():
-                self.usage.count(event)
-            case ev.CallFailed(is_charged=True):
-                self.usage.count(event)
-            case ev.StepFinished(seconds=seconds):
-                self.usage.engine_s += seconds or 0.0
-            case ev.RunEnded():
-                self.ended = event
+                self.usage.take(entry.event)
+                if isinstance(entry.event, (ev.EngineStarted, ev.RunEnded)):
+                    self.ended = entry.event if isinstance(entry.event, ev.RunEnded) else None
 
     @property
     def spent(self) -> Spent:

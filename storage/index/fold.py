@@ -26,7 +26,7 @@ from storage.results.vocabulary import Verdict
 from storage.run import events as ev
 from storage.run import exposure, folder
 from storage.run.journal import Entry
-from storage.run.record import Record, Usage
+from storage.run.record import Record, Usage, is_wasted, take_checks
 from storage.run.settings import DepthOutcome, Origin, RunSettings, RunState
 
 SNAPSHOT_EVENTS = 5_000
@@ -228,7 +228,7 @@ class RunFold:
                 prediction = entry.seq if _foretells(event) else None
                 self._reviews.setdefault(event.candidate_id, []).append(_Review(event.step, event.depth, prediction))
                 if not event.problem and (kernel := self._kernels.get(event.candidate_id)):
-                    kernel.checks.take_review(event.label, event.flags)
+                    take_checks(kernel.checks, event)
                     self._changed_kernels[event.candidate_id] = None
             case ev.Compiled() | ev.Checked() | ev.Timed():
                 self._judge(entry, event)
@@ -250,7 +250,7 @@ class RunFold:
         is_exposed = event.step in self._exposed or any(review.step in self._exposed for review in reviews)
         number = self.record.number(name)
         self._kernels[name] = kernel = _Kernel(entry.seq, entry.time, number, is_exposed, tuple(sorted(predictions)))
-        kernel.checks.take_edit(event.flags)
+        take_checks(kernel.checks, event)
         if parent is not None and event.origin is Origin.TUNED:
             kernel.checks.take_reviews_of(parent.checks)
         self._changed_kernels[name] = None
@@ -264,7 +264,7 @@ class RunFold:
             kernel.built = event.result.verdict
         if isinstance(event, ev.Timed):
             kernel.timed_seq, kernel.timed_at = entry.seq, entry.time
-        kernel.checks.take(type(event).__name__, event.result.proofs)
+        take_checks(kernel.checks, event)
         self._changed_kernels[event.candidate_id] = None
 
     def _foretold(self, entry: Entry, event: ev.CandidateCreated | ev.ReviewWritten) -> Iterator[TableRow]:
@@ -409,6 +409,7 @@ class RunFold:
             "run_id": self._run_id,
             "is_compiled": candidate.compiled is not None and candidate.compiled.is_ok,
             "verdict": candidate.verdict,
+            "is_try": candidate.is_try,
             "message": candidate.failure,
             "measured_ms": candidate.figures.latency_ms if candidate.figures else None,
             "timed_seq": kernel.timed_seq if standing else None,
@@ -433,6 +434,7 @@ class RunFold:
             "outcome": outcome,
             "is_in_flight": is_in_flight,
             "made_id": step.result.made_id,
+            "is_try": step.ended is not None and is_wasted(step.ended, step.result.made_id is not None),
             "result": codec.dumps(step.result),
         }
 

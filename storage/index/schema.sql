@@ -45,7 +45,7 @@ CREATE TABLE events (
 
 -- One row per kernel. Figures are NULL unless it stands as correct and timed; timed_seq is the line of that timing, spent_*
 -- what the run had spent then (NULL: unknown), measured_ms its latency whatever became of it since. built: the verdict of its
--- first build, is_compiled: whether the last one worked. predictions: the lines of what was foretold of it. profiled_*: its last profile.
+-- first build, is_try: whether it counts as a try of the model, is_compiled: whether the last one worked. predictions: the lines of what was foretold of it. profiled_*: its last profile.
 CREATE TABLE kernels (
     run_id VARCHAR, seq BIGINT, time DOUBLE, step BIGINT, candidate_id VARCHAR, number BIGINT, parent_id VARCHAR,
     second_parent_id VARCHAR, base_id VARCHAR, depth BIGINT, generation BIGINT, repair BIGINT, trajectory BIGINT,
@@ -53,15 +53,16 @@ CREATE TABLE kernels (
     technique VARCHAR, predictions BIGINT[], built VARCHAR, is_compiled BOOLEAN, verdict VARCHAR, message VARCHAR, judged_seq BIGINT,
     speedup DOUBLE, low DOUBLE, high DOUBLE, noise DOUBLE, latency_ms DOUBLE, baseline_latency_ms DOUBLE,
     baseline VARCHAR, timed_seq BIGINT, timed_at DOUBLE, spent_s DOUBLE, spent_calls BIGINT, spent_tokens BIGINT,
-    spent_usd DOUBLE, is_best BOOLEAN, is_tied BOOLEAN, is_accepted BOOLEAN, is_profile_exposed BOOLEAN,
+    spent_usd DOUBLE, is_best BOOLEAN, is_tied BOOLEAN, is_accepted BOOLEAN, is_try BOOLEAN, is_profile_exposed BOOLEAN,
     flagged BIGINT, broken BIGINT, profiled_seq BIGINT, profiled_ms DOUBLE, disturbed VARCHAR, measured_ms DOUBLE
 );
 
--- One row per step, as it was begun last. seconds and ended_as (its kind) are NULL until it finishes. result: a StepResult.
+-- One row per step, as it was begun last. seconds and ended_as (its kind) are NULL until it finishes. is_try: a try without a
+-- kernel. result: a StepResult.
 CREATE TABLE steps (
     run_id VARCHAR, seq BIGINT, first_seq BIGINT, first_time DOUBLE, step BIGINT, kind VARCHAR, depth BIGINT,
     candidate_id VARCHAR, started_at DOUBLE, ended_at DOUBLE, seconds DOUBLE, ended_as VARCHAR, outcome VARCHAR,
-    is_in_flight BOOLEAN, made_id VARCHAR, result VARCHAR
+    is_in_flight BOOLEAN, is_try BOOLEAN, made_id VARCHAR, result VARCHAR
 );
 
 -- How step indexes ended, and what had been spent by then.

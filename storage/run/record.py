@@ -6,6 +6,7 @@ A journal with holes can be folded too, so that people can look at what is left;
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 
@@ -32,6 +33,10 @@ from storage.run.steering.steering_state import SteeringState
 from storage.run.steering.verbs import Command, CommandKind
 from storage.run.tuning import Sweep
 
+WRITTEN = (Origin.SYNTHESIS, Origin.REPAIR, Origin.OPTIMISATION)
+"""What a model writes."""
+STAGES: Mapping[type, str] = {ev.Compiled: "compile", ev.Checked: "check", ev.Timed: "time", ev.Profiled: "profile"}
+
 
 @dataclass(slots=True)
 class Usage:
@@ -48,8 +53,14 @@ class Usage:
     cost_usd: float | None = 0.0
     engine_s: float = 0.0
 
-    def count(self, event: ev.ModelCalled | ev.CallFailed) -> None:
-        """Add one call that may have cost something."""
+    def take(self, event: ev.Event) -> None:
+        """Add what was spent by a call that may have cost something, and the time of a step."""
+        if isinstance(event, ev.StepFinished):
+            self.engine_s += event.seconds or 0.0
+        elif isinstance(event, ev.ModelCalled) or (isinstance(event, ev.CallFailed) and event.is_charged):
+            self._count(event)
+
+    def _count(self, event: ev.ModelCalled | ev.CallFailed) -> None:
         self.model_calls += 1
         self.tokens += (event.input_tokens or 0) + (event.output_tokens or 0)
         self.uncounted += None in (event.input_tokens, event.output_tokens)
@@ -138,6 +149,11 @@ class Candidate:
     def has_failed(self) -> bool:
         """True once a verdict other than passed stands."""
         return self.verdict not in (None, Verdict.PASSED)
+
+    @property
+    def is_try(self) -> bool:
+        """Whether the model has written it and it was judged; a kernel that a person brought is no try."""
+        return self.created.origin in WRITTEN and self.verdict is not None
 
 
 @dataclass(slots=True)
@@ -432,7 +448,7 @@ class Record:
             self.swept.add(started.candidate_id)
         self.steps_finished += 1
         if not self.is_view:
-            self.usage.engine_s += event.seconds
+            self.usage.take(event)
 
     def _follow_call(self, event: ev.ModelCalled | ev.CallSent | ev.CallFailed) -> None:
         key = event.step, event.call
@@ -448,8 +464,8 @@ class Record:
             self.is_profile_shown = self.is_profile_shown or event.is_profile_exposed
             if not self.is_thin:
                 self._keep_call(key, event)
-        if (isinstance(event, ev.ModelCalled) or event.is_charged) and not self.is_view:
-            self.usage.count(event)
+        if not self.is_view:
+            self.usage.take(event)
 
     def _keep_call(self, key: tuple[int, int], event: ev.ModelCalled) -> None:
         self.calls[key] = event
@@ -516,22 +532,30 @@ class Record:
         return [c for c in commands if c.kind is kind and c.command_id not in self.settled_commands]
 
 
-def made_checks(candidate: Candidate) -> StandingChecks:
-    """The checks that the evaluator made of a candidate."""
-    checks = StandingChecks()
-    for stage, result in (("compile", candidate.compiled), ("check", candidate.checked), ("time", candidate.timed)):
-        checks.take(stage, result.proofs if result else ())
-    return checks
+def is_wasted(finished: ev.StepFinished, has_kernel: bool) -> bool:
+    """Whether the step is a try without a kernel: its reply could not be used."""
+    return finished.outcome == "patch_failed" and not has_kernel
 
 
-def checks_of(record: Record, candidate: Candidate) -> list[StagedCheck]:
+def take_checks(checks: StandingChecks, event: ev.Event) -> None:
+    """What an event about a kernel says of its checks."""
+    match event:
+        case ev.CandidateCreated():
+            checks.take_edit(event.flags)
+        case ev.ReviewWritten(problem=""):
+            checks.take_review(event.label, event.flags)
+        case ev.Compiled() | ev.Checked() | ev.Timed():
+            checks.take(STAGES[type(event)], event.result.proofs)
+
+
+def checks_of(events: Iterable[ev.Event], candidate: Candidate) -> list[StagedCheck]:
     """What stands of a candidate's checks, one per check, by group, the worst first: those that the evaluator made,
     what was noted about its edit, and what a judge said of the kernel as it was written."""
-    checks = made_checks(candidate)
-    checks.take_edit(candidate.created.flags)
-    for review in record.reviews.values():
-        if review.candidate_id == candidate.written_as and not review.problem:
-            checks.take_review(review.label, review.flags)
+    checks = StandingChecks()
+    for event in events:
+        about = candidate.written_as if isinstance(event, ev.ReviewWritten) else candidate.candidate_id
+        if getattr(event, "candidate_id", None) == about:
+            take_checks(checks, event)
     return checks.worst()
 
 

@@ -1,4 +1,4 @@
-"""What one run of a suite has come to, as plain figures: made by the index's SQL and by an engine's fold alike."""
+"""What one run of a suite has come to, as plain figures: made by `measured`."""
 
 from __future__ import annotations
 

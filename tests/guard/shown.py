@@ -20,7 +20,7 @@ from streamlit.testing.v1 import AppTest
 
 from engine import examples
 from engine.cli import report
-from engine.suites import adopting, exporting, measured
+from engine.suites import adopting, exporting
 from pages.candidate import TABS
 from pages.parts import index
 from pages.parts.api import api_answers
@@ -28,7 +28,7 @@ from pages.parts.report.report_run import run_report
 from storage.index import queries
 from storage.run.folder import RunFolder, runs_folder
 from storage.run.settings import RunState
-from storage.suites import files, summary
+from storage.suites import files, measured, summary
 from storage.suites.standing import fold
 from tests.guard.engine_side import digest
 from tests.guard.saved import unpack

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from streamlit.testing.v1 import AppTest
 
-from engine.suites import measured, tables
-from storage.suites import files, summary
+from engine.suites import tables
+from storage.suites import files, measured, summary
 from storage.suites.records import Arm, CellLeft, CellLinked, CellState, Defined, RunnerStarted, SuiteTask
 from storage.suites.standing import LEFT_BEHIND, CellStanding, Suite, fold
 from tests import samples

@@ -1,4 +1,4 @@
-"""What a suite's runs have come to: the index's SQL and the fold of a journal tell the same."""
+"""What a suite's runs have come to: the index and the fold of a journal tell the same."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from typing import Any
 
 import pytest
 
-from engine.suites import measured
 from storage.index.database import Database
 from storage.index.ingest import Ingest
 from storage.index.queries.suites import run_results
 from storage.results.hardware_limit import REACHED
 from storage.run import journal
 from storage.run.folder import RunFolder
+from storage.suites import measured
+from storage.suites.results import RunResult
 from tests import samples
+from tests.guard import saved
 
 RUNS = (("whole", 0, "finished", "cutegen"), ("running", 1, "running", "cutegen"), ("second", 2, "stopped", "cutegen"),
         ("judged", 4, "finished", "coder_judge"), ("new", 0, "new", "cutegen"))  # fmt: skip
@@ -30,6 +32,13 @@ def rounded(value: Any) -> Any:
     return pytest.approx(value, rel=1e-9) if isinstance(value, float) else value
 
 
+def assert_told_alike(asked: dict[str, RunResult], root: Path) -> None:
+    for name, result in asked.items():
+        folder = RunFolder(root / name)
+        folded = measured.of_run(folder.read_settings(), list(journal.read(folder.journal_file)))
+        assert asdict(folded) == rounded(asdict(result)), name
+
+
 def test_the_index_and_the_journals_tell_the_same_of_every_run(db: Database, root: Path) -> None:
     for name, seed, ending, strategy in RUNS:
         folder = samples.write_run(root, name, seed=seed, depths=9, ending=ending, strategy=strategy, has_blobs=False)
@@ -40,11 +49,7 @@ def test_the_index_and_the_journals_tell_the_same_of_every_run(db: Database, roo
     Ingest(db, root).catch_up()
     asked = run_results(db, [*(name for name, *_ in RUNS), "gone"])
     assert set(asked) == {name for name, *_ in RUNS}
-    for name, result in asked.items():
-        path = root / name
-        settings = RunFolder(path).read_settings()
-        folded = measured.of_run(settings, list(journal.read(path / "journal.jsonl")))
-        assert asdict(folded) == rounded(asdict(result)), name
+    assert_told_alike(asked, root)
     whole = asked["whole"]
     assert whole.best is not None
     assert whole.device == "sample device"
@@ -52,3 +57,13 @@ def test_the_index_and_the_journals_tell_the_same_of_every_run(db: Database, roo
     assert (len(whole.timed), whole.correct, whole.gains) == (8, 8, 5)
     assert asked["second"].cost_usd is None
     assert asked["new"].best is None
+
+
+def test_the_index_and_the_journals_tell_the_same_of_runs_that_engines_made(db: Database, root: Path) -> None:
+    names = [saved.unpack(name, root).name for name in saved.NAMES]
+    Ingest(db, root).catch_up()
+    asked = run_results(db, names)
+    assert set(asked) == set(names)
+    assert_told_alike(asked, root)
+    assert any(not attempt.is_compiled for result in asked.values() for attempt in result.tries)
+    assert any(result.best and result.best.other_shapes for result in asked.values())

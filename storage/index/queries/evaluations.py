@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from operator import attrgetter
 from typing import Any, TypeVar
 
 from storage.index.database import Database
 from storage.index.queries import fetch
 from storage.results import relative
-from storage.results.check_records import StagedCheck, StandingChecks
+from storage.results.check_records import StagedCheck
 from storage.results.relative import Relative
 from storage.results.timeline import Timeline
 from storage.results.vocabulary import Verdict
 from storage.run.events import CandidateCreated, Checked, Compiled, Profiled, ReviewWritten, Timed
+from storage.run.record import STAGES, Candidate, checks_of
 
 T = TypeVar("T")
 
@@ -157,9 +159,6 @@ def evaluation(db: Database, run_id: str, candidate_id: str) -> EvaluationRow | 
     )
 
 
-STAGES: Mapping[type, str] = {Compiled: "compile", Checked: "check", Timed: "time", Profiled: "profile"}
-
-
 def timelines(db: Database, run_id: str, candidate_id: str) -> dict[str, Timeline]:
     """Where the time of each stage went, by its name in order; without those that were remembered or are older."""
     return {
@@ -219,29 +218,13 @@ class OutcomeCount:
 
 def check_records(db: Database, run_id: str, candidate_id: str) -> list[StagedCheck]:
     """One per check, by group, the worst first. A check made in several stages shows where it stood worst."""
-    sql = f"SELECT {WRITTEN_AS} FROM kernels WHERE run_id = ? AND candidate_id = ?"
-    written = [name for (name,) in fetch.tuples(db, sql, [run_id, candidate_id])]
-    judged = fetch.of_kernel(db, run_id, candidate_id, CandidateCreated, Compiled, Checked, Timed)
-    reviews = [told for name in written for told in fetch.of_kernel(db, run_id, name, ReviewWritten)]
-    return stood([*judged, *reviews])
-
-
-# The kernel that was written: its parent where the tuner changed its numbers alone.
-WRITTEN_AS = "CASE WHEN origin = 'tuned' THEN parent_id ELSE candidate_id END"
-
-
-def stood(events: Iterable[fetch.Told[Any]]) -> list[StagedCheck]:
-    """What stands of a kernel's checks, by the events about it and the reviews of it as it was written."""
-    checks = StandingChecks()
-    for event in [told.event for told in sorted(events, key=lambda told: told.seq)]:
-        match event:
-            case CandidateCreated():
-                checks.take_edit(event.flags)
-            case ReviewWritten(problem=""):
-                checks.take_review(event.label, event.flags)
-            case Compiled() | Checked() | Timed():
-                checks.take(STAGES[type(event)], event.result.proofs)
-    return checks.worst()
+    happened = fetch.of_kernel(db, run_id, candidate_id, CandidateCreated, Compiled, Checked, Timed)
+    created = _last(happened, CandidateCreated)
+    if created is None:
+        return []
+    kernel = Candidate(created)
+    reviews = fetch.of_kernel(db, run_id, kernel.written_as, ReviewWritten)
+    return checks_of([told.event for told in sorted([*happened, *reviews], key=attrgetter("seq"))], kernel)
 
 
 def outcome_counts(db: Database, run_id: str, candidate_ids: Sequence[str] | None = None) -> dict[str, OutcomeCount]:

@@ -1,21 +1,24 @@
-"""What the runs of a suite have come to, as `engine.suites.measured` folds it from their journals: the same figures."""
+"""What the runs of a suite have come to, read from the index. What no column holds, `storage.suites.measured` makes."""
 
 from __future__ import annotations
 
-import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from storage.index.database import Database
-from storage.index.queries import compare, evaluations, fetch
+from storage.index.queries import compare, fetch
 from storage.index.queries.tries import tries
-from storage.results.check_records import LOOKED_AT, CheckOutcome
 from storage.results.hardware_limit import HardwareLimit
 from storage.run.events import CandidateCreated, Checked, Compiled, Profiled, ReviewWritten, Timed
+from storage.run.journal import name_of
+from storage.run.record import Candidate, checks_of
+from storage.suites import measured
 from storage.suites.results import BestKernel, RunResult, TimedKernel, Try
 
 _CHOSEN = "(SELECT unnest($runs::VARCHAR[]))"
+_KINDS = (CandidateCreated, Compiled, Checked, Timed, ReviewWritten, Profiled)
+_Best = tuple[BestKernel | None, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,31 +31,12 @@ class _HeadRow:
     model_calls: int
 
 
-@dataclass(frozen=True, slots=True)
-class _BestRow:
-    run_id: str
-    candidate_id: str
-    written_id: str
-    timed_seq: int
-    source_blob: str
-    low: float
-    high: float
-    noise: float
-    speedup: float
-    latency_ms: float
-    baseline_latency_ms: float
-
-
 def run_results(db: Database, run_ids: Sequence[str]) -> dict[str, RunResult]:
     """The results of these runs by id; those that are not in the index are left out."""
-    chosen = {"runs": list(run_ids)}
     sql = f"""SELECT run_id, kernel_class, model, strategy, hardware_limit, model_calls FROM runs
         WHERE run_id IN {_CHOSEN}"""
-    heads = fetch.rows(db, _HeadRow, sql, chosen)
-    sql = f"""SELECT run_id, candidate_id, {evaluations.WRITTEN_AS} AS written_id, timed_seq, source_blob, low, high,
-        noise, speedup, latency_ms, baseline_latency_ms FROM kernels WHERE run_id IN {_CHOSEN} AND is_best"""
-    bests = {row.run_id: row for row in fetch.rows(db, _BestRow, sql, chosen)}
-    told, tried = _told(db, bests.values()), _tries(db, run_ids)
+    heads = fetch.rows(db, _HeadRow, sql, {"runs": list(run_ids)})
+    bests, tried = _bests(db, run_ids), _tries(db, run_ids)
     timed: dict[str, list[TimedKernel]] = {}
     for at in compare.timed_kernels(db, run_ids):
         spent = at.depth, at.calls, at.engine_s, at.tokens, at.cost_usd
@@ -62,69 +46,48 @@ def run_results(db: Database, run_ids: Sequence[str]) -> dict[str, RunResult]:
         head.run_id: RunResult(
             head.run_id, head.kernel_class, condition.language, condition.toolchain, head.model, head.strategy,
             condition.precision, condition.device, head.hardware_limit.limit_ms if head.hardware_limit else None,
-            condition.second_name, condition.second_speedup, _best(best, of_best),
+            condition.second_name, condition.second_speedup, best,
             tuple(timed.get(head.run_id, ())), tuple(tried.get(head.run_id, ())), head.model_calls,
             condition.engine_s, condition.tokens, condition.cost_usd,
-            head.hardware_limit.bound_by if head.hardware_limit else "", _bound(best, of_best),
+            head.hardware_limit.bound_by if head.hardware_limit else "", bound,
         )
         for head in heads
-        for best, of_best in [(bests.get(head.run_id), told.get(head.run_id, []))]
+        for best, bound in [bests.get(head.run_id, (None, ""))]
         if (condition := conditions.get(head.run_id))
     }  # fmt: skip
 
 
 def _tries(db: Database, run_ids: Sequence[str]) -> dict[str, list[Try]]:
-    by_run: dict[str, list[Try]] = {}
-    prompts: dict[str, str | None] = {}
+    by_run: dict[str, list[tuple[bool, bool, str | None]]] = {}
     for row in tries(db, run_ids):
-        first = prompts.setdefault(row.run_id, row.prompt_blob)
-        is_alone = row.prompt_blob is not None and row.prompt_blob == first
-        by_run.setdefault(row.run_id, []).append(Try(row.is_compiled, row.is_passed, is_alone))
-    return by_run
+        by_run.setdefault(row.run_id, []).append((row.is_compiled, row.is_passed, row.prompt_blob))
+    return {run_id: list(measured.alone(tried)) for run_id, tried in by_run.items()}
 
 
-_KINDS = (CandidateCreated, Compiled, Checked, Timed, ReviewWritten, Profiled)
-
-
-def _told(db: Database, bests: Iterable[_BestRow]) -> dict[str, list[fetch.Told[Any]]]:
-    """By run, what happened to its best kernel; of all runs by one query."""
-    rows = list(bests)
-    pairs = {f"{row.run_id} {name}" for row in rows for name in (row.candidate_id, row.written_id)}
-    which = "run_id IN (SELECT unnest($runs)) AND run_id || ' ' || candidate_id IN (SELECT unnest($pairs))"
-    asked = {"runs": [row.run_id for row in rows], "pairs": sorted(pairs)}
-    by_run: dict[str, list[fetch.Told[Any]]] = {}
+def _bests(db: Database, run_ids: Sequence[str]) -> Mapping[str, _Best]:
+    """By run, its best kernel, made of all that happened to those of all runs: one query reads it."""
+    sql = f"SELECT run_id, candidate_id, parent_id FROM kernels WHERE run_id IN {_CHOSEN} AND is_best"
+    rows = fetch.tuples(db, sql, {"runs": list(run_ids)})
+    which = """run_id IN (SELECT unnest($runs)) AND (run_id || ' ' || candidate_id IN (SELECT unnest($bests))
+        OR (kind = $review AND run_id || ' ' || candidate_id IN (SELECT unnest($parents))))"""
+    asked = {
+        "runs": [run_id for run_id, _, _ in rows], "bests": [f"{run_id} {name}" for run_id, name, _ in rows],
+        "parents": [f"{run_id} {parent}" for run_id, _, parent in rows], "review": name_of(ReviewWritten),
+    }  # fmt: skip
+    happened: dict[str, list[Any]] = {}
     for told in fetch.events(db, None, *_KINDS, where=which, parameters=asked) if rows else ():
-        by_run.setdefault(told.run_id, []).append(told)
-    return by_run
+        happened.setdefault(told.run_id, []).append(told.event)
+    return {run_id: _best(name, happened.get(run_id, [])) for run_id, name, _ in rows}
 
 
-def _best(row: _BestRow | None, happened: Sequence[fetch.Told[Any]]) -> BestKernel | None:
-    if row is None:
-        return None
-    about_it = [told for told in happened if told.event.candidate_id == row.candidate_id]
-    timed = next((told.event.result for told in about_it if told.seq == row.timed_seq), None)
-    check = next((told.event.result for told in reversed(about_it) if isinstance(told.event, Checked)), None)
-    if timed is None:
-        return None
-    reviews = [
-        told for told in happened if isinstance(told.event, ReviewWritten) and told.event.candidate_id == row.written_id
-    ]
-    stood = evaluations.stood([*(told for told in about_it if not isinstance(told.event, ReviewWritten)), *reviews])
-    outcomes: dict[str, list[CheckOutcome]] = {}
-    for check_record in stood:
-        outcomes.setdefault(check_record.check, []).append(check_record.standing)
-    return BestKernel(
-        row.candidate_id, row.source_blob, row.speedup, row.low, row.high, row.noise, row.latency_ms,
-        row.baseline_latency_ms, statistics.fmean(timed.baseline_ms) / statistics.fmean(timed.candidate_ms),
-        len(timed.candidate_ms), check.precision if check else "", check.max_error if check else None,
-        check.max_abs_error if check else None, len(check.trials) if check else 0, check.seed if check else None,
-        tuple(sorted({check_record.check for check_record in stood if check_record.standing in LOOKED_AT})),
-        max(outcomes.get("other shapes", ()), default=None), max(outcomes.get("special values", ()), default=None),
+def _best(name: str, events: Sequence[Any]) -> _Best:
+    last = {type(event): event for event in events if event.candidate_id == name}
+    if CandidateCreated not in last:
+        return None, ""
+    results = {kind: event.result for kind, event in last.items() if kind in (Compiled, Checked, Timed, Profiled)}
+    timed = results.get(Timed)
+    best = Candidate(
+        last[CandidateCreated], results.get(Compiled), results.get(Checked), timed, timed.figures if timed else None,
+        profiled=results.get(Profiled),
     )  # fmt: skip
-
-
-def _bound(row: _BestRow | None, happened: Sequence[fetch.Told[Any]]) -> str:
-    """By what its last profile says that the best kernel is bound."""
-    profiles = [told.event for told in happened if isinstance(told.event, Profiled)]
-    about_it = [event for event in profiles if row is not None and event.candidate_id == row.candidate_id]
-    return about_it[-1].result.bound if about_it else ""
+    return measured.best_kernel(best, checks_of(events, best)), measured.bound_of(best)

@@ -31,12 +31,9 @@ def tries(db: Database, run_ids: Sequence[str]) -> list[TryRow]:
     WITH chosen AS (SELECT unnest($runs::VARCHAR[]) AS run_id),
     asked AS (SELECT run_id, step, arg_min(prompt_blob, seq) AS prompt_blob FROM calls JOIN chosen USING (run_id)
         GROUP BY run_id, step),
-    made AS (SELECT run_id, step, seq, origin, is_compiled, verdict, speedup FROM kernels JOIN chosen USING (run_id)),
-    tried AS (SELECT run_id, step, seq, is_compiled, verdict = 'passed' AS is_passed,
-            speedup FROM made WHERE origin IN ('synthesis', 'repair', 'optimisation') AND verdict IS NOT NULL
-        UNION ALL SELECT run_id, step, seq, FALSE, FALSE, NULL FROM steps s JOIN chosen USING (run_id)
-        WHERE outcome = 'patch_failed'
-            AND NOT EXISTS (SELECT 1 FROM made m WHERE m.run_id = s.run_id AND m.step = s.step))
+    tried AS (SELECT run_id, step, seq, is_compiled, verdict = 'passed' AS is_passed, speedup
+            FROM kernels JOIN chosen USING (run_id) WHERE is_try
+        UNION ALL SELECT run_id, step, seq, FALSE, FALSE, NULL FROM steps JOIN chosen USING (run_id) WHERE is_try)
     SELECT run_id, step, is_compiled, is_passed, speedup, prompt_blob FROM tried LEFT JOIN asked USING (run_id, step)
     ORDER BY run_id, seq"""
     return fetch.rows(db, TryRow, sql, {"runs": list(run_ids)})

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from engine.__main__ import main
-from engine.suites import exporting, measured, tables
-from storage.suites import files, summary
+from engine.suites import exporting, tables
+from storage.suites import files, measured, summary
 from storage.suites.standing import fold
 from storage.suites.summary import Results
 from tests.sample_suites import NAME, write_suite

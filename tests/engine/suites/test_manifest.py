@@ -16,7 +16,7 @@ from engine.errors import EngineError, ToolchainError
 from engine.evaluator import tasks
 from engine.evaluator.request import Evaluator
 from engine.evaluator.tasks import Task
-from engine.suites import manifest, measured, tables
+from engine.suites import manifest, tables
 from engine.suites.manifest import ManifestKernel
 from storage import codec
 from storage.results.hardware_limit import HardwareLimit
@@ -24,7 +24,7 @@ from storage.run import events as ev
 from storage.run import journal
 from storage.run.blobs import Blobs
 from storage.run.folder import RunFolder, find_run
-from storage.suites import files, summary
+from storage.suites import files, measured, summary
 from storage.suites.records import Arm, CellLeft, CellLinked, CellState, Defined, SuiteTask
 from storage.suites.standing import fold
 from storage.suites.summary import Results

@@ -1,9 +1,9 @@
-"""What a run has come to, folded from its journal: the figures that `index.queries.suites` asks of the index."""
+"""What a run has come to, as a suite counts it: made of its record, or of as much of it as the index has stored."""
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from storage import codec
 from storage.results.check_records import LOOKED_AT, CheckOutcome, StagedCheck
@@ -13,12 +13,10 @@ from storage.run import events as ev
 from storage.run import journal
 from storage.run.folder import RunFolder, runs_folder
 from storage.run.journal import Entry
-from storage.run.record import Candidate, Record, checks_of
-from storage.run.settings import Origin, RunSettings
+from storage.run.record import Candidate, Record, checks_of, is_wasted
+from storage.run.settings import RunSettings
 from storage.suites.results import BestKernel, RunResult, TimedKernel, Try
 from storage.suites.standing import Suite
-
-WRITTEN = (Origin.SYNTHESIS, Origin.REPAIR, Origin.OPTIMISATION)
 
 
 def of_suite(suite: Suite) -> dict[str, RunResult]:
@@ -37,18 +35,18 @@ def of_suite(suite: Suite) -> dict[str, RunResult]:
 def of_run(settings: RunSettings, entries: list[Entry]) -> RunResult:
     """One run, from its settings and its whole journal."""
     record = Record.of(settings, entries)
-    usage = record.usage
-    best = _best_of(record)
+    usage, best = record.usage, record.best
     second = record.baseline.result if record.baseline else None
     return RunResult(
         settings.run_id, str(record.kernel_class), settings.language, settings.toolchain, settings.model,
         settings.strategy, settings.policy.measured, record.limit.device.removesuffix(REACHED) if record.limit else "",
         record.limit.limit_ms if record.limit else None,
-        record.baseline.name if record.baseline else "", second.speedup if second else None, best,
+        record.baseline.name if record.baseline else "", second.speedup if second else None,
+        best_kernel(best, checks_of(record.events, best)) if best else None,
         tuple(_timed(record)), tuple(_tries(record)), usage.model_calls, usage.engine_s, usage.counted_tokens,
         usage.cost_usd,
         record.limit.bound_by if record.limit else "",
-        record.best.profiled.bound if record.best and record.best.profiled else "",
+        bound_of(best),
     )  # fmt: skip
 
 
@@ -67,47 +65,49 @@ def _timed(record: Record) -> Iterator[TimedKernel]:
 
 
 def _tries(record: Record) -> Iterator[Try]:
-    """Kernels and useless replies in the order they were made; a kernel that a person brought is none."""
-    by_step = {candidate.created.step: candidate for candidate in record.candidates.values()}
+    """Kernels and useless replies in the order they were made."""
+    steps = {candidate.created.step for candidate in record.candidates.values()}
     prompts: dict[int, str] = {}
+    tried: list[tuple[int, bool, bool]] = []
     for event in record.events:
         if isinstance(event, ev.ModelCalled) or (isinstance(event, ev.CallFailed) and event.is_charged):
             prompts.setdefault(event.step, event.prompt_blob)
-    tried = list(_judged(record, by_step))
-    first = prompts.get(tried[0][0]) if tried else None
-    for step, is_compiled, is_passed in tried:
-        yield Try(is_compiled, is_passed, first is not None and prompts.get(step) == first)
+        elif isinstance(event, ev.CandidateCreated):
+            kernel = record.candidates[event.candidate_id]
+            if kernel.is_try:
+                is_compiled = kernel.compiled is not None and kernel.compiled.is_ok
+                tried.append((event.step, is_compiled, kernel.verdict is Verdict.PASSED))
+        elif isinstance(event, ev.StepFinished) and is_wasted(event, event.step in steps):
+            tried.append((event.step, False, False))
+    return alone((is_compiled, is_passed, prompts.get(step)) for step, is_compiled, is_passed in tried)
 
 
-def _judged(record: Record, by_step: dict[int, Candidate]) -> Iterator[tuple[int, bool, bool]]:
-    """(step, compiled, passed)"""
-    for event in record.events:
-        if isinstance(event, ev.CandidateCreated):
-            candidate = record.candidates[event.candidate_id]
-            if event.origin in WRITTEN and candidate.verdict is not None:
-                yield (
-                    event.step,
-                    bool(candidate.compiled and candidate.compiled.is_ok),
-                    candidate.verdict is Verdict.PASSED,
-                )
-        elif isinstance(event, ev.StepFinished) and event.outcome == "patch_failed" and event.step not in by_step:
-            yield event.step, False, False
+def alone(tried: Iterable[tuple[bool, bool, str | None]]) -> Iterator[Try]:
+    """A run's tries, (compiled, passed, prompt) each, in their order."""
+    prompts: list[str | None] = []
+    for is_compiled, is_passed, prompt in tried:
+        prompts = prompts or [prompt]
+        yield Try(is_compiled, is_passed, prompt is not None and prompt == prompts[0])
 
 
-def _best_of(record: Record) -> BestKernel | None:
-    best = record.best
-    if best is None or best.timed is None or best.checked is None:
+def best_kernel(best: Candidate, stood: list[StagedCheck]) -> BestKernel | None:
+    """What a suite tells of a run's best kernel; None unless it is checked and timed."""
+    timed, checked, figures = best.timed, best.checked, best.figures
+    if timed is None or checked is None or figures is None:
         return None
-    timed, checked = best.timed, best.checked
-    stood = checks_of(record, best)
-    low, high = timed.speedup_interval
     return BestKernel(
-        best.candidate_id, best.created.source_blob, timed.speedup, low, high, timed.noise, timed.latency_ms,
-        timed.baseline_latency_ms, statistics.fmean(timed.baseline_ms) / statistics.fmean(timed.candidate_ms),
-        len(timed.candidate_ms), checked.precision, checked.max_error, checked.max_abs_error, len(checked.trials),
-        checked.seed, tuple(sorted({check.check for check in stood if check.standing in LOOKED_AT})),
+        best.candidate_id, best.created.source_blob, figures.speedup, figures.low, figures.high, figures.noise,
+        figures.latency_ms, figures.baseline_latency_ms,
+        statistics.fmean(timed.baseline_ms) / statistics.fmean(timed.candidate_ms), len(timed.candidate_ms),
+        checked.precision, checked.max_error, checked.max_abs_error, len(checked.trials), checked.seed,
+        tuple(sorted({check.check for check in stood if check.standing in LOOKED_AT})),
         _outcome(stood, "other shapes"), _outcome(stood, "special values"),
     )  # fmt: skip
+
+
+def bound_of(best: Candidate | None) -> str:
+    """By what its last profile says that the best kernel is bound."""
+    return best.profiled.bound if best and best.profiled else ""
 
 
 def _outcome(stood: list[StagedCheck], check: str) -> CheckOutcome | None:
