@@ -395,7 +395,8 @@ class RunFold:
     def _progress_row(self) -> Row:
         return {
             "run_id": self._run_id, "last_seq": self.seq, "last_event_at": self._last_at, "depth": self._deepest,
-            "engine_s": self.record.usage.engine_s, "finished_steps": self.record.steps_finished,
+            "engine_s": self.record.usage.engine_s, "device_s": self.record.usage.device_s,
+            "finished_steps": self.record.steps_finished,
         }  # fmt: skip
 
     def _kernel_row(self, name: str) -> Row:
@@ -546,7 +547,7 @@ def _foretells(event: ev.CandidateCreated | ev.ReviewWritten) -> bool:
 def _spent(usage: Usage) -> Row:
     return {
         "spent_s": usage.engine_s, "spent_calls": usage.model_calls, "spent_tokens": usage.counted_tokens,
-        "spent_usd": usage.cost_usd,
+        "spent_usd": usage.cost_usd, "spent_device_s": usage.device_s,
     }  # fmt: skip
 
 

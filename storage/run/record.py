@@ -52,11 +52,15 @@ class Usage:
     assumed_tokens: int = 0
     cost_usd: float | None = 0.0
     engine_s: float = 0.0
+    device_s: float = 0.0
+    """How long its evaluations have held the device."""
 
     def take(self, event: ev.Event) -> None:
-        """Add what was spent by a call that may have cost something, and the time of a step."""
+        """Add what was spent by a call that may have cost something, the time of a step, and that on the device."""
         if isinstance(event, ev.StepFinished):
             self.engine_s += event.seconds or 0.0
+        elif isinstance(event, ev.Compiled | ev.Checked | ev.Timed | ev.Profiled):
+            self.device_s += event.result.timeline.lease_s if event.result.timeline else 0.0
         elif isinstance(event, ev.ModelCalled) or (isinstance(event, ev.CallFailed) and event.is_charged):
             self._count(event)
 
