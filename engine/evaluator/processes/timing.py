@@ -202,7 +202,8 @@ class Timing:
                 **machine,
             },
             proofs=timing_checks.of(self._session, setting),
-            device_interval=timing_checks.device_interval(self._session, setting),
+            device_interval=timing_checks.device_interval(self._session, setting)
+            or timing_checks.contended(self._session, setting),
         )
 
     def _prepare(self) -> None:
@@ -356,6 +357,7 @@ class Timing:
             calls=self._burst,
             rest=rest,
             load=os.getloadavg()[0],
+            others_share=self._workers.others_share,
             observed=self._workers.seen,
             device=device,
             host_ns=host_ns,

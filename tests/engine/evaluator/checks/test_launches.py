@@ -371,3 +371,15 @@ def test_a_candidate_that_does_other_work_while_it_is_recorded_is_seen() -> None
     assert device(50, 110, traced_us=110).behaves
     assert not device(50, 110, traced_us=600).behaves
     assert device(50, 110, traced_us=600, slower=6).behaves, "the reference is as much slower: the recording's fault"
+
+
+def test_beside_others_that_use_processors_a_speed_up_is_known_less_well() -> None:
+    """Caches and memory are shared whoever goes first."""
+    on_cpu = session(calls(1000 * US), calls(2000 * US))
+    assert timing_checks.contended(on_cpu, SETTING) is None
+    busy_setting = replace(SETTING, others_share=0.6)
+    low, high = timing_checks.contended(on_cpu, busy_setting) or (0.0, 0.0)
+    assert (low, high) == pytest.approx((1.85, 2.15), rel=0.01)
+    machine = next(check for check in timing_checks.of(on_cpu, busy_setting) if check.check == "machine")
+    assert "others used 60% of the processors, so the speed-up is known within 7.5% at best" in machine.detail
+    assert timing_checks.contended(on_cpu, replace(busy_setting, device=DeviceClock([(1.0, 2.0)]))) is None
