@@ -115,9 +115,9 @@ def feed(
     most = limit + len(asked)
     which = "seq > $after AND (kind <> 'PatchTried' OR contains(json, '\"is_applied\":false'))"
     news = fetch.events(db, run_id, *_NEWS, where=which, parameters={"after": after_seq}, newest=most)
-    rising = _rising(db, run_id) if any(isinstance(told.event, DepthFinished) for told in news) else []
+    rising = _rising(db, run_id) if any(isinstance(entry.event, DepthFinished) for entry in news) else []
     teller = _Teller(db, run_id, words, {row.command_id: row for row in asked}, _kernels(db, run_id, news), rising)
-    rows += [row for told in news for row in teller.rows(told)]
+    rows += [row for entry in news for row in teller.rows(entry)]
     rows += _bases(db, run_id, after_seq, words)
     return sorted(rows, key=lambda row: (row.at, row.seq), reverse=True)[:limit]
 
@@ -133,71 +133,73 @@ class _Teller:
     kernels: Mapping[str | None, tuple[int, float | None, float | None]]
     rising: list[tuple[int, str, float, float]]
 
-    def rows(self, told: fetch.Told[Any]) -> Iterator[FeedRow]:
+    def rows(self, entry: fetch.RunEntry[Any]) -> Iterator[FeedRow]:
         """No item for what says nothing to people."""
-        event = told.event
+        event = entry.event
         match event:
             case DepthFinished():
-                outcome, text = self._depth(told.seq, event)
-                yield self._row(told, FeedKind.DEPTH, outcome, text, event.step, event.depth, event.candidate_id)
+                outcome, text = self._depth(entry.seq, event)
+                yield self._row(entry, FeedKind.DEPTH, outcome, text, event.step, event.depth, event.candidate_id)
             case CommandAcknowledged() | CommandEffective() | CommandRefused():
-                yield self._command(told)
+                yield self._command(entry)
             case EngineStarted() | RunStarted() | StateChanged() | RunEnded():
-                row = _state(told)
-                yield self._row(told, FeedKind.STATE, str(row.state), _moved(row, event))
+                row = _state(entry)
+                yield self._row(entry, FeedKind.STATE, str(row.state), _moved(row, event))
             case BudgetWarned():
                 used, allowed = _plain(event.used), _plain(event.allowed)
                 text = f"80 % of the limit on {event.limit.replace('_', ' ')} used: {used} of {allowed}"
-                yield self._row(told, FeedKind.WARNING, event.limit, text)
+                yield self._row(entry, FeedKind.WARNING, event.limit, text)
             case CallFailed():
                 again = "" if event.retry_in_s is None else f"; retrying in {_up(event.retry_in_s):.0f} s"
                 text = f"Model call failed (try {event.attempt + 1}): {event.reason}{again}"
-                yield self._row(told, FeedKind.CALL, event.failure, text, step=event.step)
+                yield self._row(entry, FeedKind.CALL, event.failure, text, step=event.step)
             case BaselineMeasured():
-                yield self._row(told, FeedKind.BASELINE, "measured" if event.result else "failed", _baseline(event))
+                yield self._row(entry, FeedKind.BASELINE, "measured" if event.result else "failed", _baseline(event))
             case LimitMeasured():
-                yield self._row(told, FeedKind.LIMIT, "measured", self._limit(told.seq, event))
+                yield self._row(entry, FeedKind.LIMIT, "measured", self._limit(entry.seq, event))
             case ClassProposed():
                 text = f"Kernel class, named in the first reply: {event.kernel_class}"
-                yield self._row(told, FeedKind.CLASS, event.kernel_class, text)
+                yield self._row(entry, FeedKind.CLASS, event.kernel_class, text)
             case BudgetChanged():
-                yield self._row(told, FeedKind.BUDGET, "changed", self._budget(event.budget))
+                yield self._row(entry, FeedKind.BUDGET, "changed", self._budget(event.budget))
             case _:
-                yield from self._of_step(told)
+                yield from self._of_step(entry)
 
-    def _of_step(self, told: fetch.Told[Any]) -> Iterator[FeedRow]:
-        event = told.event
+    def _of_step(self, entry: fetch.RunEntry[Any]) -> Iterator[FeedRow]:
+        event = entry.event
         match event:
             case QuestionAsked():
                 text = f"Waiting for a reply by hand: {event.role}"
-                yield self._row(told, FeedKind.QUESTION, "asked", text, event.step, event.depth, event.candidate_id)
+                yield self._row(entry, FeedKind.QUESTION, "asked", text, event.step, event.depth, event.candidate_id)
             case ApprovalAsked():
                 silence = "" if event.fallback == "never" else (
                     f"; {event.fallback} after {event.after_s:.0f} s without an answer")  # fmt: skip
                 text = f"Waiting for approval of the step: {event.kind}{silence}"
-                yield self._row(told, FeedKind.APPROVAL, "asked", text, event.step, event.depth, event.candidate_id)
+                yield self._row(entry, FeedKind.APPROVAL, "asked", text, event.step, event.depth, event.candidate_id)
             case ApprovalSettled():
                 outcome = "given" if event.is_given else "refused"
                 text = f"{'Step approved' if event.is_given else 'Step skipped'}: {event.reason}"
-                yield self._row(told, FeedKind.APPROVAL, outcome, text, event.step)
+                yield self._row(entry, FeedKind.APPROVAL, outcome, text, event.step)
             case Diverged():
                 lost = "" if event.is_bridged else "; no reply found"
                 text = f"Replies differ from the recording: {event.reason}{lost}"
                 outcome = "bridged" if event.is_bridged else "lost"
-                yield self._row(told, FeedKind.REPLAY, outcome, text, event.step, candidate_id=event.candidate_id)
+                yield self._row(entry, FeedKind.REPLAY, outcome, text, event.step, candidate_id=event.candidate_id)
             case Imported():
                 status = f", status there: {event.status}" if event.status else ""
                 text = f"Kernel {self._number(event.candidate_id)} imported from {event.file}{status}"
-                yield self._row(told, FeedKind.IMPORT, event.status, text, candidate_id=event.candidate_id)
+                yield self._row(entry, FeedKind.IMPORT, event.status, text, candidate_id=event.candidate_id)
             case PatchTried(is_applied=False):
                 reason = f": {event.reason}" if event.reason else ""
                 kernel = self._number(event.candidate_id)
                 text = f"The reply's {_offered(event.form)} did not apply to kernel {kernel}{reason}"
-                yield self._row(told, FeedKind.PATCH, "patch_failed", text, event.step, candidate_id=event.candidate_id)
+                yield self._row(
+                    entry, FeedKind.PATCH, "patch_failed", text, event.step, candidate_id=event.candidate_id
+                )
 
     def _row(
         self,
-        told: fetch.Told[Any],
+        entry: fetch.RunEntry[Any],
         kind: FeedKind,
         outcome: str,
         text: str,
@@ -205,7 +207,7 @@ class _Teller:
         depth: int | None = None,
         candidate_id: str | None = None,
     ) -> FeedRow:
-        return FeedRow(told.seq, told.at, kind, step, depth, candidate_id, outcome, text)
+        return FeedRow(entry.seq, entry.at, kind, step, depth, candidate_id, outcome, text)
 
     def _number(self, candidate_id: str | None) -> int:
         """0 for a kernel that this run has not."""
@@ -232,8 +234,8 @@ class _Teller:
             return event.outcome, f"{text}, no measurable difference from the best"
         return event.outcome, f"{text}, {100 * (1 - its_speedup / speedup):.0f} % slower than the best"
 
-    def _command(self, told: fetch.Told[Any]) -> FeedRow:
-        event = told.event
+    def _command(self, entry: fetch.RunEntry[Any]) -> FeedRow:
+        event = entry.event
         is_asked = isinstance(event, CommandAcknowledged)
         command = self.commands.get(event.command.command_id if is_asked else event.command_id)
         asked_by = (command.asked_by if command else "") or "Someone"
@@ -244,8 +246,8 @@ class _Teller:
         opening = "Rejected: " if isinstance(event, CommandRefused) else opening
         text = opening + named + (f" {argument}" if argument else "") + (f" ({note})" if note else "")
         phases = {CommandAcknowledged: "acknowledged", CommandEffective: "effective", CommandRefused: "refused"}
-        at = command.asked_at if is_asked and command else told.at
-        return FeedRow(told.seq, at, FeedKind.COMMAND, event.step, None, None, phases[type(event)], text)
+        at = command.asked_at if is_asked and command else entry.at
+        return FeedRow(entry.seq, at, FeedKind.COMMAND, event.step, None, None, phases[type(event)], text)
 
     def _limit(self, seq: int, event: LimitMeasured) -> str:
         limit = event.limit
@@ -270,10 +272,10 @@ class _Teller:
 
 
 def _kernels(
-    db: Database, run_id: str, news: list[fetch.Told[Any]]
+    db: Database, run_id: str, news: list[fetch.RunEntry[Any]]
 ) -> dict[str | None, tuple[int, float | None, float | None]]:
     """Number, speed-up and noise of the kernels that these events are about."""
-    names = {name for told in news if (name := getattr(told.event, "candidate_id", None)) is not None}
+    names = {name for entry in news if (name := getattr(entry.event, "candidate_id", None)) is not None}
     sql = """SELECT candidate_id, number, speedup, noise FROM kernels
         WHERE run_id = ? AND list_contains(?::VARCHAR[], candidate_id)"""
     return {name: (number, *figures) for name, number, *figures in fetch.tuples(db, sql, [run_id, sorted(names)])}
@@ -380,11 +382,11 @@ class EventRow:
 
 def states(db: Database, run_id: str) -> list[StateRow]:
     """Every change of state, oldest first."""
-    return [_state(told) for told in fetch.events(db, run_id, *_STATES)]
+    return [_state(entry) for entry in fetch.events(db, run_id, *_STATES)]
 
 
-def _state(told: fetch.Told[Any]) -> StateRow:
-    event, head = told.event, (told.seq, told.at)
+def _state(entry: fetch.RunEntry[Any]) -> StateRow:
+    event, head = entry.event, (entry.seq, entry.at)
     match event:
         case EngineStarted():
             return StateRow(*head, RunState.RUNNING, begun(event), False, None)

@@ -145,15 +145,15 @@ def open_approval(db: Database, run_id: str) -> ApprovalRow | None:
 def divergences(db: Database, run_id: str) -> list[DivergenceRow]:
     """Where a replayed run left its recording, oldest first."""
     return [
-        DivergenceRow(told.seq, e.step, e.role, e.candidate_id, e.is_bridged, e.reason)
-        for told in fetch.events(db, run_id, Diverged)
-        for e in [told.event]
+        DivergenceRow(entry.seq, e.step, e.role, e.candidate_id, e.is_bridged, e.reason)
+        for entry in fetch.events(db, run_id, Diverged)
+        for e in [entry.event]
     ]
 
 
 def imported(db: Database, run_id: str, candidate_id: str) -> Imported | None:
     """What was recorded elsewhere about a candidate, or None for one of our own."""
-    return next((told.event for told in reversed(fetch.of_kernel(db, run_id, candidate_id, Imported))), None)
+    return next((entry.event for entry in reversed(fetch.of_kernel(db, run_id, candidate_id, Imported))), None)
 
 
 def waiting_runs(db: Database) -> list[str]:

@@ -52,7 +52,7 @@ def run_results(db: Database, run_ids: Sequence[str]) -> dict[str, RunResult]:
     sql = f"""SELECT run_id, candidate_id, {evaluations.WRITTEN_AS} AS written_id, timed_seq, source_blob, low, high,
         noise, speedup, latency_ms, baseline_latency_ms FROM kernels WHERE run_id IN {_CHOSEN} AND is_best"""
     bests = {row.run_id: row for row in fetch.rows(db, _BestRow, sql, chosen)}
-    told, tried = _told(db, bests.values()), _tries(db, run_ids)
+    entries, tried = _entries(db, bests.values()), _tries(db, run_ids)
     timed: dict[str, list[TimedKernel]] = {}
     for at in compare.timed_kernels(db, run_ids):
         spent = at.depth, at.calls, at.engine_s, at.tokens, at.cost_usd
@@ -68,7 +68,7 @@ def run_results(db: Database, run_ids: Sequence[str]) -> dict[str, RunResult]:
             head.hardware_limit.bound_by if head.hardware_limit else "", _bound(best, of_best),
         )
         for head in heads
-        for best, of_best in [(bests.get(head.run_id), told.get(head.run_id, []))]
+        for best, of_best in [(bests.get(head.run_id), entries.get(head.run_id, []))]
         if (condition := conditions.get(head.run_id))
     }  # fmt: skip
 
@@ -86,30 +86,32 @@ def _tries(db: Database, run_ids: Sequence[str]) -> dict[str, list[Try]]:
 _KINDS = (CandidateCreated, Compiled, Checked, Timed, ReviewWritten, Profiled)
 
 
-def _told(db: Database, bests: Iterable[_BestRow]) -> dict[str, list[fetch.Told[Any]]]:
+def _entries(db: Database, bests: Iterable[_BestRow]) -> dict[str, list[fetch.RunEntry[Any]]]:
     """By run, what happened to its best kernel; of all runs by one query."""
     rows = list(bests)
     pairs = {f"{row.run_id} {name}" for row in rows for name in (row.candidate_id, row.written_id)}
     which = "run_id IN (SELECT unnest($runs)) AND run_id || ' ' || candidate_id IN (SELECT unnest($pairs))"
     asked = {"runs": [row.run_id for row in rows], "pairs": sorted(pairs)}
-    by_run: dict[str, list[fetch.Told[Any]]] = {}
-    for told in fetch.events(db, None, *_KINDS, where=which, parameters=asked) if rows else ():
-        by_run.setdefault(told.run_id, []).append(told)
+    by_run: dict[str, list[fetch.RunEntry[Any]]] = {}
+    for entry in fetch.events(db, None, *_KINDS, where=which, parameters=asked) if rows else ():
+        by_run.setdefault(entry.run_id, []).append(entry)
     return by_run
 
 
-def _best(row: _BestRow | None, happened: Sequence[fetch.Told[Any]]) -> BestKernel | None:
+def _best(row: _BestRow | None, happened: Sequence[fetch.RunEntry[Any]]) -> BestKernel | None:
     if row is None:
         return None
-    about_it = [told for told in happened if told.event.candidate_id == row.candidate_id]
-    timed = next((told.event.result for told in about_it if told.seq == row.timed_seq), None)
-    check = next((told.event.result for told in reversed(about_it) if isinstance(told.event, Checked)), None)
+    about_it = [entry for entry in happened if entry.event.candidate_id == row.candidate_id]
+    timed = next((entry.event.result for entry in about_it if entry.seq == row.timed_seq), None)
+    check = next((entry.event.result for entry in reversed(about_it) if isinstance(entry.event, Checked)), None)
     if timed is None:
         return None
     reviews = [
-        told for told in happened if isinstance(told.event, ReviewWritten) and told.event.candidate_id == row.written_id
+        entry
+        for entry in happened
+        if isinstance(entry.event, ReviewWritten) and entry.event.candidate_id == row.written_id
     ]
-    stood = evaluations.stood([*(told for told in about_it if not isinstance(told.event, ReviewWritten)), *reviews])
+    stood = evaluations.stood([*(entry for entry in about_it if not isinstance(entry.event, ReviewWritten)), *reviews])
     outcomes: dict[str, list[CheckOutcome]] = {}
     for check_record in stood:
         outcomes.setdefault(check_record.check, []).append(check_record.standing)
@@ -123,8 +125,8 @@ def _best(row: _BestRow | None, happened: Sequence[fetch.Told[Any]]) -> BestKern
     )  # fmt: skip
 
 
-def _bound(row: _BestRow | None, happened: Sequence[fetch.Told[Any]]) -> str:
+def _bound(row: _BestRow | None, happened: Sequence[fetch.RunEntry[Any]]) -> str:
     """By what its last profile says that the best kernel is bound."""
-    profiles = [told.event for told in happened if isinstance(told.event, Profiled)]
+    profiles = [entry.event for entry in happened if isinstance(entry.event, Profiled)]
     about_it = [event for event in profiles if row is not None and event.candidate_id == row.candidate_id]
     return about_it[-1].result.bound if about_it else ""
