@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pages.parts.status import step_sentences
+from pages.parts.steering import command_list
 from storage.index import queries
 from storage.index.database import Database, index_file, open_database
 from storage.index.ingest import Ingest
@@ -98,7 +99,7 @@ OF_A_RUN: Mapping[str, Ask] = {
     "current_step": _current_step,
     "depths": queries.depths,
     "divergences": queries.divergences,
-    "effects": queries.effects,
+    "effects": command_list.effects,
     "engine_began": queries.engine_began,
     "error_groups": queries.error_groups,
     "exposures": queries.exposures,
