@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.parts import change_token, index, method, run_state
+from pages.parts import change_token, index, run_state
 from pages.parts.run import (
     activity,
     curve_chart,
@@ -64,7 +64,7 @@ def draw_standing(run: RunRow, token: str) -> None:
     """Everything above the curve."""
     state = pinned_snapshot.state_of(run)
     pinned = pinned_snapshot.of(run_id)
-    step = queries.current_step(index.current(), run_id, method.words(run_id))
+    step = queries.current_step(index.current(), run_id)
     usual_s = queries.typical_seconds(index.current(), run_id, step.kind) if step else None
     run_header.draw(run, state)
     with st.container():

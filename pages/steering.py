@@ -47,7 +47,7 @@ def live() -> None:
         st.caption("No commands yet. Commands sent to this run are listed here with their results.")
         return
     has_engine = run_state.has_engine(run_id)
-    effects = queries.effects(db, run_id, method.words(run_id))
+    effects = command_list.effects(db, run_id, method.words(run_id))
     commands = filtered(asked, has_engine, effects)
     is_all = len(commands) > PAGE and st.session_state.get("all_commands", False)
     shown = commands if is_all else commands[:PAGE]

@@ -6,7 +6,7 @@ import pytest
 
 from engine.cli.arguments import parse
 from engine.cli.arguments.one_run import steering_help
-from pages.parts.steering import dialogs
+from pages.parts.steering.verb_words import VERB_WORDS
 from storage.run.method_words import PLAIN
 from storage.run.settings import RunState
 from storage.run.steering import commands
@@ -47,12 +47,12 @@ def test_a_row_says_what_every_reader_of_it_needs(verb: Verb) -> None:
         with pytest.raises(CommandError, match=r"\w{3}"):
             commands.check(verb.kind, not_taken)
     assert verb.name
-    assert verb.sent_words("kernel 3", PLAIN)
-    assert "{" not in (verb.tip_words(PLAIN) or "")
+    words = VERB_WORDS[verb.kind]
+    assert words.sent_words("kernel 3", PLAIN)
+    assert "{" not in (words.tip_words(PLAIN) or "")
     assert parse(["command", "RUN", verb.kind, taken]).kind == verb.kind
     assert f"{verb.kind} {verb.usage}".strip() in steering_help()
-    assert not verb.is_confirmed or verb.kind in dialogs.OF_VERB, "nothing asks once more"
-    assert not verb.is_plain or (verb.label and not verb.is_confirmed)
+    assert words.label or not words.icon
 
 
 def test_what_is_offered_follows_the_state_of_the_run() -> None:

@@ -47,6 +47,7 @@ class StepResult:
     max_error: float | None = None
     tolerance: float | None = None
     timed: TimingFigures | None = None
+    untrusted: str = ""
     bound: str | None = None
     failure: str | None = None
     patch_reason: str | None = None
@@ -184,7 +185,7 @@ class RunFold:
                 self._started_at = at if self._started_at is None else min(self._started_at, at)
                 self._state_reason = ""
             case ev.EngineStarted():
-                self._state_reason = begun(event)
+                self._state_reason = event.reason
                 self._began_at = max(self._began_at or 0.0, at)
                 self._runs_on(at)
             case ev.StateChanged():
@@ -344,6 +345,7 @@ class RunFold:
                 outcome.tolerance = outcome.tolerance if result.tolerance is None else result.tolerance
             case ev.Timed():
                 outcome.verdict, outcome.message, outcome.timed = Verdict.PASSED, "", event.result.figures
+                outcome.untrusted = event.result.untrusted
             case ev.Profiled():
                 outcome.bound, outcome.failure = event.result.bound, ""
             case ev.ProfileFailed():
@@ -530,14 +532,6 @@ _OF_SETTINGS = (
     "run_id", "task_name", "toolchain", "language", "model", "strategy", "version", "created_at", "is_demo",
     "is_example", "replay_of",
 )  # fmt: skip
-
-
-def begun(event: ev.EngineStarted) -> str:
-    """Why a run is running, in words."""
-    reason = "Run resumed" if event.is_resumed else "Run started"
-    return (
-        f"{reason}; {event.lost_events:,} earlier events are missing from the journal" if event.lost_events else reason
-    )
 
 
 def _foretells(event: ev.CandidateCreated | ev.ReviewWritten) -> bool:

@@ -9,6 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from pages.parts.status import step_sentences
+from pages.parts.steering import command_list
 from storage.index import queries
 from storage.index.database import Database, index_file, open_database
 from storage.index.ingest import Ingest
@@ -26,7 +28,7 @@ LINEAGE = (
 Ask = Callable[[Database, str], Any]
 # What rows tell today beside what they told: Compare has model calls as an axis, a limit may say what the device is,
 # a method may have several lines of kernels, two parents and a reward of its own, people label runs, profiles have
-# samples by source line, a speed-up its noise, a step its end and a question what its answer has to be.
+# samples by source line, a speed-up its noise and a question what its answer has to be.
 NEW = (
     (queries.TimedRow, "calls"),
     (HardwareLimit, "facts"),
@@ -48,7 +50,6 @@ NEW = (
     (queries.ReachedRow, "best_noise"),
     (queries.FamilyRow, "noise"),
     (queries.FamilyRow, "second_parent_id"),
-    (queries.StepRow, "ended_at"),
     (queries.QuestionRow, "expects"),
 )
 EXPOSED_AT = 8  # so many values of a run's conditions come before its last step index
@@ -69,16 +70,12 @@ def _started_with(db: Database, run_id: str, column: str) -> Any:
     return found[0] if found else None
 
 
-def _feed(db: Database, run_id: str) -> list[queries.FeedRow]:
-    """With the old words for states: today a reason that is a sentence about the run stands alone."""
-    return [
-        replace(row, text=f"Run {row.outcome}: {row.text}")
-        if row.kind == "state"
-        and row.text.startswith("Run ")
-        and not row.text.startswith((f"Run {row.outcome}", "Run created"))
-        else row
-        for row in queries.feed(db, run_id)
-    ]
+def _current_step(db: Database, run_id: str) -> list[Any] | None:
+    step = queries.current_step(db, run_id)
+    return None if step is None else [
+        step.seq, step.step, step.kind, step.depth, step.candidate_id, step.made_id, step.started_at, step.seconds,
+        step.outcome, step.is_in_flight, step_sentences.sentence(step),
+    ]  # fmt: skip
 
 
 def _conditions(db: Database, run_id: str) -> list[list[Any]]:
@@ -99,16 +96,16 @@ OF_A_RUN: Mapping[str, Ask] = {
     "commands": queries.commands,
     "count_error_groups": queries.count_error_groups,
     "count_kernels": lambda db, run: queries.count_kernels(db, run, KernelFilter()),
-    "current_step": queries.current_step,
+    "current_step": _current_step,
     "depths": queries.depths,
     "divergences": queries.divergences,
-    "effects": queries.effects,
+    "effects": command_list.effects,
     "engine_began": queries.engine_began,
     "error_groups": queries.error_groups,
     "exposures": queries.exposures,
     "failures": queries.failures,
     "family": queries.family,
-    "feed": _feed,
+    "feed": queries.feed,
     "kernels": lambda db, run: queries.kernels(db, run, KernelFilter(), 50),
     "last_seq": queries.last_seq,
     "limit": queries.limit,

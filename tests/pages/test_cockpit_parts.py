@@ -12,10 +12,11 @@ from engine.search.methods import catalogue
 from pages.parts import index, method
 from pages.parts.run import activity, kernel_panel, lineage_strip
 from pages.parts.run.curve_marks import Phase, phase_bands, phases
+from pages.parts.run.feed_sentences import FeedItem, FeedKind
 from pages.parts.status import alerts, now
 from pages.parts.status.alerts import AlertKind
 from storage.index import queries
-from storage.index.queries import CostRow, ExposureRow, FamilyRow, FeedKind, FeedRow, TroubleRow
+from storage.index.queries import CostRow, ExposureRow, FamilyRow, TroubleRow
 from storage.results.vocabulary import Verdict
 from storage.run import events as ev
 from storage.run.exposure import Exposure
@@ -166,7 +167,7 @@ def test_a_parent_that_is_not_shown_and_a_circle_do_no_harm() -> None:
     [("depth", "best", "green"), ("depth", "accepted", ""), ("step", "timed", ""), ("step", "passed", "green")],
 )
 def test_only_the_fastest_so_far_ends_a_depth_in_green(kind: str, outcome: str, tone: str) -> None:
-    item = FeedRow(1, 0.0, FeedKind(kind), 1, 1, "c002", outcome, "kernel 2 at 0.47×")
+    item = FeedItem(1, 0.0, FeedKind(kind), outcome, "kernel 2 at 0.47×")
     text = activity.cells(item)["text"]
     assert isinstance(text, dict)
     assert text["tone"] == tone

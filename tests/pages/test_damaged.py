@@ -11,6 +11,7 @@ import pytest
 from pages.parts import index
 from pages.parts.api import api_answers
 from pages.parts.report.report_run import run_report
+from pages.parts.run import feed_sentences
 from pages.parts.status import damaged, now
 from pages.parts.steering import command_list
 from pages.report import report_of
@@ -177,7 +178,7 @@ def test_no_hash_of_a_text_or_id_of_a_command_stands_on_screen(home: Path, open_
     row = queries.run(db, "r1")
     assert row
     shown = [command_list.words(row, command) for command in queries.commands(db, "r1")]
-    shown += [item.text for item in queries.feed(db, "r1", limit=500)]
+    shown += [item.text for item in feed_sentences.items(db, "r1", limit=500)]
     shown.append(run_report(db, "r1"))
     text = "\n".join(shown)
     assert not re.search("(?<![0-9a-f])([0-9a-f]{64}|[0-9a-f]{12})(?![0-9a-f])", text)

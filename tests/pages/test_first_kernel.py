@@ -9,7 +9,7 @@ from storage.run.settings import StepKind
 
 def step(seq: int, kind: StepKind, candidate_id: str | None, *, is_in_flight: bool = False) -> StepRow:
     seconds = None if is_in_flight else float(seq)
-    return StepRow(seq, seq, kind, 0, candidate_id, None, 0.0, seconds, None, is_in_flight, "")
+    return StepRow(seq, seq, kind, 0, candidate_id, 0.0, seconds, None, is_in_flight)
 
 
 def test_after_a_failed_kernel_the_stages_are_those_of_the_next() -> None:

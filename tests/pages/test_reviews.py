@@ -8,6 +8,7 @@ import pytest
 
 from pages.parts import index, method, wording
 from pages.parts.report.report_run import run_report
+from pages.parts.run import feed_sentences
 from storage.index import queries
 from tests import samples
 from tests.pages.conftest import Open, words
@@ -37,7 +38,7 @@ def test_a_reply_that_could_not_be_read_is_shown_with_its_reason_where_it_was_ab
 
 def test_the_panel_beside_the_curve_and_the_feed_tell_it(open_page: Open, judged: str) -> None:
     assert "**Judge, about its parent, kernel 1**" in words(open_page("run", run=judged, candidate="c002"))
-    told = [row.text for row in queries.feed(index.current(), judged, words=method.words(judged))]
+    told = [row.text for row in feed_sentences.items(index.current(), judged, words=method.words(judged))]
     assert f"Judge on kernel 1: {POINT['bottleneck']}" in told
     assert "Reply about kernel 3 could not be read: No JSON object was found in the reply." in told
     assert any(text.startswith("Rewrote kernel 1 into kernel 2") for text in told)

@@ -15,11 +15,14 @@ from streamlit.testing.v1 import AppTest
 
 from engine.search.methods import catalogue
 from pages.parts.status import address
-from pages.parts.steering import steering_panel
+from pages.parts.steering import command_list, steering_panel
+from storage.index.queries.steering import CallAnswered, DepthBegun, Effect, KernelMade, ProfileAsked, RuleCarried
+from storage.results.vocabulary import Verdict
 from storage.run import events as ev
 from storage.run import liveness
 from storage.run.folder import RunFolder
 from storage.run.journal import Journal
+from storage.run.method_words import AS_STORED
 from storage.run.settings import RunState
 from storage.run.steering import commands
 from storage.run.steering.verbs import Command, CommandKind
@@ -272,3 +275,20 @@ def test_a_verb_that_the_search_method_refuses_is_out_of_reach_and_says_why(
     assert buttons["Base kernel"].disabled
     assert "every kernel is new here" in buttons["Base kernel"].help
     assert not buttons["Model"].disabled
+
+
+@pytest.mark.parametrize(
+    ("effect", "text"),
+    [
+        (DepthBegun(7, 2, 101), "depth 7 started from kernel 2 at step 101"),
+        (KernelMade(3, None, None), "it is kernel 3: not judged yet"),
+        (KernelMade(3, Verdict.INCORRECT, None), "it is kernel 3: gives wrong results"),
+        (KernelMade(3, Verdict.PASSED, 1.25), "it is kernel 3: correct, 1.25× over eager"),
+        (CallAnswered(101, "other"), "step 101 was answered by other"),
+        (RuleCarried(2, 101), "in the prompts of 2 steps, first of step 101"),
+        (RuleCarried(1, 101), "in the prompts of 1 step, first of step 101"),
+        (ProfileAsked(101, is_shown=False), "the prompt of step 101 showed no profile"),
+    ],
+)
+def test_what_a_command_led_to_is_one_sentence(effect: Effect, text: str) -> None:
+    assert command_list.effect_words(effect, AS_STORED) == text

@@ -1,9 +1,10 @@
-"""Every question a page can ask about a run."""
+"""Every question a page can ask about a run, and the sentences that it makes of the answers."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from pages.parts.run import feed_sentences
 from storage.index import queries
 from storage.index.database import Database
 
@@ -24,6 +25,7 @@ OF_A_CANDIDATE = (
 def ask_everything(db: Database, run_id: str) -> dict[str, Any]:
     """Answers by name; those about candidates by name and id."""
     answers = {name: getattr(queries, name)(db, run_id) for name in OF_A_RUN}
+    answers["sentences"] = feed_sentences.items(db, run_id)
     for attempt in [*answers["attempts"][-2:], None]:
         candidate_id = attempt.candidate_id if attempt else "no-such-candidate"
         answers |= {f"{n} {candidate_id}": getattr(queries, n)(db, run_id, candidate_id) for n in OF_A_CANDIDATE}

@@ -45,7 +45,7 @@ def test_lines_runs_and_commands_are_seen_as_they_come(db: Database, home: Path,
     journal.append(BudgetWarned("tokens", 1.0, 2.0))
     journal.close()
     assert db.wait_until(
-        lambda: queries.FeedKind.WARNING in [item.kind for item in queries.feed(db, "late")], PATIENCE_S
+        lambda: any(isinstance(row.what, BudgetWarned) for row in queries.feed(db, "late")), PATIENCE_S
     )
     sent = commands.send(run.commands_file, CommandKind.PAUSE)
     assert db.wait_until(lambda: sent.command_id in [c.command_id for c in queries.commands(db, "late")], PATIENCE_S)

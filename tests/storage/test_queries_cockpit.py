@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import importlib
-import typing
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,36 +12,11 @@ import pytest
 from storage.index import queries
 from storage.index.database import Database
 from storage.index.ingest import Ingest
-from storage.index.queries import FeedKind, KernelFilter
-from storage.results.vocabulary import KernelClass, Verdict
-from storage.run import events as ev
-from storage.run.settings import Budget, StepKind
+from storage.index.queries import KernelFilter
+from storage.results.vocabulary import Verdict
 from storage.run.steering.verbs import CommandKind
 from tests.samples import write_run
-from tests.storage.growth import grow, index_of_run
-
-# By which kind of item the feed tells an event, or why it has none of its own.
-TOLD_AS: dict[type, FeedKind | str] = {
-    ev.RunStarted: FeedKind.STATE, ev.EngineStarted: FeedKind.STATE, ev.StateChanged: FeedKind.STATE,
-    ev.RunEnded: FeedKind.STATE, ev.LimitMeasured: FeedKind.LIMIT, ev.BaselineMeasured: FeedKind.BASELINE,
-    ev.StepStarted: FeedKind.STEP, ev.StepFinished: FeedKind.STEP, ev.CandidateCreated: FeedKind.STEP,
-    ev.Compiled: FeedKind.STEP, ev.Checked: FeedKind.STEP, ev.Timed: FeedKind.STEP, ev.Profiled: FeedKind.STEP,
-    ev.ProfileFailed: FeedKind.STEP, ev.DiagnosisWritten: FeedKind.STEP, ev.ModelCalled: FeedKind.STEP,
-    ev.ReviewWritten: FeedKind.STEP, ev.Consulted: FeedKind.STEP, ev.Taught: FeedKind.STEP,
-    ev.AttemptFailed: "its step tells that no edit could be applied",
-    ev.CallSent: "the call that it begins is told when it ends", ev.CallFailed: FeedKind.CALL,
-    ev.PatchTried: FeedKind.PATCH, ev.ClassProposed: FeedKind.CLASS, ev.QuestionAsked: FeedKind.QUESTION,
-    ev.ApprovalAsked: FeedKind.APPROVAL, ev.ApprovalSettled: FeedKind.APPROVAL, ev.Diverged: FeedKind.REPLAY,
-    ev.Imported: FeedKind.IMPORT, ev.DepthFinished: FeedKind.DEPTH, ev.CommandAcknowledged: FeedKind.COMMAND,
-    ev.CommandEffective: FeedKind.COMMAND, ev.CommandRefused: FeedKind.COMMAND, ev.BudgetWarned: FeedKind.WARNING,
-    ev.BudgetChanged: FeedKind.BUDGET, ev.Ranked: FeedKind.STEP,
-    ev.RulesTold: "the page of the kernel that was written next tells it",
-    ev.PlaceTaken: "the kernels that follow are seen in their lane",
-    ev.SweepStarted: "its step tells it", ev.CompilerShown: "the first prompt has it",
-    ev.VariantCompiled: "the kernel's page lists them",
-    ev.VariantChecked: "the kernel's page lists them", ev.VariantTimed: "the kernel's page lists them",
-    ev.ToolCalled: "its answer tells both", ev.ToolAnswered: "the kernel's page lists them",
-}  # fmt: skip
+from tests.storage.growth import index_of_run
 
 
 @pytest.fixture(scope="module")
@@ -51,29 +24,6 @@ def long(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
     """A run with over a hundred kernels, which tests only read."""
     with index_of_run(tmp_path_factory.mktemp("long"), depths=60, has_blobs=False) as opened:
         yield opened
-
-
-def test_the_feed_has_a_place_for_every_kind_of_event() -> None:
-    assert set(TOLD_AS) >= set(typing.get_args(ev.Event))
-
-
-def test_the_feed_tells_every_kind_of_item(db: Database, root: Path) -> None:
-    folder = write_run(root, depths=5)
-    settings = replace(folder.read_settings(), strategy_options={"base_policy": "patience=2"})
-    folder.settings_file.unlink()
-    folder.write_settings(settings)
-    grow(db, root, ev.ClassProposed(KernelClass.MATMUL), ev.BudgetChanged(Budget(depths=9, cost_usd=2.5)))
-    grow(db, root, ev.StepStarted(900, StepKind.OPTIMISE, 99, "c001"))
-    told = {item.kind: item.text for item in reversed(queries.feed(db, "sample", limit=2000))}
-    assert set(told) == set(FeedKind)
-    assert "torch.compile measured: 1.28× over eager" in told[FeedKind.BASELINE]
-    assert told[FeedKind.BUDGET] == "Limits changed: 9 depths, $2.50"
-    assert "40.0 GB/s, 2.40 TFLOP/s" in told[FeedKind.LIMIT]
-    assert "The reply's patch did not apply to kernel 3: edit 1" in told[FeedKind.PATCH]
-    assert told[FeedKind.BASE].startswith("Depth 99 starts from kernel 1 again, not from kernel ")
-    assert told[FeedKind.BASE].endswith(
-        ": by the rule of this run, since 2 depths in a row brought no gain beyond the noise"
-    )
 
 
 def test_every_kernel_of_a_short_run_is_a_point_or_a_failure(long: Database) -> None:

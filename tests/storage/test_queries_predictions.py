@@ -119,12 +119,3 @@ def test_calibration_is_by_model_and_counts_what_was_measured(db: Database, root
     assert [(row.run_id, row.candidate_id, row.predicted) for row in shown] == [
         ("r1", "c004", 1.25), ("r1", "c003", 2.0), ("r1", "c002", 2.0),
     ]  # fmt: skip
-
-
-def test_the_feed_tells_the_predicted_gain_where_the_kernel_was_made(db: Database, root: Path) -> None:
-    started, ended = (
-        ev.StepStarted(3, StepKind.OPTIMISE, 1, "c001"),
-        ev.StepFinished(3, StepKind.OPTIMISE, 1.0, "created"),
-    )
-    tell(db, root, *FIRST, started, *made(3, "c002", "c001", gain=1.5), ended)
-    assert "Optimised kernel 1 into kernel 2: c002 (predicted gain 1.50×)" in [r.text for r in queries.feed(db, "r1")]

@@ -1,4 +1,4 @@
-"""Steps and the feed tell what the loop does, in order."""
+"""Steps tell what the loop does, in order."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def test_the_step_in_flight_ends_with_the_run_and_goes_on_with_a_resume(db: Data
     grow(db, root, ev.EngineStarted(1, False), ev.StepStarted(1, StepKind.SYNTHESISE, 0, None))
     step = queries.current_step(db, "sample")
     assert step is not None
-    assert (step.outcome, step.seconds, step.text) == (None, None, "The model is writing the first kernel")
+    assert (step.outcome, step.seconds) == (None, None)
     grow(db, root, ev.RunEnded(RunState.STOPPED, "stopped by a person", None))
     assert queries.current_step(db, "sample") is None
     assert queries.steps(db, "sample")[0].outcome == "interrupted"
@@ -26,7 +26,7 @@ def test_the_step_in_flight_ends_with_the_run_and_goes_on_with_a_resume(db: Data
     grow(db, root, created(1, "c001"), ev.StepFinished(1, StepKind.SYNTHESISE, 4.0, "created"))
     assert queries.current_step(db, "sample") is None
     done = queries.steps(db, "sample")[0]
-    assert (done.outcome, done.seconds, done.made_id, done.text) == ("created", 4.0, "c001", "Wrote kernel 1")
+    assert (done.outcome, done.seconds, done.made_id, done.result.made_number) == ("created", 4.0, "c001", 1)
 
 
 def test_several_steps_are_in_flight_where_several_step_indexes_are_at_work(db: Database, root: Path) -> None:
@@ -51,18 +51,3 @@ def test_steps_can_be_followed_from_the_last_one_seen(sample: Database) -> None:
     everything = queries.steps(sample, "sample", newest_first=False, limit=1000)
     assert [step.step for step in everything] == list(range(1, len(everything) + 1))
     assert queries.steps(sample, "sample", everything[9].seq, 2, newest_first=False) == everything[10:12]
-
-
-def test_the_feed_tells_the_run_as_sentences_newest_first(sample: Database) -> None:
-    feed = queries.feed(sample, "sample", limit=1000)
-    assert [item.at for item in feed] == sorted((item.at for item in feed), reverse=True)
-    ended = {step.text: step.ended_at for step in queries.steps(sample, "sample", limit=1000)}
-    assert all(item.at == ended[item.text] for item in feed if item.text == "Kernel 1 compiles")
-    told = {item.text for item in feed}
-    assert "Kernel 1 compiles" in told
-    assert "Diagnosed kernel 2" in told
-    assert "Repaired kernel 2 into kernel 3: fix the copy's layout" in told
-    assert "No edit of kernel 3 applied: edit 1: line 40 does not read as given" in told
-    assert "In effect: show profiles to the model on (from step 23)" in told
-    assert "Depth 6 given up: still wrong after 3 repairs" in told
-    assert not [text for text in told if "None" in text or "  " in text or text.endswith((":", " "))]

@@ -11,6 +11,7 @@ import pytest
 from storage.index import queries
 from storage.index.database import Database, index_file, open_database
 from storage.index.ingest import Ingest
+from storage.index.queries.steering import CallAnswered, DepthBegun, Effect, KernelMade, ProfileAsked, RuleCarried
 from storage.results.evaluation_results import TimingResult
 from storage.run import events as ev
 from storage.run import journal
@@ -60,7 +61,7 @@ class Steered:
         return queries.steering_state(self.db, "sample")
 
     @property
-    def effects(self) -> dict[str, str]:
+    def effects(self) -> dict[str, Effect]:
         return queries.effects(self.db, "sample")
 
 
@@ -81,7 +82,7 @@ def test_a_base_holds_until_a_depth_starts_from_it_and_the_depth_is_named(run: S
     assert name not in run.effects
     run.optimise("c002")
     assert run.state.next_base is None
-    assert run.effects[name] == "depth 7 started from kernel 2 at step 101"
+    assert run.effects[name] == DepthBegun(7, 2, 101)
 
 
 def test_a_base_set_while_a_depth_tries_again_from_that_kernel_is_meant_for_the_next_depth(run: Steered) -> None:
@@ -113,15 +114,15 @@ def test_rules_are_counted_in_the_prompts_that_carried_them(run: Steered) -> Non
     run.command(CommandKind.LIFT, ban)
     run.optimise("c001")
     assert run.state.rules == ()
-    assert run.effects[ban] == "in the prompts of 2 steps, first of step 101"
+    assert run.effects[ban] == RuleCarried(2, 101)
 
 
 def test_a_model_and_a_profile_switch_are_told_by_the_call_that_followed(run: Steered) -> None:
     model, expose = run.command(CommandKind.SET_MODEL, "other temperature=0"), run.command(CommandKind.EXPOSE, "on")
     run.optimise("c001", "other", exposed=True)
     assert run.state.model == ModelChoice.parse("other temperature=0")
-    assert run.effects[model] == "step 101 was answered by other"
-    assert run.effects[expose] == "the prompt of step 101 showed a profile"
+    assert run.effects[model] == CallAnswered(101, "other")
+    assert run.effects[expose] == ProfileAsked(101, is_shown=True)
 
 
 def test_a_kernel_by_hand_is_told_by_its_number_and_what_became_of_it(run: Steered) -> None:
@@ -129,7 +130,7 @@ def test_a_kernel_by_hand_is_told_by_its_number_and_what_became_of_it(run: Steer
     created = ev.CandidateCreated(300, "c003", "c001", None, 1, 0, 0, Origin.MANUAL, "x", None, 1, 0, "mine")
     run.tell(created)
     name = run.command(CommandKind.SUBMIT, f"c001 {'0' * 64}")
-    assert run.effects[name] == "it is kernel 3: not judged yet"
+    assert run.effects[name] == KernelMade(3, None, None)
 
 
 ARGUMENTS = {

@@ -334,6 +334,8 @@ def correctness(e: EvaluationRow) -> Facts:
 
 def timing(e: EvaluationRow) -> Facts:
     """The pairs; nothing before they were taken."""
+    if e.untrusted:
+        return [("not timed", f"{e.untrusted}: nothing is decided by what was measured")]
     if not e.sample_count:
         return []
     rows = [

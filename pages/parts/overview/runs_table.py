@@ -13,11 +13,12 @@ from pages.parts.overview import label_dialogs, runs_filter
 from pages.parts.status import alerts, damaged, provenance
 from pages.parts.status.alerts import Alert
 from pages.parts.steering import dialogs, steer
+from pages.parts.steering.verb_words import VERB_WORDS
 from pages.parts.widgets import table
 from storage.index.queries import RunRow, RunSort
 from storage.run.settings import RunState
 from storage.run.steering import commands
-from storage.run.steering.verbs import VERBS, CommandKind
+from storage.run.steering.verbs import CommandKind
 
 COLUMNS = [
     table.Column("run", "Run", "line", "name or task; then tags, and why a run is not running"),
@@ -184,7 +185,7 @@ def _actions(run: RunRow, state: RunState) -> list[table.Cell]:
 
 
 def _button(command: CommandKind, run: RunRow) -> table.Cell:
-    label = VERBS[command].label
+    label = VERB_WORDS[command].label
     return table.button(label, ICONS[command], f"{DO}{command}:{run.run_id}", f"{label}: {run.title}, {run.run_id}")
 
 
@@ -201,11 +202,11 @@ def take_action(opened: str, shown: Sequence[RunRow]) -> bool:
         return False
     command, _, run_id = opened.removeprefix(DO).partition(":")
     run = next((run for run in shown if run.run_id == run_id), None)
-    verb = VERBS[CommandKind(command)] if command in ICONS else None
-    if run and verb and verb.is_confirmed:
-        dialogs.ask(dialogs.OF_VERB[verb.kind], run.run_id)
+    kind = CommandKind(command) if command in ICONS else None
+    if run and kind in dialogs.OF_VERB:
+        dialogs.ask(dialogs.OF_VERB[kind], run.run_id)
         st.rerun()
-    elif run and verb:
-        steer.send(run.run_id, verb.kind)
+    elif run and kind:
+        steer.send(run.run_id, kind)
         st.rerun(scope="fragment")  # the word back stands at the top of the page
     return True

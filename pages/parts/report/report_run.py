@@ -12,7 +12,7 @@ from pages.parts import method, run_state, texts, wording
 from pages.parts.kernel import repair_tab, story, sweep_table, trust_tab
 from pages.parts.kernel.metrics import before_and_after
 from pages.parts.report.report_html import Curve, Level, Series, Spot, render
-from pages.parts.status import damaged, outcome, settings_list
+from pages.parts.status import damaged, outcome, settings_list, step_sentences
 from pages.parts.widgets import diff
 from storage import codec
 from storage.index import queries
@@ -210,7 +210,7 @@ def _depths(
             "outcome": _outcome(depth, result),
             "failed": [_failure(db, run, a, cures.get(a.candidate_id)) for a in failed[:FAILURES]],
             "hidden": len(failed) - FAILURES,
-            "unapplied": [s for s in unapplied if s.depth == depth.depth][:FAILURES],
+            "unapplied": [step_sentences.sentence(s) for s in unapplied if s.depth == depth.depth][:FAILURES],
             **_review(db, run, depth.candidate_id),
             **_sweep(db, run, depth.candidate_id),
             "predicted": _predicted(db, run, depth.candidate_id),

@@ -1,6 +1,7 @@
 """What a run's page is made of.
 
 run_header.py, activity.py                     name, state and menu, how it stands; what happens and happened
+feed_sentences.py                              what happened, one sentence each
 curve_chart.py, curve_marks.py                 the speed-up curve: its rows, its traces, the lines around them
 first_kernel.py                                in place of an empty curve: how far the first kernel is
 lineage_strip.py, kernels_table.py             which kernel came from which; all kernels, and what they failed of

@@ -7,9 +7,12 @@ import streamlit as st
 
 from pages.parts import client, index, method, wording
 from pages.parts.kernel import prompt_sections
+from pages.parts.run import feed_sentences
+from pages.parts.run.feed_sentences import FeedItem
+from pages.parts.status import step_sentences
 from pages.parts.widgets import table
 from storage.index import queries
-from storage.index.queries import FeedRow, RunRow, StepRow
+from storage.index.queries import RunRow, StepRow
 from storage.run.settings import RunState
 from storage.run.steering.command_arguments import is_call
 
@@ -33,9 +36,8 @@ _stream = st.components.v2.component(
 def draw_feed(run: RunRow) -> None:
     """The feed; older items on demand."""
     is_open = st.session_state.get("older_events", False)
-    items = queries.feed(
-        index.current(), run.run_id, limit=(LONG if is_open else SHORT) + 1, words=method.words(run.run_id)
-    )
+    words, most = method.words(run.run_id), (LONG if is_open else SHORT) + 1
+    items = feed_sentences.items(index.current(), run.run_id, most, words)
     st.markdown("## What happened")
     if not items:
         st.caption("No events yet.")
@@ -48,7 +50,7 @@ def draw_feed(run: RunRow) -> None:
         st.toggle(f"Show older events ({which} {len(rows)} shown)", key="older_events")
 
 
-def cells(item: FeedRow) -> dict[str, table.Cell]:
+def cells(item: FeedItem) -> dict[str, table.Cell]:
     """One event as cells."""
     tone = TONE.get(item.outcome or "", "strong" if item.kind == "command" else "")
     return {
@@ -75,15 +77,10 @@ def draw_reply(run: RunRow, state: RunState, step: StepRow | None) -> None:
 
 def _last(run: RunRow) -> str:
     """What the newest finished step came to."""
-    done = next(
-        (
-            step
-            for step in queries.steps(index.current(), run.run_id, words=method.words(run.run_id))
-            if not step.is_in_flight
-        ),
-        None,
-    )
-    return f"Last step: {done.text}" if done else "No step has ended yet."
+    done = next((step for step in queries.steps(index.current(), run.run_id) if not step.is_in_flight), None)
+    if done is None:
+        return "No step has ended yet."
+    return f"Last step: {step_sentences.sentence(done, method.words(run.run_id))}"
 
 
 def draw_prompt(run: RunRow, state: RunState) -> None:

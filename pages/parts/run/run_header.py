@@ -17,7 +17,7 @@ from engine.evaluator import languages
 from engine.search.methods import catalogue
 from pages.parts import access, client, index, method, run_state, speed_of_light, wording
 from pages.parts.report.report_run import file_name, run_report
-from pages.parts.status import alerts, damaged, pinned_snapshot, provenance, settings_list
+from pages.parts.status import alerts, damaged, pinned_snapshot, provenance, settings_list, step_sentences
 from pages.parts.steering import dialogs, steer
 from pages.parts.steering.dialogs import Dialog
 from storage.index import queries
@@ -96,10 +96,10 @@ def _may_act(run: RunRow, state: RunState, act: alerts.Act) -> bool:
 
 
 def _where(run: RunRow) -> str:
-    step = queries.current_step(index.current(), run.run_id, method.words(run.run_id))
-    if step is None and run.depth is None:
-        return " before its first step"
-    return f" at {method.words(run.run_id).step} {step.depth}, while {was_doing(step.text)}" if step else ""
+    step, words = queries.current_step(index.current(), run.run_id), method.words(run.run_id)
+    if step is None:
+        return " before its first step" if run.depth is None else ""
+    return f" at {words.step} {step.depth}, while {was_doing(step_sentences.sentence(step, words))}"
 
 
 def was_doing(text: str) -> str:
@@ -337,9 +337,5 @@ def _second(run: RunRow) -> str:
 def _current(run: RunRow, state: RunState) -> dict[str, float | None]:
     """When the step in flight began, and the moment of the snapshot that the page is pinned to."""
     pinned = pinned_snapshot.of(run.run_id)
-    step = (
-        queries.current_step(index.current(), run.run_id, method.words(run.run_id))
-        if state is RunState.RUNNING
-        else None
-    )
+    step = queries.current_step(index.current(), run.run_id) if state is RunState.RUNNING else None
     return {"since": step.started_at if step else None, "until": pinned.at if pinned else None}

@@ -1,6 +1,7 @@
 """What is said of a run wherever it is shown.
 
 now.py, pinned_snapshot.py   what its engine does this second, and the watcher of a page; a page held still
+step_sentences.py            what a step does, or what came of it, as a sentence
 alerts.py, damaged.py        what needs a person; what its folder has lost
 outcome.py                   what a run has come to, in figures; where its time went
 settings_list.py             what it was started with, its strategy with every option

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 import streamlit as st
 
 from pages.parts import client, index, method, wording
+from pages.parts.status import step_sentences
 from pages.parts.status.pinned_snapshot import PinnedSnapshot
 from storage.index import queries
 from storage.index.queries import RunRow, StepRow
@@ -118,7 +119,7 @@ def ending(asked: CommandKind, step: StepRow | None) -> str:
 def _text(run: RunRow, state: RunState, step: StepRow | None) -> str:
     match state:
         case RunState.RUNNING:
-            return step.text if step else _between(run)
+            return step_sentences.sentence(step, method.words(run.run_id)) if step else _between(run)
         case RunState.STARTING:
             return "Starting the engine"
         case RunState.LOST:

@@ -1,6 +1,7 @@
 """What a person does to a run: each act is one command, sent by `steer.py`.
 
 steering_panel.py, command_list.py    the controls; what became of each command
+verb_words.py                         what a verb's button shows, and what is told when it is on its way
 dialogs.py, open_dialog.py            which dialog is open over a page that is drawn again and again; drawing it
 command_dialogs.py, fork_dialog.py    model, base kernel, class, hint, stop; going on from an earlier kernel
 limits_dialog.py, options_form.py     the limits of a run; a form of a method's options

@@ -8,13 +8,14 @@ import streamlit as st
 
 from pages.parts import access, index, method, number_field, wording
 from pages.parts.steering import steer
+from pages.parts.steering.verb_words import VERB_WORDS
 from storage.index import queries
 from storage.index.queries import ApprovalRow, RunRow
 from storage.run.method_words import MethodWords
 from storage.run.settings import RunState, StepKind
 from storage.run.steering.command_arguments import Ask, AskFirst, Fallback
 from storage.run.steering.steering_state import SteeringState
-from storage.run.steering.verbs import VERBS, CommandKind
+from storage.run.steering.verbs import CommandKind
 
 EVALUATING: Mapping[str, str] = {
     StepKind.COMPILE: "Compile",
@@ -45,9 +46,9 @@ def draw(run: RunRow, state: RunState) -> None:
             )
             yes, no = st.columns(2)
             for column, kind in ((yes, CommandKind.APPROVE), (no, CommandKind.SKIP)):
-                verb = VERBS[kind]
+                button = VERB_WORDS[kind]
                 column.form_submit_button(
-                    verb.label, type="primary" if column is yes else "secondary", icon=f":material/{verb.icon}:",
+                    button.label, type="primary" if column is yes else "secondary", icon=button.icon,
                     width="stretch", on_click=_answer, args=(run.run_id, kind, asked.step),
                 )  # fmt: skip
 
@@ -76,8 +77,8 @@ def _answer(run_id: str, kind: CommandKind, step: int) -> None:
 
 def draw_settings(run: RunRow, steering: SteeringState) -> None:
     """The rule that says which steps are asked about, folded away: most runs need none."""
-    verb = VERBS[CommandKind.ASK_FIRST]
-    with st.expander(verb.label, icon=f":material/{verb.icon}:", key="approve_steps"):
+    words = VERB_WORDS[CommandKind.ASK_FIRST]
+    with st.expander(words.label, icon=words.icon, key="approve_steps"):
         if steering.ask_first:
             st.caption(f"Now: {rule_words(steering.ask_first)}")
         with st.form(f"ask_first_form:{run.run_id}", border=False):

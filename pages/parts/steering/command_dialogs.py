@@ -11,6 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 from engine import supervisor
 from engine.errors import EngineError
 from pages.parts import index, method, run_state, wording
+from pages.parts.status import step_sentences
 from pages.parts.steering import dialogs, kernel_choice, steer
 from pages.parts.steering.dialogs import Dialog
 from storage.index import queries
@@ -74,16 +75,14 @@ def _model_preview(model: str, step: StepRow | None, index_word: str) -> str:
 
 
 def _step_to_redo(run: RunRow) -> StepRow | None:
-    steps = dialogs.hold(
-        "steps", lambda: queries.steps(index.current(), run.run_id, limit=4 * STEPS, words=method.words(run.run_id))
-    )
+    steps = dialogs.hold("steps", lambda: queries.steps(index.current(), run.run_id, limit=4 * STEPS))
     calls = [s for s in steps if is_call(s.kind)][:STEPS]
     if not calls:
         return None
-    word = method.words(run.run_id).distinct
+    words = method.words(run.run_id)
     return st.selectbox(
         "Step to redo, newest first", calls, key="model_step",
-        format_func=lambda s: f"step {s.step} · {word} {s.depth} · {s.text[:70]}",
+        format_func=lambda s: f"step {s.step} · {words.distinct} {s.depth} · {step_sentences.sentence(s, words)[:70]}",
     )  # fmt: skip
 
 

@@ -10,7 +10,11 @@ from pages.parts import index, run_state, wording
 from pages.parts.steering import kernel_choice
 from pages.parts.widgets import table
 from storage.index import queries
+from storage.index.database import Database
 from storage.index.queries import CommandRow, RunRow
+from storage.index.queries.steering import CallAnswered, DepthBegun, Effect, KernelMade, ProfileAsked, RuleCarried
+from storage.results.vocabulary import FAILED
+from storage.run.method_words import AS_STORED, MethodWords
 from storage.run.steering.command_arguments import Submission, readable
 from storage.run.steering.verbs import VERBS, Result, Takes
 
@@ -83,6 +87,27 @@ def _not_yet(command: CommandRow, has_engine: bool) -> str:
             return "no result yet" if VERBS[command.kind].result in _SHOWN_LATER else "done"
         case _:
             return "pending"
+
+
+def effects(db: Database, run_id: str, words: MethodWords = AS_STORED) -> dict[str, str]:
+    """What each command led to, by command id, in the words of the run's method."""
+    return {name: effect_words(effect, words) for name, effect in queries.effects(db, run_id, words).items()}
+
+
+def effect_words(effect: Effect, words: MethodWords) -> str:
+    """One effect."""
+    match effect:
+        case DepthBegun():
+            return f"{words.distinct} {effect.depth} started from kernel {effect.number} at step {effect.step}"
+        case KernelMade(verdict=verdict, speedup=speedup):
+            became = "not judged yet" if verdict is None else FAILED.get(verdict, "correct")
+            return f"it is kernel {effect.number}: {became}" + (f", {speedup:.2f}× over eager" if speedup else "")
+        case CallAnswered():
+            return f"step {effect.step} was answered by {effect.model}"
+        case RuleCarried(steps=steps):
+            return f"in the prompts of {steps} {'step' if steps == 1 else 'steps'}, first of step {effect.first}"
+        case ProfileAsked():
+            return f"the prompt of step {effect.step} showed {'a' if effect.is_shown else 'no'} profile"
 
 
 def words(run: RunRow, command: CommandRow) -> str:

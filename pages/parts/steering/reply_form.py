@@ -8,6 +8,7 @@ import streamlit as st
 
 from pages.parts import access, index, method, texts, wording
 from pages.parts.steering import steer
+from pages.parts.steering.verb_words import VERB_WORDS
 from pages.parts.widgets import code
 from storage.index import queries
 from storage.index.queries import CommandRow, QuestionRow, RunRow
@@ -15,7 +16,7 @@ from storage.run import folder
 from storage.run.blobs import Blobs
 from storage.run.settings import RunState
 from storage.run.steering.command_arguments import REPLY_TAKES, Answer, as_file_reply
-from storage.run.steering.verbs import VERBS, CommandKind
+from storage.run.steering.verbs import CommandKind
 
 NO_KERNEL = ("text", "json")  # expected of a reply that brings no kernel
 
@@ -69,16 +70,16 @@ def _boxes(run_id: str, question: QuestionRow, refused: CommandRow | None) -> No
     if key not in st.session_state:
         st.session_state[key] = source if is_file else _refused_text(run_id, refused)
     st.html("<style>.st-key-answer_box textarea { font-family: var(--st-code-font, monospace) }</style>")
-    verb = VERBS[CommandKind.ANSWER]
+    words = VERB_WORDS[CommandKind.ANSWER]
     with st.form(f"answer:{key}", border=False):
         st.text_area(
             "Kernel source" if is_file else "Reply", key=key, height=420 if is_file else 220,
             placeholder="" if is_file else "Paste or write the reply here",
         )  # fmt: skip
         st.form_submit_button(
-            verb.label,
+            words.label,
             type="primary",
-            icon=f":material/{verb.icon}:",
+            icon=words.icon,
             on_click=_send,
             args=(run_id, question, key, is_file),
         )

@@ -13,13 +13,14 @@ from engine.errors import EngineError
 from pages.parts import access, client, index, method, wording
 from pages.parts.status.alerts import Act
 from pages.parts.steering import dialogs
+from pages.parts.steering.verb_words import VERB_WORDS
 from storage.codec import DecodeError
 from storage.index import queries
 from storage.index.queries import RunRow
 from storage.run import folder
 from storage.run.steering import commands
 from storage.run.steering.commands import CommandError
-from storage.run.steering.verbs import VERBS, CommandKind
+from storage.run.steering.verbs import CommandKind
 
 NEWS_S = 20.0
 RECORDED = (
@@ -48,10 +49,9 @@ def button(label: str, run_id: str, command: CommandKind, argument: str = "", **
 
 def verb_button(run: RunRow, command: CommandKind, argument: str = "", **look: Any) -> None:
     """The button of a verb as its table has it; out of reach, with the reason, where the search method refuses it."""
-    verb, why = VERBS[command], refusal(run, command)
-    icon = f":material/{verb.icon}:" if verb.icon else None
-    usual = {"icon": icon, "help": why or verb.tip_words(method.words(run.run_id)), "disabled": why is not None}
-    button(verb.label, run.run_id, command, argument or verb.preset, **(usual | look))
+    words, why = VERB_WORDS[command], refusal(run, command)
+    usual = {"icon": words.icon, "help": why or words.tip_words(method.words(run.run_id)), "disabled": why is not None}
+    button(words.label, run.run_id, command, argument, **(usual | look))
 
 
 def refusal(run: RunRow, *commands: CommandKind) -> str | None:
@@ -84,7 +84,7 @@ def ask(run_id: str, command: CommandKind, argument: str = "") -> bool:
     except (CommandError, FileNotFoundError) as error:
         say(str(error), is_error=True)
         return False
-    words = VERBS[command].sent_words(_readable(run_id, argument)[:60], method.words(run_id))
+    words = VERB_WORDS[command].sent_words(_readable(run_id, argument)[:60], method.words(run_id))
     is_left = st.query_params.get("run", run_id) != run_id  # clicked before anything of another run's page had come
     say(f"Run {run_id}: {words}" if is_left else words)
     return True

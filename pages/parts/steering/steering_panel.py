@@ -9,6 +9,7 @@ import streamlit as st
 from pages.parts import access, client, index, method, wording
 from pages.parts.status import damaged
 from pages.parts.steering import approval, command_dialogs, dialogs, steer
+from pages.parts.steering.verb_words import VERB_WORDS
 from storage.index import queries
 from storage.index.queries import RunRow
 from storage.run.exposure import Exposure
@@ -95,7 +96,8 @@ def _more(run: RunRow, steering: SteeringState) -> None:
     _go_on(run)
     for command in (CommandKind.SET_BASE, CommandKind.SET_MODEL, CommandKind.SET_CLASS):
         _opens(run, command)
-    _plain(run)
+    if run.model != MANUAL:
+        steer.verb_button(run, CommandKind.TAKE_OVER, "next", width="stretch")
     _switches(run, steering)
     _rules(run)
     approval.draw_settings(run, steering)
@@ -106,12 +108,12 @@ def _opens(run: RunRow, command: CommandKind, key: str | None = None) -> None:
 
     Out of reach where the run's search method refuses every verb of the dialog, unless it is of use without an engine.
     """
-    verb, dialog = VERBS[command], dialogs.OF_VERB[command]
+    words, dialog = VERB_WORDS[command], dialogs.OF_VERB[command]
     kinds = [kind for kind, other in dialogs.OF_VERB.items() if other is dialog]
     why = steer.refusal(run, *kinds) if dialog in dialogs.NEEDS_ENGINE else None
-    tip = why or verb.tip_words(method.words(run.run_id))
+    tip = why or words.tip_words(method.words(run.run_id))
     st.button(
-        verb.label, icon=f":material/{verb.icon}:", key=f"opens_{dialog}:{run.run_id}", width="stretch",
+        words.label, icon=words.icon, key=f"opens_{dialog}:{run.run_id}", width="stretch",
         help=tip, disabled=why is not None, shortcut=key, on_click=dialogs.ask, args=(dialog, run.run_id),
     )  # fmt: skip
 
@@ -121,9 +123,9 @@ def _go_on(run: RunRow) -> None:
     _opens(run, CommandKind.ROLL_BACK)
     if run.is_example:
         return
-    submit, why = VERBS[CommandKind.SUBMIT], steer.refusal(run, CommandKind.SUBMIT)
+    submit, why = VERB_WORDS[CommandKind.SUBMIT], steer.refusal(run, CommandKind.SUBMIT)
     if st.button(
-        submit.label, icon=f":material/{submit.icon}:", key=f"edit_by_hand:{run.run_id}", width="stretch", help=why,
+        submit.label, icon=submit.icon, key=f"edit_by_hand:{run.run_id}", width="stretch", help=why,
         disabled=why is not None,
     ):  # fmt: skip
         st.switch_page("edit.py", query_params={"run": run.run_id})
@@ -132,11 +134,11 @@ def _go_on(run: RunRow) -> None:
 def _switches(run: RunRow, steering: SteeringState) -> None:
     values = {CommandKind.COLLECT: steering.collect, CommandKind.EXPOSE: steering.expose}
     for command, value in values.items():
-        verb, key = VERBS[command], f"{command}:{run.run_id}"
+        words, key = VERB_WORDS[command], f"{command}:{run.run_id}"
         if _is_refused(run, command):
             continue
         _switch(
-            data={"label": verb.label, "options": list(Switch), "value": value, "help": verb.tip}, key=key,
+            data={"label": words.label, "options": list(Switch), "value": value, "help": words.tip}, key=key,
             on_clicked_change=partial(_send_switch, run.run_id, command, key),
         )  # fmt: skip
     if sentence := _auto(run, steering):
@@ -159,13 +161,6 @@ def _is_refused(run: RunRow, *commands: CommandKind) -> bool:
         names = ", ".join(VERBS[command].name for command in commands)
         st.caption(wording.plain(f"Not possible here: {names}. {why}"))
     return why is not None
-
-
-def _plain(run: RunRow) -> None:
-    """Verbs that need no more than a button."""
-    for kind, verb in VERBS.items():
-        if verb.is_plain and not (kind is CommandKind.TAKE_OVER and run.model == MANUAL):
-            steer.verb_button(run, kind, width="stretch")
 
 
 def _send_switch(run_id: str, command: CommandKind, key: str) -> None:

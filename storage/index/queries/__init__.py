@@ -4,7 +4,7 @@ runs.py, listing.py         runs as the overview and monitoring show them
 attempts.py, points.py      a run's kernels: one by one, as a family, depths, a filtered list; the points of its curve
 evaluations.py, profiles.py one kernel's results, with the checks behind them and the further baseline
 calls.py                    model calls, what came of their edits, and what they cost
-steps.py, feed.py           what happens, as sentences
+steps.py, feed.py           what happens and what came of it
 news.py                     what a person wants to be told of, wherever that person looks
 troubles.py                 failures by kind, and what may need a person
 commands.py, steering.py    commands, what they led to, and people
@@ -85,8 +85,9 @@ from storage.index.queries.evaluations import outcome_counts as outcome_counts
 from storage.index.queries.evaluations import timelines as timelines
 from storage.index.queries.evaluations import timing_samples as timing_samples
 from storage.index.queries.evaluations import workloads as workloads
+from storage.index.queries.feed import BaseChange as BaseChange
 from storage.index.queries.feed import EventRow as EventRow
-from storage.index.queries.feed import FeedKind as FeedKind
+from storage.index.queries.feed import FeedKernel as FeedKernel
 from storage.index.queries.feed import FeedRow as FeedRow
 from storage.index.queries.feed import ProblemRow as ProblemRow
 from storage.index.queries.feed import StateRow as StateRow

@@ -141,17 +141,17 @@ def conversation(db: Database, run_id: str, candidate_id: str) -> list[ModelCall
         OR list_contains($before::BIGINT[], m.step)
         OR (made.made_id IS NULL AND m.role IN ('diagnose', 'repair')
             AND m.candidate_id IN (SELECT parent_id FROM me) AND m.seq < (SELECT max(seq) FROM me))) ORDER BY m.seq"""
-    before = [told.event.step for told in reviews_before(db, run_id, candidate_id)]
+    before = [entry.event.step for entry in reviews_before(db, run_id, candidate_id)]
     return fetch.rows(db, ModelCallRow, sql, {"run": run_id, "candidate": candidate_id, "before": before})
 
 
-def reviews_before(db: Database, run_id: str, candidate_id: str) -> list[fetch.Told[ReviewWritten]]:
+def reviews_before(db: Database, run_id: str, candidate_id: str) -> list[fetch.RunEntry[ReviewWritten]]:
     """What was said of a kernel's parent in the same step index before the kernel came of it, oldest first."""
     return [
-        told
+        entry
         for seq, _, depth, parent_id in _written(db, run_id, candidate_id)
-        for told in fetch.of_kernel(db, run_id, parent_id, ReviewWritten)
-        if told.event.depth == depth and told.seq < seq
+        for entry in fetch.of_kernel(db, run_id, parent_id, ReviewWritten)
+        if entry.event.depth == depth and entry.seq < seq
     ]
 
 
@@ -185,16 +185,16 @@ _KERNEL = "FROM kernels WHERE run_id = $run AND candidate_id = $candidate"
 def last_prompt(db: Database, run_id: str) -> PromptRow | None:
     """The newest prompt of a run: one that is being answered, or the last that was; None before the first."""
     kinds = (ModelCalled, CallFailed, CallSent, QuestionAsked)
-    told = next(iter(fetch.events(db, run_id, *kinds, where=_HAS_PROMPT, newest=1)), None)
-    if told is None:
+    entry = next(iter(fetch.events(db, run_id, *kinds, where=_HAS_PROMPT, newest=1)), None)
+    if entry is None:
         return None
-    event = told.event
-    head = told.seq, event.step, event.call, event.role, event.depth, event.prompt_blob
+    event = entry.event
+    head = entry.seq, event.step, event.call, event.role, event.depth, event.prompt_blob
     if isinstance(event, ModelCalled | CallFailed):
         is_estimated = isinstance(event, CallFailed) and event.is_estimated
         return PromptRow(*head, event.input_tokens, event.cached_tokens, is_estimated, False)
     ended = fetch.events(db, run_id, CallFailed, StepFinished, EngineStarted, RunEnded, newest=1)
-    return PromptRow(*head, None, None, False, not ended or ended[0].seq < told.seq)
+    return PromptRow(*head, None, None, False, not ended or ended[0].seq < entry.seq)
 
 
 def prompt_before(db: Database, run_id: str, prompt: PromptRow | ModelCallRow) -> PromptRow | None:
@@ -210,12 +210,12 @@ def diagnoses(db: Database, run_id: str, candidate_id: str) -> list[DiagnosisRow
     """Diagnoses of a candidate and of its parent (the one that led to it), oldest first; tell them by candidate_id."""
     parents = [parent_id for *_, parent_id in _written(db, run_id, candidate_id)]
     diagnosed = [
-        told for name in (candidate_id, *parents) for told in fetch.of_kernel(db, run_id, name, DiagnosisWritten)
+        entry for name in (candidate_id, *parents) for entry in fetch.of_kernel(db, run_id, name, DiagnosisWritten)
     ]
-    diagnosed.sort(key=lambda told: told.seq)
+    diagnosed.sort(key=lambda entry: entry.seq)
     return [
-        DiagnosisRow(told.seq, told.at, told.event.step, told.event.candidate_id, told.event.text_blob)
-        for told in diagnosed
+        DiagnosisRow(entry.seq, entry.at, entry.event.step, entry.event.candidate_id, entry.event.text_blob)
+        for entry in diagnosed
     ]
 
 
@@ -223,11 +223,11 @@ def reviews(db: Database, run_id: str, candidate_id: str) -> list[ReviewRow]:
     """What was said of a candidate, and what was said of its parent and led to it, oldest first; tell them by
     candidate_id."""
     about_it = fetch.of_kernel(db, run_id, candidate_id, ReviewWritten)
-    all_told = sorted([*about_it, *reviews_before(db, run_id, candidate_id)], key=lambda told: told.seq)
+    reviews = sorted([*about_it, *reviews_before(db, run_id, candidate_id)], key=lambda entry: entry.seq)
     return [
-        ReviewRow(told.seq, told.at, e.step, e.depth, e.label, e.candidate_id, e.text_blob, e.problem)
-        for told in all_told
-        for e in [told.event]
+        ReviewRow(entry.seq, entry.at, e.step, e.depth, e.label, e.candidate_id, e.text_blob, e.problem)
+        for entry in reviews
+        for e in [entry.event]
     ]
 
 
@@ -246,10 +246,10 @@ def failed_tries(db: Database, run_id: str, candidate_id: str) -> list[FailedTry
     failed = fetch.events(db, run_id, CallFailed, where=which, parameters={"candidate": candidate_id})
     return [
         FailedTryRow(
-            told.seq, told.at, e.step, e.call, e.attempt, e.model, e.failure, e.reason, e.is_charged, e.retry_in_s
+            entry.seq, entry.at, e.step, e.call, e.attempt, e.model, e.failure, e.reason, e.is_charged, e.retry_in_s
         )
-        for told in failed
-        for e in [told.event]
+        for entry in failed
+        for e in [entry.event]
     ]
 
 
@@ -339,10 +339,10 @@ def kernel_cost(db: Database, run_id: str, candidate_id: str) -> CostRow:
         coalesce((SELECT sum(seconds) FROM worked WHERE step IN (SELECT step FROM wrote)), 0.0) AS writing_s,
         coalesce((SELECT sum(seconds) FROM worked WHERE candidate_id = $candidate
             AND kind IN ('compile', 'check', 'time', 'profile')), 0.0) AS judging_s"""
-    before = {told.event.step for told in reviews_before(db, run_id, candidate_id)}
+    before = {entry.event.step for entry in reviews_before(db, run_id, candidate_id)}
     for _, step, _, parent_id in _written(db, run_id, candidate_id):
-        told_why = fetch.of_kernel(db, run_id, parent_id, DiagnosisWritten)
-        before |= {told.event.step for told in told_why if told.event.step < step}
+        diagnosed = fetch.of_kernel(db, run_id, parent_id, DiagnosisWritten)
+        before |= {entry.event.step for entry in diagnosed if entry.event.step < step}
     cost = fetch.one(db, CostRow, sql, {"run": run_id, "candidate": candidate_id, "before": sorted(before)})
     assert cost is not None  # a query without FROM always gives one row
     return cost
@@ -420,7 +420,7 @@ def tool_calls(db: Database, run_id: str, candidate_id: str) -> list[ToolCallRow
     answered = fetch.events(
         db, run_id, ToolAnswered, where=f"step IN (SELECT step {_KERNEL})", parameters={"candidate": candidate_id}
     )
-    last = {(told.event.call, told.event.number): told.event for told in answered}
+    last = {(entry.event.call, entry.event.number): entry.event for entry in answered}
     return [
         ToolCallRow(e.call, e.number, e.tool, e.outcome, e.summary, e.source_blob, e.text_blob, e.seconds)
         for _, e in sorted(last.items())

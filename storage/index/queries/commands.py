@@ -35,15 +35,15 @@ def commands(db: Database, run_id: str) -> list[CommandRow]:
     """Every command ever sent to a run, oldest first, those the engine has not read included."""
     sql = "SELECT command_id, kind, argument, asked_by, asked_at FROM commands WHERE run_id = ? ORDER BY seq DESC"
     rows = {row.command_id: row for row in fetch.rows(db, CommandRow, sql, [run_id])}
-    for told in fetch.events(db, run_id, CommandAcknowledged, CommandEffective, CommandRefused):
-        event = told.event
+    for entry in fetch.events(db, run_id, CommandAcknowledged, CommandEffective, CommandRefused):
+        event = entry.event
         if isinstance(event, CommandAcknowledged):
             asked = event.command
             first = CommandRow(asked.command_id, asked.kind, asked.argument, asked.asked_by, asked.asked_at)
             first = rows.get(asked.command_id, first)
-            rows[asked.command_id] = replace(first, acknowledged_at=first.acknowledged_at or told.at)
+            rows[asked.command_id] = replace(first, acknowledged_at=first.acknowledged_at or entry.at)
         elif row := rows.get(event.command_id):
-            rows[event.command_id] = _settled(row, told.seq, told.at, event)
+            rows[event.command_id] = _settled(row, entry.seq, entry.at, event)
     return sorted(rows.values(), key=lambda row: (row.asked_at, row.command_id))
 
 

@@ -25,7 +25,8 @@ class EvaluationRow:
     """The last build, check and timing of one candidate; None where a stage has not been reached.
 
     Seconds are wall time of each stage. `diagnostics` is the compiler's text cut for reading, `log_blob` all of it.
-    Errors are as `CheckResult` defines them. Speed-up and latencies are None unless the candidate stands as correct.
+    Errors are as `CheckResult` defines them. Speed-up and latencies are None unless the candidate stands as correct,
+    and where a timing decides nothing, as `untrusted` says then.
     """
 
     candidate_id: str
@@ -58,6 +59,7 @@ class EvaluationRow:
     baseline_latency_ms: float | None
     baseline: str
     sample_count: int
+    untrusted: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,19 +101,19 @@ class CorrectnessErrorRow:
 Judged = Compiled | Checked | Timed
 
 
-def _judged(db: Database, run_id: str, candidate_id: str) -> list[fetch.Told[Judged]]:
+def _judged(db: Database, run_id: str, candidate_id: str) -> list[fetch.RunEntry[Judged]]:
     return fetch.of_kernel(db, run_id, candidate_id, Compiled, Checked, Timed)
 
 
-def _last(judged: Iterable[fetch.Told[Any]], kind: type[T]) -> T | None:
-    return next((told.event for told in reversed([*judged]) if isinstance(told.event, kind)), None)
+def _last(judged: Iterable[fetch.RunEntry[Any]], kind: type[T]) -> T | None:
+    return next((entry.event for entry in reversed([*judged]) if isinstance(entry.event, kind)), None)
 
 
 def _standing(db: Database, run_id: str, candidate_id: str) -> Timed | None:
     """The last timing of a kernel that stands as correct."""
     sql = "SELECT timed_seq FROM kernels WHERE run_id = ? AND candidate_id = ?"
     seqs = [seq for (seq,) in fetch.tuples(db, sql, [run_id, candidate_id])]
-    return _last((told for told in _judged(db, run_id, candidate_id) if told.seq in seqs), Timed)
+    return _last((entry for entry in _judged(db, run_id, candidate_id) if entry.seq in seqs), Timed)
 
 
 def evaluation(db: Database, run_id: str, candidate_id: str) -> EvaluationRow | None:
@@ -124,6 +126,7 @@ def evaluation(db: Database, run_id: str, candidate_id: str) -> EvaluationRow | 
     compiled, checked = _last(judged, Compiled), _last(judged, Checked)
     built, check = compiled.result if compiled else None, checked.result if checked else None
     timed = _standing(db, run_id, candidate_id)
+    measured = _last(judged, Timed)
     figures = timed.result.figures if timed else None
     return EvaluationRow(
         candidate_id=candidate_id,
@@ -156,15 +159,16 @@ def evaluation(db: Database, run_id: str, candidate_id: str) -> EvaluationRow | 
         baseline_latency_ms=figures.baseline_latency_ms if figures else None,
         baseline=figures.baseline if figures else "",
         sample_count=len(timed.result.candidate_ms) if timed else 0,
+        untrusted=measured.result.untrusted if measured and not timed else "",
     )
 
 
 def timelines(db: Database, run_id: str, candidate_id: str) -> dict[str, Timeline]:
     """Where the time of each stage went, by its name in order; without those that were remembered or are older."""
     return {
-        STAGES[type(told.event)]: told.event.result.timeline
-        for told in fetch.of_kernel(db, run_id, candidate_id, Compiled, Checked, Timed, Profiled)
-        if told.event.result.timeline is not None
+        STAGES[type(entry.event)]: entry.event.result.timeline
+        for entry in fetch.of_kernel(db, run_id, candidate_id, Compiled, Checked, Timed, Profiled)
+        if entry.event.result.timeline is not None
     }
 
 
@@ -182,15 +186,15 @@ def correctness_errors(db: Database, run_id: str, candidate_id: str) -> list[Cor
     sql = "SELECT number FROM kernels WHERE run_id = ? AND candidate_id = ?"
     number = next((n for (n,) in fetch.tuples(db, sql, [run_id, candidate_id])), None)
     checked = fetch.of_kernel(db, run_id, candidate_id, Checked)
-    return [_error(told, number) for told in reversed(checked) if told.event.result.verdict is not Verdict.PASSED]
+    return [_error(entry, number) for entry in reversed(checked) if entry.event.result.verdict is not Verdict.PASSED]
 
 
-def _error(told: fetch.Told[Checked], number: int | None) -> CorrectnessErrorRow:
-    result, wrong = told.event.result, told.event.result.mismatch
+def _error(entry: fetch.RunEntry[Checked], number: int | None) -> CorrectnessErrorRow:
+    result, wrong = entry.event.result, entry.event.result.mismatch
     return CorrectnessErrorRow(
-        seq=told.seq,
-        at=told.at,
-        candidate_id=told.event.candidate_id,
+        seq=entry.seq,
+        at=entry.at,
+        candidate_id=entry.event.candidate_id,
         number=number,
         verdict=result.verdict,
         trial=wrong.trial if wrong else "",
@@ -224,7 +228,7 @@ def check_records(db: Database, run_id: str, candidate_id: str) -> list[StagedCh
         return []
     kernel = Candidate(created)
     reviews = fetch.of_kernel(db, run_id, kernel.written_as, ReviewWritten)
-    return checks_of([told.event for told in sorted([*happened, *reviews], key=attrgetter("seq"))], kernel)
+    return checks_of([entry.event for entry in sorted([*happened, *reviews], key=attrgetter("seq"))], kernel)
 
 
 def outcome_counts(db: Database, run_id: str, candidate_ids: Sequence[str] | None = None) -> dict[str, OutcomeCount]:

@@ -1,324 +1,135 @@
-"""Everything that happened in a run: as sentences in one order, and as states, problems and journal lines."""
+"""Everything that happened in a run, in one order; and its states, problems and journal lines."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 from storage.index.database import Database
-from storage.index.fold import begun
 from storage.index.queries import fetch
 from storage.index.queries.attempts import RISING
 from storage.index.queries.commands import CommandRow, commands, in_force
-from storage.index.queries.steps import NEWEST, StepRow, measured_speedup, steps
-from storage.results import relative
-from storage.results.in_words import latency, quantity
-from storage.results.vocabulary import Verdict
-from storage.run.events import (
-    ApprovalAsked,
-    ApprovalSettled,
-    BaselineMeasured,
-    BudgetChanged,
-    BudgetWarned,
-    CallFailed,
-    ClassProposed,
-    CommandAcknowledged,
-    CommandEffective,
-    CommandRefused,
-    DepthFinished,
-    Diverged,
-    EngineStarted,
-    Imported,
-    LimitMeasured,
-    PatchTried,
-    QuestionAsked,
-    RunEnded,
-    RunStarted,
-    StateChanged,
-)
+from storage.index.queries.steps import NEWEST, StepRow, steps
+from storage.run import events as ev
 from storage.run.journal import FaultKind
-from storage.run.method_words import AS_STORED, MethodWords
-from storage.run.settings import Budget, DepthOutcome, RunState, StepKind
-from storage.run.steering import command_arguments
-from storage.run.steering.verbs import VERBS, Result, verbs_with
+from storage.run.settings import RunState
+from storage.run.steering.verbs import Result, verbs_with
 
 
-class FeedKind(StrEnum):
-    """Where a feed item comes from."""
+@dataclass(frozen=True, slots=True)
+class FeedKernel:
+    """A kernel of the run; `speedup` and its relative `noise` once it is timed."""
 
-    STEP = "step"
-    DEPTH = "depth"
-    BASE = "base"
-    COMMAND = "command"
-    STATE = "state"
-    WARNING = "warning"
-    CALL = "call"
-    BASELINE = "baseline"
-    LIMIT = "limit"
-    CLASS = "class"
-    BUDGET = "budget"
-    QUESTION = "question"
-    APPROVAL = "leave"
-    REPLAY = "replay"
-    IMPORT = "import"
-    PATCH = "patch"
+    candidate_id: str
+    number: int
+    speedup: float | None
+    noise: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class BaseChange:
+    """A step index began from another kernel than `newest`, the newest accepted one, by the run's rule alone."""
+
+    step: int
+    depth: int
+    candidate_id: str
+    number: int
+    newest: int
+    policy: str
 
 
 @dataclass(frozen=True, slots=True)
 class FeedRow:
-    """One item. `at` is when it came about: a step's result, its start while it has none. `outcome` is the step's, the
-    depth's, the command's phase or the state. A depth whose kernel is the fastest so far has the outcome "best"; a
-    timing that worked has "timed", which does not say that the kernel is fast."""
+    """What happened: a step, a change of the base kernel, or an event beside the steps."""
 
     seq: int
     at: float
-    kind: FeedKind
-    step: int | None
-    depth: int | None
-    candidate_id: str | None
-    outcome: str | None
-    text: str
+    """When it came about: a step's result, its start while it has none; a command's asking."""
+    what: StepRow | BaseChange | ev.Event
+    kernel: FeedKernel | None = None
+    """The one that an event is about, if this run has it."""
+    best: FeedKernel | None = None
+    """The fastest by the end of a step index."""
+    command: CommandRow | None = None
+    is_again: bool = False
+    """The hardware limit had been measured before."""
 
 
 # What happens beside the steps. The states of a run come of four kinds of events.
-_STATES = (EngineStarted, RunStarted, StateChanged, RunEnded)
+_STATES = (ev.EngineStarted, ev.RunStarted, ev.StateChanged, ev.RunEnded)
 _NEWS = (
-    *_STATES, DepthFinished, CommandAcknowledged, CommandEffective, CommandRefused, BudgetWarned, CallFailed,
-    BaselineMeasured, LimitMeasured, ClassProposed, BudgetChanged, QuestionAsked, ApprovalAsked, ApprovalSettled,
-    Diverged, Imported, PatchTried,
+    *_STATES, ev.DepthFinished, ev.CommandAcknowledged, ev.CommandEffective, ev.CommandRefused, ev.BudgetWarned,
+    ev.CallFailed, ev.BaselineMeasured, ev.LimitMeasured, ev.ClassProposed, ev.BudgetChanged, ev.QuestionAsked,
+    ev.ApprovalAsked, ev.ApprovalSettled, ev.Diverged, ev.Imported, ev.PatchTried,
 )  # fmt: skip
 
 
-def feed(
-    db: Database, run_id: str, after_seq: int = 0, limit: int = 200, words: MethodWords = AS_STORED
-) -> list[FeedRow]:
+def feed(db: Database, run_id: str, after_seq: int = 0, limit: int = 200) -> list[FeedRow]:
     """The newest items after a journal line, newest first. A step's item appears when it starts, and moves to the time
     of its result."""
-    rows = [
-        FeedRow(
-            s.seq,
-            s.ended_at or s.started_at,
-            FeedKind.STEP,
-            s.step,
-            s.depth,
-            s.made_id or s.candidate_id,
-            _outcome(s),
-            s.text,
-        )
-        for s in steps(db, run_id, after_seq, max(limit, NEWEST), words=words)
-    ]
-    asked = commands(db, run_id)
+    rows = [FeedRow(step.seq, step.ended_at or step.started_at, step)
+            for step in steps(db, run_id, after_seq, max(limit, NEWEST))]  # fmt: skip
+    asked = {command.command_id: command for command in commands(db, run_id)}
     # A command stands at its asking, before the line that tells of it: so many more lines may lead to an item.
     most = limit + len(asked)
     which = "seq > $after AND (kind <> 'PatchTried' OR contains(json, '\"is_applied\":false'))"
     news = fetch.events(db, run_id, *_NEWS, where=which, parameters={"after": after_seq}, newest=most)
-    rising = _rising(db, run_id) if any(isinstance(told.event, DepthFinished) for told in news) else []
-    teller = _Teller(db, run_id, words, {row.command_id: row for row in asked}, _kernels(db, run_id, news), rising)
-    rows += [row for told in news for row in teller.rows(told)]
-    rows += _bases(db, run_id, after_seq, words)
+    kinds = {type(entry.event) for entry in news}
+    surroundings = _Surroundings(
+        asked,
+        _kernels(db, run_id, news),
+        _rising(db, run_id) if ev.DepthFinished in kinds else [],
+        {entry.seq for entry in fetch.events(db, run_id, ev.LimitMeasured)[1:]} if ev.LimitMeasured in kinds else set(),
+    )
+    rows += [surroundings.row(entry) for entry in news]
+    rows += _base_changes(db, run_id, after_seq)
     return sorted(rows, key=lambda row: (row.at, row.seq), reverse=True)[:limit]
 
 
-@dataclass(slots=True)
-class _Teller:
-    """Events as items of one run's feed."""
+@dataclass(frozen=True, slots=True)
+class _Surroundings:
+    """What the events of a feed are told with."""
 
-    db: Database
-    run_id: str
-    words: MethodWords
     commands: Mapping[str, CommandRow]
-    kernels: Mapping[str | None, tuple[int, float | None, float | None]]
-    rising: list[tuple[int, str, float, float]]
+    kernels: Mapping[str | None, FeedKernel]
+    rising: list[tuple[int, FeedKernel]]
+    limits_again: set[int]
 
-    def rows(self, told: fetch.Told[Any]) -> Iterator[FeedRow]:
-        """No item for what says nothing to people."""
-        event = told.event
+    def row(self, entry: fetch.RunEntry[Any]) -> FeedRow:
+        event, seq, at, best = entry.event, entry.seq, entry.at, None
+        kernel, command = self.kernels.get(getattr(event, "candidate_id", None)), None
         match event:
-            case DepthFinished():
-                outcome, text = self._depth(told.seq, event)
-                yield self._row(told, FeedKind.DEPTH, outcome, text, event.step, event.depth, event.candidate_id)
-            case CommandAcknowledged() | CommandEffective() | CommandRefused():
-                yield self._command(told)
-            case EngineStarted() | RunStarted() | StateChanged() | RunEnded():
-                row = _state(told)
-                yield self._row(told, FeedKind.STATE, str(row.state), _moved(row, event))
-            case BudgetWarned():
-                used, allowed = _plain(event.used), _plain(event.allowed)
-                text = f"80 % of the limit on {event.limit.replace('_', ' ')} used: {used} of {allowed}"
-                yield self._row(told, FeedKind.WARNING, event.limit, text)
-            case CallFailed():
-                again = "" if event.retry_in_s is None else f"; retrying in {_up(event.retry_in_s):.0f} s"
-                text = f"Model call failed (try {event.attempt + 1}): {event.reason}{again}"
-                yield self._row(told, FeedKind.CALL, event.failure, text, step=event.step)
-            case BaselineMeasured():
-                yield self._row(told, FeedKind.BASELINE, "measured" if event.result else "failed", _baseline(event))
-            case LimitMeasured():
-                yield self._row(told, FeedKind.LIMIT, "measured", self._limit(told.seq, event))
-            case ClassProposed():
-                text = f"Kernel class, named in the first reply: {event.kernel_class}"
-                yield self._row(told, FeedKind.CLASS, event.kernel_class, text)
-            case BudgetChanged():
-                yield self._row(told, FeedKind.BUDGET, "changed", self._budget(event.budget))
-            case _:
-                yield from self._of_step(told)
-
-    def _of_step(self, told: fetch.Told[Any]) -> Iterator[FeedRow]:
-        event = told.event
-        match event:
-            case QuestionAsked():
-                text = f"Waiting for a reply by hand: {event.role}"
-                yield self._row(told, FeedKind.QUESTION, "asked", text, event.step, event.depth, event.candidate_id)
-            case ApprovalAsked():
-                silence = "" if event.fallback == "never" else (
-                    f"; {event.fallback} after {event.after_s:.0f} s without an answer")  # fmt: skip
-                text = f"Waiting for approval of the step: {event.kind}{silence}"
-                yield self._row(told, FeedKind.APPROVAL, "asked", text, event.step, event.depth, event.candidate_id)
-            case ApprovalSettled():
-                outcome = "given" if event.is_given else "refused"
-                text = f"{'Step approved' if event.is_given else 'Step skipped'}: {event.reason}"
-                yield self._row(told, FeedKind.APPROVAL, outcome, text, event.step)
-            case Diverged():
-                lost = "" if event.is_bridged else "; no reply found"
-                text = f"Replies differ from the recording: {event.reason}{lost}"
-                outcome = "bridged" if event.is_bridged else "lost"
-                yield self._row(told, FeedKind.REPLAY, outcome, text, event.step, candidate_id=event.candidate_id)
-            case Imported():
-                status = f", status there: {event.status}" if event.status else ""
-                text = f"Kernel {self._number(event.candidate_id)} imported from {event.file}{status}"
-                yield self._row(told, FeedKind.IMPORT, event.status, text, candidate_id=event.candidate_id)
-            case PatchTried(is_applied=False):
-                reason = f": {event.reason}" if event.reason else ""
-                kernel = self._number(event.candidate_id)
-                text = f"The reply's {_offered(event.form)} did not apply to kernel {kernel}{reason}"
-                yield self._row(told, FeedKind.PATCH, "patch_failed", text, event.step, candidate_id=event.candidate_id)
-
-    def _row(
-        self,
-        told: fetch.Told[Any],
-        kind: FeedKind,
-        outcome: str,
-        text: str,
-        step: int | None = None,
-        depth: int | None = None,
-        candidate_id: str | None = None,
-    ) -> FeedRow:
-        return FeedRow(told.seq, told.at, kind, step, depth, candidate_id, outcome, text)
-
-    def _number(self, candidate_id: str | None) -> int:
-        """0 for a kernel that this run has not."""
-        return self.kernels[candidate_id][0] if candidate_id in self.kernels else 0
-
-    def _depth(self, seq: int, event: DepthFinished) -> tuple[str, str]:
-        title = f"{self.words.title} {event.depth}"
-        if event.outcome is DepthOutcome.IMPORTED:
-            return event.outcome, f"{title} is {event.reason}"
-        if event.outcome is not DepthOutcome.ACCEPTED:
-            return event.outcome, f"{title} given up" + (f": {event.reason}" if event.reason else "")
-        text = f"{title} ends with kernel {self._number(event.candidate_id)}"
-        _, its_speedup, its_noise = self.kernels.get(event.candidate_id, (0, None, None))
-        if its_speedup is None or its_noise is None:
-            return event.outcome, text
-        text += f" at {measured_speedup(its_speedup, its_noise)}"
-        best = next((row for row in reversed(self.rising) if row[0] <= seq), None)
-        if best is None:
-            return event.outcome, text
-        _, name, speedup, noise = best
-        if name == event.candidate_id:
-            return "best", f"{text}, the best so far"
-        if not relative.between_sessions(speedup, noise, its_speedup, its_noise).is_faster:
-            return event.outcome, f"{text}, no measurable difference from the best"
-        return event.outcome, f"{text}, {100 * (1 - its_speedup / speedup):.0f} % slower than the best"
-
-    def _command(self, told: fetch.Told[Any]) -> FeedRow:
-        event = told.event
-        is_asked = isinstance(event, CommandAcknowledged)
-        command = self.commands.get(event.command.command_id if is_asked else event.command_id)
-        asked_by = (command.asked_by if command else "") or "Someone"
-        named = VERBS[command.kind].name if command else "a command"
-        argument = command_arguments.readable(command.argument) if command else ""
-        note = "" if is_asked else event.reason if isinstance(event, CommandRefused) else event.note
-        opening = f"{asked_by} asked for: " if is_asked else "In effect: "
-        opening = "Rejected: " if isinstance(event, CommandRefused) else opening
-        text = opening + named + (f" {argument}" if argument else "") + (f" ({note})" if note else "")
-        phases = {CommandAcknowledged: "acknowledged", CommandEffective: "effective", CommandRefused: "refused"}
-        at = command.asked_at if is_asked and command else told.at
-        return FeedRow(told.seq, at, FeedKind.COMMAND, event.step, None, None, phases[type(event)], text)
-
-    def _limit(self, seq: int, event: LimitMeasured) -> str:
-        limit = event.limit
-        first = fetch.events(self.db, self.run_id, LimitMeasured)[:1]
-        is_again = bool(first) and seq > first[0].seq
-        opening = "Hardware limit measured again, since a kernel was faster" if is_again else "Hardware limit measured"
-        bandwidth = quantity(1e9 * limit.bandwidth_gb_s, "B/s")
-        return f"{opening}: {limit.device}, {bandwidth}, {quantity(1e9 * limit.peak_gflop_s, 'FLOP/s')}"
-
-    def _budget(self, budget: Budget) -> str:
-        steps = self.words.steps
-        limits = {
-            "{} " + steps: budget.depths,
-            "{:,} model calls": budget.model_calls,
-            "{:,} tokens": budget.tokens,
-            "${:.2f}": budget.cost_usd,
-            "{:.0f} s": budget.wall_s,
-            "target {:.2f}×": budget.target_speedup,
-            "stop at {:.0%} of the hardware limit": budget.limit_share,
-            "stop after {} " + steps + " without gain": budget.stagnation_depths,
-        }
-        return "Limits changed: " + ", ".join(form.format(value) for form, value in limits.items() if value is not None)
+            case ev.CommandAcknowledged():
+                command = self.commands.get(event.command.command_id)
+                at = command.asked_at if command else at
+            case ev.CommandEffective() | ev.CommandRefused():
+                command = self.commands.get(event.command_id)
+            case ev.DepthFinished():
+                best = next((rising for since, rising in reversed(self.rising) if since <= seq), None)
+        return FeedRow(seq, at, event, kernel, best, command, seq in self.limits_again)
 
 
-def _kernels(
-    db: Database, run_id: str, news: list[fetch.Told[Any]]
-) -> dict[str | None, tuple[int, float | None, float | None]]:
-    """Number, speed-up and noise of the kernels that these events are about."""
-    names = {name for told in news if (name := getattr(told.event, "candidate_id", None)) is not None}
-    sql = """SELECT candidate_id, number, speedup, noise FROM kernels
-        WHERE run_id = ? AND list_contains(?::VARCHAR[], candidate_id)"""
-    return {name: (number, *figures) for name, number, *figures in fetch.tuples(db, sql, [run_id, sorted(names)])}
+_KERNEL = "candidate_id, number, speedup, noise"
 
 
-def _rising(db: Database, run_id: str) -> list[tuple[int, str, float, float]]:
-    """Every kernel that was the fastest when it was timed: (seq, candidate, speed-up, noise), oldest first."""
-    sql = f"SELECT seq, candidate_id, speedup, noise FROM {RISING.format(which='run_id = ?')} ORDER BY seq"
-    return fetch.tuples(db, sql, [run_id])
+def _kernels(db: Database, run_id: str, news: list[fetch.RunEntry[Any]]) -> dict[str | None, FeedKernel]:
+    """The kernels that these events are about."""
+    names = {name for entry in news if (name := getattr(entry.event, "candidate_id", None)) is not None}
+    sql = f"SELECT {_KERNEL} FROM kernels WHERE run_id = ? AND list_contains(?::VARCHAR[], candidate_id)"
+    return {kernel.candidate_id: kernel for kernel in fetch.rows(db, FeedKernel, sql, [run_id, sorted(names)])}
 
 
-def _moved(row: StateRow, event: object) -> str:
-    if row.reason.startswith("Run "):
-        return row.reason
-    opening = "Run created" if isinstance(event, RunStarted) else f"Run {row.state}"
-    return f"{opening}: {row.reason}" if row.reason else opening
+def _rising(db: Database, run_id: str) -> list[tuple[int, FeedKernel]]:
+    """Every kernel that was the fastest when it was timed, and since which line, oldest first."""
+    sql = f"SELECT seq, {_KERNEL} FROM {RISING.format(which='run_id = ?')} ORDER BY seq"
+    return [(seq, FeedKernel(*kernel)) for seq, *kernel in fetch.tuples(db, sql, [run_id])]
 
 
-def _up(seconds: float) -> float:
-    return math.ceil(seconds) if math.isfinite(seconds) else seconds
-
-
-def _plain(value: float) -> str:
-    return f"{round(value):,}" if 1e5 <= value <= 1e15 else f"{value:.6g}"
-
-
-def _baseline(event: BaselineMeasured) -> str:
-    if event.result is None:
-        return f"Baseline {event.name} not measured: {event.failure or 'no reason was recorded'}"
-    speedup, ms = event.result.speedup, event.result.latency_ms
-    return f"Baseline {event.name} measured: {speedup:.2f}× over eager, {latency(ms)}"
-
-
-def _offered(form: str) -> str:
-    if form.startswith("rewrite"):
-        return "whole file"
-    return "SEARCH/REPLACE blocks" if form.startswith("SEARCH/REPLACE") else "line edits" if form else "patch"
-
-
-def _bases(db: Database, run_id: str, after_seq: int, words: MethodWords) -> Iterator[FeedRow]:
+def _base_changes(db: Database, run_id: str, after_seq: int) -> Iterator[FeedRow]:
     """Step indexes that start from another kernel than the newest accepted one by the run's rule alone."""
-    policy = next(
-        (text or "" for (text,) in fetch.tuples(db, "SELECT base_policy FROM runs WHERE run_id = ?", [run_id])), ""
-    )
+    policies = fetch.tuples(db, "SELECT base_policy FROM runs WHERE run_id = ?", [run_id])
+    policy = next((text or "" for (text,) in policies), "")
     if policy != "best" and not policy.startswith("patience="):
         return
     sql = """
@@ -332,18 +143,9 @@ def _bases(db: Database, run_id: str, after_seq: int, words: MethodWords) -> Ite
     JOIN numbers n ON n.candidate_id = b.candidate_id JOIN numbers o ON o.candidate_id = d.candidate_id
     WHERE b.candidate_id <> d.candidate_id ORDER BY b.seq"""
     asked = in_force(db, run_id, *verbs_with(Result.DEPTH))
-    why = "the rule of this run is to start from the best" if policy == "best" else (
-        f"by the rule of this run, since {policy.partition('=')[2]} {words.steps} in a row brought no gain "
-        "beyond the noise"
-    )  # fmt: skip
-    for seq, at, step, depth, name, number, other in fetch.tuples(db, sql, {"run": run_id, "after": after_seq}):
+    for seq, at, step, depth, name, number, newest in fetch.tuples(db, sql, {"run": run_id, "after": after_seq}):
         if not any(command.argument.strip() == name and (command.effective_seq or 0) < seq for command in asked):
-            text = f"{words.title} {depth} starts from kernel {number} again, not from kernel {other}: {why}"
-            yield FeedRow(seq, at, FeedKind.BASE, step, depth, name, None, text)
-
-
-def _outcome(step: StepRow) -> str | None:
-    return "timed" if step.kind == StepKind.TIME and step.outcome == Verdict.PASSED else step.outcome
+            yield FeedRow(seq, at, BaseChange(step, depth, name, number, newest, policy))
 
 
 @dataclass(frozen=True, slots=True)
@@ -381,17 +183,17 @@ class EventRow:
 
 def states(db: Database, run_id: str) -> list[StateRow]:
     """Every change of state, oldest first."""
-    return [_state(told) for told in fetch.events(db, run_id, *_STATES)]
+    return [_state(entry) for entry in fetch.events(db, run_id, *_STATES)]
 
 
-def _state(told: fetch.Told[Any]) -> StateRow:
-    event, head = told.event, (told.seq, told.at)
+def _state(entry: fetch.RunEntry[Any]) -> StateRow:
+    event, head = entry.event, (entry.seq, entry.at)
     match event:
-        case EngineStarted():
-            return StateRow(*head, RunState.RUNNING, begun(event), False, None)
-        case RunStarted():
+        case ev.EngineStarted():
+            return StateRow(*head, RunState.RUNNING, event.reason, False, None)
+        case ev.RunStarted():
             return StateRow(*head, RunState.STARTING, "", False, None)
-        case RunEnded():
+        case ev.RunEnded():
             return StateRow(*head, event.state, event.reason, True, event.error_blob)
         case _:
             return StateRow(*head, event.state, event.reason, False, None)

@@ -23,8 +23,8 @@ E = TypeVar("E", bound=Any)
 
 
 @dataclass(frozen=True, slots=True)
-class Told(Generic[E]):
-    """An event as a journal tells it: in line `seq`, at a moment in seconds since the epoch."""
+class RunEntry(Generic[E]):
+    """An entry of a run's journal: the event in line `seq`, at a moment in seconds since the epoch."""
 
     run_id: str
     seq: int
@@ -42,7 +42,7 @@ def events(
     where: str = ...,
     parameters: Mapping[str, object] | None = ...,
     newest: int | None = ...,
-) -> list[Told[E]]: ...
+) -> list[RunEntry[E]]: ...
 @overload
 def events(
     db: Database,
@@ -52,7 +52,7 @@ def events(
     where: str = ...,
     parameters: Mapping[str, object] | None = ...,
     newest: int | None = ...,
-) -> list[Told[Any]]: ...
+) -> list[RunEntry[Any]]: ...
 def events(
     db: Database,
     run_id: str | None,
@@ -61,7 +61,7 @@ def events(
     where: str = "TRUE",
     parameters: Mapping[str, object] | None = None,
     newest: int | None = None,
-) -> list[Told[Any]]:
+) -> list[RunEntry[Any]]:
     """Events of a run, or of all, of these kinds, oldest first; `where` tells which by the columns of `events`,
     `newest` how many of the last ones."""
     asked = {"kinds": [journal.name_of(kind) for kind in kinds]} | ({"run": run_id} if run_id is not None else {})
@@ -71,17 +71,17 @@ def events(
         sql = f"SELECT * FROM ({sql} DESC LIMIT {newest}) ORDER BY seq"
     given = asked | dict(parameters or {})
 
-    def read() -> list[Told[Any]]:
-        return [Told(run, seq, at, journal.decode(line).event) for run, seq, at, line in _tuples(db, sql, given)]
+    def read() -> list[RunEntry[Any]]:
+        return [RunEntry(run, seq, at, journal.decode(line).event) for run, seq, at, line in _tuples(db, sql, given)]
 
-    return db.memory.rows(sql, (Told, sql, frozen(given)), read)
+    return db.memory.rows(sql, (RunEntry, sql, frozen(given)), read)
 
 
 @overload
-def of_kernel(db: Database, run_id: str, candidate_id: str | None, kind: type[E], /) -> list[Told[E]]: ...
+def of_kernel(db: Database, run_id: str, candidate_id: str | None, kind: type[E], /) -> list[RunEntry[E]]: ...
 @overload
-def of_kernel(db: Database, run_id: str, candidate_id: str | None, /, *kinds: type[Any]) -> list[Told[Any]]: ...
-def of_kernel(db: Database, run_id: str, candidate_id: str | None, /, *kinds: type[Any]) -> list[Told[Any]]:
+def of_kernel(db: Database, run_id: str, candidate_id: str | None, /, *kinds: type[Any]) -> list[RunEntry[Any]]: ...
+def of_kernel(db: Database, run_id: str, candidate_id: str | None, /, *kinds: type[Any]) -> list[RunEntry[Any]]:
     """Events about one kernel, oldest first; none about no kernel."""
     if candidate_id is None:
         return []

@@ -86,12 +86,12 @@ def answers(db: Database, base: Base, run_id: str, limit: int = PAGE, offset: in
     """A page of what a run was told, the newest first."""
     later: dict[str, int] = {}
     asked = []
-    for told in reversed(fetch.events(db, run_id, Consulted)):
-        name = told.event.candidate_id
-        asked.append((told, later.get(name)))
-        later[name] = told.seq
+    for entry in reversed(fetch.events(db, run_id, Consulted)):
+        name = entry.event.candidate_id
+        asked.append((entry, later.get(name)))
+        later[name] = entry.seq
     of_run = {row.candidate_id: row for row in reversed(base.rows) if row.run_id == run_id}
-    return [_answer(db, of_run, told, until) for told, until in asked[offset : offset + limit]]
+    return [_answer(db, of_run, entry, until) for entry, until in asked[offset : offset + limit]]
 
 
 _TRIED = """SELECT candidate_id, technique FROM kernels
@@ -99,14 +99,16 @@ WHERE run_id = $run AND repair = 0 AND base_id = $candidate AND seq > $since
     AND ($until::BIGINT IS NULL OR seq < $until) ORDER BY seq"""
 
 
-def _answer(db: Database, of_run: Mapping[str, Evidence], told: fetch.Told[Consulted], until: int | None) -> AnswerRow:
-    event = told.event
-    asked = {"run": told.run_id, "candidate": event.candidate_id, "since": told.seq, "until": until}
+def _answer(
+    db: Database, of_run: Mapping[str, Evidence], entry: fetch.RunEntry[Consulted], until: int | None
+) -> AnswerRow:
+    event = entry.event
+    asked = {"run": entry.run_id, "candidate": event.candidate_id, "since": entry.seq, "until": until}
     tried = [(technique, of_run.get(name)) for name, technique in fetch.tuples(db, _TRIED, asked)]
     sql = "SELECT number FROM kernels WHERE run_id = ? AND candidate_id = ?"
-    number = next((n for (n,) in fetch.tuples(db, sql, [told.run_id, event.candidate_id])), None)
+    number = next((n for (n,) in fetch.tuples(db, sql, [entry.run_id, event.candidate_id])), None)
     return AnswerRow(
-        told.run_id, told.seq, event.step, event.depth, told.at, event.candidate_id, number, event.state,
+        entry.run_id, entry.seq, event.step, event.depth, entry.at, event.candidate_id, number, event.state,
         event.bottleneck, event.state_confidence, event.why, [advised.technique for advised in event.found],
         [advised.technique for advised in event.found if advised.is_negative],
         [evidence.technique if evidence else technique for technique, evidence in tried],

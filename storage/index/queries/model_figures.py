@@ -41,13 +41,13 @@ class ModelRow:
 
 
 _FIGURES = f"""
-WITH told AS (SELECT * FROM calls
+WITH counted AS (SELECT * FROM calls
         WHERE run_id NOT IN (SELECT run_id FROM runs WHERE replay_of IS NOT NULL OR is_example)),
  paid AS (SELECT model, count(DISTINCT run_id) AS runs, count(*) AS calls,
     sum(coalesce(input_tokens, 0) + coalesce(output_tokens, 0))::BIGINT AS tokens,
     coalesce(sum(cost_usd), 0.0) AS cost_usd, count(*) - count(cost_usd) AS unpriced, median(seconds) AS call_s,
-    coalesce(sum(seconds), 0.0) AS calls_s FROM told GROUP BY model),
- wrote AS (SELECT run_id, step, arg_max(model, seq) AS model FROM told GROUP BY run_id, step),
+    coalesce(sum(seconds), 0.0) AS calls_s FROM counted GROUP BY model),
+ wrote AS (SELECT run_id, step, arg_max(model, seq) AS model FROM counted GROUP BY run_id, step),
  made AS (SELECT w.model, k.verdict, k.built, k.speedup, k.low, k.high, k.noise, r.low AS record_low, runs.task_name
     FROM kernels k JOIN wrote w USING (run_id, step) JOIN runs USING (run_id)
     LEFT JOIN {RISING.format(which="TRUE")} r ON r.run_id = k.run_id AND r.candidate_id = k.candidate_id),

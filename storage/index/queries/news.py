@@ -29,10 +29,12 @@ def news(db: Database, since: float) -> list[NewsRow]:
     """What happened after a moment (seconds since the epoch), oldest first. Replays tell nothing new."""
     which = """time > $since AND run_id IN (SELECT run_id FROM runs WHERE replay_of IS NULL AND NOT is_example)"""
     happened = fetch.events(db, None, StateChanged, RunEnded, BudgetWarned, where=which, parameters={"since": since})
-    worded = [(told, *_said(told.event)) for told in happened]
-    names = titles(db, {told.run_id for told, kind, _ in worded if kind})
+    worded = [(entry, *_said(entry.event)) for entry in happened]
+    names = titles(db, {entry.run_id for entry, kind, _ in worded if kind})
     rows = [
-        NewsRow(told.run_id, told.seq, told.at, names[told.run_id], kind, text) for told, kind, text in worded if kind
+        NewsRow(entry.run_id, entry.seq, entry.at, names[entry.run_id], kind, text)
+        for entry, kind, text in worded
+        if kind
     ]
     return sorted(rows, key=lambda row: (row.at, row.run_id, row.seq))
 

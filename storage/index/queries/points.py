@@ -173,9 +173,9 @@ def exposures(db: Database, run_id: str) -> list[ExposureRow]:
     WITH seen AS (SELECT DISTINCT depth FROM calls WHERE run_id = $run AND is_profile_exposed UNION
             SELECT depth FROM depths WHERE run_id = $run AND is_profile_exposed),
         reached AS (SELECT DISTINCT depth FROM kernels WHERE run_id = $run),
-        told AS (SELECT depth, depth IN (SELECT depth FROM seen) AS is_exposed FROM reached),
+        depths_shown AS (SELECT depth, depth IN (SELECT depth FROM seen) AS is_exposed FROM reached),
         stretches AS (SELECT *, row_number() OVER (ORDER BY depth)
-            - row_number() OVER (PARTITION BY is_exposed ORDER BY depth) AS stretch FROM told)
+            - row_number() OVER (PARTITION BY is_exposed ORDER BY depth) AS stretch FROM depths_shown)
     SELECT min(depth) AS first, max(depth) AS last, is_exposed FROM stretches GROUP BY is_exposed, stretch
     ORDER BY first"""
     return fetch.rows(db, ExposureRow, sql, {"run": run_id})

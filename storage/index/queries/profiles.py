@@ -92,26 +92,26 @@ class MetricChangeRow:
         return self.value / self.previous if self.previous else None
 
 
-def _profiled(db: Database, run_id: str, candidate_id: str) -> fetch.Told[Profiled] | None:
+def _profiled(db: Database, run_id: str, candidate_id: str) -> fetch.RunEntry[Profiled] | None:
     """A candidate's last profile."""
     return next(iter(fetch.of_kernel(db, run_id, candidate_id, Profiled)[-1:]), None)
 
 
 def profile(db: Database, run_id: str, candidate_id: str) -> ProfileRow | None:
     """The last profile of a candidate, or the reason why there is none; None when nobody asked for one."""
-    told = _profiled(db, run_id, candidate_id)
-    if told is None:
+    entry = _profiled(db, run_id, candidate_id)
+    if entry is None:
         failed = fetch.of_kernel(db, run_id, candidate_id, ProfileFailed)[-1:]
         return next((ProfileRow(failure.seq, failure.at, failure.event.step, candidate_id, failure=failure.event.reason)
                      for failure in failed), None)  # fmt: skip
-    event, result = told.event, told.event.result
+    event, result = entry.event, entry.event.result
     evidence = dict(result.evidence)
     if DISTURBED not in evidence:
         profiled_s, timed_s = _call_times(db, run_id, candidate_id)
         if why := _disturbance(None, profiled_s and 1e3 * profiled_s, timed_s and 1e3 * timed_s):
             evidence[DISTURBED] = why
     return ProfileRow(
-        told.seq, told.at, event.step, candidate_id, result.kernel_hash, result.bound, result.summary, event.raw_blob,
+        entry.seq, entry.at, event.step, candidate_id, result.kernel_hash, result.bound, result.summary, event.raw_blob,
         event.report_blob, event.sass_blob, result.samples, result.seconds, list(result.missing), result.ceilings,
         evidence,
     )  # fmt: skip
@@ -119,14 +119,14 @@ def profile(db: Database, run_id: str, candidate_id: str) -> ProfileRow | None:
 
 def advice(db: Database, run_id: str, candidate_id: str) -> Sequence[Advice]:
     """The profiler's own word on each launch in a candidate's last profile, in its order."""
-    told = _profiled(db, run_id, candidate_id)
-    return told.event.result.advice if told else ()
+    entry = _profiled(db, run_id, candidate_id)
+    return entry.event.result.advice if entry else ()
 
 
 def source_lines(db: Database, run_id: str, candidate_id: str) -> list[SourceLine]:
     """The lines with samples of a candidate's last profile, most first."""
-    told = _profiled(db, run_id, candidate_id)
-    return list(told.event.result.lines) if told else []
+    entry = _profiled(db, run_id, candidate_id)
+    return list(entry.event.result.lines) if entry else []
 
 
 def metrics(db: Database, run_id: str, candidate_id: str) -> list[MetricRow]:
@@ -140,8 +140,8 @@ def metrics(db: Database, run_id: str, candidate_id: str) -> list[MetricRow]:
 
 
 def _as_profiled(db: Database, run_id: str, candidate_id: str) -> list[MetricRow]:
-    told = _profiled(db, run_id, candidate_id)
-    result = told.event.result if told else None
+    entry = _profiled(db, run_id, candidate_id)
+    result = entry.event.result if entry else None
     by_launch = sorted(result.metrics if result else (), key=lambda metric: (metric.launch, metric.kernel, metric.name))
     return [
         MetricRow(candidate_id, result.kernel_hash if result else "", m.launch, m.kernel, m.name, m.unit, m.value)

@@ -39,10 +39,10 @@ def retrieval(db: Database, run_id: str, candidate_id: str) -> RetrievalRow | No
     """None where the base was not asked before this kernel."""
     sql = "SELECT depth, step, parent_id, base_id, predictions FROM kernels WHERE run_id = ? AND candidate_id = ?"
     for depth, step, parent_id, base_id, lines in fetch.tuples(db, sql, [run_id, candidate_id]):
-        about = [told for name in {parent_id, base_id} for told in fetch.of_kernel(db, run_id, name, Consulted)]
-        asked = [told for told in about if told.event.depth == depth and told.event.step < step]
+        about = [entry for name in {parent_id, base_id} for entry in fetch.of_kernel(db, run_id, name, Consulted)]
+        asked = [entry for entry in about if entry.event.depth == depth and entry.event.step < step]
         if asked:
-            return _retrieval(db, run_id, max(asked, key=lambda told: told.seq).event, lines)
+            return _retrieval(db, run_id, max(asked, key=lambda entry: entry.seq).event, lines)
     return None
 
 
@@ -64,8 +64,8 @@ def _folded(name: str) -> str:
 
 def retrieved(db: Database, run_id: str, step: int) -> list[Advised]:
     """The techniques that were found in a step, that which promises most first."""
-    told = fetch.events(db, run_id, Consulted, where="step = $step", parameters={"step": step})
-    return [advised for answer in told for advised in answer.event.found]
+    entries = fetch.events(db, run_id, Consulted, where="step = $step", parameters={"step": step})
+    return [advised for entry in entries for advised in entry.event.found]
 
 
 def told_rules(db: Database, run_id: str, candidate_id: str) -> list[ToldRule]:
@@ -73,6 +73,6 @@ def told_rules(db: Database, run_id: str, candidate_id: str) -> list[ToldRule]:
     sql = """SELECT step FROM kernels WHERE run_id = ? AND candidate_id = ?
         AND origin IN ('synthesis', 'optimisation', 'repair')"""
     for (step,) in fetch.tuples(db, sql, [run_id, candidate_id]):
-        told = fetch.events(db, run_id, RulesTold, where="step <= $step", parameters={"step": step}, newest=1)
-        return list(told[0].event.rules) if told else []
+        entries = fetch.events(db, run_id, RulesTold, where="step <= $step", parameters={"step": step}, newest=1)
+        return list(entries[0].event.rules) if entries else []
     return []

@@ -8,7 +8,7 @@ from storage.index.database import Database
 from storage.index.queries import fetch
 from storage.index.queries.commands import CommandRow, commands, in_force
 from storage.index.queries.runs import STANDING
-from storage.results.vocabulary import FAILED, Verdict
+from storage.results.vocabulary import Verdict
 from storage.run.events import ApprovalAsked, Diverged, Imported, QuestionAsked
 from storage.run.method_words import AS_STORED, MethodWords
 from storage.run.steering.command_arguments import NO_CALLS, Fallback
@@ -145,15 +145,15 @@ def open_approval(db: Database, run_id: str) -> ApprovalRow | None:
 def divergences(db: Database, run_id: str) -> list[DivergenceRow]:
     """Where a replayed run left its recording, oldest first."""
     return [
-        DivergenceRow(told.seq, e.step, e.role, e.candidate_id, e.is_bridged, e.reason)
-        for told in fetch.events(db, run_id, Diverged)
-        for e in [told.event]
+        DivergenceRow(entry.seq, e.step, e.role, e.candidate_id, e.is_bridged, e.reason)
+        for entry in fetch.events(db, run_id, Diverged)
+        for e in [entry.event]
     ]
 
 
 def imported(db: Database, run_id: str, candidate_id: str) -> Imported | None:
     """What was recorded elsewhere about a candidate, or None for one of our own."""
-    return next((told.event for told in reversed(fetch.of_kernel(db, run_id, candidate_id, Imported))), None)
+    return next((entry.event for entry in reversed(fetch.of_kernel(db, run_id, candidate_id, Imported))), None)
 
 
 def waiting_runs(db: Database) -> list[str]:
@@ -163,10 +163,55 @@ def waiting_runs(db: Database) -> list[str]:
     return [name for (name,) in fetch.tuples(db, sql)]
 
 
-def effects(db: Database, run_id: str, words: MethodWords = AS_STORED) -> dict[str, str]:
+@dataclass(frozen=True, slots=True)
+class DepthBegun:
+    """A step index began with the kernel of a command."""
+
+    depth: int
+    number: int | None
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
+class KernelMade:
+    """What a person submitted is a kernel of the run."""
+
+    number: int
+    verdict: Verdict | None
+    speedup: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class CallAnswered:
+    """A call was answered by another model."""
+
+    step: int
+    model: str
+
+
+@dataclass(frozen=True, slots=True)
+class RuleCarried:
+    """The prompts of so many steps carried a rule, that of `first` before all others."""
+
+    steps: int
+    first: int
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileAsked:
+    """The first prompt that could show a profile was written."""
+
+    step: int
+    is_shown: bool
+
+
+Effect = DepthBegun | KernelMade | CallAnswered | RuleCarried | ProfileAsked
+
+
+def effects(db: Database, run_id: str, words: MethodWords = AS_STORED) -> dict[str, Effect]:
     """What each command led to, by command id, as far as that can be seen from what the engine did afterwards."""
     return {
-        **_started_depths(db, run_id, words),
+        **_started_depths(db, run_id),
         **_kernels(db, run_id),
         **_calls(db, run_id),
         **_prompts(db, run_id, words),
@@ -184,7 +229,7 @@ def _shown_by(db: Database, run_id: str, *results: Result) -> list[CommandRow]:
     return in_force(db, run_id, *verbs_with(*results))
 
 
-def _started_depths(db: Database, run_id: str, words: MethodWords) -> dict[str, str]:
+def _started_depths(db: Database, run_id: str) -> dict[str, DepthBegun]:
     """The first depth whose calls are about the kernel of a command, a depth left out that had begun with it before."""
     sql = """SELECT first_seq, depth, step FROM steps WHERE run_id = $run AND candidate_id = $candidate
         AND NOT list_contains($without::VARCHAR[], kind) ORDER BY seq"""
@@ -197,21 +242,15 @@ def _started_depths(db: Database, run_id: str, words: MethodWords) -> dict[str, 
         if first is not None:
             named = "SELECT number FROM kernels WHERE run_id = ? AND candidate_id = ?"
             number = next((n for (n,) in fetch.tuples(db, named, [run_id, command.argument])), None)
-            by_command[command.command_id] = (
-                f"{words.distinct} {first[0]} started from kernel {number} at step {first[1]}"
-            )
+            by_command[command.command_id] = DepthBegun(first[0], number, first[1])
     return by_command
 
 
-_BECAME = {Verdict.PASSED: "correct", **FAILED}
-
-
-def _kernels(db: Database, run_id: str) -> dict[str, str]:
+def _kernels(db: Database, run_id: str) -> dict[str, KernelMade]:
     shown = _shown_by(db, run_id, Result.KERNEL)
     sql = "SELECT step, number, verdict, speedup FROM kernels WHERE run_id = ? AND list_contains(?::BIGINT[], step)"
     by_step = {
-        step: f"it is kernel {number}: {_BECAME[Verdict(verdict)] if verdict else 'not judged yet'}"
-        + (f", {speedup:.2f}× over eager" if speedup else "")
+        step: KernelMade(number, Verdict(verdict) if verdict else None, speedup)
         for step, number, verdict, speedup in fetch.tuples(
             db, sql, [run_id, [command.effective_step for command in shown]]
         )
@@ -221,21 +260,21 @@ def _kernels(db: Database, run_id: str) -> dict[str, str]:
     }
 
 
-def _calls(db: Database, run_id: str) -> dict[str, str]:
+def _calls(db: Database, run_id: str) -> dict[str, CallAnswered]:
     sql = "SELECT step, model FROM calls WHERE run_id = ? AND seq > ? ORDER BY seq LIMIT 1"
     return {
-        command.command_id: f"step {step} was answered by {model}"
+        command.command_id: CallAnswered(step, model)
         for command in _shown_by(db, run_id, Result.CALL)
         for step, model in fetch.tuples(db, sql, [run_id, command.effective_seq])
     }
 
 
-def _prompts(db: Database, run_id: str, words: MethodWords) -> dict[str, str]:
+def _prompts(db: Database, run_id: str, words: MethodWords) -> dict[str, Effect]:
     """How many prompts carried a rule, and whether the first one after a switch that can show a profile did."""
     sql = """SELECT seq, step, is_profile_exposed FROM calls WHERE run_id = $run
         AND list_contains($roles::VARCHAR[], role) ORDER BY seq"""
     lifted = {row.argument: row.effective_seq for row in reversed(in_force(db, run_id, CommandKind.LIFT))}
-    by_command = {}
+    by_command: dict[str, Effect] = {}
     for command in _shown_by(db, run_id, Result.PROMPTS, Result.PROFILE_IN_PROMPT):
         is_rule = VERBS[command.kind].result is Result.PROMPTS
         roles = words.roles(has_rules=True) if is_rule else words.roles(can_show_profile=True)
@@ -249,7 +288,5 @@ def _prompts(db: Database, run_id: str, words: MethodWords) -> dict[str, str]:
         if not steps:
             continue
         first, seen = next(iter(steps.items()))
-        in_steps = f"in the prompts of {len(steps)} {'step' if len(steps) == 1 else 'steps'}, first of step {first}"
-        profile = f"the prompt of step {first} showed {'a' if seen else 'no'} profile"
-        by_command[command.command_id] = in_steps if is_rule else profile
+        by_command[command.command_id] = RuleCarried(len(steps), first) if is_rule else ProfileAsked(first, seen)
     return by_command

@@ -75,8 +75,8 @@ def _bests(db: Database, run_ids: Sequence[str]) -> Mapping[str, _Best]:
         "parents": [f"{run_id} {parent}" for run_id, _, parent in rows], "review": name_of(ReviewWritten),
     }  # fmt: skip
     happened: dict[str, list[Any]] = {}
-    for told in fetch.events(db, None, *_KINDS, where=which, parameters=asked) if rows else ():
-        happened.setdefault(told.run_id, []).append(told.event)
+    for entry in fetch.events(db, None, *_KINDS, where=which, parameters=asked) if rows else ():
+        happened.setdefault(entry.run_id, []).append(entry.event)
     return {run_id: _best(name, happened.get(run_id, [])) for run_id, name, _ in rows}
 
 

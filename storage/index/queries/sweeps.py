@@ -50,7 +50,7 @@ class VariantRow:
     seconds: float
 
 
-def _variants(db: Database, run_id: str, candidate_id: str) -> list[fetch.Told[Any]]:
+def _variants(db: Database, run_id: str, candidate_id: str) -> list[fetch.RunEntry[Any]]:
     return fetch.of_kernel(db, run_id, candidate_id, VariantCompiled, VariantChecked, VariantTimed)
 
 
@@ -60,8 +60,8 @@ def sweep(db: Database, run_id: str, candidate_id: str) -> SweepRow | None:
         FROM kernels WHERE run_id = $run AND candidate_id = $candidate)
     SELECT candidate_id, number, speedup, latency_ms FROM kernels JOIN asked USING (candidate_id) WHERE run_id = $run"""
     for name, number, speedup, latency_ms in fetch.tuples(db, sql, {"run": run_id, "candidate": candidate_id}):
-        for told in fetch.of_kernel(db, run_id, name, SweepStarted)[:1]:
-            return _row(db, run_id, told.event, number, speedup, latency_ms)
+        for entry in fetch.of_kernel(db, run_id, name, SweepStarted)[:1]:
+            return _row(db, run_id, entry.event, number, speedup, latency_ms)
     return None
 
 
@@ -74,7 +74,7 @@ def _row(
     kept_id, kept_number, kept_summary = fetch.tuples(db, sql, [run_id, name])[0]
     sql = "SELECT count(*) FROM steps WHERE run_id = ? AND step = ? AND ended_as IS NOT NULL"
     is_over = fetch.tuples(db, sql, [run_id, started.step])[0][0] > 0
-    events = [told.event for told in _variants(db, run_id, name)]
+    events = [entry.event for entry in _variants(db, run_id, name)]
     again = [event for event in events if event.number == 0]
     speedups = [event.result.speedup for event in again if isinstance(event, VariantTimed)]
     speedups += [] if speedup is None else [speedup]
@@ -93,9 +93,9 @@ def _failure(event: VariantCompiled | VariantChecked | VariantTimed) -> str:
 def variants(db: Database, run_id: str, candidate_id: str) -> list[VariantRow]:
     """The variants of the sweep of this kernel, the fastest first; those that failed last."""
     by_number: dict[int, list[Any]] = {}
-    for told in _variants(db, run_id, candidate_id):
-        if told.event.number > 0:
-            by_number.setdefault(told.event.number, []).append(told.event)
+    for entry in _variants(db, run_id, candidate_id):
+        if entry.event.number > 0:
+            by_number.setdefault(entry.event.number, []).append(entry.event)
     rows = [_variant(number, events) for number, events in by_number.items()]
     return sorted(rows, key=lambda row: (row.verdict is not Verdict.PASSED, -(row.speedup or 0.0), row.number))
 

@@ -56,7 +56,7 @@ class RankingRow:
 
 def rankings(db: Database, run_id: str) -> list[RankingRow]:
     """Every ranking of a run, oldest first."""
-    last = {told.event.depth: told.event for told in fetch.events(db, run_id, Ranked)}
+    last = {entry.event.depth: entry.event for entry in fetch.events(db, run_id, Ranked)}
     return [
         RankingRow(depth, len(e.candidates), bool(e.scores), e.kernels, e.correlation, e.arrival, e.why)
         for depth, e in sorted(last.items())

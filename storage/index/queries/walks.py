@@ -44,7 +44,7 @@ def walk(db: Database, run_id: str, candidate_id: str) -> list[WeighedRow]:
     kernels = {name: (number, depth) for name, number, depth in fetch.tuples(db, sql, [run_id])}
     if candidate_id not in kernels:
         return []
-    walks = [told.event for told in _weighed(db, run_id) if told.event.depth == kernels[candidate_id][1]]
+    walks = [entry.event for entry in _weighed(db, run_id) if entry.event.depth == kernels[candidate_id][1]]
     return [
         WeighedRow(
             index, kernels[w.candidate_id][0], w.source, w.target, w.visits, w.value, w.prior, w.score, w.is_taken
@@ -58,15 +58,15 @@ def walk(db: Database, run_id: str, candidate_id: str) -> list[WeighedRow]:
 def taken(db: Database, run_id: str) -> list[TakenRow]:
     """The edges that a run has taken, those with most walks first."""
     edges: dict[tuple[str, str], TakenRow] = {}
-    for told in _weighed(db, run_id):
-        for w in told.event.weighed:
+    for entry in _weighed(db, run_id):
+        for w in entry.event.weighed:
             if w.is_taken:
                 row = edges.get((w.source, w.target), TakenRow(w.source, w.target, 0, 0.0, 0.0))
-                value = row.value + (told.event.reward or 0.0)
+                value = row.value + (entry.event.reward or 0.0)
                 edges[w.source, w.target] = TakenRow(w.source, w.target, row.visits + 1, value, w.prior)
     return sorted(edges.values(), key=lambda row: (-row.visits, -row.value, row.source, row.target))
 
 
-def _weighed(db: Database, run_id: str) -> list[fetch.Told[DepthFinished]]:
+def _weighed(db: Database, run_id: str) -> list[fetch.RunEntry[DepthFinished]]:
     """Ends of step indexes that a walk led to."""
     return fetch.events(db, run_id, DepthFinished, where="contains(json, '\"weighed\":[{')")

@@ -26,6 +26,13 @@ class EngineStarted:
     is_resumed: bool
     lost_events: int = 0
 
+    @property
+    def reason(self) -> str:
+        """Why the run is running."""
+        began = "Run resumed" if self.is_resumed else "Run started"
+        lost = f"; {self.lost_events:,} earlier events are missing from the journal" if self.lost_events else ""
+        return f"{began}{lost}"
+
 
 @dataclass(frozen=True, slots=True)
 class LimitMeasured:

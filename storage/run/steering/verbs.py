@@ -1,8 +1,8 @@
 """What a person may ask of a run: the table of verbs, and one command as it travels. Knows words, not what carries them
 out.
 
-All that tells one verb from another stands in its row: command line, pages, engine and index read it there. What a
-verb sets is folded by `steering_state.py`; whether it makes sense now is for the engine to say.
+All that tells one verb from another stands in its row, but for what a page says: command line, pages, engine and index
+read it there. What a verb sets is folded by `steering_state.py`; whether it makes sense now is for the engine to say.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from enum import StrEnum, auto
 
 from storage.codec import EpochSeconds
-from storage.run.method_words import MethodWords
 
 
 class CommandKind(StrEnum):
@@ -110,23 +109,9 @@ class Verb:
     """Its argument, on the command line."""
     help: str
     """What it does, on the command line."""
-    sent: str
-    """Told when it is on its way: `{}` is its argument, `{step}` what the run's search method calls a step index."""
-    label: str = ""
-    """On its button."""
-    icon: str = ""
-    """Of its button: a name of the Material symbols."""
-    tip: str | None = None
-    """Of its button; `{step}` as in `sent`."""
-    preset: str = ""
-    """The argument that the button sends."""
     moment: Moment = Moment.BETWEEN_STEPS
     offered: Offered = Offered.WITH_ENGINE
     result: Result = Result.NONE
-    is_plain: bool = False
-    """Whether it is drawn from here alone: it has a label, no dialog and nothing else to say."""
-    is_confirmed: bool = False
-    """A page asks once more, and says what will follow."""
     in_replay: bool = False
     """A replay takes it too."""
     ends_wait: bool = True
@@ -136,129 +121,90 @@ class Verb:
     reopens: bool = False
     """A run that has finished may go on because of it."""
 
-    def sent_words(self, argument: str, words: MethodWords) -> str:
-        """What is told when it is on its way to a run of that method."""
-        return self.sent.format(argument, step=words.distinct)
-
-    def tip_words(self, words: MethodWords) -> str | None:
-        """What its button tells beside a run of that method."""
-        return self.tip.format(step=words.distinct) if self.tip else None
-
 
 _TABLE = (
     Verb(
         CommandKind.PAUSE, Takes.NOTHING, "pause", "", "takes effect after the current step",
-        "Pausing after this step", "Pause", "pause",
-        "holds the run after the current step, until you resume it (Freeze page holds this page only)",
         moment=Moment.BREAKS_REPLY, offered=Offered.AT_WORK, in_replay=True, ends_wait=False,
     ),
-    Verb(
-        CommandKind.RESUME, Takes.NOTHING, "resume", "", "",
-        "Resuming", "Resume", "play_arrow", offered=Offered.HELD, in_replay=True,
-    ),
+    Verb(CommandKind.RESUME, Takes.NOTHING, "resume", "", "", offered=Offered.HELD, in_replay=True),
     Verb(
         CommandKind.STOP, Takes.NOTHING, "stop", "", "cancels the current step; it is repeated on resume",
-        "Stopping", "Stop", "stop", moment=Moment.AT_ONCE, is_confirmed=True, in_replay=True,
+        moment=Moment.AT_ONCE, in_replay=True,
     ),
     Verb(
         CommandKind.COLLECT, Takes.SWITCH, "collect profiles", "auto|on|off", "collect profiles (for you)",
-        "Collect profiles: {} from the next step", "Collect profiles",
-        tip="profile correct kernels, for you to see", ends_wait=False,
+        ends_wait=False,
     ),
     Verb(
         CommandKind.EXPOSE, Takes.SWITCH, "show profiles to the model", "auto|on|off", "show profiles to the model",
-        "Show profiles to the model: {} from the next step", "Show profiles to the model",
-        tip="put the profile into the prompts that ask for a faster kernel", result=Result.PROFILE_IN_PROMPT,
+        result=Result.PROFILE_IN_PROMPT,
     ),
     Verb(
         CommandKind.ROLL_BACK, Takes.KERNEL, "roll back", "KERNEL",
-        "abandon the current search step; the next one starts from this kernel",
-        "Going back to {}", "Go back or fork", "undo",
-        "continue from an earlier kernel, in this run or in a new one", result=Result.DEPTH, is_confirmed=True,
-        reopens=True,
+        "abandon the current search step; the next one starts from this kernel", result=Result.DEPTH, reopens=True,
     ),
     Verb(
         CommandKind.SET_BASE, Takes.KERNEL, "set base kernel", "KERNEL",
-        "the next search step starts from this kernel; the current one continues",
-        "The next {step} starts from {}", "Base kernel", "keep", "choose which kernel the next {step} starts from",
-        result=Result.DEPTH, is_confirmed=True, ends_wait=False,
+        "the next search step starts from this kernel; the current one continues", result=Result.DEPTH, ends_wait=False,
     ),
     Verb(
         CommandKind.PIN, Takes.KERNEL, "pin", "KERNEL",
-        "every later search step starts from this kernel, until unpinned",
-        "Pinning {} from the next {step}", result=Result.DEPTH, is_confirmed=True, ends_wait=False,
+        "every later search step starts from this kernel, until unpinned", result=Result.DEPTH, ends_wait=False,
     ),
+    Verb(CommandKind.UNPIN, Takes.NOTHING, "unpin", "", "", ends_wait=False),
     Verb(
-        CommandKind.UNPIN, Takes.NOTHING, "unpin", "", "",
-        "Unpinning from the next {step}", "Unpin", ends_wait=False,
-    ),
-    Verb(
-        CommandKind.HINT, Takes.TEXT, "hint", '"TEXT"', "added to the next prompt",
-        "Hint sent", "Hint", "lightbulb", moment=Moment.CARRIED, keeps_step=True,
+        CommandKind.HINT, Takes.TEXT, "hint", '"TEXT"', "added to the next prompt", moment=Moment.CARRIED,
+        keeps_step=True,
     ),
     Verb(
         CommandKind.BAN, Takes.SENTENCE, "must not use", '"TEXT"',
-        "an optimisation that kernels must not use, or must use, until lifted",
-        "Rule sent: must not use {}", result=Result.PROMPTS,
+        "an optimisation that kernels must not use, or must use, until lifted", result=Result.PROMPTS,
     ),
-    Verb(
-        CommandKind.REQUIRE, Takes.SENTENCE, "must use", '"TEXT"', "",
-        "Rule sent: must use {}", result=Result.PROMPTS,
-    ),
+    Verb(CommandKind.REQUIRE, Takes.SENTENCE, "must use", '"TEXT"', "", result=Result.PROMPTS),
     Verb(
         CommandKind.LIFT, Takes.RULE, "lift rule", "RULE", "lift a rule, given by its text or by the id of its command",
-        "Removing the rule", "Remove",
     ),
     Verb(
         CommandKind.SUBMIT, Takes.SUBMISSION, "kernel by hand", "KERNEL HASH",
-        "a kernel edited by hand (sent by `python -m engine submit`)",
-        "Kernel sent", "Edit a kernel by hand", "edit",
-        moment=Moment.CARRIED, offered=Offered.ALWAYS, result=Result.KERNEL, reopens=True,
+        "a kernel edited by hand (sent by `python -m engine submit`)", moment=Moment.CARRIED, offered=Offered.ALWAYS,
+        result=Result.KERNEL, reopens=True,
     ),
     Verb(
         CommandKind.SET_MODEL, Takes.MODEL, "model", '"NAME [OPTIONS]"',
-        'another model for all further calls, as in "gpt-5 reasoning_effort=high"',
-        "Model from the next call: {}", "Model", "smart_toy", "change the model, or redo a step with another one",
-        result=Result.CALL, is_confirmed=True,
+        'another model for all further calls, as in "gpt-5 reasoning_effort=high"', result=Result.CALL,
     ),
     Verb(
         CommandKind.RETRY, Takes.MODEL_AND_STEP, "do a step again", '"NAME [OPTIONS] [step=N]"',
-        "redo the last model step (or step N) with this model",
-        "Redoing a step with {}", moment=Moment.BREAKS_REPLY, result=Result.CALL, is_confirmed=True, reopens=True,
+        "redo the last model step (or step N) with this model", moment=Moment.BREAKS_REPLY, result=Result.CALL,
+        reopens=True,
     ),
     Verb(
         CommandKind.SET_BUDGET, Takes.LIMITS, "limits", '"calls=80 cost=5"',
-        "change limits; also tokens, minutes, depths (search steps), target,\nstagnation",
-        "New limits sent: {}", offered=Offered.ALWAYS, reopens=True,
+        "change limits; also tokens, minutes, depths (search steps), target,\nstagnation", offered=Offered.ALWAYS,
+        reopens=True,
     ),
     Verb(
         CommandKind.ANSWER, Takes.ANSWER, "answer", "STEP.CALL HASH",
-        "a person's reply (sent by `python -m engine answer`)",
-        "Reply sent", "Send reply", "send", offered=Offered.ALWAYS,
+        "a person's reply (sent by `python -m engine answer`)", offered=Offered.ALWAYS,
     ),
     Verb(
         CommandKind.TAKE_OVER, Takes.CALLS, "answer calls by hand", "next|all|off",
         "write the next reply, or all replies, yourself",
-        "The next prompt will wait for your reply", "Write the next reply yourself", "edit_note",
-        "the next prompt is shown here and waits for your reply instead of going to the model", "next", is_plain=True,
     ),
     Verb(
         CommandKind.ASK_FIRST, Takes.APPROVAL_RULE, "ask before steps", "off|calls|all [yes|no SECONDS]",
-        "wait for approval before each step; approve or reject if nobody\nresponds for SECONDS",
-        "Approval rule sent", "Approve steps before they start", "front_hand", ends_wait=False,
+        "wait for approval before each step; approve or reject if nobody\nresponds for SECONDS", ends_wait=False,
     ),
     Verb(
         CommandKind.APPROVE, Takes.WAITING_STEP, "approve step", "", "approve or reject the waiting step",
-        "Step {} approved", "Approve", "check", offered=Offered.HELD, ends_wait=False, keeps_step=True,
+        offered=Offered.HELD, ends_wait=False, keeps_step=True,
     ),
     Verb(
-        CommandKind.SKIP, Takes.WAITING_STEP, "skip step", "", "",
-        "Step {} rejected", "Reject", "close", offered=Offered.HELD, ends_wait=False, keeps_step=True,
+        CommandKind.SKIP, Takes.WAITING_STEP, "skip step", "", "", offered=Offered.HELD, ends_wait=False,
+        keeps_step=True,
     ),
-    Verb(
-        CommandKind.SET_CLASS, Takes.KERNEL_CLASS, "kernel class", "CLASS", "one of: {classes}",
-        "Kernel class from the next step: {}", "Class", "category", "the kernel class", is_confirmed=True,
-    ),
+    Verb(CommandKind.SET_CLASS, Takes.KERNEL_CLASS, "kernel class", "CLASS", "one of: {classes}"),
 )  # fmt: skip
 # In the order in which the command line tells them.
 VERBS: Mapping[CommandKind, Verb] = {verb.kind: verb for verb in _TABLE}

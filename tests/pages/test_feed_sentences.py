@@ -1,0 +1,97 @@
+"""The feed tells what happened in a run as sentences, newest first."""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pages.parts.run.feed_sentences import FeedKind, items
+from storage.index.database import Database, index_file, open_database
+from storage.results.vocabulary import KernelClass
+from storage.run import events as ev
+from storage.run.settings import Budget, DepthOutcome, StepKind
+from tests.samples import write_run
+from tests.storage.growth import grow
+from tests.storage.test_queries import timed
+
+# By which kind of item the feed tells an event, or why it has none of its own.
+TOLD_AS: dict[type, FeedKind | str] = {
+    ev.RunStarted: FeedKind.STATE, ev.EngineStarted: FeedKind.STATE, ev.StateChanged: FeedKind.STATE,
+    ev.RunEnded: FeedKind.STATE, ev.LimitMeasured: FeedKind.LIMIT, ev.BaselineMeasured: FeedKind.BASELINE,
+    ev.StepStarted: FeedKind.STEP, ev.StepFinished: FeedKind.STEP, ev.CandidateCreated: FeedKind.STEP,
+    ev.Compiled: FeedKind.STEP, ev.Checked: FeedKind.STEP, ev.Timed: FeedKind.STEP, ev.Profiled: FeedKind.STEP,
+    ev.ProfileFailed: FeedKind.STEP, ev.DiagnosisWritten: FeedKind.STEP, ev.ModelCalled: FeedKind.STEP,
+    ev.ReviewWritten: FeedKind.STEP, ev.Consulted: FeedKind.STEP, ev.Taught: FeedKind.STEP,
+    ev.AttemptFailed: "its step tells that no edit could be applied",
+    ev.CallSent: "the call that it begins is told when it ends", ev.CallFailed: FeedKind.CALL,
+    ev.PatchTried: FeedKind.PATCH, ev.ClassProposed: FeedKind.CLASS, ev.QuestionAsked: FeedKind.QUESTION,
+    ev.ApprovalAsked: FeedKind.APPROVAL, ev.ApprovalSettled: FeedKind.APPROVAL, ev.Diverged: FeedKind.REPLAY,
+    ev.Imported: FeedKind.IMPORT, ev.DepthFinished: FeedKind.DEPTH, ev.CommandAcknowledged: FeedKind.COMMAND,
+    ev.CommandEffective: FeedKind.COMMAND, ev.CommandRefused: FeedKind.COMMAND, ev.BudgetWarned: FeedKind.WARNING,
+    ev.BudgetChanged: FeedKind.BUDGET, ev.Ranked: FeedKind.STEP,
+    ev.RulesTold: "the page of the kernel that was written next tells it",
+    ev.PlaceTaken: "the kernels that follow are seen in their lane",
+    ev.SweepStarted: "its step tells it", ev.CompilerShown: "the first prompt has it",
+    ev.VariantCompiled: "the kernel's page lists them",
+    ev.VariantChecked: "the kernel's page lists them", ev.VariantTimed: "the kernel's page lists them",
+    ev.ToolCalled: "its answer tells both", ev.ToolAnswered: "the kernel's page lists them",
+}  # fmt: skip
+
+
+@pytest.fixture
+def db(home: Path) -> Iterator[Database]:
+    with open_database(index_file(home)) as opened:
+        yield opened
+
+
+def test_the_feed_has_a_place_for_every_kind_of_event() -> None:
+    assert set(TOLD_AS) >= set(typing.get_args(ev.Event))
+
+
+def test_the_feed_tells_every_kind_of_item(db: Database, home: Path) -> None:
+    folder = write_run(home / "runs", depths=5)
+    settings = replace(folder.read_settings(), strategy_options={"base_policy": "patience=2"})
+    folder.settings_file.unlink()
+    folder.write_settings(settings)
+    grow(db, home / "runs", ev.ClassProposed(KernelClass.MATMUL), ev.BudgetChanged(Budget(depths=9, cost_usd=2.5)))
+    grow(db, home / "runs", ev.StepStarted(900, StepKind.OPTIMISE, 99, "c001"))
+    shown = {item.kind: item.text for item in reversed(items(db, "sample", limit=2000))}
+    assert set(shown) == set(FeedKind)
+    assert "torch.compile measured: 1.28× over eager" in shown[FeedKind.BASELINE]
+    assert shown[FeedKind.BUDGET] == "Limits changed: 9 depths, $2.50"
+    assert "40.0 GB/s, 2.40 TFLOP/s" in shown[FeedKind.LIMIT]
+    assert "The reply's patch did not apply to kernel 3: edit 1" in shown[FeedKind.PATCH]
+    assert shown[FeedKind.BASE].startswith("Depth 99 starts from kernel 1 again, not from kernel ")
+    assert shown[FeedKind.BASE].endswith(
+        ": by the rule of this run, since 2 depths in a row brought no gain beyond the noise"
+    )
+
+
+def test_a_run_is_told_newest_first_and_whole(db: Database, home: Path) -> None:
+    write_run(home / "runs", depths=8)
+    grow(db, home / "runs")
+    feed = items(db, "sample", limit=1000)
+    assert [item.at for item in feed] == sorted((item.at for item in feed), reverse=True)
+    texts = {item.text for item in feed}
+    assert "Kernel 1 compiles" in texts
+    assert "Diagnosed kernel 2" in texts
+    assert "Repaired kernel 2 into kernel 3: fix the copy's layout" in texts
+    assert "No edit of kernel 3 applied: edit 1: line 40 does not read as given" in texts
+    assert "In effect: show profiles to the model on (from step 23)" in texts
+    assert "Depth 6 given up: still wrong after 3 repairs" in texts
+    assert not [text for text in texts if "None" in text or "  " in text or text.endswith((":", " "))]
+
+
+def test_a_depth_that_lost_speed_says_by_how_much(db: Database, home: Path) -> None:
+    first = ev.DepthFinished(2, 0, DepthOutcome.ACCEPTED, "c001", None, False, True, "")
+    second = ev.DepthFinished(4, 1, DepthOutcome.ACCEPTED, "c002", "c001", False, False, "")
+    grow(db, home / "runs", *timed(1, "c001", 0.6), first, *timed(3, "c002", 0.47), second)
+    slower, best = (item for item in items(db, "sample") if item.kind is FeedKind.DEPTH)
+    assert (slower.text, slower.outcome) == (
+        "Depth 1 ends with kernel 2 at 0.47×, 22 % slower than the best", DepthOutcome.ACCEPTED
+    )  # fmt: skip
+    assert (best.text, best.outcome) == ("Depth 0 ends with kernel 1 at 0.60×, the best so far", "best")

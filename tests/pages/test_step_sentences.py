@@ -1,0 +1,58 @@
+"""Each step is told by one sentence."""
+
+from __future__ import annotations
+
+import pytest
+
+from pages.parts.status.step_sentences import sentence
+from storage.index.fold import StepResult
+from storage.index.queries import StepRow
+from storage.results.vocabulary import Verdict
+
+NO = StepResult()
+FIRST = StepResult(number=1)
+
+
+@pytest.mark.parametrize(
+    ("kind", "outcome", "result", "text"),
+    [
+        ("synthesise", None, NO, "The model is writing the first kernel"),
+        ("consult", None, FIRST, "Looking up what is known for kernel 1"),
+        ("time", "interrupted", FIRST, "Timing kernel 1: interrupted"),
+        ("mutilate", None, FIRST, "The model is at the step mutilate: kernel 1"),
+        ("synthesise", "created", StepResult(made_number=1), "Wrote kernel 1"),
+        ("compile", "passed", StepResult(1, verdict=Verdict.PASSED), "Kernel 1 compiles"),
+        (
+            "check", "runtime_error", StepResult(1, verdict=Verdict.RUNTIME_ERROR, message="illegal access"),
+            "Kernel 1 crashed: illegal access",
+        ),
+        (
+            "check", "passed", StepResult(1, verdict=Verdict.PASSED, max_error=1e-6, tolerance=1e-4),
+            "Kernel 1 is correct: largest error 1.0e-06, 1.0e-04 allowed",
+        ),
+        ("profile", "profiled", StepResult(1, bound="memory"), "Profiled kernel 1: bound by memory"),
+        (
+            "optimise", "created", StepResult(1, "c002", 2, "wider loads", 1.5),
+            "Optimised kernel 1 into kernel 2: wider loads (predicted gain 1.50×)",
+        ),
+        ("tune", "tuned", FIRST, "Tuned kernel 1: a variant is faster"),
+        ("tune", "incorrect", FIRST, "Tuned kernel 1: as written it gives wrong results when timed again"),
+        (
+            "consult", "done", StepResult(1, state="cache_inefficient", techniques=1),
+            "Looked up kernel 1 in the knowledge base: cache_inefficient, 1 technique found",
+        ),
+        (
+            "consult", "done", StepResult(1, state=""),
+            "Looked up kernel 1 in the knowledge base: state not known, 0 techniques found",
+        ),
+        (
+            "teach", "done", StepResult(1, lesson="wider words help here"),
+            "Revised the knowledge base: wider words help here",
+        ),
+    ],
+)  # fmt: skip
+def test_a_step_says_what_it_does_or_what_came_of_it(
+    kind: str, outcome: str | None, result: StepResult, text: str
+) -> None:
+    is_in_flight = outcome is None
+    assert sentence(StepRow(1, 1, kind, 0, None, 0.0, 1.0, outcome, is_in_flight, result=result)) == text
