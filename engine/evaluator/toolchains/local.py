@@ -554,4 +554,4 @@ def _evaluator_code() -> str:
 def baseline_source(task: Task, how: str) -> str:
     """A module whose ModelNew is the task's Model as a baseline has it; it compiles at its first call."""
     is_half = task.policy.precision == "half"
-    return f"{task.source.rstrip()}\n\nimport torch\n{_TAIL}{_INSTEAD.format(how=how, is_half=is_half)}"
+    return f"{task.source.rstrip()}\n\nimport torch\n{_TAIL}{_INSTEAD.format(how=str(how), is_half=is_half)}"
