@@ -179,10 +179,10 @@ class KernelPerIndex(Steered[KernelInWork]):
             reason = self.reason_to_stop(record, state)
             return finish(record, reason) if reason else self.draw(record, state)
         if current.has_failed:
-            given_up = self.conclude(record, DepthOutcome.GIVEN_UP, current, failed(current))
-            return self.mend(record, state, current) or given_up
-        accepted = self.conclude(record, DepthOutcome.ACCEPTED, current, CORRECT)
-        return next_evaluation(record, current, profiles=self.profiles(record)) or accepted
+            mending = self.mend(record, state, current)
+            return mending or self.conclude(record, DepthOutcome.GIVEN_UP, current, failed(current))
+        evaluation = next_evaluation(record, current, profiles=self.profiles(record))
+        return evaluation or self.conclude(record, DepthOutcome.ACCEPTED, current, CORRECT)
 
     def again(self, record: Record, label: str, about: str | None) -> Step:
         """A step to be taken once more.

@@ -1,17 +1,17 @@
 """An evolving population as a decision: parents drawn by fitness, a child by mutation or crossover, the fastest kept.
-Pure.
+Pure: draws are seeded by run and step index, so that a run that goes on draws as it would have.
 
 Method: the loop of evolutionary kernel search (AlphaEvolve and its kin). A step index is called birth here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import random
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from engine.errors import EngineError
 from engine.search.actions import Ask, Consult, Expects, NewCandidate, Step
-from engine.search.methods.evolve.population import Parents, alive, draw_parents, draw_second
 from engine.search.methods.evolve.prompts import Cross, Mutate
 from engine.search.methods.kernel_in_work import KernelInWork, KernelPerIndex, draws_option
 from engine.search.methods.options import Value, option, read
@@ -45,6 +45,14 @@ class EvolveSettings:
         automatic="each run its own",
     )  # fmt: skip
     draws: int = draws_option("birth")
+
+
+@dataclass(frozen=True, slots=True)
+class Parents:
+    """The parents of one child; without `second` it is a mutation of `first`."""
+
+    first: str
+    second: str | None = None
 
 
 class Evolve(KernelPerIndex):
@@ -159,3 +167,45 @@ def _cross(record: Record, state: KernelInWork, parent: Candidate) -> Ask:
         raise EngineError(f"this run has no other correct kernel to cross {name} with")
     prompt = Cross(tuple(population), second)
     return Ask(CROSS, index, name, Expects.SOURCE, prompt, _makes(name, "crossover", second))
+
+
+def alive(line: Sequence[str], speedups: Mapping[str, float], size: int, keep: int) -> list[str]:
+    """The population after these kernels were born in this order, fastest first.
+
+    As soon as it has `size` kernels, the `keep` fastest of them stay, of equals the older ones. A kernel without a
+    speed-up, such as one that was refused later, is not counted.
+    """
+    living = list[str]()
+    for name in dict.fromkeys(line):
+        if name in speedups:
+            living.append(name)
+        if len(living) >= size:
+            living = _fastest(living, speedups)[:keep]
+    return _fastest(living, speedups)
+
+
+def _fastest(names: Sequence[str], speedups: Mapping[str, float]) -> list[str]:
+    return sorted(names, key=lambda name: -speedups[name])
+
+
+def draw_parents(
+    population: Sequence[str], speedups: Mapping[str, float], *, seed: str, index: int, crossover: float
+) -> Parents:
+    """The parents of the child at a step index: each with a probability in proportion to its speed-up; two different
+    ones with the probability `crossover`, where there are two. `population` is not empty."""
+    first = _draw(population, speedups, f"{seed}:{index}:first")
+    wants_two = random.Random(f"{seed}:{index}:two").random() < crossover
+    second = draw_second(population, speedups, first, seed=seed, index=index) if wants_two else None
+    return Parents(first, second)
+
+
+def draw_second(
+    population: Sequence[str], speedups: Mapping[str, float], first: str, *, seed: str, index: int
+) -> str | None:
+    """The other parent of a crossover; None where nobody else is alive."""
+    others = [name for name in population if name != first]
+    return _draw(others, speedups, f"{seed}:{index}:second") if others else None
+
+
+def _draw(names: Sequence[str], speedups: Mapping[str, float], seed: str) -> str:
+    return random.Random(seed).choices(names, [speedups[name] for name in names])[0]
