@@ -14,8 +14,9 @@ from pages.parts.steering import command_list
 from storage.index import queries
 from storage.index.database import Database, index_file, open_database
 from storage.index.ingest import Ingest
-from storage.index.queries import KernelFilter
+from storage.index.queries import KernelFilter, fetch
 from storage.results.hardware_limit import HardwareLimit
+from storage.run import events as ev
 from storage.run.folder import RunFolder
 from storage.run.settings import StepKind
 from storage.run.steering.steering_state import SteeringState
@@ -70,6 +71,20 @@ def _started_with(db: Database, run_id: str, column: str) -> Any:
     return found[0] if found else None
 
 
+def _states(db: Database, run_id: str) -> list[list[Any]]:
+    began = {ev.RunStarted: "starting", ev.EngineStarted: "running"}
+    return [
+        [e.seq, e.at, began.get(kind := type(e.event)) or e.event.state, getattr(e.event, "reason", ""),
+         kind is ev.RunEnded, getattr(e.event, "error_blob", None)]
+        for e in queries.states(db, run_id)
+    ]  # fmt: skip
+
+
+def _divergences(db: Database, run_id: str) -> list[list[Any]]:
+    entries = fetch.events(db, run_id, ev.Diverged)
+    return [[e.seq, d.step, d.role, d.candidate_id, d.is_bridged, d.reason] for e in entries for d in [e.event]]
+
+
 def _current_step(db: Database, run_id: str) -> list[Any] | None:
     step = queries.current_step(db, run_id)
     return None if step is None else [
@@ -98,7 +113,7 @@ OF_A_RUN: Mapping[str, Ask] = {
     "count_kernels": lambda db, run: queries.count_kernels(db, run, KernelFilter()),
     "current_step": _current_step,
     "depths": queries.depths,
-    "divergences": queries.divergences,
+    "divergences": _divergences,
     "effects": command_list.effects,
     "engine_began": queries.engine_began,
     "error_groups": queries.error_groups,
@@ -122,7 +137,7 @@ OF_A_RUN: Mapping[str, Ask] = {
     "run": queries.run,
     "spending": queries.spending,
     "standing_counts": queries.outcome_counts,
-    "states": queries.states,
+    "states": _states,
     "steering_marks": queries.steering_marks,
     "steps": queries.steps,
     "switches": lambda db, run: _switches(queries.steering_state(db, run), queries.pending_hints(db, run)),

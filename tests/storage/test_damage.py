@@ -197,7 +197,7 @@ def test_what_was_lost_before_a_resume_stays_told(root: Path, db: Database) -> N
     assert (found.lost_before, found.is_cut, found.can_resume) == (5, False, True)
     assert "5 events were lost before a resume" in told(found)
     Ingest(db, root).catch_up()
-    assert queries.states(db, "sample")[-1].reason == "Run resumed; 5 earlier events are missing from the journal"
+    assert queries.states(db, "sample")[-1].event.reason == "Run resumed; 5 earlier events are missing from the journal"
 
 
 @settings(max_examples=examples(20), suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -9,7 +9,9 @@ evolve/         a population: parents drawn by speed-up, mutation and crossover,
 graph_search/   Monte-Carlo search on the graph of techniques: ReGraph's idea
 answers.py              one JSON object of a reply, read strictly
 accepted_line.py        the kernels a step index may start from, and what a person chooses among them
+steered.py              what our methods have in common: how people steer one, what a kernel still lacks
 kernel_in_work.py       the kernel that a step index is working on, for methods whose step index is one kernel
+technique_in_work.py    the technique that a step index is working on, for methods whose step index is one technique
 options.py              settings of a strategy, as a record and described for forms and help texts
 loading.py              strategies by name; this imports them
 catalogue.py            strategies that a person can choose; those of one's own are described by another process

@@ -1,20 +1,30 @@
-"""The kernel that a step index is working on, folded from events. Shared by methods whose step index is one kernel and
-its repairs; knows nothing of how a method chooses what the kernel is written from."""
+"""The kernel that a step index is working on, folded from events, and what comes next with it. Shared by methods whose
+step index is one kernel and its repairs; knows nothing of how a method chooses what the kernel is written from."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
 from engine.search import limits
-from engine.search.actions import Evaluate, Rank
+from engine.search.actions import Action, Conclude, Evaluate, Rank, Step, TakeSubmission
 from engine.search.methods.accepted_line import AcceptedLine
 from engine.search.methods.options import option
+from engine.search.methods.steered import (
+    CORRECT,
+    REPAIR,
+    Steered,
+    end_with,
+    failed,
+    finish,
+    next_evaluation,
+    submission,
+)
 from storage.run import events as ev
 from storage.run.record import Candidate, Record
-from storage.run.settings import DepthOutcome, Origin, StepKind, Switch
+from storage.run.settings import DepthOutcome, Origin, StepKind
+from storage.run.steering.command_arguments import RANK
 from storage.run.steering.verbs import CommandKind
 
-SYNTHESISE, REPAIR = "synthesise", "repair"
 NO_KERNEL = "the reply holds no kernel"
 
 
@@ -122,14 +132,71 @@ def draws_option(word: str) -> int:
     return draws
 
 
-def next_evaluation(record: Record, candidate: Candidate, *, profiles: bool) -> Evaluate | None:
-    """What a kernel that has not failed still lacks: compile, check, time, and a profile where `profiles` says so or a
-    person asks for one. None when it has everything."""
-    stage, wish = candidate.next_stage, record.steering.collect
-    wants_profile = wish is Switch.ON or (profiles and wish is not Switch.OFF)
-    if stage is None and wants_profile and not candidate.is_profile_tried:
-        stage = StepKind.PROFILE
-    return Evaluate(stage, record.step_index, candidate.candidate_id) if stage is not None else None
+class KernelPerIndex(Steered[KernelInWork]):
+    """A method whose step index is one kernel: drawn, of several ranked and the first that does not fail, evaluated."""
+
+    def __init__(self) -> None:
+        super().__init__(KernelInWork.new)
+
+    def draws(self, record: Record) -> int:
+        """How many kernels are drawn for a step index."""
+        raise NotImplementedError
+
+    def draw(self, record: Record, state: KernelInWork) -> Step:
+        """The call of a kernel, after what it has to know."""
+        raise NotImplementedError
+
+    def reason_to_stop(self, record: Record, state: KernelInWork) -> str | None:
+        """Why no further step index begins."""
+        return limits.reason_to_stop(record, state.fruitless, self.words.step)
+
+    def mend(self, record: Record, state: KernelInWork, kernel: Candidate) -> Step | None:
+        """What is done about a kernel that has failed; None: nothing, its step index ends."""
+        return None
+
+    def profiles(self, record: Record) -> bool:
+        """Whether each correct kernel is profiled."""
+        return False
+
+    def conclude(self, record: Record, outcome: DepthOutcome, kernel: Candidate | None, reason: str) -> Conclude:
+        """How a step index ends."""
+        return end_with(record, outcome, kernel, reason)
+
+    def current(self, record: Record, state: KernelInWork) -> Candidate | None:
+        """The newest kernel, or of ranked ones the first that has not failed."""
+        return state.current(record)
+
+    def decide(self, record: Record, state: KernelInWork, current: Candidate | None) -> Action:
+        """A kernel is drawn, or more of them and ranked, then evaluated; its step index ends with it."""
+        most = self.draws(record)
+        if state.wants_draw(record, most):
+            return self.draw(record, state)
+        if (step := state.wants_order(record, most)) is not None:
+            return step
+        if current is None and state.spent:
+            return self.conclude(record, DepthOutcome.GIVEN_UP, None, state.spent)
+        if current is None:
+            reason = self.reason_to_stop(record, state)
+            return finish(record, reason) if reason else self.draw(record, state)
+        if current.has_failed:
+            mending = self.mend(record, state, current)
+            return mending or self.conclude(record, DepthOutcome.GIVEN_UP, current, failed(current))
+        evaluation = next_evaluation(record, current, profiles=self.profiles(record))
+        return evaluation or self.conclude(record, DepthOutcome.ACCEPTED, current, CORRECT)
+
+    def again(self, record: Record, label: str, about: str | None) -> Step:
+        """A step to be taken once more.
+
+        Raises:
+            EngineError: the method has no such step, or the run no such kernel.
+        """
+        if label == RANK:
+            return Rank(record.step_index, tuple(self.state(record).drawn))
+        return super().again(record, label, about)
+
+    def take(self, record: Record, state: KernelInWork, parent_id: str | None) -> TakeSubmission:
+        """A person's kernel, made from that one; it starts from nothing where that is not timed."""
+        return submission(record, parent_id, None)
 
 
 def all_done(record: Record, most: int, word: str) -> str | None:

@@ -7,6 +7,7 @@ travel from another process; a run keeps the values in run.json as `strategy_opt
 from __future__ import annotations
 
 import dataclasses
+import functools
 import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -191,6 +192,21 @@ def read(kind: type[T], values: Mapping[str, Value]) -> T:
         EngineError: as `complete`.
     """
     return kind(**complete(described(typing.cast("type[Any]", kind)), values))
+
+
+def read_often(kind: type[T], values: Mapping[str, Value]) -> T:
+    """The same for a strategy that reads its settings at each step.
+
+    Raises:
+        EngineError: as `complete`.
+    """
+    settings: T = _read_once(typing.cast("Any", kind), tuple(sorted(values.items())))
+    return settings
+
+
+@functools.lru_cache(maxsize=256)
+def _read_once(kind: Any, values: tuple[tuple[str, Value], ...]) -> Any:
+    return read(kind, dict(values))
 
 
 def parse(options: Sequence[Option], words: Sequence[str]) -> dict[str, Value]:

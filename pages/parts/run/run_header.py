@@ -111,7 +111,7 @@ def was_doing(text: str) -> str:
 def failure(run: RunRow) -> str:
     """Why a run has failed: no kernel was correct, and of what they died, or its engine's own reason."""
     groups = queries.error_groups(index.current(), run.run_id, run.failed) if not run.passed and run.failed else []
-    if not groups or queries.states(index.current(), run.run_id)[-1].error_blob:
+    if not groups or getattr(queries.states(index.current(), run.run_id)[-1].event, "error_blob", None):
         return f"**The run failed:** {wording.plain(run.state_reason)}"
     counts = Counter[Verdict]()
     for group in groups:

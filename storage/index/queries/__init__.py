@@ -90,7 +90,6 @@ from storage.index.queries.feed import EventRow as EventRow
 from storage.index.queries.feed import FeedKernel as FeedKernel
 from storage.index.queries.feed import FeedRow as FeedRow
 from storage.index.queries.feed import ProblemRow as ProblemRow
-from storage.index.queries.feed import StateRow as StateRow
 from storage.index.queries.feed import events as events
 from storage.index.queries.feed import feed as feed
 from storage.index.queries.feed import problems as problems
@@ -173,7 +172,6 @@ from storage.index.queries.runs import titles as titles
 from storage.index.queries.runs import totals as totals
 from storage.index.queries.runs import version as version
 from storage.index.queries.steering import ApprovalRow as ApprovalRow
-from storage.index.queries.steering import DivergenceRow as DivergenceRow
 from storage.index.queries.steering import QuestionRow as QuestionRow
 from storage.index.queries.steering import SteeringMark as SteeringMark
 from storage.index.queries.steering import divergences as divergences

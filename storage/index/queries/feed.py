@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,6 @@ from storage.index.queries.commands import CommandRow, commands, in_force
 from storage.index.queries.steps import NEWEST, StepRow, steps
 from storage.run import events as ev
 from storage.run.journal import FaultKind
-from storage.run.settings import RunState
 from storage.run.steering.verbs import Result, verbs_with
 
 
@@ -75,39 +74,36 @@ def feed(db: Database, run_id: str, after_seq: int = 0, limit: int = 200) -> lis
     most = limit + len(asked)
     which = "seq > $after AND (kind <> 'PatchTried' OR contains(json, '\"is_applied\":false'))"
     news = fetch.events(db, run_id, *_NEWS, where=which, parameters={"after": after_seq}, newest=most)
-    kinds = {type(entry.event) for entry in news}
-    surroundings = _Surroundings(
-        asked,
-        _kernels(db, run_id, news),
-        _rising(db, run_id) if ev.DepthFinished in kinds else [],
-        {entry.seq for entry in fetch.events(db, run_id, ev.LimitMeasured)[1:]} if ev.LimitMeasured in kinds else set(),
-    )
-    rows += [surroundings.row(entry) for entry in news]
+    kinds, kernels = {type(entry.event) for entry in news}, _kernels(db, run_id, news)
+    rising = _rising(db, run_id) if ev.DepthFinished in kinds else []
+    limits = fetch.events(db, run_id, ev.LimitMeasured) if ev.LimitMeasured in kinds else []
+    rows += [_row(entry, asked, kernels, rising, limits) for entry in news]
     rows += _base_changes(db, run_id, after_seq)
     return sorted(rows, key=lambda row: (row.at, row.seq), reverse=True)[:limit]
 
 
-@dataclass(frozen=True, slots=True)
-class _Surroundings:
-    """What the events of a feed are told with."""
-
-    commands: Mapping[str, CommandRow]
-    kernels: Mapping[str | None, FeedKernel]
-    rising: list[tuple[int, FeedKernel]]
-    limits_again: set[int]
-
-    def row(self, entry: fetch.RunEntry[Any]) -> FeedRow:
-        event, seq, at, best = entry.event, entry.seq, entry.at, None
-        kernel, command = self.kernels.get(getattr(event, "candidate_id", None)), None
-        match event:
-            case ev.CommandAcknowledged():
-                command = self.commands.get(event.command.command_id)
-                at = command.asked_at if command else at
-            case ev.CommandEffective() | ev.CommandRefused():
-                command = self.commands.get(event.command_id)
-            case ev.DepthFinished():
-                best = next((rising for since, rising in reversed(self.rising) if since <= seq), None)
-        return FeedRow(seq, at, event, kernel, best, command, seq in self.limits_again)
+def _row(
+    entry: fetch.RunEntry[Any],
+    commands: Mapping[str, CommandRow],
+    kernels: Mapping[str | None, FeedKernel],
+    rising: Sequence[tuple[int, FeedKernel]],
+    limits: Sequence[fetch.RunEntry[ev.LimitMeasured]],
+) -> FeedRow:
+    event, seq, at = entry.event, entry.seq, entry.at
+    kernel = kernels.get(getattr(event, "candidate_id", None))
+    match event:
+        case ev.CommandAcknowledged():
+            command = commands.get(event.command.command_id)
+            return FeedRow(seq, command.asked_at if command else at, event, command=command)
+        case ev.CommandEffective() | ev.CommandRefused():
+            return FeedRow(seq, at, event, command=commands.get(event.command_id))
+        case ev.DepthFinished():
+            best = next((fastest for since, fastest in reversed(rising) if since <= seq), None)
+            return FeedRow(seq, at, event, kernel, best)
+        case ev.LimitMeasured():
+            return FeedRow(seq, at, event, is_again=any(limit.seq < seq for limit in limits))
+        case _:
+            return FeedRow(seq, at, event, kernel)
 
 
 _KERNEL = "candidate_id, number, speedup, noise"
@@ -149,18 +145,6 @@ def _base_changes(db: Database, run_id: str, after_seq: int) -> Iterator[FeedRow
 
 
 @dataclass(frozen=True, slots=True)
-class StateRow:
-    """The run moved to a state; `reason` is written for people. `error_blob` has the traceback of a failed engine."""
-
-    seq: int
-    at: float
-    state: RunState
-    reason: str
-    is_final: bool
-    error_blob: str | None
-
-
-@dataclass(frozen=True, slots=True)
 class ProblemRow:
     """A line that could not be read and was left out, or events missing before it. `position` is its byte offset."""
 
@@ -181,22 +165,9 @@ class EventRow:
     json: str
 
 
-def states(db: Database, run_id: str) -> list[StateRow]:
+def states(db: Database, run_id: str) -> list[fetch.RunEntry[Any]]:
     """Every change of state, oldest first."""
-    return [_state(entry) for entry in fetch.events(db, run_id, *_STATES)]
-
-
-def _state(entry: fetch.RunEntry[Any]) -> StateRow:
-    event, head = entry.event, (entry.seq, entry.at)
-    match event:
-        case ev.EngineStarted():
-            return StateRow(*head, RunState.RUNNING, event.reason, False, None)
-        case ev.RunStarted():
-            return StateRow(*head, RunState.STARTING, "", False, None)
-        case ev.RunEnded():
-            return StateRow(*head, event.state, event.reason, True, event.error_blob)
-        case _:
-            return StateRow(*head, event.state, event.reason, False, None)
+    return fetch.events(db, run_id, *_STATES)
 
 
 def problems(db: Database, run_id: str | None = None) -> list[ProblemRow]:

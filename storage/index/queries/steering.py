@@ -103,18 +103,6 @@ class ApprovalRow:
     after_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class DivergenceRow:
-    """A replayed run left the path of its recording; `is_bridged` says that a reply could be found all the same."""
-
-    seq: int
-    step: int
-    role: str
-    candidate_id: str | None
-    is_bridged: bool
-    reason: str
-
-
 def open_question(db: Database, run_id: str) -> QuestionRow | None:
     """The call that waits for a person, or None."""
     rows = fetch.tuples(db, "SELECT question FROM runs WHERE run_id = ?", [run_id])
@@ -142,13 +130,9 @@ def open_approval(db: Database, run_id: str) -> ApprovalRow | None:
     )  # fmt: skip
 
 
-def divergences(db: Database, run_id: str) -> list[DivergenceRow]:
+def divergences(db: Database, run_id: str) -> list[Diverged]:
     """Where a replayed run left its recording, oldest first."""
-    return [
-        DivergenceRow(entry.seq, e.step, e.role, e.candidate_id, e.is_bridged, e.reason)
-        for entry in fetch.events(db, run_id, Diverged)
-        for e in [entry.event]
-    ]
+    return [entry.event for entry in fetch.events(db, run_id, Diverged)]
 
 
 def imported(db: Database, run_id: str, candidate_id: str) -> Imported | None:

@@ -7,9 +7,8 @@ is called round here: round 0 is the first kernel, each later one a verdict of t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from engine.errors import EngineError
 from engine.search import limits
 from engine.search.actions import (
     Action,
@@ -23,18 +22,33 @@ from engine.search.actions import (
     Step,
     TakeSubmission,
 )
-from engine.search.methods import Fold, accepted_line, evaluation_again
+from engine.search.methods.accepted_line import AcceptedLine
 from engine.search.methods.coder_judge import prompts
-from engine.search.methods.coder_judge.state import JUDGE, REWRITE, SYNTHESISE, CoderJudgeState
+from engine.search.methods.kernel_in_work import NO_KERNEL
 from engine.search.methods.options import option, read
-from engine.search.steps.conversation import synthesise
-from storage.results.vocabulary import FAILED
+from engine.search.methods.steered import (
+    CORRECT,
+    SYNTHESISE,
+    Steered,
+    end_with,
+    failed,
+    next_evaluation,
+    shows_profile,
+    submission,
+    wants_profile,
+)
+from storage.results.vocabulary import Verdict
+from storage.run import events as ev
 from storage.run.method_words import CallWords, MethodWords
 from storage.run.record import Candidate, Record
-from storage.run.settings import DepthOutcome, Origin, RunSettings, RunState, StepKind, Switch
-from storage.run.steering.command_arguments import CONSULT, Submission
-from storage.run.steering.verbs import Command, CommandKind
+from storage.run.settings import DepthOutcome, Origin, RunSettings, RunState, StepKind
+from storage.run.steering.command_arguments import CONSULT
+from storage.run.steering.verbs import CommandKind
 
+JUDGE, REWRITE = "judge", "rewrite"
+CALLS = (SYNTHESISE, JUDGE, REWRITE)
+# A person's word on where to go on outranks the mending of what failed last.
+CHOICES = (CommandKind.ROLL_BACK, CommandKind.SET_BASE, CommandKind.PIN)
 FAULT, BOTTLENECK = ("problem", "cause", "mend"), ("bottleneck", "change", "plan")
 
 
@@ -53,10 +67,77 @@ def settings_of(settings: RunSettings) -> CoderJudgeSettings:
     return read(CoderJudgeSettings, settings.strategy_options)
 
 
-class CoderJudge:
+@dataclass(slots=True)
+class CoderJudgeState(AcceptedLine):
+    """The fold. `subject_id`, `is_judged`, `current_id` and `spent` speak of the round being worked on.
+
+    `subject_id` is the kernel that the judge looks at, `current_id` the one that came of it, `spent` why none can come.
+    `failed_id` is a kernel that failed and is to be mended, `mends` the rounds in a row that have tried.
+    """
+
+    subject_id: str | None = None
+    is_judged: bool = False
+    current_id: str | None = None
+    spent: str = ""
+    failed_id: str | None = None
+    mends: int = 0
+    _failed: set[str] = field(default_factory=set)
+    _problem: str = ""
+
+    @classmethod
+    def new(cls, record: Record) -> CoderJudgeState:
+        """The state at the start of a run."""
+        return cls()
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether the current round has anything of its own; a step in flight is the record's to tell."""
+        return bool(self.subject_id or self.current_id or self.spent)
+
+    def apply(self, event: ev.Event) -> None:
+        """Take one event into account."""
+        command = self.follow(event)
+        if command is not None and command.kind in CHOICES:
+            self.failed_id, self.mends = None, 0
+        if (call := self.call_of(command)) is not None:
+            self.current_id, self.spent = None, ""
+            self.subject_id, self.is_judged = call.candidate_id, call.kind == REWRITE
+        match event:
+            case ev.StepStarted(kind=kind, candidate_id=name) if kind == JUDGE:
+                self.subject_id = name
+            case ev.ReviewWritten(problem=problem) if problem:
+                self._problem = problem
+            case ev.ReviewWritten():
+                self.is_judged = True
+            case ev.CandidateCreated(candidate_id=name):
+                self.current_id = name
+            case ev.Compiled(candidate_id=name, result=compiled) if not compiled.is_ok:
+                self._failed.add(name)
+            case ev.Checked(candidate_id=name, result=checked) if checked.verdict is not Verdict.PASSED:
+                self._failed.add(name)
+            case ev.StepFinished(kind=kind, outcome="unreadable") if kind == JUDGE:
+                self.spent = f"the judge's reply could not be read: {self._problem}"
+            case ev.StepFinished(kind=kind, outcome="patch_failed") if kind in CALLS:
+                self.spent = NO_KERNEL
+            case ev.DepthFinished():
+                self._finish_round(event)
+            case _:
+                pass
+
+    def _finish_round(self, event: ev.DepthFinished) -> None:
+        tried, name = self.subject_id is not None and self.subject_id == self.failed_id, event.candidate_id
+        if event.outcome is DepthOutcome.ACCEPTED:
+            self.failed_id, self.mends = None, 0
+        elif tried or name in self._failed:
+            self.mends = self.mends + 1 if tried else 0
+            self.failed_id = name if name in self._failed else self.failed_id
+        self.subject_id, self.is_judged, self.current_id, self.spent = None, False, None, ""
+
+
+class CoderJudge(Steered[CoderJudgeState]):
     """A judge names one point, a coder rewrites the kernel; profiled every round."""
 
-    name = "coder_judge"
+    name, title, policy = "coder_judge", "coder–judge", "best"
     options = CoderJudgeSettings
     words = MethodWords(
         "round", "rounds", "the judge's points, each with a rewrite",
@@ -77,19 +158,15 @@ class CoderJudge:
     )  # fmt: skip
 
     def __init__(self) -> None:
-        self._fold = Fold(CoderJudgeState.new)
+        super().__init__(CoderJudgeState.new)
 
-    def next(self, record: Record) -> Action:
-        """What the loop does next."""
-        state = self._fold.of(record)
-        if record.redo is not None:
-            return self.again(record, record.redo.kind, record.redo.candidate_id)
-        current = record.candidates.get(state.current_id or "")
-        is_being_evaluated = current is not None and not current.has_failed
-        if (submitted := record.pending(CommandKind.SUBMIT)) and not is_being_evaluated:
-            return self._take(record, Submission.parse(submitted[0].argument).parent_id)
+    def decide(self, record: Record, state: CoderJudgeState, current: Candidate | None) -> Action:
+        """The round's kernel is evaluated, or the round goes on to bring one."""
+        if current is not None and current.has_failed:
+            return end_with(record, DepthOutcome.GIVEN_UP, current, failed(current))
         if current is not None:
-            return _evaluate(record, current)
+            accepted = end_with(record, DepthOutcome.ACCEPTED, current, CORRECT)
+            return next_evaluation(record, current, profiles=True) or accepted
         if state.spent:
             return Conclude(record.step_index, DepthOutcome.GIVEN_UP, None, _base(record, state), state.spent)
         if not state.has_begun and (reason := limits.reason_to_stop(record, state.fruitless, "round")):
@@ -100,63 +177,35 @@ class CoderJudge:
         """The round's next call: a first kernel, the judge's word, or the rewrite that follows from it."""
         name = state.subject_id or _subject(record, state)
         if name is None:
-            return self.again(record, SYNTHESISE, None)
+            return self.first_kernel(record, state)
         if state.is_judged:
             return self.again(record, REWRITE, name)
         subject = record.candidates[name]
-        if not subject.has_failed and not subject.is_profile_tried and record.steering.collect is not Switch.OFF:
+        if not subject.has_failed and wants_profile(record, subject):
             return Evaluate(StepKind.PROFILE, record.step_index, name)
         if record.asks_base and not subject.has_failed and (record.step_index, name) not in record.consulted:
             return self.again(record, CONSULT, name)
         return self.again(record, JUDGE, name)
 
-    def again(self, record: Record, label: str, about: str | None) -> Step:
-        """A step to be taken once more.
-
-        Raises:
-            EngineError: coder–judge has no such step, or the run no such kernel.
-        """
-        index = record.step_index
-        if label == SYNTHESISE:
-            makes = NewCandidate(Origin.SYNTHESIS, None, 0, "Approach", "first kernel")
-            return Ask(SYNTHESISE, index, None, Expects.SOURCE, synthesise, makes)
-        if label == StepKind.SUBMIT:
-            return self._take(record, about)
-        if (evaluation := evaluation_again(record, label, about)) is not None:
-            return evaluation
-        candidate = record.candidates[about or ""]
+    def step(self, record: Record, state: CoderJudgeState, label: str, kernel: Candidate) -> Step | None:
+        """What judge and coder are asked about a kernel."""
         match label:
             case "consult":
-                return Consult(index, candidate.candidate_id)
+                return Consult(record.step_index, kernel.candidate_id)
             case "judge":
-                return _judge(record, candidate)
+                return _judge(record, kernel)
             case "rewrite":
-                return _rewrite(record, candidate)
+                return _rewrite(record, kernel)
             case _:
-                raise EngineError(f"coder–judge has no step {label!r}")
+                return None
 
-    def abandon(self, record: Record, reason: str) -> Conclude | None:
-        """The round is given up; what it has tried stays."""
-        state = self._fold.of(record)
-        if not state.has_begun and record.in_flight is None:
-            return None
-        return Conclude(record.step_index, DepthOutcome.GIVEN_UP, state.current_id, _base(record, state), reason)
+    def take(self, record: Record, state: CoderJudgeState, parent_id: str | None) -> TakeSubmission:
+        """A person's kernel; it starts from where any kernel would, where its parent is not timed."""
+        return submission(record, parent_id, _base(record, state))
 
-    def refusal(self, record: Record, command: Command) -> str | None:
-        """Coder–judge honours every verb."""
-        return None
-
-    def note(self, record: Record, command: Command) -> str | None:
-        """From which round on a choice of the base kernel, or of what the judge is shown, holds."""
-        upcoming = record.step_index + self._fold.of(record).has_begun
-        return accepted_line.note(record, command, word="round", upcoming=upcoming, policy="best")
-
-    def _take(self, record: Record, parent_id: str | None) -> TakeSubmission:
-        """A submission starts from its parent where that is correct and timed, else from where any kernel would."""
-        parent, base = record.candidates.get(parent_id or ""), _base(record, self._fold.of(record))
-        if parent is not None and parent.timed is not None:
-            base = parent.candidate_id
-        return TakeSubmission(record.step_index, parent_id, base, 0)
+    def base_left(self, record: Record, state: CoderJudgeState) -> str | None:
+        """What the next round starts from."""
+        return _base(record, state)
 
 
 def _base(record: Record, state: CoderJudgeState) -> str | None:
@@ -178,28 +227,14 @@ def _finish(record: Record, state: CoderJudgeState, reason: str) -> Finish:
     return Finish(RunState.FINISHED, reason)
 
 
-def _evaluate(record: Record, candidate: Candidate) -> Action:
-    name, index, base = candidate.candidate_id, record.step_index, candidate.created.base_id
-    if candidate.verdict is not None and candidate.has_failed:
-        return Conclude(index, DepthOutcome.GIVEN_UP, name, base, f"the kernel {FAILED[candidate.verdict]}")
-    stage = candidate.next_stage
-    if stage is None and record.steering.collect is not Switch.OFF and not candidate.is_profile_tried:
-        stage = StepKind.PROFILE
-    if stage is not None:
-        return Evaluate(stage, index, name)
-    return Conclude(index, DepthOutcome.ACCEPTED, name, base, "correct and timed")
-
-
 def _judge(record: Record, candidate: Candidate) -> Ask:
-    has_profile = candidate.profiled is not None and not candidate.profiled.disturbance
-    shows_profile = has_profile and not candidate.has_failed and record.steering.expose is not Switch.OFF
     return Ask(
         JUDGE,
         record.step_index,
         candidate.candidate_id,
         Expects.JSON,
         prompts.judge,
-        shows_profile=shows_profile,
+        shows_profile=shows_profile(record, candidate) and not candidate.has_failed,
         fields=FAULT if candidate.has_failed else BOTTLENECK,
     )
 

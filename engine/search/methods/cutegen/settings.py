@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Mapping
 from dataclasses import dataclass
 
-from engine.search.methods.options import Choice, Value, option, read
+from engine.search.methods.options import Choice, option, read_often
 from storage.run import exposure
 from storage.run.settings import RunSettings
 
@@ -49,10 +47,4 @@ class CuteGenSettings:
 
 def settings_of(settings: RunSettings) -> CuteGenSettings:
     """CuTeGen's part of a run's settings."""
-    return _read(tuple(sorted(settings.strategy_options.items())))
-
-
-@functools.lru_cache(maxsize=64)
-def _read(values: tuple[tuple[str, Value], ...]) -> CuteGenSettings:
-    by_name: Mapping[str, Value] = dict(values)
-    return read(CuteGenSettings, by_name)
+    return read_often(CuteGenSettings, settings.strategy_options)

@@ -6,7 +6,6 @@ base kernel follows a policy instead of always being the latest. A step index is
 
 from __future__ import annotations
 
-from engine.errors import EngineError
 from engine.search import limits
 from engine.search.actions import (
     Action,
@@ -20,24 +19,32 @@ from engine.search.actions import (
     Step,
     TakeSubmission,
 )
-from engine.search.methods import Fold, accepted_line, evaluation_again
+from engine.search.methods import accepted_line
 from engine.search.methods.cutegen import prompts
-from engine.search.methods.cutegen.base_policy import choose_base
-from engine.search.methods.cutegen.schedule import is_collected, is_exposed
 from engine.search.methods.cutegen.settings import CuteGenSettings, settings_of
-from engine.search.methods.cutegen.state import DIAGNOSE, OPTIMISE, REPAIR, SYNTHESISE, CuteGenState
-from engine.search.steps.conversation import synthesise
+from engine.search.methods.cutegen.state import DIAGNOSE, OPTIMISE, CuteGenState
+from engine.search.methods.steered import (
+    CORRECT,
+    Steered,
+    ask_first,
+    ask_repair,
+    end_with,
+    has_profile,
+    next_evaluation,
+    submission,
+    wants_profile,
+)
+from storage.run import exposure
 from storage.run.method_words import MethodWords
 from storage.run.record import Candidate, Record
 from storage.run.settings import DepthOutcome, Origin, RunState, StepKind, Switch
-from storage.run.steering.command_arguments import Submission
-from storage.run.steering.verbs import Command, CommandKind
+from storage.run.steering.verbs import Command
 
 
-class CuteGen:
+class CuteGen(Steered[CuteGenState]):
     """CuTeGen: one evolving kernel, repaired until it is correct, one optimisation per depth."""
 
-    name = "cutegen"
+    name, title = "cutegen", "CuTeGen"
     options = CuteGenSettings
     words = MethodWords(
         "depth", "depths", "completed optimisation steps",
@@ -48,64 +55,43 @@ class CuteGen:
     )  # fmt: skip
 
     def __init__(self) -> None:
-        self._fold = Fold(CuteGenState.new)
+        super().__init__(CuteGenState.new)
 
-    def state(self, record: Record) -> CuteGenState:
-        """What the method remembers of a run."""
-        return self._fold.of(record)
-
-    def next(self, record: Record) -> Action:
-        """What the loop does next."""
-        state = self.state(record)
-        if record.redo is not None:
-            return self.again(record, record.redo.kind, record.redo.candidate_id)
-        current = record.candidates.get(state.current_id or "")
-        is_being_judged = current is not None and not current.has_failed
-        if (submitted := record.pending(CommandKind.SUBMIT)) and not is_being_judged:
-            return _take(record, state, Submission.parse(submitted[0].argument).parent_id)
+    def decide(self, record: Record, state: CuteGenState, current: Candidate | None) -> Action:
+        """The depth's kernel is evaluated, and diagnosed and repaired where it fails; without one it is written."""
         if current is None or _is_beyond_repair(record, state, current):
             return _write(record, state)
         if current.has_failed:
             return _diagnose(record, current) if current.diagnosis_blob is None else _repair(record, state, current)
-        return _evaluate(record, state, current)
+        accepted = end_with(record, DepthOutcome.ACCEPTED, current, CORRECT)
+        return next_evaluation(record, current, profiles=is_collected(record, state)) or accepted
 
-    def again(self, record: Record, label: str, about: str | None) -> Step:
-        """A step to be taken once more.
+    def first_kernel(self, record: Record, state: CuteGenState) -> Ask:
+        """The call for depth 0, or for another try at it."""
+        return ask_first(record, generation=state.generations_used)
 
-        Raises:
-            EngineError: CuTeGen has no such step, or the run no such kernel.
-        """
-        state = self.state(record)
-        if label == SYNTHESISE:
-            return _synthesise(record, state)
-        if label == StepKind.SUBMIT:
-            return _take(record, state, about)
-        if (evaluation := evaluation_again(record, label, about)) is not None:
-            return evaluation
-        candidate = record.candidates[about or ""]
+    def step(self, record: Record, state: CuteGenState, label: str, kernel: Candidate) -> Step | None:
+        """What is asked about a kernel."""
         match label:
             case "consult":
-                return Consult(record.step_index, candidate.candidate_id)
+                return Consult(record.step_index, kernel.candidate_id)
             case "diagnose":
-                return _diagnose(record, candidate)
+                return _diagnose(record, kernel)
             case "repair":
-                return _repair(record, state, candidate)
+                return _repair(record, state, kernel)
             case "optimise":
-                return _optimise(record, state, candidate)
+                return _optimise(record, state, kernel)
             case _:
-                raise EngineError(f"CuTeGen has no step {label!r}")
+                return None
 
-    def abandon(self, record: Record, reason: str) -> Conclude | None:
-        """The depth is given up; what it has tried stays."""
-        state = self.state(record)
-        if not state.has_begun and record.in_flight is None:
-            return None
-        base = state.line[-1] if state.line else None
-        return Conclude(record.step_index, DepthOutcome.GIVEN_UP, state.current_id, base, reason)
+    def take(self, record: Record, state: CuteGenState, parent_id: str | None) -> TakeSubmission:
+        """A person's kernel; it starts from where any kernel would, where its parent is not timed."""
+        base, generation = choose_base(record, state) if state.line else None, state.generations_used
+        return submission(record, parent_id, base, has_base=state.base_id is not None, generation=generation)
 
-    def refusal(self, record: Record, command: Command) -> str | None:
-        """CuTeGen honours every verb."""
-        return None
+    def base_left(self, record: Record, state: CuteGenState) -> str | None:
+        """The latest kernel that was accepted."""
+        return state.line[-1] if state.line else None
 
     def note(self, record: Record, command: Command) -> str | None:
         """From which depth on a choice of the base kernel, or of what the model is shown, holds."""
@@ -122,11 +108,10 @@ def _write(record: Record, state: CuteGenState) -> Action:
     if state.generations_used == 0 and (reason := limits.reason_to_stop(record, state.fruitless, "depth")):
         return Finish(RunState.FINISHED, reason)
     if record.step_index == 0 or not state.line:
-        return _synthesise(record, state)
+        return ask_first(record, generation=state.generations_used)
     base = record.candidates[choose_base(record, state)]
     asks_base = record.asks_base
-    wants_profile = (is_exposed(record, state) or asks_base) and record.steering.collect is not Switch.OFF
-    if wants_profile and not base.is_profile_tried:
+    if (is_exposed(record, state) or asks_base) and wants_profile(record, base):
         return Evaluate(StepKind.PROFILE, record.step_index, base.candidate_id)
     if asks_base and (record.step_index, base.candidate_id) not in record.consulted:
         return Consult(record.step_index, base.candidate_id)
@@ -147,46 +132,73 @@ def _is_beyond_repair(record: Record, state: CuteGenState, candidate: Candidate)
     return candidate.has_failed and state.repairs_used >= settings_of(record.settings).max_repairs
 
 
-def _evaluate(record: Record, state: CuteGenState, candidate: Candidate) -> Action:
-    name, depth = candidate.candidate_id, record.step_index
-    stage = candidate.next_stage
-    if stage is None and is_collected(record, state) and not candidate.is_profile_tried:
-        stage = StepKind.PROFILE
-    if stage is not None:
-        return Evaluate(stage, depth, name)
-    return Conclude(depth, DepthOutcome.ACCEPTED, name, candidate.created.base_id, "correct and timed")
-
-
-def _synthesise(record: Record, state: CuteGenState) -> Ask:
-    makes = NewCandidate(Origin.SYNTHESIS, None, state.generations_used, "Approach", "first kernel")
-    return Ask(SYNTHESISE, record.step_index, None, Expects.SOURCE, synthesise, makes)
-
-
 def _diagnose(record: Record, candidate: Candidate) -> Ask:
     return Ask(DIAGNOSE, record.step_index, candidate.candidate_id, Expects.TEXT, prompts.diagnose)
 
 
 def _repair(record: Record, state: CuteGenState, candidate: Candidate) -> Ask:
-    created = candidate.created
-    makes = NewCandidate(
-        Origin.REPAIR, created.base_id, state.generations_used - 1, "Fix", "repair", created.repair + 1
-    )
-    return Ask(REPAIR, record.step_index, candidate.candidate_id, Expects.PATCH, prompts.repair, makes)
+    return ask_repair(record, candidate, Expects.PATCH, prompts.repair, state.generations_used - 1)
 
 
 def _optimise(record: Record, state: CuteGenState, base: Candidate) -> Ask:
     name = base.candidate_id
     makes = NewCandidate(Origin.OPTIMISATION, name, state.generations_used, "Optimi[sz]ation", "optimisation")
-    has_profile = base.profiled is not None and not base.profiled.disturbance
-    shows_profile = is_exposed(record, state) and has_profile
+    shows_profile = is_exposed(record, state) and has_profile(base)
     return Ask(OPTIMISE, record.step_index, name, Expects.PATCH, prompts.optimise, makes, shows_profile)
 
 
-def _take(record: Record, state: CuteGenState, parent_id: str | None) -> TakeSubmission:
-    """A submission starts from its parent where that is correct and timed, else from where any kernel would."""
-    parent, base = record.candidates.get(parent_id or ""), None
-    if state.base_id is None and parent is not None and parent.timed is not None:
-        base = parent.candidate_id
-    elif state.line:
-        base = choose_base(record, state)
-    return TakeSubmission(record.step_index, parent_id, base, state.generations_used)
+def choose_base(record: Record, state: CuteGenState) -> str:
+    """Candidate id of the next base kernel. The line must hold at least one kernel.
+
+    A depth that has begun keeps its base. A person's choice for the next depth outranks a pin, a pin the policy.
+    """
+    if state.base_id is not None:
+        return state.base_id
+    if chosen := record.steering.next_base or record.steering.pinned:
+        return chosen
+    return _by_policy(settings_of(record.settings).base_policy, state)
+
+
+def _by_policy(policy: str, state: CuteGenState) -> str:
+    latest = state.line[-1]
+    best = state.line_best_id or latest
+    if policy == "latest":
+        return latest
+    if policy == "best":
+        return best
+    patience = int(policy.partition("=")[2])
+    # After each return to the best the count starts again, so a two-step detour from it stays possible.
+    return best if state.fruitless and state.fruitless % patience == 0 else latest
+
+
+def is_exposed(record: Record, state: CuteGenState) -> bool:
+    """Whether the next optimisation prompt carries the base kernel's profile."""
+    match record.steering.expose:
+        case Switch.ON:
+            return True
+        case Switch.OFF:
+            return False
+        case Switch.AUTO:
+            return _is_due(record, state, ahead=0)
+
+
+def is_collected(record: Record, state: CuteGenState) -> bool:
+    """Whether a kernel that just passed is profiled at once, for the person who watches.
+
+    On auto the starting point is, and every kernel after which the next depth could be exposed; the base of an exposed
+    depth is profiled later in any case.
+    """
+    match record.steering.collect:
+        case Switch.ON:
+            return True
+        case Switch.OFF:
+            return False
+        case Switch.AUTO:
+            return record.step_index == 0 or _is_due(record, state, ahead=1)
+
+
+def _is_due(record: Record, state: CuteGenState, ahead: int) -> bool:
+    """Whether a profile is shown so many depths from now, provided that none of them brings a gain."""
+    planned = exposure.of_run(record.settings, record.kernel_class)
+    is_stuck = planned.patience is None or state.fruitless + ahead >= planned.patience
+    return is_stuck and record.step_index + ahead >= planned.first

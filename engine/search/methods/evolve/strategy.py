@@ -1,39 +1,26 @@
 """An evolving population as a decision: parents drawn by fitness, a child by mutation or crossover, the fastest kept.
-Pure.
+Pure: draws are seeded by run and step index, so that a run that goes on draws as it would have.
 
 Method: the loop of evolutionary kernel search (AlphaEvolve and its kin). A step index is called birth here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import random
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from engine.errors import EngineError
-from engine.search import limits
-from engine.search.actions import (
-    Action,
-    Ask,
-    Conclude,
-    Consult,
-    Expects,
-    Finish,
-    NewCandidate,
-    Rank,
-    Step,
-    TakeSubmission,
-)
-from engine.search.methods import Fold, accepted_line, evaluation_again
-from engine.search.methods.evolve.population import Parents, alive, draw_parents, draw_second
+from engine.search.actions import Ask, Consult, Expects, NewCandidate, Step
 from engine.search.methods.evolve.prompts import Cross, Mutate
-from engine.search.methods.kernel_in_work import SYNTHESISE, KernelInWork, draws_option, next_evaluation
+from engine.search.methods.kernel_in_work import KernelInWork, KernelPerIndex, draws_option
 from engine.search.methods.options import Value, option, read
-from engine.search.steps.conversation import synthesise
-from storage.results.vocabulary import FAILED, Verdict
+from engine.search.methods.steered import ask_first, seed_of, shows_profile
+from storage.results.vocabulary import Verdict
 from storage.run.method_words import CallWords, MethodWords
 from storage.run.record import Candidate, Record
-from storage.run.settings import DepthOutcome, Origin, RunState, StepKind, Switch
-from storage.run.steering.command_arguments import CONSULT, RANK, Submission
+from storage.run.settings import Origin
+from storage.run.steering.command_arguments import CONSULT
 from storage.run.steering.verbs import Command, CommandKind
 
 MUTATE, CROSS = "mutate", "cross"
@@ -60,10 +47,18 @@ class EvolveSettings:
     draws: int = draws_option("birth")
 
 
-class Evolve:
+@dataclass(frozen=True, slots=True)
+class Parents:
+    """The parents of one child; without `second` it is a mutation of `first`."""
+
+    first: str
+    second: str | None = None
+
+
+class Evolve(KernelPerIndex):
     """An evolving population: parents drawn by speed-up, children by mutation and by crossover of two."""
 
-    name = "evolve"
+    name, title, policy = "evolve", "the evolving population", "drawn by speed-up"
     options = EvolveSettings
     independent: Mapping[str, Value] = {}
     words = MethodWords(
@@ -83,98 +78,45 @@ class Evolve:
         },
     )  # fmt: skip
 
-    def __init__(self) -> None:
-        self._fold = Fold(KernelInWork.new)
+    def draws(self, record: Record) -> int:
+        """As its settings say."""
+        return _settings(record).draws
 
-    def next(self, record: Record) -> Action:
-        """What the loop does next."""
-        state = self._fold.of(record)
-        if record.redo is not None:
-            return self.again(record, record.redo.kind, record.redo.candidate_id)
-        current, most = state.current(record), _settings(record).draws
-        is_being_judged = current is not None and not current.has_failed
-        if (submitted := record.pending(CommandKind.SUBMIT)) and not is_being_judged:
-            return _take(record, Submission.parse(submitted[0].argument).parent_id)
-        if state.wants_draw(record, most):
-            return self._draw(record, state)
-        if (step := state.wants_order(record, most)) is not None:
-            return step
-        if current is None and not state.spent:
-            return self._bear(record, state)
-        if current is None or current.has_failed:
-            return _give_up(record, current, state.spent)
-        accepted = _conclude(record, DepthOutcome.ACCEPTED, current, "correct and timed")
-        return next_evaluation(record, current, profiles=False) or accepted
-
-    def _bear(self, record: Record, state: KernelInWork) -> Action:
-        """The next birth, or the end."""
-        if reason := limits.reason_to_stop(record, state.fruitless, "birth"):
-            return Finish(RunState.FINISHED if record.best else RunState.FAILED, reason)
-        return self._draw(record, state)
-
-    def _draw(self, record: Record, state: KernelInWork) -> Step:
+    def draw(self, record: Record, state: KernelInWork) -> Step:
         """The call of the next birth, after what it has to know."""
         parents = _parents(record, state)
         if parents is None:
-            return self.again(record, SYNTHESISE, None)
+            return self.first_kernel(record, state)
         if parents.second is not None:
             return self.again(record, CROSS, parents.first)
         is_advised = not record.asks_base or (record.step_index, parents.first) in record.consulted
         return self.again(record, MUTATE if is_advised else CONSULT, parents.first)
 
-    def again(self, record: Record, label: str, about: str | None) -> Step:
-        """A step to be taken once more.
+    def first_kernel(self, record: Record, state: KernelInWork) -> Ask:
+        """The call for a founder."""
+        return ask_first(record, untitled="founder")
 
-        Raises:
-            EngineError: the method has no such step, or the run no such kernel.
-        """
-        index, state = record.step_index, self._fold.of(record)
-        if label == SYNTHESISE:
-            makes = NewCandidate(Origin.SYNTHESIS, None, 0, "Approach", "founder")
-            return Ask(SYNTHESISE, index, None, Expects.SOURCE, synthesise, makes)
-        if label == StepKind.SUBMIT:
-            return _take(record, about)
-        if label == RANK:
-            return Rank(index, tuple(state.drawn))
-        if (evaluation := evaluation_again(record, label, about)) is not None:
-            return evaluation
-        parent = record.candidates[about or ""]
+    def step(self, record: Record, state: KernelInWork, label: str, kernel: Candidate) -> Step | None:
+        """What is asked about a parent."""
         match label:
             case "consult":
-                return Consult(index, parent.candidate_id)
+                return Consult(record.step_index, kernel.candidate_id)
             case "mutate":
-                return _mutate(record, state, parent)
+                return _mutate(record, state, kernel)
             case "cross":
-                return _cross(record, state, parent)
+                return _cross(record, state, kernel)
             case _:
-                raise EngineError(f"the evolving population has no step {label!r}")
-
-    def abandon(self, record: Record, reason: str) -> Conclude | None:
-        """The birth is given up."""
-        state = self._fold.of(record)
-        if not state.has_begun and record.in_flight is None:
-            return None
-        return _conclude(record, DepthOutcome.GIVEN_UP, record.candidates.get(state.current_id or ""), reason)
-
-    def refusal(self, record: Record, command: Command) -> str | None:
-        """The method honours every verb."""
-        return None
+                return None
 
     def note(self, record: Record, command: Command) -> str | None:
-        """From which birth on a choice of a parent, or of what the model is shown, holds."""
-        upcoming = record.step_index + self._fold.of(record).has_begun
-        words = accepted_line.note(record, command, word="birth", upcoming=upcoming, policy="drawn by speed-up")
+        """A roll back leaves nobody else alive."""
+        words = super().note(record, command)
         is_alone = words and command.kind is CommandKind.ROLL_BACK
         return f"{words}, which is the whole population then" if is_alone else words
 
 
 def _settings(record: Record) -> EvolveSettings:
     return read(EvolveSettings, record.settings.strategy_options)
-
-
-def _seed(record: Record) -> str:
-    seed = _settings(record).seed
-    return record.settings.run_id if seed is None else str(seed)
 
 
 def _speedups(record: Record) -> dict[str, float]:
@@ -196,7 +138,11 @@ def _parents(record: Record, state: KernelInWork) -> Parents | None:
     if not population or record.step_index < settings.founders:
         return None
     return draw_parents(
-        population, _speedups(record), seed=_seed(record), index=record.step_index, crossover=settings.crossover
+        population,
+        _speedups(record),
+        seed=seed_of(record, settings.seed),
+        index=record.step_index,
+        crossover=settings.crossover,
     )
 
 
@@ -206,9 +152,7 @@ def _makes(base: str, untitled: str, second_id: str | None = None) -> NewCandida
 
 def _mutate(record: Record, state: KernelInWork, parent: Candidate) -> Ask:
     name, population = parent.candidate_id, tuple(_population(record, state))
-    has_profile = parent.profiled is not None and not parent.profiled.disturbance
-    shows = has_profile and record.steering.expose is not Switch.OFF
-    makes = _makes(name, "mutation")
+    makes, shows = _makes(name, "mutation"), shows_profile(record, parent)
     return Ask(MUTATE, record.step_index, name, Expects.SOURCE, Mutate(population), makes, shows)
 
 
@@ -216,7 +160,7 @@ def _cross(record: Record, state: KernelInWork, parent: Candidate) -> Ask:
     """The second parent follows from the first and the step index, so that a step in flight is asked for as it was.
     Where nobody else is alive, as after a roll back, it is any correct kernel of the run."""
     name, population, index = parent.candidate_id, _population(record, state), record.step_index
-    speedups, seed = _speedups(record), _seed(record)
+    speedups, seed = _speedups(record), seed_of(record, _settings(record).seed)
     second = draw_second(population, speedups, name, seed=seed, index=index)
     second = second or draw_second(list(speedups), speedups, name, seed=seed, index=index)
     if second is None:
@@ -225,19 +169,43 @@ def _cross(record: Record, state: KernelInWork, parent: Candidate) -> Ask:
     return Ask(CROSS, index, name, Expects.SOURCE, prompt, _makes(name, "crossover", second))
 
 
-def _take(record: Record, parent_id: str | None) -> TakeSubmission:
-    """A submission starts from its parent where that is correct and timed."""
-    parent = record.candidates.get(parent_id or "")
-    base = parent.candidate_id if parent is not None and parent.timed is not None else None
-    return TakeSubmission(record.step_index, parent_id, base, 0)
+def alive(line: Sequence[str], speedups: Mapping[str, float], size: int, keep: int) -> list[str]:
+    """The population after these kernels were born in this order, fastest first.
+
+    As soon as it has `size` kernels, the `keep` fastest of them stay, of equals the older ones. A kernel without a
+    speed-up, such as one that was refused later, is not counted.
+    """
+    living = list[str]()
+    for name in dict.fromkeys(line):
+        if name in speedups:
+            living.append(name)
+        if len(living) >= size:
+            living = _fastest(living, speedups)[:keep]
+    return _fastest(living, speedups)
 
 
-def _give_up(record: Record, candidate: Candidate | None, spent: str) -> Conclude:
-    verdict = candidate.verdict if candidate is not None else None
-    reason = f"the kernel {FAILED[verdict]}" if verdict is not None else spent
-    return _conclude(record, DepthOutcome.GIVEN_UP, candidate, reason)
+def _fastest(names: Sequence[str], speedups: Mapping[str, float]) -> list[str]:
+    return sorted(names, key=lambda name: -speedups[name])
 
 
-def _conclude(record: Record, outcome: DepthOutcome, candidate: Candidate | None, reason: str) -> Conclude:
-    name, base = (candidate.candidate_id, candidate.created.base_id) if candidate is not None else (None, None)
-    return Conclude(record.step_index, outcome, name, base, reason)
+def draw_parents(
+    population: Sequence[str], speedups: Mapping[str, float], *, seed: str, index: int, crossover: float
+) -> Parents:
+    """The parents of the child at a step index: each with a probability in proportion to its speed-up; two different
+    ones with the probability `crossover`, where there are two. `population` is not empty."""
+    first = _draw(population, speedups, f"{seed}:{index}:first")
+    wants_two = random.Random(f"{seed}:{index}:two").random() < crossover
+    second = draw_second(population, speedups, first, seed=seed, index=index) if wants_two else None
+    return Parents(first, second)
+
+
+def draw_second(
+    population: Sequence[str], speedups: Mapping[str, float], first: str, *, seed: str, index: int
+) -> str | None:
+    """The other parent of a crossover; None where nobody else is alive."""
+    others = [name for name in population if name != first]
+    return _draw(others, speedups, f"{seed}:{index}:second") if others else None
+
+
+def _draw(names: Sequence[str], speedups: Mapping[str, float], seed: str) -> str:
+    return random.Random(seed).choices(names, [speedups[name] for name in names])[0]

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Mapping
 from dataclasses import dataclass
 
-from engine.search.methods.options import Value, option, read
+from engine.search.methods.options import option, read_often
 from storage.run.settings import RunSettings
 
 
@@ -41,10 +39,4 @@ class GraphSearchSettings:
 
 def settings_of(settings: RunSettings) -> GraphSearchSettings:
     """The graph search's part of a run's settings."""
-    return _read(tuple(sorted(settings.strategy_options.items())))
-
-
-@functools.lru_cache(maxsize=64)
-def _read(values: tuple[tuple[str, Value], ...]) -> GraphSearchSettings:
-    by_name: Mapping[str, Value] = dict(values)
-    return read(GraphSearchSettings, by_name)
+    return read_often(GraphSearchSettings, settings.strategy_options)

@@ -5,19 +5,27 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from engine.search.methods.accepted_line import AcceptedLine
-from engine.search.methods.graph_search import lessons
 from engine.search.methods.graph_search.selection import Statistics, choose, kept, value_of, weigh
 from engine.search.methods.graph_search.settings import GraphSearchSettings, settings_of
+from engine.search.methods.steered import seed_of
+from engine.search.methods.technique_in_work import FAILED_OUTCOMES, OPTIMISE, PresentTechnique, TechniqueInWork
 from storage import codec
 from storage.knowledge.graph import FAILED_VALUE, NEW_METHOD, START, Ends
-from storage.knowledge.records import Advised, KnownEdge, Revision, WeighedEdge
-from storage.results.relative import Relative, between_sessions
-from storage.results.vocabulary import Verdict
+from storage.knowledge.records import (
+    Advised,
+    Category,
+    KnownEdge,
+    Prior,
+    Revision,
+    Technique,
+    Transition,
+    WeighedEdge,
+)
+from storage.results.relative import Relative
 from storage.run import events as ev
 from storage.run.record import Record
 from storage.run.settings import DepthOutcome, Origin
@@ -25,11 +33,9 @@ from storage.run.steering.command_arguments import CONSULT
 from storage.run.steering.steering_state import SteeringState
 from storage.run.steering.verbs import CommandKind
 
-SYNTHESISE, OPTIMISE, REPAIR = "synthesise", "optimise", "repair"
 OUTLINE, RELABEL, PROPOSE = "outline", "relabel", "propose"
-NO_EDIT = "the reply's edits could not be used"
 NO_METHOD = "no new method was proposed"
-FAILED_OUTCOMES = ("unreadable", "skipped")
+PROPOSED_CONFIDENCE = 0.5  # that of a technique which was only just proposed
 MOST_TOLD = 8  # edges of a kernel that are journaled, beside the one that was taken
 Payload = Mapping[str, Any]
 
@@ -53,27 +59,22 @@ class Spot:
 
 
 @dataclass(slots=True)
-class Present:
+class Present(PresentTechnique):
     """The step index being worked on.
 
     `subject_id` is the kernel that its walk has come to, by `way`: (kernel, target) each; it `stays` at one that a
     person has chosen. `target` is the edge that it takes there, empty while that is open; `proposal` the new method
-    where it is that edge. `place` is the walk as far as it is taken, where others are at work beside it. `current_id`
-    is the kernel that came of it, `spent` why none can come. `consulted` are the kernels that the base was asked about.
+    where it is that edge. `place` is the walk as far as it is taken, where others are at work beside it. `consulted`
+    are the kernels that the base was asked about.
     """
 
     place: Spot | None = None
-    subject_id: str | None = None
     way: tuple[tuple[str, str], ...] = ()
     stays: bool = False
     target: str = ""
     proposal: Payload = field(default_factory=dict)
     is_taught: bool = False
     consulted: set[str] = field(default_factory=set)
-    current_id: str | None = None
-    generations: int = 0
-    repairs: int = 0
-    spent: str = ""
 
 
 @dataclass(slots=True)
@@ -85,7 +86,7 @@ class Outlining:
 
 
 @dataclass(slots=True)
-class GraphSearchState(AcceptedLine):
+class GraphSearchState(TechniqueInWork):
     """The fold. `root_id` is the kernel that walks begin at.
 
     `reached` has the kernel that a technique made of a kernel, None where it failed; `consulted` what the base said
@@ -95,7 +96,6 @@ class GraphSearchState(AcceptedLine):
 
     settings: GraphSearchSettings = field(default_factory=GraphSearchSettings)
     seed: str = ""
-    first_id: str | None = None
     root_id: str | None = None
     expansions: int = 0
     outlined: int = 0
@@ -111,22 +111,22 @@ class GraphSearchState(AcceptedLine):
     _written: dict[str, Spot] = field(default_factory=dict)
     _technique: dict[str, str] = field(default_factory=dict)
     _branch: dict[str, int] = field(default_factory=dict)
-    _made: dict[str, ev.CandidateCreated] = field(default_factory=dict)
-    _failed: set[str] = field(default_factory=set)
 
     @classmethod
     def new(cls, record: Record) -> GraphSearchState:
         """The state at the start of a run."""
         settings = settings_of(record.settings)
-        return cls(settings=settings, seed=record.settings.run_id if settings.seed is None else str(settings.seed))
+        return cls(settings=settings, seed=seed_of(record, settings.seed))
+
+    @property
+    def start_id(self) -> str | None:
+        """The kernel that walks begin at."""
+        return self.root_id
 
     @property
     def has_begun(self) -> bool:
         """Whether the step index has anything of its own; a step in flight is the record's to tell."""
-        now = self.present
-        return bool(
-            now.place or now.subject_id or now.current_id or now.spent or now.generations or self.outlining.steps
-        )
+        return self.present.is_begun or bool(self.present.place or self.outlining.steps)
 
     @property
     def is_outline_due(self) -> bool:
@@ -136,7 +136,9 @@ class GraphSearchState(AcceptedLine):
 
     def node_of(self, name: str) -> str:
         """The node that a kernel stands at: the technique that made it."""
-        while (created := self._made.get(name)) is not None and created.origin is Origin.REPAIR and created.parent_id:
+        while (
+            (created := self._created.get(name)) is not None and created.origin is Origin.REPAIR and created.parent_id
+        ):
             name = created.parent_id
         return self._technique.get(name, START)
 
@@ -239,28 +241,21 @@ class GraphSearchState(AcceptedLine):
         """What is to be taught next: a sequence whose names are settled, or a new method."""
         now = self.present
         if self.outlining.labels and self.first_id:
-            return lessons.of_outline(self.outlining.steps, self.outlining.labels, self.known(self.first_id))
+            return lesson_of_outline(self.outlining.steps, self.outlining.labels, self.known(self.first_id))
         if now.proposal and not now.is_taught and now.subject_id:
             consulted = self.consulted.get(now.subject_id)
-            return lessons.of_proposal(now.proposal, self.node_of(now.subject_id), consulted.state if consulted else "")
+            return lesson_of_proposal(now.proposal, self.node_of(now.subject_id), consulted.state if consulted else "")
         return None
 
     def gain(self, name: str | None) -> tuple[Relative | None, bool]:
         """What the walk has brought with this kernel, over the one where it began (None: it failed), and whether it
         says anything of its edges: not where a person wrote the kernel, or left the step."""
         now = self.present
-        if not now.target or now.subject_id is None or self._is_by_hand(name):
+        if not now.target or now.subject_id is None or self.is_by_hand(name):
             return None, False
         begin = Spot(now.subject_id, now.target, now.way).begin
-        new, old = self._timed.get(name or ""), self._timed.get(begin)
-        if new is None or old is None or name in self._failed:
-            return None, bool(now.spent) or name in self._failed
-        return between_sessions(new.speedup, new.noise, old.speedup, old.noise), True
-
-    def _is_by_hand(self, name: str | None) -> bool:
-        while (created := self._made.get(name or "")) is not None and created.origin is Origin.REPAIR:
-            name = created.parent_id
-        return created is not None and created.origin is not Origin.OPTIMISATION
+        brought = self.over(name, begin)
+        return brought, brought is not None or bool(now.spent) or name in self._failed
 
     def apply(self, event: ev.Event) -> None:
         """Take one event into account."""
@@ -287,27 +282,17 @@ class GraphSearchState(AcceptedLine):
                 self._note_review(event, json.loads(event.payload))
             case ev.DepthFinished():
                 self._finish_index(event)
+            case ev.CandidateCreated(candidate_id=name):
+                self.judge(event)
+                self._branch[name] = event.trajectory
+                if event.origin is not Origin.REPAIR:
+                    self._technique[name] = event.technique or START
             case _:
-                self._judge(event)
+                self.judge(event)
 
     def _extend(self, edges: Sequence[KnownEdge]) -> None:
         for edge in edges:
             self.targets.setdefault(edge.source, {})[edge.target] = edge
-
-    def _judge(self, event: ev.Event) -> None:
-        match event:
-            case ev.CandidateCreated(candidate_id=name):
-                self._made[name], self.present.current_id = event, name
-                self._branch[name] = event.trajectory
-                if event.origin is not Origin.REPAIR:
-                    self.present.repairs = 0
-                    self._technique[name] = event.technique or START
-            case ev.Compiled(candidate_id=name, result=compiled) if not compiled.is_ok:
-                self._failed.add(name)
-            case ev.Checked(candidate_id=name, result=checked) if checked.verdict is not Verdict.PASSED:
-                self._failed.add(name)
-            case _:
-                pass
 
     def _take_back(self, call: ev.StepStarted) -> None:
         """A person wants this call done again: what came of it no longer counts."""
@@ -340,25 +325,17 @@ class GraphSearchState(AcceptedLine):
             self._written[name] = spot
 
     def _finish_step(self, event: ev.StepFinished) -> None:
-        now = self.present
         if event.outcome == "dropped":
             return
         match event.kind, event.outcome:
-            case "synthesise", outcome:
-                now.generations += 1
-                now.current_id = None if outcome == "patch_failed" else now.current_id
-            case "repair", _:
-                now.repairs += 1
             case "teach", "taught":
                 self._be_taught()
             case (("outline" | "relabel"), outcome) if outcome in FAILED_OUTCOMES:
                 self._close_outline()
             case "propose", outcome if outcome in FAILED_OUTCOMES:
-                now.spent = NO_METHOD
-            case "optimise", "patch_failed":
-                now.spent = NO_EDIT
+                self.present.spent = NO_METHOD
             case _:
-                pass
+                self.count(event)
 
     def _note_review(self, event: ev.ReviewWritten, payload: Payload) -> None:
         match event.label:
@@ -390,8 +367,8 @@ class GraphSearchState(AcceptedLine):
         name = event.candidate_id if event.outcome is DepthOutcome.ACCEPTED else None
         if self.outlining.steps:  # a person left it
             self._close_outline()
-        if name and name not in self._made and (created := self._made.get(self.present.current_id or "")):
-            self._made[name] = created  # a tuned version stands where the kernel stands that it was made from
+        if name and name not in self._created and (created := self._created.get(self.present.current_id or "")):
+            self._created[name] = created  # a tuned version stands where the kernel stands that it was made from
             self._technique[name], self._branch[name] = self.node_of(created.candidate_id), created.trajectory
         if self.first_id is None:
             self.first_id = self.root_id = name
@@ -416,3 +393,39 @@ class GraphSearchState(AcceptedLine):
             self.targets.setdefault(self.node_of(now.subject_id), {}).setdefault(
                 technique, KnownEdge(self.node_of(now.subject_id), technique, 1.0)
             )
+
+
+def _transitions(steps: Sequence[Mapping[str, Any]], labels: Sequence[str]) -> tuple[Transition, ...]:
+    """The edges of a sequence, from the first kernel on, each with its example."""
+    return tuple(
+        Transition(source, target, step["think"], step["method"], step["before"], step["after"])
+        for source, target, step in zip([START, *labels], labels, steps, strict=False)
+    )
+
+
+def lesson_of_outline(
+    steps: Sequence[Mapping[str, Any]], labels: Sequence[str], techniques: Collection[str]
+) -> Revision:
+    """The edges of an outline, and the techniques among them that nobody has defined."""
+    new = {
+        name: Technique(name, Category(step["category"]), step["method"], f"As a model argued: {step['think']}")
+        for name, step in zip(labels, steps, strict=True)
+        if name not in techniques
+    }
+    why = f"a model laid out {' → '.join(labels)}"
+    return Revision("new", 0.0, "a run", why, techniques=tuple(new.values()), transitions=_transitions(steps, labels))
+
+
+def lesson_of_proposal(proposal: Mapping[str, Any], node: str, state: str) -> Revision:
+    """A new method at a node: the edge, and what is expected of the technique in the kernel's state."""
+    name = proposal["technique"]
+    words = proposal["about"], proposal["helps"], proposal["hurts"]
+    techniques = () if proposal["is_known"] else (Technique(name, Category(proposal["category"]), *words),)
+    priors = (
+        ()
+        if proposal["is_known"] or not state
+        else (Prior(state, name, proposal["predicted_gain"], PROPOSED_CONFIDENCE),)
+    )
+    edge = Transition(node, name, proposal["think"], proposal["about"])
+    why = f"a model proposed {name} after {node}: {proposal['think']}"
+    return Revision("new", 0.0, "a run", why, techniques=techniques, priors=priors, transitions=(edge,))

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Mapping
 from dataclasses import dataclass
 
-from engine.search.methods.options import Choice, Value, option, read
+from engine.search.methods.options import Choice, option, read_often
 from storage.run.settings import RunSettings
 
 FULL, CYCLES, MINIMAL = "full", "cycles", "minimal"
@@ -61,10 +59,4 @@ class KernelBlasterSettings:
 
 def settings_of(settings: RunSettings) -> KernelBlasterSettings:
     """KernelBlaster's part of a run's settings."""
-    return _read(tuple(sorted(settings.strategy_options.items())))
-
-
-@functools.lru_cache(maxsize=64)
-def _read(values: tuple[tuple[str, Value], ...]) -> KernelBlasterSettings:
-    by_name: Mapping[str, Value] = dict(values)
-    return read(KernelBlasterSettings, by_name)
+    return read_often(KernelBlasterSettings, settings.strategy_options)

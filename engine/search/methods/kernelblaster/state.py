@@ -4,31 +4,29 @@ from events."""
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import random
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from engine.knowledge import states
-from engine.search.methods.accepted_line import AcceptedLine
-from engine.search.methods.kernelblaster.drawing import draw
 from engine.search.methods.kernelblaster.rewards import Attempt
 from engine.search.methods.kernelblaster.settings import KernelBlasterSettings, settings_of
+from engine.search.methods.steered import seed_of
+from engine.search.methods.technique_in_work import FAILED_OUTCOMES, OPTIMISE, PresentTechnique, TechniqueInWork
 from storage.knowledge.choice import is_frozen
 from storage.knowledge.records import Advised, Bottleneck, Category
-from storage.results.relative import Relative, between_sessions
-from storage.results.vocabulary import Verdict
 from storage.run import events as ev
 from storage.run.record import Record
-from storage.run.settings import DepthOutcome, Origin
+from storage.run.settings import DepthOutcome
 from storage.run.steering.command_arguments import CONSULT
 from storage.run.steering.verbs import CommandKind
 
-SYNTHESISE, OPTIMISE, REPAIR, JUDGE = "synthesise", "optimise", "repair", "judge"
+JUDGE = "judge"
 CLASSIFY, PLAN, ANALYSE, REVISE = "classify", "plan", "analyse", "revise"
 # Steps about the kernel that a step of a trajectory starts from.
 ABOUT_THE_START = (CONSULT, CLASSIFY, PLAN, OPTIMISE)
-NO_EDIT = "the reply's edits could not be used"
-FAILED_OUTCOMES = ("unreadable", "skipped")
+LEAST_WEIGHT = 0.001
 PROPOSED_CONFIDENCE = 0.5  # that of a technique which was only just proposed
 Payload = Mapping[str, Any]
 
@@ -39,18 +37,16 @@ def known_states(consulted: ev.Consulted) -> dict[str, Bottleneck]:
 
 
 @dataclass(slots=True)
-class Present:
+class Present(PresentTechnique):
     """The step index being worked on.
 
     `place` is what it has taken for itself where others are at work beside it: its trajectory, and from the draw on the
-    technique and the kernel that it tries that on. `subject_id` is the kernel that it starts from, None before it has
-    begun; `ruled` the first answer of the base, by the rules; `settled` what a model made of its state, `plan` the
-    relevances and new techniques that one gave. `taught` counts what was taught in it, `drawn` is the technique that is
-    being written, `current_id` the kernel that came of it, `spent` why none can come.
+    technique and the kernel that it tries that on. `ruled` is the first answer of the base, by the rules; `settled`
+    what a model made of its state, `plan` the relevances and new techniques that one gave. `taught` counts what was
+    taught in it, `drawn` is the technique that is being written.
     """
 
     place: Payload = field(default_factory=dict)
-    subject_id: str | None = None
     consulted: ev.Consulted | None = None
     ruled: ev.Consulted | None = None
     is_classified: bool = False
@@ -59,10 +55,6 @@ class Present:
     plan: Payload = field(default_factory=dict)
     taught: int = 0
     drawn: Advised | None = None
-    current_id: str | None = None
-    generations: int = 0
-    repairs: int = 0
-    spent: str = ""
 
 
 @dataclass(slots=True)
@@ -84,7 +76,7 @@ class Trajectory:
 
 
 @dataclass(slots=True)
-class KernelBlasterState(AcceptedLine):
+class KernelBlasterState(TechniqueInWork):
     """The fold. `trajectories` are those begun, by number, which counts from 1 over all rounds; `beside` has the places
     of those whose end the step index does not know.
 
@@ -98,7 +90,6 @@ class KernelBlasterState(AcceptedLine):
     settings: KernelBlasterSettings = field(default_factory=KernelBlasterSettings)
     seed: str = ""
     is_frozen: bool = False
-    first_id: str | None = None
     trajectories: dict[int, Trajectory] = field(default_factory=dict)
     is_round_over: bool = False
     present: Present = field(default_factory=Present)
@@ -114,22 +105,19 @@ class KernelBlasterState(AcceptedLine):
     others: tuple[str, ...] = ()
     known: Mapping[str, Bottleneck] = field(default_factory=lambda: states.STATES)
     _drawn: dict[str, Advised] = field(default_factory=dict)
-    _made: dict[str, ev.CandidateCreated] = field(default_factory=dict)
-    _failed: set[str] = field(default_factory=set)
     _started: ev.StepStarted | None = None
 
     @classmethod
     def new(cls, record: Record) -> KernelBlasterState:
         """The state at the start of a run."""
         settings = settings_of(record.settings)
-        seed = record.settings.run_id if settings.seed is None else str(settings.seed)
-        return cls(settings=settings, seed=seed, is_frozen=is_frozen(record.settings.knowledge))
+        seed, frozen = seed_of(record, settings.seed), is_frozen(record.settings.knowledge)
+        return cls(settings=settings, seed=seed, is_frozen=frozen)
 
     @property
     def has_begun(self) -> bool:
         """Whether the step index has anything of its own; a step in flight is the record's to tell."""
-        now = self.present
-        return bool(now.place or now.subject_id or now.current_id or now.spent or now.generations)
+        return bool(self.present.place) or self.present.is_begun
 
     @property
     def is_over(self) -> bool:
@@ -150,7 +138,7 @@ class KernelBlasterState(AcceptedLine):
         return next((number for number in open_ones if number not in taken), 0)
 
     @property
-    def tip_id(self) -> str | None:
+    def start_id(self) -> str | None:
         """The kernel that the trajectory goes on from."""
         return self._of(self.trajectory).tip_id
 
@@ -190,7 +178,8 @@ class KernelBlasterState(AcceptedLine):
             now.plan.get("relevance", {}),
             count=self.settings.top_k,
             seed=self.seed,
-            place=(self.trajectory, self._of(self.trajectory).steps + 1),
+            trajectory=self.trajectory,
+            step=self._of(self.trajectory).steps + 1,
             tried={*self.tried.get(now.subject_id or "", ()), *at_work},
         )
 
@@ -209,25 +198,14 @@ class KernelBlasterState(AcceptedLine):
         """What the step has brought with this kernel; None where it says nothing of its technique: a person wrote the
         kernel, or left the step."""
         now = self.present
-        if now.drawn is None or now.subject_id is None or self._is_by_hand(name):
+        if now.drawn is None or now.subject_id is None or self.is_by_hand(name):
             return None
-        measured = self._measured(name, now.subject_id)
+        measured = self.over(name, now.subject_id)
         if measured is None and not now.spent and name not in self._failed:
             return None
         state, gain = now.consulted.state if now.consulted else "", now.drawn.expected_gain
-        place = self.trajectory, self._of(self.trajectory).steps + 1
-        return Attempt(*place, state, now.drawn.technique, now.subject_id, name, gain, measured)
-
-    def _measured(self, name: str | None, parent: str) -> Relative | None:
-        new, old = self._timed.get(name or ""), self._timed.get(parent)
-        if new is None or old is None or name in self._failed:
-            return None
-        return between_sessions(new.speedup, new.noise, old.speedup, old.noise)
-
-    def _is_by_hand(self, name: str | None) -> bool:
-        while (created := self._made.get(name or "")) is not None and created.origin is Origin.REPAIR:
-            name = created.parent_id
-        return created is not None and created.origin is not Origin.OPTIMISATION
+        number = self._of(self.trajectory).steps + 1
+        return Attempt(self.trajectory, number, state, now.drawn.technique, now.subject_id, name, gain, measured)
 
     def apply(self, event: ev.Event) -> None:
         """Take one event into account."""
@@ -256,20 +234,7 @@ class KernelBlasterState(AcceptedLine):
             case ev.DepthFinished():
                 self._finish_index(event)
             case _:
-                self._judge(event)
-
-    def _judge(self, event: ev.Event) -> None:
-        match event:
-            case ev.CandidateCreated(candidate_id=name):
-                self._made[name], self.present.current_id = event, name
-                if event.origin is not Origin.REPAIR:
-                    self.present.repairs = 0
-            case ev.Compiled(candidate_id=name, result=compiled) if not compiled.is_ok:
-                self._failed.add(name)
-            case ev.Checked(candidate_id=name, result=checked) if checked.verdict is not Verdict.PASSED:
-                self._failed.add(name)
-            case _:
-                pass
+                self.judge(event)
 
     def _take_back(self, call: ev.StepStarted) -> None:
         """A person wants this call done again: what came of it no longer counts."""
@@ -302,27 +267,20 @@ class KernelBlasterState(AcceptedLine):
                 self._drawn[name] = now.drawn
 
     def _finish_step(self, event: ev.StepFinished) -> None:
-        now, started, self._started = self.present, self._started, None
+        started, self._started = self._started, None
         if event.outcome == "dropped":
             return
         if event.outcome in FAILED_OUTCOMES:
             self._go_without(event.kind, started.candidate_id if started else None)
         match event.kind, event.outcome:
-            case "synthesise", outcome:
-                now.generations += 1
-                now.current_id = None if outcome == "patch_failed" else now.current_id
-            case "repair", _:
-                now.repairs += 1
             case "teach", "taught":
                 self._be_taught()
             case "revise", _:
                 self.learning.is_revised = True
                 if not self.learning.edits:
                     self._close_round()
-            case "optimise", "patch_failed":
-                now.spent = NO_EDIT
             case _:
-                pass
+                self.count(event)
 
     def _go_without(self, kind: str, name: str | None) -> None:
         """A question that brought no answer is not asked again."""
@@ -406,3 +364,50 @@ class KernelBlasterState(AcceptedLine):
             self.tried.setdefault(attempt.parent_id, set()).add(attempt.technique)
             if attempt.ends_trajectory:
                 trajectory.steps = self.settings.steps
+
+
+def top(advised: Sequence[Advised], count: int, tried: Collection[str] = ()) -> list[Advised]:
+    """The techniques of largest predicted gain; those tried on this very kernel only where nothing else is left."""
+    ranked = sorted(advised, key=lambda advice: (-advice.expected_gain, advice.technique))
+    return ([advice for advice in ranked if advice.technique not in tried] or ranked)[:count]
+
+
+def weights(chosen: Sequence[Advised], advised: Sequence[Advised], relevance: Mapping[str, float]) -> list[float]:
+    """The weight of each of the chosen, by the plan's relevance.
+
+    Without one it is the predicted gain x confidence, scaled by the largest among all of the state (`advised`).
+    """
+    largest = max((advice.expected_gain * advice.confidence for advice in advised), default=0.0)
+    scaled = {
+        advice.technique: advice.expected_gain * advice.confidence / largest if largest > 0 else 0.0
+        for advice in chosen
+    }
+    return [max(relevance.get(advice.technique, scaled[advice.technique]) ** 3, LEAST_WEIGHT) for advice in chosen]
+
+
+def draw(
+    advised: Sequence[Advised],
+    relevance: Mapping[str, float],
+    *,
+    count: int,
+    seed: str,
+    trajectory: int,
+    step: int,
+    tried: Collection[str] = (),
+) -> Advised | None:
+    """The technique of a step; None where none is known.
+
+    Method: KernelBlaster's weighted selection (arXiv 2602.14293, its code: weight max(relevance³, 0.001)). The draw is
+    seeded by run, trajectory and step, so that a run that goes on draws as it would have.
+    """
+    chosen = top(advised, count, tried)
+    if not chosen:
+        return None
+    chance = random.Random(f"{seed}:{trajectory}:{step}").random()
+    weighed = weights(chosen, advised, relevance)
+    left = chance * sum(weighed)
+    for advice, weight in zip(chosen, weighed, strict=True):
+        left -= weight
+        if left < 0:
+            return advice
+    return chosen[-1]

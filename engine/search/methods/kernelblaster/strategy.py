@@ -9,7 +9,7 @@ step 0 is the first kernel, each later one a step of a trajectory.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from engine.errors import EngineError
 from engine.knowledge.states import SURE
@@ -25,11 +25,9 @@ from engine.search.actions import (
     NewCandidate,
     Refuse,
     Step,
-    TakeSubmission,
     Teach,
     Wait,
 )
-from engine.search.methods import Fold, accepted_line, evaluation_again
 from engine.search.methods.kernelblaster import lessons, prompts, replies
 from engine.search.methods.kernelblaster.rewards import evaluation
 from engine.search.methods.kernelblaster.settings import FULL, MINIMAL, KernelBlasterSettings
@@ -37,33 +35,39 @@ from engine.search.methods.kernelblaster.state import (
     ANALYSE,
     CLASSIFY,
     JUDGE,
-    OPTIMISE,
     PLAN,
-    REPAIR,
     REVISE,
-    SYNTHESISE,
     KernelBlasterState,
     known_states,
 )
-from engine.search.methods.kernelblaster.verification import objection
 from engine.search.methods.options import Value
-from engine.search.steps.conversation import synthesise
+from engine.search.methods.steered import CORRECT, shows_profile, wants_profile
+from engine.search.methods.technique_in_work import OPTIMISE, TechniquePerIndex
 from storage.knowledge.records import Revision
-from storage.results.vocabulary import FAILED
+from storage.results.check_records import CheckOutcome, CheckRecord
 from storage.run import events as ev
 from storage.run.method_words import CallWords, MethodWords
 from storage.run.record import Candidate, Record
-from storage.run.settings import DepthOutcome, Origin, RunState, StepKind, Switch
-from storage.run.steering.command_arguments import CONSULT, TEACH, Retry, Submission
+from storage.run.settings import DepthOutcome, Origin, RunState, StepKind
+from storage.run.steering.command_arguments import CONSULT, TEACH, Retry
 from storage.run.steering.verbs import Command, CommandKind
 
+# The evaluator's checks whose flag bears a claim out, by name: the evaluator itself needs torch, which no engine loads.
+# A flag says that a person should look; what is certain is refused by its check.
+TOO_FAST = ("re-measured", "nothing finishes later")  # faster than the device allows, or than can be told
+UNSEEN = ("task varies", "fresh inputs")  # the task or the timing could not have shown it
+COUNTS: Mapping[str, Collection[str]] = {
+    "work_dropped": {*TOO_FAST, *UNSEEN, "special values"},
+    "library_called": {"no library fall-back", "no hidden code", "own computation", "device time"},
+    "constant_folded": {*TOO_FAST, *UNSEEN},
+}
 NOTHING_KNOWN = "no technique is known for this kernel's state, and the plan brought none"
 
 
-class KernelBlaster:
+class KernelBlaster(TechniquePerIndex[KernelBlasterState]):
     """KernelBlaster: trajectories of steps, each a technique drawn from a knowledge base that learns from them."""
 
-    name = "kernelblaster"
+    name, title = "kernelblaster", "KernelBlaster"
     options = KernelBlasterSettings
     knowledge = "on"
     independent: Mapping[str, Value] = {}
@@ -99,33 +103,26 @@ class KernelBlaster:
         CommandKind.UNPIN: "no kernel can be pinned in this method",
     }
 
+    repair_prompt = staticmethod(prompts.repair)
+
     def __init__(self) -> None:
-        self._fold = Fold(KernelBlasterState.new)
+        super().__init__(KernelBlasterState.new)
 
     def state(self, record: Record) -> KernelBlasterState:
         """What the method remembers of a run."""
-        state = self._fold.of(record)
+        state = super().state(record)
         state.beside = [json.loads(place or "{}") for place in record.beside.values()]
         return state
 
-    def next(self, record: Record) -> Action:
-        """What the loop does next."""
-        state = self.state(record)
-        if record.redo is not None:
-            return self.again(record, record.redo.kind, record.redo.candidate_id)
-        current = record.candidates.get(state.present.current_id or "")
-        is_being_judged = current is not None and not current.has_failed
-        if (submitted := record.pending(CommandKind.SUBMIT)) and not is_being_judged:
-            return _take(record, state, Submission.parse(submitted[0].argument).parent_id)
-        if current is not None and current.has_failed:
-            return self._mend(record, state, current)
-        if current is not None:
-            return _evaluate(record, state, current)
-        if state.present.spent:
-            return _conclude(record, state, DepthOutcome.GIVEN_UP, None, state.present.spent)
+    def tries(self, state: KernelBlasterState) -> KernelBlasterSettings:
+        """As its settings say."""
+        return state.settings
+
+    def go_on(self, record: Record, state: KernelBlasterState) -> Action:
+        """A look back at the round, the first kernel, or the step's next move."""
         if (stop := self._look_back(record, state)) is not None:
             return stop
-        return _first(record, state) if state.first_id is None else self._work_on(record, state)
+        return self.first(record, state) if state.first_id is None else self._work_on(record, state)
 
     def _look_back(self, record: Record, state: KernelBlasterState) -> Action | None:
         """Before a step begins: what the round has taught, and whether the run is over. Both wait for the steps
@@ -144,9 +141,7 @@ class KernelBlaster:
     def _work_on(self, record: Record, state: KernelBlasterState) -> Action:
         """The step's next move: profile, ask the base, name the state, plan, teach what is new, write."""
         now, index = state.present, record.step_index
-        name = now.subject_id or record.steering.next_base or state.tip_id or ""
-        if now.spent:
-            return _conclude(record, state, DepthOutcome.GIVEN_UP, None, now.spent)
+        name = now.subject_id or record.steering.next_base or state.start_id or ""
         if _wants_profile(record, state, record.candidates[name]):
             return Evaluate(StepKind.PROFILE, index, name)
         if state.settings.agent == MINIMAL:
@@ -162,7 +157,7 @@ class KernelBlaster:
         if not now.is_planned:
             return self.again(record, PLAN, name)
         if state.drawn() is None:
-            return _conclude(record, state, DepthOutcome.GIVEN_UP, None, NOTHING_KNOWN)
+            return self.conclude(record, state, DepthOutcome.GIVEN_UP, None, NOTHING_KNOWN)
         return self.again(record, OPTIMISE, name)
 
     def place(self, record: Record, step: Step) -> str:
@@ -176,52 +171,22 @@ class KernelBlaster:
             taken |= {"technique": drawn.technique, "kernel": state.present.subject_id}
         return json.dumps(taken)
 
-    def _mend(self, record: Record, state: KernelBlasterState, candidate: Candidate) -> Action:
-        if state.present.repairs < state.settings.max_repairs:
-            return self.again(record, REPAIR, candidate.candidate_id)
-        if state.first_id is None:
-            return _first(record, state)
-        failed = FAILED[candidate.verdict] if candidate.verdict else "failed"
-        return _conclude(record, state, DepthOutcome.GIVEN_UP, candidate.candidate_id, f"the kernel {failed}")
-
-    def again(self, record: Record, label: str, about: str | None) -> Step:
-        """A step to be taken once more.
-
-        Raises:
-            EngineError: KernelBlaster has no such step, or the run no such kernel.
-        """
-        state = self.state(record)
-        if label == SYNTHESISE:
-            return _synthesise(record, state)
-        if label == StepKind.SUBMIT:
-            return _take(record, state, about)
-        if (evaluated := evaluation_again(record, label, about)) is not None:
-            return evaluated
-        candidate = record.candidates[about or ""]
+    def step(self, record: Record, state: KernelBlasterState, label: str, kernel: Candidate) -> Step | None:
+        """What base and model are asked about a kernel."""
         match label:
             case "consult":
-                name = candidate.candidate_id
+                name = kernel.candidate_id
                 return Consult(record.step_index, name, state.settled_of.get(name, ""))
             case "teach":
-                return _teach(record, state, candidate)
+                return _teach(record, state, kernel)
             case "refuse":
-                return Refuse(record.step_index, candidate.candidate_id, _objection(state, candidate))
-            case "repair":
-                return _repair(record, state, candidate)
+                return Refuse(record.step_index, kernel.candidate_id, _objection(state, kernel))
             case _:
-                return _question(record, state, label, candidate)
+                return super().step(record, state, label, kernel) or _question(record, state, label, kernel)
 
     def consults(self, record: Record) -> bool:
         """Whether it asks the knowledge base under its settings."""
         return self.state(record).settings.agent != MINIMAL
-
-    def abandon(self, record: Record, reason: str) -> Conclude | None:
-        """The step is given up; what it has tried stays. A look back belongs to a step that has ended."""
-        state, begun = self.state(record), record.in_flight
-        if not state.has_begun and (begun is None or begun.depth != record.step_index):
-            return None
-        base = state.present.subject_id or state.tip_id
-        return Conclude(record.step_index, DepthOutcome.GIVEN_UP, state.present.current_id, base, reason)
 
     def refusal(self, record: Record, command: Command) -> str | None:
         """What a round has taught is taken back by reverting its revision, not by asking again."""
@@ -233,12 +198,34 @@ class KernelBlaster:
         return "this round has been learned from already: revert its revision in the knowledge base instead"
 
     def note(self, record: Record, command: Command) -> str | None:
-        """From which step on a choice of the kernel to go on from, or of what the model is shown, holds."""
-        state = self.state(record)
-        upcoming = record.step_index + state.has_begun
-        words = accepted_line.note(record, command, word="step", upcoming=upcoming, policy="")
+        """A choice of the kernel to go on from is the present trajectory's."""
+        words = super().note(record, command)
         is_moved = command.kind in (CommandKind.ROLL_BACK, CommandKind.SET_BASE)
         return f"{words}; later trajectories from the first kernel" if words and is_moved else words
+
+    def evaluate(self, record: Record, state: KernelBlasterState, kernel: Candidate) -> Action:
+        """Compile, check, soft verification, time, profile; a claim may end in a refusal after each measurement."""
+        name, index, stage = kernel.candidate_id, record.step_index, kernel.next_stage
+        is_correct = stage in (StepKind.TIME, None)
+        if is_correct and state.settings.verifies and name not in state.judged:
+            return self.again(record, JUDGE, name)
+        if is_correct and (reason := _objection(state, kernel)):
+            return Refuse(index, name, reason)
+        if stage is None and _wants_profile(record, state, kernel):
+            stage = StepKind.PROFILE
+        if stage is not None:
+            return Evaluate(stage, index, name)
+        return self.conclude(record, state, DepthOutcome.ACCEPTED, name, CORRECT)
+
+    def conclude(
+        self, record: Record, state: KernelBlasterState, outcome: DepthOutcome, name: str | None, reason: str
+    ) -> Conclude:
+        """The step's end, with its reward where it says something of a technique."""
+        attempt, base_id = state.attempt(name), state.base_of(record, name)
+        if attempt is None:
+            return Conclude(record.step_index, outcome, name, base_id, reason)
+        summary = f"{reason}; {attempt.technique}: {attempt}"
+        return Conclude(record.step_index, outcome, name, base_id, summary, round(attempt.reward, 6))
 
 
 def _reason_to_stop(record: Record, state: KernelBlasterState) -> str | None:
@@ -288,7 +275,7 @@ def _teach(record: Record, state: KernelBlasterState, candidate: Candidate) -> T
     return Teach(index, revision, name)
 
 
-def _question(record: Record, state: KernelBlasterState, label: str, candidate: Candidate) -> Ask:
+def _question(record: Record, state: KernelBlasterState, label: str, candidate: Candidate) -> Ask | None:
     """What the model is asked about a correct kernel."""
     index, name = record.step_index, candidate.candidate_id
     if label == JUDGE:
@@ -322,7 +309,7 @@ def _question(record: Record, state: KernelBlasterState, label: str, candidate: 
             REVISE, _ended(record), name, Expects.JSON, prompts.Revise(attempts, _expected(state)),
             fields=replies.REVISE_FIELDS, reads=replies.ReadEdits(states, techniques),
         )  # fmt: skip
-    raise EngineError(f"KernelBlaster has no step {label!r}")
+    return None
 
 
 def _expected(state: KernelBlasterState) -> str:
@@ -345,27 +332,11 @@ def _consulted(record: Record, name: str) -> ev.Consulted:
 
 def _shows(record: Record, state: KernelBlasterState, candidate: Candidate) -> bool:
     """Whether a prompt about a kernel carries its profile."""
-    if state.settings.agent != FULL:
-        return False
-    has_profile = candidate.profiled is not None and not candidate.profiled.disturbance
-    return has_profile and record.steering.expose is not Switch.OFF
+    return state.settings.agent == FULL and shows_profile(record, candidate)
 
 
 def _wants_profile(record: Record, state: KernelBlasterState, candidate: Candidate) -> bool:
-    return state.settings.agent == FULL and record.steering.collect is not Switch.OFF and not candidate.is_profile_tried
-
-
-def _first(record: Record, state: KernelBlasterState) -> Action:
-    """A first kernel, unless too many have failed."""
-    tries = state.present.generations
-    if tries >= state.settings.first_tries:
-        return Finish(RunState.FAILED, f"no correct first kernel after {tries} with their repairs")
-    return _synthesise(record, state)
-
-
-def _synthesise(record: Record, state: KernelBlasterState) -> Ask:
-    makes = NewCandidate(Origin.SYNTHESIS, None, state.present.generations, "Approach", "first kernel")
-    return Ask(SYNTHESISE, record.step_index, None, Expects.SOURCE, synthesise, makes)
+    return state.settings.agent == FULL and wants_profile(record, candidate)
 
 
 def _optimise(record: Record, state: KernelBlasterState, base: Candidate) -> Ask:
@@ -384,49 +355,24 @@ def _optimise(record: Record, state: KernelBlasterState, base: Candidate) -> Ask
     return Ask(OPTIMISE, record.step_index, name, Expects.PATCH, prompt, makes, _shows(record, state, base))
 
 
-def _repair(record: Record, state: KernelBlasterState, candidate: Candidate) -> Ask:
-    created = candidate.created
-    makes = NewCandidate(
-        Origin.REPAIR, created.base_id, created.generation, "Fix", "repair", created.repair + 1, created.trajectory
-    )
-    return Ask(REPAIR, record.step_index, candidate.candidate_id, Expects.PATCH, prompts.repair, makes)
-
-
-def _take(record: Record, state: KernelBlasterState, parent_id: str | None) -> TakeSubmission:
-    """A submission starts from its parent where that is correct and timed, else from where the step would."""
-    parent, base = record.candidates.get(parent_id or ""), state.present.subject_id or state.tip_id
-    if state.present.subject_id is None and parent is not None and parent.timed is not None:
-        base = parent.candidate_id
-    return TakeSubmission(record.step_index, parent_id, base, state.present.generations, state.trajectory)
-
-
-def _evaluate(record: Record, state: KernelBlasterState, candidate: Candidate) -> Action:
-    """Compile, check, soft verification, time, profile; a claim may end in a refusal after each measurement."""
-    name, index, stage = candidate.candidate_id, record.step_index, candidate.next_stage
-    is_correct = stage in (StepKind.TIME, None)
-    if is_correct and state.settings.verifies and name not in state.judged:
-        return _question(record, state, JUDGE, candidate)
-    if is_correct and _objection(state, candidate):
-        return Refuse(index, name, _objection(state, candidate))
-    if stage is None and _wants_profile(record, state, candidate):
-        stage = StepKind.PROFILE
-    if stage is not None:
-        return Evaluate(stage, index, name)
-    return _conclude(record, state, DepthOutcome.ACCEPTED, name, "correct and timed")
-
-
 def _objection(state: KernelBlasterState, candidate: Candidate) -> str:
     name = candidate.candidate_id
     return objection(candidate, state.judged.get(name, ()), state.evidence.get(name, ""))
 
 
-def _conclude(
-    record: Record, state: KernelBlasterState, outcome: DepthOutcome, name: str | None, reason: str
-) -> Conclude:
-    """The step's end, with its reward where it says something of a technique."""
-    attempt = state.attempt(name)
-    base = state.present.subject_id or (record.candidates[name].created.base_id if name else state.tip_id)
-    if attempt is None:
-        return Conclude(record.step_index, outcome, name, base, reason)
-    summary = f"{reason}; {attempt.technique}: {attempt}"
-    return Conclude(record.step_index, outcome, name, base, summary, round(attempt.reward, 6))
+def objection(candidate: Candidate, claims: Collection[str], evidence: str) -> str:
+    """Why a kernel is refused: what is claimed of it, and the finding that bears it out; empty where none does.
+
+    Method: soft verification of KernelBlaster (section 4.4). A claim alone is a flag for a person.
+    """
+    for claim in claims:
+        for check in _flagged(candidate):
+            if check.check in COUNTS.get(claim, ()):
+                claimed = claim.replace("_", " ")
+                return f"Soft verification: {claimed}: {evidence}\nMeasured beside it, {check.check}: {check.detail}"
+    return ""
+
+
+def _flagged(candidate: Candidate) -> Iterator[CheckRecord]:
+    for result in (candidate.compiled, candidate.checked, candidate.timed):
+        yield from (check for check in (result.proofs if result else ()) if check.standing is CheckOutcome.FLAGGED)

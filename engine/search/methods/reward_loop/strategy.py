@@ -6,35 +6,19 @@ Method: the loop of TritonGym's design; the reward is in `rewards.py`. A step in
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from engine.errors import EngineError
-from engine.search import limits
-from engine.search.actions import (
-    Action,
-    Ask,
-    Conclude,
-    Consult,
-    Evaluate,
-    Expects,
-    Finish,
-    NewCandidate,
-    Rank,
-    Step,
-    TakeSubmission,
-)
-from engine.search.methods import Fold, accepted_line, evaluation_again
-from engine.search.methods.kernel_in_work import SYNTHESISE, KernelInWork, all_done, draws_option, next_evaluation
+from engine.search.actions import Ask, Conclude, Consult, Evaluate, Expects, NewCandidate, Step, TakeSubmission
+from engine.search.methods.kernel_in_work import KernelInWork, KernelPerIndex, all_done, draws_option
 from engine.search.methods.options import Choice, Value, option, read
 from engine.search.methods.reward_loop.prompts import Refine
 from engine.search.methods.reward_loop.rewards import reward
+from engine.search.methods.steered import ask_first, base_of, shows_profile, submission, wants_profile
 from engine.search.steps.conversation import sample
-from storage.results.vocabulary import FAILED
 from storage.run.method_words import CallWords, MethodWords
 from storage.run.record import Candidate, Record
-from storage.run.settings import DepthOutcome, Origin, RunState, StepKind, Switch
-from storage.run.steering.command_arguments import CONSULT, RANK, Submission
-from storage.run.steering.verbs import Command, CommandKind
+from storage.run.settings import DepthOutcome, Origin, StepKind
+from storage.run.steering.command_arguments import CONSULT
 
 REFINE = "refine"
 OFF, AUTO = "off", "auto"
@@ -66,10 +50,10 @@ class RewardLoopSettings:
     draws: int = draws_option("attempt")
 
 
-class RewardLoop:
+class RewardLoop(KernelPerIndex):
     """A reward loop: each attempt has a graded reward, and the next one is told of it; TritonGym's design."""
 
-    name = "reward_loop"
+    name, title, policy = "reward_loop", "the reward loop", "latest"
     options = RewardLoopSettings
     independent: Mapping[str, Value] = {"refines": False, "tools": OFF}
     words = MethodWords(
@@ -86,89 +70,57 @@ class RewardLoop:
         },
     )  # fmt: skip
 
-    def __init__(self) -> None:
-        self._fold = Fold(KernelInWork.new)
+    def draws(self, record: Record) -> int:
+        """As its settings say."""
+        return _settings(record).draws
 
-    def next(self, record: Record) -> Action:
-        """What the loop does next."""
-        state = self._fold.of(record)
-        if record.redo is not None:
-            return self.again(record, record.redo.kind, record.redo.candidate_id)
-        current, most = state.current(record), _settings(record).draws
-        is_being_judged = current is not None and not current.has_failed
-        if (submitted := record.pending(CommandKind.SUBMIT)) and not is_being_judged:
-            return _take(record, Submission.parse(submitted[0].argument).parent_id)
-        if state.wants_draw(record, most):
-            return self._draw(record, state)
-        if (step := state.wants_order(record, most)) is not None:
-            return step
-        if current is None and not state.spent:
-            return self._begin(record, state)
-        if current is None or current.has_failed:
-            return _conclude(record, DepthOutcome.GIVEN_UP, current, state.spent)
-        accepted = _conclude(record, DepthOutcome.ACCEPTED, current, "correct and timed")
-        return next_evaluation(record, current, profiles=_settings(record).refines) or accepted
+    def profiles(self, record: Record) -> bool:
+        """A refinement is shown the profile of what it refines."""
+        return _settings(record).refines
 
-    def _begin(self, record: Record, state: KernelInWork) -> Action:
-        """The attempt's call, after what it has to know; or the end."""
-        done = all_done(record, _settings(record).attempts, "attempt")
-        if reason := done or limits.reason_to_stop(record, state.fruitless, "attempt"):
-            return Finish(RunState.FINISHED if record.best else RunState.FAILED, reason)
-        return self._draw(record, state)
+    def reason_to_stop(self, record: Record, state: KernelInWork) -> str | None:
+        """No more attempts than are set, and the limits of the run."""
+        return all_done(record, _settings(record).attempts, "attempt") or super().reason_to_stop(record, state)
 
-    def _draw(self, record: Record, state: KernelInWork) -> Step:
+    def draw(self, record: Record, state: KernelInWork) -> Step:
         """The call of a kernel, after what it has to know."""
         chosen = record.steering.next_base or record.steering.pinned
         subject = record.candidates.get(chosen or (state.subject_id() if _settings(record).refines else None) or "")
         if subject is None:
-            return self.again(record, SYNTHESISE, None)
+            return self.first_kernel(record, state)
         name, index = subject.candidate_id, record.step_index
         if subject.has_failed:
             return self.again(record, REFINE, name)
-        if not subject.is_profile_tried and record.steering.collect is not Switch.OFF:
+        if wants_profile(record, subject):
             return Evaluate(StepKind.PROFILE, index, name)
         is_advised = not record.asks_base or (index, name) in record.consulted
         return self.again(record, REFINE if is_advised else CONSULT, name)
 
-    def again(self, record: Record, label: str, about: str | None) -> Step:
-        """A step to be taken once more.
+    def first_kernel(self, record: Record, state: KernelInWork) -> Ask:
+        """The call of an attempt from the task alone."""
+        return ask_first(record, sample, tools=_tools(record))
 
-        Raises:
-            EngineError: the reward loop has no such step, or the run no such kernel.
-        """
-        index = record.step_index
-        if label == SYNTHESISE:
-            makes = NewCandidate(Origin.SYNTHESIS, None, 0, "Approach", "first kernel")
-            return Ask(SYNTHESISE, index, None, Expects.SOURCE, sample, makes, tools=_tools(record))
-        if label == StepKind.SUBMIT:
-            return _take(record, about)
-        if label == RANK:
-            return Rank(index, tuple(self._fold.of(record).drawn))
-        if (evaluation := evaluation_again(record, label, about)) is not None:
-            return evaluation
+    def step(self, record: Record, state: KernelInWork, label: str, kernel: Candidate) -> Step | None:
+        """What is asked about the kernel that is refined."""
         if label == CONSULT:
-            return Consult(index, about or "")
-        if label != REFINE:
-            raise EngineError(f"the reward loop has no step {label!r}")
-        return _refine(record, record.candidates[about or ""])
+            return Consult(record.step_index, kernel.candidate_id)
+        return _refine(record, kernel) if label == REFINE else None
+
+    def take(self, record: Record, state: KernelInWork, parent_id: str | None) -> TakeSubmission:
+        """A person's kernel; it starts from where its parent did, where that is not timed."""
+        return submission(record, parent_id, base_of(record.candidates.get(parent_id or "")))
 
     def abandon(self, record: Record, reason: str) -> Conclude | None:
-        """The attempt is given up, with the reward that it has by then."""
-        state = self._fold.of(record)
-        if not state.has_begun and record.in_flight is None:
-            return None
-        current = record.candidates.get(state.current_id or "")
-        gain = reward(current) if current is not None else None
-        return Conclude(record.step_index, DepthOutcome.GIVEN_UP, state.current_id, _base(current), reason, gain)
+        """The attempt is given up, with the reward that its kernel has by then."""
+        end = super().abandon(record, reason)
+        kernel = record.candidates.get(end.candidate_id or "") if end is not None else None
+        return replace(end, reward=reward(kernel)) if end is not None and kernel is not None else end
 
-    def refusal(self, record: Record, command: Command) -> str | None:
-        """The reward loop honours every verb."""
-        return None
-
-    def note(self, record: Record, command: Command) -> str | None:
-        """From which attempt on a choice of the kernel to refine, or of what the model is shown, holds."""
-        upcoming = record.step_index + self._fold.of(record).has_begun
-        return accepted_line.note(record, command, word="attempt", upcoming=upcoming, policy="latest")
+    def conclude(self, record: Record, outcome: DepthOutcome, kernel: Candidate | None, reason: str) -> Conclude:
+        """The attempt's end with its reward, which stands in the reason too."""
+        gain = reward(kernel)
+        words = reason if gain is None else f"{reason}; reward {gain:.3g}"
+        return replace(super().conclude(record, outcome, kernel, words), reward=gain)
 
 
 def _settings(record: Record) -> RewardLoopSettings:
@@ -179,31 +131,10 @@ def _tools(record: Record) -> int:
     return _settings(record).max_tools if _settings(record).tools == AUTO else 0
 
 
-def _base(candidate: Candidate | None) -> str | None:
-    return candidate.created.base_id if candidate is not None else None
-
-
-def _take(record: Record, parent_id: str | None) -> TakeSubmission:
-    """A submission starts from its parent where that is correct and timed."""
-    parent = record.candidates.get(parent_id or "")
-    base = parent.candidate_id if parent is not None and parent.timed is not None else _base(parent)
-    return TakeSubmission(record.step_index, parent_id, base, 0)
-
-
 def _refine(record: Record, candidate: Candidate) -> Ask:
     created, name = candidate.created, candidate.candidate_id
     origin, base = (Origin.REPAIR, created.base_id) if candidate.has_failed else (Origin.OPTIMISATION, name)
     makes = NewCandidate(origin, base, 0, "Change", "refinement")
-    has_profile = candidate.profiled is not None and not candidate.profiled.disturbance
-    shows = has_profile and not candidate.has_failed and record.steering.expose is not Switch.OFF
+    shows = shows_profile(record, candidate) and not candidate.has_failed
     prompt = Refine(_settings(record).shown)
     return Ask(REFINE, record.step_index, name, Expects.SOURCE, prompt, makes, shows, tools=_tools(record))
-
-
-def _conclude(record: Record, outcome: DepthOutcome, candidate: Candidate | None, reason: str) -> Conclude:
-    """The attempt's end with its reward, which stands in the reason too."""
-    gain, name = reward(candidate), candidate.candidate_id if candidate is not None else None
-    if candidate is not None and candidate.verdict is not None and candidate.has_failed:
-        reason = f"the kernel {FAILED[candidate.verdict]}"
-    summary = reason if gain is None else f"{reason}; reward {gain:.3g}"
-    return Conclude(record.step_index, outcome, name, _base(candidate), summary, gain)

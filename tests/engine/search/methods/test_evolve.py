@@ -3,8 +3,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from engine.search.actions import Ask, Conclude
-from engine.search.methods.evolve.population import alive, draw_parents
-from engine.search.methods.evolve.strategy import Evolve
+from engine.search.methods.evolve.strategy import Evolve, alive, draw_parents
 from storage.run import events as ev
 from storage.run.settings import DepthOutcome
 from storage.run.steering.verbs import CommandKind

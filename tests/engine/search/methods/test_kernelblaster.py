@@ -12,11 +12,11 @@ import pytest
 from engine.evaluator.checks import findings, operators, timing_checks
 from engine.evaluator.checks.screening.finding import Rule
 from engine.search.methods.kernelblaster import lessons
-from engine.search.methods.kernelblaster.drawing import draw, top, weights
 from engine.search.methods.kernelblaster.replies import CLAIMS as CLAIMED
 from engine.search.methods.kernelblaster.replies import ReadEdits, ReadPlan, ReadState, read_verification, state_name
 from engine.search.methods.kernelblaster.rewards import Attempt, evaluation, reward, saved
-from engine.search.methods.kernelblaster.verification import COUNTS, objection
+from engine.search.methods.kernelblaster.state import draw, top, weights
+from engine.search.methods.kernelblaster.strategy import COUNTS, objection
 from engine.search.patching.edits import EditError
 from storage.knowledge.records import Advised, Category
 from storage.results.check_records import CheckOutcome, CheckRecord, Group
@@ -51,7 +51,7 @@ def test_the_draw_is_among_the_top_by_gain_and_leaves_what_was_tried_until_nothi
     assert [one.technique for one in top(FOUND[::-1], 2)] == ["tiling", "unrolling"]
     assert [one.technique for one in top(FOUND, 2, {"tiling"})] == ["unrolling", "prefetch"]
     assert len(top(FOUND, 3, {"tiling", "unrolling", "prefetch"})) == 3
-    assert draw((), {}, count=3, seed="run", place=(1, 1)) is None
+    assert draw((), {}, count=3, seed="run", trajectory=1, step=1) is None
 
 
 def test_draws_are_spread_as_their_weights_say() -> None:
@@ -60,7 +60,7 @@ def test_draws_are_spread_as_their_weights_say() -> None:
     drawn = Counter(
         one.technique
         for number in range(times)
-        if (one := draw(FOUND, relevance, count=3, seed=f"run-{number}", place=(1, 1)))
+        if (one := draw(FOUND, relevance, count=3, seed=f"run-{number}", trajectory=1, step=1))
     )
     expected = {name: times * weight / sum(weighed.values()) for name, weight in weighed.items()}
     distance = sum((drawn[name] - count) ** 2 / count for name, count in expected.items())
@@ -70,7 +70,7 @@ def test_draws_are_spread_as_their_weights_say() -> None:
 def test_a_draw_is_repeated_by_run_trajectory_and_step_and_differs_between_them() -> None:
     def drawn(seed: str, trajectory: int, step: int) -> str:
         found = draw(FOUND, dict.fromkeys(("tiling", "unrolling", "prefetch"), 1.0), count=3, seed=seed,
-                     place=(trajectory, step))  # fmt: skip
+                     trajectory=trajectory, step=step)  # fmt: skip
         assert found is not None
         return found.technique
 
