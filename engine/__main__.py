@@ -19,6 +19,7 @@ from engine.cli import (
     advance,
     arguments,
     engine_process,
+    given,
     judgement,
     kernel_files,
     knowledge,
@@ -395,7 +396,7 @@ def compile_file(options: Namespace) -> int:
     """Compile a file for a device that need not be there."""
     from engine.evaluator.toolchains.cuda import CompileGate
 
-    source = kernel_files.candidate(options.candidate)
+    source = given.kernel(options.candidate)
     with CompileGate(options.arch) as gate:
         result = gate.compile(source)
     if options.json:

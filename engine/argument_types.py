@@ -8,6 +8,8 @@ import re
 from collections.abc import Callable
 from typing import NoReturn
 
+from storage.run import budgets
+
 
 class Parser(argparse.ArgumentParser):
     """Says in one line what is wrong with the words given and where help is; exits with 2."""
@@ -60,6 +62,14 @@ def weight(text: str) -> float:
     if not 0 < number < math.inf:
         raise argparse.ArgumentTypeError(f"{text!r} is no weight: give a number above 0, such as 2 for a double share")
     return number
+
+
+def share(text: str) -> float:
+    """A share of the hardware limit, as a number from above 0 to 1."""
+    try:
+        return budgets.share(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def positive(text: str) -> int:

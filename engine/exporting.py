@@ -18,7 +18,9 @@ from engine.evaluator.build.host import flags
 from engine.evaluator.build.light_headers import SHIM
 from engine.evaluator.toolchain_table import GPU, HOST, device_of
 from storage import codec
+from storage.results import relative
 from storage.results.check_records import CheckOutcome
+from storage.results.evaluation_results import TimingResult
 from storage.results.hardware_limit import REACHED
 from storage.results.policy import kept_rules
 from storage.run import journal
@@ -163,14 +165,26 @@ def without_support(text: str) -> str:
 
 def _heading(run_id: str, record: Record, candidate: Candidate, number: int) -> str:
     heading = f"# Kernel {number} of Tilewright run {run_id}, task {record.settings.task_name}"
-    if candidate.timed and record.limit:
-        low, high = candidate.timed.speedup_interval
+    if candidate.trusted and record.limit:
+        low, high = candidate.trusted.speedup_interval
         sure = f"95 % interval {low:.3g} to {high:.3g}x{'' if low > 1 else ', not faster beyond the noise'}"
-        heading += f": {candidate.timed.speedup:.3g}x eager PyTorch ({sure}) on {record.limit.device}"
+        heading += f": {candidate.trusted.speedup:.3g}x eager PyTorch ({sure}) on {record.limit.device}"
+        heading += _over_best_alternative(record, candidate.trusted)
     heading += f"; {record.settings.policy.measured}" if record.settings.policy.variant else ""
     is_triton = record.settings.language == "triton"
     notes = "".join(f"\n# {note}" for note in _notes(candidate, record.settings))
     return f"{heading}.{notes}\n{NEEDS_TRITON if is_triton else NEEDS[device_of(record.settings.toolchain)]}"
+
+
+def _over_best_alternative(record: Record, timed: TimingResult) -> str:
+    """The kernel over the fastest baseline beside eager, where that is faster than eager."""
+    fastest = record.baseline.result if record.baseline else None
+    if record.baseline is None or fastest is None or fastest.speedup <= 1:
+        return ""
+    over = relative.over(timed.speedup, timed.noise, fastest.speedup, fastest.noise)
+    slower = ", slower than it" if over.is_slower else "" if over.is_faster else ", not faster beyond the noise"
+    interval = f"{over.low:.3g} to {over.high:.3g}x{slower}"
+    return f"; {over.speedup:.3g}x the best alternative, {record.baseline.name} ({interval})"
 
 
 def _notes(candidate: Candidate, settings: RunSettings) -> Iterator[str]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from engine.argument_types import Parser, weight
+from engine.argument_types import Parser, share, weight
 from storage.run.settings import Budget, RunSettings, Start
 
 
@@ -126,6 +126,12 @@ LIMITS = (
     Limit("tokens", "--max-tokens", "limit: input and output tokens"),
     Limit("cost_usd", "--max-cost", "limit: US dollars", float),
     Limit("target_speedup", "--target", "stop at this speed-up", float),
+    Limit(
+        "limit_share",
+        "--stop-at",
+        "stop at this share of the hardware limit, such as 90%%, or when what is left to it is below the noise",
+        share,
+    ),
     Limit("wall_s", "--max-minutes", "limit: minutes of engine time", float, 60),
 )
 

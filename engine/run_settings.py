@@ -23,6 +23,7 @@ from engine.search.methods.loading import DEFAULT, find_strategy, options_of
 from engine.search.methods.options import Option, Value, complete
 from engine.search.prompt_pack import shipped
 from storage.knowledge.choice import OFF
+from storage.results import baselines
 from storage.run import budgets
 from storage.run.folder import id_for
 from storage.run.settings import Budget, RunSettings, Start, Switch
@@ -63,6 +64,8 @@ def new_settings(
     file = tasks.find(task)
     file = dataclasses.replace(file, policy=tasks.policy_with(file.policy, **chosen_policy))
     chosen = file.task(toolchain, overrides)
+    if fault := baselines.fault(chosen.policy.baselines, toolchain):
+        raise EngineError(fault)
     model = model or available_models()[0]
     recording = fields.pop("recording", None)
     if model == "recorded":

@@ -134,6 +134,7 @@ def draw_view(results: Results, view: str) -> str | None:
         if results.counted:
             st.markdown("## How often it works, and at what cost")
             text_tables.draw(tables.costs_table(results, choose_class(results)), "costs_table")
+        text_tables.draw(tables.reaching_table(results), "reaching_table", has_title=True)
     if view != CURVES and not results.counted:
         st.info("No cell has ended yet; figures appear with the first one.", icon=":material/hourglass_empty:")
     return None

@@ -20,7 +20,7 @@ from engine.search.methods import catalogue
 from engine.search.methods.catalogue import StrategyDescription
 from pages.parts import access, change_token, number_field, wording
 from pages.parts.change_token import CLOCK
-from pages.parts.new_run import budget_form, command_line, examination, forecast, module_field
+from pages.parts.new_run import baselines_form, budget_form, command_line, examination, forecast, module_field
 from pages.parts.new_run import setup as setup_form
 from pages.parts.new_run.setup import Setup
 from pages.parts.status import now
@@ -102,6 +102,8 @@ def form() -> None:
                 help=BY_NAME["weight"].help,
                 width=260,
             )
+        with st.expander("Baselines: what speed-ups are told over", icon=":material/speed:"):
+            fields |= baselines_form.draw(task.policy, setup.toolchain, str(task.path), wrong)
         with st.expander("Reference module", icon=":material/code:"):
             st.code(task.text, language="python")
         with st.expander("Prompts of your own", icon=":material/article:"):

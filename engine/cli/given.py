@@ -5,8 +5,11 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from engine import exporting
 from engine.errors import EngineError
 from storage import untrusted
+from storage.results import baselines
+from storage.results.baselines import OwnBaseline
 from storage.untrusted import Limits, UntrustedError
 
 STANDARD_INPUT, NAME = "-", "standard input"
@@ -35,3 +38,24 @@ def _standard_input() -> str:
     if len(content) > MOST_BYTES:
         raise UntrustedError(f"{NAME} gives more than {MOST_BYTES:,} bytes")
     return untrusted.text_of(content, NAME)
+
+
+def kernel(path: str) -> str:
+    """The text of a kernel file, without what an export adds to it.
+
+    Raises:
+        EngineError: it cannot be read.
+    """
+    return exporting.without_support(text(path))
+
+
+def own_baseline(path: str) -> OwnBaseline:
+    """A person's own baseline.
+
+    Raises:
+        EngineError: the file cannot be read, or defines none.
+    """
+    try:
+        return baselines.own(Path(path).name, kernel(path))
+    except ValueError as error:
+        raise EngineError(str(error)) from error

@@ -27,6 +27,8 @@ STYLE = {
 def print_judgement(console: Console, answer: Mapping[str, Any]) -> None:
     """The answer of `evaluate`: what came of it first, then what it stands on."""
     console.print(f"[bold]{answer['verdict']}[/]{escape(_speed(answer))}", highlight=False)
+    for baseline in answer["baselines"]:
+        console.print(f"  {escape(printable(_over(baseline)))}", highlight=False)
     if answer["message"]:
         console.print(escape(printable(answer["message"].strip())), highlight=False)
     for remark in answer["remarks"]:
@@ -47,6 +49,14 @@ def print_judgement(console: Console, answer: Mapping[str, Any]) -> None:
     if answer["profile"]:
         summary = answer["profile"].get("summary") or f"no profile: {answer['profile'].get('unavailable', '')}"
         console.print(escape(printable(summary)), highlight=False)
+
+
+def _over(baseline: Mapping[str, Any]) -> str:
+    if baseline["failure"]:
+        return f"over {baseline['name']}: not timed: {baseline['failure']}"
+    over = f"{baseline['speedup']:.3g}x over {baseline['name']} (±{baseline['noise']:.0%})"
+    over += f", {baseline['latency_ms']:.4g} ms"
+    return over + ("" if baseline["seconds"] is None else f", compiled and timed in {baseline['seconds']:.0f} s")
 
 
 def print_findings(console: Console, findings: Sequence[Finding]) -> None:

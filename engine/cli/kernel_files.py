@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from engine import exporting
 from engine.cli import given, judgement, subcommands, tuned
 from engine.cli.subcommands import FAILED, OK
 from engine.cli.terminal import Console
@@ -19,16 +18,18 @@ from engine.evaluator.toolchains.cached import CachedToolchain
 from engine.evaluator.toolchains.evaluating import evaluate
 from storage import codec, files
 from storage.home import home
+from storage.results import baselines
+from storage.results.baselines import OwnBaseline
 
 
 def evaluate_file(options: Namespace, open_toolchain: Callable[[Namespace], Evaluator]) -> int:
     """Judge a file outside a run."""
     task = _task(options)
-    source = candidate(options.candidate)
+    source = given.kernel(options.candidate)
     toolchain = open_toolchain(options)
     try:
         judged: Evaluator = toolchain if options.fresh else CachedToolchain(toolchain, home() / "cache" / "evaluations")
-        result = evaluate(judged, task, source, profile=options.profile)
+        result = evaluate(judged, task, source, profile=options.profile, instead=_baselines(options, task))
     finally:
         toolchain.close()
     if options.json:
@@ -43,7 +44,7 @@ def tune_file(options: Namespace, open_toolchain: Callable[[Namespace], Evaluato
     if options.variants < 1:
         raise EngineError(f"at least one variant is tried, not {options.variants}: choose --variants 1 or more")
     task = _task(options)
-    source, console = candidate(options.candidate), Console(stderr=True)
+    source, console = given.kernel(options.candidate), Console(stderr=True)
     toolchain = open_toolchain(options)
     try:
         sweep, best, seconds = tuned.tune(
@@ -68,7 +69,7 @@ def screen_file(options: Namespace) -> int:
     """What the rules on text alone say of a file: 0 where nothing refuses it, 1 where something does."""
     from engine.evaluator.checks.screening import screen
 
-    findings = screen(candidate(options.candidate), tasks.find(options.task).policy, options.language)
+    findings = screen(given.kernel(options.candidate), tasks.find(options.task).policy, options.language)
     if options.json:
         print(json.dumps(codec.to_plain(findings)))
     else:
@@ -76,17 +77,20 @@ def screen_file(options: Namespace) -> int:
     return FAILED if any(finding.is_refusal for finding in findings) else OK
 
 
+def _baselines(options: Namespace, task: tasks.Task) -> tuple[str | OwnBaseline, ...]:
+    """What a file is timed beside, where it is asked for: that can take minutes.
+
+    Raises:
+        EngineError: one cannot be had on the toolchain, or a person's own defines none.
+    """
+    if fault := baselines.fault(task.policy.baselines, options.toolchain):
+        raise EngineError(fault)
+    own = [given.own_baseline(options.baseline)] if options.baseline else []
+    return (*(name for name in task.policy.baselines if name != baselines.NONE), *own)
+
+
 def _task(options: Namespace) -> tasks.Task:
     """The task of a file that is judged outside a run, with the sizes, policy and language given."""
     task = tasks.find(options.task).task(options.toolchain, subcommands.chosen_sizes(options))
     policy = tasks.policy_with(task.policy, **subcommands.chosen_policy(options))
     return replace(task, policy=policy, language=options.language)
-
-
-def candidate(path: str) -> str:
-    """The text of a kernel file, without what an export adds to it.
-
-    Raises:
-        EngineError: it cannot be read.
-    """
-    return exporting.without_support(given.text(path))

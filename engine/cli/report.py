@@ -93,7 +93,8 @@ def _summary(folder: RunFolder) -> dict[str, Any]:
         "best": best.candidate_id if best else None,
         "speedup": best.timed.speedup if best and best.timed else None,
         "speedup_interval": list(best.timed.speedup_interval) if best and best.timed else None,
-        "second_baseline": _second(record),
+        "second_baseline": _over(record, record.baseline),
+        "baselines": [_over(record, measured) for measured in record.baselines.values()],
         "model_calls": record.usage.model_calls,
         "tokens": record.usage.tokens,
         "cost_usd": record.usage.cost_usd,
@@ -104,14 +105,14 @@ def _summary(folder: RunFolder) -> dict[str, Any]:
     }
 
 
-def _second(record: Record) -> dict[str, Any] | None:
-    """The further baseline against eager, and the best kernel over it; None before it was measured."""
-    if record.baseline is None:
+def _over(record: Record, measured: BaselineMeasured | None) -> dict[str, Any] | None:
+    """A baseline against eager, and the best kernel over it; None before it was measured."""
+    if measured is None:
         return None
-    timed, over = record.baseline.result, over_second(record)
+    timed, over = measured.result, best_over(record, measured)
     return {
-        "name": record.baseline.name,
-        "failure": record.baseline.failure,
+        "name": measured.name,
+        "failure": measured.failure,
         "speedup": timed.speedup if timed else None,
         "speedup_interval": list(timed.speedup_interval) if timed else None,
         "latency_ms": timed.latency_ms if timed else None,
@@ -120,12 +121,12 @@ def _second(record: Record) -> dict[str, Any] | None:
     }
 
 
-def over_second(record: Record) -> Relative | None:
-    """The best kernel over the further baseline; None where either is not known."""
-    best, second = record.best, record.baseline.result if record.baseline else None
-    if best is None or best.timed is None or second is None:
+def best_over(record: Record, measured: BaselineMeasured) -> Relative | None:
+    """The best kernel over a baseline; None where either is not known."""
+    best, timed = record.best, measured.result
+    if best is None or best.timed is None or timed is None:
         return None
-    return relative.over(best.timed.speedup, best.timed.noise, second.speedup, second.noise)
+    return relative.over(best.timed.speedup, best.timed.noise, timed.speedup, timed.noise)
 
 
 def _flags(record: Record, candidate: Candidate) -> list[str]:
@@ -146,9 +147,9 @@ def details(folder: RunFolder) -> dict[str, Any]:
             "depth": a.created.depth,
             "origin": str(a.created.origin),
             "verdict": str(a.verdict) if a.verdict else None,
-            "speedup": a.timed.speedup if a.timed else None,
-            "speedup_interval": list(a.timed.speedup_interval) if a.timed else None,
-            "latency_ms": a.timed.latency_ms if a.timed else None,
+            "speedup": a.trusted.speedup if a.trusted else None,
+            "speedup_interval": list(a.trusted.speedup_interval) if a.trusted else None,
+            "latency_ms": a.trusted.latency_ms if a.trusted else None,
             "summary": a.created.summary,
             "flags": _flags(record, a),
             "flagged": _checks(a, CheckOutcome.FLAGGED),
@@ -235,18 +236,18 @@ def print_run(console: Console, folder: RunFolder) -> None:
             f"({low:.3g} to {high:.3g}), {record.best.timed.latency_ms:.4g} ms",
             highlight=False,
         )
-    if record.baseline:
-        console.print(_second_line(record, record.baseline), highlight=False, markup=False)
+    for measured in record.baselines.values():
+        console.print(_baseline_line(record, measured), highlight=False, markup=False)
 
 
-def _second_line(record: Record, second: BaselineMeasured) -> str:
-    timed, ratio = second.result, over_second(record)
+def _baseline_line(record: Record, measured: BaselineMeasured) -> str:
+    timed, ratio = measured.result, best_over(record, measured)
     if timed is None:
-        return f"{printable(second.name)}: not measured: {' '.join(printable(second.failure).split())}"
+        return f"{printable(measured.name)}: not measured: {' '.join(printable(measured.failure).split())}"
     low, high = timed.speedup_interval
     over = f"; best kernel: {ratio.speedup:.3g}x over it ({ratio.low:.3g} to {ratio.high:.3g})" if ratio else ""
     return (
-        f"{printable(second.name)}: {timed.speedup:.3g}x over eager ({low:.3g} to {high:.3g}), "
+        f"{printable(measured.name)}: {timed.speedup:.3g}x over eager ({low:.3g} to {high:.3g}), "
         f"{timed.latency_ms:.4g} ms{over}"
     )
 

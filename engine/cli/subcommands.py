@@ -279,6 +279,8 @@ def settings_of(options: Namespace) -> RunSettings:
         raise EngineError(f"strategy {strategy} takes no --collect: {why}")
     fields |= {"strategy": strategy, "strategy_options": strategy_options, "device": options.device}
     fields |= run_options.chosen(options) | chosen_policy(options)
+    if options.baseline:
+        fields["own_baseline"] = given.own_baseline(options.baseline)
     if options.prompts:
         fields["prompts"] = read_pack(Path(options.prompts))
     if options.knowledge is not None:

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 from engine.evaluator.machine import lease
 from engine.evaluator.tasks import Task
 from storage import codec
+from storage.results.baselines import Instead
 from storage.results.evaluation_results import CheckResult, CompileResult, TimingResult
 from storage.results.examination import Examination
 from storage.results.hardware_limit import HardwareLimit
@@ -126,10 +127,18 @@ class TimeBriefly(Time):
 
 
 @dataclass(frozen=True, slots=True)
-class CompiledBaseline(Request[TimingResult]):
-    """Time the reference through torch.compile."""
+class Baseline(Request[TimingResult]):
+    """Time what a user would run instead, in the candidate's place: by `how`, one of storage.results.baselines.Instead,
+    or a person's own `source`, which defines ModelNew."""
 
-    act, answer, is_measuring = "compiled_baseline", TimingResult, True
+    how: str = ""
+    source: str = ""
+    act, answer, is_measuring = "baseline", TimingResult, True
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """A person's own."""
+        return (self.source,) if self.source else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +166,7 @@ class Profile(_OfOneCandidate[ProfileResult]):
 KINDS: dict[str, type[Request[Any]]] = {
     kind.act: kind
     for kind in (
-        Examine, Limit, Compile, CompileAll, Check, Time, TimeBriefly, CompiledBaseline, CompilerSource,
+        Examine, Limit, Compile, CompileAll, Check, Time, TimeBriefly, Baseline, CompilerSource,
         StartFromCompiler, Profile,
     )
 }  # fmt: skip
@@ -235,13 +244,14 @@ class Evaluator(ABC):
         """Time a kernel in a fraction of the time: to choose what is worth a timing, not to be told as one."""
         return self.evaluate(TimeBriefly(task, source))
 
-    def compiled_baseline(self, task: Task) -> TimingResult:
-        """Time the reference through torch.compile, in the candidate's place, against eager.
+    def baseline(self, task: Task, how: str = Instead.COMPILE, source: str = "") -> TimingResult:
+        """Time what a user would run instead, in the candidate's place, against eager: as `how` says, or a person's own
+        source that defines ModelNew.
 
         Raises:
             BaselineUnavailable: it cannot be compiled, is wrong, or is switched off.
         """
-        return self.evaluate(CompiledBaseline(task))
+        return self.evaluate(Baseline(task, "" if source else how, source))
 
     def compiler_source(self, task: Task) -> str:
         """The kernels that torch.compile writes for the task, as text to show to a model.

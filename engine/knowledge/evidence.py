@@ -59,7 +59,7 @@ def rows(record: Record, text: Callable[[str], str], at: float, *, is_ending: bo
 
 
 def _is_over(record: Record, attempt: Attempt, concluded: set[int], is_ending: bool = False) -> bool:
-    is_timed = any(record.candidates[name].timed is not None for name in attempt.line)
+    is_timed = any(record.candidates[name].trusted is not None for name in attempt.line)
     if attempt.index in concluded:
         return is_timed or not attempt.line or attempt.is_left or is_ending
     return is_timed and is_ending
@@ -190,7 +190,7 @@ def _row(record: Record, attempt: Attempt, at: float) -> Evidence | None:
     settings, limit = record.settings, record.limit
     parent = record.candidates.get(attempt.parent_id or "")
     last = _last(record, attempt)
-    if parent is None or parent.timed is None or (attempt.line and last is None):
+    if parent is None or parent.trusted is None or (attempt.line and last is None):
         return None
     change = _change(parent, last)
     return Evidence(
@@ -225,20 +225,20 @@ def _row(record: Record, attempt: Attempt, at: float) -> Evidence | None:
 
 def _rules(record: Record, last: Candidate | None) -> int:
     """The rules of the verdict that an attempt stands on; of a kernel that was not called, the run's."""
-    verdict = (last.timed or last.checked) if last else None
+    verdict = (last.trusted or last.checked) if last else None
     return verdict.rules if verdict else record.settings.policy.rules
 
 
 def _last(record: Record, attempt: Attempt) -> Candidate | None:
     """The kernel that an attempt is judged by: its last correct and timed one, else its last that failed."""
     line = [record.candidates[name] for name in attempt.line]
-    timed = [kernel for kernel in line if kernel.timed is not None and not kernel.has_failed]
+    timed = [kernel for kernel in line if kernel.trusted is not None and not kernel.has_failed]
     judged = timed or [kernel for kernel in line if kernel.has_failed]
     return judged[-1] if judged else None
 
 
 def _change(parent: Candidate, last: Candidate | None) -> relative.Relative | None:
-    new, old = last.timed if last and not last.has_failed else None, parent.timed
+    new, old = last.trusted if last and not last.has_failed else None, parent.trusted
     if new is None or old is None:
         return None
     return relative.between_sessions(new.speedup, new.noise, old.speedup, old.noise)
@@ -265,7 +265,7 @@ def state_of(record: Record, kernel: Candidate, index: int) -> str:
 
 def profile_of(record: Record, kernel: Candidate) -> tuple[ProfileResult | None, float | None, int]:
     """What the rules read of a kernel: its profile, its time and the least bytes of its task."""
-    timed_ms = kernel.timed.latency_ms if kernel.timed else None
+    timed_ms = kernel.trusted.latency_ms if kernel.trusted else None
     return kernel.profiled, timed_ms, record.limit.min_bytes if record.limit else 0
 
 

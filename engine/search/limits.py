@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from engine.search.daily import Spent
 from engine.search.llm import Terms
+from storage.results import relative
 from storage.results.hardware_limit import REACHED
 from storage.run.models import CHARACTERS_PER_TOKEN
 from storage.run.record import Record
@@ -111,6 +112,12 @@ def _good_enough(record: Record, without_gain: int, word: str) -> str | None:
     is_reached = record.limit is not None and record.limit.device.endswith(REACHED)
     if record.limit and not is_reached and best.latency_ms <= AT_THE_LIMIT * record.limit.limit_ms:
         return f"within 5 % of the hardware limit ({best.latency_ms:.3g} ms of {record.limit.limit_ms:.3g} ms)"
+    if budget.limit_share is not None and record.limit is not None and not is_reached:
+        share = record.limit.limit_ms / best.latency_ms
+        if share >= budget.limit_share:
+            return f"{share:.0%} of the hardware limit reached (to stop at {budget.limit_share:.0%})"
+        if not relative.between_sessions(1 / share, 0.0, 1.0, best.noise).is_faster:
+            return f"what is left to the hardware limit ({share:.0%} of it reached) is below the noise of a timing"
     if budget.stagnation_depths and without_gain >= budget.stagnation_depths:
         return f"no improvement in the last {without_gain} {word}s"
     return None

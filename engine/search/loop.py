@@ -42,6 +42,7 @@ from engine.search.steps.evaluate import (
     profile_candidate,
     refuse_candidate,
     time_candidate,
+    timed_again_first,
 )
 from engine.search.steps.knowledge import consult, keep_evidence, teach
 from engine.search.steps.ranking import keep_scores, rank
@@ -103,6 +104,7 @@ def next_action(context: RunContext) -> Action:
     if started is not None:
         return context.strategy.again(context.record, started.kind, started.candidate_id)
     action = compiled_first(context.record, context.strategy.next(context.record))
+    action = timed_again_first(context.record, action)
     return tuned_first(context.record, action, context.source)
 
 

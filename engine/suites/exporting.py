@@ -18,6 +18,7 @@ from storage import codec
 from storage.run.folder import RunFolder, runs_folder
 from storage.suites import curves, summary
 from storage.suites.curves import BARS
+from storage.suites.reaching import reaching
 from storage.suites.summary import ALL, Against, Results
 
 STYLE = Path(__file__).with_name("export.css")
@@ -35,6 +36,7 @@ def all_tables(results: Results) -> list[TextTable]:
     paper = tables.paper_table(results)
     text_tables = [
         tables.paired_table(results), tables.arms_table(results), tables.costs_table(results),
+        tables.reaching_table(results),
         *(tables.fast_table(results, BARS, against) for against in Against if against is not Against.ARM),
         *([paper] if paper else []), tables.scorecard(results),
         tables.portability_table(results), tables.kernelbench_fast(results),
@@ -76,9 +78,9 @@ def as_csv(results: Results) -> str:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow((
         "task", "class", "arm", "repeat", "state", "run", "device", "model", "strategy", "language", "precision",
-        "speedup", "speedup_low", "speedup_high", "latency_ms", "eager_ms", "torch_compile_speedup", "limit_ms",
+        "speedup", "speedup_low", "speedup_high", "latency_ms", "eager_ms", "alternative_speedup", "limit_ms",
         "first_kernel_speedup", "ratio_of_means", "max_abs_error", "flags", "kernels_written", "kernels_compiled",
-        "kernels_correct", "gains", "model_calls", "tokens", "cost_usd", "engine_s",
+        "kernels_correct", "gains", "model_calls", "tokens", "cost_usd", "engine_s", "device_s", "alternative",
     ))  # fmt: skip
     for measured in results.cells:
         run, best, cell = measured.result, tables.best_of(measured), measured.cell
@@ -99,8 +101,8 @@ def as_csv(results: Results) -> str:
         row += [best.ratio_of_means, best.max_abs_error, "; ".join(best.flags)] if best else [None] * 3
         if run:
             row += [len(run.tries), sum(t.is_compiled for t in run.tries), run.correct, run.gains, run.calls]
-            row += [run.tokens, run.cost_usd, run.engine_s]
-        writer.writerow(["" if value is None else value for value in row + [None] * (30 - len(row))])
+            row += [run.tokens, run.cost_usd, run.engine_s, run.device_s, run.second_name]
+        writer.writerow(["" if value is None else value for value in row + [None] * (32 - len(row))])
     return out.getvalue()
 
 
@@ -123,6 +125,10 @@ def as_json(results: Results) -> str:
         "fast_p": [
             {"against": str(baseline)} | codec.to_plain(curve)
             for baseline in against for arm in results.arms if (curve := curves.fast_curve(results, arm, baseline))
+        ],
+        "reaching": [
+            codec.to_plain(way)
+            for kernel_class in classes for arm in results.arms for way in reaching(results, arm, kernel_class)
         ],
         "curves": {arm: codec.to_plain(curves.curve(results, arm)) for arm in results.arms},
         "paper": codec.to_plain(summary.paper_rows(results)),

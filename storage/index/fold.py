@@ -47,6 +47,7 @@ class StepResult:
     max_error: float | None = None
     tolerance: float | None = None
     timed: TimingFigures | None = None
+    untrusted: str = ""
     bound: str | None = None
     failure: str | None = None
     patch_reason: str | None = None
@@ -344,6 +345,7 @@ class RunFold:
                 outcome.tolerance = outcome.tolerance if result.tolerance is None else result.tolerance
             case ev.Timed():
                 outcome.verdict, outcome.message, outcome.timed = Verdict.PASSED, "", event.result.figures
+                outcome.untrusted = event.result.untrusted
             case ev.Profiled():
                 outcome.bound, outcome.failure = event.result.bound, ""
             case ev.ProfileFailed():
@@ -395,7 +397,8 @@ class RunFold:
     def _progress_row(self) -> Row:
         return {
             "run_id": self._run_id, "last_seq": self.seq, "last_event_at": self._last_at, "depth": self._deepest,
-            "engine_s": self.record.usage.engine_s, "finished_steps": self.record.steps_finished,
+            "engine_s": self.record.usage.engine_s, "device_s": self.record.usage.device_s,
+            "finished_steps": self.record.steps_finished,
         }  # fmt: skip
 
     def _kernel_row(self, name: str) -> Row:
@@ -538,7 +541,7 @@ def _foretells(event: ev.CandidateCreated | ev.ReviewWritten) -> bool:
 def _spent(usage: Usage) -> Row:
     return {
         "spent_s": usage.engine_s, "spent_calls": usage.model_calls, "spent_tokens": usage.counted_tokens,
-        "spent_usd": usage.cost_usd,
+        "spent_usd": usage.cost_usd, "spent_device_s": usage.device_s,
     }  # fmt: skip
 
 

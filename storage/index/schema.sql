@@ -30,7 +30,8 @@ CREATE TABLE runs (
 -- What changes with almost every event of a run, so that the rest can be remembered. engine_s: the time that engines worked,
 -- in finished steps.
 CREATE TABLE progress (
-    run_id VARCHAR, last_seq BIGINT, last_event_at DOUBLE, depth BIGINT, engine_s DOUBLE, finished_steps BIGINT
+    run_id VARCHAR, last_seq BIGINT, last_event_at DOUBLE, depth BIGINT, engine_s DOUBLE, device_s DOUBLE,
+    finished_steps BIGINT
 );
 
 -- What a person calls a run; the last row of a run holds.
@@ -53,7 +54,8 @@ CREATE TABLE kernels (
     technique VARCHAR, predictions BIGINT[], built VARCHAR, is_compiled BOOLEAN, verdict VARCHAR, message VARCHAR, judged_seq BIGINT,
     speedup DOUBLE, low DOUBLE, high DOUBLE, noise DOUBLE, latency_ms DOUBLE, baseline_latency_ms DOUBLE,
     baseline VARCHAR, timed_seq BIGINT, timed_at DOUBLE, spent_s DOUBLE, spent_calls BIGINT, spent_tokens BIGINT,
-    spent_usd DOUBLE, is_best BOOLEAN, is_tied BOOLEAN, is_accepted BOOLEAN, is_try BOOLEAN, is_profile_exposed BOOLEAN,
+    spent_usd DOUBLE, spent_device_s DOUBLE,
+    is_best BOOLEAN, is_tied BOOLEAN, is_accepted BOOLEAN, is_try BOOLEAN, is_profile_exposed BOOLEAN,
     flagged BIGINT, broken BIGINT, profiled_seq BIGINT, profiled_ms DOUBLE, disturbed VARCHAR, measured_ms DOUBLE
 );
 
@@ -69,7 +71,7 @@ CREATE TABLE steps (
 CREATE TABLE depths (
     run_id VARCHAR, seq BIGINT, time DOUBLE, step BIGINT, depth BIGINT, outcome VARCHAR, candidate_id VARCHAR,
     base_id VARCHAR, is_profile_exposed BOOLEAN, reason VARCHAR, reward DOUBLE, spent_s DOUBLE, spent_calls BIGINT,
-    spent_tokens BIGINT, spent_usd DOUBLE
+    spent_tokens BIGINT, spent_usd DOUBLE, spent_device_s DOUBLE
 );
 
 -- Calls that were paid for, those without a usable reply too: their finish_reason is the failure.

@@ -3,6 +3,7 @@
 vocabulary.py, policy.py        how an evaluation ends, kernel classes; what a task allows a kernel to do
 evaluation_results.py           what building, checking and timing a kernel came to: a speed-up, its interval and its
                                 noise are worked out here, from the pairs that were taken
+baselines.py                    what a user would run instead: which there are, by which names, and which are usual
 in_words.py                     figures as people read them
 check_records.py, observed.py   what stands behind it: one record a check; operators and kernels that ran
 examination.py                  whether kernels can be judged on a task at all

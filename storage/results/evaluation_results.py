@@ -187,13 +187,16 @@ class TimingResult:
     proofs: tuple[CheckRecord, ...] = ()
     """Every check made while timing, held or broken."""
     device_interval: tuple[float, float] | None = None
-    """What a second clock says of calls that are short for the first; the speed-up's interval covers it too."""
+    """What a second clock says of calls that are short for the first, or what further sessions on a busy machine gave;
+    the speed-up's interval covers it too."""
     workloads: tuple[TimedWorkload, ...] = ()
     """A timing at each of the task's workloads, where it has several; its own figures are the geometric means of
     theirs."""
     timeline: Timeline | None = None
     rules: int = 1
     """The version of the judging rules, as in a CheckResult."""
+    untrusted: str = ""
+    """Why nothing may be decided by it; empty where something may."""
 
     def __post_init__(self) -> None:
         if not self.candidate_ms or len(self.candidate_ms) != len(self.baseline_ms):
@@ -294,5 +297,9 @@ def median_ranks(n: int) -> tuple[int, int]:
 
 
 def is_improvement(new: TimingResult, old: TimingResult) -> bool:
-    """True when `new` is faster than `old` by more than the noise of both measurements and of two sessions."""
-    return relative.between_sessions(new.speedup, new.noise, old.speedup, old.noise).is_faster
+    """True when `new` is faster than `old` by more than the noise of both measurements and of two sessions; never where
+    one of them decides nothing."""
+    return (
+        not (new.untrusted or old.untrusted)
+        and relative.between_sessions(new.speedup, new.noise, old.speedup, old.noise).is_faster
+    )

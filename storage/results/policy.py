@@ -116,6 +116,9 @@ class Policy:
     had, so that an error made in one is not carried into the next; 0 for the whole's alone."""
     secret_sizes: bool = False
     """Whether a kernel must be right at a size near the task's own that nobody is told, too."""
+    baselines: tuple[str, ...] = ()
+    """What a speed-up is told over beside eager, names of storage.results.baselines; empty for those that are usual on
+    the toolchain."""
     rules: int = RULES
     """The version of the judging rules that hold."""
 

@@ -16,9 +16,25 @@ FIELDS = {
     "minutes": "wall_s",
     "target": "target_speedup",
     "stagnation": "stagnation_depths",
+    "limit": "limit_share",
 }
 _WHOLE = ("depths", "calls", "tokens", "stagnation")
 LIFTED = "none"
+
+
+def share(text: str) -> float:
+    """A share of the hardware limit: a percentage such as 90%, or a number from above 0 to 1.
+
+    Raises:
+        ValueError: anything else; says what would do.
+    """
+    try:
+        number = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        number = math.nan
+    if not 0 < number <= 1:
+        raise ValueError(f"{text!r} is no share of the hardware limit: give a percentage up to 100%, such as 90%")
+    return number
 
 
 def fault(budget: Budget) -> str:
@@ -27,6 +43,8 @@ def fault(budget: Budget) -> str:
         value = getattr(budget, name)
         if value is not None and not 0 <= value < math.inf:
             return f"the limit {word} is {value}: give a number from 0 on, or leave it out"
+    if budget.limit_share is not None and budget.limit_share > 1:
+        return f"the limit limit is {budget.limit_share:g}: give a share of the hardware limit up to 1, such as 0.9"
     return ""
 
 
@@ -50,6 +68,8 @@ def changed(budget: Budget, text: str) -> Budget:
 def _limit(name: str, value: str) -> float | int | None:
     if value == LIFTED and name != "depths":
         return None
+    if name == "limit":
+        return share(value)
     try:
         number: float | int = int(value) if name in _WHOLE else float(value)
     except ValueError:

@@ -52,11 +52,15 @@ class Usage:
     assumed_tokens: int = 0
     cost_usd: float | None = 0.0
     engine_s: float = 0.0
+    device_s: float = 0.0
+    """How long its evaluations have held the device."""
 
     def take(self, event: ev.Event) -> None:
-        """Add what was spent by a call that may have cost something, and the time of a step."""
+        """Add what was spent by a call that may have cost something, the time of a step, and that on the device."""
         if isinstance(event, ev.StepFinished):
             self.engine_s += event.seconds or 0.0
+        elif isinstance(event, ev.Compiled | ev.Checked | ev.Timed | ev.Profiled):
+            self.device_s += event.result.timeline.lease_s if event.result.timeline else 0.0
         elif isinstance(event, ev.ModelCalled) or (isinstance(event, ev.CallFailed) and event.is_charged):
             self._count(event)
 
@@ -92,7 +96,9 @@ class Candidate:
     checked: CheckResult | None = None
     timed: TimingResult | None = None
     figures: TimingFigures | None = None
-    """Those of `timed`; a thin record keeps them alone."""
+    """Those of `timed`, where they decide something; a thin record keeps them alone."""
+    timings: int = 0
+    """How often it was timed."""
     spent: Usage | None = field(default=None, compare=False)
     """What the run had spent when it was timed. It follows the order in which things came, which one step index of
     several at work does not know."""
@@ -139,6 +145,11 @@ class Candidate:
         return self.figures if self.verdict is Verdict.PASSED else None
 
     @property
+    def trusted(self) -> TimingResult | None:
+        """Its timing, where something may be decided by it."""
+        return None if self.timed is None or self.timed.untrusted else self.timed
+
+    @property
     def has_failed(self) -> bool:
         """True once a verdict other than passed stands."""
         return self.verdict not in (None, Verdict.PASSED)
@@ -182,7 +193,7 @@ class Record:
     steering: SteeringState = field(default_factory=SteeringState)
     usage: Usage = field(default_factory=Usage)
     limit: HardwareLimit | None = None
-    baseline: ev.BaselineMeasured | None = None
+    baselines: dict[str, ev.BaselineMeasured] = field(default_factory=dict)
     compiler: ev.CompilerShown | None = None
     steps_finished: int = 0
     """How many steps are over."""
@@ -218,6 +229,8 @@ class Record:
     """The order in which drawn kernels are evaluated, by step index."""
     failure_rules: list[ev.RulesTold] = field(default_factory=list)
     """Those that writers were told; the last of them hold."""
+    is_quiet: bool = True
+    """Whether the last timing could be trusted."""
     is_begun: bool = False
     """Whether the step that takes the compiler's kernel as the first one is over, or was not wanted."""
     sweeps: dict[str, Sweep] = field(default_factory=dict)
@@ -296,6 +309,13 @@ class Record:
         """The incumbent: the fastest correct kernel of the run by measured speed-up, abandoned branches included."""
         return self.candidates.get(self.best_id or "")
 
+    @property
+    def baseline(self) -> ev.BaselineMeasured | None:
+        """The fastest of the baselines beside eager; where none could be timed, the first of them."""
+        timed = {name: measured.result.speedup for name, measured in self.baselines.items() if measured.result}
+        names = [max(timed, key=timed.__getitem__)] if timed else list(self.baselines)
+        return self.baselines[names[0]] if names else None
+
     def number(self, candidate_id: str) -> int:
         """A kernel's number: that of its id, which stays right where an earlier kernel cannot be read."""
         named = re.fullmatch(r"c([0-9]{1,18})", candidate_id)
@@ -321,7 +341,7 @@ class Record:
             case ev.LimitMeasured(limit=limit):
                 self.limit = limit
             case ev.BaselineMeasured():
-                self.baseline = event
+                self.baselines[event.name] = event
             case ev.CompilerShown():
                 self.compiler = event
             case ev.ClassProposed(kernel_class=kernel_class):
@@ -356,10 +376,11 @@ class Record:
             case ev.Checked(candidate_id=name, result=checked):
                 self._judge(name, checked=checked.brief() if self.is_thin else checked)
             case ev.Timed(candidate_id=name, result=timed):
-                kept = TAKEN if self.is_thin else timed
-                self._judge(
-                    name, timed=kept, figures=timed.figures, spent=None if self.is_view else replace(self.usage)
-                )
+                kept = replace(TAKEN, untrusted=timed.untrusted) if self.is_thin else timed
+                figures, spent = None if timed.untrusted else timed.figures, None if self.is_view else self.usage
+                earlier = self.candidates[name].timings if name in self.candidates else 0
+                self._judge(name, timed=kept, figures=figures, spent=spent and replace(spent), timings=earlier + 1)
+                self.is_quiet = not timed.untrusted
             case _ if not self.is_thin:
                 self._remember(event)
 

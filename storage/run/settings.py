@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from storage.codec import EpochSeconds
+from storage.results.baselines import OwnBaseline
 from storage.results.policy import Policy
 from storage.results.vocabulary import KernelClass
 from storage.run.forks import Fork
@@ -106,6 +107,9 @@ class Budget:
     """The run stops once its best kernel has it."""
     stagnation_depths: int | None = None
     """The run stops after so many step indexes without gain."""
+    limit_share: float | None = None
+    """The run stops once its best kernel reaches this share of the hardware limit, from above 0 to 1, or once what is
+    left to it is below the noise."""
 
 
 # Of run.json: raised when a run must go on by the rules that it was made with. 1: profiles are shown one depth earlier.
@@ -161,6 +165,8 @@ class RunSettings:
     collect: Switch = Switch.AUTO
     """Whether kernels are profiled: by the method's own rule, always or never."""
     policy: Policy = field(default_factory=Policy)
+    own_baseline: OwnBaseline | None = None
+    """What the person would run instead, timed as the other baselines are."""
     model_options: Options = ()
     ask_first: AskFirst = field(default_factory=AskFirst)
     """Which steps wait for a person's yes."""

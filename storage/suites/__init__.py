@@ -8,4 +8,5 @@ measured.py     how these follow from a run's record
 statistics.py   means, shares, medians, tests and their intervals
 summary.py      what a suite says as a whole: per arm and class, arms in pairs
 curves.py       fast_p at every speed-up, the best kernel so far over what was spent
+reaching.py     what it takes to come to a share of the hardware limit
 """

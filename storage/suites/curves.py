@@ -57,6 +57,7 @@ class Spending(StrEnum):
     MINUTES = "engine minutes"
     TOKENS = "thousand tokens"
     MONEY = "US dollars"
+    DEVICE_MINUTES = "device minutes"
 
 
 def spent_by(spender: TimedKernel | RunResult, axis: Spending) -> float | None:
@@ -72,6 +73,8 @@ def spent_by(spender: TimedKernel | RunResult, axis: Spending) -> float | None:
             )
         case Spending.MINUTES:
             return spender.engine_s / 60
+        case Spending.DEVICE_MINUTES:
+            return spender.device_s / 60
         case Spending.TOKENS:
             return None if spender.tokens is None else spender.tokens / 1000
     return spender.cost_usd

@@ -47,6 +47,7 @@ def of_run(settings: RunSettings, entries: list[Entry]) -> RunResult:
         usage.cost_usd,
         record.limit.bound_by if record.limit else "",
         bound_of(best),
+        usage.device_s,
     )  # fmt: skip
 
 
@@ -60,7 +61,7 @@ def _timed(record: Record) -> Iterator[TimedKernel]:
         assert spent is not None
         yield TimedKernel(
             kernel.candidate_id, figures.speedup, figures.noise, kernel.created.depth, spent.model_calls,
-            spent.engine_s, spent.counted_tokens, spent.cost_usd,
+            spent.engine_s, spent.counted_tokens, spent.cost_usd, figures.latency_ms, spent.device_s,
         )  # fmt: skip
 
 

@@ -25,7 +25,8 @@ class TimedKernel:
     """A correct and timed kernel of a run, and what had been spent when it was timed.
 
     `step` is its step of the search, which CuTeGen calls depth.
-    `engine_s` is the engine's time in finished steps. Tokens and dollars are None once any of them is unknown.
+    `engine_s` is the engine's time in finished steps, `device_s` that for which evaluations held the device. Tokens and
+    dollars are None once any of them is unknown.
     """
 
     candidate_id: str
@@ -36,6 +37,8 @@ class TimedKernel:
     engine_s: float
     tokens: int | None
     cost_usd: float | None
+    latency_ms: float
+    device_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +77,8 @@ class RunResult:
     `timed` and `tries` stand in the order they were made; `best` is None before the first correct kernel. `limit_ms` is
     the hardware limit of the task on its device, None before it was measured; `limited_by` says whether memory or
     compute sets it. `bound` is what the profile of the best kernel says, empty without one. `second_speedup` is that of
-    the further baseline (torch.compile) over eager, None where it was not measured. `measured` is that of its Policy:
-    figures of two such do not compare.
+    the fastest baseline beside eager, named `second_name`, None where none was measured. `measured` is that of its
+    Policy: figures of two such do not compare.
     """
 
     run_id: str
@@ -98,6 +101,7 @@ class RunResult:
     cost_usd: float | None
     limited_by: str = ""
     bound: str = ""
+    device_s: float = 0.0
 
     @property
     def correct(self) -> int:

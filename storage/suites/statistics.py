@@ -54,6 +54,35 @@ def share(successes: float, count: int) -> Estimate | None:
     return Estimate(part, max(0.0, min(part, centre - half)), min(1.0, max(part, centre + half)), count)
 
 
+def median_until(observed: Sequence[tuple[float, bool]]) -> Estimate | None:
+    """How much it takes at the median until something happens, where some never came so far: (amount, whether it
+    happened then) each. None where fewer than half would have come there; an end that is not reached is None.
+
+    Kaplan and Meier, JASA 53 (1958); the interval of the median after Brookmeyer and Crowley, Biometrics 38 (1982), by
+    Greenwood's variance of log(-log S), which keeps a small sample within 0 and 1.
+    """
+    share, variance = 1.0, 0.0
+    middle = low = high = None
+    for amount in sorted({amount for amount, happened in observed if happened}):
+        at_risk = sum(other >= amount for other, _ in observed)
+        events = sum(other == amount and happened for other, happened in observed)
+        share *= 1 - events / at_risk
+        variance += events / (at_risk * (at_risk - events)) if at_risk > events else math.inf
+        lowest, highest = _band(share, variance)
+        low = amount if low is None and lowest <= 0.5 else low
+        middle = amount if middle is None and share <= 0.5 else middle
+        high = amount if high is None and highest <= 0.5 else high
+    return None if middle is None else Estimate(middle, low, high, len(observed))
+
+
+def _band(share: float, variance: float) -> tuple[float, float]:
+    """The interval of a share that has not come there."""
+    if not 0 < share < 1 or not math.isfinite(variance):
+        return share, share
+    half = _Z * math.sqrt(variance) / abs(math.log(share))
+    return share ** math.exp(min(half, 700.0)), share ** math.exp(-half)
+
+
 def median(values: Sequence[float]) -> Estimate | None:
     """The median with its distribution-free interval; None of no value, no interval of fewer than six.
 

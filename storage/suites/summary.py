@@ -27,8 +27,8 @@ class Against(StrEnum):
     """What a speed-up is over."""
 
     EAGER = "eager"
-    COMPILED = "torch.compile"
-    BETTER = "the better of both"
+    OTHER = "the fastest beside eager"
+    BETTER = "the best alternative"
     FIRST = "the run's first correct kernel"
     ARM = "the baseline arm"
 
@@ -131,7 +131,7 @@ def over(results: Results, against: Against) -> Callable[[CellResult], float | N
             return None
         second, first = cell.result.second_speedup, cell.result.timed[0].speedup
         match against:
-            case Against.COMPILED:
+            case Against.OTHER:
                 return cell.speedup / second if second else None
             case Against.BETTER:
                 return cell.speedup / max(1.0, second) if second else None
@@ -153,9 +153,10 @@ def _measured(cells: Iterable[CellResult]) -> set[str]:
 class ArmFigures:
     """One arm over the tasks of one class, or all. Shares are 0..1.
 
-    `mean` is over the tasks with a correct kernel, `used` counts eager PyTorch (1) where that is faster or there is no
-    kernel. `pass_at` and `compiled_at` are (k, mean over tasks). Costs are over all counted cells; a gain is a kernel
-    that was faster than the best before it. None: not known, or nothing to divide by.
+    `mean` is over the tasks with a correct kernel. `over_best` and `fast_1_best` are over the best alternative, eager
+    or another baseline, where one was timed; `used` counts it (1) where it is faster or there is no kernel. `pass_at`
+    and `compiled_at` are (k, mean over tasks). Costs are over all counted cells; a gain is a kernel that was faster
+    than the best before it. None: not known, or nothing to divide by.
     """
 
     arm: str
@@ -166,8 +167,9 @@ class ArmFigures:
     mean: Estimate | None
     used: Estimate | None
     valid: Estimate | None
-    over_compiled: Estimate | None
+    over_best: Estimate | None
     fast_1: Estimate | None
+    fast_1_best: Estimate | None
     correct_share: float | None
     pass_at: tuple[tuple[int, float], ...]
     compiled_at: tuple[tuple[int, float], ...]
@@ -195,7 +197,10 @@ def figures(results: Results, arm: str, kernel_class: str = ALL) -> ArmFigures:
     cells = [cell for repeats in tasks.values() for cell in repeats]
     runs = [cell.result for cell in cells if cell.result is not None]
     speedups = by_task(tasks, lambda cell: cell.speedup)
-    compiled = by_task(tasks, over(results, Against.COMPILED))
+    best = over(results, Against.BETTER)
+    over_best = by_task(tasks, best)
+    used = by_task(tasks, lambda cell: max(1.0, best(cell) or cell.speedup or 1.0))
+    timed = {task: kept for task, repeats in tasks.items() if (kept := [c for c in repeats if _is_compared(c)])}
     limit = by_task(tasks, _limit_share)
     tries = [attempt for run in runs for attempt in run.tries]
     bests = [run.best for run in runs if run.best is not None]
@@ -204,11 +209,11 @@ def figures(results: Results, arm: str, kernel_class: str = ALL) -> ArmFigures:
     return ArmFigures(
         arm, kernel_class, len(tasks), len(cells), len(speedups),
         statistics.mean_speedup(list(speedups.values())),
-        _never_slower(
-            statistics.mean_speedup(list(by_task(tasks, lambda cell: max(1.0, cell.speedup or 1.0)).values()))),
+        _never_slower(statistics.mean_speedup(list(used.values()))),
         share_of_tasks(tasks, lambda cell: cell.speedup is not None),
-        statistics.mean_speedup(list(compiled.values())),
+        statistics.mean_speedup(list(over_best.values())),
         share_of_tasks(tasks, lambda cell: (cell.speedup or 0.0) > 1.0),
+        share_of_tasks(timed, lambda cell: (best(cell) or 0.0) > 1.0),
         sum(attempt.is_passed for attempt in tries) / len(tries) if tries else None,
         _within(tasks, lambda run, k: _passed_within(run, k, lambda attempt: attempt.is_passed)),
         _within(tasks, lambda run, k: _passed_within(run, k, lambda attempt: attempt.is_compiled)),
@@ -222,6 +227,11 @@ def figures(results: Results, arm: str, kernel_class: str = ALL) -> ArmFigures:
         None if any(run.cost_usd is None for run in runs) else sum(run.cost_usd or 0.0 for run in runs),
         sum(run.engine_s for run in runs) / 60,
     )  # fmt: skip
+
+
+def _is_compared(cell: CellResult) -> bool:
+    """Whether another baseline than eager was timed, or there is no kernel to compare with one."""
+    return cell.speedup is None or bool(cell.result and cell.result.second_speedup)
 
 
 def _never_slower(estimate: Estimate | None) -> Estimate | None:

@@ -35,7 +35,7 @@ def test_a_new_run_appears_in_the_list_by_itself_and_is_opened_from_there(page: 
     expect(page).to_have_url(re.compile(r"/run\?run=listed"))
     expect(curve.chart(page)).to_be_visible()
     expect(curve.chart(page).get_by_text("torch.compile 1.28×")).to_be_visible()
-    expect(page.get_by_label("Result of the run")).to_contain_text("Over torch.compile")
+    expect(page.get_by_label("Result of the run")).to_contain_text("Over the best alternative")
 
 
 def test_new_data_keeps_zoom_scroll_and_node(page: Page, server: Server) -> None:

@@ -80,7 +80,7 @@ class Known:
     def time(self, task: Task, source: str) -> TimingResult:
         return TimingResult((1.0,) * 9, (1.0 + self._number("time", source),) * 9)
 
-    def compiled_baseline(self, task: Task) -> TimingResult:
+    def baseline(self, task: Task, how: str, source: str) -> TimingResult:
         return TimingResult((1.0,) * 9, (1.1,) * 9)
 
     def limit(self, task: Task) -> HardwareLimit:

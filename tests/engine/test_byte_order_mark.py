@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from engine import importing, supervisor
-from engine.cli import kernel_files, person
+from engine.cli import given, person
 from engine.evaluator import tasks
 from engine.evaluator.tasks import problems
 from engine.search import daily, prompt_pack
@@ -26,7 +26,7 @@ KERNEL = "import torch\n\n\nclass ModelNew:\n    pass\n"
 SUITE = 'tasks = ["swish"]\nsettings = "--model manual"\n[arms]\nplain = ""\n'
 READERS: dict[str, tuple[str, str, Callable[[Path], object]]] = {
     "task": ("task.py", FOREIGN, lambda path: tasks.read(path).text),
-    "kernel": ("kernel.py", KERNEL, lambda path: kernel_files.candidate(str(path))),
+    "kernel": ("kernel.py", KERNEL, lambda path: given.kernel(str(path))),
     "reply": ("kernel.py", KERNEL, lambda path: person._text(str(path))),
     "kernel to import": ("step_1.py", KERNEL, lambda path: importing.read_kernels(path.parent)[0].source),
     "prices": ("prices.toml", "[m]\ninput = 1\n", prices.read_prices),

@@ -29,9 +29,11 @@ LINEAGE = (
 Ask = Callable[[Database, str], Any]
 # What rows tell today beside what they told: Compare has model calls as an axis, a limit may say what the device is,
 # a method may have several lines of kernels, two parents and a reward of its own, people label runs, profiles have
-# samples by source line, a speed-up its noise and a question what its answer has to be.
+# samples by source line, a speed-up its noise, a baseline its cost, a step its end and a question what its answer has
+# to be.
 NEW = (
     (queries.TimedRow, "calls"),
+    (queries.BaselineRow, "seconds"),
     (HardwareLimit, "facts"),
     (queries.AttemptRow, "trajectory"),
     (queries.AttemptRow, "second_parent_id"),

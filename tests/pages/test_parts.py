@@ -212,7 +212,7 @@ def test_a_speedup_whose_interval_is_wider_than_itself_is_told_as_unknown() -> N
     assert wording.over(Relative(0.6, 4.6), "torch.compile") == "Speed-up over torch.compile unknown (±460 %)"
     assert (wording.speedup(0.6, 0.51), wording.speedup(0.6, 0.5)) == ("unknown", "0.6×")
     wide = replace(second(0.97), noise=4.6)
-    assert len(curve_marks.reference_lines(None, None, [2.0], True, wide)[0]) == 1
+    assert len(curve_marks.reference_lines(None, None, [2.0], True, [wide])[0]) == 1
 
 
 def second(speedup: float | None, name: str = "torch.compile") -> BaselineRow:
@@ -224,15 +224,15 @@ def second(speedup: float | None, name: str = "torch.compile") -> BaselineRow:
 )
 def test_the_second_baseline_is_a_line_with_its_name_whatever_the_points(compiled: float, values: list[float]) -> None:
     for is_log in (True, False):
-        shapes, notes = curve_marks.reference_lines(None, None, values, is_log, second(compiled))
+        shapes, notes = curve_marks.reference_lines(None, None, values, is_log, [second(compiled)])
         assert [shape["y0"] for shape in shapes] == [1.0, compiled]
         assert notes[1]["text"] == f"torch.compile {wording.speedup(compiled)}"
         assert len({json.dumps(shape["line"]) for shape in shapes}) == 2
 
 
 def test_a_second_baseline_without_a_figure_is_no_line_and_its_name_is_no_markup() -> None:
-    assert len(curve_marks.reference_lines(None, None, [2.0], True, second(None))[0]) == 1
-    notes = curve_marks.reference_lines(None, None, [2.0], True, second(1.2, "<b>x</b>"))[1]
+    assert len(curve_marks.reference_lines(None, None, [2.0], True, [second(None)])[0]) == 1
+    notes = curve_marks.reference_lines(None, None, [2.0], True, [second(1.2, "<b>x</b>")])[1]
     assert notes[1]["text"] == "&lt;b&gt;x&lt;/b&gt; 1.20×"
 
 

@@ -37,7 +37,7 @@ def test_a_fork_names_its_kernel_and_run_and_is_not_called_imported(home: Path, 
     assert run is not None
     assert not run.is_imported
     assert provenance.fork_words(run) == "forked from kernel 6 of first"
-    badges = str(runs_table._cells(run, RunState.FINISHED, ())["run"])
+    badges = str(runs_table._cells(run, RunState.FINISHED, (), None)["run"])
     assert "forked from kernel 6 of first" in badges
     assert "run?run=first" in badges
     links = [str(link.proto.label) for link in app.get("page_link")]

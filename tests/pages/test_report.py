@@ -218,7 +218,7 @@ def test_the_shell_writes_a_report_or_a_comparison_without_a_server(
     before = {path.name for path in home.iterdir()}
     out = tmp_path / "run.html"
     assert report.main(["one", "-o", str(out)]) == 0
-    assert "over eager PyTorch</title>" in out.read_text()
+    assert "over eager PyTorch, " in out.read_text()
     assert report.main(["one", "two", "-o", str(out)]) == 0
     text = out.read_text()
     assert "2 runs compared: Square matmul" in text

@@ -11,7 +11,7 @@ from storage.index.database import Database
 OF_A_RUN = (
     "run", "attempts", "depths", "steps", "current_step", "feed", "commands", "steering_state", "pending_hints",
     "steering_marks", "model_calls", "limit", "states", "problems",
-    "events", "version", "outcome_counts", "baseline", "points", "failures", "unapplied", "depth_spread",
+    "events", "version", "outcome_counts", "baseline", "baselines", "points", "failures", "unapplied", "depth_spread",
     "rises", "exposures", "error_groups", "count_error_groups", "family", "roll_backs", "last_seq",
     "open_question", "open_approval", "divergences", "last_prompt",
 )  # fmt: skip

@@ -1,8 +1,9 @@
-"""The further baseline of a run: the last one measured, and what a kernel's speed-up is over it."""
+"""The baselines of a run: as last measured, the fastest of them, and what a kernel's speed-up is over it."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from storage.index import queries
 from storage.index.database import Database
 from storage.results import relative
 from storage.results.evaluation_results import TimingResult
+from storage.results.timeline import Timeline
 from storage.run import events as ev
 from tests.storage.growth import grow
 
@@ -35,6 +37,19 @@ def test_the_last_baseline_counts_and_one_that_could_not_be_had_has_only_its_rea
     assert row is not None
     assert (row.speedup, row.noise, row.failure) == (None, None, "it ran out of time")
     assert row.under(2.0, 0.01) is None
+
+
+def test_baselines_stand_in_the_order_of_their_first_measurement_with_what_each_cost(db: Database, root: Path) -> None:
+    slower = replace(FASTER, baseline_ms=(1.1, 1.1, 1.1), timeline=Timeline(31.0))
+    missing = ev.BaselineMeasured("CUDA graph", None, "it needs a GPU")
+    tried = ev.BaselineMeasured("torch.compile", None, "no compiler")
+    grow(db, root, tried, ev.BaselineMeasured("mine.py", FASTER), missing, ev.BaselineMeasured("torch.compile", slower))
+    rows = queries.baselines(db, "sample")
+    assert [(row.name, row.speedup, row.seconds, row.failure) for row in rows] == [
+        ("torch.compile", 1.1, 31.0, ""), ("mine.py", 1.28, None, ""), ("CUDA graph", None, None, "it needs a GPU"),
+    ]  # fmt: skip
+    assert queries.baseline(db, "sample") == rows[1]
+    assert queries.fastest_baselines(db, ["sample", "no such run"]) == {"sample": rows[1]}
 
 
 def test_a_speedup_over_it_is_the_ratio_of_both_with_their_noises_combined(sample: Database) -> None:

@@ -10,9 +10,11 @@ from engine.evaluator.tasks import OWN_MODE
 from engine.evaluator.toolchain_table import TABLE as TOOLCHAINS
 from engine.search.methods.loading import TABLE, options_of
 from storage.knowledge.choice import CHOICES, FROZEN, SEED
+from storage.results.baselines import NONE, USUAL_IN_WORDS, Instead
 from storage.results.policy import DTYPES, MODES, OWN_DTYPE, PRECISIONS, Draws, StateDict, Strides, Weights
 from storage.run.models import NAMES, ModelRole, with_option
 
+FORMER = {"base_policy": ("--base",)}  # how options were called before others came to begin alike
 UNTIL_WAITING = "exit when the run waits for a person; advance goes on with it"
 
 
@@ -93,6 +95,20 @@ def policy(parser: argparse.ArgumentParser) -> None:
         help="own: inputs lie in memory as get_inputs returns them; any: in one trial also with gaps or channels last "
         "(default: as the task says, else own)",
     )  # fmt: skip
+    parser.add_argument(
+        "--baselines", default="", metavar="NAMES",
+        help=f"what kernels are told over beside eager PyTorch, with commas: {', '.join(Instead)}, or {NONE} (default: "
+        f"as the task says, else {USUAL_IN_WORDS})",
+    )  # fmt: skip
+
+
+def own_baseline(parser: argparse.ArgumentParser) -> None:
+    """A person's own baseline."""
+    parser.add_argument(
+        "--baseline", metavar="FILE",
+        help="one more baseline of your own: a file with a class Baseline, which is made and called as the task's "
+        "Model is and may call any library, or an export",
+    )  # fmt: skip
 
 
 def prompts(parser: argparse.ArgumentParser) -> None:
@@ -126,8 +142,8 @@ def strategy_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("options of strategies")
     for name, words in about.items():
         group.add_argument(
-            f"--{name.replace('_', '-')}", dest="strategy_options", action="append", metavar="VALUE",
-            type=f"{name}={{}}".format, help="; ".join(words).replace("%", "%%"),
+            f"--{name.replace('_', '-')}", *FORMER.get(name, ()), dest="strategy_options", action="append",
+            metavar="VALUE", type=f"{name}={{}}".format, help="; ".join(words).replace("%", "%%"),
         )  # fmt: skip
 
 

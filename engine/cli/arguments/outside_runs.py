@@ -17,6 +17,7 @@ def evaluate(verbs: argparse._SubParsersAction[Parser]) -> None:
     common.sizes(evaluate)
     common.pool(evaluate)
     common.policy(evaluate)
+    common.own_baseline(evaluate)
     evaluate.add_argument("--profile", action="store_true", help="also profile it if it is correct")
     evaluate.add_argument("--fresh", action="store_true", help="ignore cached results for this source")
     evaluate.add_argument("--json", action="store_true", help="print JSON")

@@ -30,6 +30,7 @@ def run(verbs: argparse._SubParsersAction[Parser]) -> None:
     common.sizes(run)
     common.pool(run)
     common.policy(run)
+    common.own_baseline(run)
     common.model_options(run)
     run.add_argument(
         "--model",

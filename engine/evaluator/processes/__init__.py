@@ -16,7 +16,7 @@ worker_pair.py, worker.py, channel.py   the two workers, the handle on one, and 
 reference_worker.py, candidate_worker.py, model_caller.py   what runs in the trusted and in the untrusted worker
 compiler_source.py, compiled_start.py   what torch.compile writes for the task; a candidate out of it
 held_state.py                           the state of the reference: as constructed, varied, put back
-half_baseline.py                        what is timed as the baseline in half precision
+half_baseline.py, alternatives.py       what is timed as the baseline in half precision, and beside eager
 timed_worker.py, sampled.py             a worker that runs only while it is asked; samples of where it is
 observer.py                             which operators and kernels ran
 observing.py                            a profile on the CPU; profiler and sanitizer on a GPU

@@ -35,6 +35,7 @@ NEEDED = (
     "engine.evaluator.processes.process",
     "engine.evaluator.processes.compiled_start",
     "engine.evaluator.processes.compiler_source",
+    "engine.evaluator.processes.alternatives",
 )
 MAX_ANSWER = 256 << 20
 ASKED, GRANTED = b"?", b"!"

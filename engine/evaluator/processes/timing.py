@@ -16,7 +16,7 @@ import torch
 
 from engine.evaluator.checks import comparison, contract, operators, ties, timing_checks, tolerance
 from engine.evaluator.checks.candidate_failures import ComputedElsewhere, Failure, TimedCallFailed
-from engine.evaluator.checks.clock import DeviceClock, Session, half_width
+from engine.evaluator.checks.clock import DeviceClock, Session, half_width, waited_share
 from engine.evaluator.checks.contents import Contents
 from engine.evaluator.checks.contract import structure_failure
 from engine.evaluator.checks.processor_time import Reading
@@ -198,10 +198,12 @@ class Timing:
                 "threads": os.environ.get("OMP_NUM_THREADS", "?"),
                 "timed outputs checked": str(self._compared),
                 "weights": f"changed {self._changes} times" if self._changes else "as constructed",
+                timing_checks.WAITED: f"{waited_share(self._session.reference_calls):.3f}",
                 **machine,
             },
             proofs=timing_checks.of(self._session, setting),
-            device_interval=timing_checks.device_interval(self._session, setting),
+            device_interval=timing_checks.device_interval(self._session, setting)
+            or timing_checks.contended(self._session, setting),
         )
 
     def _prepare(self) -> None:
@@ -355,6 +357,7 @@ class Timing:
             calls=self._burst,
             rest=rest,
             load=os.getloadavg()[0],
+            others_share=self._workers.others_share,
             observed=self._workers.seen,
             device=device,
             host_ns=host_ns,

@@ -94,6 +94,7 @@ class WorkerPair:
         self.launches = Launches(request.policy)
         self._open: tuple[list[int], bool, int, str] | None = None
         self._calls = self._took_ns = 0
+        self.others_share = 0.0  # of the processors, that others used when the turn came
         self._weight_seed = _secret()
         self._weights_by: tuple[int | None, tuple[str, ...]] = (None, ())
         dtypes.compute_within(request.policy.precision)  # the candidate's process inherits it, and may not change it
@@ -182,11 +183,14 @@ class WorkerPair:
         self.candidate.resume()
         with self.spent.on(Part.QUIET):
             is_first = quiet.raise_priority()
-            for worker in (self.reference, self.candidate):
-                if worker is not None:
-                    quiet.raise_process(worker.inner_pid)
+            pids = [worker.inner_pid for worker in (self.reference, self.candidate) if worker is not None]
+            for pid in pids:
+                quiet.raise_process(pid)
             busy = quiet.wait(self.request.times.timing_s, None if self.device == "cpu" else quiet.BESIDE_A_DEVICE)
-        return {"others before": f"{busy:.0%} of the processors", "priority": "raised" if is_first else "normal"}
+            is_before_all = quiet.go_before_all(*pids)
+        self.others_share = busy
+        priority = "real-time" if is_before_all else "raised" if is_first else "normal"
+        return {"others before": f"{busy:.0%} of the processors", "priority": priority}
 
     def import_candidate(self) -> None:
         """Build and import.

@@ -164,7 +164,11 @@ def _leave_namespaces(isolation: Isolation) -> None:
 
 
 def _be_first(spec: ChildSpec, body: Callable[[], None], user: int, tell: int) -> None:
-    """The first process of the namespace: when it ends, the kernel ends every other one inside."""
+    """The first process of the namespace: when it ends, the kernel ends every other one inside.
+
+    It sleeps while the child is stopped and goes on: a process that waits in wait(2) is woken by each of that, and on a
+    busy machine what it interrupts, the child's own thread, then waits for its next turn.
+    """
     try:
         processes.die_with(signal.SIGKILL)
         filesystem.build(spec.filesystem, user)
@@ -172,11 +176,15 @@ def _be_first(spec: ChildSpec, body: Callable[[], None], user: int, tell: int) -
         if inner == 0:
             _be_child(spec, body, user, tell)
         _close(_opened(), keep=[tell])
+        linux.hear_ends_alone()
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
         while True:
-            pid, status = os.wait()
+            pid, status = os.waitpid(-1, os.WNOHANG)
             if pid == inner:
                 _tell(tell, {"status": os.waitstatus_to_exitcode(status)})
                 os._exit(0)
+            if not pid:
+                signal.sigwait([signal.SIGCHLD])
     except BaseException:  # noqa: BLE001 - see above
         _tell(tell, {"error": traceback.format_exc(limit=-3)})
     finally:

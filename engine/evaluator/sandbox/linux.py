@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import platform
+import signal
 import struct
 from pathlib import Path
 
@@ -21,6 +22,7 @@ MS_BIND, MS_REC, MS_PRIVATE = 4096, 16384, 1 << 18
 MNT_DETACH = 2
 ATTR_RDONLY, ATTR_NOSUID, ATTR_NODEV = 1, 2, 4
 
+_SA_NOCLDSTOP = 1
 PR_SET_DUMPABLE = 4
 PR_CAPBSET_DROP = 24
 PR_SET_NO_NEW_PRIVS = 38
@@ -86,6 +88,23 @@ def drop_capabilities() -> None:
             break
     header = struct.pack("Ii", _CAPABILITY_VERSION_3, 0)
     call(_CAPSET[platform.machine()], header, bytes(24))
+
+
+class _SigAction(ctypes.Structure):
+    """struct sigaction as glibc and musl have it on 64-bit machines."""
+
+    _fields_ = (
+        ("handler", ctypes.c_void_p),
+        ("mask", ctypes.c_ulong * 16),
+        ("flags", ctypes.c_int),
+        ("restorer", ctypes.c_void_p),
+    )
+
+
+def hear_ends_alone() -> None:
+    """Let SIGCHLD tell this process that a child has ended and not that one was stopped or goes on."""
+    action = _SigAction(flags=_SA_NOCLDSTOP)
+    _checked(_libc.sigaction(int(signal.SIGCHLD), ctypes.byref(action), None), "sigaction")
 
 
 def is_known_machine() -> bool:

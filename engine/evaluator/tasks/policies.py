@@ -11,6 +11,7 @@ from typing import Any
 from engine.errors import TaskError
 from storage import codec
 from storage.codec import DecodeError
+from storage.results import baselines
 from storage.results.policy import (
     DTYPES,
     EVERYTHING,
@@ -30,7 +31,7 @@ KINDS: Mapping[str, type[StrEnum]] = {
 OWN_MODE = "own"
 SECRET = "secret"
 DEEPEST = 8
-POLICY_OPTIONS = ("library", "precision", "dtype", "backward", "mode", "compare_modules", *KINDS)
+POLICY_OPTIONS = ("library", "precision", "dtype", "backward", "mode", "compare_modules", "baselines", *KINDS)
 """What a person may choose for one run, by name."""
 
 
@@ -43,7 +44,8 @@ def policy_with(policy: Policy, library: str = "", precision: str = "", **others
         precision: one of PRECISIONS.
         **others: the rest of POLICY_OPTIONS. `dtype` is one of DTYPES, or `own` for tensors as the task is written;
             `backward` whether a call is forward and backward; `mode` one of MODES, or `own` for what the constructor
-            leaves; `compare_modules` how many names deep; each other a value of its type in KINDS.
+            leaves; `compare_modules` how many names deep; `baselines` names with commas between them; each other a
+            value of its type in KINDS.
 
     Raises:
         TaskError: a name that no operator can have, or no such choice.
@@ -54,6 +56,8 @@ def policy_with(policy: Policy, library: str = "", precision: str = "", **others
     for name, default in (("dtype", OWN_DTYPE), ("mode", OWN_MODE)):
         if changed.get(name) == default:
             changed[name] = ""
+    if "baselines" in changed:
+        changed["baselines"] = tuple(name.strip() for name in changed["baselines"].split(",") if name.strip())
     for name in KINDS.keys() & changed:
         changed[name] = _of_kind(name, changed[name])
     operators = _operators(library, policy.library_operators)
@@ -85,6 +89,8 @@ def _fault(policy: Policy) -> str:
         return f"dtype {policy.dtype!r} is unknown; choose {' or '.join(DTYPES)}, or leave it out"
     if policy.mode and policy.mode not in MODES:
         return f"mode {policy.mode!r} is unknown; choose {' or '.join(MODES)}, or leave it out"
+    if fault := baselines.fault(policy.baselines):
+        return fault
     if not 0 <= policy.compare_modules <= DEEPEST:
         return f"compare_modules is {policy.compare_modules}: write how many names deep, from 0 to {DEEPEST}"
     if policy.compare_modules and (policy.backward or policy.precision == PRECISIONS[-1]):

@@ -49,6 +49,7 @@ def together(workloads: Sequence[TimedWorkload]) -> TimingResult:
         tuple(_of_all(workloads)),
         workloads=tuple(replace(workload, timing=replace(workload.timing, proofs=())) for workload in workloads),
         rules=timings[0].rules,
+        untrusted=next((timing.untrusted for timing in timings if timing.untrusted), ""),
     )
 
 

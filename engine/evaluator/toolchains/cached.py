@@ -11,10 +11,10 @@ from typing import Any, cast
 from engine.evaluator import tasks
 from engine.evaluator.machine import lease
 from engine.evaluator.request import (
+    Baseline,
     Check,
     Compile,
     CompileAll,
-    CompiledBaseline,
     Evaluator,
     Profile,
     Request,
@@ -33,7 +33,7 @@ REMEMBERED = {
     Compile: "compile",
     Check: "check",
     Time: "time",
-    CompiledBaseline: "compiled baseline",
+    Baseline: "baseline",
     Profile: "profile",
 }
 # A busy machine can cause these; asking again may answer otherwise.
@@ -88,7 +88,13 @@ class CachedToolchain(Evaluator):
     def _file(self, request: Request[Any]) -> Path:
         task, source = request.task, "".join(request.sources)
         words: list[Any] = [REMEMBERED[type(request)], self.name, self.fingerprint, task.source]
-        words += [codec.to_plain(task.policy), task.language, source]
+        policy = replace(task.policy, baselines=())  # what else is timed changes no result
+        words += [
+            codec.to_plain(policy),
+            task.language,
+            source,
+            *([request.how] if isinstance(request, Baseline) else []),
+        ]
         words += filter(None, [tasks.imported.contents(task.source, source)])
         return self._folder / f"{hashlib.sha256(json.dumps(words).encode()).hexdigest()}.json"
 
@@ -97,6 +103,8 @@ def _kept(file: Path, result: Result) -> Result:
     """The result, kept if asking again would give the same."""
     match result:
         case CompileResult() | CheckResult() if result.verdict in UNSTEADY:
+            return result
+        case TimingResult() if result.untrusted:
             return result
         case ProfileResult() if result.disturbance:
             return result

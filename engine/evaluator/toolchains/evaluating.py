@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from engine.errors import ProfileUnavailable
+from engine.errors import BaselineUnavailable, ProfileUnavailable
 from engine.evaluator import languages
 from engine.evaluator.request import Evaluator
 from engine.evaluator.tasks import Task
 from storage import codec
+from storage.results import relative
+from storage.results.baselines import TITLES, OwnBaseline
 from storage.results.evaluation_results import CheckResult, CompileResult, TimingResult
 from storage.results.vocabulary import Verdict
 
 
-def evaluate(toolchain: Evaluator, task: Task, source: str, profile: bool = False) -> dict[str, Any]:
+def evaluate(
+    toolchain: Evaluator, task: Task, source: str, profile: bool = False, instead: Sequence[str | OwnBaseline] = ()
+) -> dict[str, Any]:
     """Compile, check, time and if asked profile; stops at the first verdict that is not passed. A kernel that is only
     checked on this toolchain, by an interpreter, is not timed: `untimed` says so then.
 
@@ -40,10 +44,34 @@ def evaluate(toolchain: Evaluator, task: Task, source: str, profile: bool = Fals
     answer["timeline"] = {
         stage: codec.to_plain(result.timeline) for stage, result in results.items() if result is not None
     }
+    is_timed = isinstance(timed, TimingResult)
+    answer["baselines"] = [_baseline_fields(toolchain, task, other, answer) for other in instead if is_timed]
     answer["profile"] = None
     if profile and isinstance(timed, TimingResult):
         answer["profile"] = _profile_fields(toolchain, task, source, timed)
     return answer
+
+
+def _baseline_fields(
+    toolchain: Evaluator, task: Task, other: str | OwnBaseline, answer: Mapping[str, Any]
+) -> dict[str, Any]:
+    """One baseline over eager, and the kernel over it; with `failure` both are None."""
+    name = other.name if isinstance(other, OwnBaseline) else TITLES[other]
+    fields: dict[str, Any] = {"name": name, "latency_ms": None, "over_eager": None, "speedup": None, "noise": None}
+    try:
+        own = other.source if isinstance(other, OwnBaseline) else ""
+        timed = toolchain.baseline(task, "" if own else str(other), own)
+    except BaselineUnavailable as error:
+        return fields | {"seconds": None, "failure": str(error)}
+    over = relative.over(answer["speedup"], answer["noise"], timed.speedup, timed.noise)
+    return fields | {
+        "latency_ms": timed.latency_ms,
+        "over_eager": timed.speedup,
+        "speedup": over.speedup,
+        "noise": over.noise,
+        "seconds": timed.timeline.total_s if timed.timeline else None,
+        "failure": "",
+    }
 
 
 def _verdict_fields(built: CompileResult, checked: CheckResult | None) -> dict[str, Any]:

@@ -29,10 +29,10 @@ from engine.evaluator.machine.turns import Turn
 from engine.evaluator.machine.worker_limits import Limits, Times
 from engine.evaluator.processes.client import REQUEST_FOLDER, EvaluatorClient
 from engine.evaluator.request import (
+    Baseline,
     Check,
     Compile,
     CompileAll,
-    CompiledBaseline,
     CompiledStart,
     CompilerSource,
     Evaluator,
@@ -49,6 +49,7 @@ from engine.evaluator.tasks import Task
 from engine.evaluator.toolchains import remembered
 from storage import codec, locks
 from storage.device_use import UNSEEN, Claim
+from storage.results.baselines import Instead
 from storage.results.evaluation_results import CheckResult, CompileResult, TimedWorkload, TimingResult
 from storage.results.examination import Examination
 from storage.results.hardware_limit import HardwareLimit
@@ -62,6 +63,7 @@ KnownLimits = dict[tuple[str, str], HardwareLimit]  # by the task's source and w
 REQUEST_S = 900.0
 SCRATCH, YOUNG_S = "tilewright.", 60.0
 BRIEF_S = 0.5
+SESSIONS = 3  # of a timing, as long as others take the processors
 DEPTHS = (1, 2, 3)  # of modules that are compared, as far as they are tried
 NO_MODULES = "modules are compared one by one, and a compiled network has none"
 SHARE_S = 0.5  # of timing samples, for one of several workloads at least
@@ -91,34 +93,17 @@ _config.compile_threads = 1
 _compiler_source.take_first_instruction_set()
 _os.environ["TORCHINDUCTOR_CACHE_DIR"] = _os.path.join(_os.environ["TMPDIR"], "inductor")
 """
-_COMPILED = """
-
-class ModelNew(Model):
-    def __init__(self, *arguments):
-        super().__init__(*arguments)
-        self._compiled = torch.compile(super().forward)
-
-    def forward(self, *inputs):
-        return self._compiled(*inputs)
-"""
-# In half precision the faster of both, as of the module itself: chosen in the first call, which warms up.
-_COMPILED_IN_HALF = """
-
-from engine.evaluator.processes import half_baseline as _half_baseline
+_INSTEAD = """
+from engine.evaluator.processes import alternatives as _alternatives
 
 
 class ModelNew(Model):
     def __init__(self, *arguments):
         super().__init__(*arguments)
-        self._compiled, self._chosen = torch.compile(super().forward), None
+        self._instead = _alternatives.instead({how!r}, super().forward, {is_half})
 
     def forward(self, *inputs):
-        if self._chosen is None:
-            outputs = self._compiled(*inputs)
-            leaves = [outputs] if isinstance(outputs, torch.Tensor) else outputs
-            dtypes, device = [leaf.dtype for leaf in leaves], leaves[0].device.type
-            self._chosen, _ = _half_baseline.faster(self._compiled, device, dtypes, inputs)
-        return self._chosen(*inputs)
+        return self._instead(*inputs)
 """
 
 
@@ -212,8 +197,8 @@ class LocalToolchain(Evaluator):
                 answer = self._with_timeline(lambda: self._time_briefly(task, request.source))
             case Time():
                 answer = self._with_timeline(lambda: self._time(task, request.source))
-            case CompiledBaseline():
-                answer = self._compiled_baseline(task)
+            case Baseline():
+                answer = self._baseline(request)
             case CompilerSource():
                 answer = self._compiler_source(task)
             case StartFromCompiler():
@@ -356,13 +341,23 @@ class LocalToolchain(Evaluator):
         return self._in_turn(task, functools.partial(self._believed, source=source), self._times.timing_s)
 
     def _believed(self, task: Task, timing_s: float, source: str) -> TimingResult | CheckResult:
-        first = self._time_once(task, source, timing_s)
-        if isinstance(first, CheckResult):
+        first = self._undisturbed_timing(lambda: self._time_once(task, source, timing_s))
+        if isinstance(first, CheckResult) or first.untrusted:
             return first
         bounds = Bounds(task.policy, self._known_limit(task))
         if not (reason := bounds.reason(first)):
             return timing_checks.unsuspicious(first, bounds)
         return timing_checks.settled(first, self._time_once(task, source, timing_s), bounds, reason)
+
+    def _undisturbed_timing(self, once: Callable[[], TimingResult | CheckResult]) -> TimingResult | CheckResult:
+        """Again in fresh processes while others take the processors, and then all of that together."""
+        sessions: list[TimingResult] = []
+        while len(sessions) < SESSIONS and (not sessions or timing_checks.is_disturbed(sessions[-1])):
+            timed = once()
+            if isinstance(timed, CheckResult):
+                return timed
+            sessions.append(timed)
+        return timing_checks.of_sessions(sessions)
 
     def _time_briefly(self, task: Task, source: str) -> TimingResult | CheckResult:
         """One session with few pairs, believed as it is."""
@@ -384,27 +379,37 @@ class LocalToolchain(Evaluator):
             workloads.append(TimedWorkload(sizes, timed))
         return tasks.workloads.together(workloads)
 
-    def _compiled_baseline(self, task: Task) -> TimingResult:
+    def _baseline(self, request: Baseline) -> TimingResult:
         """The first call compiles."""
-        if os.environ.get(SWITCH) == "off":
+        task = request.task
+        if request.how and os.environ.get(SWITCH) == "off":
             raise BaselineUnavailable(f"switched off by {SWITCH}")
         if task.policy.compare_modules:
             raise BaselineUnavailable(NO_MODULES)
-        timing = self._with_timeline(lambda: self._in_turn(task, self._compiled, self._times.timing_s))
+        if request.how == Instead.GRAPH and (self.device == "cpu" or task.policy.backward):
+            raise BaselineUnavailable("a graph of both passes is not timed" if task.policy.backward else "needs a GPU")
+        timing = self._with_timeline(
+            lambda: self._in_turn(task, functools.partial(self._instead, request), self._times.timing_s)
+        )
         if isinstance(timing, CheckResult):
             raise BaselineUnavailable(timing.message)
+        if timing.untrusted:
+            raise BaselineUnavailable(timing.untrusted)
         return timing
 
-    def _compiled(self, task: Task, timing_s: float) -> TimingResult | CheckResult:
+    def _instead(self, request: Baseline, task: Task, timing_s: float) -> TimingResult | CheckResult:
         times = replace(self._times, call_s=self._times.reference_s, timing_s=timing_s)
         limits = replace(self._limits, address_space=AMPLE, tree_memory=AMPLE)
         # It is the library's own work that is timed here.
         free = replace(task, policy=replace(task.policy, library_operators=(EVERYTHING,)), language="")
         self._see_that_it_is_decided(free)
-        with self._leased():
-            source = compiled_source(task.source, task.policy.precision)
-            plain = self._ask("time", free, source, times=asdict(times), limits=asdict(limits))
-        return _timed(plain)
+        source = baseline_source(task, request.how) if request.how else request.source
+
+        def once() -> TimingResult | CheckResult:
+            with self._leased():
+                return _timed(self._ask("time", free, source, times=asdict(times), limits=asdict(limits)))
+
+        return self._undisturbed_timing(once)
 
     def _compiler_source(self, task: Task) -> str:
         """What torch.compile writes for the task, in a process that has run no candidate."""
@@ -546,7 +551,7 @@ def _evaluator_code() -> str:
     return code.hexdigest()
 
 
-def compiled_source(task_source: str, precision: str) -> str:
-    """A module whose ModelNew is the task's Model, compiled with the default backend at its first call."""
-    compiled = _COMPILED_IN_HALF if precision == "half" else _COMPILED
-    return f"{task_source.rstrip()}\n\nimport torch\n{_TAIL}{compiled}"
+def baseline_source(task: Task, how: str) -> str:
+    """A module whose ModelNew is the task's Model as a baseline has it; it compiles at its first call."""
+    is_half = task.policy.precision == "half"
+    return f"{task.source.rstrip()}\n\nimport torch\n{_TAIL}{_INSTEAD.format(how=str(how), is_half=is_half)}"

@@ -38,7 +38,7 @@ class AcceptedLine:
     def follow(self, event: ev.Event) -> Command | None:
         """Take one event into account; returns the command that is in force from here on, if it is such an event."""
         match event:
-            case ev.Timed(candidate_id=name, result=timed):
+            case ev.Timed(candidate_id=name, result=timed) if not timed.untrusted:
                 self._timed[name] = timed
             case ev.StepStarted() if is_call(event.kind):
                 self._calls[event.step] = event

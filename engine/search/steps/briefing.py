@@ -231,13 +231,13 @@ def _limit(limit: HardwareLimit | None) -> Iterator[str]:
 
 
 def _reached(record: Record, candidate: Candidate) -> Iterator[str]:
-    limit, timed, best = record.limit, candidate.timed, record.best
+    limit, timed, best = record.limit, candidate.trusted, record.best
     if limit is None or timed is None:
         return
     share = limit.limit_ms / timed.latency_ms
     yield f"This kernel: {timed.latency_ms:.4g} ms, {_share(share)} of the limit. {_meaning(share)}"
-    if best is not None and best.timed is not None and best.candidate_id != candidate.candidate_id:
-        took = best.timed.latency_ms
+    if best is not None and best.trusted is not None and best.candidate_id != candidate.candidate_id:
+        took = best.trusted.latency_ms
         yield (
             f"The best of this run, {named(record, best.candidate_id)}: {took:.4g} ms, "
             f"{_share(limit.limit_ms / took)} of the limit."
@@ -256,7 +256,7 @@ def _meaning(share: float) -> str:
 
 
 def _baselines(record: Record, candidate: Candidate) -> Iterator[str]:
-    timed, compiled = candidate.timed, record.baseline
+    timed, compiled = candidate.trusted, record.baseline
     if timed is not None:
         yield f"PyTorch on the same inputs: {timed.baseline} {timed.baseline_latency_ms:.4g} ms" + (
             f", {compiled.name} {compiled.result.latency_ms:.4g} ms ({compiled.result.speedup:.3g}x of eager)."
@@ -275,7 +275,7 @@ def _built(candidate: Candidate) -> Iterator[str]:
     launches = (
         {metric.launch for metric in candidate.profiled.metrics if metric.launch >= 0} if candidate.profiled else ()
     )
-    check_records = candidate.timed.proofs if candidate.timed else ()
+    check_records = candidate.trusted.proofs if candidate.trusted else ()
     recorded = next(
         (
             record

@@ -91,4 +91,4 @@ def as_code(source: str) -> str:
 
 def timing_line(candidate: Candidate) -> str:
     """What was measured of a kernel, in one line."""
-    return timing_words(candidate.timed) if candidate.timed is not None else "not timed"
+    return timing_words(candidate.trusted) if candidate.trusted is not None else "not timed"

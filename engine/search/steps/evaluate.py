@@ -6,13 +6,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 from engine.errors import BaselineUnavailable, ProfileUnavailable
+from engine.search.actions import Action, Evaluate, Finish
 from engine.search.context import RunContext
+from storage.results import baselines
 from storage.results.evaluation_results import CheckResult, CompileResult, Mismatch, TimingResult, percent_wrong
 from storage.results.vocabulary import Verdict
 from storage.run.events import BaselineMeasured, Checked, Compiled, LimitMeasured, Profiled, ProfileFailed, Timed
-from storage.run.record import Candidate
+from storage.run.record import Candidate, Record
+from storage.run.settings import StepKind
 
-COMPILED = "torch.compile"
+MOST_TIMINGS = 2  # of one kernel while the machine is busy
 
 
 def compile_candidate(context: RunContext, candidate: Candidate) -> str:
@@ -45,11 +48,11 @@ def check_candidate(context: RunContext, candidate: Candidate) -> str:
 
 def time_candidate(context: RunContext, candidate: Candidate) -> str:
     """Time the candidate against eager PyTorch. Returns the verdict."""
-    if candidate.timed is None and not candidate.has_failed:
+    if candidate.trusted is None and not candidate.has_failed:
         twin = _twin(context, candidate)
-        if twin is not None and twin.timed is not None:
-            evidence = {**twin.timed.evidence, "cached": f"as {twin.candidate_id}"}
-            result = replace(twin.timed, evidence=evidence, timeline=None)
+        if twin is not None and twin.trusted is not None:
+            evidence = {**twin.trusted.evidence, "cached": f"as {twin.candidate_id}"}
+            result = replace(twin.trusted, evidence=evidence, timeline=None)
         else:
             measured = context.judge(context.toolchain.time, context.task, context.source(candidate))
             if isinstance(measured, CheckResult):
@@ -57,29 +60,52 @@ def time_candidate(context: RunContext, candidate: Candidate) -> str:
                 return measured.verdict
             result = measured
         context.emit(Timed(context.step, candidate.candidate_id, result))
-    second = context.whole.baseline
-    if context.record.candidates[candidate.candidate_id].timed is not None and not (second and second.result):
-        _measure_baseline(context)
+    if context.record.candidates[candidate.candidate_id].trusted is not None:
+        _measure_baselines(context)
     _correct_limit(context, candidate.candidate_id)
     return candidate.verdict or Verdict.PASSED
 
 
-def _measure_baseline(context: RunContext) -> None:
-    """When there is a first speed-up to compare with it: compiling takes a while. Each engine tries it once at most."""
-    if COMPILED in context.baselines_tried:
+def timed_again_first(record: Record, action: Action) -> Action:
+    """A kernel whose timing decides nothing is timed once more: when a later timing shows that the machine is quiet
+    again, or before the run ends, whatever the method. Not in a run of several at once, in which none sees the others.
+    """
+    if record.settings.width > 1 or not (record.is_quiet or isinstance(action, Finish)):
+        return action
+    waiting = [
+        candidate.candidate_id
+        for candidate in record.candidates.values()
+        if candidate.verdict is Verdict.PASSED and candidate.timed is not None and candidate.trusted is None
+        if candidate.timings < MOST_TIMINGS
+    ]
+    return Evaluate(StepKind.TIME, record.step_index, waiting[-1]) if waiting else action
+
+
+def _measure_baselines(context: RunContext) -> None:
+    """When there is a first speed-up to compare with them: compiling takes a while. Each engine tries each once."""
+    settings = context.whole.settings
+    for how in baselines.of_run(settings.policy.baselines, settings.toolchain):
+        _measure_baseline(context, baselines.TITLES[how], how)
+    if settings.own_baseline is not None:
+        _measure_baseline(context, settings.own_baseline.name, "", settings.own_baseline.source)
+
+
+def _measure_baseline(context: RunContext, name: str, how: str, source: str = "") -> None:
+    earlier = context.whole.baselines.get(name)
+    if name in context.baselines_tried or (earlier is not None and earlier.result is not None):
         return
-    context.baselines_tried.add(COMPILED)
+    context.baselines_tried.add(name)
     try:
-        measured = BaselineMeasured(COMPILED, context.judge(context.toolchain.compiled_baseline, context.task))
+        measured = BaselineMeasured(name, context.judge(context.toolchain.baseline, context.task, how, source))
     except BaselineUnavailable as error:
-        measured = BaselineMeasured(COMPILED, None, str(error))
-    if measured != context.whole.baseline:
+        measured = BaselineMeasured(name, None, str(error))
+    if measured != earlier:
         context.emit(measured)
 
 
 def _correct_limit(context: RunContext, candidate_id: str) -> None:
     """A kernel that beats the hardware limit proves it was measured too low: look again, then believe the kernel."""
-    timed, limit = context.record.candidates[candidate_id].timed, context.record.limit
+    timed, limit = context.record.candidates[candidate_id].trusted, context.record.limit
     if timed is None or limit is None or timed.latency_ms >= limit.limit_ms:
         return
     again = context.judge(context.toolchain.limit, context.task)

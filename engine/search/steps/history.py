@@ -147,7 +147,7 @@ def _worth(record: Record, candidate: Candidate, is_base: bool = False) -> tuple
 
 def _against_base(record: Record, candidate: Candidate) -> relative.Relative | None:
     base = record.candidates.get(candidate.created.base_id or "")
-    new, old = candidate.timed, base.timed if base else None
+    new, old = candidate.trusted, base.trusted if base else None
     if new is None or old is None:
         return None
     return relative.between_sessions(new.speedup, new.noise, old.speedup, old.noise)
@@ -163,14 +163,14 @@ def _outcome(record: Record, candidate: Candidate) -> str:
     """The speed-up before and after a step and whether the timings can tell them apart, or why there is none."""
     if candidate.verdict is not None and candidate.has_failed:
         return FAILED[candidate.verdict]
-    if candidate.timed is None:
+    if candidate.trusted is None:
         ends = (done.reason for done in record.concluded if done.candidate_id == candidate.candidate_id)
         return next(ends, "left before it was timed")
-    change, now = _against_base(record, candidate), f"{candidate.timed.speedup:.3g}x"
+    change, now = _against_base(record, candidate), f"{candidate.trusted.speedup:.3g}x"
     if change is None:
         return now
     verdict = "faster" if change.is_faster else "slower" if change.is_slower else f"within noise (±{change.noise:.0%})"
-    return f"{candidate.timed.speedup / change.speedup:.3g}x → {now}, {verdict}"
+    return f"{candidate.trusted.speedup / change.speedup:.3g}x → {now}, {verdict}"
 
 
 def _change(record: Record, candidate: Candidate) -> str:

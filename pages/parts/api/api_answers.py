@@ -30,7 +30,7 @@ from storage import codec
 from storage.home import home
 from storage.index import queries
 from storage.index.database import Database
-from storage.index.queries import AttemptRow, DepthRow, EventRow, PredictionRow, RunFilter, RunRow, RunSort
+from storage.index.queries import AttemptRow, BaselineRow, DepthRow, EventRow, PredictionRow, RunFilter, RunRow, RunSort
 from storage.knowledge import choice
 from storage.run import damage, folder
 from storage.run.settings import RunState
@@ -87,12 +87,22 @@ def whole(row: RunRow) -> dict[str, Any]:
     depths, kernels = queries.depths(db, row.run_id), queries.attempts(db, row.run_id)
     return run(row) | {
         "settings": settings(row.run_id),
+        "baselines": [baseline(measured) for measured in queries.baselines(db, row.run_id)],
         "depth_count": len(depths),
         "depth_list": [depth(step) for step in depths[-SHOWN:]],
         "kernel_count": len(kernels),
         "kernel_list": [kernel(row.run_id, attempt) for attempt in kernels[-SHOWN:]],
         "events": f"/api/runs/{row.run_id}/events",
     }
+
+
+def baseline(row: BaselineRow) -> dict[str, Any]:
+    """What one would run instead of a kernel, against eager PyTorch; figures null and `failure` told where it could
+    not be timed."""
+    return {
+        "name": row.name, "speedup": row.speedup, "interval_95": _pair(row.low, row.high), "latency_ms": row.latency_ms,
+        "eager_ms": row.baseline_latency_ms, "seconds": row.seconds, "failure": row.failure or None,
+    }  # fmt: skip
 
 
 def settings(run_id: str) -> Mapping[str, Any] | None:

@@ -10,16 +10,17 @@ from engine.evaluator import languages
 from pages.parts import method, wording
 from pages.parts.compare.compared_runs import Compared, pass_rates
 from pages.parts.pass_rates import ABOUT
-from pages.parts.status import settings_list
+from pages.parts.status import alternatives, settings_list
 from pages.parts.widgets import table
 from storage.index.queries import ConditionsRow
 from storage.results import relative
+from storage.results.relative import is_known
 
 COLUMNS = [
     table.Column("run", "Run", "words"),
     table.Column("state", "State"),
     table.Column("best", "Best speed-up", "right", "over the eager baseline, with its 95 % interval"),
-    table.Column("second", "Over torch.compile", "right", "the same kernel over torch.compile"),
+    table.Column("second", "Over the best alternative", "right", "the same kernel over what a user would run instead"),
     table.Column("depth", "Step", "right", "last step of the search (depth, round) of the maximum"),
     table.Column("correct", "Correct", "right", "correct kernels of those judged"),
     table.Column("tokens", "Tokens", "right", "input and output; unknown where the endpoint did not report them"),
@@ -116,13 +117,18 @@ def exposure(facts: ConditionsRow) -> str:
     return "never" if facts.exposed_at is None else f"from step {facts.exposed_at}"
 
 
-def second(run: Compared) -> str:
-    """The best kernel over the further baseline, as far as both are known."""
+def second(run: Compared) -> table.Cell:
+    """The best kernel over the best alternative and what that is, as far as both are known."""
     row, facts = run.run, run.conditions
     if not row.best_speedup or not facts.second_speedup:
         return wording.NONE
     ratio = relative.over(row.best_speedup, row.best_noise or 0.0, facts.second_speedup, facts.second_noise or 0.0)
-    return wording.speedup(ratio.speedup, ratio.noise)
+    if facts.second_speedup < 1 and is_known(facts.second_noise or 0.0):
+        return table.text(
+            wording.speedup(row.best_speedup, row.best_noise), "", alternatives.EAGER, alternatives.EAGER_IS_BEST
+        )
+    tone = "orange" if ratio.is_slower and is_known(ratio.noise) else ""
+    return table.text(wording.speedup(ratio.speedup, ratio.noise), tone, facts.second_name)
 
 
 def _best(run: Compared) -> table.Cell:

@@ -8,7 +8,7 @@ import streamlit as st
 
 from pages.parts import access, client, index, method, run_state, speed_of_light, timed_anew, wording
 from pages.parts.kernel import story
-from pages.parts.status import provenance
+from pages.parts.status import alternatives, provenance
 from pages.parts.steering import dialogs
 from pages.parts.steering.dialogs import Dialog
 from pages.parts.widgets import figures
@@ -18,7 +18,6 @@ from storage.index.queries import AttemptRow, BaselineRow, CandidateRow, Evaluat
 from storage.results import relative
 from storage.results.check_records import CheckOutcome
 from storage.results.hardware_limit import HardwareLimit
-from storage.results.relative import Relative
 from storage.results.vocabulary import Verdict
 from storage.run.events import Imported
 
@@ -148,6 +147,9 @@ def _numbers(run: RunRow, candidate: CandidateRow) -> None:
     items = numbers(candidate, evaluation, queries.baseline(db, run.run_id), queries.limit(db, run.run_id))
     items += gain(queries.prediction(db, run.run_id, candidate.candidate_id), candidate.candidate_id)
     figures.draw("Figures of this kernel", items, key="kernel_figures")
+    fastest = queries.baseline(db, run.run_id)
+    if lost := alternatives.loses(fastest, candidate.low, candidate.speedup, candidate.noise):
+        st.warning(wording.plain(f"This kernel {lost}."), icon=":material/warning:")
     if anew := _anew(run, candidate):
         st.caption(wording.plain(anew))
 
@@ -181,9 +183,8 @@ def numbers(
     interval = f"95 %: {wording.interval(candidate.low, candidate.high)}"
     speed = wording.speedup(candidate.speedup, candidate.noise)
     items = [Figure("Speed-up", speed, wording.plus_minus(candidate.noise), interval)]
-    ratio = baseline.under(candidate.speedup, candidate.noise) if baseline else None
-    if ratio and baseline:
-        items.append(_over(ratio, baseline))
+    if baseline and baseline.speedup is not None:
+        items += alternatives.figures(baseline, candidate.speedup, candidate.noise)
     eager = evaluation.baseline if evaluation else ""
     before_ms = relative.baseline_ms(candidate.speedup, candidate.latency_ms)
     items += [
@@ -221,16 +222,6 @@ def gain(prediction: PredictionRow | None, candidate_id: str) -> list[Figure]:
     ratio = prediction.measured
     value, note = wording.speedup(ratio.speedup, ratio.noise), f"predicted {wording.speedup(prediction.predicted)}"
     return [Figure(f"Over kernel {prediction.base_number}", value, note, prediction.technique)]
-
-
-def _over(ratio: Relative, baseline: BaselineRow) -> Figure:
-    """The kernel's speed-up over the further baseline."""
-    interval = f"95 %: {wording.interval(ratio.low, ratio.high)}"
-    itself = f"{baseline.name} is {wording.speedup(baseline.speedup, baseline.noise)} over eager"
-    return Figure(
-        f"Over {baseline.name}", wording.speedup(ratio.speedup, ratio.noise), wording.plus_minus(ratio.noise),
-        f"{interval}; {itself}",
-    )  # fmt: skip
 
 
 KEYS_CAPTION = (

@@ -11,10 +11,10 @@ import streamlit as st
 from pages.parts import index, wording
 from pages.parts.kernel import trust_charts
 from pages.parts.kernel.trust_charts import Measured
-from pages.parts.status import settings_list
+from pages.parts.status import alternatives, settings_list
 from pages.parts.widgets import plot, table
 from storage.index import queries
-from storage.index.queries import BaselineRow, CandidateRow, EvaluationRow
+from storage.index.queries import CandidateRow, EvaluationRow
 from storage.results import kernel_names, observed
 from storage.results.check_records import CheckOutcome, CheckRecord, Group, StagedCheck, counted
 from storage.results.observed import ObservedKernel, ObservedOperator
@@ -107,8 +107,6 @@ def _group(
 ) -> None:
     checks = [row for row in check_records if row.group is group]
     facts = OF_GROUP[group](evaluation) if evaluation else []
-    baseline = queries.baseline(index.current(), run_id) if group is Group.TIMING and facts else None
-    facts += second(evaluation, baseline) if evaluation else []
     heading, name = wording.GROUP_NAME[group], candidate.candidate_id
     st.markdown(f"## {heading} :gray[{wording.plain(counted(checks)) if checks else ''}]")
     st.caption(wording.GROUP_ABOUT[group])
@@ -126,8 +124,24 @@ def _group(
     if facts:
         rows = [table.Row(f"{i}", {"name": label, "value": value}) for i, (label, value) in enumerate(facts)]
         table.draw(f"Figures: {heading}", FACTS, rows, key=f"facts:{group}:{name}", is_compact=True)
-    if baseline and baseline.speedup is None:
-        st.caption(wording.plain(wording.not_measured(baseline.name, baseline.failure)))
+    if group is Group.TIMING and facts:
+        _draw_alternatives(run_id, candidate)
+
+
+def _draw_alternatives(run_id: str, candidate: CandidateRow) -> None:
+    """Eager and every other baseline beside the kernel; nothing where the run has timed none."""
+    told = alternatives.lines(
+        queries.baselines(index.current(), run_id), candidate.speedup, candidate.noise, candidate.latency_ms
+    )
+    keys = [column.key for column in alternatives.COLUMNS]
+    rows = [table.Row(line[0], dict(zip(keys, line, strict=True))) for line in told]
+    if rows:
+        st.markdown(f"### {alternatives.TITLE}")
+        st.caption(alternatives.ABOUT)
+        table.draw(
+            alternatives.TITLE, alternatives.COLUMNS, rows, key=f"alternatives:{candidate.candidate_id}",
+            is_compact=True, is_folding=True,
+        )  # fmt: skip
 
 
 def cells(row: StagedCheck) -> dict[str, table.Cell]:
@@ -334,6 +348,8 @@ def correctness(e: EvaluationRow) -> Facts:
 
 def timing(e: EvaluationRow) -> Facts:
     """The pairs; nothing before they were taken."""
+    if e.untrusted:
+        return [("not timed", f"{e.untrusted}: nothing is decided by what was measured")]
     if not e.sample_count:
         return []
     rows = [
@@ -345,25 +361,6 @@ def timing(e: EvaluationRow) -> Facts:
         ("took", wording.seconds(e.timing_seconds)),
     ]
     return rows + _named(e.timing_evidence)
-
-
-def second(e: EvaluationRow, baseline: BaselineRow | None) -> Facts:
-    """The kernel over the further baseline; nothing where that could not be measured."""
-    ratio = baseline.under(e.speedup, e.noise) if baseline else None
-    if ratio is None or baseline is None:
-        return []
-    itself = wording.speedup(baseline.speedup, baseline.noise)
-    return [
-        (
-            f"over {baseline.name}",
-            f"{wording.speedup(ratio.speedup, ratio.noise)} ({wording.plus_minus(ratio.noise)}, "
-            f"95 %: {wording.interval(ratio.low, ratio.high)})",
-        ),
-        (
-            f"{baseline.name} itself",
-            f"{itself} over eager ({wording.plus_minus(baseline.noise)}), {wording.latency(baseline.latency_ms)}",
-        ),
-    ]
 
 
 OF_GROUP: Mapping[Group, Callable[[EvaluationRow], Facts]] = {

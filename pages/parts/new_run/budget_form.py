@@ -56,13 +56,16 @@ def draw(setup: Setup, recorded_task: str, wrong: list[str]) -> Budget:
     depths = preset.depths or recorded or Budget().depths
     depths = min(depths, recorded) if recorded else depths
     suffix = f":{preset.name}" if preset.name else ""
-    first, second = st.columns(3), st.columns(3)
+    first, second, third = st.columns(3), st.columns(3), st.columns(3)
 
     def field(
-        at: DeltaGenerator, label: str, key: str, start: float | None, least: float = 1, empty: str = "no limit"
-    ) -> float | None:
+        at: DeltaGenerator, label: str, key: str, start: float | None, least: float = 1, empty: str = "no limit",
+        most: float = MOST, help: str | None = None,
+    ) -> float | None:  # fmt: skip
         filled = "" if start is None else f"{start:g}"
-        return number_field.draw_typed(at, label, key, filled, least, wrong, MOST, may_be_empty=True, placeholder=empty)
+        return number_field.draw_typed(
+            at, label, key, filled, least, wrong, most, may_be_empty=True, placeholder=empty, help=help
+        )
 
     words = setup.strategy.words
     # Not while it is typed: other fields of the form reach as far as this number.
@@ -73,6 +76,11 @@ def draw(setup: Setup, recorded_task: str, wrong: list[str]) -> Budget:
     tokens = field(second[0], "Maximum tokens", "max_tokens", None)
     minutes = field(second[1], "Maximum engine time (minutes)", f"max_minutes{suffix}", preset.minutes)
     target = field(second[2], "Stop at speed-up", f"target{suffix}", preset.target, 0.1, "no target")
+    percent = field(
+        third[0], "Stop at % of the hardware limit", "stop_at", None, 1, "no share", most=100,
+        help="The run stops once its best kernel reaches so much of what the hardware can do at most, or once what is "
+        "left to that is below the noise of a timing.",
+    )  # fmt: skip
     return Budget(
         depths=depths if depth_count is None else int(depth_count),
         model_calls=None if calls is None else int(calls),
@@ -80,4 +88,5 @@ def draw(setup: Setup, recorded_task: str, wrong: list[str]) -> Budget:
         cost_usd=cost,
         wall_s=None if minutes is None else 60.0 * minutes,
         target_speedup=target,
+        limit_share=None if percent is None else percent / 100,
     )

@@ -32,6 +32,8 @@ def of_form(
     lines += [["--strategy", strategy.name], *_options(strategy, model, fields["strategy_options"])]
     if fields["knowledge"] != strategy.knowledge:
         lines.append(["--knowledge", fields["knowledge"]])
+    if "own_baseline" in fields:
+        lines.append(["--baseline", fields["own_baseline"].name])
     lines += [words for option in run_options.OPTIONS if (words := option.words(fields))]
     lines += run_options.limit_words(fields["budget"])
     for option in fields.get("model_options", ()):
@@ -58,6 +60,8 @@ def _policy(task: TaskFile, fields: Mapping[str, Any]) -> Iterator[list[str]]:
         yield ["--mode", fields["mode"]]
     if fields["compare_modules"] != task.policy.compare_modules:
         yield ["--compare-modules", f"{fields['compare_modules']}"]
+    if "baselines" in fields:
+        yield ["--baselines", fields["baselines"]]
     if fields["backward"] != task.policy.backward:
         yield ["--backward" if fields["backward"] else "--no-backward"]
 

@@ -20,8 +20,8 @@ SHOWN = 6
 
 def to_examine(file: TaskFile, toolchain: str, sizes: Mapping[str, Size], chosen: Mapping[str, Any]) -> Task | None:
     """The task as a run would have it; None where nothing is to be found out: a shipped one as it is, or a choice that
-    cannot be, which the start tells of."""
-    options = {name: chosen[name] for name in tasks.POLICY_OPTIONS if name in chosen}
+    cannot be, which the start tells of. Baselines change nothing about it."""
+    options = {name: chosen[name] for name in tasks.POLICY_OPTIONS if name in chosen and name != "baselines"}
     try:
         task = replace(file, policy=tasks.policy_with(file.policy, **options)).task(toolchain, sizes)
     except TaskError:

@@ -8,14 +8,15 @@ from collections.abc import Mapping, Sequence
 import streamlit as st
 
 from engine.evaluator import languages
-from pages.parts import access, method, run_state, wording
+from pages.parts import access, index, method, run_state, wording
 from pages.parts.overview import label_dialogs, runs_filter
-from pages.parts.status import alerts, damaged, provenance
+from pages.parts.status import alerts, alternatives, damaged, provenance
 from pages.parts.status.alerts import Alert
 from pages.parts.steering import dialogs, steer
 from pages.parts.steering.verb_words import VERB_WORDS
 from pages.parts.widgets import table
-from storage.index.queries import RunRow, RunSort
+from storage.index import queries
+from storage.index.queries import BaselineRow, RunRow, RunSort
 from storage.run.settings import RunState
 from storage.run.steering import commands
 from storage.run.steering.verbs import CommandKind
@@ -25,6 +26,7 @@ COLUMNS = [
     table.Column("state", "State"),
     table.Column("depth", "Step", help="last step of the search (depth, round) of the maximum"),
     table.Column("best", "Best speed-up", "right", "over the eager baseline, with its 95 % interval"),
+    table.Column("over", "Over the best alternative", "right", "the same kernel over what a user would run instead"),
     table.Column("curve", "Curve", help="best speed-up so far after each step of the search, log scale"),
     table.Column("correct", "Correct", "right", "correct kernels of all judged kernels; the last error in the hint"),
     table.Column("model", "Model"),
@@ -62,9 +64,11 @@ def draw(
     most_compared: int,
 ) -> str | None:
     """Draw the table; the id of the run opened just now, or what a button of it asks for, if any."""
+    fastest = queries.fastest_baselines(index.current(), [run.run_id for run in shown])
     rows = [
         table.Row(
-            run.run_id, _cells(run, states[run.run_id], by_run.get(run.run_id, ())),
+            run.run_id,
+            _cells(run, states[run.run_id], by_run.get(run.run_id, ()), fastest.get(run.run_id)),
             f"run?run={wording.in_address(run.run_id)}", f"{run.title}, {run.run_id}",
         )
         for run in shown
@@ -89,7 +93,9 @@ def _headed(column: table.Column, sort: RunSort) -> table.Column:
     return table.Column(column.key, column.label, column.align, column.help, f"{ORDER}{next_sort}", now)
 
 
-def _cells(run: RunRow, state: RunState, run_alerts: Sequence[Alert]) -> dict[str, table.Cell]:
+def _cells(
+    run: RunRow, state: RunState, run_alerts: Sequence[Alert], fastest: BaselineRow | None
+) -> dict[str, table.Cell]:
     actions, state = _actions(run, state), run_state.shown_state(run)
     badges = _tags(run) + damaged.cells(run.run_id) + _kinds(run) + alerts.badge(run_alerts)
     begun, most = method.begun(run)
@@ -106,6 +112,7 @@ def _cells(run: RunRow, state: RunState, run_alerts: Sequence[Alert]) -> dict[st
             f"engine time {wording.seconds(run.engine_s)}" if run.engine_s else "",
         ),
         "best": _best(run),
+        "over": _over(run, fastest),
         "curve": table.spark(run.curve, f"{wording.speedup(run.best_speedup, run.best_noise)} best"),
         "correct": _correct(run),
         "model": table.text(wording.cut(run.model, 22), title=run.model),
@@ -145,6 +152,19 @@ def _best(run: RunRow) -> table.Cell:
     tone = wording.gain_tone(run.best_low, run.best_high)
     best = wording.speedup(run.best_speedup, run.best_noise)
     return table.text(best, tone, wording.interval(run.best_low, run.best_high))
+
+
+def _over(run: RunRow, fastest: BaselineRow | None) -> table.Cell:
+    """The best kernel over the best alternative, and what that is."""
+    ratio = fastest.under(run.best_speedup, run.best_noise) if fastest else None
+    if fastest is None or ratio is None:
+        return table.text(wording.NONE, "muted", "", "no alternative was timed")
+    if alternatives.is_eager_best(fastest):
+        over_eager = wording.speedup(run.best_speedup, run.best_noise)
+        return table.text(over_eager, "", alternatives.EAGER, alternatives.EAGER_IS_BEST)
+    lost = alternatives.loses(fastest, run.best_low, run.best_speedup, run.best_noise)
+    over = wording.speedup(ratio.speedup, ratio.noise)
+    return table.text(over, "orange" if lost else "", fastest.name, f"the best kernel {lost}" if lost else "")
 
 
 def _correct(run: RunRow) -> table.Cell:

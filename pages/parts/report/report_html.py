@@ -91,10 +91,11 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """A horizontal line with its name."""
+    """A horizontal line with its name, empty where it shares that of another; the best alternative stands out."""
 
     value: float
     name: str
+    is_best: bool = False
 
 
 def apart(heights: Sequence[float]) -> list[float]:
@@ -135,8 +136,9 @@ class Curve:
 
     def level_names(self) -> list[tuple[float, str]]:
         """Pixels from the top at which the name of each level stands, over its line where there is room."""
-        heights = apart([self.y(level.value) - 5 for level in self.levels])
-        return list(zip(heights, (level.name for level in self.levels), strict=True))
+        named = [level for level in self.levels if level.name]
+        heights = apart([self.y(level.value) - 5 for level in named])
+        return list(zip(heights, (level.name for level in named), strict=True))
 
     def labels(self) -> list[tuple[float, float, str]]:
         """Where the label of each series stands, behind its last step: pixels from the left and from the top."""

@@ -12,14 +12,13 @@ from pages.parts import method, run_state, texts, wording
 from pages.parts.kernel import repair_tab, story, sweep_table, trust_tab
 from pages.parts.kernel.metrics import before_and_after
 from pages.parts.report.report_html import Curve, Level, Series, Spot, render
-from pages.parts.status import damaged, outcome, settings_list, step_sentences
+from pages.parts.status import alternatives, damaged, outcome, settings_list, step_sentences
 from pages.parts.widgets import diff
 from storage import codec
 from storage.index import queries
 from storage.index.database import Database
 from storage.index.queries import AttemptRow, CommandRow, DepthRow, MetricChangeRow, RunRow
 from storage.results import counters
-from storage.results.relative import is_known
 from storage.results.vocabulary import Verdict
 from storage.run import damage, folder
 from storage.run.settings import DepthOutcome
@@ -42,7 +41,7 @@ def run_report(db: Database, run_id: str) -> str:
     shown = chosen(depths)
     return render(
         "run.html",
-        f"{run.title}: {outcome.headline(run)}",
+        f"{run.title}: {outcome.headline(db, run)}",
         text_of=lambda blob: texts.source(run_id, blob),
         warnings=list(_warnings(db, run)),
         known=_known(db, run),
@@ -71,6 +70,8 @@ def _warnings(db: Database, run: RunRow) -> Iterator[str]:
         yield f"Replay of run {run.replay_of}: shown again, not measured again."
     if facts := " ".join(damage.sentences(damages)):
         yield f"{damage.title(damages)}. {facts}".removeprefix(". ")
+    if lost := outcome.loses(db, run):
+        yield lost
     if older := settings_list.older_rules(run.run_id):
         yield older
     if not state.is_finished:
@@ -98,6 +99,10 @@ def _best(db: Database, run: RunRow, attempts: Sequence[AttemptRow]) -> dict[str
     check_records = queries.check_records(db, run.run_id, best.candidate_id)
     return {
         "best": best,
+        "alternatives": list(
+            alternatives.lines(queries.baselines(db, run.run_id), best.speedup, best.noise, best.latency_ms)
+        ),
+        "alternative_heads": tuple(column.label for column in alternatives.COLUMNS),
         "tied": ", ".join(f"kernel {a.number}" for a in attempts if a.is_tied),
         "trust": trust_tab.overall(best.verdict, best.speedup is not None, check_records),
         "checks": [
@@ -175,12 +180,18 @@ def _href(depth: int, shown_depths: Collection[int]) -> str:
 
 
 def _levels(db: Database, run: RunRow, best: int | None) -> list[Level]:
-    limit, beside = queries.limit_speedup(db, run.run_id), f" (timed with kernel {best})"
-    lines: list[tuple[str, float | None, str]] = [("hardware limit", limit, beside)]
-    if (second := queries.baseline(db, run.run_id)) and second.noise is not None and is_known(second.noise):
-        lines.append((second.name, second.speedup, ""))
-    levels = [Level(value, f"{name} {wording.speedup(value)}{more}") for name, value, more in lines if value]
-    return [Level(1.0, "eager PyTorch 1×"), *levels]
+    limit, fastest = queries.limit_speedup(db, run.run_id), queries.baseline(db, run.run_id)
+    is_eager_best = alternatives.is_eager_best(fastest)
+    eager = Level(1.0, "eager PyTorch 1×" + (", the fastest alternative" if is_eager_best else ""), is_eager_best)
+    levels = [eager]
+    if limit:
+        levels.append(Level(limit, f"hardware limit {wording.speedup(limit)} (timed with kernel {best})"))
+    for group in alternatives.together(queries.baselines(db, run.run_id)):
+        for row in group:
+            is_best = not is_eager_best and fastest is not None and row.name == fastest.name
+            name = alternatives.label(group) if row is group[0] else ""
+            levels.append(Level(row.speedup or 1.0, name, is_best))
+    return levels
 
 
 DEPTHS = 100

@@ -13,6 +13,7 @@ import streamlit as st
 from pages.parts import index, method, wording
 from pages.parts.run import curve_marks, selection
 from pages.parts.run.curve_marks import Phase
+from pages.parts.status import alternatives
 from pages.parts.widgets import plot
 from storage.codec import DecodeError
 from storage.index import queries
@@ -72,7 +73,7 @@ def gather(run: RunRow, selected_id: str = "") -> CurveRows:
         limit_speedup=queries.limit_speedup(db, run.run_id),
         target_speedup=settings.budget.target_speedup if settings else None,
         selected_id=selected_id,
-        second=queries.baseline(db, run.run_id),
+        baselines=queries.baselines(db, run.run_id),
         words=words,
         is_by_hand=run.model == MANUAL,
     )
@@ -82,12 +83,10 @@ def name(run: RunRow, rows: CurveRows) -> str:
     """The chart in words, for those who cannot see it."""
     speedup = wording.speedup(run.best_speedup, run.best_noise)
     best = f"best {speedup}" if run.best_speedup else "no correct kernel timed yet"
-    second = (
-        f", {rows.second.name} {wording.speedup(rows.second.speedup)}" if rows.second and rows.second.speedup else ""
-    )
+    others = "".join(f", {row.name} {wording.speedup(row.speedup)}" for row in alternatives.known(rows.baselines))
     return (
         f"Speed-up by {rows.words.step}: {wording.counted(rows.kernels, 'kernel')}, {run.passed:,} correct, "
-        f"{best}{second}. The kernels table lists every point."
+        f"{best}{others}. The kernels table lists every point."
     )
 
 
@@ -140,8 +139,8 @@ FAILURE_MARKS = {
 @dataclass(frozen=True, slots=True)
 class CurveRows:
     """Everything the curve shows. `limit_speedup` is eager's latency beside the best kernel over the hardware's limit,
-    `second` the further baseline, None before it was measured. `kernels` counts all, also those that a long run's curve
-    leaves out."""
+    `baselines` those beside eager, none before they were measured. `kernels` counts all, also those that a long run's
+    curve leaves out."""
 
     points: Sequence[PointRow]
     failures: Sequence[FailureRow]
@@ -155,7 +154,7 @@ class CurveRows:
     limit_speedup: float | None
     target_speedup: float | None
     selected_id: str = ""
-    second: BaselineRow | None = None
+    baselines: Sequence[BaselineRow] = ()
     words: MethodWords = PLAIN
     is_by_hand: bool = False
 
@@ -213,7 +212,7 @@ def _layout(rows: CurveRows, is_log: bool, revision: str, values: list[float]) -
         rows.target_speedup,
         values,
         is_log,
-        rows.second,
+        rows.baselines,
         ends,
         best.number if best else None,
         label,

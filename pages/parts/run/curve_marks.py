@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations, product
 from typing import Any
 
 from pages.parts import wording
+from pages.parts.status import alternatives
 from storage.index.queries import BaselineRow, ExposureRow, PointRow, SteeringMark
-from storage.results.relative import is_known
+from storage.results.baselines import COMPILED
 from storage.run.exposure import Exposure
 from storage.run.method_words import PLAIN, MethodWords
 from storage.run.settings import Switch
@@ -25,6 +25,8 @@ LANE: Shape = {
     "type": "rect", "xref": "paper", "x0": 0, "x1": 1, "yref": "paper", "y0": 0, "y1": LANE_TOP, "layer": "below",
     "fillcolor": "@gray-background-color/45", "line": {"width": 0},
 }  # fmt: skip
+GRAY, GRAY_TEXT = "@gray-color", "@gray-text-color"
+STRONG = 2.2  # the width of the best alternative's line
 NOISY = 0.05  # a relative noise that belongs beside the number
 UNDER = "@background-color/75"  # behind a name: the best kernel's number, and lines that a flag's line runs through
 ROOM_BELOW, ROOM_ABOVE = 1.25, 1.35
@@ -39,16 +41,16 @@ LABEL_LIFT_PX, LABEL_PX = 11, 20  # over its point; its height
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A speed-up drawn across the whole chart, with its name; `more` is added where there is room, `about` is told
-    behind the pointer."""
+    """A speed-up drawn across the whole chart, with its name in several lengths, the longest first: none where it
+    shares that of another line. `about` is told behind the pointer."""
 
     value: float
-    text: str
-    text_colour: str
+    texts: tuple[str, ...]
     colour: str
     dash: str
-    more: str = ""
     about: str = ""
+    width: float = 1.4
+    text_colour: str = ""
 
 
 def reference_lines(
@@ -56,7 +58,7 @@ def reference_lines(
     target: float | None,
     values: Sequence[float],
     is_log: bool,
-    second: BaselineRow | None = None,
+    baselines: Sequence[BaselineRow] = (),
     ends: tuple[Sequence[float], Sequence[float]] = ((), ()),
     best: int | None = None,
     label: Label | None = None,
@@ -68,27 +70,50 @@ def reference_lines(
     A line far from all points is named at the edge and not drawn to scale.
     """
     top, shown = max(values, default=1.0), [1.0, *values]
-    eager = Line(1.0, "eager baseline 1×", "@gray-text-color", "@gray-color", "dash")
-    near: list[Line] = [eager]
-    far: list[Line] = []
-    for line, low, high in (
-        (
-            _line_of(second.speedup, second.name, "@yellow-text-color", "dot")
-            if second and second.noise is not None and is_known(second.noise)
-            else None,
-            min(shown),
-            max(shown),
-        ),
-        (_line_of(target, "target", "@violet-color"), top, top),
-        (_limit(limit, best), top, top),
-    ):
-        if line:
-            (near if 0.5 * low <= line.value <= 3 * high else far).append(line)
-    heights = [*shown, *(line.value for line in near)]
+    timed = alternatives.known(baselines)
+    near, far = [_eager(timed)], list[Line]()
+    close = [row for row in timed if 0.5 * min(shown) <= (row.speedup or 0.0) <= 3 * max(shown)]
+    others = [line for line in (_line_of(target, "target", "@violet-color"), _limit(limit, best)) if line]
+    for line in others:
+        (near if 0.5 * top <= line.value <= 3 * top else far).append(line)
+    heights = [*shown, *(line.value for line in near), *(row.speedup or 1.0 for row in close)]
     scale = Scale(min(heights) / ROOM_BELOW, max(heights) * ROOM_ABOVE, HEIGHT_PX, is_log)
-    names = places([line.value for line in near], scale, *ends, label)
-    notes = [_line_note(line, place) for line, place in zip(near, names, strict=True)]
-    return [_line(line) for line in near], notes + [_edge_note(line, top, i, label) for i, line in enumerate(far)]
+    near[1:1] = _lines(alternatives.together(close, scale.px, TEXT_PX), timed)
+    far[:0] = _lines(alternatives.together([row for row in timed if row not in close]), timed)
+    named = [line for line in near if line.texts]
+    unnamed = [line.value for line in near if not line.texts]
+    names = places([line.value for line in named], scale, *ends, label, unnamed)
+    notes = [_line_note(line, place) for line, place in zip(named, names, strict=True)]
+    edge = [line for line in far if line.texts]
+    return [_line(line) for line in near], notes + [_edge_note(line, top, i, label) for i, line in enumerate(edge)]
+
+
+def _eager(timed: Sequence[BaselineRow]) -> Line:
+    """Eager's line; where all others are slower, it is the best alternative."""
+    text, about = "eager baseline 1×", alternatives.EAGER_IS_BEST
+    if not (timed and alternatives.is_eager_best(timed[0])):
+        return Line(1.0, (text,), GRAY, "dash", text_colour=GRAY_TEXT)
+    texts = f"{text} (fastest alternative)", text
+    return Line(1.0, texts, GRAY_TEXT, "dash", wording.capital(about), STRONG)
+
+
+def _lines(groups: Sequence[Sequence[BaselineRow]], timed: Sequence[BaselineRow]) -> Iterator[Line]:
+    """A line for each baseline; those close together share a name, and the best alternative stands out."""
+    for group in groups:
+        about = "<br>".join(f"{_escaped(row.name)} {wording.speedup(row.speedup)}" for row in group)
+        for row in group:
+            is_best = row is timed[0] and not alternatives.is_eager_best(row)
+            colour, width = ("@yellow-text-color", STRONG) if is_best else (GRAY, 1.4)
+            names = _names(group) if row is group[0] else ()
+            yield Line(row.speedup or 1.0, names, colour, "dot", about, width, "" if is_best else GRAY_TEXT)
+
+
+def _names(group: Sequence[BaselineRow]) -> tuple[str, ...]:
+    """The name that the lines of a group share, in every length, the longest first."""
+    names = [row.name for row in group]
+    short = [wording.cut(name.removeprefix(f"{COMPILED} "), 16) for name in names]
+    lengths = [", ".join(names), ", ".join(short), *([f"{len(group)} alternatives"] if len(group) > 1 else [])]
+    return tuple(dict.fromkeys(_escaped(alternatives.label(group, text)) for text in lengths))
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +228,11 @@ def _flag_name(mark: SteeringMark) -> str:
 def _line_of(value: float | None, name: str, colour: str, dash: str = "dashdot") -> Line | None:
     if value is None:
         return None
-    return Line(value, f"{html.escape(name, quote=False)} {wording.speedup(value)}", colour, colour, dash)
+    return Line(value, (f"{name} {wording.speedup(value)}",), colour, dash)
+
+
+def _escaped(text: str) -> str:
+    return html.escape(text, quote=False)
 
 
 def _limit(limit: float | None, best: int | None) -> Line | None:
@@ -215,12 +244,12 @@ def _limit(limit: float | None, best: int | None) -> Line | None:
         f"The theoretical minimum against eager PyTorch as timed with kernel {best}, the best one:<br>"
         "eager is timed anew with every kernel, so another kernel's share of the limit may differ a little."
     )
-    return replace(line, more=f" (timed with kernel {best})", about=about)
+    return replace(line, texts=(f"{line.texts[0]} (timed with kernel {best})", *line.texts), about=about)
 
 
 def _line(line: Line) -> Shape:
     return {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "yref": "y", "y0": line.value, "y1": line.value,
-            "layer": "below", "line": {"color": line.colour, "width": 1.4, "dash": line.dash}}  # fmt: skip
+            "layer": "below", "line": {"color": line.colour, "width": line.width, "dash": line.dash}}  # fmt: skip
 
 
 def _line_note(line: Line, place: Place) -> Shape:
@@ -231,11 +260,14 @@ def _line_note(line: Line, place: Place) -> Shape:
 
 def _named(line: Line, arrow: str = "") -> Shape:
     """The name in as many words as there is room for."""
-    words: Shape = {"text": line.text + arrow}
-    if line.more:
-        lengths = [line.text + line.more + arrow, line.text + arrow]
-        words = {"texts": lengths, "room": NAME_WIDTH, "hovertext": line.about}
-    return words | {"showarrow": False, "bgcolor": UNDER, "font": {"size": 11, "color": line.text_colour}}
+    words: Shape = {"text": line.texts[0] + arrow}
+    if len(line.texts) > 1:
+        words = {"texts": [text + arrow for text in line.texts], "room": NAME_WIDTH, "hovertext": line.about}
+    return words | {
+        "showarrow": False,
+        "bgcolor": UNDER,
+        "font": {"size": 11, "color": line.text_colour or line.colour},
+    }
 
 
 def _edge_note(line: Line, top: float, number: int, label: Label | None) -> Shape:
@@ -322,6 +354,7 @@ class Place:
 
 
 Name = tuple[float, Place]  # the height of its line, and where it stands there
+Faults = tuple[int, int, int, int]
 
 # The first name stands at the right, the others at the left, where curves are low: the best kernel is at the right.
 FIRST = (Place(False, True), Place(False, False), Place(True, True), Place(True, False))
@@ -334,34 +367,48 @@ def places(
     left: Sequence[float] = (),
     right: Sequence[float] = (),
     label: Label | None = None,
+    unnamed: Sequence[float] = (),
 ) -> list[Place]:
     """A place for the name of each of a few lines: none covers another or the best kernel's `label`, as few points as
     can be (those at the `left` and at the `right` end of the chart) lie under one and, if that can be, no line runs
     through one.
 
-    Of equally good choices, the one that moves the fewest names from where they would rather stand.
+    Of equally good choices, the one that moves the fewest names from where they would rather stand. `unnamed` lines
+    only run through names.
     """
     heights = [scale.px(value) for value in values]
+    drawn = [*heights, *(scale.px(value) for value in unnamed)]
     ends = {is_left: [scale.px(value) for value in side] for is_left, side in ((True, left), (False, right))}
-    names = [(height, place) for height in heights for place in FIRST]
-    under = {name: sum(-POINT_PX < point - _foot(name) < TEXT_PX + POINT_PX for point in ends[name[1].is_left])
-             for name in names}  # fmt: skip
-    wishes = [FIRST if i == 0 else OTHERS for i in range(len(heights))]
 
-    def faults(chosen: Sequence[Place]) -> tuple[int, int, int, int]:
-        named = list(zip(heights, chosen, strict=True))
-        covered = sum(_meet(name, other) for name, other in combinations(named, 2))
-        covered += sum(_is_under(name, label, scale) for name in named) if label else 0
-        crossed = sum(0 < line - _foot(name) < TEXT_PX for name in named for line in heights)
+    def faults(name: Name, before: Sequence[Name], wish: int) -> Faults:
+        """What is wrong with a name, the worst first: covered, points under it, lines through it, out of its place."""
+        foot = _foot(name)
         return (
-            covered,
-            sum(under[name] for name in named),
-            crossed,
-            sum(wish.index(place) for wish, place in zip(wishes, chosen, strict=True)),
+            sum(_meet(name, other) for other in before) + bool(label and _is_under(name, label, scale)),
+            sum(-POINT_PX < point - foot < TEXT_PX + POINT_PX for point in ends[name[1].is_left]),
+            sum(0 < line - foot < TEXT_PX for line in drawn),
+            wish,
         )
 
-    best: tuple[Place, ...] = min(product(*wishes), key=faults)
-    return list(best)
+    best: tuple[Faults, list[Place]] | None = None
+
+    def choose(before: Sequence[Name], so_far: Faults) -> None:
+        """Every choice for the names from here on that can still be better than the best one."""
+        nonlocal best
+        if best and so_far >= best[0]:
+            return
+        if len(before) == len(heights):
+            best = so_far, [place for _, place in before]
+            return
+        for wish, place in enumerate(OTHERS if before else FIRST):
+            name = heights[len(before)], place
+            here = faults(name, before, wish)
+            choose(
+                [*before, name], (so_far[0] + here[0], so_far[1] + here[1], so_far[2] + here[2], so_far[3] + here[3])
+            )
+
+    choose([], (0, 0, 0, 0))
+    return best[1] if best else []
 
 
 def _meet(name: Name, other: Name) -> bool:

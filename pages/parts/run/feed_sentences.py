@@ -183,6 +183,7 @@ def _budget(budget: Budget, words: MethodWords) -> str:
         "${:.2f}": budget.cost_usd,
         "{:.0f} s": budget.wall_s,
         "target {:.2f}×": budget.target_speedup,
+        "stop at {:.0%} of the hardware limit": budget.limit_share,
         "stop after {} " + words.steps + " without gain": budget.stagnation_depths,
     }
     return "Limits changed: " + ", ".join(form.format(value) for form, value in limits.items() if value is not None)

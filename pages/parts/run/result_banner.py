@@ -11,11 +11,12 @@ from engine import supervisor
 from engine.errors import EngineError
 from pages.parts import access, index, run_state, texts, wording
 from pages.parts.run import run_header
-from pages.parts.status import damaged, outcome
+from pages.parts.status import alternatives, damaged, outcome
 from pages.parts.steering import dialogs
 from pages.parts.widgets import figures
 from storage.index import queries
 from storage.index.queries import RunRow
+from storage.results.relative import is_known
 from storage.run import folder
 from storage.run.settings import RunState
 
@@ -31,6 +32,8 @@ def draw(run: RunRow, state: RunState) -> None:
         st.markdown(
             f"## :{wording.STATE_TONE[state]}[{wording.STATE_ICON[state]}] {wording.plain(sentence(run, state))}"
         )
+        if lost := outcome.loses(index.current(), run):
+            st.warning(wording.plain(lost), icon=":material/warning:")
         figures.draw("Result of the run", outcome.figures(index.current(), run), key="result_figures")
         with st.container(horizontal=True, vertical_alignment="center", gap="small", key="result_acts"):
             problem = run_header.offer_resume(run, state)
@@ -49,9 +52,20 @@ def sentence(run: RunRow, state: RunState) -> str:
         interval = wording.interval(run.best_low, run.best_high)
         speedup = wording.speedup(run.best_speedup, run.best_noise)
         how_fast = interval if speedup == wording.UNKNOWN else f"{speedup} ({interval})"
-        came = f"kernel {_number(run)} is {how_fast} as fast as eager PyTorch"
+        came = f"kernel {_number(run)} is {how_fast} as fast as eager PyTorch{_and_over(run)}"
     tied = f" {_tied(run)}" if run.best_speedup and run.tied_kernels else ""
     return f"{str(state).capitalize()}: {came}.{tied}"
+
+
+def _and_over(run: RunRow) -> str:
+    """How fast the best kernel is beside the best alternative; empty where that is not known."""
+    fastest = queries.baseline(index.current(), run.run_id)
+    ratio = fastest.under(run.best_speedup, run.best_noise) if fastest else None
+    if fastest is None or ratio is None or not is_known(ratio.noise):
+        return ""
+    if alternatives.is_eager_best(fastest):
+        return ", the fastest alternative"
+    return f" and {wording.speedup(ratio.speedup, ratio.noise)} as fast as {alternatives.named(fastest)}"
 
 
 def _tied(run: RunRow) -> str:

@@ -17,7 +17,15 @@ from engine.evaluator import languages
 from engine.search.methods import catalogue
 from pages.parts import access, client, index, method, run_state, speed_of_light, wording
 from pages.parts.report.report_run import file_name, run_report
-from pages.parts.status import alerts, damaged, pinned_snapshot, provenance, settings_list, step_sentences
+from pages.parts.status import (
+    alerts,
+    alternatives,
+    damaged,
+    pinned_snapshot,
+    provenance,
+    settings_list,
+    step_sentences,
+)
 from pages.parts.steering import dialogs, steer
 from pages.parts.steering.dialogs import Dialog
 from storage.index import queries
@@ -299,7 +307,7 @@ def _best(run: RunRow) -> dict[str, str]:
         "value": wording.speedup(run.best_speedup, run.best_noise),
         "note": nothing if run.best_speedup is None else measured + (f" · {_tied(run)}" if run.tied_kernels else ""),
         "title": BEST if run.best_speedup else "",
-        "second": _second(run),
+        **_over_best_alternative(run),
         "tone": {"green": "good", "orange": "poor"}.get(wording.gain_tone(run.best_low, run.best_high), ""),
     }
 
@@ -327,11 +335,13 @@ def headroom(run: RunRow) -> dict[str, Any]:
     return {"label": label, "value": value, "note": left, "share": min(1.0, share), "title": sentence}
 
 
-def _second(run: RunRow) -> str:
-    """The best kernel over the further baseline; empty where there is none."""
-    baseline = queries.baseline(index.current(), run.run_id)
-    ratio = baseline.under(run.best_speedup, run.best_noise) if baseline else None
-    return wording.over(ratio, baseline.name) if ratio and baseline else ""
+def _over_best_alternative(run: RunRow) -> dict[str, str]:
+    """The best kernel over the best alternative, and whether it loses to it beyond the noise."""
+    fastest = queries.baseline(index.current(), run.run_id)
+    speedup, noise = run.best_speedup, run.best_noise
+    if lost := alternatives.loses(fastest, run.best_low, speedup, noise):
+        return {"second": wording.capital(lost), "second_tone": "poor"}
+    return {"second": alternatives.over(fastest, speedup, noise)}
 
 
 def _current(run: RunRow, state: RunState) -> dict[str, float | None]:

@@ -4,6 +4,7 @@ now.py, pinned_snapshot.py   what its engine does this second, and the watcher o
 step_sentences.py            what a step does, or what came of it, as a sentence
 alerts.py, damaged.py        what needs a person; what its folder has lost
 outcome.py                   what a run has come to, in figures; where its time went
+alternatives.py              what a user would run instead of a kernel, and how the kernel stands against it
 settings_list.py             what it was started with, its strategy with every option
 notices.py                   what people are told who do not look: desktop notifications, a webhook
 behind.py                    that the index does not follow the run folders

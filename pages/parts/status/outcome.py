@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pages.parts import speed_of_light, timed_anew, wording
+from pages.parts.status import alternatives
 from pages.parts.timed_anew import Timed
 from pages.parts.widgets.bars import Bar
 from pages.parts.widgets.figures import Figure
@@ -10,7 +11,6 @@ from storage.index import queries
 from storage.index.database import Database
 from storage.index.queries import RunRow
 from storage.results import relative
-from storage.results.relative import is_known
 
 STAGE_NAME = {
     "model": "Model", "compile": "Compile", "check": "Check", "time": "Time", "profile": "Profile",
@@ -21,7 +21,7 @@ TIME_ABOUT = "Engine time in finished steps, by what was done; pauses and time w
 
 
 def figures(db: Database, run: RunRow) -> list[Figure]:
-    """Speed-up, latency before and after, further baseline, hardware limit, and what it took."""
+    """Speed-up, latency before and after, best alternative, hardware limit, and what it took."""
     limit = queries.limit(db, run.run_id)
     eager_ms = relative.baseline_ms(run.best_speedup, run.best_latency_ms)
     allowed = queries.allowance(db, run.run_id)
@@ -34,7 +34,7 @@ def figures(db: Database, run: RunRow) -> list[Figure]:
             "Latency", f"{wording.latency(eager_ms)} → {wording.latency(run.best_latency_ms)}", "PyTorch → best kernel",
             f"{wording.LATENCIES} {_anew(db, run)}".strip(),
         ),
-        *_over_further(db, run),
+        *alternatives.figures(queries.baseline(db, run.run_id), run.best_speedup, run.best_noise),
         Figure(
             "Of the hardware limit", speed_of_light.percent(limit, run.best_latency_ms), limit.device if limit else "",
             speed_of_light.sentence(limit, run.best_latency_ms) if limit else "",
@@ -53,14 +53,23 @@ def not_faster(low: float | None, high: float | None) -> str:
     return f"{'slower' if high and high < 1 else 'not faster'} than eager PyTorch beyond the noise"
 
 
-def headline(run: RunRow) -> str:
-    """The best speed-up, and beside one that is no gain beyond the noise its interval and that it is none."""
+def loses(db: Database, run: RunRow) -> str:
+    """What is said of a best kernel that beats eager and loses to the best alternative; else empty."""
+    fastest = queries.baseline(db, run.run_id)
+    said = alternatives.loses(fastest, run.best_low, run.best_speedup, run.best_noise)
+    return f"The best kernel {said}." if said else ""
+
+
+def headline(db: Database, run: RunRow) -> str:
+    """The best speed-up over eager and over the best alternative, and beside one that is no gain beyond the noise its
+    interval and that it is none."""
     if not run.best_speedup:
         return "no correct kernel yet"
     best = wording.speedup(run.best_speedup, run.best_noise)
     beyond = not_faster(run.best_low, run.best_high)
     if not beyond:
-        return f"{best} over eager PyTorch"
+        over = alternatives.over(queries.baseline(db, run.run_id), run.best_speedup, run.best_noise)
+        return f"{best} over eager PyTorch" + (f", {over}" if over else "")
     return f"best kernel {best} ({wording.interval(run.best_low, run.best_high)}), {beyond}"
 
 
@@ -71,20 +80,6 @@ def _anew(db: Database, run: RunRow) -> str:
         return ""
     best = Timed("the best one", run.best_speedup, run.best_latency_ms)
     return timed_anew.sentence([best, Timed(f"kernel {lowest.number}", lowest.speedup, lowest.latency_ms)])
-
-
-def _over_further(db: Database, run: RunRow) -> list[Figure]:
-    """The figure over torch.compile, where it was timed; why not, where it could not be."""
-    baseline = queries.baseline(db, run.run_id)
-    if baseline is None:
-        return []
-    if (under := baseline.under(run.best_speedup, run.best_noise)) is None:
-        reason = wording.not_measured(baseline.name, baseline.failure) if baseline.failure else ""
-        return [Figure(f"Over {baseline.name}", wording.NONE, "not measured" if reason else "", reason)]
-    noise = wording.plus_minus(under.noise)
-    note = noise if is_known(under.noise) else f"too noisy: {noise}"
-    about = wording.over(under, baseline.name)
-    return [Figure(f"Over {baseline.name}", wording.speedup(under.speedup, under.noise), note, about)]
 
 
 def time_bars(db: Database, run_id: str) -> list[Bar]:

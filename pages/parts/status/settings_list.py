@@ -12,6 +12,7 @@ from engine.search.methods import catalogue
 from pages.parts import wording
 from storage import codec
 from storage.knowledge import choice
+from storage.results import baselines
 from storage.results.policy import Policy, kept_rules
 from storage.run import folder
 from storage.run.settings import RunSettings
@@ -42,6 +43,7 @@ def rows(settings: RunSettings) -> Iterator[tuple[str, str]]:
     yield "Precision", settings.policy.measured
     yield "PyTorch may compute", settings.policy.library_in_words
     yield from _tried(settings.policy)
+    yield from _baselines(settings)
     yield "Language", languages.title(settings.language)
     if settings.device:
         yield "GPU", settings.device
@@ -58,6 +60,7 @@ def rows(settings: RunSettings) -> Iterator[tuple[str, str]]:
         wording.cost(budget.cost_usd) if budget.cost_usd is not None else "",
         wording.seconds(budget.wall_s) if budget.wall_s is not None else "",
         f"target {wording.speedup(budget.target_speedup)}" if budget.target_speedup is not None else "",
+        f"stop at {wording.percent(budget.limit_share)} of the hardware limit" if budget.limit_share else "",
     ]
     yield "Limits at the start", ", ".join(limit for limit in limits if limit)
 
@@ -77,6 +80,15 @@ def _tried(policy: Policy) -> Iterator[tuple[str, str]]:
     )
     if policy.secret_sizes:
         yield "Other sizes", "one near its own that nobody is told"
+
+
+def _baselines(settings: RunSettings) -> Iterator[tuple[str, str]]:
+    """What is timed beside eager, where that was chosen."""
+    if asked := settings.policy.baselines:
+        chosen = [baselines.TITLES.get(name, name) for name in baselines.of_run(asked, settings.toolchain)]
+        yield "Baselines", ", ".join(["eager PyTorch", *chosen])
+    if settings.own_baseline is not None:
+        yield "Baseline of one's own", settings.own_baseline.name
 
 
 def draw(run_id: str) -> None:

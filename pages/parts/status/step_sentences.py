@@ -105,6 +105,8 @@ def _timed(step: StepRow) -> str:
     figures = result.timed
     if figures is None:
         return f"Timing of {kernel}: {step.outcome}"
+    if result.untrusted:
+        return f"{kernel.capitalize()} is correct, not timed: {result.untrusted}"
     measured = measured_speedup(figures.speedup, figures.noise)
     return f"{kernel.capitalize()} takes {wording.latency(figures.latency_ms)}, {measured} over {figures.baseline}"
 

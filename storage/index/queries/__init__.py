@@ -2,7 +2,7 @@
 
 runs.py, listing.py         runs as the overview and monitoring show them
 attempts.py, points.py      a run's kernels: one by one, as a family, depths, a filtered list; the points of its curve
-evaluations.py, profiles.py one kernel's results, with the checks behind them and the further baseline
+evaluations.py, profiles.py one kernel's results, with the checks behind them and the baselines
 calls.py                    model calls, what came of their edits, and what they cost
 steps.py, feed.py           what happens and what came of it
 news.py                     what a person wants to be told of, wherever that person looks
@@ -78,9 +78,11 @@ from storage.index.queries.evaluations import OutcomeCount as OutcomeCount
 from storage.index.queries.evaluations import TimingSamples as TimingSamples
 from storage.index.queries.evaluations import WorkloadRow as WorkloadRow
 from storage.index.queries.evaluations import baseline as baseline
+from storage.index.queries.evaluations import baselines as baselines
 from storage.index.queries.evaluations import check_records as check_records
 from storage.index.queries.evaluations import correctness_errors as correctness_errors
 from storage.index.queries.evaluations import evaluation as evaluation
+from storage.index.queries.evaluations import fastest_baselines as fastest_baselines
 from storage.index.queries.evaluations import outcome_counts as outcome_counts
 from storage.index.queries.evaluations import timelines as timelines
 from storage.index.queries.evaluations import timing_samples as timing_samples

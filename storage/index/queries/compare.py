@@ -47,6 +47,7 @@ class ReachedRow:
     calls: int
     tokens: int | None
     cost_usd: float | None
+    device_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,8 @@ class TimedRow:
     calls: int
     tokens: int | None
     cost_usd: float | None
+    device_s: float
+    latency_ms: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +87,7 @@ class ConditionsRow:
     baseline: str
     exposed_at: int | None
     engine_s: float
+    device_s: float
     tokens: int | None
     cost_usd: float | None
     second_name: str
@@ -92,7 +96,8 @@ class ConditionsRow:
 
 
 _CHOSEN = "(SELECT unnest($runs::VARCHAR[]))"
-_SPENT = "spent_s AS engine_s, spent_calls AS calls, spent_tokens AS tokens, spent_usd AS cost_usd"
+_SPENT = """spent_s AS engine_s, spent_calls AS calls, spent_tokens AS tokens, spent_usd AS cost_usd,
+    spent_device_s AS device_s"""
 
 
 def comparable_runs(db: Database) -> list[RunChoice]:
@@ -116,7 +121,7 @@ def reached(db: Database, run_ids: Sequence[str]) -> list[ReachedRow]:
 
 def timed_kernels(db: Database, run_ids: Sequence[str]) -> list[TimedRow]:
     """Every correct and timed kernel of these runs, in the order they were timed."""
-    sql = f"""SELECT run_id, candidate_id, number, depth, speedup, noise, summary, {_SPENT} FROM kernels
+    sql = f"""SELECT run_id, candidate_id, number, depth, speedup, noise, summary, {_SPENT}, latency_ms FROM kernels
         WHERE run_id IN {_CHOSEN} AND speedup IS NOT NULL ORDER BY run_id, timed_seq"""
     return fetch.rows(db, TimedRow, sql, {"runs": list(run_ids)})
 
@@ -129,7 +134,7 @@ def conditions(db: Database, run_ids: Sequence[str]) -> list[ConditionsRow]:
     against AS (SELECT run_id, arg_min(baseline, seq) AS baseline FROM kernels
         WHERE run_id IN {_CHOSEN} AND speedup IS NOT NULL GROUP BY run_id)
     SELECT r.run_id, r.task_name, r.sizes, r.toolchain, r.language, r.device_model AS device, r.precision,
-        coalesce(g.baseline, '') AS baseline, w.exposed_at, p.engine_s,
+        coalesce(g.baseline, '') AS baseline, w.exposed_at, p.engine_s, p.device_s,
         CASE WHEN r.uncounted_calls = 0 THEN r.tokens END AS tokens, r.cost_usd,
         coalesce(r.second_name, '') AS second_name,
         r.second_speedup, r.second_noise

@@ -1,4 +1,4 @@
-"""What building, checking and timing a candidate gave, the checks behind it, and the further baseline of its run."""
+"""What building, checking and timing a candidate gave, the checks behind it, and the baselines of its run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from storage.results.check_records import StagedCheck
 from storage.results.relative import Relative
 from storage.results.timeline import Timeline
 from storage.results.vocabulary import Verdict
-from storage.run.events import CandidateCreated, Checked, Compiled, Profiled, ReviewWritten, Timed
+from storage.run.events import BaselineMeasured, CandidateCreated, Checked, Compiled, Profiled, ReviewWritten, Timed
 from storage.run.record import STAGES, Candidate, checks_of
 
 T = TypeVar("T")
@@ -25,7 +25,8 @@ class EvaluationRow:
     """The last build, check and timing of one candidate; None where a stage has not been reached.
 
     Seconds are wall time of each stage. `diagnostics` is the compiler's text cut for reading, `log_blob` all of it.
-    Errors are as `CheckResult` defines them. Speed-up and latencies are None unless the candidate stands as correct.
+    Errors are as `CheckResult` defines them. Speed-up and latencies are None unless the candidate stands as correct,
+    and where a timing decides nothing, as `untrusted` says then.
     """
 
     candidate_id: str
@@ -58,6 +59,7 @@ class EvaluationRow:
     baseline_latency_ms: float | None
     baseline: str
     sample_count: int
+    untrusted: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +126,7 @@ def evaluation(db: Database, run_id: str, candidate_id: str) -> EvaluationRow | 
     compiled, checked = _last(judged, Compiled), _last(judged, Checked)
     built, check = compiled.result if compiled else None, checked.result if checked else None
     timed = _standing(db, run_id, candidate_id)
+    measured = _last(judged, Timed)
     figures = timed.result.figures if timed else None
     return EvaluationRow(
         candidate_id=candidate_id,
@@ -156,6 +159,7 @@ def evaluation(db: Database, run_id: str, candidate_id: str) -> EvaluationRow | 
         baseline_latency_ms=figures.baseline_latency_ms if figures else None,
         baseline=figures.baseline if figures else "",
         sample_count=len(timed.result.candidate_ms) if timed else 0,
+        untrusted=measured.result.untrusted if measured and not timed else "",
     )
 
 
@@ -240,7 +244,8 @@ class BaselineRow:
     """A further baseline against eager: `speedup` is eager latency over its own, with its 95 % interval low..high.
 
     `noise` is `TimingResult.noise`. Latencies are medians of one session, in milliseconds. All are None
-    when it could not be had; `failure` says why and is empty otherwise.
+    when it could not be had; `failure` says why and is empty otherwise. `seconds`: what compiling and timing it took,
+    None where nobody noted it and in the answers of `baseline` and `fastest_baselines`.
     """
 
     name: str
@@ -251,6 +256,7 @@ class BaselineRow:
     latency_ms: float | None
     baseline_latency_ms: float | None
     failure: str
+    seconds: float | None = None
 
     def under(self, speedup: float | None, noise: float | None) -> Relative | None:
         """What a kernel with this speed-up over eager is over this baseline; None where either is not known."""
@@ -259,11 +265,37 @@ class BaselineRow:
         return relative.over(speedup, noise, self.speedup, self.noise)
 
 
+_KEPT = ", ".join(f"second_{field.name} AS {field.name}" for field in fields(BaselineRow) if field.name != "seconds")
+
+
 def baseline(db: Database, run_id: str) -> BaselineRow | None:
-    """The further baseline as last measured; None before the first kernel was timed and for runs of older engines."""
-    columns = ", ".join(f"second_{field.name} AS {field.name}" for field in fields(BaselineRow))
-    sql = f"SELECT {columns} FROM runs WHERE run_id = ? AND second_name IS NOT NULL"
+    """The fastest baseline beside eager; None before the first kernel was timed and for runs of older engines."""
+    sql = f"SELECT {_KEPT}, NULL AS seconds FROM runs WHERE run_id = ? AND second_name IS NOT NULL"
     return fetch.one(db, BaselineRow, sql, [run_id])
+
+
+def fastest_baselines(db: Database, run_ids: Sequence[str]) -> dict[str, BaselineRow]:
+    """The fastest baseline beside eager of each of these runs that has timed one, or tried to."""
+    sql = f"""SELECT run_id, {_KEPT} FROM runs
+        WHERE list_contains($runs::VARCHAR[], run_id) AND second_name IS NOT NULL ORDER BY run_id"""
+    return {run_id: BaselineRow(*values) for run_id, *values in fetch.tuples(db, sql, {"runs": list(run_ids)})}
+
+
+def baselines(db: Database, run_id: str) -> list[BaselineRow]:
+    """Every baseline beside eager as last measured, in the order in which they were first measured."""
+    last = {told.event.name: told.event for told in fetch.events(db, run_id, BaselineMeasured)}
+    return [_baseline(measured) for measured in last.values()]
+
+
+def _baseline(measured: BaselineMeasured) -> BaselineRow:
+    timed = measured.result
+    if timed is None:
+        return BaselineRow(measured.name, None, None, None, None, None, None, measured.failure)
+    figures, took = timed.figures, timed.timeline.total_s if timed.timeline else None
+    return BaselineRow(
+        measured.name, figures.speedup, figures.low, figures.high, figures.noise, figures.latency_ms,
+        figures.baseline_latency_ms, measured.failure, took,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ def run_results(db: Database, run_ids: Sequence[str]) -> dict[str, RunResult]:
     bests, tried = _bests(db, run_ids), _tries(db, run_ids)
     timed: dict[str, list[TimedKernel]] = {}
     for at in compare.timed_kernels(db, run_ids):
-        spent = at.depth, at.calls, at.engine_s, at.tokens, at.cost_usd
+        spent = at.depth, at.calls, at.engine_s, at.tokens, at.cost_usd, at.latency_ms, at.device_s
         timed.setdefault(at.run_id, []).append(TimedKernel(at.candidate_id, at.speedup, at.noise, *spent))
     conditions = {row.run_id: row for row in compare.conditions(db, run_ids)}
     return {
@@ -49,7 +49,7 @@ def run_results(db: Database, run_ids: Sequence[str]) -> dict[str, RunResult]:
             condition.second_name, condition.second_speedup, best,
             tuple(timed.get(head.run_id, ())), tuple(tried.get(head.run_id, ())), head.model_calls,
             condition.engine_s, condition.tokens, condition.cost_usd,
-            head.hardware_limit.bound_by if head.hardware_limit else "", bound,
+            head.hardware_limit.bound_by if head.hardware_limit else "", bound, condition.device_s,
         )
         for head in heads
         for best, bound in [bests.get(head.run_id, (None, ""))]

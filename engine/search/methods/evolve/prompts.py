@@ -86,7 +86,7 @@ def _earlier_kernels(record: Record, population: Sequence[str], parents: Sequenc
     passages = list[Passage]()
     for rank, name in enumerate(population):
         candidate, marks = record.candidates[name], " (a parent)" * (name in parents)
-        speedup = f"{candidate.timed.speedup:.3g}x" if candidate.timed is not None else "not timed"
+        speedup = f"{candidate.trusted.speedup:.3g}x" if candidate.trusted is not None else "not timed"
         text = f"- {named(record, name)}{marks}: {speedup}: {candidate.created.summary}"
         passages.append(Passage(ALIVE, text, (4.0, -rank)))
     for candidate in record.candidates.values():

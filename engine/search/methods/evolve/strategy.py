@@ -121,7 +121,7 @@ def _settings(record: Record) -> EvolveSettings:
 
 def _speedups(record: Record) -> dict[str, float]:
     correct = (candidate for candidate in record.candidates.values() if candidate.verdict is Verdict.PASSED)
-    return {candidate.candidate_id: candidate.timed.speedup for candidate in correct if candidate.timed is not None}
+    return {candidate.candidate_id: candidate.trusted.speedup for candidate in correct if candidate.trusted is not None}
 
 
 def _population(record: Record, state: KernelInWork) -> list[str]:

@@ -26,7 +26,7 @@ def reward(candidate: Candidate | None) -> float | None:
         return NOT_BUILT
     if candidate.has_failed:
         return WRONG
-    return PER_SPEEDUP * candidate.timed.speedup if candidate.timed is not None else None
+    return PER_SPEEDUP * candidate.trusted.speedup if candidate.trusted is not None else None
 
 
 @dataclass(frozen=True, slots=True)

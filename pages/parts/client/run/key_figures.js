@@ -11,7 +11,7 @@ function figure(className, item) {
   for (const [tag, name] of [["dt", "label"], ["dd", "value"], ["dd", "note"], ["dd", "second"]]) {
     if (!item[name]) continue
     const node = document.createElement(tag)
-    node.className = name
+    node.className = name === "second" && item.second_tone ? `second ${item.second_tone}` : name
     node.textContent = item[name]
     box.append(node)
   }

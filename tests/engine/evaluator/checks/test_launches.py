@@ -300,9 +300,24 @@ def test_long_calls_and_the_cpu_keep_the_interval_of_the_pairs() -> None:
     assert not [one for one in timing_checks.of(short(), SETTING) if one.check == "device time"]
 
 
+def test_where_the_host_is_slower_than_the_device_for_the_reference_too_the_devices_clock_decides() -> None:
+    """Calls of 15 us on the device, which the host gives it every 60 and 120 us: the evaluator times the host."""
+    host_bound = replace(SETTING, device=device(15, 14.5))
+    assert timing_checks.by_device(short(), host_bound) == [(0.015, 0.0145)] * 3
+    assert timing_checks.device_interval(short(), host_bound) is None
+
+
+def test_below_a_millisecond_the_devices_clock_decides_where_both_agree() -> None:
+    medium = session(calls(400 * US), calls(800 * US))
+    assert timing_checks.by_device(medium, replace(SETTING, device=DeviceClock([(0.4, 0.81)] * 3))) != []
+    disagreeing = replace(SETTING, device=DeviceClock([(0.2, 0.81)] * 3, launches=40))
+    assert timing_checks.by_device(medium, disagreeing) == []
+    assert timing_checks.device_interval(medium, disagreeing) is None, "the evaluator's clock is sharp enough alone"
+
+
 @pytest.mark.parametrize(
     "clock",
-    [device(8, 17), replace(device(50, 104), asks_the_host=True)],
+    [device(8, 100), replace(device(50, 104), asks_the_host=True)],
     ids=["launches do not explain the call", "numbers went to the host"],
 )
 def test_what_may_have_been_done_on_the_host_is_not_timed_by_the_devices_clock(clock: DeviceClock) -> None:
@@ -321,7 +336,7 @@ def second(clock: DeviceClock, host_ns: float = 0) -> CheckRecord:
     ("clock", "standing"),
     [
         (device(50, 104), CheckOutcome.HELD),
-        (device(8, 17), CheckOutcome.FLAGGED),
+        (device(8, 100), CheckOutcome.FLAGGED),
         (device(8, 17, 4), CheckOutcome.HELD),
     ],
     ids=["agree", "apart", "launches explain it"],
@@ -356,3 +371,15 @@ def test_a_candidate_that_does_other_work_while_it_is_recorded_is_seen() -> None
     assert device(50, 110, traced_us=110).behaves
     assert not device(50, 110, traced_us=600).behaves
     assert device(50, 110, traced_us=600, slower=6).behaves, "the reference is as much slower: the recording's fault"
+
+
+def test_beside_others_that_use_processors_a_speed_up_is_known_less_well() -> None:
+    """Caches and memory are shared whoever goes first."""
+    on_cpu = session(calls(1000 * US), calls(2000 * US))
+    assert timing_checks.contended(on_cpu, SETTING) is None
+    busy_setting = replace(SETTING, others_share=0.6)
+    low, high = timing_checks.contended(on_cpu, busy_setting) or (0.0, 0.0)
+    assert (low, high) == pytest.approx((1.85, 2.15), rel=0.01)
+    machine = next(check for check in timing_checks.of(on_cpu, busy_setting) if check.check == "machine")
+    assert "others used 60% of the processors, so the speed-up is known within 7.5% at best" in machine.detail
+    assert timing_checks.contended(on_cpu, replace(busy_setting, device=DeviceClock([(1.0, 2.0)]))) is None

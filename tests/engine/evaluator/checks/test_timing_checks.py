@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from engine.evaluator import tasks
+from engine.evaluator.checks import timing_checks
 from engine.evaluator.checks.clock import Call, Clock
 from engine.evaluator.checks.timing_checks import Recall, Twice
 from engine.evaluator.toolchains.cpu import CpuToolchain
-from storage.results.evaluation_results import CheckResult
+from storage.results.evaluation_results import CheckResult, TimingResult, is_improvement
 from storage.results.vocabulary import Verdict
 from tests.engine.evaluator.toolchains.kernels import forward
 
@@ -117,3 +118,29 @@ def test_a_suspicion_is_decided_by_the_next_round_that_can_tell(rounds: list[Rec
     left = list(rounds)
     assert (Recall.confirmed(lambda: left.pop(0)), left) == (decides, [])
     assert decides.remembers is (decides is REMEMBERED)
+
+
+def busy(low: float, high: float, waited: float) -> TimingResult:
+    """A timing whose interval is that, while the reference's threads waited for this share of its calls' time."""
+    ratios = [low] * 10 + [(low + high) / 2] + [high] * 10
+    return TimingResult((1.0,) * 21, tuple(ratios), evidence={timing_checks.WAITED: f"{waited}"})
+
+
+def test_of_several_timings_the_first_that_nobody_disturbed_counts_alone() -> None:
+    calm = busy(0.98, 1.02, 0.01)
+    together = timing_checks.of_sessions([busy(2.0, 2.4, 0.7), calm])
+    assert together.speedup_interval == calm.speedup_interval
+    assert not together.untrusted
+    assert timing_checks.of_sessions([calm]) == calm
+
+
+def test_timings_on_a_busy_machine_cover_each_other_and_decide_nothing_where_that_is_wide() -> None:
+    agreeing = timing_checks.of_sessions([busy(1.0, 1.1, 0.7), busy(1.02, 1.15, 0.6), busy(1.05, 1.12, 0.8)])
+    assert agreeing.speedup_interval == (1.0, 1.15)
+    assert not agreeing.untrusted
+    apart = timing_checks.of_sessions([busy(2.1, 2.3, 0.7), busy(0.6, 1.0, 0.6), busy(0.9, 1.1, 0.8)])
+    assert apart.speedup_interval == (0.6, 2.3)
+    assert apart.untrusted == "the machine is busy"
+    assert not is_improvement(apart, agreeing)
+    assert "waited for 80% of its calls' time" in apart.proofs[-1].detail
+    assert "nothing is decided by it" in apart.proofs[-1].detail

@@ -20,7 +20,7 @@ from engine.evaluator.pool import on_ray, remote
 from engine.evaluator.pool.on_ray import Head, RayCluster
 from engine.evaluator.pool.plain import failure_text, read_request, read_result, result_text
 from engine.evaluator.pool.remote import MOST_TRIES, RemotePool, WorkerLost
-from engine.evaluator.request import KINDS, Check, Compile, CompiledBaseline, CompilerSource, Request, Time
+from engine.evaluator.request import KINDS, Baseline, Check, Compile, CompilerSource, Request, Time
 from storage import device_use
 from storage.device_use import KnownDevice, Stage
 from storage.results.evaluation_results import CheckResult, CompileResult, TimingResult
@@ -168,7 +168,7 @@ def test_a_failure_there_is_the_same_failure_here_and_no_worker_is_blamed() -> N
     ):
         pool.evaluate(asked(Check))
     with pytest.raises(BaselineUnavailable, match="not compiled"):
-        read_result(CompiledBaseline, failure_text(BaselineUnavailable("not compiled")))
+        read_result(Baseline, failure_text(BaselineUnavailable("not compiled")))
     assert set(KINDS) | {"examine_confined"} >= set(device_use.WORDS)
     with pytest.raises(ToolchainError, match="with --fresh"):
         _ = RemotePool(PretendCluster()).fingerprint("cuda")

@@ -92,7 +92,7 @@ def test_a_compiled_network_is_no_baseline_of_it(
 ) -> None:
     monkeypatch.delenv("TILEWRIGHT_COMPILED_BASELINE")
     with pytest.raises(BaselineUnavailable, match="modules are compared one by one"):
-        cpu.compiled_baseline(_task(tmp_path))
+        cpu.baseline(_task(tmp_path))
 
 
 class _Parts(nn.Module):

@@ -10,10 +10,10 @@ import pytest
 
 from engine.evaluator.machine import lease
 from engine.evaluator.request import (
+    Baseline,
     Check,
     Compile,
     CompileAll,
-    CompiledBaseline,
     Evaluator,
     Limit,
     Profile,
@@ -64,7 +64,7 @@ class Counting(Evaluator):
                 return CheckResult(self.verdict, 0.5, max_error=float("inf"), message="m", timeline=Timeline(0.5))
             case Time():
                 return TimingResult((1.0, 2.0), (3.0, 4.0))
-            case CompiledBaseline():
+            case Baseline():
                 return TimingResult((2.0, 2.0), (3.0, 4.0))
             case Profile():
                 evidence = {"disturbed": "by something"} if request.source == "disturbed" else {}
@@ -85,8 +85,8 @@ def test_identical_sources_are_judged_once_and_the_second_answer_says_so(tmp_pat
     assert inner.asked == ["compile", "check", "time", "profile"]
     assert not first[0].is_cached
     assert second[0].is_cached
-    assert [cached.compiled_baseline(TASK).speedup for _ in range(2)] == [1.75, 1.75]
-    assert inner.asked[4:] == ["compiled_baseline"]
+    assert [cached.baseline(TASK).speedup for _ in range(2)] == [1.75, 1.75]
+    assert inner.asked[4:] == ["baseline"]
     assert second[1].evidence["cached"] == "yes"
     assert second[1].max_error == float("inf")
     assert second[2].evidence["cached"] == "yes"

@@ -271,7 +271,7 @@ def test_the_limit_is_what_the_machine_can_do_and_what_the_task_needs_and_a_seco
 @every(REMEMBERED)
 def test_a_second_baseline_that_cannot_be_had_is_told_with_its_reason(subject: Subject) -> None:
     with pytest.raises(BaselineUnavailable, match="TILEWRIGHT_COMPILED_BASELINE"):
-        subject.toolchain.compiled_baseline(subject.task)
+        subject.toolchain.baseline(subject.task)
 
 
 @every(fixture="own")
@@ -317,7 +317,7 @@ def test_a_machine_that_lacks_something_says_what_whatever_it_is_asked(
     with closing(KINDS[name].new(tmp_path / "scratch")) as inner:
         toolchain: Evaluator = CachedToolchain(inner, tmp_path / "results") if is_remembered else inner
         task = tasks.find("swish").task(name, KINDS[name].sizes)
-        acts: list[Callable[[], object]] = [lambda: toolchain.limit(task), lambda: toolchain.compiled_baseline(task)]
+        acts: list[Callable[[], object]] = [lambda: toolchain.limit(task), lambda: toolchain.baseline(task)]
         acts += [
             lambda act=act: act(task, KINDS[name].honest)  # type: ignore[misc]
             for act in (toolchain.compile, toolchain.check, toolchain.time, toolchain.profile)

@@ -127,7 +127,7 @@ def test_torch_compile_is_timed_against_eager(
     cpu: CpuToolchain, small_swish: Task, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("TILEWRIGHT_COMPILED_BASELINE")
-    timed = cpu.compiled_baseline(small_swish)
+    timed = cpu.baseline(small_swish)
     assert timed.baseline == "eager"
     assert timed.speedup > 0
 
@@ -137,7 +137,7 @@ def test_torch_compile_in_half_precision_is_the_faster_of_both(
     cpu: CpuToolchain, small_swish: Task, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("TILEWRIGHT_COMPILED_BASELINE")
-    half = cpu.compiled_baseline(replace(small_swish, policy=Policy(precision="half")))
+    half = cpu.baseline(replace(small_swish, policy=Policy(precision="half")))
     assert half.baseline in (half_baseline.AS_IT_IS, half_baseline.IN_BFLOAT16)
 
 

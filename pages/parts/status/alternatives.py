@@ -1,0 +1,127 @@
+"""What a user would run instead of a kernel: the best alternative in words, and all of them as rows of a table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+
+from pages.parts import wording
+from pages.parts.widgets import table
+from pages.parts.widgets.figures import Figure
+from storage.index.queries import BaselineRow
+from storage.results import relative
+from storage.results.relative import Relative, is_known
+
+TITLE = "Alternatives"
+ABOUT = (
+    "What one would run instead. Each was timed against eager PyTorch in a session of its own; eager's own latency is "
+    "that of this kernel's session."
+)
+EAGER = "eager PyTorch"
+EAGER_IS_BEST = f"{EAGER} is the fastest alternative"
+OVER_BEST = "Over the best alternative"
+COLUMNS = [
+    table.Column("name", "Alternative"),
+    table.Column("latency", "Latency", "right", "median"),
+    table.Column("eager", "Over eager", "right"),
+    table.Column("kernel", "Kernel over it", "right", "with the noise of both measurements"),
+    table.Column("cost", "What it cost", "words"),
+]
+
+
+def known(baselines: Sequence[BaselineRow]) -> list[BaselineRow]:
+    """Those with a speed-up that says anything, the fastest first."""
+    timed = [row for row in baselines if row.speedup and row.noise is not None and is_known(row.noise)]
+    return sorted(timed, key=lambda row: -(row.speedup or 0.0))
+
+
+def is_eager_best(fastest: BaselineRow | None) -> bool:
+    """Whether the fastest of all others is slower than eager."""
+    return fastest is not None and any((row.speedup or 0.0) < 1 for row in known([fastest]))
+
+
+def named(fastest: BaselineRow) -> str:
+    """The best alternative with its name."""
+    return f"the best alternative ({fastest.name})"
+
+
+def over(fastest: BaselineRow | None, speedup: float | None, noise: float | None) -> str:
+    """A kernel over the best alternative, in a few words; empty where that is not known."""
+    ratio = fastest.under(speedup, noise) if fastest else None
+    if fastest is None or ratio is None:
+        return ""
+    return EAGER_IS_BEST if is_eager_best(fastest) else wording.over(ratio, named(fastest))
+
+
+def loses(fastest: BaselineRow | None, low: float | None, speedup: float | None, noise: float | None) -> str:
+    """What is said of a kernel that beats eager and loses to the best alternative, both beyond the noise; else empty.
+    `low` is the lower end of its 95 % interval over eager."""
+    ratio = fastest.under(speedup, noise) if fastest else None
+    if fastest is None or ratio is None or low is None or low <= 1 or not ratio.is_slower or not is_known(ratio.noise):
+        return ""
+    measured = f"{wording.speedup(ratio.speedup, ratio.noise)} over it, {wording.plus_minus(ratio.noise)}"
+    return f"beats {EAGER} and loses to {named(fastest)}: {measured}"
+
+
+def figures(fastest: BaselineRow | None, speedup: float | None, noise: float | None) -> list[Figure]:
+    """The figure over the best alternative, where one was timed; why not, where none could be."""
+    if fastest is None:
+        return []
+    if (ratio := fastest.under(speedup, noise)) is None:
+        reason = wording.not_measured(fastest.name, fastest.failure) if fastest.failure else ""
+        return [Figure(f"Over {fastest.name}", wording.NONE, "not measured" if reason else "", reason)]
+    about = f"{_over(ratio)}; {fastest.name} itself is {wording.speedup(fastest.speedup, fastest.noise)} over eager"
+    if is_eager_best(fastest):
+        return [Figure(OVER_BEST, wording.speedup(speedup, noise), EAGER_IS_BEST, f"over {fastest.name}: {about}")]
+    spread = wording.plus_minus(ratio.noise)
+    note = f"{fastest.name}, {spread if is_known(ratio.noise) else f'too noisy: {spread}'}"
+    return [Figure(OVER_BEST, wording.speedup(ratio.speedup, ratio.noise), note, about)]
+
+
+def _over(ratio: Relative) -> str:
+    return f"95 %: {wording.interval(ratio.low, ratio.high)}"
+
+
+def cost(baseline: BaselineRow) -> str:
+    """What it took to have it, or why it could not be had."""
+    if baseline.speedup is None:
+        return f"could not be timed: {wording.cut(baseline.failure, 300) or 'no reason was recorded'}"
+    return "" if baseline.seconds is None else f"compiled and timed in {wording.seconds(baseline.seconds)}"
+
+
+def lines(
+    baselines: Sequence[BaselineRow], speedup: float | None, noise: float | None, latency_ms: float | None
+) -> Iterator[tuple[str, ...]]:
+    """Eager and every baseline, for a kernel with these figures: what COLUMNS name, as texts; nothing where only eager
+    was timed."""
+    if not baselines:
+        return
+    eager_ms = relative.baseline_ms(speedup, latency_ms)
+    yield EAGER, wording.latency(eager_ms), "1×", _with_noise(speedup, noise), ""
+    for row in baselines:
+        ratio = row.under(speedup, noise)
+        measured = _with_noise(ratio.speedup, ratio.noise) if ratio else wording.NONE
+        yield row.name, wording.latency(row.latency_ms), _with_noise(row.speedup, row.noise), measured, cost(row)
+
+
+def _with_noise(speedup: float | None, noise: float | None) -> str:
+    return wording.NONE if speedup is None else f"{wording.speedup(speedup, noise)} {wording.plus_minus(noise)}"
+
+
+def together(
+    baselines: Sequence[BaselineRow], height: Callable[[float], float] = math.log, gap: float = 0.03
+) -> list[list[BaselineRow]]:
+    """Those whose lines in a chart share a name, the fastest first: they stand less than `gap` apart."""
+    groups: list[list[BaselineRow]] = []
+    for row in known(baselines):
+        if groups and height(groups[-1][0].speedup or 1.0) - height(row.speedup or 1.0) < gap:
+            groups[-1].append(row)
+        else:
+            groups.append([row])
+    return groups
+
+
+def label(group: Sequence[BaselineRow], names: str = "") -> str:
+    """The name that lines in a chart share: "torch.compile, CUDA graph 0.93×"."""
+    first, last = (wording.speedup(row.speedup) for row in (group[0], group[-1]))
+    return f"{names or ', '.join(row.name for row in group)} {first if first == last else f'{last[:-1]} to {first}'}"

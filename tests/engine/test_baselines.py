@@ -1,0 +1,158 @@
+"""What a user would run instead of a kernel, beside eager: when a run times it, and what a run says of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from engine.cli import given
+from engine.errors import BaselineUnavailable, EngineError
+from engine.evaluator.request import Evaluator
+from engine.evaluator.tasks import Task
+from engine.search.actions import Conclude, Evaluate, Finish
+from engine.search.steps.evaluate import time_candidate, timed_again_first
+from storage.results import baselines
+from storage.results.baselines import OwnBaseline
+from storage.results.evaluation_results import BUILT, CORRECT, TimingResult
+from storage.results.policy import Policy
+from storage.run import events as ev
+from storage.run.settings import DepthOutcome, RunState, StepKind
+from tests.engine.contexts import add_candidate, open_context
+
+
+class Compiler:
+    """A toolchain that only times baselines: the first so often without success, then each this much over eager."""
+
+    def __init__(self, *failures: str, **speedups: float) -> None:
+        self.failures, self.speedups = list(failures), speedups
+        self.asked: list[str] = []
+
+    def baseline(self, task: Task, how: str, source: str) -> TimingResult:
+        self.asked.append(how or source)
+        if self.failures:
+            raise BaselineUnavailable(self.failures.pop(0))
+        return TimingResult((1.0,) * 9, (self.speedups.get(how.replace("-", "_") or "own", 2.0),) * 9)
+
+
+def test_a_baseline_that_failed_is_tried_once_more_by_each_later_engine(tmp_path: Path) -> None:
+    toolchain, told = Compiler("no compiler", "no compiler"), list[int]()
+    for _ in range(4):  # engines, of which each times two kernels
+        context = open_context(tmp_path, toolchain=cast(Evaluator, toolchain))
+        for _ in range(2):
+            time_candidate(context, context.candidate(add_candidate(context, speedup=2.0)))
+        told.append(sum(isinstance(event, ev.BaselineMeasured) for event in context.record.events))
+        context.journal.close()
+    assert told == [1, 1, 2, 2]
+    assert context.record.baseline is not None
+    assert context.record.baseline.result is not None
+
+
+def test_all_that_are_asked_for_and_a_persons_own_are_timed_and_the_fastest_leads(tmp_path: Path) -> None:
+    toolchain = Compiler(compile=1.2, max_autotune=1.9, own=1.5)
+    own = OwnBaseline("mine.py", "class ModelNew: ...")
+    policy = Policy(baselines=("compile", "max-autotune"))
+    context = open_context(tmp_path, toolchain=cast(Evaluator, toolchain), policy=policy, own_baseline=own)
+    time_candidate(context, context.candidate(add_candidate(context, speedup=2.0)))
+    assert toolchain.asked == ["compile", "max-autotune", own.source]
+    assert list(context.record.baselines) == ["torch.compile", "torch.compile max-autotune", "mine.py"]
+    assert context.record.baseline is not None
+    assert context.record.baseline.name == "torch.compile max-autotune"
+
+
+def test_where_none_is_asked_for_none_is_timed(tmp_path: Path) -> None:
+    toolchain = Compiler()
+    context = open_context(tmp_path, toolchain=cast(Evaluator, toolchain), policy=Policy(baselines=(baselines.NONE,)))
+    time_candidate(context, context.candidate(add_candidate(context, speedup=2.0)))
+    assert toolchain.asked == []
+    assert context.record.baseline is None
+
+
+@pytest.mark.parametrize(
+    ("asked", "toolchain", "words"),
+    [
+        (("fastest",), "cpu", "choose of compile, max-autotune, cuda-graph, none"),
+        (("cuda-graph",), "cpu", "needs a GPU"),
+        (("none", "compile"), "cuda", "none stands alone"),
+        (("compile", "cuda-graph"), "cuda", ""),
+    ],
+)
+def test_baselines_that_cannot_be_had_are_told(asked: tuple[str, ...], toolchain: str, words: str) -> None:
+    fault = baselines.fault(asked, toolchain)
+    assert words in fault
+    assert bool(words) == bool(fault)
+
+
+def test_a_persons_own_baseline_is_a_class_of_that_name_or_an_export(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text("from torch import nn\n\nclass Baseline(nn.Module):\n    pass\n")
+    assert given.own_baseline(str(file)).source.endswith("\n\nModelNew = Baseline\n")
+    file.write_text("class ModelNew:\n    pass\n")
+    assert given.own_baseline(str(file)) == OwnBaseline("mine.py", "class ModelNew:\n    pass\n")
+    file.write_text("# class Baseline is to come\n")
+    with pytest.raises(EngineError, match=r"mine\.py defines no class Baseline: write one"):
+        given.own_baseline(str(file))
+
+
+def busy(speedup: float) -> TimingResult:
+    return TimingResult((1.0,) * 9, (speedup,) * 9, untrusted="the machine is busy")
+
+
+def test_a_kernel_whose_timing_decides_nothing_is_no_best_and_is_timed_again_when_it_is_quiet(tmp_path: Path) -> None:
+    context = open_context(tmp_path)
+    first, second = add_candidate(context, speedup=1.5), add_candidate(context, speedup=1.2)
+    context.emit(ev.Timed(3, second, busy(9.0)))
+    record = context.record
+    assert (record.best_id, record.candidates[second].standing) == (first, None)
+    going_on = Conclude(2, DepthOutcome.GIVEN_UP, None, first, "no kernel")
+    assert timed_again_first(record, going_on) is going_on, "the machine is still busy"
+    third = add_candidate(context, speedup=1.6)
+    context.emit(ev.Timed(5, third, TimingResult((1.0,) * 9, (1.6,) * 9)))
+    again = timed_again_first(record, going_on)
+    assert again is going_on, "it has been timed twice"
+    context.emit(
+        ev.CandidateCreated(
+            6, "c004", first, first, 3, 0, 0, record.candidates[second].created.origin, "", None, 1, 0, ""
+        )
+    )
+    context.emit(ev.Compiled(6, "c004", BUILT, None))
+    context.emit(ev.Checked(6, "c004", CORRECT))
+    context.emit(ev.Timed(6, "c004", busy(9.0)))
+    assert timed_again_first(record, going_on) is going_on
+    context.emit(ev.Timed(6, third, TimingResult((1.0,) * 9, (1.6,) * 9)))
+    assert timed_again_first(record, going_on) == Evaluate(StepKind.TIME, record.step_index, "c004")
+    end = Finish(RunState.FINISHED, "all depths are done")
+    assert timed_again_first(record, end) == Evaluate(StepKind.TIME, record.step_index, "c004")
+    context.emit(ev.Timed(7, "c004", TimingResult((1.0,) * 9, (4.0,) * 9)))
+    assert timed_again_first(record, end) is end
+    assert record.best_id == "c004"
+    context.journal.close()
+
+
+def test_a_busy_machine_is_asked_no_more_than_twice_for_one_kernel(tmp_path: Path) -> None:
+    context = open_context(tmp_path)
+    kernel = add_candidate(context, speedup=1.5)
+    context.emit(ev.Timed(3, kernel, busy(9.0)))
+    end = Finish(RunState.FINISHED, "all depths are done")
+    assert context.record.candidates[kernel].timings == 2
+    assert timed_again_first(context.record, end) is end
+    context.journal.close()
+
+
+def test_a_twin_of_a_kernel_whose_timing_decides_nothing_is_timed_itself(tmp_path: Path) -> None:
+    class Quiet(Compiler):
+        def time(self, task: Task, source: str) -> TimingResult:
+            return TimingResult((1.0,) * 9, (3.0,) * 9)
+
+    context = open_context(tmp_path, toolchain=cast(Evaluator, Quiet()))
+    first = add_candidate(context, speedup=1.5)
+    context.emit(ev.Timed(2, first, busy(9.0)))
+    twin = add_candidate(context)
+    context.emit(ev.Compiled(3, twin, BUILT, None))
+    context.emit(ev.Checked(3, twin, CORRECT))
+    time_candidate(context, replace(context.candidate(twin)))
+    assert context.record.best_id == twin
+    assert context.record.candidates[twin].standing is not None
+    context.journal.close()
