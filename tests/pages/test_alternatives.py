@@ -119,7 +119,7 @@ def test_lines_close_together_share_a_name_and_the_best_alternative_stands_out()
     assert [shape["y0"] for shape in shapes] == [1.0, 1.6, 1.3, 0.935, 0.93, 0.6, 2.0, 2.4]
     assert [note.get("text") or note["texts"] for note in notes][1:5] == [
         "mine.py 1.60×", ["torch.compile max-autotune 1.30×", "max-autotune 1.30×"],
-        ["CUDA graph, torch.compile 0.93 to 0.94×", "2 alternatives 0.93 to 0.94×"], "export.py 0.60×",
+        ["CUDA graph, torch.compile 0.93 to 0.94×", "CUDA graph, 1 more 0.93 to 0.94×"], "export.py 0.60×",
     ]  # fmt: skip
     strong = [shape["y0"] for shape in shapes if shape["line"]["width"] > 2]
     assert strong == [1.6]

@@ -140,7 +140,7 @@ def _draw_alternatives(run_id: str, candidate: CandidateRow) -> None:
         st.caption(alternatives.ABOUT)
         table.draw(
             alternatives.TITLE, alternatives.COLUMNS, rows, key=f"alternatives:{candidate.candidate_id}",
-            is_compact=True, is_folding=True,
+            is_compact=True, is_cards=True,
         )  # fmt: skip
 
 

@@ -164,7 +164,9 @@ def _over(run: RunRow, fastest: BaselineRow | None) -> table.Cell:
         return table.text(over_eager, "", alternatives.EAGER, alternatives.EAGER_IS_BEST)
     lost = alternatives.loses(fastest, run.best_low, run.best_speedup, run.best_noise)
     over = wording.speedup(ratio.speedup, ratio.noise)
-    return table.text(over, "orange" if lost else "", fastest.name, f"the best kernel {lost}" if lost else "")
+    return table.text(
+        over, "orange" if lost else "", wording.cut(fastest.name, 26), f"the best kernel {lost}" if lost else ""
+    )
 
 
 def _correct(run: RunRow) -> table.Cell:

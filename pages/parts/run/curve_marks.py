@@ -78,7 +78,7 @@ def reference_lines(
         (near if 0.5 * top <= line.value <= 3 * top else far).append(line)
     heights = [*shown, *(line.value for line in near), *(row.speedup or 1.0 for row in close)]
     scale = Scale(min(heights) / ROOM_BELOW, max(heights) * ROOM_ABOVE, HEIGHT_PX, is_log)
-    near[1:1] = _lines(alternatives.together(close, scale.px, TEXT_PX), timed)
+    near[1:1] = _lines(alternatives.together(close, scale.px, TEXT_PX / 2), timed)
     far[:0] = _lines(alternatives.together([row for row in timed if row not in close]), timed)
     named = [line for line in near if line.texts]
     unnamed = [line.value for line in near if not line.texts]
@@ -112,7 +112,7 @@ def _names(group: Sequence[BaselineRow]) -> tuple[str, ...]:
     """The name that the lines of a group share, in every length, the longest first."""
     names = [row.name for row in group]
     short = [wording.cut(name.removeprefix(f"{COMPILED} "), 16) for name in names]
-    lengths = [", ".join(names), ", ".join(short), *([f"{len(group)} alternatives"] if len(group) > 1 else [])]
+    lengths = [", ".join(names), ", ".join(short), *([f"{short[0]}, {len(group) - 1} more"] if len(group) > 1 else [])]
     return tuple(dict.fromkeys(_escaped(alternatives.label(group, text)) for text in lengths))
 
 
