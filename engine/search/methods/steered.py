@@ -3,7 +3,7 @@ method: each decides by itself what comes next. A method from elsewhere needs no
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Generic, Protocol, TypeVar
 
 from engine.errors import EngineError
@@ -58,6 +58,8 @@ class Steered(Generic[S]):
     policy = ""
     """How it chooses by itself what a step index starts from."""
 
+    refuses: Mapping[CommandKind, str] = {}
+
     def __init__(self, new: Callable[[Record], S]) -> None:
         self._fold = Fold(new)
 
@@ -71,8 +73,9 @@ class Steered(Generic[S]):
         if record.redo is not None:
             return self.again(record, record.redo.kind, record.redo.candidate_id)
         state = self.state(record)
-        current = self.current(record, state)
-        if (submitted := record.pending(CommandKind.SUBMIT)) and (current is None or current.has_failed):
+        current, submitted = self.current(record, state), record.pending(CommandKind.SUBMIT)
+        is_free = current is None or current.has_failed
+        if submitted and is_free and CommandKind.SUBMIT not in self.refuses:
             return self.take(record, state, Submission.parse(submitted[0].argument).parent_id)
         return self.decide(record, state, current)
 
