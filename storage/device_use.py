@@ -29,7 +29,6 @@ _numbers = itertools.count()
 WORDS = {
     "limit": "measuring the limit", "compile": "building", "compile_all": "building variants", "check": "checking",
     "time": "timing", "time_briefly": "timing a variant", "baseline": "timing a baseline",
-    "compiled_baseline": "timing torch.compile",  # as it was called before there were several
     "compiler_source": "asking torch.compile", "compiled_start": "asking torch.compile for a kernel",
     "profile": "profiling",
 }  # fmt: skip

@@ -45,12 +45,14 @@ def named(fastest: BaselineRow) -> str:
     return f"the best alternative ({fastest.name})"
 
 
-def over(fastest: BaselineRow | None, speedup: float | None, noise: float | None) -> str:
-    """A kernel over the best alternative, in a few words; empty where that is not known."""
+def over(fastest: BaselineRow | None, speedup: float | None, noise: float | None, *, is_short: bool = False) -> str:
+    """A kernel over the best alternative, in a few words, or by its name alone; empty where that is not known."""
     ratio = fastest.under(speedup, noise) if fastest else None
     if fastest is None or ratio is None:
         return ""
-    return EAGER_IS_BEST if is_eager_best(fastest) else wording.over(ratio, named(fastest))
+    return (
+        EAGER_IS_BEST if is_eager_best(fastest) else wording.over(ratio, fastest.name if is_short else named(fastest))
+    )
 
 
 def loses(fastest: BaselineRow | None, low: float | None, speedup: float | None, noise: float | None) -> str:
