@@ -64,6 +64,7 @@ REQUEST_S = 900.0
 SCRATCH, YOUNG_S = "tilewright.", 60.0
 BRIEF_S = 0.5
 SESSIONS = 3  # of a timing, as long as others take the processors
+REPEATED_S = 1.0  # of sampling: who samples for less wants no sure figure, and starting processes would take longer
 DEPTHS = (1, 2, 3)  # of modules that are compared, as far as they are tried
 NO_MODULES = "modules are compared one by one, and a compiled network has none"
 SHARE_S = 0.5  # of timing samples, for one of several workloads at least
@@ -352,7 +353,8 @@ class LocalToolchain(Evaluator):
     def _undisturbed_timing(self, once: Callable[[], TimingResult | CheckResult]) -> TimingResult | CheckResult:
         """Again in fresh processes while others take the processors, and then all of that together."""
         sessions: list[TimingResult] = []
-        while len(sessions) < SESSIONS and (not sessions or timing_checks.is_disturbed(sessions[-1])):
+        most = SESSIONS if self._times.timing_s >= REPEATED_S else 1
+        while len(sessions) < most and (not sessions or timing_checks.is_disturbed(sessions[-1])):
             timed = once()
             if isinstance(timed, CheckResult):
                 return timed

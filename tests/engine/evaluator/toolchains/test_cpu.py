@@ -15,6 +15,8 @@ import pytest
 from engine.errors import ToolchainError
 from engine.evaluator import tasks
 from engine.evaluator.build.host import installation
+from engine.evaluator.checks import timing_checks
+from engine.evaluator.machine.worker_limits import Times
 from engine.evaluator.processes import half_baseline
 from engine.evaluator.tasks import Task
 from engine.evaluator.toolchains.cpu import CpuToolchain, checks
@@ -180,3 +182,28 @@ def test_the_work_space_of_a_killed_process_is_removed_by_the_next_and_that_of_a
         assert toolchain.name == "cpu"
     living.close()
     assert [path.name for path in tmp_path.iterdir()] == ["tilewright.other"], "one without a lock is not known"
+
+
+@pytest.mark.parametrize(
+    ("sampled_s", "waits", "asked", "untrusted"),
+    [
+        (2.0, (0.01,), 1, ""),
+        (2.0, (0.8, 0.01), 2, ""),
+        (2.0, (0.8, 0.7, 0.6), 3, "the machine is busy"),
+        (0.2, (0.8,), 1, ""),
+    ],
+    ids=["quiet", "quiet the second time", "busy each time", "busy, and a brief look is enough"],
+)
+def test_a_timing_that_others_disturb_is_repeated_until_it_is_quiet_or_decides_nothing(
+    tmp_path: Path, sampled_s: float, waits: tuple[float, ...], asked: int, untrusted: str
+) -> None:
+    left = list(waits)
+
+    def once() -> TimingResult:
+        ratio = 1.0 + left[0]
+        return TimingResult((1.0,) * 9, (ratio**6,) * 9, evidence={timing_checks.WAITED: f"{left.pop(0)}"})
+
+    with CpuToolchain(tmp_path, replace(Times(), timing_s=sampled_s)) as toolchain:
+        timed = toolchain._undisturbed_timing(once)
+    assert isinstance(timed, TimingResult)
+    assert (len(waits) - len(left), timed.untrusted) == (asked, untrusted)
