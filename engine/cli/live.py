@@ -84,7 +84,7 @@ def attempts_table(attempts: list[Candidate], words: MethodWords) -> Table:
 
 
 def _row(candidate: Candidate) -> tuple[str, ...]:
-    timed, created = candidate.timed, candidate.created
+    timed, created = candidate.trusted, candidate.created
     verdict = candidate.verdict or "…"
     style = "green" if verdict == Verdict.PASSED else "yellow" if verdict == "…" else "red"
     gain = f"{timed.speedup:.3g}x ±{timed.noise:.0%}" if timed else ""
@@ -121,6 +121,8 @@ def sentence(event: ev.Event, words: MethodWords = PLAIN) -> str:
             about = checked.message.splitlines()[0].partition(". ")[0] if checked.message else "check"
             return f"{named(name)}: {checked.verdict} ({about})"
         case ev.Timed(candidate_id=name, result=timed):
+            if timed.untrusted:
+                return f"{named(name)}: correct, not timed: {timed.untrusted}"
             return f"{named(name)}: {timed.speedup:.3g}x over eager, {timed.latency_ms:.4g} ms (±{timed.noise:.1%})"
         case ev.SweepStarted(candidate_id=name, most=most):
             return f"{named(name)}: up to {most} variants of its tunables"
