@@ -39,6 +39,7 @@ JUDGED = (
     "float64", "float32", "float16", "bfloat16", "complex64", "complex128", "bool",
     "uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64",
 )  # fmt: skip
+NO_GPU_HERE = ("not compiled with CUDA", "No CUDA GPUs", "no NVIDIA driver", "re-initialize CUDA in forked")
 
 
 class OperationCounter(TorchDispatchMode):
@@ -511,7 +512,7 @@ def told(error: Exception, source: str) -> str:
         message = f"line {where[-1]} of the task (`{lines[where[-1] - 1].strip()[:120]}`): {message}"
     if isinstance(error, ModuleNotFoundError):
         message += f": install {error.name}, put its folder on PYTHONPATH, or put the code into the task's file"
-    if "not compiled with CUDA" in message or "No CUDA GPUs" in message or "no NVIDIA driver" in message:
+    if any(words in message for words in NO_GPU_HERE):
         message += ": leave the device out, tensors are made on the device that judges"
     return message
 
