@@ -37,7 +37,9 @@ def unpack(name: str, root: Path) -> Path:
     root.mkdir(parents=True, exist_ok=True)
     with tarfile.open(RUNS / f"{name}.tar.xz") as packed:
         run_id = packed.getnames()[0].partition("/")[0]
-        packed.extractall(root, filter="data")
+        if hasattr(tarfile, "data_filter"):  # Debian's Python 3.11.2 has none yet
+            packed.extraction_filter = tarfile.data_filter
+        packed.extractall(root)
     return root / run_id
 
 
