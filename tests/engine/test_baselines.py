@@ -20,6 +20,7 @@ from storage.results.evaluation_results import BUILT, CORRECT, TimingResult
 from storage.results.policy import Policy
 from storage.run import events as ev
 from storage.run.settings import DepthOutcome, RunState, StepKind
+from storage.run.steering.command_arguments import AskFirst
 from tests.engine.contexts import add_candidate, open_context
 
 
@@ -137,6 +138,17 @@ def test_a_busy_machine_is_asked_no_more_than_twice_for_one_kernel(tmp_path: Pat
     context.emit(ev.Timed(3, kernel, busy(9.0)))
     end = Finish(RunState.FINISHED, "all depths are done")
     assert context.record.candidates[kernel].timings == 2
+    assert timed_again_first(context.record, end) is end
+    context.journal.close()
+
+
+def test_where_each_step_waits_for_a_yes_no_kernel_is_timed_again_unasked(tmp_path: Path) -> None:
+    context = open_context(tmp_path, ask_first=AskFirst.parse("all no 1"))
+    kernel = add_candidate(context)
+    context.emit(ev.Compiled(1, kernel, BUILT, None))
+    context.emit(ev.Checked(1, kernel, CORRECT))
+    context.emit(ev.Timed(1, kernel, busy(9.0)))
+    end = Finish(RunState.FINISHED, "all depths are done")
     assert timed_again_first(context.record, end) is end
     context.journal.close()
 

@@ -35,17 +35,19 @@ def evaluate(
     untimed = languages.untimed(task.language, source, toolchain.name)
     timed = toolchain.time(task, source) if is_right and not untimed else None
     failed = timed if isinstance(timed, CheckResult) else None
+    trusted = timed if isinstance(timed, TimingResult) and not timed.untrusted else None
     answer = _verdict_fields(built, failed or checked)
-    answer |= _correctness_fields(checked) | _speed_fields(timed if isinstance(timed, TimingResult) else None)
+    answer |= _correctness_fields(checked) | _speed_fields(trusted)
     answer["measured"] = task.policy.measured
     answer["untimed"] = untimed if is_right and untimed else None
+    if isinstance(timed, TimingResult) and timed.untrusted:
+        answer["untimed"] = f"not timed: {timed.untrusted}"
     results = {"compile": built, "check": checked, "time": timed}
     answer["proofs"] = _check_records(results)
     answer["timeline"] = {
         stage: codec.to_plain(result.timeline) for stage, result in results.items() if result is not None
     }
-    is_timed = isinstance(timed, TimingResult)
-    answer["baselines"] = [_baseline_fields(toolchain, task, other, answer) for other in instead if is_timed]
+    answer["baselines"] = [_baseline_fields(toolchain, task, other, answer) for other in instead if trusted]
     answer["profile"] = None
     if profile and isinstance(timed, TimingResult):
         answer["profile"] = _profile_fields(toolchain, task, source, timed)

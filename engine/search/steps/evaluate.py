@@ -14,6 +14,7 @@ from storage.results.vocabulary import Verdict
 from storage.run.events import BaselineMeasured, Checked, Compiled, LimitMeasured, Profiled, ProfileFailed, Timed
 from storage.run.record import Candidate, Record
 from storage.run.settings import StepKind
+from storage.run.steering.command_arguments import Ask as AskRule
 
 MOST_TIMINGS = 2  # of one kernel while the machine is busy
 
@@ -68,9 +69,12 @@ def time_candidate(context: RunContext, candidate: Candidate) -> str:
 
 def timed_again_first(record: Record, action: Action) -> Action:
     """A kernel whose timing decides nothing is timed once more: when a later timing shows that the machine is quiet
-    again, or before the run ends, whatever the method. Not in a run of several at once, in which none sees the others.
+    again, or before the run ends, whatever the method. Not in a run of several at once, in which none sees the others,
+    nor where each step waits for a person's yes: a no would end a step index that has nothing to do with it.
     """
-    if record.settings.width > 1 or not (record.is_quiet or isinstance(action, Finish)):
+    if record.settings.width > 1 or record.approval_rule.which is AskRule.ALL:
+        return action
+    if not record.is_quiet and not isinstance(action, Finish):
         return action
     waiting = [
         candidate.candidate_id

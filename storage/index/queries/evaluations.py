@@ -283,7 +283,7 @@ def fastest_baselines(db: Database, run_ids: Sequence[str]) -> dict[str, Baselin
 
 def baselines(db: Database, run_id: str) -> list[BaselineRow]:
     """Every baseline beside eager as last measured, in the order in which they were first measured."""
-    last = {told.event.name: told.event for told in fetch.events(db, run_id, BaselineMeasured)}
+    last = {entry.event.name: entry.event for entry in fetch.events(db, run_id, BaselineMeasured)}
     return [_baseline(measured) for measured in last.values()]
 
 
