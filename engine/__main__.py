@@ -101,6 +101,7 @@ def _done(options: Namespace) -> int:
         "record": person.record_run,
         "import": import_result,
         "export": subcommands.export_kernel,
+        "package": subcommands.package_kernels,
         "experience": subcommands.export_experience,
         "replay": replay_run,
         "remeasure": remeasure_kernels,

@@ -51,7 +51,7 @@ def exported(folder: RunFolder, candidate_id: str | None) -> str:
     Raises:
         EngineError: no such kernel, none that is correct yet, or one that is not valid Python.
     """
-    record = _record(folder)
+    record = read_record(folder)
     candidate = kernel_of(folder, record, candidate_id) if candidate_id else record.best
     if candidate is None:
         raise EngineError(f"run {folder.run_id} has no correct kernel yet")
@@ -72,7 +72,7 @@ def solution(folder: RunFolder, candidate_id: str | None, form: str) -> str:
             kernel is one for the CPU.
     """
     text = exported(folder, candidate_id)
-    record = _record(folder)
+    record = read_record(folder)
     settings = record.settings
     problem = tasks.problems.asked_for(settings.task_source)
     if problem is None:
@@ -120,7 +120,12 @@ def _unused(name: str, text: str) -> str:
     return name
 
 
-def _record(folder: RunFolder) -> Record:
+def read_record(folder: RunFolder) -> Record:
+    """The fold of a run's journal.
+
+    Raises:
+        EngineError: its settings cannot be read.
+    """
     try:
         return Record.of(folder.read_settings(), list(journal.read(folder.journal_file)))
     except codec.DecodeError as error:

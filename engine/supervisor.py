@@ -14,7 +14,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -49,6 +49,7 @@ from engine.examples import open_examples as open_examples
 from engine.examples import open_first_example as open_first_example
 from engine.examples import remove_examples as remove_examples
 from engine.examples import shipped_examples as shipped_examples
+from engine.packaging import packing
 from engine.run_settings import DEMO_TASK as DEMO_TASK
 from engine.run_settings import demo_settings as demo_settings
 from engine.run_settings import import_settings as import_settings
@@ -86,6 +87,15 @@ def exported(folder: RunFolder, candidate_id: str | None = None) -> str:
         EngineError: no such kernel, none that is correct yet, or one that is not valid Python.
     """
     return exporting.exported(folder, candidate_id)
+
+
+def packaged(folders: Sequence[RunFolder], asked: packing.Asked) -> dict[str, str]:
+    """Kernels of runs as an installable package: what `package` writes, as texts by path.
+
+    Raises:
+        EngineError: there is nothing to package, or nothing that a package can hold.
+    """
+    return packing.packaged(folders, asked)
 
 
 def solution(folder: RunFolder, candidate_id: str | None, form: str) -> str:

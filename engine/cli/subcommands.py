@@ -13,10 +13,11 @@ from typing import Any
 
 from engine import run_options, supervisor
 from engine.cli import experience, given, report
-from engine.cli.terminal import Console
+from engine.cli.terminal import Console, printable
 from engine.errors import EngineError
 from engine.evaluator import fitting, languages, tasks
 from engine.evaluator.toolchain_table import HOST, device_of
+from engine.packaging import packing
 from engine.search.actions import Finish
 from engine.search.llm.recording import recorded_language, recorded_strategy
 from engine.search.methods import catalogue, refused_verbs
@@ -123,6 +124,27 @@ def export_kernel(options: Namespace) -> int:
     else:
         text = supervisor.exported(folder, options.candidate)
     report.write(text, options.output)
+    return OK
+
+
+def package_kernels(options: Namespace) -> int:
+    """Write kernels of runs as an installable package."""
+    found = [find_run(run_id) for run_id in options.run_ids]
+    for folder in found:
+        warn_of_damage(folder)
+    asked = packing.Asked(
+        options.name, options.candidate, options.sizes, tuple(filter(None, options.arch.split(","))),
+        options.layout, options.licence,
+    )  # fmt: skip
+    files = supervisor.packaged(found, asked)
+    target = Path(options.output)
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise EngineError(f"{target} is there already: name a folder that is not, or is empty")
+    for name, text in files.items():
+        path = target / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    print(f"{len(files)} files in {printable(str(target))}; CARD.md says what the package holds and how it is used")
     return OK
 
 

@@ -6,6 +6,7 @@ import argparse
 
 from engine.argument_types import Parser
 from engine.exporting import SOLUTIONS
+from engine.packaging import folders, packing
 from storage.results.vocabulary import KernelClass
 from storage.run.remeasurements import ROUNDS
 from storage.run.steering.verbs import VERBS, CommandKind
@@ -79,10 +80,34 @@ def export(verbs: argparse._SubParsersAction[Parser]) -> None:
         help="as a solution in JSON of the problem that the task was made from (default: a Python file)",
     )  # fmt: skip
     export.add_argument("--output", metavar="FILE", help="output file (default: standard output)")
+    _package(verbs)
     about = "write prompts, replies and rewards of a run as JSON Lines, to train on"
     experience = verbs.add_parser("experience", help=about)
     experience.add_argument("run_id", metavar="RUN")
     experience.add_argument("--output", metavar="FILE", help="output file (default: standard output)")
+
+
+def _package(verbs: argparse._SubParsersAction[Parser]) -> None:
+    package = verbs.add_parser("package", help="write kernels of runs as an installable Python package of operators")
+    package.add_argument("run_ids", metavar="RUN", nargs="+", help="runs of one task: several become one operator")
+    package.add_argument(
+        "--output", metavar="DIR", required=True, help="folder to write, which must not hold files yet"
+    )
+    package.add_argument("--name", default="", help="of the Python package (default: tilewright_ and the task's name)")
+    package.add_argument("--candidate", help="number of another kernel than the best, of one run")
+    package.add_argument(
+        "--sizes", choices=packing.SIZES, default=packing.SIZES[0],
+        help="which sizes reach the kernel: those that it was judged at, any first dimension, or any (default: exact)",
+    )  # fmt: skip
+    package.add_argument(
+        "--arch", metavar="LIST", default="",
+        help="GPUs to build for, such as sm_80,sm_90a (default: the one that the kernel was judged on)",
+    )  # fmt: skip
+    package.add_argument(
+        "--layout", choices=folders.LAYOUTS, default=folders.WHEEL,
+        help="a folder for pip, or for the kernel builder of Hugging Face (default: wheel)",
+    )  # fmt: skip
+    package.add_argument("--licence", default="", help="of the kernels, as an SPDX name (default: not stated)")
 
 
 def examples(verbs: argparse._SubParsersAction[Parser]) -> None:

@@ -1,0 +1,129 @@
+"""CARD.md of a package: what it is, how it is used, how each kernel was judged, what it gains, where it is from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from engine.packaging.folders import NOT_STATED, MadePackage
+from engine.packaging.kernels import PackagedKernel
+from storage.results import relative
+from storage.results.check_records import CheckOutcome
+from storage.results.policy import kept_rules
+
+_HOW = {
+    "cpp": "C++ (`TORCH_LIBRARY`); AOTInductor and C++ programs can call it",
+    "triton": "Triton (`torch.library.triton_op`): PyTorch's compiler sees through it",
+    "python": "Python (`torch.library.custom_op`): compiled programs call it as one piece, AOTInductor cannot",
+}
+_SIZES = {
+    "exact": "the sizes above alone; any other runs PyTorch's own code",
+    "batch": "the sizes above with any length of the first dimension (**lengths other than these were not judged**)",
+    "any": "any sizes with as many dimensions (**sizes other than these were not judged**)",
+}
+
+
+def written(made: MadePackage) -> str:
+    """The text."""
+    return "\n".join([*_head(made), *(line for kernel in made.kernels for line in _of_kernel(kernel)), *_tail(made)])
+
+
+def _head(made: MadePackage) -> Iterator[str]:
+    settings = made.kernels[0].record.settings
+    yield f"# {made.name}"
+    yield ""
+    yield f"Kernels for `{settings.task_name}`, written by a language model, made and judged by Tilewright."
+    yield ""
+    yield "```python"
+    yield f"import {made.name} as kernels"
+    yield "kernels.apply(network)          # or kernels.from_module(module), kernels.new()"
+    yield "print(kernels.report())         # how often a kernel ran, and where PyTorch's own code did, and why"
+    yield "kernels.revert(network)"
+    yield "```"
+    yield ""
+    if made.needs_build:
+        yield "`pip wheel . --no-build-isolation` builds it where a compiler is; without that it is built at first use."
+        yield ""
+    yield "What a kernel does not take (another dtype, other sizes, gaps in memory, autocast) runs PyTorch's own code."
+    yield "Gradients: see below. `python -m pytest tests` tries all of this, `python benchmark.py` times it."
+    yield ""
+
+
+def _of_kernel(kernel: PackagedKernel) -> Iterator[str]:
+    settings, record = kernel.record.settings, kernel.record
+    yield f"## {kernel.name}"
+    yield ""
+    rows = [
+        ("operator", f"`torch.ops.….{kernel.entries[0].operator}`, {_HOW[kernel.how]}"),
+        ("takes", "<br>".join(_listed(entry) for entry in kernel.entries)),
+        ("sizes", _SIZES[kernel.entries[0].sizes]),
+        ("gradients", "by the kernel's own backward, which was judged too" if settings.policy.backward else
+         "PyTorch's own code runs where they are wanted (`on_missing_backward`: `fall back`, `raise`, or `recompute`)"),
+        ("gain", _gain(kernel)),
+        ("judged on", record.limit.device if record.limit else "a device that the run does not name"),
+        ("precision", settings.policy.measured),
+        ("checks", _checks(kernel)),
+        ("run", f"`{kernel.run_id}`, kernel {record.number(kernel.candidate.candidate_id)}, SHA-256 `{kernel.hash}`"),
+        ("written by", _author(kernel)),
+    ]  # fmt: skip
+    yield "| | |"
+    yield "|---|---|"
+    yield from (f"| {name} | {text} |" for name, text in rows)
+    yield ""
+
+
+def _listed(entry: object) -> str:
+    parts = [
+        f"{wanted.name} {wanted.dtype}{list(wanted.shape) if wanted.is_tensor else ''}"
+        for wanted in (*entry.inputs, *entry.state)  # type: ignore[attr-defined]
+    ]
+    return ", ".join(parts)
+
+
+def _gain(kernel: PackagedKernel) -> str:
+    timed, record = kernel.candidate.trusted, kernel.record
+    if timed is None:
+        return "**not timed**"
+    low, high = timed.speedup_interval
+    text = f"{timed.speedup:.3g}x eager PyTorch ({low:.3g} to {high:.3g}), {timed.latency_ms:.4g} ms"
+    if high < 1:
+        text = f"**slower than eager PyTorch**: {text}"
+    elif low <= 1:
+        text += ", **not faster beyond the noise**"
+    fastest = record.baseline
+    if fastest is None or fastest.result is None:
+        return f"{text}; nothing but eager was timed beside it"
+    over = relative.over(timed.speedup, timed.noise, fastest.result.speedup, fastest.result.noise)
+    slower = ", **slower than it**" if over.is_slower else ""
+    return (
+        f"{text}; {over.speedup:.3g}x {fastest.name} ({over.low:.3g} to {over.high:.3g}){slower}. Each was timed in a "
+        "process of its own; `benchmark.py` says what is left in one program"
+    )
+
+
+def _checks(kernel: PackagedKernel) -> str:
+    checked = kernel.candidate.checked
+    proofs = checked.proofs if checked else ()
+    held = sum(proof.standing is CheckOutcome.HELD for proof in proofs)
+    flagged = [proof.check for proof in proofs if proof.standing is CheckOutcome.FLAGGED]
+    text = f"{held} held of {len(proofs)}" if proofs else "of a version that kept no list of them"
+    if flagged:
+        text += f"; noted: {', '.join(flagged)}"
+    rules = checked.rules if checked else kernel.record.settings.policy.rules
+    return f"{text}{f'; **{kept}**' if (kept := kept_rules(rules)) else ''}"
+
+
+def _author(kernel: PackagedKernel) -> str:
+    settings = kernel.record.settings
+    how = f"`{settings.model}`, method {settings.strategy}, language {settings.language}"
+    return f"{how}; prompts {settings.prompts.in_words}" if settings.prompts.in_words else how
+
+
+def _tail(made: MadePackage) -> Iterator[str]:
+    yield "## Licence"
+    yield ""
+    if made.licence:
+        yield made.licence
+    else:
+        yield f"Licence of the kernels: {NOT_STATED}. Whoever passes this package on states one (`--license`)."
+    yield "The reference modules have the licence of the program they are from."
+    yield ""

@@ -1,0 +1,5 @@
+{
+  description = "Kernels made by Tilewright: tilewright_package";
+  inputs.kernel-builder.url = "github:huggingface/kernels";
+  outputs = { self, kernel-builder }: kernel-builder.lib.genKernelFlakeOutputs { inherit self; path = ./.; };
+}

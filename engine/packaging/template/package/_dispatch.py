@@ -1,0 +1,103 @@
+"""Which kernel takes a call, or why none does; and a count of both. Touches no value of a tensor."""
+
+from __future__ import annotations
+
+import collections
+import functools
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from ._entries import Entry, Input
+from ._table import PACKAGE
+
+ALIGNMENT = 16  # bytes; a kernel that was judged on fresh tensors may load vectors of that size
+MOST_INDEXED = 2**31 - 1  # elements; a kernel whose sizes are free may count in 32 bits
+_DTYPES = {name: getattr(torch, name) for name in dir(torch) if isinstance(getattr(torch, name), torch.dtype)}
+_PLAIN = {"float": (int, float), "int": (int,), "bool": (bool,)}
+counts: collections.Counter[tuple[str, str]] = collections.Counter()
+
+
+def refusal(entry: Entry, inputs: Sequence[Any], state: Sequence[torch.Tensor]) -> str:
+    """Why the entry's kernel cannot take the call; empty where it can. Decides by types, sizes and strides alone."""
+    if len(inputs) != len(entry.inputs):
+        return f"{len(inputs)} arguments, it takes {len(entry.inputs)}"
+    device = None
+    for value, wanted in (*zip(inputs, entry.inputs, strict=True), *zip(state, entry.state, strict=True)):
+        if not wanted.is_tensor:
+            if isinstance(value, torch.Tensor) or not isinstance(value, _PLAIN[wanted.dtype]):
+                return f"{wanted.name} is no {wanted.dtype}"
+            continue
+        if not isinstance(value, torch.Tensor):
+            return f"{wanted.name} is no tensor"
+        if value.dtype is not _DTYPES[wanted.dtype]:
+            return f"{wanted.name} is {str(value.dtype)[6:]}, the kernel takes {wanted.dtype}"
+        if not _has_shape(entry, value, wanted, is_input=value.dim() > 0 and wanted in entry.inputs):
+            return f"{wanted.name} has other sizes than the kernel was judged at"
+        if not value.is_contiguous():
+            return f"{wanted.name} is not contiguous"
+        # torch.compile cannot see where a tensor begins in memory: there the operator copies one that begins elsewhere
+        if not torch.compiler.is_compiling() and is_misaligned(value):
+            return f"{wanted.name} does not begin at a multiple of {ALIGNMENT} bytes"
+        if device is not None and value.device != device:
+            return f"{wanted.name} is on another device"
+        device = value.device
+    if device is None or device.type not in (entry.device, "meta"):
+        return f"its tensors are on {device}, the kernel is for {entry.device}"
+    if device.type == "cuda":
+        return _refusal_on_gpu(entry, device.index)
+    return "autocast is on" if torch.is_autocast_enabled(device.type) else ""
+
+
+def is_misaligned(tensor: torch.Tensor) -> bool:
+    """Whether a tensor begins where a vector of ALIGNMENT bytes cannot be loaded."""
+    return bool(tensor.storage_offset() * tensor.element_size() % ALIGNMENT)
+
+
+def _has_shape(entry: Entry, value: torch.Tensor, wanted: Input, *, is_input: bool) -> bool:
+    shape, judged = value.shape, wanted.shape
+    if entry.sizes == "exact" or not is_input:
+        return shape == judged
+    if len(shape) != len(judged) or value.numel() > max(MOST_INDEXED, _elements(judged)) or value.numel() == 0:
+        return False
+    return entry.sizes == "any" or shape[1:] == judged[1:]
+
+
+def _elements(shape: Sequence[int]) -> int:
+    count = 1
+    for length in shape:
+        count *= length
+    return count
+
+
+def _refusal_on_gpu(entry: Entry, index: int | None) -> str:
+    if torch.is_autocast_enabled("cuda"):
+        return "autocast is on"
+    if not _is_built_for(entry, index or 0):
+        return "this GPU is of another compute capability than the kernel is built for"
+    if entry.is_capturable is False and not torch.compiler.is_compiling() and torch.cuda.is_current_stream_capturing():
+        return "a CUDA graph is being captured, which the kernel cannot be part of"
+    return ""
+
+
+@torch._dynamo.assume_constant_result  # type: ignore[untyped-decorator]
+@functools.cache
+def _is_built_for(entry: Entry, index: int) -> bool:
+    return not entry.capabilities or torch.cuda.get_device_capability(index) in entry.capabilities
+
+
+@torch._dynamo.assume_constant_result  # type: ignore[untyped-decorator]
+def note(kind: str, reason: str) -> bool:
+    """Count a call: once a call in eager PyTorch, once a trace under torch.compile. The first of a reason is told."""
+    counts[kind, reason] += 1
+    if kind == "reference" and counts[kind, reason] == 1:
+        warnings.warn(f"{PACKAGE}: PyTorch's own code runs in place of the kernel: {reason}", stacklevel=2)
+    return True
+
+
+def report() -> str:
+    """How often kernels ran and how often PyTorch's own code did in their place, with the reasons."""
+    lines = [f"{count:8} {kind}: {reason}" for (kind, reason), count in counts.most_common()]
+    return "\n".join([f"{PACKAGE}: calls so far (under torch.compile: traces)", *(lines or ["       0"])])

@@ -1,0 +1,56 @@
+"""What the table of this package says: which kernel takes which inputs. Values alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Input:
+    """One argument of the module's `forward`; a tensor where `dtype` names one, else a Python number."""
+
+    name: str
+    dtype: str
+    """`float32` and the like, or `float`, `int`, `bool` of a plain number."""
+    shape: Shape = ()
+
+    @property
+    def is_tensor(self) -> bool:
+        """Whether it is a tensor, not a plain number."""
+        return self.dtype not in ("float", "int", "bool")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One kernel at the sizes that it was judged at."""
+
+    kernel: str
+    """Module of this package with the kernel's own file; `reference` is the one with the module it replaces."""
+    reference: str
+    operator: str
+    """Its name below `torch.ops.<package>`."""
+    how: str
+    """`cpp`: the operator is C++. `triton`: PyTorch's compiler sees through it. `python`: a call that it does not see
+    into."""
+    device: str
+    """`cpu` or `cuda`."""
+    inputs: tuple[Input, ...]
+    state: tuple[Input, ...]
+    """Parameters and buffers of the module, by the names that they have in its `state_dict`."""
+    outputs: int
+    """How many tensors come back; 0 for one that stands alone."""
+    arguments: tuple[tuple[str, str], ...] = ()
+    """Of a C++ operator, in its order: `("input", name)`, `("state", name)` or `("constant", path)`, which is read of
+    the kernel's module once."""
+    capabilities: tuple[tuple[int, int], ...] = ()
+    """Of GPUs that it is built for; empty on a processor."""
+    sizes: str = "exact"
+    """`exact`: the shapes above. `batch`: any length of the first dimension. `any`: any lengths, as many dimensions."""
+    mode: str = ""
+    """`eval` or `train`, where the kernel was judged with modules in that mode alone."""
+    has_backward: bool = False
+    """Whether the kernel's own backward was judged too."""
+    is_capturable: bool | None = None
+    """Whether a CUDA graph may hold a call; None where nobody tried."""
