@@ -57,6 +57,17 @@ def close(ours, theirs):
         assert float((a.double() - b.double()).abs().max()) <= CLOSE.get(b.dtype, WIDELY_CLOSE) * scale
 
 
+def gradients(model, inputs, original):
+    """Of floating-point inputs and of the parameters, which the model shares with the original."""
+    own = [x.clone().requires_grad_() if isinstance(x, torch.Tensor) and x.is_floating_point() else x for x in inputs]
+    original.zero_grad()
+    result = model(*own)
+    outputs = [result] if isinstance(result, torch.Tensor) else result
+    sum(output.square().mean() for output in outputs if output.is_floating_point()).backward()
+    found = [x.grad for x in own if isinstance(x, torch.Tensor) and x.requires_grad]
+    return [*found, *(value.grad.clone() for value in original.parameters() if value.grad is not None)]
+
+
 def ran():
     """How many calls a kernel took, and how many PyTorch's own code."""
     kinds = [kind for kind, _ in _dispatch.counts.elements()]
@@ -164,24 +175,24 @@ def test_gradients_are_those_of_pytorch_or_an_error_never_nothing(number, how):
     original, module, inputs = made(number, on_missing_backward=how)
     entry = package.ENTRIES[number]
 
-    def gradients(model):
-        own = [
-            x.clone().requires_grad_() if isinstance(x, torch.Tensor) and x.is_floating_point() else x for x in inputs
-        ]
-        model.zero_grad()
-        result = model(*own)
-        outputs = [result] if isinstance(result, torch.Tensor) else result
-        sum(output.square().mean() for output in outputs if output.is_floating_point()).backward()
-        found = [x.grad for x in own if isinstance(x, torch.Tensor) and x.requires_grad]
-        return [*found, *(value.grad.clone() for value in original.parameters() if value.grad is not None)]
-
     if how == "raise" and not entry.has_backward:
         with pytest.raises(RuntimeError, match="no backward"):
-            gradients(module)
+            gradients(module, inputs, original)
         return
-    for ours, theirs in zip(gradients(module), gradients(original), strict=True):
+    for ours, theirs in zip(gradients(module, inputs, original), gradients(original, inputs, original), strict=True):
         close(ours, theirs)
     assert ran()[0] == (1 if how == "recompute" or entry.has_backward else 0)
+
+
+@ENTRIES
+@pytest.mark.filterwarnings("ignore")
+def test_a_compiled_training_step_has_the_kernel_in_it(number):
+    original, module, inputs = made(number, on_missing_backward="recompute")
+    torch._dynamo.reset()
+    ours = gradients(torch.compile(module, fullgraph=True), inputs, original)
+    for a, b in zip(ours, gradients(original, inputs, original), strict=True):
+        close(a, b)
+    assert ran() == (1, 0)
 
 
 @ENTRIES

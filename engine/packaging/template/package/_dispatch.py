@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections
-import functools
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -17,6 +16,7 @@ ALIGNMENT = 16  # bytes; a kernel that was judged on fresh tensors may load vect
 MOST_INDEXED = 2**31 - 1  # elements; a kernel whose sizes are free may count in 32 bits
 _DTYPES = {name: getattr(torch, name) for name in dir(torch) if isinstance(getattr(torch, name), torch.dtype)}
 _PLAIN = {"float": (int, float), "int": (int,), "bool": (bool,)}
+_capabilities: dict[int, tuple[int, int]] = {}
 counts: collections.Counter[tuple[str, str]] = collections.Counter()
 
 
@@ -83,9 +83,10 @@ def _refusal_on_gpu(entry: Entry, index: int | None) -> str:
 
 
 @torch._dynamo.assume_constant_result  # type: ignore[untyped-decorator]
-@functools.cache
 def _is_built_for(entry: Entry, index: int) -> bool:
-    return not entry.capabilities or torch.cuda.get_device_capability(index) in entry.capabilities
+    if index not in _capabilities:
+        _capabilities[index] = torch.cuda.get_device_capability(index)
+    return not entry.capabilities or _capabilities[index] in entry.capabilities
 
 
 @torch._dynamo.assume_constant_result  # type: ignore[untyped-decorator]

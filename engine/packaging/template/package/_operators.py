@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import inspect
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -12,10 +13,9 @@ import torch
 from torch import nn
 
 from ._dispatch import is_misaligned
-from ._entries import Entry, Input
+from ._entries import Entry
 from ._table import ENTRIES, PACKAGE
 
-_TYPES = {"float": "float", "int": "int", "bool": "bool"}
 _kept = threading.local()
 
 
@@ -177,14 +177,35 @@ def _one_by_one(entry: Entry) -> Callable[..., Any]:
 
 
 def _schema(entry: Entry, extra: str = "", result: str = "") -> str:
-    parts = [f"{_type(wanted)} {kind}{number}" for kind, group in (("input", entry.inputs), ("state", entry.state))
-             for number, wanted in enumerate(group)]  # fmt: skip
+    parts = [f"{kind} {name}" for kind, name in _named(entry)]
     result = result or ("Tensor" if not entry.outputs else f"({', '.join(['Tensor'] * entry.outputs)})")
     return f"({', '.join([*([extra] if extra else []), *parts])}) -> {result}"
 
 
-def _type(wanted: Input) -> str:
-    return _TYPES.get(wanted.dtype, "Tensor")
+def _named(entry: Entry) -> list[tuple[str, str]]:
+    """Type and name of each argument: inputs, then state."""
+    groups = (("input", entry.inputs), ("state", entry.state))
+    return [
+        ("Tensor" if wanted.is_tensor else wanted.dtype, f"{kind}{number}")
+        for kind, group in groups
+        for number, wanted in enumerate(group)
+    ]
+
+
+def _spelled_out(entry: Entry, run: Callable[..., Any]) -> Callable[..., Any]:
+    """The same function with each argument named and typed: `triton_op` reads its schema from that."""
+    types = {"Tensor": torch.Tensor, "float": float, "int": int, "bool": bool}
+    named = [(name, types[kind]) for kind, name in _named(entry)]
+    result = torch.Tensor if not entry.outputs else tuple[(torch.Tensor,) * entry.outputs]  # type: ignore[misc]
+
+    def spelled_out(*values: Any, **by_name: Any) -> Any:
+        return run(*values, *by_name.values())
+
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    parameters = [inspect.Parameter(name, kind, annotation=annotation) for name, annotation in named]
+    spelled_out.__signature__ = inspect.Signature(parameters, return_annotation=result)  # type: ignore[attr-defined]
+    spelled_out.__annotations__ = {**dict(named), "return": result}
+    return spelled_out
 
 
 def _in_python(entry: Entry, entries: Sequence[Entry]) -> Callable[..., Any]:
@@ -212,8 +233,11 @@ def _register(name: str, entries: Sequence[Entry]) -> Any:
     if entry.how == "cpp":
         importlib.import_module(f"{__package__}.{entry.kernel}")  # loads the library
     else:
-        define = torch.library.triton_op if entry.how == "triton" else torch.library.custom_op
-        define(qualified, _in_python(entry, entries), mutates_args=(), schema=_schema(entry))
+        run = _in_python(entry, entries)
+        if entry.how == "triton":
+            torch.library.triton_op(qualified, _spelled_out(entry, run), mutates_args=())
+        else:
+            torch.library.custom_op(qualified, run, mutates_args=(), schema=_schema(entry))
     backward = _backward_operator(qualified, entry, entries) if entry.has_backward else None
     torch.library.register_fake(qualified, _shapes(entries))
     torch.library.register_autograd(qualified, _gradients(entries, backward), setup_context=_keep)
