@@ -17,6 +17,7 @@ from storage.knowledge.files import EVIDENCE, FAILURES, REVISIONS, Writer, writi
 from storage.knowledge.records import Evidence, FailureCase, Prior, Revision, RuleWords, State, Technique
 
 LISTED = 40
+KEPT_LATER = ("over_eager", "over_best", "limit_share")  # figures that older rows lack
 
 
 class Prefer(StrEnum):
@@ -116,6 +117,10 @@ def _rows_apart(base: Base, theirs: Exported) -> Iterator[Conflict]:
 
 
 def _is_same(one: T, other: T) -> bool:
+    """Whether two rows say the same; a row from before a figure was kept does not contradict one that has it."""
+    if isinstance(one, Evidence) and isinstance(other, Evidence):
+        lacking = dict.fromkeys((n for n in KEPT_LATER if None in (getattr(one, n), getattr(other, n))), None)
+        return replace(one, origin="", **lacking) == replace(other, origin="", **lacking)
     return replace(one, origin="") == replace(other, origin="")
 
 
