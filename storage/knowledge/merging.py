@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 from storage import read_only
 from storage.knowledge import exported, seed
@@ -119,7 +120,7 @@ def _rows_apart(base: Base, theirs: Exported) -> Iterator[Conflict]:
 def _is_same(one: T, other: T) -> bool:
     """Whether two rows say the same; a row from before a figure was kept does not contradict one that has it."""
     if isinstance(one, Evidence) and isinstance(other, Evidence):
-        lacking = dict.fromkeys((n for n in KEPT_LATER if None in (getattr(one, n), getattr(other, n))), None)
+        lacking: dict[str, Any] = {n: None for n in KEPT_LATER if None in (getattr(one, n), getattr(other, n))}
         return replace(one, origin="", **lacking) == replace(other, origin="", **lacking)
     return replace(one, origin="") == replace(other, origin="")
 
