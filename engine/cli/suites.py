@@ -37,7 +37,7 @@ from storage.run.steering.command_arguments import MANUAL
 from storage.run.steering.verbs import CommandKind
 from storage.suites import files, measured, summary
 from storage.suites.files import SuiteFolder
-from storage.suites.records import Cell, CellState, Defined, StopAsked, SuiteLimits
+from storage.suites.records import BudgetRule, Cell, CellState, Defined, StopAsked, SuiteLimits
 from storage.suites.standing import CellStanding, Suite, as_left, fold
 
 
@@ -81,6 +81,11 @@ def resume_suite(options: Namespace) -> int:
 def _define(folder: SuiteFolder, before: Suite | None, defined: Defined, options: Namespace) -> int:
     """See that every cell can be run, write what is new of the definition, then work on it."""
     defined = replace(defined, limits=_limits(defined.limits, options.limits))
+    if defined.budget is BudgetRule.HEADROOM and defined.limits == SuiteLimits():
+        raise EngineError(
+            f'suite {defined.name} has budget = "headroom", which gives what is left of its limits, and it has none: '
+            "write [limits] into its file, or give --set-limit model_calls=100"
+        )
     planned = replace(before, defined=defined) if before else Suite(defined)
     if adopted := [arm.name for arm in defined.arms if arm.is_adopted]:
         _see_that_something_can_be_started(planned, ", ".join(adopted))
@@ -320,7 +325,7 @@ def _speedup(run_id: str | None) -> float | None:
 def _words(standing: CellStanding) -> dict[str, str]:
     """A cell by heading."""
     gain = _speedup(standing.run_id)
-    why = "" if standing.state is CellState.FINISHED else escape(printable(standing.reason))
+    why = escape(printable(standing.headroom if standing.state is CellState.FINISHED else standing.reason))
     return {
         "task": standing.cell.task, "arm": standing.cell.arm, "repeat": str(standing.cell.repeat),
         "state": str(standing.state),

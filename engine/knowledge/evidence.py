@@ -222,7 +222,7 @@ def _row(record: Record, attempt: Attempt, at: float) -> Evidence | None:
         rules=_rules(record, last),
         over_eager=_over_eager(last) if last and change else None,
         over_best=_over_best(record, last) if last and change else None,
-        limit_share=limit_share(record, parent),
+        limit_share=limit.reached_at(parent.trusted.latency_ms) if limit else None,
     )
 
 
@@ -236,13 +236,6 @@ def _over_best(record: Record, kernel: Candidate) -> float | None:
     if kernel.trusted is None or other is None:
         return None
     return kernel.trusted.speedup / max(1.0, other.speedup)
-
-
-def limit_share(record: Record, kernel: Candidate) -> float | None:
-    """The share of the hardware limit that a kernel has reached; None where no limit is known but what it reached."""
-    if record.limit is None or kernel.trusted is None or record.limit.device.endswith(REACHED):
-        return None
-    return record.limit.limit_ms / kernel.trusted.latency_ms
 
 
 def _rules(record: Record, last: Candidate | None) -> int:
