@@ -325,7 +325,7 @@ def _speedup(run_id: str | None) -> float | None:
 def _words(standing: CellStanding) -> dict[str, str]:
     """A cell by heading."""
     gain = _speedup(standing.run_id)
-    why = escape(printable(standing.headroom if standing.state is CellState.FINISHED else standing.reason))
+    why = "" if standing.state is CellState.FINISHED else escape(printable(standing.reason))
     return {
         "task": standing.cell.task, "arm": standing.cell.arm, "repeat": str(standing.cell.repeat),
         "state": str(standing.state),
@@ -346,6 +346,9 @@ def _print_suite(folder: SuiteFolder, suite: Suite) -> None:
     head = _head(folder, suite)
     line = f"{folder.name}: {head['state']}, {head['finished']} of {head['cells']} cells finished. {suite.reason}"
     console.print(line, highlight=False, markup=False, soft_wrap=True)
+    for standing in (standing for standing in suite.planned if standing.headroom):
+        line = f"{standing.cell.words}: {printable(standing.headroom)}"
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
     waiting = [standing.run_id for standing in suite.planned if standing.state is CellState.WAITING and standing.run_id]
     if waiting:
         print("These wait for your replies: python -m engine advance " + " ".join(waiting))

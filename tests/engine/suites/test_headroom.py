@@ -171,8 +171,8 @@ def test_what_was_decided_is_told_in_words_by_suite_show_and_in_every_table(home
     suite = suite_of()
     assert suite.cells[swish].headroom == "2 more steps: 40 % of the limit left"
     assert suite.cells[softmax].headroom == "no more steps: target reached: 2x (target 1.5x)"
-    shown = " ".join(tilewright("suite", "show", "mine").stdout.split())
-    assert "2 more steps: 40 % of the limit left" in shown
+    shown = tilewright("suite", "show", "mine").stdout
+    assert "\nswish, a, repeat 1: 2 more steps: 40 % of the limit left\n" in shown
     table = tables.headroom_table(summary.gather(suite, measured.of_suite(suite)))
     assert [row[0] for row in table.rows] == ["swish", "softmax"]
     assert table.rows[0][3:6] == ("2", "40 %", "3.1 %")
