@@ -119,7 +119,8 @@ def weigh(cell: Weighed, record: Record, steps: int, time_share: float | None, t
     fruitless = max(0, record.step_index - 1 - (record.best.created.depth if record.best else 0))
     step = OWN * gains.expected(left) / (OWN + fruitless)
     saving = min(left, 1 - (1 - step) ** steps)
-    why = f"{_of_limit(share)}; {gains.words}; {_own(fruitless)}{steps} more {'is' if steps == 1 else 'are'} expected to save {_small(saving)}"
+    told = f"{steps} more {'is' if steps == 1 else 'are'} expected to save {_small(saving)}"
+    why = f"{_of_limit(share)}; {gains.words}; {_own(fruitless)}{told}"
     cell = replace(cell, why=why, tries=len(gains.savings), gained=len(gains.gained), saving=saving)
     if saving < LEAST_SAVING:
         return replace(cell, why=f"{why}, and for less than {percent(LEAST_SAVING)} none are given")

@@ -176,6 +176,10 @@ def test_what_was_decided_is_told_in_words_by_suite_show_and_in_every_table(home
     table = tables.headroom_table(summary.gather(suite, measured.of_suite(suite)))
     assert [row[0] for row in table.rows] == ["swish", "softmax"]
     assert table.rows[0][3:6] == ("2", "40 %", "3.1 %")
+    files.append(files.folder_of("mine"), CellLeft(swish, "swish", CellState.STOPPED, "the limit is reached"))
+    stopped = suite_of()
+    counted = summary.gather(stopped, measured.of_suite(stopped)).counted
+    assert swish in [result.cell for result in counted], "it had ended before it got more steps"
     again = {cell.cell: cell for cell in headroom.weighed(suite, suite.finished)}
     assert again[relu].why.startswith("its run cannot go on: ")
     assert again[swish].why == "its run may go to 2 and not to the 4 it got"
