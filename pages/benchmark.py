@@ -112,6 +112,7 @@ def draw_view(results: Results, view: str) -> str | None:
     if view == CELLS:
         opened = cells_matrix.draw(results)
         st.caption(cells_matrix.ABOUT)
+        text_tables.draw(tables.headroom_table(results), "headroom_table", has_title=True)
         return opened
     if view == CURVES:
         kernel_class = choose_class(results)

@@ -83,6 +83,9 @@ def sample_rows(attempts: int, run_ids: Sequence[str], number: int = 0, start: f
             gain=gain if is_timed else None,
             gain_low=gain * 0.985 if is_timed else None,
             gain_high=gain * 1.015 if is_timed else None,
+            over_eager=2 * gain if is_timed else None,
+            over_best=1.25 * gain if is_timed else None,
+            limit_share=0.45,
             tokens=draw.randrange(4_000, 30_000),
             error=ERRORS.get(outcome, ""),
         )

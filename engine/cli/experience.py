@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from engine.cli.report import load
-from engine.search.methods.reward_loop.rewards import reward
+from engine.knowledge.rewards import reward
 from storage.run import events as ev
 from storage.run.blobs import Blobs
 from storage.run.folder import RunFolder

@@ -245,12 +245,24 @@ def _show_fields(console: Console, entry: State | Technique) -> None:
 
 def _show_attempts(console: Console, rows: list[Evidence]) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("run", "kernel", "task", "state", "device", "predicted", "measured", "outcome", "rules"):
+    for heading in (
+        "run",
+        "kernel",
+        "task",
+        "state",
+        "device",
+        "predicted",
+        "measured",
+        "over eager",
+        "over best",
+        "outcome",
+        "rules",
+    ):
         table.add_column(heading)
     for row in rows[-SHOWN_ATTEMPTS:]:
-        predicted = f"{row.predicted_gain:.3g}x" if row.predicted_gain is not None else "-"
-        measured = f"{row.gain:.3g}x" if row.gain is not None else "-"
-        texts = (row.run_id, row.candidate_id, row.task, row.state, row.device, predicted, measured, row.outcome)
+        factors = (row.predicted_gain, row.gain, row.over_eager, row.over_best)
+        shown = (f"{factor:.3g}x" if factor is not None else "-" for factor in factors)
+        texts = (row.run_id, row.candidate_id, row.task, row.state, row.device, *shown, row.outcome)
         table.add_row(*(escape(printable(text)) for text in (*texts, str(row.rules))))
     if old := sum(row.rules < RULES for row in rows):
         note = f"{old} of {len(rows)} attempts have rules 1: their kernels were {kept_rules(1)}. Their gains count."

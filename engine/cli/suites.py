@@ -37,7 +37,7 @@ from storage.run.steering.command_arguments import MANUAL
 from storage.run.steering.verbs import CommandKind
 from storage.suites import files, measured, summary
 from storage.suites.files import SuiteFolder
-from storage.suites.records import Cell, CellState, Defined, StopAsked, SuiteLimits
+from storage.suites.records import BudgetRule, Cell, CellState, Defined, StopAsked, SuiteLimits
 from storage.suites.standing import CellStanding, Suite, as_left, fold
 
 
@@ -81,6 +81,11 @@ def resume_suite(options: Namespace) -> int:
 def _define(folder: SuiteFolder, before: Suite | None, defined: Defined, options: Namespace) -> int:
     """See that every cell can be run, write what is new of the definition, then work on it."""
     defined = replace(defined, limits=_limits(defined.limits, options.limits))
+    if defined.budget is BudgetRule.HEADROOM and defined.limits == SuiteLimits():
+        raise EngineError(
+            f'suite {defined.name} has budget = "headroom", which gives what is left of its limits, and it has none: '
+            "write [limits] into its file, or give --set-limit model_calls=100"
+        )
     planned = replace(before, defined=defined) if before else Suite(defined)
     if adopted := [arm.name for arm in defined.arms if arm.is_adopted]:
         _see_that_something_can_be_started(planned, ", ".join(adopted))
@@ -341,6 +346,9 @@ def _print_suite(folder: SuiteFolder, suite: Suite) -> None:
     head = _head(folder, suite)
     line = f"{folder.name}: {head['state']}, {head['finished']} of {head['cells']} cells finished. {suite.reason}"
     console.print(line, highlight=False, markup=False, soft_wrap=True)
+    for standing in (standing for standing in suite.planned if standing.headroom):
+        line = f"{standing.cell.words}: {printable(standing.headroom)}"
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
     waiting = [standing.run_id for standing in suite.planned if standing.state is CellState.WAITING and standing.run_id]
     if waiting:
         print("These wait for your replies: python -m engine advance " + " ".join(waiting))

@@ -220,7 +220,22 @@ def _row(record: Record, attempt: Attempt, at: float) -> Evidence | None:
         tokens=attempt.tokens,
         error=last.failure if last and last.has_failed else attempt.error,
         rules=_rules(record, last),
+        over_eager=_over_eager(last) if last and change else None,
+        over_best=_over_best(record, last) if last and change else None,
+        limit_share=limit.reached_at(parent.trusted.latency_ms) if limit else None,
     )
+
+
+def _over_eager(kernel: Candidate) -> float | None:
+    return kernel.trusted.speedup if kernel.trusted else None
+
+
+def _over_best(record: Record, kernel: Candidate) -> float | None:
+    """Over eager or the fastest baseline beside it, whichever is faster; None where no other was timed."""
+    other = record.baseline.result if record.baseline else None
+    if kernel.trusted is None or other is None:
+        return None
+    return kernel.trusted.speedup / max(1.0, other.speedup)
 
 
 def _rules(record: Record, last: Candidate | None) -> int:

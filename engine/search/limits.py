@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator
 from engine.search.daily import Spent
 from engine.search.llm import Terms
 from storage.results import relative
-from storage.results.hardware_limit import REACHED
 from storage.run.models import CHARACTERS_PER_TOKEN
 from storage.run.record import Record
 
@@ -103,20 +102,24 @@ def reason_to_stop(record: Record, without_gain: int, word: str = "step") -> str
     return exhausted(record) or _good_enough(record, without_gain, word)
 
 
+def is_within_noise(share: float, noise: float) -> bool:
+    """Whether a kernel that had all of the limit could not be told from one with this share of it and this noise."""
+    return not relative.between_sessions(1 / share, 0.0, 1.0, noise).is_faster
+
+
 def _good_enough(record: Record, without_gain: int, word: str) -> str | None:
     budget, best = record.budget, record.best.timed if record.best else None
     if best is None:
         return None
     if budget.target_speedup is not None and best.speedup_interval[0] >= budget.target_speedup:
         return f"target reached: {best.speedup:.3g}x (target {budget.target_speedup:g}x)"
-    is_reached = record.limit is not None and record.limit.device.endswith(REACHED)
-    if record.limit and not is_reached and best.latency_ms <= AT_THE_LIMIT * record.limit.limit_ms:
+    share = record.limit.reached_at(best.latency_ms) if record.limit else None
+    if record.limit and share is not None and best.latency_ms <= AT_THE_LIMIT * record.limit.limit_ms:
         return f"within 5 % of the hardware limit ({best.latency_ms:.3g} ms of {record.limit.limit_ms:.3g} ms)"
-    if budget.limit_share is not None and record.limit is not None and not is_reached:
-        share = record.limit.limit_ms / best.latency_ms
+    if budget.limit_share is not None and share is not None:
         if share >= budget.limit_share:
             return f"{share:.0%} of the hardware limit reached (to stop at {budget.limit_share:.0%})"
-        if not relative.between_sessions(1 / share, 0.0, 1.0, best.noise).is_faster:
+        if is_within_noise(share, best.noise):
             return f"what is left to the hardware limit ({share:.0%} of it reached) is below the noise of a timing"
     if budget.stagnation_depths and without_gain >= budget.stagnation_depths:
         return f"no improvement in the last {without_gain} {word}s"

@@ -2,6 +2,7 @@
 
 definition.py   a suite from its TOML file
 runner.py       the queue: so many runs at a time, whatever is killed
+headroom.py     which cell gets more steps of what is left of the budget
 tables.py       what a suite says, as tables and sentences of text
 formats.py      figures as people read them
 exporting.py    the same as CSV, JSON, LaTeX, Markdown and one HTML file

@@ -1,7 +1,9 @@
 """A suite from its TOML file: which tasks, which arms, how often. Reads files, starts nothing.
 
 A file names `tasks` (shipped ones, or files; `*` stands for any characters), `arms` (name = words of `engine run`),
-`settings` (words for every cell), `repeats` and `weight` (the share of devices that all cells have together).
+`settings` (words for every cell), `repeats` and `weight` (the share of devices that all cells have together). With
+`budget = "headroom"` what the cells leave of `[limits]` goes, `more_steps` at a time, where most is left to save;
+`[time_shares]` says which share of the total time each task has.
 `parameters` are words that are given beside the file's name and stand in braces in its texts; `{here}` is the folder of
 the file.
 """
@@ -18,14 +20,15 @@ from engine.errors import EngineError
 from engine.evaluator.tasks import SHIPPED as TASKS
 from storage import codec, untrusted
 from storage.results.vocabulary import KernelClass
-from storage.suites.records import NAME, Arm, Defined, SuiteLimits, SuiteTask
+from storage.suites.records import NAME, Arm, BudgetRule, Defined, SuiteLimits, SuiteTask
 from storage.untrusted import UntrustedError
 
 SHIPPED = TASKS / "suites"
 MOST_REPEATS, MOST_CELLS, MOST_WEIGHT = 1000, 50_000, 1e6
+ALL_TIME = 1.005  # shares are rounded
 KEYS = {
     "name", "title", "about", "parameters", "tasks", "settings", "repeats", "arms", "baseline", "limits", "classes",
-    "task_settings", "paper", "weight",
+    "task_settings", "paper", "weight", "budget", "more_steps", "time_shares",
 }  # fmt: skip
 
 
@@ -103,13 +106,19 @@ def _defined(path: Path, plain: Mapping[str, Any], text: str, words: tuple[str, 
     weight = plain.get("weight", 1.0)
     if type(weight) not in (int, float) or not 0 < weight <= MOST_WEIGHT:
         raise EngineError(f"{path}: weight = {weight!r} is no number above 0, or more than {MOST_WEIGHT:,.0f}")
+    budget, more_steps = plain.get("budget", BudgetRule.EVEN), plain.get("more_steps", 2)
+    if budget not in list(BudgetRule):
+        raise EngineError(f"{path}: budget = {budget!r} is none of {', '.join(BudgetRule)}")
+    if type(more_steps) is not int or not 1 <= more_steps <= MOST_REPEATS:
+        raise EngineError(f"{path}: more_steps = {more_steps!r} is no number from 1 to {MOST_REPEATS:,}")
     about = {key: str(plain.get(key, "")) for key in ("title", "about", "settings")}
     tasks = tuple(_tasks(path, plain))
     if (cells := len(tasks) * len(arms) * repeats) > MOST_CELLS:
         raise EngineError(f"{path}: {cells:,} runs are too many for one suite: at most {MOST_CELLS:,}")
     return Defined(
         name, tasks, tuple(arms), repeats, baseline_arm=baseline, limits=_limits(path, plain),
-        toml=text, words=words, weight=float(weight), **about,
+        toml=text, words=words, weight=float(weight), budget=BudgetRule(budget),
+        more_steps=more_steps, **about,
     )  # fmt: skip
 
 
@@ -125,11 +134,14 @@ def _tasks(path: Path, plain: Mapping[str, Any]) -> list[SuiteTask]:
     names = [Path(task).stem for task in paths]
     if not names or len(set(names)) != len(names):
         raise EngineError(f"{path}: {'two tasks have one name' if names else 'it names no task'}")
-    strangers = sorted({*classes, *settings, *paper} - set(names))
+    time_shares = _time_shares(path, plain)
+    strangers = sorted({*classes, *settings, *paper, *time_shares} - set(names))
     if strangers:
         raise EngineError(f"{path}: {', '.join(strangers)} is none of its tasks")
+    if time_shares and (missing := sorted(set(names) - set(time_shares))):
+        raise EngineError(f"{path}: [time_shares] says nothing of {', '.join(missing)}: name every task, or none")
     return [
-        SuiteTask(name, task, settings.get(name, ""), classes.get(name, ""), paper.get(name))
+        SuiteTask(name, task, settings.get(name, ""), classes.get(name, ""), paper.get(name), time_shares.get(name))
         for name, task in zip(names, paths, strict=True)
     ]
 
@@ -161,6 +173,15 @@ def _texts(path: Path, plain: Mapping[str, Any], key: str) -> dict[str, str]:
     if not isinstance(texts, dict) or not all(isinstance(text, str) for text in texts.values()):
         raise EngineError(f'{path}: [{key}] must be lines such as name = "text"')
     return texts
+
+
+def _time_shares(path: Path, plain: Mapping[str, Any]) -> dict[str, float]:
+    shares = plain.get("time_shares", {})
+    if not isinstance(shares, dict) or not all(type(share) in (int, float) and share > 0 for share in shares.values()):
+        raise EngineError(f"{path}: [time_shares] must be lines such as name = 0.3")
+    if sum(shares.values()) > ALL_TIME:
+        raise EngineError(f"{path}: [time_shares] add up to {sum(shares.values()):g}, more than all of the time")
+    return {name: float(share) for name, share in shares.items()}
 
 
 def _limits(path: Path, plain: Mapping[str, Any]) -> SuiteLimits:

@@ -41,7 +41,7 @@ def all_tables(results: Results) -> list[TextTable]:
         *([paper] if paper else []), tables.scorecard(results),
         tables.portability_table(results), tables.kernelbench_fast(results),
         tables.kernelbench_table(results),
-        tables.cells_table(results), provenance(results),
+        tables.cells_table(results), tables.headroom_table(results), provenance(results),
     ]  # fmt: skip
     return [table for table in text_tables if table.rows]
 

@@ -13,12 +13,14 @@ from storage.suites.records import Spent
 
 @dataclass(slots=True)
 class Meter:
-    """Follows one run's journal; `ended` is its final event, None while an engine may go on."""
+    """Follows one run's journal; `ended` is its final event, None while an engine may go on. `settled` are the ids of
+    commands that it has obeyed or refused."""
 
     folder: RunFolder
     offset: int = 0
     usage: Usage = field(default_factory=Usage)
     ended: ev.RunEnded | None = None
+    settled: set[str] = field(default_factory=set)
 
     def read(self) -> Meter:
         """Take what is new."""
@@ -31,6 +33,8 @@ class Meter:
                 self.usage.take(entry.event)
                 if isinstance(entry.event, (ev.EngineStarted, ev.RunEnded)):
                     self.ended = entry.event if isinstance(entry.event, ev.RunEnded) else None
+                elif isinstance(entry.event, (ev.CommandEffective, ev.CommandRefused)):
+                    self.settled.add(entry.event.command_id)
 
     @property
     def spent(self) -> Spent:

@@ -291,6 +291,30 @@ def cells_table(results: Results) -> TextTable:
     return TextTable("Every run", columns, tuple(rows))
 
 
+def headroom_table(results: Results) -> TextTable:
+    """What was left of the suite's budget: which cells got more steps of it, and why."""
+    columns = (
+        Heading("Task", is_number=False), Heading("Arm", is_number=False), Heading("Repeat"),
+        Heading("More steps", "beyond those of the cell's settings"),
+        Heading("Left", "of the kernel's time, by the hardware limit, when it was decided last"),
+        Heading("Expected", "what the next steps were expected to save: of the kernel's time, or of the total time"),
+        Heading("Why", is_number=False),
+    )  # fmt: skip
+    rows = [
+        (
+            name(standing.cell.task), standing.cell.arm, str(standing.cell.repeat), str(standing.more_steps),
+            percent(weighed.left), f"{100 * weighed.saving:.1f} %" if weighed.saving else NONE, standing.headroom,
+        )
+        for standing in results.suite.planned if (weighed := standing.weighed)
+    ]  # fmt: skip
+    about = (
+        "Once every cell has had the steps of its settings, more are given where they are expected to save most, by "
+        "what attempts on such kernels have gained and what the hardware limit leaves. Arms that got more of them do "
+        "not compare with others."
+    )
+    return TextTable("What was left of the budget", columns, tuple(rows), about)
+
+
 def _bound(cell: CellResult) -> str:
     run = cell.result
     if run is None or not run.limited_by:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 from storage import read_only
 from storage.knowledge import exported, seed
@@ -17,6 +18,7 @@ from storage.knowledge.files import EVIDENCE, FAILURES, REVISIONS, Writer, writi
 from storage.knowledge.records import Evidence, FailureCase, Prior, Revision, RuleWords, State, Technique
 
 LISTED = 40
+KEPT_LATER = ("over_eager", "over_best", "limit_share")  # figures that older rows lack
 
 
 class Prefer(StrEnum):
@@ -116,6 +118,10 @@ def _rows_apart(base: Base, theirs: Exported) -> Iterator[Conflict]:
 
 
 def _is_same(one: T, other: T) -> bool:
+    """Whether two rows say the same; a row from before a figure was kept does not contradict one that has it."""
+    if isinstance(one, Evidence) and isinstance(other, Evidence):
+        lacking: dict[str, Any] = {n: None for n in KEPT_LATER if None in (getattr(one, n), getattr(other, n))}
+        return replace(one, origin="", **lacking) == replace(other, origin="", **lacking)
     return replace(one, origin="") == replace(other, origin="")
 
 

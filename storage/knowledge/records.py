@@ -244,6 +244,12 @@ class Evidence:
     """Where an imported row came from; empty for one that was measured under this home."""
     rules: int = 1
     """Version of the judging rules that its verdict stands on; a row from before they had one is of the first."""
+    over_eager: float | None = None
+    """How fast the new kernel is over eager PyTorch, and `over_best` over the best alternative; None where it was not
+    timed, and in rows from before this was kept."""
+    over_best: float | None = None
+    limit_share: float | None = None
+    """The share of the hardware limit that the parent had reached; None where no limit is known."""
 
     def __post_init__(self) -> None:
         if not self.run_id or not self.candidate_id:

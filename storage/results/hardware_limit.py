@@ -81,6 +81,10 @@ class HardwareLimit:
             peak_gflop_s=self.peak_gflop_s * factor,
         )
 
+    def reached_at(self, latency_ms: float) -> float | None:
+        """The share of the limit that a kernel of this latency has reached; None where a kernel has set the limit."""
+        return None if self.device.endswith(REACHED) else self.limit_ms / latency_ms
+
     @property
     def limit_ms(self) -> float:
         """Milliseconds no correct kernel can beat on this device."""

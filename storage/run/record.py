@@ -26,7 +26,7 @@ from storage.results.vocabulary import KernelClass, Verdict
 from storage.run import events as ev
 from storage.run.journal import Entry
 from storage.run.owners import in_turn
-from storage.run.settings import EVALUATIONS, Budget, Origin, RunSettings, RunState, StepKind
+from storage.run.settings import EVALUATIONS, Budget, Origin, RunSettings, RunState, StepKind, of_suite
 from storage.run.steering.command_arguments import BEGIN, MANUAL, TUNE, AskFirst, Hand, ModelChoice, Retry, is_call
 from storage.run.steering.human_state import HumanState
 from storage.run.steering.steering_state import SteeringState
@@ -487,7 +487,8 @@ class Record:
             return
         command = self.commands[event.command_id].command
         self.steering = self.steering.after(command)
-        self.human.obey(command)
+        if command.asked_by != of_suite(self.settings.suite):
+            self.human.obey(command)
         if command.kind is CommandKind.SET_CLASS:
             self.kernel_class, self.is_class_known = KernelClass(command.argument), True
         if command.kind is CommandKind.RETRY:

@@ -203,4 +203,9 @@ class RunSettings:
     version: int = SETTINGS_VERSION
 
 
+def of_suite(name: str) -> str:
+    """Who asks of a run what its suite does."""
+    return f"suite {name}"
+
+
 LEFT = "waits for a person: "  # how the reason of a run begins that was left because it waits

@@ -20,6 +20,14 @@ class CellState(StrEnum):
     FAILED = "failed"
 
 
+class BudgetRule(StrEnum):
+    """What becomes of what is left of the suite's limits once every cell has had the steps of its settings: nothing, or
+    more steps where they are expected to save most."""
+
+    EVEN = "even"
+    HEADROOM = "headroom"
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class Cell:
     """One run of the suite. `repeat` counts from 1."""
@@ -40,6 +48,7 @@ class SuiteTask:
 
     `settings` are words of `engine run` for this task alone. `kernel_class` is the class it is counted under where
     that is not the task's own; `paper` is the speed-up over eager that the paper reports, None where it reports none.
+    `time_share` is the share of the total time that the task has in what it is taken from, None where nobody says.
     """
 
     name: str
@@ -47,6 +56,7 @@ class SuiteTask:
     settings: str = ""
     kernel_class: str = ""
     paper: float | None = None
+    time_share: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +116,8 @@ class Defined:
     """What the suite is from here on: its TOML file as `toml`, and what was made of it. The last one counts.
 
     `settings` are words of `engine run` for every cell. `words` are what was said beside the file's name. `weight` is
-    the share of devices that all its cells have together.
+    the share of devices that all its cells have together. `more_steps` a cell gets at a time of what is left of the
+    limits, where `budget` gives any.
     """
 
     name: str
@@ -121,6 +132,8 @@ class Defined:
     toml: str = ""
     words: tuple[str, ...] = ()
     weight: float = 1.0
+    budget: BudgetRule = BudgetRule.EVEN
+    more_steps: int = 2
 
     @property
     def cells(self) -> list[Cell]:
@@ -175,6 +188,31 @@ class CellLeft:
 
 
 @dataclass(frozen=True, slots=True)
+class Weighed:
+    """What further steps were expected to save a cell when it was decided who gets them, and `why`, for people.
+
+    `steps` were given, so that its run may go to `depths`; 0: it got none. `saving` is a share of its kernel's time, or
+    of the total time where the suite says what each task has of it. `left` is what the hardware limit leaves of its
+    time, None where that is not known. Of `tries` of others `gained` were faster.
+    """
+
+    cell: Cell
+    run_id: str
+    why: str = ""
+    steps: int = 0
+    depths: int = 0
+    saving: float = 0.0
+    left: float | None = None
+    tries: int = 0
+    gained: int = 0
+
+    @property
+    def limits(self) -> str:
+        """What the run is given, as the command for its limits takes it."""
+        return f"depths={self.depths}"
+
+
+@dataclass(frozen=True, slots=True)
 class JudgedAgain:
     """A cell's best kernel was judged once more, from a manifest. `speedup` and `noise` are None unless it was timed.
 
@@ -191,4 +229,4 @@ class JudgedAgain:
     differs: tuple[str, ...] = ()
 
 
-Event = Defined | RunnerStarted | RunnerEnded | StopAsked | CellLinked | CellLeft | JudgedAgain
+Event = Defined | RunnerStarted | RunnerEnded | StopAsked | CellLinked | CellLeft | Weighed | JudgedAgain

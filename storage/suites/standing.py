@@ -18,18 +18,33 @@ from storage.suites.records import (
     RunnerStarted,
     Spent,
     StopAsked,
+    Weighed,
 )
 
 
 @dataclass(frozen=True, slots=True)
 class CellStanding:
-    """One cell: its run, None before it has one, and what was last said of it."""
+    """One cell: its run, None before it has one, and what was last said of it. `more_steps` it got of what was left of
+    the suite's budget, so that its run may go to `depths`; `weighed` is how that was decided last."""
 
     cell: Cell
     run_id: str | None = None
     state: CellState = CellState.PLANNED
     reason: str = ""
     spent: Spent = field(default_factory=Spent)
+    more_steps: int = 0
+    depths: int = 0
+    weighed: Weighed | None = None
+
+    @property
+    def headroom(self) -> str:
+        """Why it got more of the suite's budget or was left, in words; empty before that was decided."""
+        if self.weighed is None:
+            return ""
+        got = f"{self.more_steps} more {'step' if self.more_steps == 1 else 'steps'}" if self.more_steps else ""
+        if not self.weighed.steps:
+            got = f"{got}, then left" if got else "no more steps"
+        return f"{got}: {self.weighed.why}"
 
 
 @dataclass(slots=True)
@@ -57,6 +72,13 @@ class Suite:
         adopted = {arm.name for arm in self.defined.arms if arm.is_adopted}
         unfinished = [standing for standing in self.planned if standing.state is not CellState.FINISHED]
         return [standing for standing in unfinished if standing.run_id or standing.cell.arm not in adopted]
+
+    @property
+    def finished(self) -> list[CellStanding]:
+        """What may get more steps: cells whose runs have finished and whose settings are known."""
+        adopted = {arm.name for arm in self.defined.arms if arm.is_adopted}
+        finished = [standing for standing in self.planned if standing.state is CellState.FINISHED]
+        return [standing for standing in finished if standing.run_id and standing.cell.arm not in adopted]
 
     @property
     def spent(self) -> Spent:
@@ -123,5 +145,11 @@ def _apply(suite: Suite, line: Line) -> None:
                 suite.cells[cell] = replace(before, run_id=run_id, state=CellState.RUNNING, reason="")
         case JudgedAgain(cell, device=device) as judged:
             suite.judged[cell, device] = judged
+        case Weighed(cell, steps=steps) as weighed:
+            before = suite.cells.get(cell, CellStanding(cell))
+            state = CellState.RUNNING if steps else before.state  # its run has finished, and goes on
+            more, depths = before.more_steps + steps, max(before.depths, weighed.depths)
+            suite.cells[cell] = replace(before, state=state, more_steps=more, depths=depths, weighed=weighed)
         case CellLeft(cell, run_id, state, reason, spent):
-            suite.cells[cell] = CellStanding(cell, run_id, state, reason, spent)
+            before = suite.cells.get(cell, CellStanding(cell))
+            suite.cells[cell] = replace(before, run_id=run_id, state=state, reason=reason, spent=spent)

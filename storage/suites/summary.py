@@ -62,9 +62,13 @@ class Results:
 
     @property
     def counted(self) -> list[CellResult]:
-        """The cells that figures are made of; one that has no run yet is none of them."""
+        """The cells that figures are made of; one that has no run yet is none of them. One that got more steps has
+        ended before, and counts as far as it is."""
         partial = self.is_partial
-        return [cell for cell in self.cells if cell.standing.state in _ENDED or (partial and cell.standing.run_id)]
+        return [
+            cell for cell in self.cells
+            if cell.standing.state in _ENDED or cell.standing.more_steps or (partial and cell.standing.run_id)
+        ]  # fmt: skip
 
     @property
     def arms(self) -> list[str]:

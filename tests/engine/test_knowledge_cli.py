@@ -22,7 +22,7 @@ class Said(Protocol):
 
 KNOWN = change("start", states=(state("bound"),), techniques=(technique("tile"), technique("fuse")))
 ROWS = [
-    attempt(1, state="bound", predicted_gain=1.2),
+    attempt(1, state="bound", predicted_gain=1.2, over_eager=4.2, over_best=2.1),
     attempt(2, Outcome.SLOWER, state="bound", device="H200"),
     *(attempt(number, Outcome.NOT_COMPILED, technique="fuse", state="bound") for number in range(3, 15)),
 ]
@@ -74,7 +74,10 @@ def test_a_technique_is_shown_with_every_place_and_its_last_attempts(knowledge: 
         "on H200": 1,
         "on Xeon": 1,
     }
-    assert "1.5x" in knowledge("show", "tile")
+    assert [one["over_best"] for one in found["attempts"]] == [2.1, None]
+    shown = knowledge("show", "tile")
+    assert "over eager" in shown
+    assert shown.split("1.2x")[1].split()[:3] == ["1.5x", "4.2x", "2.1x"]
     assert "bottleneck: memory" in knowledge("show", "bound")
     assert [row["name"] for row in json.loads(knowledge("show", "bound", "--json"))["techniques"]] == ["fuse", "tile"]
     assert "knowledge list" in knowledge("show", "none", code=2)

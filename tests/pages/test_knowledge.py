@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pages.parts import access, index
+from pages.parts import access, index, wording
 from pages.parts.knowledge import (
     amendments,
     changes_table,
@@ -82,6 +82,8 @@ def test_an_attempt_says_how_it_ended_and_leads_to_its_kernel() -> None:
     assert part(shown["run"], "link") is True
     assert part(shown["gain"], "text") == "1.30×"
     assert part(shown["gain"], "note") == "1.28 to 1.32×"
+    stands = evidence_table.cells(replace(ATTEMPT, over_eager=4.2, over_best=2.1), {})
+    assert (stands["eager"], stands["best"], shown["best"]) == ("4.20×", "2.10×", wording.NONE)
     assert evidence_table.link(ATTEMPT) == "candidate?run=r1&candidate=c001"
     wrong = replace(ATTEMPT, candidate_id="step 7", outcome=Outcome.PATCH_FAILED, error="line 3", gain=None)
     shown = evidence_table.cells(wrong, {})

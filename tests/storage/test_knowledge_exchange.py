@@ -88,6 +88,17 @@ MINE = (
 )
 
 
+def test_a_row_from_before_a_figure_was_kept_does_not_contradict_one_that_has_it(tmp_path: Path) -> None:
+    old = give(tmp_path / "old", attempt(1), attempt(2))
+    give(tmp_path / "new", attempt(1, over_eager=3.0, over_best=2.0), attempt(2, over_eager=3.0))
+    done = merging.import_file(old, folder=tmp_path / "new")
+    assert (done.attempts, done.known) == (0, 2)
+    assert [row.over_best for row in files.load(tmp_path / "new").rows] == [2.0, None]
+    other = give(tmp_path / "other", attempt(1, over_eager=4.0))
+    with pytest.raises(ConflictsError, match="attempt run / c001 / tile"):
+        merging.import_file(other, folder=tmp_path / "new")
+
+
 def test_what_contradicts_is_named_and_nothing_is_changed(tmp_path: Path) -> None:
     file = give(tmp_path / "theirs", *THEIRS)
     give(tmp_path / "mine", *MINE)

@@ -43,6 +43,24 @@ def test_a_query_is_run_again_only_when_one_of_its_tables_was_written(
     assert len(asked) == 5
 
 
+def noted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The queries that reach the database from here on."""
+    asked: list[str] = []
+
+    def note(name: str, place: int) -> None:
+        read = getattr(fetch, name)
+
+        def reads(*query: Any) -> Any:
+            asked.append(query[place])
+            return read(*query)
+
+        monkeypatch.setattr(fetch, name, reads)
+
+    note("_rows", 2)
+    note("_tuples", 1)
+    return asked
+
+
 def test_a_step_reads_only_what_is_shown_of_steps_again(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     run = {"run_id": "a", "task_name": "t", "kernel_class": "matmul", "state": "running", "state_reason": ""}
     now = {"run_id": "a", "last_event_at": 5.0, "engine_s": 0.0}
@@ -50,8 +68,8 @@ def test_a_step_reads_only_what_is_shown_of_steps_again(db: Database, monkeypatc
         writer.put([("runs", run, True), ("progress", now, True)])
     assert (found := runs.run(db, "a")) is not None
     assert (found.depth, found.engine_s, found.last_event_at) == (None, 0.0, 5.0)
-    asked: list[object] = []
-    monkeypatch.setattr(fetch, "_rows", lambda *query: asked.append(query))
+    assert steering.open_approval(db, "a") is None
+    asked = noted(monkeypatch)
     with db.transaction() as writer:
         writer.put([("progress", now | {"depth": 3, "engine_s": 1.5, "last_event_at": 7.0}, False)])
         writer.add([("steps", {"run_id": "a", "seq": 2, "step": 1}), ("events", {"run_id": "a", "seq": 2})])
@@ -59,7 +77,26 @@ def test_a_step_reads_only_what_is_shown_of_steps_again(db: Database, monkeypatc
     assert (found.depth, found.engine_s, found.last_event_at) == (3, 1.5, 7.0)
     assert steering.open_approval(db, "a") is None
     assert steering.open_question(db, "a") is None
-    assert asked == []
+    assert asked == ["SELECT * FROM progress WHERE run_id = ?"]
+
+
+def test_an_event_of_a_run_reads_its_row_and_the_few_events_of_it_once_for_all_who_ask(
+    db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = {"run_id": "a", "task_name": "t", "kernel_class": "matmul", "state": "running", "state_reason": ""}
+    with db.transaction() as writer:
+        writer.put([("runs", run, True), ("progress", {"run_id": "a", "engine_s": 0.0}, True)])
+        writer.add([("kernels", {"run_id": "a", "seq": 1})])
+    queries.family(db, "a", 0)
+    asked = noted(monkeypatch)
+    with db.transaction() as writer:
+        writer.put([("runs", run | {"steering": None, "strategy": "cutegen"}, False)])
+        writer.add([("events", {"run_id": "a", "seq": 2, "kind": "DepthFinished"})])
+    for question in (steering.steering_state, steering.strategy, steering.open_approval, queries.limit,
+                     queries.baseline, queries.allowance, steering.divergences, queries.baselines):  # fmt: skip
+        question(db, "a")
+    queries.family(db, "a", 0)
+    assert [sql.split("FROM ")[1].split(" ")[0] for sql in asked] == ["runs", "progress", "events"]
 
 
 def test_problems_of_all_runs_are_one_query(db: Database, monkeypatch: pytest.MonkeyPatch) -> None:

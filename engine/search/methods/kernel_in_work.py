@@ -3,6 +3,7 @@ step index is one kernel and its repairs; knows nothing of how a method chooses 
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass, field
 
 from engine.search import limits
@@ -138,13 +139,13 @@ class KernelPerIndex(Steered[KernelInWork]):
     def __init__(self) -> None:
         super().__init__(KernelInWork.new)
 
+    @abstractmethod
     def draws(self, record: Record) -> int:
         """How many kernels are drawn for a step index."""
-        raise NotImplementedError
 
+    @abstractmethod
     def draw(self, record: Record, state: KernelInWork) -> Step:
         """The call of a kernel, after what it has to know."""
-        raise NotImplementedError
 
     def reason_to_stop(self, record: Record, state: KernelInWork) -> str | None:
         """Why no further step index begins."""

@@ -3,6 +3,7 @@ method: each decides by itself what comes next. A method from elsewhere needs no
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Generic, Protocol, TypeVar
 
@@ -49,7 +50,7 @@ class State(Folded, Protocol):
 S = TypeVar("S", bound=State)
 
 
-class Steered(Generic[S]):
+class Steered(ABC, Generic[S]):
     """A method that honours what people ask for, before it goes on by itself."""
 
     words: MethodWords
@@ -83,9 +84,9 @@ class Steered(Generic[S]):
         """The kernel that the present step index goes on with."""
         return record.candidates.get(state.current_id or "")
 
+    @abstractmethod
     def decide(self, record: Record, state: S, current: Candidate | None) -> Action:
         """What comes next where nobody has asked for anything. `current` is the kernel in work."""
-        raise NotImplementedError
 
     def again(self, record: Record, label: str, about: str | None) -> Step:
         """A step to be taken once more.
@@ -109,13 +110,13 @@ class Steered(Generic[S]):
         """The call for a kernel that is written from nothing."""
         return ask_first(record)
 
+    @abstractmethod
     def take(self, record: Record, state: S, parent_id: str | None) -> TakeSubmission:
         """A person's kernel, made from that one."""
-        raise NotImplementedError
 
+    @abstractmethod
     def step(self, record: Record, state: S, label: str, kernel: Candidate) -> Step | None:
         """The method's own step of this name about a kernel; None where it has none."""
-        raise NotImplementedError
 
     def abandon(self, record: Record, reason: str) -> Conclude | None:
         """The step index is given up; what it has tried stays. A step of one that has ended, such as a look back, is

@@ -4,6 +4,7 @@ chooses technique and kernel."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
@@ -62,7 +63,7 @@ class PresentTechnique:
 
 
 @dataclass(slots=True)
-class TechniqueInWork(AcceptedLine):
+class TechniqueInWork(AcceptedLine, ABC):
     """The fold. `first_id` is the first kernel, None until one is correct."""
 
     first_id: str | None = None
@@ -90,9 +91,9 @@ class TechniqueInWork(AcceptedLine):
         """Whether the step index has anything of its own; a step in flight is the record's to tell."""
         return self.present.is_begun
 
+    @abstractmethod
     def apply(self, event: ev.Event) -> None:
         """Take one event into account."""
-        raise NotImplementedError
 
     def judge(self, event: ev.Event) -> None:
         """Take into account what was written and what became of it."""
@@ -148,17 +149,17 @@ class TechniquePerIndex(Steered[T]):
 
     repair_prompt: PromptWriter
 
+    @abstractmethod
     def tries(self, state: T) -> Tries:
         """How often it writes and repairs."""
-        raise NotImplementedError
 
+    @abstractmethod
     def go_on(self, record: Record, state: T) -> Action:
         """What comes next where the step index has no kernel yet, and can have one."""
-        raise NotImplementedError
 
+    @abstractmethod
     def conclude(self, record: Record, state: T, outcome: DepthOutcome, name: str | None, reason: str) -> Conclude:
         """How a step index ends."""
-        raise NotImplementedError
 
     def decide(self, record: Record, state: T, current: Candidate | None) -> Action:
         """The kernel of the step index is mended or evaluated; without one the method goes on."""

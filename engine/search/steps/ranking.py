@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 from engine.knowledge import reward_model
 from engine.knowledge.evidence import metrics_of
+from engine.knowledge.rewards import reward
 from engine.search.actions import Rank
 from engine.search.context import RunContext
-from engine.search.methods.reward_loop.rewards import reward
 from storage.knowledge import files
 from storage.knowledge.choice import ON
 from storage.knowledge.records import ScoredKernel

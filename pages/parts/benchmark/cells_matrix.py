@@ -51,7 +51,7 @@ def cell(result: CellResult) -> table.Cell:
     tone = TONES[state]
     if is_done:
         tone = "red" if best is None else "green" if best.low > 1 else "orange" if best.high < 1 else "yellow"
-    reason = "" if is_done else wording.cut(result.standing.reason, 200)
+    reason = wording.cut(result.standing.headroom if is_done else result.standing.reason, 200)
     note = interval(Estimate(best.speedup, best.low, best.high)) if best else reason[:60]
     if not run_id:
         return table.pill(text, tone, "", reason, note)

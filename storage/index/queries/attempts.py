@@ -99,9 +99,10 @@ class DepthRow:
 
 _OTHERWISE = {
     "created_at": "time AS created_at",
-    "is_pending": "seq > coalesce((SELECT settled_seq FROM runs WHERE run_id = $run), 0) AS is_pending",
+    "is_pending": "seq > $settled AS is_pending",
 }
 COLUMNS = ", ".join(_OTHERWISE.get(one.name, one.name) for one in fields(AttemptRow))
+"""What an AttemptRow is made of, with the parameters that `about` gives."""
 _ATTEMPTS = f"SELECT {COLUMNS} FROM kernels WHERE run_id = $run"
 
 # Kernels that were the fastest correct one of their run when they were timed, abandoned branches included: each is the
@@ -111,9 +112,16 @@ RISING = """(SELECT run_id, candidate_id, number, timed_seq AS seq, speedup, low
     ORDER BY timed_seq ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0))"""
 
 
+def about(db: Database, run_id: str) -> dict[str, object]:
+    """The run, and since which line of its journal kernels have not been settled. That is read by itself, so that an
+    event which changes the run and no kernel leaves queries about kernels as they were."""
+    (settled,) = fetch.of_run(db, run_id, "settled_seq") or (None,)
+    return {"run": run_id, "settled": settled or 0}
+
+
 def attempts(db: Database, run_id: str) -> list[AttemptRow]:
     """Every candidate of a run, in the order they were made."""
-    return fetch.rows(db, AttemptRow, f"{_ATTEMPTS} ORDER BY seq", {"run": run_id})
+    return fetch.rows(db, AttemptRow, f"{_ATTEMPTS} ORDER BY seq", about(db, run_id))
 
 
 def candidate(db: Database, run_id: str, candidate_id: str) -> CandidateRow | None:
@@ -128,7 +136,7 @@ def candidate(db: Database, run_id: str, candidate_id: str) -> CandidateRow | No
         coalesce(list(n.candidate_id ORDER BY n.seq) FILTER (WHERE $candidate IN (n.parent_id, n.second_parent_id)), [])
             AS children
     FROM a, n GROUP BY ALL"""
-    return fetch.one(db, CandidateRow, sql, {"run": run_id, "candidate": candidate_id})
+    return fetch.one(db, CandidateRow, sql, about(db, run_id) | {"candidate": candidate_id})
 
 
 def depths(db: Database, run_id: str) -> list[DepthRow]:
@@ -193,7 +201,7 @@ def family(db: Database, run_id: str, newest: int = NEWEST) -> list[FamilyRow]:
     columns = ", ".join(_OTHERWISE.get(field.name, field.name) for field in fields(FamilyRow))
     sql = f"""SELECT {columns} FROM kernels WHERE run_id = $run
         QUALIFY row_number() OVER (ORDER BY seq DESC) <= $newest OR is_best ORDER BY seq"""
-    return fetch.rows(db, FamilyRow, sql, {"run": run_id, "newest": newest})
+    return fetch.rows(db, FamilyRow, sql, about(db, run_id) | {"newest": newest})
 
 
 def roll_backs(db: Database, run_id: str) -> list[RollBackRow]:
@@ -246,14 +254,14 @@ def kernels(db: Database, run_id: str, kernel_filter: KernelFilter, limit: int, 
     SELECT c.*, p.number AS parent_number FROM (SELECT * FROM chosen ORDER BY seq DESC LIMIT $limit OFFSET $offset) c
     LEFT JOIN kernels p ON p.run_id = $run AND p.candidate_id = c.parent_id
     ORDER BY c.seq DESC"""
-    return fetch.rows(db, KernelRow, sql, _parameters(run_id, kernel_filter) | {"limit": limit, "offset": offset})
+    return fetch.rows(db, KernelRow, sql, _parameters(db, run_id, kernel_filter) | {"limit": limit, "offset": offset})
 
 
 def count_kernels(db: Database, run_id: str, kernel_filter: KernelFilter) -> int:
     """How many the filter lets through."""
     if kernel_filter == KernelFilter():
         return int(fetch.tuples(db, "SELECT count(*) FROM kernels WHERE run_id = ?", [run_id])[0][0])
-    return int(fetch.tuples(db, f"{_CHOSEN} SELECT count(*) FROM chosen", _parameters(run_id, kernel_filter))[0][0])
+    return int(fetch.tuples(db, f"{_CHOSEN} SELECT count(*) FROM chosen", _parameters(db, run_id, kernel_filter))[0][0])
 
 
 def neighbours(db: Database, run_id: str, candidate_id: str) -> NeighbourRow | None:
@@ -264,6 +272,6 @@ def neighbours(db: Database, run_id: str, candidate_id: str) -> NeighbourRow | N
     return fetch.one(db, NeighbourRow, sql, [run_id, candidate_id])
 
 
-def _parameters(run_id: str, kernel_filter: KernelFilter) -> dict[str, object]:
+def _parameters(db: Database, run_id: str, kernel_filter: KernelFilter) -> dict[str, object]:
     verdict = str(kernel_filter.verdict) if kernel_filter.verdict else None
-    return {"run": run_id, "verdict": verdict, "text": " ".join(kernel_filter.text.split())}
+    return about(db, run_id) | {"verdict": verdict, "text": " ".join(kernel_filter.text.split())}

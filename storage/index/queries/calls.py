@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from storage.index.database import Database
 from storage.index.queries import fetch
@@ -380,6 +380,9 @@ class AllowanceRow:
     spent_s: float
 
 
+_ALLOWED = [field.name for field in fields(AllowanceRow) if field.name != "spent_s"]
+
+
 def spending(db: Database, run_id: str) -> list[SpendingRow]:
     """One row per role and model, the dearest first."""
     sql = """SELECT role, model, count(*) AS calls, count(*) FILTER (WHERE input_tokens IS NULL) AS uncounted,
@@ -395,9 +398,9 @@ def spending(db: Database, run_id: str) -> list[SpendingRow]:
 
 def allowance(db: Database, run_id: str) -> AllowanceRow | None:
     """The limits of a run, or None when it is not in the index."""
-    sql = """SELECT depths, max_model_calls, max_tokens, max_cost_usd, max_wall_s, target_speedup, engine_s AS spent_s
-        FROM runs JOIN progress USING (run_id) WHERE run_id = ?"""
-    return fetch.one(db, AllowanceRow, sql, [run_id])
+    asked = fetch.of_run(db, run_id, *_ALLOWED)
+    spent = fetch.of_run(db, run_id, "engine_s", table="progress")
+    return AllowanceRow(*asked, *spent) if asked and spent else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,7 +95,7 @@ class ConditionsRow:
     second_noise: float | None
 
 
-_CHOSEN = "(SELECT unnest($runs::VARCHAR[]))"
+_CHOSEN = "(SELECT unnest($ids::VARCHAR[]))"
 _SPENT = """spent_s AS engine_s, spent_calls AS calls, spent_tokens AS tokens, spent_usd AS cost_usd,
     spent_device_s AS device_s"""
 
@@ -116,14 +116,14 @@ def reached(db: Database, run_ids: Sequence[str]) -> list[ReachedRow]:
         FROM depths d LEFT JOIN kernels t ON t.run_id = d.run_id AND t.candidate_id = d.candidate_id
         ASOF LEFT JOIN {RISING.format(which=f"run_id IN {_CHOSEN}")} r ON r.run_id = d.run_id AND d.seq >= r.seq
         WHERE d.run_id IN {_CHOSEN} ORDER BY d.run_id, d.seq"""
-    return fetch.rows(db, ReachedRow, sql, {"runs": list(run_ids)})
+    return fetch.rows(db, ReachedRow, sql, {"ids": list(run_ids)})
 
 
 def timed_kernels(db: Database, run_ids: Sequence[str]) -> list[TimedRow]:
     """Every correct and timed kernel of these runs, in the order they were timed."""
     sql = f"""SELECT run_id, candidate_id, number, depth, speedup, noise, summary, {_SPENT}, latency_ms FROM kernels
         WHERE run_id IN {_CHOSEN} AND speedup IS NOT NULL ORDER BY run_id, timed_seq"""
-    return fetch.rows(db, TimedRow, sql, {"runs": list(run_ids)})
+    return fetch.rows(db, TimedRow, sql, {"ids": list(run_ids)})
 
 
 def conditions(db: Database, run_ids: Sequence[str]) -> list[ConditionsRow]:
@@ -141,4 +141,4 @@ def conditions(db: Database, run_ids: Sequence[str]) -> list[ConditionsRow]:
     FROM runs r JOIN progress p USING (run_id) LEFT JOIN walked w USING (run_id)
     LEFT JOIN against g USING (run_id)
     WHERE r.run_id IN {_CHOSEN} ORDER BY r.created_at, r.run_id"""
-    return fetch.rows(db, ConditionsRow, sql, {"runs": list(run_ids)})
+    return fetch.rows(db, ConditionsRow, sql, {"ids": list(run_ids)})

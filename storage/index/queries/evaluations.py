@@ -265,18 +265,18 @@ class BaselineRow:
         return relative.over(speedup, noise, self.speedup, self.noise)
 
 
-_KEPT = ", ".join(f"second_{field.name} AS {field.name}" for field in fields(BaselineRow) if field.name != "seconds")
+_SECOND = [f"second_{field.name}" for field in fields(BaselineRow) if field.name != "seconds"]
 
 
 def baseline(db: Database, run_id: str) -> BaselineRow | None:
     """The fastest baseline beside eager; None before the first kernel was timed and for runs of older engines."""
-    sql = f"SELECT {_KEPT}, NULL AS seconds FROM runs WHERE run_id = ? AND second_name IS NOT NULL"
-    return fetch.one(db, BaselineRow, sql, [run_id])
+    stored = fetch.of_run(db, run_id, *_SECOND)
+    return BaselineRow(*stored) if stored and stored[0] is not None else None
 
 
 def fastest_baselines(db: Database, run_ids: Sequence[str]) -> dict[str, BaselineRow]:
     """The fastest baseline beside eager of each of these runs that has timed one, or tried to."""
-    sql = f"""SELECT run_id, {_KEPT} FROM runs
+    sql = f"""SELECT run_id, {", ".join(_SECOND)} FROM runs
         WHERE list_contains($runs::VARCHAR[], run_id) AND second_name IS NOT NULL ORDER BY run_id"""
     return {run_id: BaselineRow(*values) for run_id, *values in fetch.tuples(db, sql, {"runs": list(run_ids)})}
 

@@ -13,6 +13,7 @@ from storage.index.queries.commands import CommandRow, commands, in_force
 from storage.index.queries.steps import NEWEST, StepRow, steps
 from storage.run import events as ev
 from storage.run.journal import FaultKind
+from storage.run.steering.command_arguments import NO_CALLS
 from storage.run.steering.verbs import Result, verbs_with
 
 
@@ -62,6 +63,8 @@ _NEWS = (
     ev.CallFailed, ev.BaselineMeasured, ev.LimitMeasured, ev.ClassProposed, ev.BudgetChanged, ev.QuestionAsked,
     ev.ApprovalAsked, ev.ApprovalSettled, ev.Diverged, ev.Imported, ev.PatchTried,
 )  # fmt: skip
+# Steps that no step index begins with that starts from an accepted kernel.
+_NOT_FROM_A_BASE = [*NO_CALLS, "synthesise", "diagnose", "repair"]
 
 
 def feed(db: Database, run_id: str, after_seq: int = 0, limit: int = 200) -> list[FeedRow]:
@@ -124,14 +127,14 @@ def _rising(db: Database, run_id: str) -> list[tuple[int, FeedKernel]]:
 
 def _base_changes(db: Database, run_id: str, after_seq: int) -> Iterator[FeedRow]:
     """Step indexes that start from another kernel than the newest accepted one by the run's rule alone."""
-    policies = fetch.tuples(db, "SELECT base_policy FROM runs WHERE run_id = ?", [run_id])
-    policy = next((text or "" for (text,) in policies), "")
+    (policy,) = fetch.of_run(db, run_id, "base_policy") or ("",)
+    policy = policy or ""
     if policy != "best" and not policy.startswith("patience="):
         return
     sql = """
     WITH begun AS (SELECT depth, min(first_seq) AS seq, arg_min(first_time, first_seq) AS time,
         arg_min(step, first_seq) AS step, arg_min(candidate_id, first_seq) AS candidate_id FROM steps
-        WHERE run_id = $run AND kind = 'optimise' AND first_seq > $after GROUP BY depth),
+        WHERE run_id = $run AND NOT list_contains($without::VARCHAR[], kind) AND first_seq > $after GROUP BY depth),
      numbers AS (SELECT candidate_id, number FROM kernels WHERE run_id = $run)
     SELECT b.seq, b.time, b.step, b.depth, b.candidate_id, n.number, o.number
     FROM begun b ASOF JOIN (SELECT seq, candidate_id FROM depths WHERE run_id = $run AND outcome = 'accepted') d
@@ -139,7 +142,8 @@ def _base_changes(db: Database, run_id: str, after_seq: int) -> Iterator[FeedRow
     JOIN numbers n ON n.candidate_id = b.candidate_id JOIN numbers o ON o.candidate_id = d.candidate_id
     WHERE b.candidate_id <> d.candidate_id ORDER BY b.seq"""
     asked = in_force(db, run_id, *verbs_with(Result.DEPTH))
-    for seq, at, step, depth, name, number, newest in fetch.tuples(db, sql, {"run": run_id, "after": after_seq}):
+    about = {"run": run_id, "after": after_seq, "without": _NOT_FROM_A_BASE}
+    for seq, at, step, depth, name, number, newest in fetch.tuples(db, sql, about):
         if not any(command.argument.strip() == name and (command.effective_seq or 0) < seq for command in asked):
             yield FeedRow(seq, at, BaseChange(step, depth, name, number, newest, policy))
 

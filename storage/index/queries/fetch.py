@@ -17,6 +17,15 @@ from storage import codec
 from storage.index.database import Database
 from storage.index.memory import frozen
 from storage.run import journal
+from storage.run.events import (
+    BaselineMeasured,
+    CommandAcknowledged,
+    CommandEffective,
+    CommandRefused,
+    Diverged,
+    LimitMeasured,
+    Ranked,
+)
 
 T = TypeVar("T")
 E = TypeVar("E", bound=Any)
@@ -30,6 +39,12 @@ class RunEntry(Generic[E]):
     seq: int
     at: float
     event: E
+
+
+# A run has few of these, and each event makes a page ask for each of them again: one query reads them all.
+_FEW: tuple[type[Any], ...] = (
+    BaselineMeasured, CommandAcknowledged, CommandEffective, CommandRefused, Diverged, LimitMeasured, Ranked,
+)  # fmt: skip
 
 
 @overload
@@ -64,6 +79,8 @@ def events(
 ) -> list[RunEntry[Any]]:
     """Events of a run, or of all, of these kinds, oldest first; `where` tells which by the columns of `events`,
     `newest` how many of the last ones."""
+    if run_id is not None and where == "TRUE" and newest is None and set(kinds) < set(_FEW):
+        return [entry for entry in events(db, run_id, *_FEW) if isinstance(entry.event, kinds)]
     asked = {"kinds": [journal.name_of(kind) for kind in kinds]} | ({"run": run_id} if run_id is not None else {})
     which = f"kind IN (SELECT unnest($kinds)) AND ({where})" + (" AND run_id = $run" if run_id is not None else "")
     sql = f"SELECT run_id, seq, time, json FROM events WHERE {which} ORDER BY {'seq' if run_id else 'run_id, seq'}"
@@ -120,6 +137,13 @@ def one(db: Database, kind: type[T], sql: str, parameters: Sequence[object] | Ma
 def tuples(db: Database, sql: str, parameters: Sequence[object] | Mapping[str, object] = ()) -> list[tuple[Any, ...]]:
     """Plain rows."""
     return db.memory.rows(sql, (tuple, sql, frozen(parameters)), lambda: _tuples(db, sql, parameters))
+
+
+def of_run(db: Database, run_id: str, *columns: str, table: str = "runs") -> tuple[Any, ...] | None:
+    """Columns of a run's one row in a table; None for a run that is not in the index. The row is read once for all who
+    ask: on a page they are many, and each event makes them ask again."""
+    stored = rows(db, dict, f"SELECT * FROM {table} WHERE run_id = ?", [run_id])
+    return tuple(stored[0][column] for column in columns) if stored else None
 
 
 def has_rows(db: Database, table: str, run_id: str) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from storage.index.database import Database
 from storage.index.queries import fetch
 from storage.index.queries.attempts import COLUMNS as KERNEL_COLUMNS
-from storage.index.queries.attempts import RISING, AttemptRow
+from storage.index.queries.attempts import RISING, AttemptRow, about
 from storage.results.vocabulary import Verdict
 
 COLUMNS = 300  # of two pixels or more each
@@ -94,7 +94,7 @@ def failures(db: Database, run_id: str, selected_id: str = "", few: int = FEW_PO
 
 
 def _shown(db: Database, run_id: str, selected_id: str, few: int) -> list[_ShownRow]:
-    parameters = {"run": run_id, "width": _width(db, run_id, few), "selected": selected_id}
+    parameters = about(db, run_id) | {"width": _width(db, run_id, few), "selected": selected_id}
     return fetch.rows(db, _ShownRow, _SHOWN, parameters)
 
 

@@ -229,9 +229,8 @@ def _counterpart(name: _Named, here: Mapping[_Named, MetricRow], there: Mapping[
 
 def planned_exposure(db: Database, run_id: str, kernel_class: KernelClass) -> Exposure | None:
     """When a run of this class on auto shows its model profiles, by what it was started with; None for no such run."""
-    sql = "SELECT asked_depths, expose_from_depth, profile_schedule, version FROM runs WHERE run_id = ?"
-    rows = fetch.tuples(db, sql, [run_id])
-    return exposure.planned(kernel_class, *rows[0]) if rows else None
+    stored = fetch.of_run(db, run_id, "asked_depths", "expose_from_depth", "profile_schedule", "version")
+    return exposure.planned(kernel_class, *stored) if stored else None
 
 
 def profiled_kernels(db: Database, run_id: str) -> list[str]:

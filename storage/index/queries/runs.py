@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from storage.index.database import Database
 from storage.index.queries import fetch
@@ -186,9 +187,7 @@ def run(db: Database, run_id: str) -> RunRow | None:
 def _rows(db: Database, chosen: str, parameters: Sequence[object]) -> list[RunRow]:
     rows = fetch.rows(db, RunRow, _RUNS.format(chosen=chosen), parameters)
     # By itself: it changes with almost every event, and the rest far less often.
-    sql = """SELECT run_id, last_event_at, depth, engine_s FROM progress
-        WHERE run_id IN (SELECT unnest(?::VARCHAR[]))"""
-    now = {run_id: progress for run_id, *progress in fetch.tuples(db, sql, [[row.run_id for row in rows]])}
+    now = _progress(db, [row.run_id for row in rows])
     return [_with(row, *now.get(row.run_id, (None, None, 0.0))) for row in rows]
 
 
@@ -198,21 +197,29 @@ def _with(row: RunRow, last_event_at: float | None, depth: int | None, engine_s:
 
 def last_events(db: Database, run_ids: Sequence[str]) -> dict[str, float]:
     """When each run's newest event was."""
-    sql = """SELECT run_id, last_event_at FROM progress
-        WHERE run_id IN (SELECT unnest(?::VARCHAR[])) AND last_event_at IS NOT NULL"""
-    return dict(fetch.tuples(db, sql, [list(run_ids)]))
+    return {run_id: at for run_id, (at, _, _) in _progress(db, run_ids).items() if at is not None}
+
+
+def _progress(db: Database, run_ids: Sequence[str]) -> dict[str, tuple[Any, ...]]:
+    """When the newest event of each run was, its last depth, and how long engines have worked on it."""
+    if len(run_ids) == 1:  # as on the page of a run, where others ask for that row too
+        stored = fetch.of_run(db, run_ids[0], "last_event_at", "depth", "engine_s", table="progress")
+        return {run_ids[0]: stored} if stored else {}
+    sql = """SELECT run_id, last_event_at, depth, engine_s FROM progress
+        WHERE run_id IN (SELECT unnest(?::VARCHAR[]))"""
+    return {run_id: tuple(progress) for run_id, *progress in fetch.tuples(db, sql, [list(run_ids)])}
 
 
 def limit(db: Database, run_id: str) -> HardwareLimit | None:
     """The task's speed of light. Measured once; again only after a kernel beat it, and then the later one holds."""
-    rows = fetch.tuples(db, "SELECT hardware_limit FROM runs WHERE run_id = ?", [run_id])
-    return fetch.record(HardwareLimit, rows[0][0]) if rows else None
+    stored = fetch.of_run(db, run_id, "hardware_limit")
+    return fetch.record(HardwareLimit, stored[0]) if stored else None
 
 
 def arithmetic(db: Database, run_id: str) -> str:
     """The class of arithmetic of a run's task, one of PRECISIONS."""
-    rows = fetch.tuples(db, "SELECT precision FROM runs WHERE run_id = ?", [run_id])
-    return arithmetic_of(rows[0][0]) if rows and rows[0][0] else PRECISIONS[0]
+    stored = fetch.of_run(db, run_id, "precision")
+    return arithmetic_of(stored[0]) if stored and stored[0] else PRECISIONS[0]
 
 
 def limit_speedup(db: Database, run_id: str) -> float | None:

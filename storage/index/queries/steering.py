@@ -32,14 +32,14 @@ class SteeringMark:
 
 def steering_state(db: Database, run_id: str) -> SteeringState:
     """What is in force now, as the engine has it; nothing for a run that is not in the index."""
-    rows = fetch.tuples(db, "SELECT steering FROM runs WHERE run_id = ?", [run_id])
-    return (fetch.record(SteeringState, rows[0][0]) if rows else None) or SteeringState()
+    stored = fetch.of_run(db, run_id, "steering")
+    return (fetch.record(SteeringState, stored[0]) if stored else None) or SteeringState()
 
 
 def strategy(db: Database, run_id: str) -> str:
     """The name of a run's search method; empty for a run that is not in the index."""
-    rows = fetch.tuples(db, "SELECT strategy FROM runs WHERE run_id = ?", [run_id])
-    return str(rows[0][0]) if rows else ""
+    stored = fetch.of_run(db, run_id, "strategy")
+    return str(stored[0]) if stored else ""
 
 
 def pending_hints(db: Database, run_id: str) -> tuple[str, ...]:
@@ -105,8 +105,8 @@ class ApprovalRow:
 
 def open_question(db: Database, run_id: str) -> QuestionRow | None:
     """The call that waits for a person, or None."""
-    rows = fetch.tuples(db, "SELECT question FROM runs WHERE run_id = ?", [run_id])
-    asked = fetch.record(QuestionAsked, rows[0][0]) if rows else None
+    stored = fetch.of_run(db, run_id, "question")
+    asked = fetch.record(QuestionAsked, stored[0]) if stored else None
     if asked is None:
         return None
     sql = "SELECT source_blob FROM kernels WHERE run_id = ? AND candidate_id = ?"
@@ -118,14 +118,14 @@ def open_question(db: Database, run_id: str) -> QuestionRow | None:
 
 def open_approval(db: Database, run_id: str) -> ApprovalRow | None:
     """The step that waits for a yes, or None."""
-    rows = fetch.tuples(db, "SELECT approval, approval_asked_at FROM runs WHERE run_id = ?", [run_id])
-    asked = fetch.record(ApprovalAsked, rows[0][0]) if rows else None
-    if asked is None:
+    approval, asked_at = fetch.of_run(db, run_id, "approval", "approval_asked_at") or (None, None)
+    asked = fetch.record(ApprovalAsked, approval)
+    if asked is None or asked_at is None:
         return None
     sql = "SELECT number, summary FROM kernels WHERE run_id = ? AND candidate_id = ?"
     number, summary = next(iter(fetch.tuples(db, sql, [run_id, asked.candidate_id])), (None, None))
     return ApprovalRow(
-        rows[0][1], asked.step, asked.kind, asked.depth, asked.candidate_id, number, summary, asked.fallback,
+        asked_at, asked.step, asked.kind, asked.depth, asked.candidate_id, number, summary, asked.fallback,
         asked.after_s,
     )  # fmt: skip
 
@@ -204,8 +204,8 @@ def effects(db: Database, run_id: str, words: MethodWords = AS_STORED) -> dict[s
 
 def engine_began(db: Database, run_id: str) -> float | None:
     """When the last engine took the run up, in seconds since the epoch."""
-    rows = fetch.tuples(db, "SELECT engine_began_at FROM runs WHERE run_id = ?", [run_id])
-    return rows[0][0] if rows else None
+    stored = fetch.of_run(db, run_id, "engine_began_at")
+    return stored[0] if stored else None
 
 
 def _shown_by(db: Database, run_id: str, *results: Result) -> list[CommandRow]:

@@ -58,8 +58,8 @@ def current_step(db: Database, run_id: str) -> StepRow | None:
 
 def finished_steps(db: Database, run_id: str) -> int:
     """How many steps have ended, one that was done again counted again."""
-    rows = fetch.tuples(db, "SELECT finished_steps FROM progress WHERE run_id = ?", [run_id])
-    return int(rows[0][0]) if rows else 0
+    stored = fetch.of_run(db, run_id, "finished_steps", table="progress")
+    return int(stored[0]) if stored else 0
 
 
 def typical_seconds(db: Database, run_id: str, kind: str) -> float | None:
@@ -100,5 +100,5 @@ def count_events(db: Database, run_id: str, after_seq: int) -> int:
 
 def last_seq(db: Database, run_id: str) -> int:
     """The number of the newest event; 0 before the first."""
-    rows = fetch.tuples(db, "SELECT last_seq FROM progress WHERE run_id = ?", [run_id])
-    return int(rows[0][0]) if rows else 0
+    stored = fetch.of_run(db, run_id, "last_seq", table="progress")
+    return int(stored[0]) if stored else 0

@@ -16,7 +16,7 @@ from storage.run.record import Candidate, checks_of
 from storage.suites import measured
 from storage.suites.results import BestKernel, RunResult, TimedKernel, Try
 
-_CHOSEN = "(SELECT unnest($runs::VARCHAR[]))"
+_CHOSEN = "(SELECT unnest($ids::VARCHAR[]))"
 _KINDS = (CandidateCreated, Compiled, Checked, Timed, ReviewWritten, Profiled)
 _Best = tuple[BestKernel | None, str]
 
@@ -35,7 +35,7 @@ def run_results(db: Database, run_ids: Sequence[str]) -> dict[str, RunResult]:
     """The results of these runs by id; those that are not in the index are left out."""
     sql = f"""SELECT run_id, kernel_class, model, strategy, hardware_limit, model_calls FROM runs
         WHERE run_id IN {_CHOSEN}"""
-    heads = fetch.rows(db, _HeadRow, sql, {"runs": list(run_ids)})
+    heads = fetch.rows(db, _HeadRow, sql, {"ids": list(run_ids)})
     bests, tried = _bests(db, run_ids), _tries(db, run_ids)
     timed: dict[str, list[TimedKernel]] = {}
     for at in compare.timed_kernels(db, run_ids):
@@ -67,11 +67,11 @@ def _tries(db: Database, run_ids: Sequence[str]) -> dict[str, list[Try]]:
 def _bests(db: Database, run_ids: Sequence[str]) -> Mapping[str, _Best]:
     """By run, its best kernel, made of all that happened to those of all runs: one query reads it."""
     sql = f"SELECT run_id, candidate_id, parent_id FROM kernels WHERE run_id IN {_CHOSEN} AND is_best"
-    rows = fetch.tuples(db, sql, {"runs": list(run_ids)})
-    which = """run_id IN (SELECT unnest($runs)) AND (run_id || ' ' || candidate_id IN (SELECT unnest($bests))
+    rows = fetch.tuples(db, sql, {"ids": list(run_ids)})
+    which = """run_id IN (SELECT unnest($ids)) AND (run_id || ' ' || candidate_id IN (SELECT unnest($bests))
         OR (kind = $review AND run_id || ' ' || candidate_id IN (SELECT unnest($parents))))"""
     asked = {
-        "runs": [run_id for run_id, _, _ in rows], "bests": [f"{run_id} {name}" for run_id, name, _ in rows],
+        "ids": [run_id for run_id, _, _ in rows], "bests": [f"{run_id} {name}" for run_id, name, _ in rows],
         "parents": [f"{run_id} {parent}" for run_id, _, parent in rows], "review": name_of(ReviewWritten),
     }  # fmt: skip
     happened: dict[str, list[Any]] = {}

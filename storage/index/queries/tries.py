@@ -28,7 +28,7 @@ class TryRow:
 def tries(db: Database, run_ids: Sequence[str]) -> list[TryRow]:
     """The tries of these runs in the order they were made. A kernel that a person brought is none."""
     sql = """
-    WITH chosen AS (SELECT unnest($runs::VARCHAR[]) AS run_id),
+    WITH chosen AS (SELECT unnest($ids::VARCHAR[]) AS run_id),
     asked AS (SELECT run_id, step, arg_min(prompt_blob, seq) AS prompt_blob FROM calls JOIN chosen USING (run_id)
         GROUP BY run_id, step),
     tried AS (SELECT run_id, step, seq, is_compiled, verdict = 'passed' AS is_passed, speedup
@@ -36,7 +36,7 @@ def tries(db: Database, run_ids: Sequence[str]) -> list[TryRow]:
         UNION ALL SELECT run_id, step, seq, FALSE, FALSE, NULL FROM steps JOIN chosen USING (run_id) WHERE is_try)
     SELECT run_id, step, is_compiled, is_passed, speedup, prompt_blob FROM tried LEFT JOIN asked USING (run_id, step)
     ORDER BY run_id, seq"""
-    return fetch.rows(db, TryRow, sql, {"runs": list(run_ids)})
+    return fetch.rows(db, TryRow, sql, {"ids": list(run_ids)})
 
 
 @dataclass(frozen=True, slots=True)

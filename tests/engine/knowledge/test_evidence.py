@@ -17,6 +17,7 @@ from engine.search.context import RunContext
 from engine.search.human.inbox import Inbox
 from storage.knowledge import files
 from storage.knowledge.records import Bottleneck, Evidence, Outcome
+from storage.results.evaluation_results import TimingResult
 from storage.results.hardware_limit import HardwareLimit
 from storage.results.profile_results import Metric, ProfileResult
 from storage.results.vocabulary import KernelClass, Verdict
@@ -81,6 +82,24 @@ def test_a_timed_attempt_is_faster_or_slower_beyond_the_noise_alone(speedup: flo
     assert (row.device, row.toolchain, row.language, row.precision) == ("a device", "cpu", "cute", "fp32")
     assert (row.parent_hash, row.child_hash, row.tokens) == ("blob-c001", "blob-c002", 150)
     assert row.after[evidence.LATENCY] == pytest.approx(1.0)
+
+
+def test_a_row_says_how_the_kernel_stands_over_eager_and_over_the_best_alternative() -> None:
+    story = begun(Story()).passes("c002", 1.3).settles("c002")
+    (row,) = told(story)
+    assert row.over_eager == pytest.approx(1.3)
+    assert (row.over_best, row.limit_share) == (None, None), "no other baseline, and a limit that a kernel has set"
+    other = replace(LIMIT, device="a device", bandwidth_gb_s=0.004)
+    compiled = TimingResult((0.5,) * 9, (1.0,) * 9)
+    (row,) = told(story.tell(ev.LimitMeasured(other)).tell(ev.BaselineMeasured("torch.compile", compiled)))
+    assert row.over_best == pytest.approx(0.65)
+    assert row.limit_share == pytest.approx(0.25)
+
+
+def test_a_kernel_that_failed_stands_over_nothing() -> None:
+    story = begun(Story()).does_not_compile("c002").settles("c002", DepthOutcome.GIVEN_UP)
+    (row,) = told(story, is_ending=True)
+    assert (row.outcome, row.over_eager, row.over_best) == (Outcome.NOT_COMPILED, None, None)
 
 
 def test_a_row_has_the_rules_of_the_verdict_it_stands_on() -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from engine.knowledge.rewards import SCALE
 from engine.search import prompting
 from engine.search.actions import Ask
 from engine.search.context import RunContext
 from engine.search.limits import RULE
 from engine.search.llm import Message
-from engine.search.methods.reward_loop.rewards import SCALE, Rewarded, rewarded
+from engine.search.methods.reward_loop.rewards import Rewarded, rewarded
 from engine.search.prompting import Passage, Ranked
 from engine.search.steps import briefing
 from engine.search.steps.conversation import as_code, hint_section, open_conversation, rule_section, timing_line

@@ -1,6 +1,6 @@
 """The reward loop as a decision: each attempt writes the last kernel again, told its graded reward. Pure.
 
-Method: the loop of TritonGym's design; the reward is in `rewards.py`. A step index is called attempt here.
+Method: the loop of TritonGym's design; `engine/knowledge/rewards.py` has the reward. A step index is called attempt.
 """
 
 from __future__ import annotations
@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from engine.knowledge.rewards import reward
 from engine.search.actions import Ask, Conclude, Consult, Evaluate, Expects, NewCandidate, Step, TakeSubmission
 from engine.search.methods.kernel_in_work import KernelInWork, KernelPerIndex, all_done, draws_option
 from engine.search.methods.options import Choice, Value, option, read
 from engine.search.methods.reward_loop.prompts import Refine
-from engine.search.methods.reward_loop.rewards import reward
 from engine.search.methods.steered import ask_first, base_of, shows_profile, submission, wants_profile
 from engine.search.steps.conversation import sample
 from storage.run.method_words import CallWords, MethodWords

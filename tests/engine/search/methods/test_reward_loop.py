@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
+from engine.knowledge.rewards import reward
 from engine.search.actions import Ask, Conclude, Finish
-from engine.search.methods.reward_loop.rewards import reward
 from engine.search.methods.reward_loop.strategy import RewardLoop
 from storage.results.vocabulary import Verdict
 from storage.run import events as ev
