@@ -20,7 +20,7 @@ from engine.exporting import kernel_of as kernel_of
 from engine.search.methods import catalogue
 from storage import codec, files
 from storage.knowledge.choice import in_words
-from storage.results import relative
+from storage.results import deployment, relative
 from storage.results.check_records import CheckOutcome, StandingChecks
 from storage.results.policy import kept_rules
 from storage.results.relative import Relative
@@ -95,6 +95,7 @@ def _summary(folder: RunFolder) -> dict[str, Any]:
         "speedup_interval": list(best.timed.speedup_interval) if best and best.timed else None,
         "second_baseline": _over(record, record.baseline),
         "baselines": [_over(record, measured) for measured in record.baselines.values()],
+        "deployment": codec.to_plain(record.deployments.get(record.best_id or "")),
         "model_calls": record.usage.model_calls,
         "tokens": record.usage.tokens,
         "cost_usd": record.usage.cost_usd,
@@ -238,6 +239,9 @@ def print_run(console: Console, folder: RunFolder) -> None:
         )
     for measured in record.baselines.values():
         console.print(_baseline_line(record, measured), highlight=False, markup=False)
+    for candidate_id, seen in record.deployments.items():
+        told = f"deployment of {named(candidate_id)}: {printable(deployment.line(seen))}"
+        console.print(told, highlight=False, markup=False)
 
 
 def _baseline_line(record: Record, measured: BaselineMeasured) -> str:
