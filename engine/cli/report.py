@@ -95,7 +95,6 @@ def _summary(folder: RunFolder) -> dict[str, Any]:
         "speedup_interval": list(best.timed.speedup_interval) if best and best.timed else None,
         "second_baseline": _over(record, record.baseline),
         "baselines": [_over(record, measured) for measured in record.baselines.values()],
-        "deployment": codec.to_plain(record.deployments.get(record.best_id or "")),
         "model_calls": record.usage.model_calls,
         "tokens": record.usage.tokens,
         "cost_usd": record.usage.cost_usd,
@@ -164,6 +163,7 @@ def details(folder: RunFolder) -> dict[str, Any]:
     sweeps = [tuned.plain(name, sweep) for name, sweep in record.sweeps.items()]
     more = {
         **{option.name: getattr(record.settings, option.name) for option in run_options.OPTIONS},
+        "deployment": codec.to_plain(record.deployments.get(record.best_id or "")),
         "sweeps": sweeps,
         "attempts": rows,
     }

@@ -80,7 +80,7 @@ def test_the_trust_tab_the_report_the_feed_and_programs_tell_it(
     kernel = api_answers.whole_kernel("r1", best)
     assert kernel is not None
     assert kernel["deployment"]["capture"] == "yes"
-    assert report.summary(folder)["deployment"]["memory"]["allocations"] == 2
+    assert report.details(folder)["deployment"]["memory"]["allocations"] == 2
     report.print_run(Console(), folder)
     assert f"deployment of kernel {number}: CUDA graph: capturable;" in capsys.readouterr().out
 
@@ -95,4 +95,4 @@ def test_a_run_that_nobody_looked_at_says_nothing_of_it(home: Path, open_page: O
     kernel = api_answers.whole_kernel("r1", best)
     assert kernel is not None
     assert kernel["deployment"] is None
-    assert report.summary(folder)["deployment"] is None
+    assert report.details(folder)["deployment"] is None
