@@ -30,7 +30,7 @@ WORDS = {
     "limit": "measuring the limit", "compile": "building", "compile_all": "building variants", "check": "checking",
     "time": "timing", "time_briefly": "timing a variant", "baseline": "timing a baseline",
     "compiler_source": "asking torch.compile", "compiled_start": "asking torch.compile for a kernel",
-    "profile": "profiling",
+    "profile": "profiling", "deploy": "looking at deployment",
 }  # fmt: skip
 
 

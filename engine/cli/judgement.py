@@ -12,7 +12,9 @@ from rich.table import Table
 from engine.cli.terminal import printable
 from engine.evaluator.checks.screening import Finding
 from storage import codec
+from storage.results import deployment
 from storage.results.check_records import WORDS, CheckOutcome, StagedCheck, counted, worst_of_stages
+from storage.results.deployment import Deployment
 from storage.results.evaluation_results import CompileResult, KernelResources
 from storage.results.timeline import Timeline
 
@@ -49,6 +51,9 @@ def print_judgement(console: Console, answer: Mapping[str, Any]) -> None:
     if answer["profile"]:
         summary = answer["profile"].get("summary") or f"no profile: {answer['profile'].get('unavailable', '')}"
         console.print(escape(printable(summary)), highlight=False)
+    if answer["deployment"]:
+        for row in deployment.told(codec.from_plain(Deployment, answer["deployment"])):
+            console.print(f"{row.name}: {escape(printable(f'{row.standing}. {row.sentence}'))}", highlight=False)
 
 
 def _over(baseline: Mapping[str, Any]) -> str:

@@ -29,7 +29,9 @@ def evaluate_file(options: Namespace, open_toolchain: Callable[[Namespace], Eval
     toolchain = open_toolchain(options)
     try:
         judged: Evaluator = toolchain if options.fresh else CachedToolchain(toolchain, home() / "cache" / "evaluations")
-        result = evaluate(judged, task, source, profile=options.profile, instead=_baselines(options, task))
+        result = evaluate(
+            judged, task, source, options.profile, _baselines(options, task), deployment=options.deployment
+        )
     finally:
         toolchain.close()
     if options.json:

@@ -20,7 +20,7 @@ from engine.exporting import kernel_of as kernel_of
 from engine.search.methods import catalogue
 from storage import codec, files
 from storage.knowledge.choice import in_words
-from storage.results import relative
+from storage.results import deployment, relative
 from storage.results.check_records import CheckOutcome, StandingChecks
 from storage.results.policy import kept_rules
 from storage.results.relative import Relative
@@ -163,6 +163,7 @@ def details(folder: RunFolder) -> dict[str, Any]:
     sweeps = [tuned.plain(name, sweep) for name, sweep in record.sweeps.items()]
     more = {
         **{option.name: getattr(record.settings, option.name) for option in run_options.OPTIONS},
+        "deployment": codec.to_plain(record.deployments.get(record.best_id or "")),
         "sweeps": sweeps,
         "attempts": rows,
     }
@@ -238,6 +239,9 @@ def print_run(console: Console, folder: RunFolder) -> None:
         )
     for measured in record.baselines.values():
         console.print(_baseline_line(record, measured), highlight=False, markup=False)
+    for candidate_id, seen in record.deployments.items():
+        told = f"deployment of {named(candidate_id)}: {printable(deployment.line(seen))}"
+        console.print(told, highlight=False, markup=False)
 
 
 def _baseline_line(record: Record, measured: BaselineMeasured) -> str:

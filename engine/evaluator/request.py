@@ -15,6 +15,7 @@ from engine.evaluator.machine import lease
 from engine.evaluator.tasks import Task
 from storage import codec
 from storage.results.baselines import Instead
+from storage.results.deployment import Deployment
 from storage.results.evaluation_results import CheckResult, CompileResult, TimingResult
 from storage.results.examination import Examination
 from storage.results.hardware_limit import HardwareLimit
@@ -163,11 +164,18 @@ class Profile(_OfOneCandidate[ProfileResult]):
     act, answer, is_measuring = "profile", ProfileResult, True
 
 
+@dataclass(frozen=True, slots=True)
+class Deploy(_OfOneCandidate[Deployment]):
+    """What is told of a kernel's deployment: capture in a CUDA graph, the stream, memory of a call."""
+
+    act, answer = "deploy", Deployment
+
+
 KINDS: dict[str, type[Request[Any]]] = {
     kind.act: kind
     for kind in (
         Examine, Limit, Compile, CompileAll, Check, Time, TimeBriefly, Baseline, CompilerSource,
-        StartFromCompiler, Profile,
+        StartFromCompiler, Profile, Deploy,
     )
 }  # fmt: skip
 
@@ -278,3 +286,7 @@ class Evaluator(ABC):
             ProfileUnavailable: none can be had of this kernel or on this machine; the run goes on without it.
         """
         return self.evaluate(Profile(task, source, timed))
+
+    def deploy(self, task: Task, source: str) -> Deployment:
+        """What is told of the deployment of a candidate that passed; no verdict depends on it."""
+        return self.evaluate(Deploy(task, source))

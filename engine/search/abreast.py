@@ -23,7 +23,7 @@ from engine.search.actions import Ask, Conclude, Evaluate, Finish, Step, Tune, W
 from engine.search.context import Alone, RunContext
 from engine.search.human.approval import Approval, await_approval, skip_step
 from engine.search.human.inbox import POLL_S, Inbox
-from engine.search.loop import begin_step, finish, next_action, prepare, take_step
+from engine.search.loop import begin_step, end, finish, next_action, prepare, take_step
 from engine.search.methods import place_of
 from engine.search.steps.candidates import conclude
 from engine.search.steps.knowledge import keep_evidence
@@ -47,7 +47,7 @@ def run(context: RunContext, inbox: Inbox) -> ev.RunEnded:
                 pass
         finally:
             crew.dismiss()
-        return finish(context, ending)
+        return end(context, ending) or finish(context, ending)
 
 
 class Worker:

@@ -39,6 +39,7 @@ from engine.search.steps.compiler import begin, compiled_first, show_compiler
 from engine.search.steps.evaluate import (
     check_candidate,
     compile_candidate,
+    look_at_deployment,
     profile_candidate,
     refuse_candidate,
     time_candidate,
@@ -66,7 +67,8 @@ def run(context: RunContext, inbox: Inbox) -> ev.RunEnded:
             return finish(context, Finish(RunState.STOPPED, "stopped by a person"))
         match next_action(context):
             case Finish() as ending:
-                return finish(context, ending)
+                if ended := end(context, ending):
+                    return ended
             case Conclude() as conclusion:
                 conclude(context, conclusion)
                 keep_evidence(context)
@@ -77,8 +79,8 @@ def run(context: RunContext, inbox: Inbox) -> ev.RunEnded:
                 approval = await_approval(context, inbox, step)
                 if approval is Approval.REFUSED:
                     skip_step(context, step)
-                elif approval is Approval.GIVEN and (limit := attempt_step(context, step, inbox)):
-                    return finish(context, limit)
+                elif approval is Approval.GIVEN and (ended := attempt_step(context, step, inbox)):
+                    return ended
             case unknown:
                 raise EngineError(f"the strategy asked for {unknown!r}, which is no action of the loop")
 
@@ -108,12 +110,12 @@ def next_action(context: RunContext) -> Action:
     return tuned_first(context.record, action, context.source)
 
 
-def attempt_step(context: RunContext, step: Step, inbox: Inbox) -> Finish | None:
+def attempt_step(context: RunContext, step: Step, inbox: Inbox) -> ev.RunEnded | None:
     """Take one step; a model that cannot answer makes the run wait for a person instead of ending it."""
     try:
         take_step(context, step)
     except BudgetExhausted as limit:
-        return Finish(RunState.FINISHED, str(limit))
+        return end(context, Finish(RunState.FINISHED, str(limit)))
     except ModelError as problem:
         inbox.wait(str(problem))
     except StopRequested:
@@ -169,6 +171,15 @@ _STAGES: Mapping[StepKind, Callable[[RunContext, Candidate], str]] = {
     StepKind.TIME: time_candidate,
     StepKind.PROFILE: profile_candidate,
 }
+
+
+def end(context: RunContext, action: Finish) -> ev.RunEnded | None:
+    """End the run after a last look; None where a person wants something else first, which the gate reads."""
+    try:
+        look_at_deployment(context, action)
+    except StopRequested:
+        return None
+    return finish(context, action)
 
 
 def finish(context: RunContext, action: Finish) -> ev.RunEnded:

@@ -9,5 +9,6 @@ check_records.py, observed.py   what stands behind it: one record a check; opera
 examination.py                  whether kernels can be judged on a task at all
 profile_results.py, counters.py, kernel_names.py   what a profiler measured, and its counters in words
 hardware_limit.py               what a device is, and the time that no kernel of a task can beat on it
+deployment.py                   what a kernel's callers rely on beside its answer: graph, stream, memory of a call
 relative.py, timeline.py        ratios of measured times; where the time of an evaluation went
 """

@@ -12,6 +12,7 @@ from operator import itemgetter
 
 from storage.knowledge.choice import OFF
 from storage.results.check_records import StagedCheck, StandingChecks
+from storage.results.deployment import Deployment
 from storage.results.evaluation_results import (
     TAKEN,
     CheckResult,
@@ -194,6 +195,8 @@ class Record:
     usage: Usage = field(default_factory=Usage)
     limit: HardwareLimit | None = None
     baselines: dict[str, ev.BaselineMeasured] = field(default_factory=dict)
+    deployments: dict[str, Deployment] = field(default_factory=dict)
+    """What is told of the deployment of kernels with which an engine ended the run, by kernel."""
     compiler: ev.CompilerShown | None = None
     steps_finished: int = 0
     """How many steps are over."""
@@ -408,6 +411,8 @@ class Record:
                 self._update(name, profiled=profiled, is_profile_tried=True)
             case ev.ProfileFailed(candidate_id=name):
                 self._update(name, is_profile_tried=True)
+            case ev.DeploymentSeen(candidate_id=name):
+                self.deployments[name] = event.result
             case ev.SweepStarted(candidate_id=name) if name in self.candidates:
                 if (written := self.candidates[name].timed) is not None:
                     self.sweeps[name] = Sweep(event.tunables, event.most, written)

@@ -27,6 +27,7 @@ from engine.search.human.inbox import Inbox
 from engine.search.llm.endpoint import EndpointModel
 from engine.search.llm.prices import Price
 from engine.search.methods.loading import open_strategy
+from storage.results.deployment import Deployment, Trait
 from storage.results.evaluation_results import CheckResult, CompileResult, TimingResult
 from storage.results.hardware_limit import HardwareLimit
 from storage.results.vocabulary import Verdict
@@ -82,6 +83,10 @@ class Known:
 
     def baseline(self, task: Task, how: str, source: str) -> TimingResult:
         return TimingResult((1.0,) * 9, (1.1,) * 9)
+
+    def deploy(self, task: Task, source: str) -> Deployment:
+        self._number("deploy", source)
+        return Deployment(Trait.NOT_TRIED)
 
     def limit(self, task: Task) -> HardwareLimit:
         return HardwareLimit("a processor", 1e9, 1e9, 1, 1)

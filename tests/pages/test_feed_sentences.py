@@ -11,6 +11,7 @@ import pytest
 
 from pages.parts.run.feed_sentences import FeedKind, items
 from storage.index.database import Database, index_file, open_database
+from storage.results.deployment import Deployment, Trait
 from storage.results.vocabulary import KernelClass
 from storage.run import events as ev
 from storage.run.settings import Budget, DepthOutcome, StepKind
@@ -24,6 +25,7 @@ TOLD_AS: dict[type, FeedKind | str] = {
     ev.RunEnded: FeedKind.STATE, ev.LimitMeasured: FeedKind.LIMIT, ev.BaselineMeasured: FeedKind.BASELINE,
     ev.StepStarted: FeedKind.STEP, ev.StepFinished: FeedKind.STEP, ev.CandidateCreated: FeedKind.STEP,
     ev.Compiled: FeedKind.STEP, ev.Checked: FeedKind.STEP, ev.Timed: FeedKind.STEP, ev.Profiled: FeedKind.STEP,
+    ev.DeploymentSeen: FeedKind.DEPLOYMENT,
     ev.ProfileFailed: FeedKind.STEP, ev.DiagnosisWritten: FeedKind.STEP, ev.ModelCalled: FeedKind.STEP,
     ev.ReviewWritten: FeedKind.STEP, ev.Consulted: FeedKind.STEP, ev.Taught: FeedKind.STEP,
     ev.AttemptFailed: "its step tells that no edit could be applied",
@@ -58,6 +60,7 @@ def test_the_feed_tells_every_kind_of_item(db: Database, home: Path) -> None:
     folder.settings_file.unlink()
     folder.write_settings(settings)
     grow(db, home / "runs", ev.ClassProposed(KernelClass.MATMUL), ev.BudgetChanged(Budget(depths=9, cost_usd=2.5)))
+    grow(db, home / "runs", ev.DeploymentSeen("c001", Deployment(Trait.HELD)))
     grow(db, home / "runs", ev.StepStarted(900, StepKind.OPTIMISE, 99, "c001"))
     shown = {item.kind: item.text for item in reversed(items(db, "sample", limit=2000))}
     assert set(shown) == set(FeedKind)

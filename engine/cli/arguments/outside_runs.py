@@ -19,6 +19,9 @@ def evaluate(verbs: argparse._SubParsersAction[Parser]) -> None:
     common.policy(evaluate)
     common.own_baseline(evaluate)
     evaluate.add_argument("--profile", action="store_true", help="also profile it if it is correct")
+    evaluate.add_argument(
+        "--deployment", action="store_true", help="also look at CUDA graph, stream and memory of a correct one's call"
+    )
     evaluate.add_argument("--fresh", action="store_true", help="ignore cached results for this source")
     evaluate.add_argument("--json", action="store_true", help="print JSON")
 

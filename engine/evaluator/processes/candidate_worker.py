@@ -26,6 +26,7 @@ from engine.evaluator.checks.poison import Poison
 from engine.evaluator.machine import shared_tensors
 from engine.evaluator.machine.shared_tensors import SharedTensors
 from engine.evaluator.processes import model_caller, observer
+from engine.evaluator.processes.capturing import Capturing
 from engine.evaluator.processes.channel import Channel
 from engine.evaluator.processes.model_caller import ModelCaller
 from engine.evaluator.processes.observer import Observer
@@ -44,6 +45,7 @@ class Candidate:
         self._line = line
         self.observer = Observer()
         self._caller: ModelCaller | None = None
+        self._capturing: Capturing | None = None
 
     def load_module(self) -> dict[str, Any]:
         """Execute the file; builds are asked of the evaluator on the way."""
@@ -196,6 +198,13 @@ class Candidate:
         """Outputs into the shared memory."""
         assert self._caller is not None
         return self._caller.store(hold, copies)
+
+    def deployed(self, act: str) -> dict[str, Any]:
+        """One of the acts by which a kernel's deployment is looked at."""
+        assert self._caller is not None
+        self._capturing = self._capturing or Capturing(self._caller, self._shared.device)
+        answer: dict[str, Any] = getattr(self._capturing, act)()
+        return answer
 
     def rest(self) -> dict[str, Any]:
         """Nothing more is asked."""

@@ -56,8 +56,7 @@ class ModelCaller:
         The answer says where the buffers lie: the evaluator may put other contents there before the call.
         """
         self._buffers = list(map(shared_tensors.strided_like, self._dense)) if is_strided else self._dense
-        for buffer, source in zip(self._buffers, self._shared["inputs"], strict=True):
-            put(buffer, source)
+        self.refill()
         self._arguments = structure.rebuilt(leaves, self._buffers)
         if poisoned:
             self._poison_free_memory(poisoned)
@@ -74,6 +73,24 @@ class ModelCaller:
         self._described = [self._layout_of(leaf, lent, held) for leaf in leaves_of(outputs)]
         self._outputs = outputs
         return {"ns": nanoseconds, "outputs": self._described, "container": form_of(outputs)}
+
+    def refill(self) -> None:
+        """What stands in the shared memory, once more into the buffers that a call reads."""
+        for buffer, source in zip(self._buffers, self._shared["inputs"], strict=True):
+            put(buffer, source)
+
+    def call(self) -> Any:
+        """The model on what was loaded, and nothing around it."""
+        return self._model(*self._arguments)
+
+    def take(self, outputs: Any) -> None:
+        """Have these for the outputs of the last call."""
+        self._outputs, self._described = outputs, []
+
+    @property
+    def lent(self) -> set[int]:
+        """Addresses of the memory that a call is given."""
+        return storages_of(self._buffers)
 
     def store(self, hold: bool, copies: bool) -> dict[str, Any]:
         """Describe the outputs and, if asked and they fit, copy them and the input buffers out for the evaluator."""
@@ -175,6 +192,7 @@ class DeviceModelCaller(ModelCaller):
             for buffer, source in zip(buffers, self._shared["inputs"], strict=True):
                 put(buffer, source)
         self._calls = [structure.rebuilt(leaves, buffers) for buffers in self._slots]
+        self._arguments = self._calls[0]
         if poisoned:
             self._poison_free_memory(poisoned)
         return {"loaded": True, "buffers": [[_claim(buffer) for buffer in buffers] for buffers in self._slots]}

@@ -39,6 +39,7 @@ from engine.evaluator.processes.apart import run_apart, run_beside
 from engine.evaluator.processes.channel import Channel
 from engine.evaluator.processes.checking import Check
 from engine.evaluator.processes.client import REQUEST_FOLDER
+from engine.evaluator.processes.deploying import Deploying
 from engine.evaluator.processes.evaluation_request import EvaluationRequest, FirstCalls
 from engine.evaluator.processes.examining import Examining
 from engine.evaluator.processes.observing import Staged
@@ -50,6 +51,7 @@ from engine.evaluator.sandbox import Isolation, OwnFailure
 from storage import codec, files
 from storage.results import observed
 from storage.results.check_records import CheckOutcome, CheckRecord, Group
+from storage.results.deployment import Deployment, Trait
 from storage.results.evaluation_results import CheckResult, CompileResult, TimingResult
 from storage.results.examination import Examination, Standing
 from storage.results.policy import Policy, Strides
@@ -321,6 +323,17 @@ def profile(request: EvaluationRequest, folder: Path) -> Any:
         return observing.profile(request, laid_out)
 
 
+def deploy(request: EvaluationRequest, folder: Path) -> Deployment:
+    """What is told of a kernel's deployment; one that fails on the way has no verdict of it."""
+    examined = request.examined and replace(request.examined, inner=())  # a caller gets the result alone
+    with WorkerPair(replace(request, examined=examined), folder, is_timed=False) as workers:
+        outcome = _prepared(workers, lambda: Deploying(workers).run())
+    if isinstance(outcome, Failure):
+        return Deployment(Trait.NOT_TRIED, outcome.message, unseen=outcome.message)
+    seen: Deployment = outcome
+    return seen
+
+
 def sanitize(request: EvaluationRequest, folder: Path) -> dict[str, str]:
     """What compute-sanitizer finds in one call; an empty text where it finds nothing or is not to be had."""
     laid_out = _staged(request, folder)
@@ -363,7 +376,7 @@ def prepare(request: EvaluationRequest, folder: Path) -> dict[str, str]:
     return {}
 
 
-CALLING = ("check", "time", "measure", "profile", "sanitize")
+CALLING = ("check", "time", "measure", "profile", "deploy", "sanitize")
 """Acts that call the candidate: what its compile step did not give, because it was not asked or lost, is made first."""
 ACTS: Mapping[str, Callable[[EvaluationRequest, Path], Any]] = {
     "compile": compile_candidate,
@@ -374,6 +387,7 @@ ACTS: Mapping[str, Callable[[EvaluationRequest, Path], Any]] = {
     "examine": examine,
     "measure": measure,
     "profile": profile,
+    "deploy": deploy,
     "sanitize": sanitize,
     "prepare": prepare,
     "compiler_source": compiler_source,

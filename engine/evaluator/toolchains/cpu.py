@@ -25,7 +25,7 @@ from storage.home import home
 from storage.results.hardware_limit import HardwareLimit
 from storage.results.profile_results import ProfileResult
 
-ALLOCATING = ("describe", "examine", "check", "time", "measure")
+ALLOCATING = ("describe", "examine", "check", "time", "measure", "deploy")
 __all__ = ["CpuToolchain", "cache_folder", "checks", "lease_files"]
 
 

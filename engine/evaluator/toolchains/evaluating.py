@@ -17,10 +17,15 @@ from storage.results.vocabulary import Verdict
 
 
 def evaluate(
-    toolchain: Evaluator, task: Task, source: str, profile: bool = False, instead: Sequence[str | OwnBaseline] = ()
+    toolchain: Evaluator,
+    task: Task,
+    source: str,
+    profile: bool = False,
+    instead: Sequence[str | OwnBaseline] = (),
+    deployment: bool = False,
 ) -> dict[str, Any]:
-    """Compile, check, time and if asked profile; stops at the first verdict that is not passed. A kernel that is only
-    checked on this toolchain, by an interpreter, is not timed: `untimed` says so then.
+    """Compile, check, time and, where asked, profile and look at the deployment; stops at the first verdict that is not
+    passed. A kernel that is only checked on this toolchain, by an interpreter, is not timed: `untimed` says so then.
 
     Returns:
         Every key is always there; what a failed evaluation does not have is None. Times as their names say.
@@ -51,6 +56,9 @@ def evaluate(
     answer["profile"] = None
     if profile and isinstance(timed, TimingResult):
         answer["profile"] = _profile_fields(toolchain, task, source, timed)
+    answer["deployment"] = None
+    if deployment and is_right and failed is None:
+        answer["deployment"] = codec.to_plain(toolchain.deploy(task, source))
     return answer
 
 

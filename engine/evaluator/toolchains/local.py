@@ -35,6 +35,7 @@ from engine.evaluator.request import (
     CompileAll,
     CompiledStart,
     CompilerSource,
+    Deploy,
     Evaluator,
     Examine,
     Limit,
@@ -50,6 +51,7 @@ from engine.evaluator.toolchains import remembered
 from storage import codec, locks
 from storage.device_use import UNSEEN, Claim
 from storage.results.baselines import Instead
+from storage.results.deployment import Deployment
 from storage.results.evaluation_results import CheckResult, CompileResult, TimedWorkload, TimingResult
 from storage.results.examination import Examination
 from storage.results.hardware_limit import HardwareLimit
@@ -57,7 +59,9 @@ from storage.results.policy import EVERYTHING, Policy
 from storage.results.profile_results import ProfileResult
 from storage.results.timeline import Part
 
-Timed = TypeVar("Timed", CompileResult, CheckResult, TimingResult, TimingResult | CheckResult, ProfileResult)
+Timed = TypeVar(
+    "Timed", CompileResult, CheckResult, TimingResult, TimingResult | CheckResult, ProfileResult, Deployment
+)
 KnownLimits = dict[tuple[str, str], HardwareLimit]  # by the task's source and what is measured of it
 
 REQUEST_S = 900.0
@@ -78,7 +82,7 @@ EVALUATOR_FOLDERS = (
     "sandbox",
     "machine",
 )  # folders of the code that a verdict depends on
-CALLING = ("check", "time", "measure")  # acts that call reference and candidate on the same weights
+CALLING = ("check", "time", "measure", "deploy")  # acts that call reference and candidate on the same weights
 AMPLE = 1 << 45  # bytes; what we compile ourselves needs no limit
 _TAIL = """
 
@@ -207,6 +211,9 @@ class LocalToolchain(Evaluator):
             case Profile():
                 timed_ms = tasks.workloads.own_latency_ms(task, request.timed) if request.timed else None
                 answer = self._with_timeline(lambda: self._undisturbed(task, request.source, timed_ms))
+            case Deploy():
+                self._see_that_it_is_decided(task)
+                answer = self._with_timeline(lambda: self._deploy(task, request.source))
         return cast(Result, answer)
 
     def _limit_of_all(self, task: Task) -> HardwareLimit:
@@ -435,6 +442,12 @@ class LocalToolchain(Evaluator):
         """What was disturbed once more, and then it says so."""
         result = self._profile(task, source, timed_ms)
         return self._profile(task, source, timed_ms) if result.disturbance else result
+
+    def _deploy(self, task: Task, source: str) -> Deployment:
+        """On a GPU its calls are work on the device."""
+        with nullcontext() if self.device == "cpu" else self._leased():
+            seen: Deployment = codec.from_plain(Deployment, self._ask("deploy", task, source))
+        return seen
 
     @abstractmethod
     def _profile(self, task: Task, source: str, timed_ms: float | None) -> ProfileResult:

@@ -11,9 +11,18 @@ from engine.search.context import RunContext
 from storage.results import baselines
 from storage.results.evaluation_results import CheckResult, CompileResult, Mismatch, TimingResult, percent_wrong
 from storage.results.vocabulary import Verdict
-from storage.run.events import BaselineMeasured, Checked, Compiled, LimitMeasured, Profiled, ProfileFailed, Timed
+from storage.run.events import (
+    BaselineMeasured,
+    Checked,
+    Compiled,
+    DeploymentSeen,
+    LimitMeasured,
+    Profiled,
+    ProfileFailed,
+    Timed,
+)
 from storage.run.record import Candidate, Record
-from storage.run.settings import StepKind
+from storage.run.settings import RunState, StepKind
 from storage.run.steering.command_arguments import Ask as AskRule
 
 MOST_TIMINGS = 2  # of one kernel while the machine is busy
@@ -143,6 +152,18 @@ def profile_candidate(context: RunContext, candidate: Candidate) -> str:
     blobs = [context.blobs.put(text) if text else None for text in texts]
     context.emit(Profiled(context.step, candidate.candidate_id, replace(result, raw="", report="", sass=""), *blobs))
     return "profiled"
+
+
+def look_at_deployment(context: RunContext, action: Finish) -> None:
+    """Of the best kernel of a run that came to its end, once: what its callers rely on, which changes no verdict.
+
+    Raises:
+        StopRequested: a person stopped or paused the run.
+    """
+    best = context.whole.best if action.state is RunState.FINISHED else None
+    if best is not None and best.candidate_id not in context.whole.deployments:
+        seen = context.judge(context.toolchain.deploy, context.task, context.source(best))
+        context.emit(DeploymentSeen(best.candidate_id, seen))
 
 
 def _twin(context: RunContext, candidate: Candidate) -> Candidate | None:

@@ -162,6 +162,7 @@ def whole_kernel(run_id: str, candidate_id: str) -> dict[str, Any] | None:
         "evaluation": judged and _plain(judged, leave_out=("candidate_id", "log_blob", "low", "high")),
         "prediction": _prediction(queries.prediction(db, run_id, candidate_id)),
         "checks": [_plain(record) for record in queries.check_records(db, run_id, candidate_id)],
+        "deployment": codec.to_plain(queries.deployment(db, run_id, candidate_id)),
     }
 
 

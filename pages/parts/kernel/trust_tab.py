@@ -15,8 +15,9 @@ from pages.parts.status import alternatives, settings_list
 from pages.parts.widgets import plot, table
 from storage.index import queries
 from storage.index.queries import CandidateRow, EvaluationRow
-from storage.results import kernel_names, observed
+from storage.results import deployment, kernel_names, observed
 from storage.results.check_records import CheckOutcome, CheckRecord, Group, StagedCheck, counted
+from storage.results.deployment import Told, Trait
 from storage.results.observed import ObservedKernel, ObservedOperator
 from storage.results.vocabulary import Verdict
 
@@ -46,6 +47,12 @@ OTHER_INPUTS = (
 )
 ORIGIN_TONE = {"own": "green", "PyTorch": "orange", "foreign": "red"}
 DETAIL_LENGTH = 2_000
+PROPERTIES = [
+    table.Column("name", "Property", "nowrap"),
+    table.Column("standing", "Result", "nowrap"),
+    table.Column("detail", "Detail", "wide"),
+]
+TRAIT_TONE: dict[Trait, wording.Tone] = {Trait.HELD: "green", Trait.LACKING: "orange", Trait.NOT_TRIED: "gray"}
 STAGE_NAME = {
     "write": "writing",
     "compile": "building",
@@ -70,7 +77,30 @@ def draw(run_id: str, candidate: CandidateRow) -> None:
         for group, column in zip(pair, st.columns(2, gap="medium"), strict=True):
             with column:
                 _group(group, run_id, candidate, evaluation, check_records)
+    _draw_deployment(run_id, candidate)
     _draw_timelines(run_id, candidate)
+
+
+def _draw_deployment(run_id: str, candidate: CandidateRow) -> None:
+    """What its callers rely on beside its answer; nothing of a kernel that nobody looked at."""
+    seen = queries.deployment(index.current(), run_id, candidate.candidate_id)
+    if seen is None:
+        return
+    st.markdown(f"## {deployment.TITLE}")
+    st.caption(deployment.ABOUT)
+    rows = [table.Row(told.name, deployment_cells(told)) for told in deployment.told(seen)]
+    key = f"deployment:{candidate.candidate_id}"
+    table.draw(deployment.TITLE, PROPERTIES, rows, key=key, is_compact=True, is_folding=True)
+
+
+def deployment_cells(told: Told) -> dict[str, table.Cell]:
+    """One property as cells."""
+    tone = TRAIT_TONE[told.trait] if told.trait else "gray"
+    return {
+        "name": table.text(told.name, "strong"),
+        "standing": table.pill(told.standing, tone),
+        "detail": table.text(wording.as_written_here(told.sentence[:DETAIL_LENGTH])),
+    }
 
 
 def _draw_timelines(run_id: str, candidate: CandidateRow) -> None:

@@ -18,7 +18,7 @@ from storage import codec
 from storage.index import queries
 from storage.index.database import Database
 from storage.index.queries import AttemptRow, CommandRow, DepthRow, MetricChangeRow, RunRow
-from storage.results import counters
+from storage.results import counters, deployment
 from storage.results.vocabulary import Verdict
 from storage.run import damage, folder
 from storage.run.settings import DepthOutcome
@@ -102,6 +102,11 @@ def _best(db: Database, run: RunRow, attempts: Sequence[AttemptRow]) -> dict[str
         "alternatives": list(
             alternatives.lines(queries.baselines(db, run.run_id), best.speedup, best.noise, best.latency_ms)
         ),
+        "deployment": [
+            (told.name, told.standing, told.sentence)
+            for seen in filter(None, [queries.deployment(db, run.run_id, best.candidate_id)])
+            for told in deployment.told(seen)
+        ],
         "alternative_heads": tuple(column.label for column in alternatives.COLUMNS),
         "tied": ", ".join(f"kernel {a.number}" for a in attempts if a.is_tied),
         "trust": trust_tab.overall(best.verdict, best.speedup is not None, check_records),

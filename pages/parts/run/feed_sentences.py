@@ -11,7 +11,7 @@ from pages.parts.status import step_sentences
 from storage.index import queries
 from storage.index.database import Database
 from storage.index.queries import BaseChange, FeedRow, StepRow
-from storage.results import relative
+from storage.results import deployment, relative
 from storage.results.vocabulary import Verdict
 from storage.run import events as ev
 from storage.run.method_words import AS_STORED, MethodWords
@@ -39,6 +39,7 @@ class FeedKind(StrEnum):
     REPLAY = "replay"
     IMPORT = "import"
     PATCH = "patch"
+    DEPLOYMENT = "deployment"
 
 
 Said = tuple[FeedKind, str | None, str]
@@ -120,6 +121,8 @@ def _beside_a_step(event: ev.Event, number: int) -> Said:
         case ev.Imported(status=status):
             there = f", status there: {status}" if status else ""
             return FeedKind.IMPORT, status, f"Kernel {number} imported from {event.file}{there}"
+        case ev.DeploymentSeen(result=seen):
+            return FeedKind.DEPLOYMENT, seen.capture, f"Deployment of kernel {number}: {deployment.line(seen)}"
         case ev.PatchTried():
             text = f"The reply's {_offered(event.form)} did not apply to kernel {number}"
             return FeedKind.PATCH, "patch_failed", _with(text, event.reason)

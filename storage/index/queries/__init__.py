@@ -81,6 +81,7 @@ from storage.index.queries.evaluations import baseline as baseline
 from storage.index.queries.evaluations import baselines as baselines
 from storage.index.queries.evaluations import check_records as check_records
 from storage.index.queries.evaluations import correctness_errors as correctness_errors
+from storage.index.queries.evaluations import deployment as deployment
 from storage.index.queries.evaluations import evaluation as evaluation
 from storage.index.queries.evaluations import fastest_baselines as fastest_baselines
 from storage.index.queries.evaluations import outcome_counts as outcome_counts

@@ -11,10 +11,20 @@ from storage.index.database import Database
 from storage.index.queries import fetch
 from storage.results import relative
 from storage.results.check_records import StagedCheck
+from storage.results.deployment import Deployment
 from storage.results.relative import Relative
 from storage.results.timeline import Timeline
 from storage.results.vocabulary import Verdict
-from storage.run.events import BaselineMeasured, CandidateCreated, Checked, Compiled, Profiled, ReviewWritten, Timed
+from storage.run.events import (
+    BaselineMeasured,
+    CandidateCreated,
+    Checked,
+    Compiled,
+    DeploymentSeen,
+    Profiled,
+    ReviewWritten,
+    Timed,
+)
 from storage.run.record import STAGES, Candidate, checks_of
 
 T = TypeVar("T")
@@ -170,6 +180,12 @@ def timelines(db: Database, run_id: str, candidate_id: str) -> dict[str, Timelin
         for entry in fetch.of_kernel(db, run_id, candidate_id, Compiled, Checked, Timed, Profiled)
         if entry.event.result.timeline is not None
     }
+
+
+def deployment(db: Database, run_id: str, candidate_id: str) -> Deployment | None:
+    """What is told of a kernel's deployment; None where nobody looked."""
+    seen = _last(fetch.of_kernel(db, run_id, candidate_id, DeploymentSeen), DeploymentSeen)
+    return seen.result if seen else None
 
 
 def timing_samples(db: Database, run_id: str, candidate_id: str) -> TimingSamples | None:

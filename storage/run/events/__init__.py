@@ -13,6 +13,7 @@ from storage.run.events.kernels import AttemptFailed as AttemptFailed
 from storage.run.events.kernels import CandidateCreated as CandidateCreated
 from storage.run.events.kernels import Checked as Checked
 from storage.run.events.kernels import Compiled as Compiled
+from storage.run.events.kernels import DeploymentSeen as DeploymentSeen
 from storage.run.events.kernels import Imported as Imported
 from storage.run.events.kernels import PatchTried as PatchTried
 from storage.run.events.kernels import Profiled as Profiled
@@ -83,6 +84,7 @@ Event = (
     | Timed
     | Profiled
     | ProfileFailed
+    | DeploymentSeen
     | SweepStarted
     | VariantCompiled
     | VariantChecked

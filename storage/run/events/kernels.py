@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from storage.results.deployment import Deployment
 from storage.results.evaluation_results import CheckResult, CompileResult, TimingResult, Tunable
 from storage.results.profile_results import ProfileResult
 from storage.run.settings import Origin
@@ -134,6 +135,14 @@ class ProfileFailed:
     step: int
     candidate_id: str
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeploymentSeen:
+    """What is told of a kernel's deployment, looked at once before the run ends with it as its best."""
+
+    candidate_id: str
+    result: Deployment
 
 
 @dataclass(frozen=True, slots=True)
