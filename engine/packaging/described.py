@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import sys
 import tempfile
@@ -24,6 +25,14 @@ def described(source: str, name: str) -> Mapping[str, Any]:
     Raises:
         EngineError: it cannot be called, or is of a kind that a package cannot take.
     """
+    answer = _asked(source)
+    if fault := answer.get("fault"):
+        raise EngineError(f"{name} cannot be packaged: {fault}")
+    return answer
+
+
+@functools.lru_cache(maxsize=64)  # a child that imports PyTorch takes seconds
+def _asked(source: str) -> Mapping[str, Any]:
     with tempfile.TemporaryDirectory(prefix="tilewright.reference.") as folder:
         script = Path(folder, "describing.py")
         script.write_text(DESCRIBING.read_text())
@@ -33,11 +42,8 @@ def described(source: str, name: str) -> Mapping[str, Any]:
             [sys.executable, str(script), "reference.py"], Path(folder), LIMIT_S, probe(), max_output=MOST_OUTPUT
         )
     try:
-        answer = json.loads(done.output.strip().splitlines()[-1])
+        return json.loads(done.output.strip().splitlines()[-1])  # type: ignore[no-any-return]
     except (IndexError, ValueError):
         told = done.output.strip().splitlines()
         why = told[-1][:300] if told else f"it took longer than {LIMIT_S:.0f} s" if done.is_timeout else "no answer"
-        raise EngineError(f"the reference of {name} cannot be called here: {why}") from None
-    if fault := answer.get("fault"):
-        raise EngineError(f"{name} cannot be packaged: {fault}")
-    return answer  # type: ignore[no-any-return]
+        raise EngineError(f"the task's reference cannot be called here: {why}") from None

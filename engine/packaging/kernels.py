@@ -19,6 +19,7 @@ from engine.packaging import calls, literals, rewriting
 from engine.packaging.described import described
 from engine.packaging.literals import Build, Unreadable
 from engine.packaging.template.package._entries import Entry, Input
+from storage.results.deployment import Trait
 from storage.run.blobs import Blobs
 from storage.run.folder import RunFolder
 from storage.run.record import Candidate, Record
@@ -124,6 +125,7 @@ def _packaged(
     references = {f"reference_{number}" if place == 0 else f"reference_{number}_{place + 1}": text
                   for place, (text, _) in enumerate(seen)}  # fmt: skip
     operator = f"{direct.function}_{number}" if direct else f"forward_{number}"
+    seen_alone = record.deployments.get(candidate.candidate_id)
     entries = tuple(
         Entry(
             kernel=name,
@@ -139,6 +141,8 @@ def _packaged(
             sizes=sizes,
             mode=record.settings.policy.mode,
             has_backward=record.settings.policy.backward,
+            is_capturable=_known(seen_alone.capture) if seen_alone else None,
+            follows_stream=_known(seen_alone.stream) if seen_alone else None,
         )
         for reference, (_, answer) in zip(references, seen, strict=True)
     )
@@ -148,6 +152,10 @@ def _packaged(
         {reference: answer["only_child"] for reference, (_, answer) in zip(references, seen, strict=True)
          if answer["only_child"]},
     )  # fmt: skip
+
+
+def _known(trait: Trait) -> bool | None:
+    return None if trait is Trait.NOT_TRIED else trait is Trait.HELD
 
 
 def _references(record: Record) -> list[str]:

@@ -65,6 +65,16 @@ class ModelNew(nn.Module):
         return Swish.apply(x)
 '''
 
+IN_PYTORCH = """
+import torch
+import torch.nn as nn
+
+
+class ModelNew(nn.Module):
+    def forward(self, x):
+        return x * torch.sigmoid(x)
+"""
+
 
 def judged_run(
     home: Path,
@@ -78,7 +88,9 @@ def judged_run(
     latency_ms: float = 1.0,
 ) -> RunFolder:
     """A finished run whose one kernel is twice as fast as eager PyTorch at 1 ms."""
-    settings = supervisor.new_settings(task, model="manual", overrides=sizes or {}, toolchain=toolchain, language=language)
+    settings = supervisor.new_settings(
+        task, model="manual", overrides=sizes or {}, toolchain=toolchain, language=language
+    )
     settings = replace(settings, policy=replace(settings.policy, backward=backward))
     folder = RunFolder(home / "runs" / settings.run_id)
     folder.write_settings(settings)

@@ -75,18 +75,20 @@ def _elements(shape: Sequence[int]) -> int:
 def _refusal_on_gpu(entry: Entry, index: int | None) -> str:
     if torch.is_autocast_enabled("cuda"):
         return "autocast is on"
-    if not _is_built_for(entry, index or 0):
+    if not _is_one_of(entry.capabilities, index or 0):
         return "this GPU is of another compute capability than the kernel is built for"
     if entry.is_capturable is False and not torch.compiler.is_compiling() and torch.cuda.is_current_stream_capturing():
         return "a CUDA graph is being captured, which the kernel cannot be part of"
+    if entry.follows_stream is False and torch.cuda.current_stream(index) != torch.cuda.default_stream(index):
+        return "the current stream is not the default one, and the kernel does not wait for others"
     return ""
 
 
 @torch._dynamo.assume_constant_result  # type: ignore[untyped-decorator]
-def _is_built_for(entry: Entry, index: int) -> bool:
+def _is_one_of(capabilities: tuple[tuple[int, int], ...], index: int) -> bool:
     if index not in _capabilities:
         _capabilities[index] = torch.cuda.get_device_capability(index)
-    return not entry.capabilities or _capabilities[index] in entry.capabilities
+    return not capabilities or _capabilities[index] in capabilities
 
 
 @torch._dynamo.assume_constant_result  # type: ignore[untyped-decorator]

@@ -54,3 +54,5 @@ class Entry:
     """Whether the kernel's own backward was judged too."""
     is_capturable: bool | None = None
     """Whether a CUDA graph may hold a call; None where nobody tried."""
+    follows_stream: bool | None = None
+    """Whether its work waits for the current stream where that is not the default one; None where nobody tried."""

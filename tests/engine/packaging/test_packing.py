@@ -1,0 +1,182 @@
+"""A package as files: what it holds of each run, its table, its card, and what it refuses."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from engine.__main__ import main
+from engine.errors import EngineError
+from engine.packaging import folders, packing
+from engine.packaging.packing import Asked, packaged
+from storage.run.folder import RunFolder
+from tests.engine.packaging.judged import IN_PYTORCH, WITH_BACKWARD, judged_run
+from tests.engine.swish_story import THIRD
+
+SMALL: dict[str, int | float] = {"batch_size": 4, "dim": 64}
+
+
+@pytest.fixture
+def run(home: Path) -> RunFolder:
+    return judged_run(home, "swish", THIRD, SMALL)
+
+
+def test_a_kernel_in_cpp_becomes_an_operator_with_its_texts_in_files_of_their_own(run: RunFolder) -> None:
+    files = packaged([run], Asked())
+    table = files["tilewright_swish/_table.py"]
+    assert "how='cpp'" in table
+    assert "shape=(4, 64)" in table
+    main_cpp = files["tilewright_swish/csrc/kernel_1/main.cpp"]
+    assert "TORCH_LIBRARY_FRAGMENT(tilewright_swish, library)" in main_cpp
+    assert "c10::DispatchKey::CPU" in main_cpp
+    assert 'library("kernel_1")' in files["tilewright_swish/kernel_1.py"].replace("_tilewright_", "")
+    project = tomllib.loads(files["pyproject.toml"])
+    assert project["project"]["name"] == "tilewright-swish"
+    assert "tilewright_package" not in "".join(files.values())
+    assert "2x eager PyTorch (2 to 2)" in files["CARD.md"]
+    assert run.run_id in files["CARD.md"]
+
+
+def test_a_kernel_with_a_backward_of_its_own_says_so_and_is_called_through_python(home: Path) -> None:
+    files = packaged([judged_run(home, "swish", WITH_BACKWARD, SMALL, backward=True)], Asked(name="mine"))
+    assert "how='python'" in files["mine/_table.py"]
+    assert "has_backward=True" in files["mine/_table.py"]
+    assert "by the kernel's own backward" in files["CARD.md"]
+
+
+def test_runs_of_one_task_at_several_sizes_are_one_table(home: Path) -> None:
+    runs = [judged_run(home, "swish", THIRD, {"batch_size": 4, "dim": dim}) for dim in (64, 128)]
+    table = packaged(runs, Asked(sizes="batch"))["tilewright_swish/_table.py"]
+    assert "shape=(4, 64)" in table
+    assert "shape=(4, 128)" in table
+    assert table.count("sizes='batch'") == 2
+
+
+def test_a_kernel_that_is_no_faster_is_called_so(home: Path) -> None:
+    slow = judged_run(home, "swish", THIRD, SMALL, latency_ms=4.0)
+    assert "**slower than eager PyTorch**: 0.5x" in packaged([slow], Asked())["CARD.md"]
+
+
+def test_gpus_to_build_for_are_those_asked_for_else_the_one_that_it_was_judged_on(home: Path) -> None:
+    run = judged_run(home, "swish", IN_PYTORCH, SMALL, toolchain="cuda")
+    assert "capabilities=((9, 0),)" in packaged([run], Asked())["tilewright_swish/_table.py"]
+    several = packaged([run], Asked(architectures=("sm_80", "90a")))["tilewright_swish/_table.py"]
+    assert "capabilities=((8, 0), (9, 0))" in several
+    with pytest.raises(EngineError, match="--arch ninety: write GPUs as nvcc does"):
+        packaged([run], Asked(architectures=("ninety",)))
+
+
+def test_the_layout_of_the_kernel_builder_has_the_same_package(run: RunFolder) -> None:
+    files = packaged([run], Asked(layout=folders.KERNELS, licence="Apache-2.0"))
+    built = tomllib.loads(files["build.toml"])
+    assert built["general"] == {
+        "name": "tilewright-swish", "version": 1, "edition": 5, "license": "Apache-2.0", "backends": ["cpu"],
+    }  # fmt: skip
+    assert built["kernel"]["kernel_1"]["src"] == ["torch-ext/tilewright_swish/csrc/kernel_1/main.cpp"]
+    layer = files["torch-ext/tilewright_swish/layers.py"]
+    assert "def forward(self, x):" in layer
+    assert "call_layer(self, (x,))" in layer
+    assert {name.removeprefix("torch-ext/") for name in files} >= set(packaged([run], Asked())) - {
+        "setup.py", "pyproject.toml", "benchmark.py",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        (Asked(name="two words"), "no name for a Python package"),
+        (Asked(architectures=("sm_90",)), "--arch is for kernels of a GPU"),
+        (Asked(candidate_id="7"), "has no kernel 7"),
+    ],
+)
+def test_what_cannot_be_is_said(run: RunFolder, asked: Asked, message: str) -> None:
+    with pytest.raises(EngineError, match=message):
+        packaged([run], asked)
+
+
+def test_runs_that_are_no_one_operator_are_refused(home: Path, run: RunFolder) -> None:
+    with pytest.raises(EngineError, match="runs of several tasks"):
+        packaged([run, judged_run(home, "softmax", IN_PYTORCH, SMALL)], Asked())
+    with pytest.raises(EngineError, match="two packages"):
+        packaged([run, judged_run(home, "swish", IN_PYTORCH, SMALL, toolchain="cuda")], Asked())
+
+
+def test_a_text_that_is_made_while_the_file_runs_is_refused(home: Path) -> None:
+    made = THIRD.replace("load_inline(", "load_inline(extra_cflags=open('/dev/null').readlines(), ")
+    with pytest.raises(EngineError, match="cannot be read from its text"):
+        packaged([judged_run(home, "swish", made, SMALL)], Asked())
+
+
+def test_the_command_line_writes_it_into_an_empty_folder_alone(
+    run: RunFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = tmp_path / "package"
+    assert main(["package", run.run_id, "--output", str(target)]) == 0
+    assert "CARD.md says what the package holds" in capsys.readouterr().out
+    assert (target / "tilewright_swish" / "__init__.py").exists()
+    assert main(["package", run.run_id, "--output", str(target)]) == 2
+    assert "is there already: name a folder that is not, or is empty" in capsys.readouterr().err
+
+
+def test_the_archive_has_everything_in_one_folder(run: RunFolder) -> None:
+    files = packaged([run], Asked())
+    with zipfile.ZipFile(io.BytesIO(packing.zipped(files, "tilewright_swish"))) as archive:
+        assert sorted(archive.namelist()) == sorted(f"tilewright_swish/{name}" for name in files)
+
+
+@pytest.mark.judging
+def test_a_package_without_cpp_passes_its_own_tests(home: Path, tmp_path: Path) -> None:
+    run = judged_run(home, "layer_norm", LAYER_NORM, {"batch_size": 4, "features": 3, "height": 5, "width": 6})
+    passed = own_tests(
+        packaged([run], Asked(sizes="batch")), tmp_path, "-k", "not compile and not export and not ahead"
+    )
+    assert " passed" in passed
+
+
+@pytest.mark.judging
+def test_packages_with_cpp_are_built_and_pass_their_own_tests(home: Path, tmp_path: Path) -> None:
+    runs = [
+        judged_run(home, "swish", THIRD, {"batch_size": 4, "dim": 1024}),
+        judged_run(home, "swish", WITH_BACKWARD, {"batch_size": 8, "dim": 512}, backward=True),
+    ]
+    assert " passed" in own_tests(packaged(runs, Asked()), tmp_path)
+
+
+LAYER_NORM = """
+import torch
+import torch.nn as nn
+
+class ModelNew(nn.Module):
+    def __init__(self, shape):
+        super().__init__()
+        self.norm = nn.LayerNorm(shape)
+
+    def forward(self, x):
+        mean = x.mean((1, 2, 3), keepdim=True)
+        spread = (x - mean).square().mean((1, 2, 3), keepdim=True)
+        return (x - mean) / torch.sqrt(spread + self.norm.eps) * self.norm.weight + self.norm.bias
+"""
+
+
+def own_tests(files: dict[str, str], folder: Path, *chosen: str) -> str:
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "PYTHONPATH": str(folder)}
+    words = ["-q", "-p", "no:cacheprovider", "-W", "ignore", "--rootdir", str(folder), "tests", *chosen]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *words],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
+    return done.stdout
