@@ -13,9 +13,8 @@ import pytest
 import torch
 from torch.utils import cpp_extension
 
-from engine import exporting
 from engine.errors import EngineError
-from engine.exporting import exported, standing_alone, without_support
+from engine.exporting import carried, exported, standing_alone, without_support
 from storage.run.blobs import Blobs
 from tests.engine.evaluator.checks.screening import recorded
 from tests.engine.evaluator.languages.test_contract import TRITON
@@ -222,7 +221,7 @@ def test_what_a_machine_lacks_is_told_in_one_sentence(
 
 def test_operators_keep_the_namespace_that_an_extension_is_called_by() -> None:
     def name(text: str) -> str:
-        return str(exporting._tilewright(lambda name, *_given, **_named: name)("own", text))
+        return str(carried._tilewright(lambda name, *_given, **_named: name)("own", text))
 
     assert name("TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) {}") == "own"
     assert name("TORCH_LIBRARY(other, m) {}").startswith("own_")
