@@ -3,6 +3,7 @@
 one_file.py     the file: the kernel's text between what it brings along and what its module says of itself
 heading.py      its head: figures, conditions, warnings
 carried.py      the functions whose text it brings along
+in_program.py   what the kernel is worth inside one process, measured once
 """
 
 from engine.exporting.one_file import SOLUTIONS as SOLUTIONS

@@ -82,14 +82,19 @@ def _tilewright(build: "Any", headers: "Any" = (), first: "Any" = (), last: "Any
         python = (torch.__version__, sys.implementation.cache_tag, platform.machine())
         folder = options.get("build_directory") or cpp_extension._get_build_directory(name, False)
         folder = os.path.join(folder, short(cpp, cuda, rest, options, headers, first, last, python, machine))
-        library, whole = os.path.join(folder, f"{name}.so"), os.path.join(folder, "tilewright.built")
+        finished, is_module = os.path.join(folder, "tilewright.built"), options.get("is_python_module", True)
 
-        def is_built() -> bool:
-            return os.path.exists(whole) and os.path.exists(library)
+        def found() -> "Any":
+            """What was built, which needs neither compiler nor toolkit; None before that."""
+            if not os.path.exists(finished):
+                return None
+            with open(finished) as file:
+                kept = file.read()
+            library = os.path.join(folder, f"{kept}.so")
+            return loaded(kept, library, is_module) if os.path.exists(library) else None
 
-        is_module = options.get("is_python_module", True)
-        if is_built():  # needs neither compiler nor toolkit
-            return loaded(name, library, is_module)
+        if (module := found()) is not None:
+            return module
         need(os.environ.get("CXX", "c++").split()[0], "a C++ compiler: apt install g++")
         need("ninja", "ninja: pip install ninja")
         if not os.path.exists(f"{sysconfig.get_paths()['include']}/Python.h"):
@@ -113,18 +118,27 @@ def _tilewright(build: "Any", headers: "Any" = (), first: "Any" = (), last: "Any
             except OSError:
                 print(f"Waiting for another process that builds {name}.", file=sys.stderr, flush=True)
                 fcntl.flock(ours, fcntl.LOCK_EX)
-            if is_built():
-                return loaded(name, library, is_module)
+            if (module := found()) is not None:
+                return module
             # PyTorch's own lock outlives a process that is ended while it builds, and would be waited for without end.
             # Whoever builds this kernel holds ours, so that one belongs to nobody.
             if os.path.exists(os.path.join(folder, "lock")):
                 os.remove(os.path.join(folder, "lock"))
-            seconds = "60 s, more with many templates" if is_cuda else "20 s"
-            told = f"Building {name}, about {seconds} of a processor; the library is kept in {folder}."
+            seconds = "60 s, more with many templates" if is_cuda else "15 s, more on a busy machine"
+            told = f"Building {name}, about {seconds}; the library is kept in {folder}."
             print(told, file=sys.stderr, flush=True)
-            module = build(name, cpp, cuda, *rest, **options)
-            with open(whole, "w") as kept:
-                kept.write(repr((python, machine)))
+            if headers and not is_cuda:  # PyTorch's header without its C++ frontend: a third less to read
+                light = {**options, "extra_cflags": ["-DTORCH_INDUCTOR_CPP_WRAPPER", *options["extra_cflags"]]}
+                try:
+                    module = build(name, list(cpp), cuda, *rest, **light)
+                except RuntimeError:  # the kernel needs that; PyTorch builds nothing twice under one name
+                    name += "_whole"
+                    module = build(name, cpp, cuda, *rest, **options)
+            else:
+                module = build(name, cpp, cuda, *rest, **options)
+            if os.path.exists(os.path.join(folder, f"{name}.so")):
+                with open(finished, "w") as file:
+                    file.write(name)
             return known(module)
 
     return built

@@ -13,7 +13,7 @@ from engine.evaluator import languages, tasks
 from engine.evaluator.build.host import flags
 from engine.evaluator.build.light_headers import SHIM
 from engine.evaluator.toolchain_table import HOST, device_of
-from engine.exporting import carried
+from engine.exporting import carried, in_program
 from engine.exporting.heading import heading, judged_dtype, judged_with
 from storage import codec
 from storage.results.hardware_limit import REACHED
@@ -28,13 +28,12 @@ MARK_OF_TRITON = "# The kernel, as Tilewright judged it."
 END = "# The end of the kernel. What follows lets its module say what it cannot do."
 SOLUTIONS = SOL_EXECBENCH, FLASHINFER_BENCH = "sol-execbench", "flashinfer-bench"
 ENTRY = "tilewright_run"
-Measure = Callable[[str, RunSettings], str]
 _WRAPPED = re.compile(r"_tilewright\(([\w.\s]+?)(?:, \*_TILEWRIGHT_HOST)?\)")
 
 
-def exported(folder: RunFolder, candidate_id: str | None, measure: Measure = lambda *_: "") -> str:
-    """A run's best kernel, or another one, as a file that stands alone. What `measure` says of the kernel's source
-    under the run's settings stands at its head.
+def exported(folder: RunFolder, candidate_id: str | None, *, is_measured: bool = False) -> str:
+    """A run's best kernel, or another one, as a file that stands alone; measured in one process where that is asked
+    for.
 
     Raises:
         EngineError: no such kernel, none that is correct yet, or one that is not valid Python.
@@ -49,7 +48,7 @@ def exported(folder: RunFolder, candidate_id: str | None, measure: Measure = lam
         text = standing_alone(source, record.settings.toolchain, record.settings)
     except SyntaxError as error:
         raise EngineError(f"kernel {number} of run {folder.run_id} is not valid Python: {error}") from error
-    measured = measure(source, record.settings)
+    measured = in_program.measured(source, record.settings) if is_measured else ""
     return f"{heading(folder.run_id, record, candidate, number, measured)}\n\n\n{text}"
 
 
