@@ -52,6 +52,7 @@ def _tilewright(build: "Any", headers: "Any" = (), first: "Any" = (), last: "Any
     def known(module: "Any") -> "Any":
         if isinstance(module, types.ModuleType):  # by its name, a pickle finds it again
             module.__class__ = Extension
+            module.__module__ = module.__name__  # pybind11 names a function's scope by it
             sys.modules.setdefault(module.__name__, module)
         return module
 
@@ -216,17 +217,18 @@ def _tilewright_guard(kernel: "Any", device: str, dtype: str, judged: str, has_b
         marked = apply(run, *needing)
         return replaced(answer, iter(marked or ()))
 
-    def refuse(value: "Any") -> None:
-        if value.is_meta:
-            raise RuntimeError(f"This kernel got a tensor without numbers, on the device meta. {untraced}")
-        if not is_here(value) and value.dim():
-            raise RuntimeError(f"This kernel runs on {device} and got a tensor on {value.device}: move it there.")
-        if value.dtype in others:
-            raise TypeError(
-                f"This kernel was judged with {judged} and got {str(value.dtype).partition('.')[2]} of shape "
-                f"{tuple(value.shape)}: convert it with .to(torch.{dtype}), or leave other dtypes to the original "
-                f"module, as a package does (python -m engine package)."
-            )
+    def see(values: "Any") -> None:
+        for value in tensors(values):
+            if value.is_meta:
+                raise RuntimeError(f"This kernel got a tensor without numbers, on the device meta. {untraced}")
+            if not is_here(value) and value.dim():
+                raise RuntimeError(f"This kernel runs on {device} and got a tensor on {value.device}: move it there.")
+            if value.dtype in others:
+                raise TypeError(
+                    f"This kernel was judged with {judged} and got {str(value.dtype).partition('.')[2]} of shape "
+                    f"{tuple(value.shape)}: convert it with .to(torch.{dtype}), or leave other dtypes to the original "
+                    f"module, as a package does (python -m engine package)."
+                )
 
     def has_numbers(value: "Any") -> bool:
         try:
@@ -235,28 +237,32 @@ def _tilewright_guard(kernel: "Any", device: str, dtype: str, judged: str, has_b
             return False
         return True
 
-    def explain(error: "Any", inputs: "Any") -> None:
-        if any(type(value).__module__.startswith("torch.fx") for value in inputs):
-            raise RuntimeError(untraced) from error
-        if not all(has_numbers(value) for value in tensors(inputs)):
+    def explain(error: "Any", given: "Any", named: "Any") -> None:
+        inputs = list(tensors((given, named)))
+        values = given, named, *(given if isinstance(given, tuple) else ())  # torch.fx puts a symbol for all of them
+        is_symbol = any(type(value).__module__.startswith("torch.fx") for value in values)
+        if is_symbol or not all(has_numbers(value) for value in inputs):
             raise RuntimeError(untraced) from error
         if hasattr(error, "add_note"):
-            got = ", ".join(f"{str(value.dtype).partition('.')[2]} {tuple(value.shape)}" for value in tensors(inputs))
+            got = ", ".join(f"{str(value.dtype).partition('.')[2]} {tuple(value.shape)}" for value in inputs)
             error.add_note(f"This kernel was judged with {judged}; it got {got or 'no tensor'}.")
 
     @functools.wraps(plain)
     def forward(self: "Any", *given: "Any", **named: "Any") -> "Any":
         if is_tracing():
             raise RuntimeError(f"torch.jit.trace would keep this call's memory as its answer. {untraced}")
-        for value in tensors(given) if not named else tensors((given, named)):
-            if not is_here(value) or value.dtype in others:
-                refuse(value)
         try:
+            for value in given:
+                if type(value) is not torch.Tensor or not is_here(value) or value.dtype in others:
+                    see((value,))
+            if named:
+                see((named,))
             if has_backward or not is_grad_enabled():
                 return plain(self, *given, **named)
             return without_gradients(self, given, named)
         except Exception as error:
-            explain(error, (*given, *named.values()))
+            if not str(error).startswith("This kernel "):  # that is said by this text
+                explain(error, given, named)
             raise
 
     kernel.forward = forward

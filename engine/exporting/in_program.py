@@ -50,7 +50,9 @@ def measured(source: str, settings: RunSettings) -> str:
             "cache": str(home() / "cache" / "cpu"),
         }
         timed = _timed(json.loads(_answer(json.dumps(order))))
-    except (OSError, ValueError, TypeError, KeyError, ToolchainError, subprocess.SubprocessError) as error:
+    except subprocess.TimeoutExpired:
+        return f"It was not measured in one process at export: that took longer than {LIMIT_S:.0f} s."
+    except (OSError, ValueError, TypeError, KeyError, ToolchainError) as error:
         return f"It was not measured in one process at export: {' '.join(str(error).split())[:300]}."
     low, high = timed.speedup_interval
     took = f"{timed.latency_ms:.4g} ms against {timed.baseline_latency_ms:.4g} ms"

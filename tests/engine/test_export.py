@@ -38,6 +38,23 @@ for model in (loaded.ModelNew(), context["ModelNew"]()):
     torch.testing.assert_close(model(x), x * torch.sigmoid(x))
 print("equal", any(name.partition(".")[0] in ("engine", "storage") for name in sys.modules))
 """
+# In the process that has built it, and then in one that finds no program, there with "load".
+PICKLED = """
+import sys; sys.path.insert(0, "")
+import copy, pickle, torch
+if sys.argv[1] == "load":
+    model = pickle.load(open("model.pickle", "rb"))
+    assert torch.load("model.pt", weights_only=False).held[1] is model.held[1]
+else:
+    import kernel
+    model = kernel.ModelNew()
+    model.held = kernel.extension, kernel.extension.swish
+    pickle.dump(copy.deepcopy(model), open("model.pickle", "wb"))
+    torch.save(model, "model.pt")
+x = torch.randn(5, 33)
+assert all(call(x).equal(model(x)) for call in (model.held[0].swish, model.held[1]))
+print("equal")
+"""
 # Of PyTorch's own extension.h what the kernel needs: g++ reads all of it for twenty seconds, which it does once for
 # engine/evaluator/build/test_build.py already.
 SHORT_EXTENSION_H = """#pragma once
@@ -65,6 +82,12 @@ def test_a_kernel_of_a_cpu_run_loads_in_a_plain_process_and_as_kernelbench_loads
     command = [sys.executable, "-I", "-c", PLAIN, str(kernel), str(builds)]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert done.stdout == "equal False\n", done.stderr
+    for way in ("save", "load"):
+        environment |= {"PATH": "/nowhere", "CXX": "/nowhere/c++"} if way == "load" else {}
+        command = [sys.executable, "-I", "-c", PICKLED, way]
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+        assert done.stdout == "equal\n", done.stderr
+        assert "Building" not in done.stderr
 
 
 @pytest.mark.parametrize("task", recorded.CUDA_TASKS)
