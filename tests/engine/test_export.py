@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import importlib.util
 import shutil
 import subprocess
 import sys
+import threading
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import torch
@@ -259,4 +261,34 @@ def test_the_lock_of_a_process_that_was_ended_while_it_built_is_broken(
     ours.with_name("lock").touch()
     load(SWISH, "cpu")
     assert not ours.with_name("lock").exists()
+    assert len(asked) == 2
+
+
+def test_a_kernel_that_needs_all_of_pytorchs_header_is_built_with_all_of_it(
+    asked: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build, names = cast(Any, cpp_extension.load_inline), list[str]()
+
+    def failing(name: str, *given: Any, **options: Any) -> None:
+        names.append(name)
+        if "-DTORCH_INDUCTOR_CPP_WRAPPER" in options["extra_cflags"]:
+            raise RuntimeError("Error building extension: 'nn' is not a member of 'torch'")
+        build(name, *given, **options)
+
+    monkeypatch.setattr(cpp_extension, "load_inline", failing)
+    load(SWISH, "cpu")
+    assert names == [names[0], f"{names[0]}_whole"]
+    assert [call["name"] for call in asked] == [f"{names[0]}_whole"]
+
+
+def test_whoever_comes_while_a_kernel_is_built_waits_and_says_so(
+    asked: list[dict[str, Any]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    load(SWISH, "cpu")
+    (ours,) = (tmp_path / "extensions").rglob("tilewright.lock")
+    with ours.open("w") as builder:
+        fcntl.flock(builder, fcntl.LOCK_EX)
+        threading.Timer(0.2, fcntl.flock, (builder, fcntl.LOCK_UN)).start()
+        load(SWISH, "cpu")
+    assert "Waiting for another process that builds swish" in capsys.readouterr().err
     assert len(asked) == 2
