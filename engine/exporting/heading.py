@@ -117,19 +117,17 @@ def _conditions(record: Record, timed: TimingResult | None) -> Iterator[str]:
         if load := _load(timed):
             yield f"While it was timed the machine was {load}."
     versions = ", ".join(f"{name} {version}" for name, version in _versions())
-    yield f"Exported with {versions}."
+    yield f"Exported on a machine with {versions}; a run does not record those it was judged with."
 
 
 def _load(timed: TimingResult) -> str:
     """Busy or quiet, where the timing tells."""
     share = re.match(r"(\d+)%", timed.evidence.get("others before", ""))
-    threads = timed.evidence.get("threads", "")
-    told = f"others used {share[1]} % of the processors before" if share else ""
-    told = f"{told}; {threads} threads" if told and threads else told
     if not share:
         return ""
-    is_busy = int(share[1]) > BUSY_PERCENT or timed.device_interval is not None
-    return f"{'busy' if is_busy else 'quiet'} ({told})"
+    threads = timed.evidence.get("threads", "")
+    told = f"others used {share[1]} % of the processors before{f'; {threads} threads' if threads else ''}"
+    return f"{'busy' if int(share[1]) > BUSY_PERCENT else 'quiet'} ({told})"
 
 
 def _versions() -> Iterator[tuple[str, str]]:
