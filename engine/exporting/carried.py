@@ -125,7 +125,7 @@ def _tilewright(build: "Any", headers: "Any" = (), first: "Any" = (), last: "Any
             # Whoever builds this kernel holds ours, so that one belongs to nobody.
             if os.path.exists(os.path.join(folder, "lock")):
                 os.remove(os.path.join(folder, "lock"))
-            seconds = "60 s, more with many templates" if is_cuda else "15 s, up to a minute on a busy machine"
+            seconds = "60 s, more with many templates" if is_cuda else "15 to 60 s"
             told = f"Building {name}, about {seconds}; the library is kept in {folder}."
             print(told, file=sys.stderr, flush=True)
             if headers and not is_cuda:  # PyTorch's header without its C++ frontend: a third less to read
