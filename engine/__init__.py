@@ -9,7 +9,8 @@ run_settings.py, run_options.py, capabilities.py   settings of a new run; its op
                         machine can do
 examined.py             whether kernels can be judged on a task
 forking.py, importing.py, replaying.py, recording_runs.py, remeasuring.py   other ways a run begins or is used again
-exporting.py, examples.py   a kernel as one file that plain PyTorch loads; runs that come with Tilewright
+exporting/              a kernel as one file that plain PyTorch loads
+examples.py             runs that come with Tilewright
 doctor.py               what this machine has and lacks
 argument_types.py       what words of a command line are read as, and what is said of wrong ones
 errors.py               our own failures

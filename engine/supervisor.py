@@ -80,13 +80,14 @@ def recording_of(folder: RunFolder) -> str:
     return recording_runs.recording_of(folder)
 
 
-def exported(folder: RunFolder, candidate_id: str | None = None) -> str:
-    """A run's best kernel, or another one, as one Python file that needs no Tilewright: what `export` writes.
+def exported(folder: RunFolder, candidate_id: str | None = None, *, is_measured: bool = False) -> str:
+    """A run's best kernel, or another one, as one Python file that needs no Tilewright: what `export` writes. With a
+    measurement, which takes about ten seconds, its head tells what it is worth in one process here.
 
     Raises:
         EngineError: no such kernel, none that is correct yet, or one that is not valid Python.
     """
-    return exporting.exported(folder, candidate_id)
+    return exporting.exported(folder, candidate_id, is_measured=is_measured)
 
 
 def packaged(folders: Sequence[RunFolder], asked: packing.Asked) -> dict[str, str]:

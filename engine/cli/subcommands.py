@@ -122,7 +122,7 @@ def export_kernel(options: Namespace) -> int:
     if options.format:
         text = supervisor.solution(folder, options.candidate, options.format)
     else:
-        text = supervisor.exported(folder, options.candidate)
+        text = supervisor.exported(folder, options.candidate, is_measured=not options.no_measure)
     report.write(text, options.output)
     return OK
 

@@ -102,6 +102,8 @@ def test_a_run_in_the_foreground_is_listed_shown_steered_exported_and_judged(hom
     assert tilewright("export", run_id, "--output", str(exported)).returncode == 0
     assert "class ModelNew" in exported.read_text()
     assert "_tilewright(load_inline" in exported.read_text()
+    assert "# Measured once at export in one process" in exported.read_text()
+    assert "# Measured" not in tilewright("export", run_id, "--no-measure").stdout
 
     judged = tilewright("evaluate", "swish", str(exported), "--json", *SET)
     assert judged.returncode == 0, judged.stderr

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import fcntl
 import importlib.util
 import shutil
 import subprocess
 import sys
+import threading
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import torch
 from torch.utils import cpp_extension
 
-from engine import exporting
 from engine.errors import EngineError
-from engine.exporting import exported, standing_alone, without_support
+from engine.exporting import carried, exported, standing_alone, without_support
 from storage.run.blobs import Blobs
 from tests.engine.evaluator.checks.screening import recorded
 from tests.engine.evaluator.languages.test_contract import TRITON
@@ -38,6 +39,23 @@ x = torch.randn(5, 33)
 for model in (loaded.ModelNew(), context["ModelNew"]()):
     torch.testing.assert_close(model(x), x * torch.sigmoid(x))
 print("equal", any(name.partition(".")[0] in ("engine", "storage") for name in sys.modules))
+"""
+# In the process that has built it, and then in one that finds no program, there with "load".
+PICKLED = """
+import sys; sys.path.insert(0, "")
+import copy, pickle, torch
+if sys.argv[1] == "load":
+    model = pickle.load(open("model.pickle", "rb"))
+    assert torch.load("model.pt", weights_only=False).held[1] is model.held[1]
+else:
+    import kernel
+    model = kernel.ModelNew()
+    model.held = kernel.extension, kernel.extension.swish
+    pickle.dump(copy.deepcopy(model), open("model.pickle", "wb"))
+    torch.save(model, "model.pt")
+x = torch.randn(5, 33)
+assert all(call(x).equal(model(x)) for call in (model.held[0].swish, model.held[1]))
+print("equal")
 """
 # Of PyTorch's own extension.h what the kernel needs: g++ reads all of it for twenty seconds, which it does once for
 # engine/evaluator/build/test_build.py already.
@@ -66,6 +84,12 @@ def test_a_kernel_of_a_cpu_run_loads_in_a_plain_process_and_as_kernelbench_loads
     command = [sys.executable, "-I", "-c", PLAIN, str(kernel), str(builds)]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert done.stdout == "equal False\n", done.stderr
+    for way in ("save", "load"):
+        environment |= {"PATH": "/nowhere", "CXX": "/nowhere/c++"} if way == "load" else {}
+        command = [sys.executable, "-I", "-c", PICKLED, way]
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+        assert done.stdout == "equal\n", done.stderr
+        assert "Building" not in done.stderr
 
 
 @pytest.mark.parametrize("task", recorded.CUDA_TASKS)
@@ -222,7 +246,7 @@ def test_what_a_machine_lacks_is_told_in_one_sentence(
 
 def test_operators_keep_the_namespace_that_an_extension_is_called_by() -> None:
     def name(text: str) -> str:
-        return str(exporting._tilewright(lambda name, *_given, **_named: name)("own", text))
+        return str(carried._tilewright(lambda name, *_given, **_named: name)("own", text))
 
     assert name("TORCH_LIBRARY(TORCH_EXTENSION_NAME, m) {}") == "own"
     assert name("TORCH_LIBRARY(other, m) {}").startswith("own_")
@@ -237,4 +261,34 @@ def test_the_lock_of_a_process_that_was_ended_while_it_built_is_broken(
     ours.with_name("lock").touch()
     load(SWISH, "cpu")
     assert not ours.with_name("lock").exists()
+    assert len(asked) == 2
+
+
+def test_a_kernel_that_needs_all_of_pytorchs_header_is_built_with_all_of_it(
+    asked: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build, names = cast(Any, cpp_extension.load_inline), list[str]()
+
+    def failing(name: str, *given: Any, **options: Any) -> None:
+        names.append(name)
+        if "-DTORCH_INDUCTOR_CPP_WRAPPER" in options["extra_cflags"]:
+            raise RuntimeError("Error building extension: 'nn' is not a member of 'torch'")
+        build(name, *given, **options)
+
+    monkeypatch.setattr(cpp_extension, "load_inline", failing)
+    load(SWISH, "cpu")
+    assert names == [names[0], f"{names[0]}_whole"]
+    assert [call["name"] for call in asked] == [f"{names[0]}_whole"]
+
+
+def test_whoever_comes_while_a_kernel_is_built_waits_and_says_so(
+    asked: list[dict[str, Any]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    load(SWISH, "cpu")
+    (ours,) = (tmp_path / "extensions").rglob("tilewright.lock")
+    with ours.open("w") as builder:
+        fcntl.flock(builder, fcntl.LOCK_EX)
+        threading.Timer(0.2, fcntl.flock, (builder, fcntl.LOCK_UN)).start()
+        load(SWISH, "cpu")
+    assert "Waiting for another process that builds swish" in capsys.readouterr().err
     assert len(asked) == 2

@@ -13,6 +13,7 @@ import pytest
 from engine import exporting, forking, remeasuring
 from engine.__main__ import main
 from engine.errors import EngineError
+from engine.exporting import one_file
 from engine.suites import manifest
 from storage.results.check_records import CheckOutcome, CheckRecord, Group
 from storage.results.evaluation_results import CheckResult
@@ -85,14 +86,14 @@ def test_an_exported_kernel_says_what_its_verdict_leaves_open(
 ) -> None:
     check = CheckRecord(Group.CORRECTNESS, "state_dict", outcome, "")
     result = CheckResult(Verdict.PASSED, 1.0, proofs=(check,), rules=rules)
-    loaded = exporting._record
+    loaded = one_file._record
 
     def record(folder: RunFolder) -> Record:
         found = loaded(folder)
         found.candidates |= {name: replace(one, checked=result) for name, one in found.candidates.items()}
         return found
 
-    monkeypatch.setattr(exporting, "_record", record)
+    monkeypatch.setattr(one_file, "_record", record)
     heading = exporting.exported(write_run(home / "runs", "run"), "c005").partition("\n\n\n")[0]
     notes = [line for line in heading.splitlines() if JUDGED in line or "does not load" in line]
     assert [part in line for part, line in zip(told, notes, strict=True)] == [True] * len(told)

@@ -80,6 +80,10 @@ def export(verbs: argparse._SubParsersAction[Parser]) -> None:
         help="as a solution in JSON of the problem that the task was made from (default: a Python file)",
     )  # fmt: skip
     export.add_argument("--output", metavar="FILE", help="output file (default: standard output)")
+    export.add_argument(
+        "--no-measure", action="store_true",
+        help="leave out the timing in one process that the file's head tells of (about 10 s, on the processor alone)",
+    )  # fmt: skip
     _package(verbs)
     about = "write prompts, replies and rewards of a run as JSON Lines, to train on"
     experience = verbs.add_parser("experience", help=about)

@@ -1,0 +1,151 @@
+"""The head of an exported file: what the kernel reached, under which conditions, and what its verdict leaves open."""
+
+from __future__ import annotations
+
+import ast
+import importlib.metadata
+import re
+from collections.abc import Iterator
+
+from engine.evaluator import tasks
+from engine.evaluator.toolchain_table import GPU, HOST, device_of
+from storage.results import relative
+from storage.results.check_records import CheckOutcome
+from storage.results.evaluation_results import TimingResult
+from storage.results.policy import kept_rules
+from storage.run.record import Candidate, Record
+from storage.run.settings import RunSettings
+
+NEEDS = {
+    HOST: """# Runs on the CPU. Needs PyTorch, ninja, a C++ compiler and, from pip, nvidia-cutlass, nvidia-cuda-runtime,
+# nvidia-cuda-cccl and nvidia-cuda-crt: headers only, no GPU.""",
+    GPU: """# Runs on an NVIDIA GPU. Needs a CUDA build of PyTorch, the CUDA toolkit (nvcc), ninja, a C++ compiler
+# and CUTLASS: pip install nvidia-cutlass, or set CUTLASS_PATH.""",
+}
+NEEDS_TRITON = """# Runs on an NVIDIA GPU. Needs a CUDA build of PyTorch, which brings Triton along, and a C compiler.
+# Import it from a file: Triton reads the text of its kernels there (KernelBench: backend triton)."""
+STATE = "state_dict"  # the check of it, as engine.evaluator.checks.findings names it
+ALONE = "It was timed in a process of its own; inside one program expect less."
+BUSY_PERCENT = 15  # of the processors that others used, as engine.evaluator.machine.quiet has it
+_DTYPES = {"bf16": "bfloat16", "fp16": "float16"}
+_OTHER_DTYPES = re.compile(
+    r"\b(dtype|double|half|bfloat16|float16|float64|float8\w*|complex\w*|numpy|np|from_numpy|set_default\w*)\b"
+    r"|\.(to|type|load)\("
+)
+_PLAIN_MODULES = {"torch", "math", "typing", "dataclasses", "collections", "functools", "itertools", "__future__"}
+
+
+def heading(run_id: str, record: Record, candidate: Candidate, number: int, measured: str) -> str:
+    """The comment at the top of the file of one kernel; `measured` is a sentence on a timing in one program."""
+    head = f"# Kernel {number} of Tilewright run {run_id}, task {record.settings.task_name}"
+    timed = candidate.trusted if record.limit else None
+    if timed and record.limit:
+        head += f": {_over_eager(timed)} on {record.limit.device}{_over_best_alternative(record, timed)}"
+    head += f"; {record.settings.policy.measured}" if record.settings.policy.variant else ""
+    sentences = [
+        *(_warnings(record, timed) if timed else ()),
+        *_conditions(record, timed),
+        *_notes(candidate, record.settings),
+        *([ALONE] if timed else ()),
+        *([measured] if measured else ()),
+    ]
+    needs = NEEDS_TRITON if record.settings.language == "triton" else NEEDS[device_of(record.settings.toolchain)]
+    return "\n".join([f"{head}.", *(f"# {sentence}" for sentence in sentences), needs])
+
+
+def judged_dtype(settings: RunSettings) -> str:
+    """The one floating dtype that a kernel was judged with; empty where the task's text may make others."""
+    if settings.policy.dtype:
+        return _DTYPES[settings.policy.dtype]
+    names = [
+        name
+        for node in ast.walk(ast.parse(settings.task_source))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in ([node.module or ""] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names])
+    ]
+    is_plain = all(name.partition(".")[0] in _PLAIN_MODULES for name in names)
+    return "float32" if is_plain and not _OTHER_DTYPES.search(settings.task_source) else ""
+
+
+def judged_with(settings: RunSettings) -> str:
+    """What a kernel was judged with, in words."""
+    dtype = judged_dtype(settings)
+    sizes = ", ".join(f"{name}={size}" for name, size in tasks.sizes_of(settings.task_source).items())
+    return f"{f'{dtype} tensors' if dtype else 'the tensors of its task'}{f' at {sizes}' if sizes else ''}"
+
+
+def _over_eager(timed: TimingResult) -> str:
+    low, high = timed.speedup_interval
+    faster = "" if low > 1 else ", slower than it" if high < 1 else ", not faster beyond the noise"
+    return f"{timed.speedup:.3g}x eager PyTorch (95 % interval {low:.3g} to {high:.3g}x{faster})"
+
+
+def _over_best_alternative(record: Record, timed: TimingResult) -> str:
+    """The kernel over the fastest baseline beside eager, where that is faster than eager."""
+    fastest = record.baseline.result if record.baseline else None
+    if record.baseline is None or fastest is None or fastest.speedup <= 1:
+        return ""
+    over = relative.over(timed.speedup, timed.noise, fastest.speedup, fastest.noise)
+    slower = ", slower than it" if over.is_slower else "" if over.is_faster else ", not faster beyond the noise"
+    interval = f"{over.low:.3g} to {over.high:.3g}x{slower}"
+    return f"; {over.speedup:.3g}x the best alternative, {record.baseline.name} ({interval})"
+
+
+def _warnings(record: Record, timed: TimingResult) -> Iterator[str]:
+    low, high = timed.speedup_interval
+    if high < 1:
+        interval = f"95 % interval {low:.3g} to {high:.3g}x"
+        yield f"This kernel is slower than eager PyTorch: {timed.speedup:.3g}x ({interval}). Do not use it for speed."
+    fastest = record.baseline.result if record.baseline else None
+    if record.baseline and fastest and fastest.speedup > 1:
+        over = relative.over(timed.speedup, timed.noise, fastest.speedup, fastest.noise)
+        if over.is_slower:
+            interval = f"95 % interval {over.low:.3g} to {over.high:.3g}x"
+            name = record.baseline.name
+            yield f"This kernel is slower than {name}: {over.speedup:.3g}x ({interval}). For speed use {name}."
+
+
+def _conditions(record: Record, timed: TimingResult | None) -> Iterator[str]:
+    settings = record.settings
+    yield f"Judged with {judged_with(settings)}; {settings.policy.measured}, toolchain {settings.toolchain}."
+    if timed:
+        beside = [f"eager {timed.baseline_latency_ms:.4g} ms"]
+        for name, measured in record.baselines.items():
+            told = f"{measured.result.speedup:.3g}x eager" if measured.result else f"not timed ({measured.failure})"
+            beside.append(f"{name} {' '.join(told.split())}")
+        yield f"A call took {timed.latency_ms:.4g} ms. Baselines: {', '.join(beside)}."
+        if load := _load(timed):
+            yield f"While it was timed the machine was {load}."
+    versions = ", ".join(f"{name} {version}" for name, version in _versions())
+    yield f"Exported on a machine with {versions}; a run does not record those it was judged with."
+
+
+def _load(timed: TimingResult) -> str:
+    """Busy or quiet, where the timing tells."""
+    share = re.match(r"(\d+)%", timed.evidence.get("others before", ""))
+    if not share:
+        return ""
+    threads = timed.evidence.get("threads", "")
+    told = f"others used {share[1]} % of the processors before{f'; {threads} threads' if threads else ''}"
+    return f"{'busy' if int(share[1]) > BUSY_PERCENT else 'quiet'} ({told})"
+
+
+def _versions() -> Iterator[tuple[str, str]]:
+    for title, package in (("PyTorch", "torch"), ("CUTLASS", "nvidia-cutlass"), ("Triton", "triton")):
+        try:
+            yield title, importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+
+
+def _notes(candidate: Candidate, settings: RunSettings) -> Iterator[str]:
+    """What whoever uses the kernel must know of its verdict."""
+    checked = candidate.checked
+    if kept := kept_rules(checked.rules if checked else settings.policy.rules):
+        unknown = ": whether it is right with those of a trained model is not known"
+        yield f"It was {kept}{unknown if tasks.may_have_weights(settings.task_source) else ''}."
+    checks = checked.proofs if checked else ()
+    if any(check.check == STATE and check.standing is CheckOutcome.FLAGGED for check in checks):
+        yield "It does not load the original's weights: names, shapes or dtypes of its state_dict are others."
+    if not settings.policy.backward:
+        yield "It has no backward: a gradient through it is refused (a run with --backward makes both passes)."
