@@ -14,7 +14,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -97,6 +97,16 @@ def packaged(folders: Sequence[RunFolder], asked: packing.Asked) -> dict[str, st
         EngineError: there is nothing to package, or nothing that a package can hold.
     """
     return packing.packaged(folders, asked)
+
+
+def packaged_archive(folder: RunFolder, candidate_id: str | None) -> bytes:
+    """The package of one kernel as a zip file; raises as `packaged`."""
+    return packing.zipped(packing.packaged([folder], packing.Asked(candidate_id=candidate_id)), folder.run_id)
+
+
+def archived(files: Mapping[str, str], name: str) -> bytes:
+    """Texts by path as a zip file, in a folder of that name."""
+    return packing.zipped(files, name)
 
 
 def solution(folder: RunFolder, candidate_id: str | None, form: str) -> str:

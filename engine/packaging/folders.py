@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from engine.packaging.kernels import PackagedKernel
 TEMPLATE = Path(__file__).resolve().parent / "template" / "folder"
 LAYOUTS = WHEEL, KERNELS = "wheel", "kernels"
 NOT_STATED = "not stated"
+LOADS_LAYERS = "\nfrom . import layers as layers  # noqa: E402 - where `kernels` looks for them\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +48,13 @@ def around(package: Mapping[str, str], made: MadePackage, layout: str) -> dict[s
         "benchmarks/benchmark.py" if layout == KERNELS else "benchmark.py": _template("benchmark.py", made.name),
     }
     if layout == KERNELS:
+        package = {**package, f"{made.name}/layers.py": _layers(made)}
+        package[f"{made.name}/__init__.py"] += LOADS_LAYERS
         moved = {f"torch-ext/{path}": text for path, text in package.items()}
-        return moved | tests | {"build.toml": _build_toml(made), "flake.nix": _template("flake.nix", made.name),
-                                f"torch-ext/{made.name}/layers.py": _layers(made)}  # fmt: skip
+        moved |= {f"{_variant(made)}/{path.partition('/')[2]}": text for path, text in package.items()}
+        moved[f"{_variant(made)}/metadata.json"] = _metadata(made)
+        around_them = {"build.toml": _build_toml(made), "flake.nix": _template("flake.nix", made.name)}
+        return moved | tests | around_them
     setup = {"setup.py": _template("setup.py", made.name)} if made.needs_build else {}
     return {**package, **tests, **setup, "pyproject.toml": _pyproject(made)}
 
@@ -106,6 +112,23 @@ def _build_toml(made: MadePackage) -> str:
                 lines += [f"cuda-capabilities = [{', '.join(map(_capability, made.architectures))}]"]
             lines += [""]
     return "\n".join(lines)
+
+
+def _variant(made: MadePackage) -> str:
+    """Where `kernels` finds what needs no builder: libraries are built at first use there."""
+    return f"build/torch-{'cuda' if made.is_cuda else 'cpu'}"
+
+
+def _metadata(made: MadePackage) -> str:
+    """What `kernels` reads of a variant; its `id` is the name that the module gets in Python."""
+    backend: dict[str, object] = {"type": "cuda" if made.is_cuda else "cpu"}
+    if made.architectures:
+        backend["archs"] = [_capability(architecture).strip('"') for architecture in made.architectures]
+    plain = {
+        "id": f"_{made.name}_{made.kernels[0].hash[:8]}", "name": made.name.replace("_", "-"), "version": 1,
+        "license": made.licence or NOT_STATED, "python-depends": [], "backend": backend,
+    }  # fmt: skip
+    return json.dumps(plain, indent=2) + "\n"
 
 
 def _capability(architecture: str) -> str:

@@ -87,6 +87,12 @@ def _acts(run: RunRow, state: RunState) -> None:
             type="secondary" if state is RunState.STOPPED else "primary",
             help="one Python file with a class ModelNew; PyTorch loads it without Tilewright",
         )  # fmt: skip
+        st.download_button(
+            "Package", _packaged(run), file_name=f"{run.task_name}-package.zip", mime="application/zip",
+            icon=":material/package_2:", key="download_package", on_click="ignore",
+            help="an installable Python package: the kernel as an operator of PyTorch, with guards, gradients and "
+            "PyTorch's own code where it does not fit; CARD.md inside says how it is used",
+        )  # fmt: skip
     run_header.draw_report(run, "Report", "result_report", "secondary")
     may_steer = not run.replay_of and access.may_steer()
     if may_steer and st.button(
@@ -100,6 +106,22 @@ def _acts(run: RunRow, state: RunState) -> None:
             "Continue", icon=":material/play_arrow:", key=f"continue:{run.run_id}", on_click=dialogs.ask,
             args=(dialogs.Dialog.LIMITS, run.run_id), help="raise its limits and go on from where it ended",
         )  # fmt: skip
+
+
+def _packaged(run: RunRow) -> Callable[[], bytes]:
+    """What `package` writes, as an archive; one with the reason alone where the kernel cannot be packaged.
+
+    Trap: as of `_exported`.
+    """
+    run_id, candidate_id = run.replay_of or run.run_id, run.best_candidate_id
+
+    def make() -> bytes:
+        try:
+            return supervisor.packaged_archive(folder.find_run(run_id), candidate_id)
+        except (EngineError, OSError) as error:
+            return supervisor.archived({"NOT PACKAGED.txt": f"{error}\n"}, run_id)
+
+    return make
 
 
 def _exported(run: RunRow) -> Callable[[], str]:

@@ -65,6 +65,21 @@ class ModelNew(nn.Module):
         return Swish.apply(x)
 '''
 
+LAYER_NORM = """
+import torch
+import torch.nn as nn
+
+class ModelNew(nn.Module):
+    def __init__(self, shape):
+        super().__init__()
+        self.norm = nn.LayerNorm(shape)
+
+    def forward(self, x):
+        mean = x.mean((1, 2, 3), keepdim=True)
+        spread = (x - mean).square().mean((1, 2, 3), keepdim=True)
+        return (x - mean) / torch.sqrt(spread + self.norm.eps) * self.norm.weight + self.norm.bias
+"""
+
 IN_PYTORCH = """
 import torch
 import torch.nn as nn

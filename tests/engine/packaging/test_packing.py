@@ -16,7 +16,7 @@ from engine.errors import EngineError
 from engine.packaging import folders, packing
 from engine.packaging.packing import Asked, packaged
 from storage.run.folder import RunFolder
-from tests.engine.packaging.judged import IN_PYTORCH, WITH_BACKWARD, judged_run
+from tests.engine.packaging.judged import IN_PYTORCH, LAYER_NORM, WITH_BACKWARD, judged_run
 from tests.engine.swish_story import THIRD
 
 SMALL: dict[str, int | float] = {"batch_size": 4, "dim": 64}
@@ -145,23 +145,8 @@ def test_packages_with_cpp_are_built_and_pass_their_own_tests(home: Path, tmp_pa
         judged_run(home, "swish", THIRD, {"batch_size": 4, "dim": 1024}),
         judged_run(home, "swish", WITH_BACKWARD, {"batch_size": 8, "dim": 512}, backward=True),
     ]
-    assert " passed" in own_tests(packaged(runs, Asked()), tmp_path)
-
-
-LAYER_NORM = """
-import torch
-import torch.nn as nn
-
-class ModelNew(nn.Module):
-    def __init__(self, shape):
-        super().__init__()
-        self.norm = nn.LayerNorm(shape)
-
-    def forward(self, x):
-        mean = x.mean((1, 2, 3), keepdim=True)
-        spread = (x - mean).square().mean((1, 2, 3), keepdim=True)
-        return (x - mean) / torch.sqrt(spread + self.norm.eps) * self.norm.weight + self.norm.bias
-"""
+    # What torch.compile writes for the processor takes g++ minutes; a package's own tests do that where it is used.
+    assert " passed" in own_tests(packaged(runs, Asked()), tmp_path, "-k", "not compile and not ahead")
 
 
 def own_tests(files: dict[str, str], folder: Path, *chosen: str) -> str:
