@@ -48,6 +48,8 @@ def refusal(entry: Entry, inputs: Sequence[Any], state: Sequence[torch.Tensor]) 
         return f"its tensors are on {device}, the kernel is for {entry.device}"
     if device.type == "cuda":
         return _refusal_on_gpu(entry, device.index)
+    if device.type == "meta":  # sizes alone; autocast knows no such device
+        return ""
     return "autocast is on" if torch.is_autocast_enabled(device.type) else ""
 
 

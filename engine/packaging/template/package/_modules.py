@@ -305,27 +305,28 @@ def _listed(state: dict[str, Any]) -> str:
 
 
 def _alike(module: nn.Module) -> tuple[list[int], str, str]:
-    """The entries whose reference is of the module's own class and has the same numbers, without calling either."""
+    """The entries whose reference is of the module's own class and has the same settings, without calling either."""
     numbers, prefix, reason = _with_such_state(module)
     kept = []
     for number in numbers:
-        reference = _operators.reference_of(ENTRIES[number])
+        reference = _compared(number)
         wanted = reference.get_submodule(prefix[:-1]) if prefix else reference
-        if not prefix and type(module) is not type(reference):
-            if (child := SINGLE_CHILD.get(ENTRIES[number].reference)) and not ENTRIES[number].state:
-                wanted = reference.get_submodule(child)
-            reason = f"its class is none of {PACKAGE}'s"
-        if type(module) is type(wanted):
-            if list(_numbers(module)) == list(_numbers(wanted)):
-                kept.append(number)
-            else:
-                reason = "its settings are others than the reference's"
-        else:
+        if type(module) is not type(wanted):
             reason = f"its class is not {type(wanted).__name__}"
+        elif list(_settings(module)) != list(_settings(wanted)):
+            reason = "its settings are others than the reference's"
+        else:
+            kept.append(number)
     return kept, prefix, reason
 
 
-def _numbers(module: nn.Module) -> Iterator[tuple[str, Any]]:
+@functools.cache
+def _compared(number: int) -> nn.Module:
+    """One instance of an entry's reference, whose class and settings are looked at."""
+    return _operators.reference_of(ENTRIES[number])
+
+
+def _settings(module: nn.Module) -> Iterator[tuple[str, Any]]:
     """Class and plain settings of a module and of those below it: epsilon, stride, shapes."""
     for path, part in module.named_modules():
         yield f"{path} is", type(part)
