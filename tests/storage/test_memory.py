@@ -160,3 +160,17 @@ def test_what_is_kept_has_a_limit() -> None:
     assert reads == 6
     assert len(memory.rows("SELECT * FROM steps", "c", read)) == MOST_ROWS // 2
     assert reads == 6
+
+
+def test_what_is_made_of_runs_counts_towards_the_limit_and_what_it_is_made_of_is_not_kept() -> None:
+    memory, made = Memory(SCHEMA), list[str]()
+
+    def make(run_ids: list[str]) -> dict[str, int]:
+        made.extend(run_ids)
+        memory.rows("SELECT * FROM steps", "parts", lambda: [0] * MOST_ROWS)
+        return dict.fromkeys(run_ids, MOST_ROWS // 2)
+
+    for _ in range(2):
+        for run_id in ("a", "a", "b", "c"):
+            memory.of_runs(int, {run_id: 1}, make, lambda rows: rows)
+    assert made == ["a", "b", "c"] * 2

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import shutil
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,7 @@ import pytest
 
 from storage.index.database import Database
 from storage.index.ingest import Ingest
+from storage.index.queries import fetch
 from storage.index.queries.suites import run_results
 from storage.results.hardware_limit import REACHED
 from storage.run import journal
@@ -67,3 +70,38 @@ def test_the_index_and_the_journals_tell_the_same_of_runs_that_engines_made(db: 
     assert_told_alike(asked, root)
     assert any(not attempt.is_compiled for result in asked.values() for attempt in result.tries)
     assert any(result.best and result.best.other_shapes for result in asked.values())
+
+
+def test_what_has_news_of_a_suite_is_read_again_and_nothing_else(
+    db: Database, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ["one", "other", "third"]
+    for name in names:
+        samples.write_run(root, name, depths=3, has_blobs=False)
+    journal_file = root / "other" / "journal.jsonl"
+    whole = journal_file.read_bytes()
+    journal_file.write_bytes(b"".join(whole.splitlines(keepends=True)[:40]))
+    ingest = Ingest(db, root)
+    ingest.catch_up()
+    before = run_results(db, [*names, "late"])
+    asked: list[Any] = []
+
+    def note(read: Any, *query: Any) -> Any:
+        asked.append(query[-1])
+        return read(*query)
+
+    for reader in ("_rows", "_tuples"):
+        monkeypatch.setattr(fetch, reader, functools.partial(note, getattr(fetch, reader)))
+    assert run_results(db, [*names, "late"]) == before
+    assert asked == []
+    journal_file.write_bytes(whole)
+    shutil.rmtree(root / "third")
+    samples.write_run(root, "late", depths=3, has_blobs=False)
+    ingest.catch_up()
+    after = run_results(db, [*names, "late"])
+    assert asked
+    assert not any("one" in parameters["ids"] for parameters in asked)
+    assert set(after) == {"one", "other", "late"}
+    assert after["one"] is before["one"]
+    assert len(after["other"].tries) > len(before["other"].tries)
+    assert_told_alike(after, root)

@@ -32,7 +32,15 @@ class _HeadRow:
 
 
 def run_results(db: Database, run_ids: Sequence[str]) -> dict[str, RunResult]:
-    """The results of these runs by id; those that are not in the index are left out."""
+    """The results of these runs by id, made anew of those alone that have news; those that are not in the index are
+    left out."""
+    versions = {run_id: db.run_version(run_id) for run_id in run_ids}
+    return db.memory.of_runs(
+        RunResult, versions, lambda news: _read(db, news), lambda result: len(result.timed) + len(result.tries)
+    )
+
+
+def _read(db: Database, run_ids: Sequence[str]) -> dict[str, RunResult]:
     sql = f"""SELECT run_id, kernel_class, model, strategy, hardware_limit, model_calls FROM runs
         WHERE run_id IN {_CHOSEN}"""
     heads = fetch.rows(db, _HeadRow, sql, {"ids": list(run_ids)})
