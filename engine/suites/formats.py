@@ -66,3 +66,8 @@ def minutes(value: float | None) -> str:
 def name(text: str) -> str:
     """A task's or a class's name for people."""
     return text.replace("_", " ")
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 run`, `2 runs`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -5,7 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from engine.suites.formats import NONE, UNKNOWN, estimate, interval, minutes, money, name, part, percent, times, tokens
+from engine.suites.formats import (
+    NONE,
+    UNKNOWN,
+    counted,
+    estimate,
+    interval,
+    minutes,
+    money,
+    name,
+    part,
+    percent,
+    times,
+    tokens,
+)
 from storage.suites import statistics
 from storage.suites.curves import fast_curve
 from storage.suites.reaching import SPENT, reaching
@@ -74,13 +87,14 @@ def _arm_in_words(stats: ArmFigures, results: Results) -> str:
     if not stats.cells:
         return f"{stats.arm}: no cell has ended yet."
     if stats.mean is None:
-        return f"{stats.arm}: no correct kernel in {stats.cells} {'run' if stats.cells == 1 else 'runs'}."
+        return f"{stats.arm}: no correct kernel in {counted(stats.cells, 'run')}."
     sure = f" (95 % interval {spread} over tasks)" if (spread := interval(stats.mean)) else ""
     where = f" on {', '.join(results.devices)}" if results.devices else ""
+    better = f" {estimate(stats.over_best)} over the best alternative where one was timed;" if stats.over_best else ""
     return (
         f"{stats.arm}: {times(stats.mean.value)} over eager PyTorch{sure}, geometric mean of the {stats.solved} of "
-        f"{stats.tasks} tasks with a correct kernel{where}; {money(stats.cost_usd)}, {tokens(stats.tokens)} tokens and "
-        f"{minutes(stats.minutes)} of engine time in {stats.cells} runs."
+        f"{stats.tasks} tasks with a correct kernel{where};{better} {money(stats.cost_usd)}, "
+        f"{tokens(stats.tokens)} tokens and {minutes(stats.minutes)} of engine time in {counted(stats.cells, 'run')}."
     )
 
 
@@ -218,7 +232,7 @@ def fast_table(results: Results, bars: Sequence[float], against: Against) -> Tex
     columns = (Heading("Arm", is_number=False), *(Heading(f"p = {bar:g}") for bar in bars))
     rows = tuple((arm, *(percent(curve.at(bar)) for bar in bars)) for arm, curve in curves if curve)
     unknown = sum(curve.unknown for _, curve in curves if curve)
-    left = f" {unknown} runs without such a baseline are left out." if unknown else ""
+    left = f" {counted(unknown, 'run')} without such a baseline not counted." if unknown else ""
     about = f"Share of runs with a correct kernel that is more than p times as fast as {against}.{left}"
     return TextTable(f"fast_p over {against}", columns, rows, about)
 
@@ -239,11 +253,11 @@ def paper_table(results: Results) -> TextTable | None:
     for kernel_class in dict.fromkeys([row.kernel_class for row in paper_rows]):
         same = [row for row in paper_rows if row.kernel_class == kernel_class]
         label = f"geometric mean, {name(kernel_class) or 'no class yet'}"
-        rows.append((label, f"{len(same)} tasks", *(_mean_of(same, arm) for arm in (None, *results.arms))))
+        rows.append((label, counted(len(same), "task"), *(_mean_of(same, arm) for arm in (None, *results.arms))))
     rows.append(
         (
             "geometric mean, all",
-            f"{len(paper_rows)} tasks",
+            counted(len(paper_rows), "task"),
             *(_mean_of(paper_rows, arm) for arm in (None, *results.arms)),
         )
     )
@@ -271,7 +285,7 @@ def cells_table(results: Results) -> TextTable:
     columns = (
         Heading("Task", is_number=False), Heading("Class", is_number=False), Heading("Arm", is_number=False),
         Heading("Repeat"), Heading("State", is_number=False), Heading("Speed-up"), Heading("95 % interval"),
-        Heading("Latency"), Heading("Over torch.compile"),
+        Heading("Latency"), Heading("Over the best alternative", "eager, or a faster baseline, which is named"),
         Heading("Of the limit", "the hardware limit of the task over the kernel's latency"),
         Heading("Bound by", "what sets that limit; then what the kernel's profile says", False),
         Heading("To look at", "checks that a person should see", False),
@@ -279,12 +293,12 @@ def cells_table(results: Results) -> TextTable:
     )  # fmt: skip
     rows = []
     for cell in (cell for cell in results.cells if cell.standing.run_id):
-        best, second = best_of(cell), cell.result.second_speedup if cell.result else None
+        best = best_of(cell)
         rows.append((
             name(cell.cell.task), name(cell.kernel_class), cell.cell.arm, str(cell.cell.repeat),
             str(cell.standing.state), times(cell.speedup),
             interval(Estimate(best.speedup, best.low, best.high)) if best else "",
-            f"{best.latency_ms:.4g} ms" if best else NONE, times(best.speedup / second if best and second else None),
+            f"{best.latency_ms:.4g} ms" if best else NONE, over_alternative(cell) or NONE,
             percent(cell.result.limit_ms / best.latency_ms if best and cell.result and cell.result.limit_ms else None),
             _bound(cell), ", ".join(best.flags) if best else "", cell.standing.run_id or NONE,
         ))  # fmt: skip
@@ -325,6 +339,14 @@ def _bound(cell: CellResult) -> str:
 def best_of(cell: CellResult) -> BestKernel | None:
     """A cell's best kernel."""
     return cell.result.best if cell.result else None
+
+
+def over_alternative(cell: CellResult) -> str:
+    """A cell's best kernel over the best alternative, by name; empty where none beside eager was timed."""
+    if cell.speedup is None or cell.result is None or not cell.result.second_speedup:
+        return ""
+    faster = max((1.0, "eager PyTorch"), (cell.result.second_speedup, cell.result.second_name))
+    return f"{times(cell.speedup / faster[0])} over {faster[1]}"
 
 
 def scorecard(results: Results) -> TextTable:

@@ -50,7 +50,8 @@ def test_the_page_says_what_the_journals_say(home: Path, open_page: Open) -> Non
     assert "7 of 8 cells finished, 1 stopped" in words(app)  # no engine and no runner lives
     assert f"suite resume {NAME}" in words(app)
     for view, shown in (
-        ("cells", "run?run=run-0007"), ("curves", "fast_p over eager at every speed-up"),
+        ("cells", "run?run=run-0007"), ("cells", "over torch.compile"),
+        ("curves", "fast_p over eager at every speed-up"),
         ("scorecard", "Reproducibility"), ("paper's table", "geometric mean, all"),
         ("KernelBench's terms", "cannot be told"),
     ):  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -194,6 +195,22 @@ def test_figures_of_different_dtypes_or_passes_are_left_out_of_comparisons_and_t
     told = tables.headline(results)
     assert "Measured in several classes: bf16; fp32. Speed-ups of different ones do not compare." in told
     assert told[-1].endswith("Left out, because the arms have measured them in different classes: x.")
+
+
+def test_a_suite_is_told_over_the_best_alternative_too_which_each_run_names() -> None:
+    graph = replace(run(3.0, 2.0), second_name="CUDA graph")
+    results = suite({("x", "a"): [graph], ("y", "a"): [run(0.75, 0.5)], ("z", "a"): [run(9.0)]})
+    (sentence,) = tables.headline(results)
+    assert "; 1.06× over the best alternative where one was timed; " in sentence  # of x and y: none was in z
+    cells = tables.cells_table(results)
+    column = [heading.label for heading in cells.columns].index("Over the best alternative")
+    assert [row[column] for row in cells.rows] == ["1.50× over CUDA graph", "0.75× over eager PyTorch", "–"]
+    fast = tables.fast_table(results, (1.0,), Against.BETTER)
+    assert fast.about.endswith(
+        "than p times as fast as the best alternative. 1 run without such a baseline not counted."
+    )
+    (alone,) = tables.headline(suite({("x", "a"): [run(2.0)]}))
+    assert "alternative" not in alone
 
 
 @given(st.lists(st.tuples(st.floats(0.1, 9.0), st.floats(0.1, 9.0)), min_size=1, max_size=9))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.suites.formats import interval, name, times
-from engine.suites.tables import best_of
+from engine.suites.tables import best_of, over_alternative
 from pages.parts import wording
 from pages.parts.widgets import table
 from storage.suites.records import CellState
@@ -20,18 +20,17 @@ TONES: dict[CellState, wording.Tone] = {
 }
 ABOUT = (
     "A cell opens its run. Its figure is the best speed-up over eager PyTorch, with the 95 % interval of that "
-    "measurement; green: faster beyond it. A flag counts the checks of that kernel that a person should look at."
+    "measurement; green: faster beyond it. Below that the same kernel over the best alternative, where one was timed "
+    "beside eager. A flag counts the checks of that kernel that a person should look at."
 )
 
 
 def draw(results: Results) -> str | None:
     """The matrix; the run opened just now, if any."""
     repeats = results.suite.defined.repeats
-    columns = [table.Column("task", "Task")]
+    columns = [table.Column("task", "Task", "nowrap")]
     for arm in results.arms:
-        columns += [
-            table.Column(f"{arm}:{n}", f"{arm} · {n}" if repeats > 1 else arm, "nowrap") for n in range(1, repeats + 1)
-        ]
+        columns += [table.Column(f"{arm}:{n}", f"{arm} · {n}" if repeats > 1 else arm) for n in range(1, repeats + 1)]
     classes = {result.cell.task: result.kernel_class for result in results.cells}
     rows: dict[str, dict[str, table.Cell]] = {
         task.name: {"task": table.text(name(task.name), "strong", name(classes.get(task.name, "")))}
@@ -52,7 +51,10 @@ def cell(result: CellResult) -> table.Cell:
     if is_done:
         tone = "red" if best is None else "green" if best.low > 1 else "orange" if best.high < 1 else "yellow"
     reason = wording.cut(result.standing.headroom if is_done else result.standing.reason, 200)
-    note = interval(Estimate(best.speedup, best.low, best.high)) if best else reason[:60]
+    note = reason[:60]
+    if best:
+        spread, over = interval(Estimate(best.speedup, best.low, best.high)), over_alternative(result)
+        note = f"{spread}; {over}" if over else spread
     if not run_id:
         return table.pill(text, tone, "", reason, note)
     flags: list[table.Cell] = []
