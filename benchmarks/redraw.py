@@ -35,9 +35,9 @@ class Counting(Memory):
         super().__init__(schema)
         self.reads = 0
 
-    def _keep(self, key: Any, found: Any) -> None:
+    def _keep(self, key: Any, kept: Any, rows: int) -> None:
         self.reads += 1
-        super()._keep(key, found)
+        super()._keep(key, kept, rows)
 
 
 def main() -> None:

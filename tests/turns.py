@@ -1,4 +1,4 @@
-"""Which of the long tests run today: they take turns, so that all tests of a day take ten minutes and those of a week are all.
+"""Which of the long tests run today: they take turns, so that the tests of a day take ten minutes, and a week has all.
 
 `long_tests.txt` names the test functions that took `LONG_S` or more in all on two cores. Each of their cases has one of
 `TURNS` turns, by its name; `--turn today` runs the cases of today's turn and every short test. Without the option, and

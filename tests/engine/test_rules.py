@@ -86,14 +86,14 @@ def test_an_exported_kernel_says_what_its_verdict_leaves_open(
 ) -> None:
     check = CheckRecord(Group.CORRECTNESS, "state_dict", outcome, "")
     result = CheckResult(Verdict.PASSED, 1.0, proofs=(check,), rules=rules)
-    loaded = one_file._record
+    loaded = exporting.read_record
 
     def record(folder: RunFolder) -> Record:
         found = loaded(folder)
         found.candidates |= {name: replace(one, checked=result) for name, one in found.candidates.items()}
         return found
 
-    monkeypatch.setattr(one_file, "_record", record)
+    monkeypatch.setattr(one_file, "read_record", record)
     heading = exporting.exported(write_run(home / "runs", "run"), "c005").partition("\n\n\n")[0]
     notes = [line for line in heading.splitlines() if JUDGED in line or "does not load" in line]
     assert [part in line for part, line in zip(told, notes, strict=True)] == [True] * len(told)
