@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
 from storage.results import relative
@@ -70,7 +71,7 @@ class BestKernel:
     special_values: CheckOutcome | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RunResult:
     """One run. `device` is its name alone, whatever a kernel has reached there.
 
@@ -78,7 +79,7 @@ class RunResult:
     the hardware limit of the task on its device, None before it was measured; `limited_by` says whether memory or
     compute sets it. `bound` is what the profile of the best kernel says, empty without one. `second_speedup` is that of
     the fastest baseline beside eager, named `second_name`, None where none was measured. `measured` is that of its
-    Policy: figures of two such do not compare.
+    Policy: figures of two such do not compare. It is kept for many drawings of a page, and what they count in it too.
     """
 
     run_id: str
@@ -103,12 +104,12 @@ class RunResult:
     bound: str = ""
     device_s: float = 0.0
 
-    @property
+    @functools.cached_property
     def correct(self) -> int:
         """Correct kernels that the model has written."""
         return sum(attempt.is_passed for attempt in self.tries)
 
-    @property
+    @functools.cached_property
     def gains(self) -> int:
         """Kernels that were faster than the best before them beyond the noise; a run's first correct one is none."""
         count, best = 0, None

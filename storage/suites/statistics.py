@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 import math
 import statistics
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -63,9 +65,9 @@ def median_until(observed: Sequence[tuple[float, bool]]) -> Estimate | None:
     """
     share, variance = 1.0, 0.0
     middle = low = high = None
-    for amount in sorted({amount for amount, happened in observed if happened}):
-        at_risk = sum(other >= amount for other, _ in observed)
-        events = sum(other == amount and happened for other, happened in observed)
+    amounts = sorted(amount for amount, _ in observed)
+    for amount, events in sorted(Counter(amount for amount, happened in observed if happened).items()):
+        at_risk = len(amounts) - bisect_left(amounts, amount)
         share *= 1 - events / at_risk
         variance += events / (at_risk * (at_risk - events)) if at_risk > events else math.inf
         lowest, highest = _band(share, variance)

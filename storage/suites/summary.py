@@ -6,6 +6,7 @@ A task counts once: its repeats are averaged first. Cells that have not ended ar
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -52,15 +53,18 @@ class CellResult:
         return self.result.best.speedup if self.result and self.result.best else None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Results:
-    """A suite with the results of its runs. `is_partial` counts cells that have not ended, as far as they are."""
+    """A suite with the results of its runs. `is_partial` counts cells that have not ended, as far as they are.
+
+    What several tables of a page ask for is worked out once: it has no slots, and is not to be changed.
+    """
 
     suite: Suite
     cells: tuple[CellResult, ...]
     is_partial: bool = False
 
-    @property
+    @functools.cached_property
     def counted(self) -> list[CellResult]:
         """The cells that figures are made of; one that has no run yet is none of them. One that got more steps has
         ended before, and counts as far as it is."""
@@ -90,13 +94,23 @@ class Results:
         """What the counted figures hold for, as Policy.measured names it: those of two such do not compare."""
         return sorted({cell.result.measured for cell in self.counted if cell.result})
 
-    def of(self, arm: str, kernel_class: str = ALL) -> dict[str, list[CellResult]]:
+    def of(self, arm: str, kernel_class: str = ALL) -> Mapping[str, list[CellResult]]:
         """Counted cells of an arm by task."""
-        cells: dict[str, list[CellResult]] = {}
+        return self._cells_of.get((arm, kernel_class), {})
+
+    @functools.cached_property
+    def _cells_of(self) -> dict[tuple[str, str], dict[str, list[CellResult]]]:
+        groups: dict[tuple[str, str], dict[str, list[CellResult]]] = {}
         for cell in self.counted:
-            if cell.cell.arm == arm and kernel_class in (ALL, cell.kernel_class):
-                cells.setdefault(cell.cell.task, []).append(cell)
-        return cells
+            for kernel_class in {ALL, cell.kernel_class}:
+                same = groups.setdefault((cell.cell.arm, kernel_class), {})
+                same.setdefault(cell.cell.task, []).append(cell)
+        return groups
+
+    @functools.cached_property
+    def figures(self) -> dict[tuple[str, str], ArmFigures]:
+        """Those asked for so far, by arm and class."""
+        return {}
 
 
 def gather(suite: Suite, runs: Mapping[str, RunResult], is_partial: bool = False) -> Results:
@@ -128,7 +142,7 @@ def over(results: Results, against: Against) -> Callable[[CellResult], float | N
     """What gives a cell's speed-up over something else than eager; None where one of both is not known."""
     arm = results.suite.defined.baseline_arm
     baseline = by_task(results.of(arm), lambda cell: cell.speedup) if against is Against.ARM else {}
-    theirs = {task: _measured(cells) for task, cells in results.of(arm).items() if task in baseline}
+    theirs = {task: _measured(results.of(arm)[task]) for task in baseline}
 
     def ratio(cell: CellResult) -> float | None:
         if cell.speedup is None or cell.result is None:
@@ -197,6 +211,13 @@ class ArmFigures:
 
 def figures(results: Results, arm: str, kernel_class: str = ALL) -> ArmFigures:
     """The figures of one arm."""
+    key = arm, kernel_class
+    if key not in results.figures:
+        results.figures[key] = _figures(results, arm, kernel_class)
+    return results.figures[key]
+
+
+def _figures(results: Results, arm: str, kernel_class: str) -> ArmFigures:
     tasks = results.of(arm, kernel_class)
     cells = [cell for repeats in tasks.values() for cell in repeats]
     runs = [cell.result for cell in cells if cell.result is not None]
