@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from pages.parts import client, index, run_state, texts, wording
+from pages.parts.status import step_sentences
 from pages.parts.widgets import code
 from storage.index import queries
 from storage.index.queries import AttemptRow, EvaluationRow, RunRow, StepRow
@@ -51,6 +52,8 @@ def draw(run: RunRow) -> None:
     with st.container():  # always there: what comes and goes in it must not move what follows to another place
         if failed:
             st.caption(f":material/build: {why_again(failed)}")
+        if untimed := why_untimed(steps):
+            st.caption(f":material/hourglass_top: {untimed}")
     left, right = st.columns([1.25, 1], gap="medium")
     with left, st.container(border=True):
         current = next((step for step in steps if step.is_in_flight), None)
@@ -69,6 +72,17 @@ def why_again(failed: Sequence[AttemptRow]) -> str:
     sentence = f"Kernel {last.number} {wording.outcome(last.verdict, False, False)}{reason}."
     before = f"{len(failed)} kernels have failed. " if len(failed) > 1 else ""
     return f"{before}{sentence} The model is told why and tries again."
+
+
+def why_untimed(steps: Sequence[StepRow]) -> str:
+    """Why a correct kernel is not on the curve, as Markdown; empty where none is. `steps`: the newest first."""
+    spoiled = next((step for step in steps if step.kind == StepKind.TIME and step.result.untrusted), None)
+    if spoiled is None:
+        return ""
+    return (
+        f"{wording.plain(step_sentences.sentence(spoiled))}, so nothing is decided by what was measured. It is timed "
+        "again when the machine is quiet, or before the run ends."
+    )
 
 
 def steps_after(steps: Sequence[StepRow], candidate_id: str) -> list[StepRow]:
