@@ -48,17 +48,19 @@ def draw(run: RunRow) -> None:
     newest = attempts[-1] if attempts else None
     steps = queries.steps(db, run.run_id)
     judged = queries.evaluation(db, run.run_id, newest.candidate_id) if newest else None
-    st.markdown("## The first correct kernel" if failed else "## The first kernel")
+    spoiled = spoiled_timing(steps)
+    st.markdown(f"## The first {'timed ' if spoiled else 'correct ' if failed else ''}kernel")
     with st.container():  # always there: what comes and goes in it must not move what follows to another place
         if failed:
             st.caption(f":material/build: {why_again(failed)}")
-        if untimed := why_untimed(steps):
-            st.caption(f":material/hourglass_top: {untimed}")
+        if spoiled:
+            st.caption(f":material/hourglass_top: {why_untimed(spoiled)}")
     left, right = st.columns([1.25, 1], gap="medium")
     with left, st.container(border=True):
         current = next((step for step in steps if step.is_in_flight), None)
         since = current.started_at if current else run.started_at
         tried = steps_after(steps, failed[-1].candidate_id) if failed else steps
+        tried = [step for step in tried if spoiled is None or step.seq > spoiled.seq]
         shown = stages(tried, queries.limit(db, run.run_id) is not None, judged)
         _stages(data={"stages": shown, "since": since, "server_now": time.time()}, key="first_kernel")
     with right:
@@ -74,11 +76,13 @@ def why_again(failed: Sequence[AttemptRow]) -> str:
     return f"{before}{sentence} The model is told why and tries again."
 
 
-def why_untimed(steps: Sequence[StepRow]) -> str:
-    """Why a correct kernel is not on the curve, as Markdown; empty where none is. `steps`: the newest first."""
-    spoiled = next((step for step in steps if step.kind == StepKind.TIME and step.result.untrusted), None)
-    if spoiled is None:
-        return ""
+def spoiled_timing(steps: Sequence[StepRow]) -> StepRow | None:
+    """The newest timing of a correct kernel that decides nothing; `steps` are the newest first."""
+    return next((step for step in steps if step.kind == StepKind.TIME and step.result.untrusted), None)
+
+
+def why_untimed(spoiled: StepRow) -> str:
+    """Why a correct kernel is not on the curve, as Markdown."""
     return (
         f"{wording.plain(step_sentences.sentence(spoiled))}, so nothing is decided by what was measured. It is timed "
         "again when the machine is quiet, or before the run ends."
