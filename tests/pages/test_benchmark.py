@@ -57,7 +57,9 @@ def test_the_page_says_what_the_journals_say(home: Path, open_page: Open) -> Non
     ):  # fmt: skip
         assert shown in everything(open_page("benchmark", suite=NAME, show_suite=view)), view
     assert "arm_a against arm_b: " in read(open_page("benchmark", suite=NAME, baseline_arm="arm_b"))
-    assert f"benchmark?suite={NAME}" in everything(open_page("benchmark"))
+    listed = everything(open_page("benchmark"))
+    assert f"benchmark?suite={NAME}" in listed
+    assert "7 of 8 cells finished, 1 stopped" in listed
 
 
 def test_a_suite_is_finished_with_a_cell_that_failed_and_stopped_with_one_that_may_go_on() -> None:

@@ -65,7 +65,8 @@ def test_what_is_promised_fits_the_run_and_the_server(home: Path, monkeypatch: p
         Ingest(db, home / "runs").catch_up()
         run = queries.run(db, "the-demo")
     assert run is not None
-    without = replace(run, best_candidate_id=None, best_speedup=None)
+    untimed = replace(run, best_candidate_id=None, best_speedup=None)
+    without = replace(untimed, passed=0)
     assert welcome.following(run, RunState.FINISHED) == (
         "Next: download the best kernel, then start a run of your own under New run."
     )
@@ -73,6 +74,8 @@ def test_what_is_promised_fits_the_run_and_the_server(home: Path, monkeypatch: p
         "The run found no correct kernel; the list of kernels says why each failed. "
         "Next: start a run of your own under New run."
     )
+    assert welcome.following(untimed, RunState.FINISHED).startswith("The run found a correct kernel, but no timing")
+    assert "being timed" in welcome.following(untimed, RunState.RUNNING)
     assert welcome.following(run, RunState.LOST).startswith("Next: resume the run;")
     assert "try again" in welcome.following(replace(without, failed=1), RunState.RUNNING)
     assert welcome.steps()[-1][0] == "You steer"

@@ -8,10 +8,10 @@ import streamlit as st
 
 from engine.suites import definition
 from engine.suites.tables import progress_line
-from pages.parts import suite_folders, wording
+from pages.parts import run_state, suite_folders, wording
 from pages.parts.widgets import table
 from storage.suites import files, summary
-from storage.suites.standing import Suite
+from storage.suites.standing import Suite, as_left
 
 COLUMNS = [
     table.Column("name", "Suite"),
@@ -58,7 +58,7 @@ def _cells(name: str, suite: Suite, has_runner: bool) -> dict[str, table.Cell]:
     return {
         "name": table.link(name, wording.cut(defined.title, 70)),
         "state": table.pill(state, TONES[state], state, title=suite.reason),
-        "cells": progress_line(summary.gather(suite, {})),
+        "cells": progress_line(summary.gather(suite if has_runner else as_left(suite, run_state.has_engine), {})),
         "size": f"{len(defined.tasks)} × {len(defined.arms)} × {defined.repeats}",
         "spent": table.text(
             wording.cost(spent.cost_usd),

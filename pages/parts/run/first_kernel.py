@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from pages.parts import client, index, run_state, texts, wording
+from pages.parts.status import step_sentences
 from pages.parts.widgets import code
 from storage.index import queries
 from storage.index.queries import AttemptRow, EvaluationRow, RunRow, StepRow
@@ -47,15 +48,19 @@ def draw(run: RunRow) -> None:
     newest = attempts[-1] if attempts else None
     steps = queries.steps(db, run.run_id)
     judged = queries.evaluation(db, run.run_id, newest.candidate_id) if newest else None
-    st.markdown("## The first correct kernel" if failed else "## The first kernel")
+    spoiled = spoiled_timing(steps)
+    st.markdown(f"## The first {'timed ' if spoiled else 'correct ' if failed else ''}kernel")
     with st.container():  # always there: what comes and goes in it must not move what follows to another place
         if failed:
             st.caption(f":material/build: {why_again(failed)}")
+        if spoiled:
+            st.caption(f":material/hourglass_top: {why_untimed(spoiled)}")
     left, right = st.columns([1.25, 1], gap="medium")
     with left, st.container(border=True):
         current = next((step for step in steps if step.is_in_flight), None)
         since = current.started_at if current else run.started_at
         tried = steps_after(steps, failed[-1].candidate_id) if failed else steps
+        tried = [step for step in tried if spoiled is None or step.seq > spoiled.seq]
         shown = stages(tried, queries.limit(db, run.run_id) is not None, judged)
         _stages(data={"stages": shown, "since": since, "server_now": time.time()}, key="first_kernel")
     with right:
@@ -69,6 +74,19 @@ def why_again(failed: Sequence[AttemptRow]) -> str:
     sentence = f"Kernel {last.number} {wording.outcome(last.verdict, False, False)}{reason}."
     before = f"{len(failed)} kernels have failed. " if len(failed) > 1 else ""
     return f"{before}{sentence} The model is told why and tries again."
+
+
+def spoiled_timing(steps: Sequence[StepRow]) -> StepRow | None:
+    """The newest timing of a correct kernel that decides nothing; `steps` are the newest first."""
+    return next((step for step in steps if step.kind == StepKind.TIME and step.result.untrusted), None)
+
+
+def why_untimed(spoiled: StepRow) -> str:
+    """Why a correct kernel is not on the curve, as Markdown."""
+    return (
+        f"{wording.plain(step_sentences.sentence(spoiled))}, so nothing is decided by what was measured. It is timed "
+        "again when the machine is quiet, or before the run ends."
+    )
 
 
 def steps_after(steps: Sequence[StepRow], candidate_id: str) -> list[StepRow]:

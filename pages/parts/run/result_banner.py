@@ -45,7 +45,8 @@ def draw(run: RunRow, state: RunState) -> None:
 def sentence(run: RunRow, state: RunState) -> str:
     """What came of the run."""
     if run.best_speedup is None:
-        came = "no correct kernel"
+        came = f"{wording.counted(run.passed, 'correct kernel')}, none with a timing that counts"
+        came = came if run.passed else "no correct kernel"
     elif beyond := outcome.not_faster(run.best_low, run.best_high):
         came = f"the best kernel is {beyond}"
     else:

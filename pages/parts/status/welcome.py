@@ -31,6 +31,9 @@ _ONLY_SHOWN = (
     "pause, stop, send a hint, or go back to an earlier kernel, at any moment; on this read-only server you watch.",
 )
 
+NONE_CORRECT = "The run found no correct kernel; the list of kernels says why each failed. "
+UNTIMED = "The run found a correct kernel, but no timing that counts; the kernel's tab Trust says why. "
+
 _welcome = st.components.v2.component(
     "tilewright_welcome",
     html='<section class="welcome" aria-label="Welcome"><p class="what"></p><ol></ol>\n<p class="next"></p>'
@@ -96,10 +99,12 @@ def following(run: RunRow, state: RunState) -> str:
         return f"Next: {act}; nothing that was measured is gone."
     if state.is_over:
         has_kernel, may_start = run.best_candidate_id is not None, access.may_steer()
-        opening = "" if has_kernel else "The run found no correct kernel; the list of kernels says why each failed. "
+        opening = "" if has_kernel else UNTIMED if run.passed else NONE_CORRECT
         acts = ["download the best kernel"] if has_kernel else []
         acts += ["start a run of your own under New run"] if may_start else []
         return opening + (f"Next: {', then '.join(acts)}." if acts else "")
+    if run.best_speedup is None and run.passed:
+        return "Next: watch a correct kernel being timed. Its point appears on the curve once a timing counts."
     if run.best_speedup is None and run.failed:
         return "Next: watch the model try again. A kernel's point appears on the curve once it is correct and timed."
     if run.best_speedup is None:
