@@ -39,6 +39,10 @@ def described(source: str) -> dict[str, Any]:
             listed.append([name, type(value).__name__, []])
         else:
             return {"fault": f"its input {name} is a {type(value).__name__}"}
+    if kept := sorted(_beside_state(model)):
+        return {
+            "fault": f"its module keeps tensors beside its state_dict ({', '.join(kept[:3])}): register them as buffers"
+        }
     before = {name: value._version for name, value in model.state_dict().items()}
     with torch.no_grad():
         result = model(*inputs)
@@ -55,6 +59,15 @@ def described(source: str) -> dict[str, Any]:
         "outputs": 0 if is_single else len(result),
         "only_child": children[0] if len(children) == 1 and not has_own else "",
     }
+
+
+def _beside_state(model: torch.nn.Module) -> list[str]:
+    """Names of tensors that a module keeps and its state_dict does not have: a package could not hand them over."""
+    state = set(model.state_dict())
+    names = [name for name, _ in model.named_buffers() if name not in state]
+    for path, module in model.named_modules():
+        names += [f"{path}.{name}" for name, value in vars(module).items() if isinstance(value, torch.Tensor)]
+    return [name.removeprefix(".") for name in names]
 
 
 if __name__ == "__main__":

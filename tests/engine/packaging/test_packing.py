@@ -14,6 +14,7 @@ import pytest
 from engine.__main__ import main
 from engine.errors import EngineError
 from engine.packaging import folders, packing
+from engine.packaging.described import described
 from engine.packaging.packing import Asked, packaged
 from storage.run.folder import RunFolder
 from tests.engine.packaging.judged import IN_PYTORCH, LAYER_NORM, WITH_BACKWARD, judged_run
@@ -105,6 +106,26 @@ def test_runs_that_are_no_one_operator_are_refused(home: Path, run: RunFolder) -
         packaged([run, judged_run(home, "softmax", IN_PYTORCH, SMALL)], Asked())
     with pytest.raises(EngineError, match="two packages"):
         packaged([run, judged_run(home, "swish", IN_PYTORCH, SMALL, toolchain="cuda")], Asked())
+
+
+@pytest.mark.parametrize(
+    ("kept", "forward", "message"),
+    [
+        ("self.table = torch.ones(3)", "x * self.table", r"keeps tensors beside its state_dict \(table\)"),
+        ("self.register_buffer('table', torch.ones(3), persistent=False)", "x * self.table", "beside its state_dict"),
+        ("self.norm = nn.BatchNorm1d(3)", "self.norm(x)", "a call changes norm"),
+        ("pass", "{'y': x}", "its forward returns a dict"),
+        ("pass", "x.undefined", "cannot be called here"),
+    ],
+)
+def test_a_reference_that_a_package_cannot_stand_in_for_is_refused(kept: str, forward: str, message: str) -> None:
+    source = (
+        "import torch\nimport torch.nn as nn\n\nclass Model(nn.Module):\n    def __init__(self):\n"
+        f"        super().__init__()\n        {kept}\n    def forward(self, x):\n        return {forward}\n\n"
+        "def get_inputs():\n    return [torch.rand(4, 3)]\n\ndef get_init_inputs():\n    return []\n"
+    )
+    with pytest.raises(EngineError, match=message):
+        described(source, "this run")
 
 
 def test_a_text_that_is_made_while_the_file_runs_is_refused(home: Path) -> None:

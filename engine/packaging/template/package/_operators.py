@@ -50,7 +50,7 @@ def kernel_of(entry: Entry) -> nn.Module:
     """The module of the kernel's own file, with new weights."""
     module = importlib.import_module(f"{__package__}.{entry.kernel}")
     made: nn.Module = module.ModelNew(*module_of(entry).get_init_inputs())
-    return made
+    return made.train(entry.mode == "train") if entry.mode else made
 
 
 def call(entry: Entry, name: str, inputs: Sequence[Any], state: Sequence[torch.Tensor]) -> Any:
