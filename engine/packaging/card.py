@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from engine.packaging.folders import NOT_STATED, MadePackage
 from engine.packaging.kernels import PackagedKernel
+from engine.packaging.template.package._entries import Entry
 from storage.results import relative
 from storage.results.check_records import CheckOutcome
 from storage.results.policy import kept_rules
@@ -71,10 +72,10 @@ def _of_kernel(kernel: PackagedKernel) -> Iterator[str]:
     yield ""
 
 
-def _listed(entry: object) -> str:
+def _listed(entry: Entry) -> str:
     parts = [
         f"{wanted.name} {wanted.dtype}{list(wanted.shape) if wanted.is_tensor else ''}"
-        for wanted in (*entry.inputs, *entry.state)  # type: ignore[attr-defined]
+        for wanted in (*entry.inputs, *entry.state)
     ]
     return ", ".join(parts)
 

@@ -38,7 +38,7 @@ class MadePackage:
     @property
     def uses_cute(self) -> bool:
         """Whether building it takes the CuTe headers."""
-        return any("cute" in str(build) for kernel in self.kernels for build in kernel.builds.values())
+        return any(kernel.uses_cute for kernel in self.kernels)
 
 
 def around(package: Mapping[str, str], made: MadePackage, layout: str) -> dict[str, str]:

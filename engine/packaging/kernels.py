@@ -24,10 +24,9 @@ from storage.run.blobs import Blobs
 from storage.run.folder import RunFolder
 from storage.run.record import Candidate, Record
 
-HOPPER_ONLY = re.compile(r"wgmma|SM90_64x|GMMA::|cp\.async\.bulk|TMA_LOAD")
 CUTE = re.compile(r"\bcu(te|tlass)\b")
 OWN_BINDING = re.compile(r"\bPYBIND11_MODULE\b|\bTORCH_LIBRARY")
-KERNELS_A_SECOND = 2000  # characters of C++; how long a build takes is told in advance, roughly
+CHARACTERS = 2000  # of C++, for which a build takes about five seconds; what it takes is told in advance
 FLOATS = frozenset({"float64", "float32", "float16", "bfloat16"})
 
 
@@ -61,6 +60,12 @@ class PackagedKernel:
     def is_cuda(self) -> bool:
         """Whether it runs on a GPU."""
         return device_of(self.record.settings.toolchain) != HOST
+
+    @property
+    def uses_cute(self) -> bool:
+        """Whether building it takes the CuTe headers."""
+        names = ("cpp_sources", "cuda_sources")
+        return any(CUTE.search("\n".join(texts(build, name))) for build in self.builds.values() for name in names)
 
     @property
     def hash(self) -> str:
@@ -108,7 +113,7 @@ def _packaged(
     seen = [(text, described(text, f"run {run_id}")) for text in _references(record)]
     first = seen[0][1]
     direct = None
-    if not any(OWN_BINDING.search("\n".join(_texts(build, "cpp_sources"))) for build in built):
+    if not any(OWN_BINDING.search("\n".join(texts(build.arguments, "cpp_sources"))) for build in built):
         direct = calls.direct_call(
             module,
             {build.node: place for place, build in enumerate(built)},
@@ -192,30 +197,28 @@ def architecture_of(record: Record) -> str:
     return facts.architecture.removeprefix("sm_") if facts else ""
 
 
-def _texts(build: Build, name: str) -> list[str]:
-    given = build.arguments.get(name) or []
+def texts(arguments: Mapping[str, Any], name: str) -> list[str]:
+    """An argument of load_inline that is one text or several, as a list."""
+    given = arguments.get(name) or []
     return [given] if isinstance(given, str) else list(given)
 
 
-def compiled(kernel: PackagedKernel, package: str, architectures: Sequence[str], ptx: str) -> dict[str, dict[str, Any]]:
+def compiled(kernel: PackagedKernel, package: str, architectures: Sequence[str]) -> dict[str, dict[str, Any]]:
     """What `_build` of a package reads, library by library, without the texts."""
-    return {
-        name: _compiled(kernel, package, Build(ast.Call(ast.Name(""), [], []), arguments), architectures, ptx)
-        for name, arguments in kernel.builds.items()
-    }
+    return {name: _compiled(kernel, package, arguments, architectures) for name, arguments in kernel.builds.items()}
 
 
 def _compiled(
-    kernel: PackagedKernel, package: str, build: Build, architectures: Sequence[str], ptx: str
+    kernel: PackagedKernel, package: str, arguments: Mapping[str, Any], architectures: Sequence[str]
 ) -> dict[str, Any]:
-    cpp, cuda = _texts(build, "cpp_sources"), _texts(build, "cuda_sources")
+    cpp, cuda = texts(arguments, "cpp_sources"), texts(arguments, "cuda_sources")
     text = "\n".join([*cpp, *cuda])
     is_cuda = any(part.strip() for part in cuda)
-    own, own_cuda = _texts(build, "extra_cflags"), _texts(build, "extra_cuda_cflags")
+    own, own_cuda = texts(arguments, "extra_cflags"), texts(arguments, "extra_cuda_cflags")
     own_names = any("arch" in flag or "gencode" in flag for flag in own_cuda)
     return {
         "package": package,
-        "functions": _texts(build, "functions"),
+        "functions": texts(arguments, "functions"),
         "suffix": f"_{kernel.number}",
         "sources": ["main.cpp", *(["kernels.cu"] if is_cuda else [])],
         "has_own_binding": bool(OWN_BINDING.search("\n".join(cpp))),
@@ -223,10 +226,9 @@ def _compiled(
         "uses_cute": bool(CUTE.search(text)),
         "cflags": [*flags.BASE, *own, *flags.LAST, "-w"] if not is_cuda else ["-O3", "-std=c++20", "-w", *own],
         "cuda_flags": ["-O3", "-std=c++20", "-w", *own_cuda],
-        "link_flags": [*_texts(build, "extra_ldflags"), *([] if is_cuda else ["-fopenmp"])],
+        "link_flags": [*texts(arguments, "extra_ldflags"), *([] if is_cuda else ["-fopenmp"])],
         "names_architecture": own_names,
         "architectures": list(architectures),
-        "ptx": "" if HOPPER_ONLY.search(text) else ptx,
-        "seconds": max(20, len(text) // KERNELS_A_SECOND * 5) + (30 if is_cuda and CUTE.search(text) else 0),
+        "seconds": max(20, len(text) // CHARACTERS * 5) + (30 if is_cuda and CUTE.search(text) else 0),
         "hash": hashlib.sha256(repr((text, own, own_cuda)).encode()).hexdigest(),
     }

@@ -62,7 +62,7 @@ def packaged(runs: Sequence[RunFolder], asked: Asked) -> dict[str, str]:
         files[f"{name}/{kernel.name}.py"] = kernel.text
         for module, text in kernel.references.items():
             files[f"{name}/{module}.py"] = _reference(text, kernel)
-        builds |= kernels.compiled(kernel, name, built_for, built_for[-1] if built_for else "")
+        builds |= kernels.compiled(kernel, name, built_for)
         files |= {f"{name}/csrc/{path}": text for path, text in _sources(kernel, name).items()}
     if builds:
         files[f"{name}/csrc/builds.json"] = json.dumps(builds, indent=2) + "\n"
@@ -163,7 +163,7 @@ def _sources(kernel: PackagedKernel, package: str) -> dict[str, str]:
     """C++ and CUDA of each library, as load_inline would write them, with operators in the place of a Python module."""
     written = {}
     for library, arguments in kernel.builds.items():
-        cpp, cuda = _texts(arguments.get("cpp_sources")), _texts(arguments.get("cuda_sources"))
+        cpp, cuda = kernels.texts(arguments, "cpp_sources"), kernels.texts(arguments, "cuda_sources")
         head = "#include <torch/extension.h>\n"
         text = "\n".join(cpp)
         if not kernels.OWN_BINDING.search(text):
@@ -171,7 +171,7 @@ def _sources(kernel: PackagedKernel, package: str) -> dict[str, str]:
             key = "CUDA" if kernel.is_cuda else "CPU"
             defined = "".join(
                 f'  tilewright::define<&{function}>(library, "{function}_{kernel.number}", c10::DispatchKey::{key});\n'
-                for function in _texts(arguments.get("functions"))
+                for function in kernels.texts(arguments, "functions")
             )
             text += f"\n\nTORCH_LIBRARY_FRAGMENT({package}, library) {{\n{defined}}}\n"
         written[f"{library}/main.cpp"] = head + text
@@ -179,12 +179,6 @@ def _sources(kernel: PackagedKernel, package: str) -> dict[str, str]:
             top = "#include <torch/types.h>\n#include <cuda.h>\n#include <cuda_runtime.h>\n"
             written[f"{library}/kernels.cu"] = top + "\n".join(cuda) + "\n"
     return written
-
-
-def _texts(given: object) -> list[str]:
-    if not given:
-        return []
-    return [given] if isinstance(given, str) else [str(part) for part in given]  # type: ignore[attr-defined]
 
 
 def _template(folder: str, name: str) -> str:

@@ -114,10 +114,7 @@ def _architectures(build: dict[str, Any]) -> list[str]:
     """The flags for the GPUs that the package was made for, unless the kernel or TORCH_CUDA_ARCH_LIST says which."""
     if build["names_architecture"] or os.environ.get("TORCH_CUDA_ARCH_LIST"):
         return []
-    words = [f"-gencode=arch=compute_{arch},code=sm_{arch}" for arch in build["architectures"]]
-    if ptx := build["ptx"]:  # later GPUs compile it themselves
-        words.append(f"-gencode=arch=compute_{ptx},code=compute_{ptx}")
-    return words
+    return [f"-gencode=arch=compute_{arch},code=sm_{arch}" for arch in build["architectures"]]
 
 
 def _see_that_it_can_be_built(name: str) -> None:
