@@ -1,0 +1,216 @@
+"""Which regions of a network are worth a kernel: what each takes of the whole, what the hardware would allow, and how
+fast the whole could be. Pure figures; knows no file.
+
+Times are those of one call of every workload, times its weight. A region stands against the best that the user could
+run instead, in place: where the network is faster under torch.compile, against the compiler's kernels there. Kernels
+that also do work of other places count whole, so such a saving is at most what is told.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from storage.knowledge.records import Evidence, Outcome
+from storage.networks.records import COMPILED, EAGER, Network, Region, RegionLimited, RegionUse, WorkloadFacts
+
+REACHED_SHARE = 0.9
+"""Of its limit that a kernel is taken to reach."""
+LEAST_SAVING = 0.01
+"""Of the whole: less than that nobody can measure in a network."""
+NOISE_FACTOR = 2.0
+"""Sums that differ by more than this many times the spread of the calls are told."""
+LEAST_GAP = 0.05
+"""Of the whole: a smaller difference of the sums is not told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Experience:
+    """What the knowledge base has seen of kernels of one class."""
+
+    tries: int
+    gained: int
+    tokens_per_try: float | None = None
+
+    @property
+    def words(self) -> str:
+        """What a gain has cost, for people."""
+        if not self.tries:
+            return "no tries known"
+        if not self.gained:
+            return f"none of {self.tries} tries gained"
+        if self.tokens_per_try is None:
+            return f"{self.gained} of {self.tries} tries gained"
+        tokens = self.tokens_per_try * self.tries / self.gained
+        return f"about {tokens:,.0f} tokens a gain ({self.gained} of {self.tries} tries gained)"
+
+
+def experience(rows: Iterable[Evidence]) -> dict[str, Experience]:
+    """What attempts of the knowledge base say, by kernel class."""
+    by_class: dict[str, list[Evidence]] = {}
+    for row in rows:
+        by_class.setdefault(row.kernel_class, []).append(row)
+    return {name: _experience(tries) for name, tries in by_class.items()}
+
+
+def _experience(rows: list[Evidence]) -> Experience:
+    tokens = [row.tokens for row in rows if row.tokens]
+    gained = sum(row.outcome is Outcome.FASTER for row in rows)
+    return Experience(len(rows), gained, statistics.median(tokens) if tokens else None)
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """The network: what one call of every workload takes, weighted, by its best alternative."""
+
+    eager_ms: float
+    compiled_ms: float | None
+    """None where one workload or more could not be compiled."""
+    attributed_ms: float
+    """What places take together in the calls that were watched."""
+    watched_ms: float
+
+    @property
+    def alternative(self) -> str:
+        """What a user would rather run."""
+        return COMPILED if self.compiled_ms is not None and self.compiled_ms < self.eager_ms else EAGER
+
+    @property
+    def best_ms(self) -> float:
+        """The time of that."""
+        return self.eager_ms if self.compiled_ms is None else min(self.eager_ms, self.compiled_ms)
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """One region, with what a kernel for it could do. Milliseconds are of one call of every workload, weighted."""
+
+    region: Region
+    share: float
+    """Of the whole as it is, from 0 to 1."""
+    calls: float
+    in_place_ms: float
+    """By the whole's best alternative."""
+    alternative: str
+    is_at_most: bool
+    """Whether `in_place_ms` holds work of other places too."""
+    limit_ms: float | None
+    """None where it is not measured."""
+    saving_ms: float | None
+    ceiling: float | None
+    """The whole's speed-up over its best alternative if the region alone reached REACHED_SHARE of its limit."""
+    is_worth_it: bool
+    reason: str
+    """Why it is not worth it, or what is not known."""
+    cost: str = ""
+
+
+def whole_of(network: Network) -> Whole:
+    """The network's own figures."""
+    eager, compiled = _weighted(network, lambda workload: _median(workload.eager_ms)), None
+    if network.workloads and all(workload.compiled_ms for workload in network.workloads):
+        compiled = _weighted(network, lambda workload: _median(workload.compiled_ms))
+    roots = {time.workload: time.inclusive_ms for time in network.times if not time.path}
+    attributed = _weighted(network, lambda workload: roots.get(workload.name, 0.0))
+    watched = _weighted(network, lambda workload: workload.device_ms or workload.profiled_ms)
+    return Whole(eager, compiled, attributed, watched)
+
+
+def ranked(
+    network: Network, limits: Mapping[str, RegionLimited], experiences: Mapping[str, Experience] | None = None
+) -> list[Ranked]:
+    """Every region, the one whose kernel would save most first; those that are not worth it after the others."""
+    whole = whole_of(network)
+    rows = [_ranked(network, whole, region, limits.get(region.name), experiences or {}) for region in network.regions]
+    return sorted(rows, key=lambda row: (not row.is_worth_it, -(row.saving_ms or 0.0), -row.share))
+
+
+def ceiling_of(network: Network, rows: Iterable[Ranked]) -> float | None:
+    """The whole's speed-up if all these regions reached REACHED_SHARE of their limits; of regions that hold each other
+    the outermost counts. None where nothing is known."""
+    rows = [row for row in rows if row.saving_ms is not None]
+    if not rows:
+        return None
+    names, inside = {row.region.name for row in rows}, {region.name: region.inside for region in network.regions}
+    saved = sum(row.saving_ms or 0.0 for row in rows if not _holders(row.region.name, inside) & names)
+    return _ceiling(whole_of(network).best_ms, saved)
+
+
+def gap_of(workload: WorkloadFacts, attributed_ms: float) -> str:
+    """How places and everything else miss the whole, as a sentence; empty where they are it within noise."""
+    measured = _median(workload.eager_ms)
+    spread = max(workload.eager_ms, default=measured) - min(workload.eager_ms, default=measured)
+    gap = workload.profiled_ms - measured
+    if abs(gap) > max(NOISE_FACTOR * spread, LEAST_GAP * measured):
+        return (
+            f"{workload.name}: the call that was watched took {workload.profiled_ms:.3g} ms and one that was not takes "
+            f"{measured:.3g} ms, so shares are those of a call that watching has slowed"
+        )
+    if attributed_ms > workload.profiled_ms * (1 + LEAST_GAP):
+        return (
+            f"{workload.name}: places take {attributed_ms:.3g} ms together and the call {workload.profiled_ms:.3g} ms, "
+            "so kernels run at the same time and shares add up to more than the whole"
+        )
+    return ""
+
+
+def _ranked(
+    network: Network, whole: Whole, region: Region, limit: RegionLimited | None, experiences: Mapping[str, Experience]
+) -> Ranked:
+    weights = {workload.name: workload.weight for workload in network.workloads}
+    eager_ms = sum(weights[use.workload] * use.eager_ms for use in region.uses)
+    calls = sum(weights[use.workload] * use.calls for use in region.uses)
+    in_place_ms, is_at_most = _in_place(region.uses, weights, whole)
+    limit_ms = calls * limit.limit_ms if limit else None
+    saving_ms = max(0.0, in_place_ms - limit_ms / REACHED_SHARE) if limit_ms is not None else None
+    ceiling = None if saving_ms is None else _ceiling(whole.best_ms, saving_ms)
+    share = eager_ms / whole.eager_ms if whole.eager_ms else 0.0
+    reason = _why_not(region, share, in_place_ms / whole.best_ms if whole.best_ms else 0.0, saving_ms, whole.best_ms)
+    is_worth_it = not reason
+    if is_worth_it and limit is None:
+        reason = "its limit is not measured yet"
+    cost = experiences.get(region.kernel_class, Experience(0, 0)).words
+    return Ranked(
+        region, share, calls, in_place_ms, whole.alternative, is_at_most, limit_ms, saving_ms, ceiling, is_worth_it,
+        reason, cost,
+    )  # fmt: skip
+
+
+def _in_place(uses: Iterable[RegionUse], weights: Mapping[str, float], whole: Whole) -> tuple[float, bool]:
+    """What the region takes by the whole's best alternative, and whether that may be less."""
+    total, is_at_most = 0.0, False
+    for use in uses:
+        is_compiled = whole.alternative == COMPILED and use.compiled_ms is not None
+        total += weights[use.workload] * (use.compiled_ms if is_compiled and use.compiled_ms else use.eager_ms)
+        is_at_most |= use.is_shared if is_compiled else whole.alternative == COMPILED
+    return total, is_at_most
+
+
+def _why_not(region: Region, share: float, best_share: float, saving_ms: float | None, whole_ms: float) -> str:
+    if not region.task:
+        return region.reason or "it has no task"
+    if max(share, best_share) < LEAST_SAVING:
+        return f"it takes {100 * share:.1f} % of the network, and less than {LEAST_SAVING:.0%} cannot be measured in it"
+    if saving_ms is not None and saving_ms < LEAST_SAVING * whole_ms:
+        return f"near its limit: a kernel at {REACHED_SHARE:.0%} of it would save {100 * saving_ms / whole_ms:.1f} %"
+    return ""
+
+
+def _ceiling(whole_ms: float, saving_ms: float) -> float | None:
+    return whole_ms / (whole_ms - saving_ms) if 0 <= saving_ms < whole_ms else None
+
+
+def _holders(name: str, inside: Mapping[str, str]) -> set[str]:
+    holders = set[str]()
+    while (name := inside.get(name, "")) and name not in holders:
+        holders.add(name)
+    return holders
+
+
+def _weighted(network: Network, time_of: Callable[[WorkloadFacts], float]) -> float:
+    return sum(workload.weight * time_of(workload) for workload in network.workloads)
+
+
+def _median(values: tuple[float, ...]) -> float:
+    return statistics.median(values) if values else 0.0
