@@ -163,6 +163,43 @@ def launches(module: ast.Module) -> Iterator[ast.expr]:
                 yield value
 
 
+def hands_over_floats(module: ast.Module) -> bool:
+    """Whether a Triton kernel may be launched with a number that is no integer.
+
+    Triton takes such a number as float32; PyTorch's compiler, which sees through `triton_op`, hands over float64, and a
+    kernel that is right alone then fails to compile.
+    """
+    names = {id(name) for name in launches(module)}
+    floats = {
+        target.id
+        for node in ast.walk(module)
+        if isinstance(node, ast.Assign) and _may_be_float(node.value, frozenset())
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    given = [
+        argument
+        for node in ast.walk(module)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Subscript) and id(node.func.value) in names
+        for argument in (*node.args, *(keyword.value for keyword in node.keywords))
+    ]
+    return any(_may_be_float(argument, frozenset(floats)) for argument in given)
+
+
+def _may_be_float(value: ast.expr, floats: frozenset[str]) -> bool:
+    """By what stands in it: a fraction, a division, a root, `float` and `math`, a name of such a value, an attribute
+    that is not known."""
+    for node in ast.walk(value):
+        match node:
+            case ast.Constant(value=float()) | ast.BinOp(op=ast.Div()):
+                return True
+            case ast.Call(func=ast.Name(id="float")) | ast.Name(id="math"):
+                return True
+            case ast.Name(id=name) if name in floats:
+                return True
+    return isinstance(value, ast.Attribute) and isinstance(value.value, ast.Name) and value.value.id == "self"
+
+
 def _decorator(node: ast.expr) -> str:
     node = node.func if isinstance(node, ast.Call) else node
     return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")

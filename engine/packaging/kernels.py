@@ -122,7 +122,8 @@ def _packaged(
         )
     if record.settings.policy.backward:
         direct = None  # the module records its own gradients
-    how = "cpp" if direct else "triton" if is_triton and any(calls.launches(module)) else "python"
+    is_seen_through = is_triton and any(calls.launches(module)) and not calls.hands_over_floats(module)
+    how = "cpp" if direct else "triton" if is_seen_through else "python"
     if how == "triton":
         text = rewriting.with_wrapped_launches(source, module)
     else:

@@ -14,9 +14,17 @@ import torch
 from torch import nn
 from torch.nn.parameter import is_lazy
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils.flop_counter import flop_registry
 
-from engine.evaluator.checks import comparison, distributions, dtypes, gradients, seeding, structure, weights
+from engine.evaluator.checks import (
+    comparison,
+    distributions,
+    dtypes,
+    flop_formulas,
+    gradients,
+    seeding,
+    structure,
+    weights,
+)
 from engine.evaluator.checks.comparison import is_rounded, nudged, wide_dtype, widened
 from engine.evaluator.checks.gradients import ForwardBackward, Plan
 from engine.evaluator.checks.inner_outputs import WithInnerOutputs, comparable
@@ -63,8 +71,7 @@ class OperationCounter(TorchDispatchMode):
             if result is not NotImplemented:
                 return result
         result = func(*args, **(kwargs or {}))
-        if formula := flop_registry.get(func._overloadpacket):
-            self.total += int(formula(*args, **(kwargs or {}), out_val=result))
+        self.total += flop_formulas.flop_of(func, args, kwargs or {}, result)
         return result
 
 
