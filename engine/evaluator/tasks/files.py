@@ -36,7 +36,8 @@ class Task:
     """A reference module ready to run: `source` has the size overrides in place.
 
     `kernel_class` is None when the file states none: the model proposes it then, and `guessed_class`, by what its text
-    calls, stands until it has. `language` is the one that kernels must be written in; empty for any.
+    calls and its policy does not leave to PyTorch, stands until it has. `language` is the one that kernels must be
+    written in; empty for any.
     """
 
     name: str
@@ -64,7 +65,6 @@ class TaskFile:
     kernel_class: KernelClass | None
     title: str
     policy: Policy
-    guessed_class: KernelClass = KernelClass.OTHER
     own_name: str = ""
     remark: str = ""
     made_from: Mapping[str, str] = field(default_factory=dict)
@@ -73,6 +73,11 @@ class TaskFile:
     def name(self) -> str:
         """File name without suffix, with what the policy makes of it: `linear-backward`."""
         return f"{self.own_name or self.path.stem}{self.policy.variant}"
+
+    @property
+    def guessed_class(self) -> KernelClass:
+        """By what its text calls and its policy does not leave to PyTorch."""
+        return guessed_class(parse(self.text, self.path), self.policy.library_operators)
 
     @property
     def is_shipped(self) -> bool:
@@ -288,7 +293,7 @@ def _of_texts(text: str, path: Path, toml: str) -> TaskFile:
     if "library_operators" not in about.get("policy", {}):
         policy = replace(policy, library_operators=proposed_operators(module))
     presets = about.get("sizes", {})
-    return TaskFile(path, text, constants(module), presets, kernel_class, title, policy, guessed_class(module))
+    return TaskFile(path, text, constants(module), presets, kernel_class, title, policy)
 
 
 def _defined(module: ast.Module) -> set[str]:
