@@ -35,6 +35,15 @@ def files(*texts: str) -> tuple[Path, ...]:
     return tuple(_followed(texts)[1])
 
 
+def trees(names: Sequence[str]) -> tuple[Path, ...]:
+    """Where modules lie, installed or not: the folder of a package, the file of another, and the files of what they
+    import from outside the installed packages."""
+    known = sorted({top for name in names if (top := _top(name)).isidentifier() and top not in KNOWN})
+    modules = _Modules(sys.path)
+    modules.followed(known)
+    return (*filter(None, map(modules.tree, known)), *modules.files)
+
+
 def _followed(texts: Sequence[str]) -> tuple[dict[str, str], list[Path]]:
     trees = [node for text in texts for node in _nodes(text)]
     names = list(_imports(trees, ""))
@@ -69,6 +78,13 @@ class _Modules:
             package = name if spec.submodule_search_locations is not None else name.rpartition(".")[0]
             waiting += _imports(_nodes(content.decode("utf-8-sig", "replace")), package)
         return dict(sorted(hashes.items()))
+
+    def tree(self, name: str) -> Path | None:
+        """The file of a module, or the folder that its file is in where it is a package."""
+        spec = self._spec(name)
+        if spec is None or not spec.has_location or spec.origin is None:
+            return None
+        return Path(spec.origin).parent if spec.submodule_search_locations is not None else Path(spec.origin)
 
     def _spec(self, name: str) -> ModuleSpec | None:
         """Where a module lies; one of a package lies in its folders."""
