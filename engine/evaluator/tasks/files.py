@@ -17,6 +17,7 @@ from engine.evaluator.tasks.constants import Size, constants, set_constants
 from engine.evaluator.tasks.operators import guessed_class, proposed_operators
 from engine.evaluator.tasks.parsing import MOST_BYTES, parse
 from engine.evaluator.tasks.policies import read_policy
+from engine.evaluator.tasks.shown import text_with_modules
 from engine.evaluator.toolchain_table import HOST, device_of
 from storage import untrusted
 from storage.results.policy import DTYPES, MODES, Policy
@@ -76,8 +77,8 @@ class TaskFile:
 
     @property
     def guessed_class(self) -> KernelClass:
-        """By what its text calls and its policy does not leave to PyTorch."""
-        return guessed_class(parse(self.text, self.path), self.policy.library_operators)
+        """By what its text and the modules that it reaches call, and its policy does not leave to PyTorch."""
+        return guessed_class(parse(text_with_modules(self.text), self.path), self.policy.library_operators)
 
     @property
     def is_shipped(self) -> bool:
@@ -298,6 +299,9 @@ def _of_texts(text: str, path: Path, toml: str) -> TaskFile:
 
 def _defined(module: ast.Module) -> set[str]:
     names = {node.name for node in module.body if isinstance(node, (ast.ClassDef, ast.FunctionDef))}
+    names |= {
+        alias.asname or alias.name for node in module.body if isinstance(node, ast.ImportFrom) for alias in node.names
+    }
     assigned = (target for node in module.body if isinstance(node, ast.Assign) for target in node.targets)
     return names | {target.id for target in assigned if isinstance(target, ast.Name)}
 

@@ -157,7 +157,7 @@ def _state(task: Task) -> Iterator[str]:
     if tasks.may_have_weights(task.source):
         values = prompting.text(f"policy/values_{policy.weights}.md").strip()
         yield prompting.fill(f"policy/weights_{policy.state_dict}.md", values=values)
-        if policy.mode != "eval" and STATISTICS.search(task.source):
+        if policy.mode != "eval" and STATISTICS.search(tasks.shown.text_with_modules(task.source)):
             yield prompting.text("policy/statistics.md")
     if policy.mode:
         yield prompting.fill("policy/mode.md", mode=MODE_IN_WORDS[policy.mode])

@@ -73,3 +73,16 @@ def test_a_kernel_finds_what_it_may_import_wherever_it_lies(toolchain: CpuToolch
     result = toolchain.check(allowed, allowed.source + KERNEL)
     assert result.verdict is Verdict.PASSED, result.message
     assert toolchain.examine_confined(allowed).is_decided
+
+
+def test_what_no_prompt_can_show_is_told_and_kernels_are_judged_on_it_all_the_same(toolchain: CpuToolchain) -> None:
+    """A class of an installed package is hidden, one of a project's source is shown."""
+    assert toolchain.examine(task("ournets")).hidden == ()
+    examination = toolchain.examine(task("installednets"))
+    assert examination.is_decided
+    assert examination.hidden == ("installednets.Body",)
+    hidden = examination.hidden_unless(("math",))
+    assert hidden is not None
+    assert "the forward of installednets.Body lies in the code of installednets" in hidden.why
+    assert "python -m engine network capture" in hidden.remedies[0]
+    assert examination.hidden_unless(("installednets",)) is None
