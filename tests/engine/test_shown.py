@@ -119,6 +119,7 @@ def test_nothing_is_shown_of_what_is_installed_or_cannot_be_read(network: Path) 
 
 
 def test_what_there_is_no_room_for_is_named(network: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown._modules.cache_clear()
     monkeypatch.setattr(shown, "MOST_CHARACTERS", 100)
     found = {each.file: each for each in shown.modules(TASK)}
     assert "create" in found["shownnet/table.py"].defines

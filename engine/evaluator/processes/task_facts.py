@@ -58,16 +58,12 @@ class Facts:
 def hidden(model: nn.Module, source: str, task_file: str) -> tuple[str, ...]:
     """Classes of a model whose forward lies where no prompt can show it; PyTorch's own are known."""
     found = dict[str, Path]()
-    for module in model.modules():
-        forward = inspect.unwrap(type(module).forward)
-        file = getattr(getattr(forward, "__code__", None), "co_filename", "<")
-        # What has no file was made by the task's own code.
-        if (
-            file != task_file
-            and not file.startswith("<")
-            and forward.__module__.partition(".")[0] not in tasks.imported.KNOWN
-        ):
-            found[f"{forward.__module__}.{forward.__qualname__.rpartition('.')[0]}"] = Path(file).resolve()
+    for kind in {type(module) for module in model.modules()}:
+        forward = inspect.unwrap(kind.forward)
+        file, module = getattr(getattr(forward, "__code__", None), "co_filename", ""), forward.__module__ or ""
+        is_of_a_file = file not in ("", task_file) and not file.startswith("<")  # else the task's own code has made it
+        if is_of_a_file and module.partition(".")[0] not in tasks.imported.KNOWN:
+            found[f"{module}.{forward.__qualname__.rpartition('.')[0]}"] = Path(file).resolve()
     if not found:
         return ()
     told = {(each.path.resolve(), name) for each in tasks.shown.modules(source) for name in each.defines}

@@ -4,6 +4,7 @@ installed packages. Runs nothing of them."""
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,8 +49,12 @@ class _Part:
 def modules(source: str) -> list[Shown]:
     """The modules of which a text reaches something. Every name that is met on the way counts, and so does a string
     that may be one: a registry finds its entries so."""
-    found = imported.modules(source)
-    parts = [part for name, (_, text) in found.items() for part in _parts(name, text)]
+    return list(_modules(source, tuple((name, *told) for name, told in imported.modules(source).items())))
+
+
+@functools.lru_cache(maxsize=4)  # every prompt of a run asks, and a project may be large
+def _modules(source: str, found: tuple[tuple[str, Path, str], ...]) -> tuple[Shown, ...]:
+    parts = [part for name, _, text in found for part in _parts(name, text)]
     reached = list(_reached(parts, _words(_tree(source)))) if parts else []
     kept, room = set[_Part](), MOST_CHARACTERS
     for part in reached:
@@ -57,8 +62,8 @@ def modules(source: str) -> list[Shown]:
             kept.add(part)
             room -= len(part.text)
     missing = [part for part in reached if part not in kept]
-    told = (_told(name, path, [part for part in parts if part in kept], missing) for name, (path, _) in found.items())
-    return [module for module in told if module.defines or module.left_out]
+    told = (_told(name, path, [part for part in parts if part in kept], missing) for name, path, _ in found)
+    return tuple(module for module in told if module.defines or module.left_out)
 
 
 def text_with_modules(source: str) -> str:
