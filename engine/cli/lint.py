@@ -8,7 +8,6 @@ import textwrap
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
@@ -24,9 +23,8 @@ from engine.evaluator.request import Evaluator
 from engine.evaluator.tasks import FolderEntry, Size, Task, TaskFile, problems
 from engine.evaluator.toolchain_table import HOST, device_of
 from storage import codec, untrusted
-from storage.results.examination import Examination, Standing, with_remedies
+from storage.results.examination import Examination, Standing
 from storage.results.vocabulary import KernelClass
-from storage.run.settings import RunSettings
 
 WIDTH, INDENT = 100, 16
 TASK_GIVEN = "-"
@@ -43,7 +41,7 @@ class Outcome(StrEnum):
     DECIDED = Standing.DECIDED
     UNDECIDABLE = Standing.UNDECIDABLE
     NOTHING_TO_DO = Standing.NOTHING_TO_DO
-    HIDDEN = "cannot be shown"
+    HIDDEN = examined.HIDDEN
     FAILS = "fails"
     NO_TASK = "no task"
     NOT_EXAMINED = examined.NOT_EXAMINED
@@ -96,26 +94,6 @@ def lint(options: Namespace, open_toolchain: Callable[[Namespace], Evaluator]) -
         toolchain.close()
     print(json.dumps([file.plain() for file in linted]) if options.json else f"\n{summary(linted)}")
     return OK if all(file.outcome is Outcome.DECIDED for file in linted) else FAILED
-
-
-def see_that_it_can_be_shown(settings: RunSettings, open_toolchain: Callable[[], Evaluator]) -> None:
-    """See before there is a run that its prompts can show what kernels are to replace. A task that imports nothing but
-    PyTorch, or all of which is shown, is not examined for it; of one that cannot be examined here the run tells.
-
-    Raises:
-        TaskError: they cannot, and kernels may not import it either.
-    """
-    source, allowed = settings.task_source, {name.partition(".")[0] for name in settings.policy.imports}
-    installed = tasks.imported.contents(source).keys() - tasks.imported.modules(source).keys() - allowed
-    if not installed and not any(module.left_out for module in tasks.shown.modules(source)):
-        return
-    task = Task(settings.task_name, source, settings.sizes, policy=settings.policy)
-    hidden = None
-    with suppress(ToolchainError, TaskError), closing(open_toolchain()) as toolchain:
-        examination = toolchain.examine_confined(tasks.workloads.each(task)[0][1])
-        hidden = examination.hidden_unless(settings.policy.imports)
-    if hidden:
-        raise TaskError(with_remedies(f"no run is started: {hidden.why}", hidden.remedies))
 
 
 def _given() -> Task:

@@ -144,6 +144,7 @@ def test_what_no_prompt_can_show_is_refused_before_a_run_begins(
 ) -> None:
     (tmp_path / "site-packages").mkdir()
     monkeypatch.syspath_prepend(str(tmp_path / "site-packages"))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "site-packages"))
     (tmp_path / "site-packages" / "unshown.py").write_text(f"import torch\nfrom torch import nn\n\n\n{NORM}")
     (tmp_path / "tasks").mkdir()
     hidden, allowed = tmp_path / "tasks" / "hidden.py", tmp_path / "tasks" / "allowed.py"
