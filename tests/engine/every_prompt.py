@@ -82,6 +82,7 @@ POLICIES = (  # the longest tasks of the first two classes have weights
     Policy(rules=1),
 )  # fmt: skip
 STATISTICS = "\n\n# In training mode nn.BatchNorm1d updates its statistics.\n"
+IMPORTED = "from storage.results.vocabulary import KernelClass\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,7 +332,7 @@ def a_run(folder: Path, strategy: str, kernel_class: KernelClass, seed: int) -> 
     context.blobs = QuickBlobs(context.blobs.folder)
     policy = POLICIES[list(KernelClass).index(kernel_class) % len(POLICIES)]
     task = task_of(kernel_class)
-    source = task.source + STATISTICS if policy.mode == "train" else task.source
+    source = task.source + STATISTICS + IMPORTED if policy.mode == "train" else task.source
     context.strategy, context.task = open_strategy(strategy), replace(task, policy=policy, source=source)
     context.toolchain = cast(Evaluator, NoToolchain("cpu"))
     return LongPlay(strategy, seed, context, kernel_class), context

@@ -137,3 +137,26 @@ def test_a_person_reads_it_in_a_hundred_columns() -> None:
                  "- what mends it: another mode", "note: a call"):  # fmt: skip
         assert part in told, part
     assert lint.summary([decided, refused]).splitlines()[0] == "2 files: 1 decided, 1 undecidable."
+
+
+def test_what_no_prompt_can_show_is_refused_before_a_run_begins(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "site-packages").mkdir()
+    monkeypatch.syspath_prepend(str(tmp_path / "site-packages"))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "site-packages"))
+    (tmp_path / "site-packages" / "unshown.py").write_text(f"import torch\nfrom torch import nn\n\n\n{NORM}")
+    (tmp_path / "tasks").mkdir()
+    hidden, allowed = tmp_path / "tasks" / "hidden.py", tmp_path / "tasks" / "allowed.py"
+    for path in (hidden, allowed):
+        path.write_text(f"{HEAD}from unshown import Model{TAIL}")
+    allowed.with_suffix(".toml").write_text('[policy]\nimports = ["unshown"]\n')
+    code, found = linted(capsys, str(tmp_path / "tasks"))
+    assert code == 1
+    assert {name: one["outcome"] for name, one in found.items()} == {"hidden": "cannot be shown", "allowed": "decided"}
+    told = Examined(found["hidden"]["outcome"], found["hidden"]["why"], tuple(found["hidden"]["remedies"]))
+    assert "unshown.Model lies in the code of unshown, which no prompt can show" in told.refusal
+    assert "What mends it: `python -m engine network capture" in told.refusal
+    assert main(["run", str(hidden), "--model", "manual", "--until-waiting"]) == 2
+    assert "no run is started: the forward of unshown.Model" in capsys.readouterr().err
+    assert not list((home / "runs").glob("*"))

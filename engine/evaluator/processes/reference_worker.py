@@ -79,6 +79,7 @@ class Reference:
     """The task's module, executed."""
 
     def __init__(self, source: str, shared: SharedTensors, policy: Policy) -> None:
+        self._source = source
         self._names: dict[str, Any] = {"__name__": "task"}
         exec(compile(source, TASK_FILE, "exec"), self._names)
         self._shared = shared
@@ -204,7 +205,8 @@ class Reference:
         """What calls do beside answering: see `task_facts`."""
         seeding.seed(seed)
         with torch.no_grad():
-            return asdict(task_facts.observed(self._model, self._whole(self._model), self._drawn(), call_seed))
+            facts = task_facts.observed(self._model, self._whole(self._model), self._drawn(), call_seed)
+        return asdict(facts) | {"hidden": task_facts.hidden(self._model, self._source, TASK_FILE)}
 
     def inner_modules(self, depth: int, seed: int) -> dict[str, list[str]]:
         """The modules whose outputs can be compared, by name."""

@@ -5,13 +5,16 @@ Runs in the reference's worker. Decides nothing: `examining` says what follows.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
 
+from engine.evaluator import tasks
 from engine.evaluator.checks import comparison, dtypes, seeding, structure
 from engine.evaluator.checks.comparison import is_rounded
 
@@ -40,6 +43,8 @@ class Facts:
     """Whether the same call once more, seeded alike, gives the same answer."""
     is_training: bool
     """Whether a module is in training mode that behaves differently in it."""
+    hidden: tuple[str, ...] = ()
+    """Classes of modules whose forward neither the task's text nor what is shown of its modules holds, by name."""
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> Facts:
@@ -48,6 +53,23 @@ class Facts:
             name: tuple(value) if isinstance(value, list) else value for name, value in plain.items()
         }
         return cls(**fields)
+
+
+def hidden(model: nn.Module, source: str, task_file: str) -> tuple[str, ...]:
+    """Classes of a model whose forward lies where no prompt can show it; PyTorch's own are known."""
+    found = dict[str, Path]()
+    for kind in {type(module) for module in model.modules()}:
+        forward = inspect.unwrap(kind.forward)
+        file, module = getattr(getattr(forward, "__code__", None), "co_filename", ""), forward.__module__ or ""
+        is_of_a_file = file not in ("", task_file) and not file.startswith("<")  # else the task's own code has made it
+        if is_of_a_file and module.partition(".")[0] not in tasks.imported.KNOWN:
+            found[f"{module}.{forward.__qualname__.rpartition('.')[0]}"] = Path(file).resolve()
+    if not found:
+        return ()
+    told = {(each.path.resolve(), name) for each in tasks.shown.modules(source) for name in each.defines}
+    return tuple(
+        sorted(name for name, file in found.items() if not any((file, part) in told for part in name.split(".")))
+    )
 
 
 def observed(model: nn.Module, call: Callable[..., Any], given: Sequence[Any], call_seed: int) -> Facts:

@@ -108,6 +108,7 @@ class WorkerPair:
         request = self.request
         limits = dataclasses.replace(request.limits, processor_s=3600, address_space=UNLIMITED, tree_memory=UNLIMITED)
         self.reference: Worker | None = None
+        allowed, of_task = tasks.imported.trees(request.policy.imports), tasks.imported.files(request.task_source)
         if with_reference:
             body = functools.partial(reference_worker.body, request.task_source, self._trusted, request.policy)
             self.reference = Worker.fork(
@@ -116,7 +117,7 @@ class WorkerPair:
                 folder / "reference",
                 self._trusted.inherited,
                 isolation=request.isolation if request.is_confined else None,
-                readable=tasks.imported.files(request.task_source) if request.is_confined else (),
+                readable=(*of_task, *allowed) if request.is_confined else (),
             )
         self._candidate: Worker | None = None
         self.sampled: list[Sampled] = []
@@ -133,7 +134,8 @@ class WorkerPair:
             self._shared.inherited,
             self._serve,
             request.isolation,
-            readable=(self.libraries,),
+            # Where it is to compile its kernels it calls them as the task's text, run beside it, would be called.
+            readable=(self.libraries, *allowed, *(of_task if compiles_to else ())),
             writable=(compiles_to,) if compiles_to else (),
         )
         # Before either has a second thread.

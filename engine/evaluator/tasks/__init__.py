@@ -7,11 +7,13 @@ constants.py    its sizes: module-level numbers, read and replaced
 problems.py     problems of SOL-ExecBench and flashinfer-bench as modules
 workloads.py    a task that is timed at several sizes
 imported.py     what the modules that it imports say now
+shown.py        of those what its text reaches, as prompts show it
 operators.py    what its text calls: the kernel class, and what a whole network leaves to PyTorch
 """
 
 from engine.evaluator.tasks import imported as imported
 from engine.evaluator.tasks import problems as problems
+from engine.evaluator.tasks import shown as shown
 from engine.evaluator.tasks import workloads as workloads
 from engine.evaluator.tasks.constants import Size as Size
 from engine.evaluator.tasks.constants import least_size as least_size

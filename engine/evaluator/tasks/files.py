@@ -17,6 +17,7 @@ from engine.evaluator.tasks.constants import Size, constants, set_constants
 from engine.evaluator.tasks.operators import guessed_class, proposed_operators
 from engine.evaluator.tasks.parsing import MOST_BYTES, parse
 from engine.evaluator.tasks.policies import read_policy
+from engine.evaluator.tasks.shown import text_with_modules
 from engine.evaluator.toolchain_table import HOST, device_of
 from storage import untrusted
 from storage.results.policy import DTYPES, MODES, Policy
@@ -36,8 +37,8 @@ class Task:
     """A reference module ready to run: `source` has the size overrides in place.
 
     `kernel_class` is None when the file states none: the model proposes it then, and `guessed_class`, by what its text
-    calls, stands until it has. `language` is the one that kernels must be written in; empty for any. `place` says where
-    it stands in a network, in words.
+    calls and its policy does not leave to PyTorch, stands until it has. `language` is the one that kernels must be
+    written in; empty for any. `place` says where it stands in a network, in words.
     """
 
     name: str
@@ -66,7 +67,6 @@ class TaskFile:
     kernel_class: KernelClass | None
     title: str
     policy: Policy
-    guessed_class: KernelClass = KernelClass.OTHER
     own_name: str = ""
     remark: str = ""
     made_from: Mapping[str, str] = field(default_factory=dict)
@@ -76,6 +76,11 @@ class TaskFile:
     def name(self) -> str:
         """File name without suffix, with what the policy makes of it: `linear-backward`."""
         return f"{self.own_name or self.path.stem}{self.policy.variant}"
+
+    @property
+    def guessed_class(self) -> KernelClass:
+        """By what its text and the modules that it reaches call, and its policy does not leave to PyTorch."""
+        return guessed_class(parse(text_with_modules(self.text), self.path), self.policy.library_operators)
 
     @property
     def is_shipped(self) -> bool:
@@ -295,13 +300,14 @@ def _of_texts(text: str, path: Path, toml: str) -> TaskFile:
         policy = replace(policy, library_operators=proposed_operators(module))
     presets = about.get("sizes", {})
     place = str(about.get("place", ""))
-    return TaskFile(
-        path, text, constants(module), presets, kernel_class, title, policy, guessed_class(module), place=place
-    )
+    return TaskFile(path, text, constants(module), presets, kernel_class, title, policy, place=place)
 
 
 def _defined(module: ast.Module) -> set[str]:
     names = {node.name for node in module.body if isinstance(node, (ast.ClassDef, ast.FunctionDef))}
+    names |= {
+        alias.asname or alias.name for node in module.body if isinstance(node, ast.ImportFrom) for alias in node.names
+    }
     assigned = (target for node in module.body if isinstance(node, ast.Assign) for target in node.targets)
     return names | {target.id for target in assigned if isinstance(target, ast.Name)}
 
