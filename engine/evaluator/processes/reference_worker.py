@@ -16,6 +16,7 @@ from torch.nn.parameter import is_lazy
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
+from engine.evaluator import tasks
 from engine.evaluator.checks import comparison, distributions, dtypes, gradients, seeding, structure, weights
 from engine.evaluator.checks.comparison import is_rounded, nudged, wide_dtype, widened
 from engine.evaluator.checks.gradients import ForwardBackward, Plan
@@ -74,6 +75,8 @@ class Reference:
     def __init__(self, source: str, shared: SharedTensors, policy: Policy) -> None:
         self._names: dict[str, Any] = {"__name__": "task"}
         exec(compile(source, TASK_FILE, "exec"), self._names)
+        if lacking := [name for name in tasks.REQUIRED if not callable(self._names.get(name))]:
+            raise UnusableTask(f"the task's file and what it imports define no {', '.join(lacking)}")
         self._shared = shared
         dtypes.compute_within(policy.precision)  # after the task's text, which may have set something else
         self._is_half = policy.precision == "half"

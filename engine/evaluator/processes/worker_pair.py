@@ -126,6 +126,8 @@ class WorkerPair:
         self.libraries.mkdir(exist_ok=True)
         self.place = self._place(compiles_to) if request.is_just_in_time else None
         body = functools.partial(candidate_worker.body, request.source, self._shared, self.place)
+        # A person's own baseline, or the task's module compiled.
+        imported = tasks.imported.files(request.source) if request.details.get("imports_freely") else ()
         self._candidate = Worker.fork(
             body,
             request.limits,
@@ -133,7 +135,7 @@ class WorkerPair:
             self._shared.inherited,
             self._serve,
             request.isolation,
-            readable=(self.libraries,),
+            readable=(self.libraries, *imported),
             writable=(compiles_to,) if compiles_to else (),
         )
         # Before either has a second thread.
