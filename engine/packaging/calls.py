@@ -24,10 +24,15 @@ class DirectCall:
 
 
 def direct_call(
-    module: ast.Module, libraries: Mapping[ast.Call, int], inputs: Collection[str], state: Collection[str]
+    module: ast.Module,
+    libraries: Mapping[ast.Call, int],
+    inputs: Collection[str],
+    state: Collection[str],
+    *,
+    by_name: int = 0,
 ) -> DirectCall | None:
     """The call of `ModelNew.forward`, where it is one and hands over all inputs and the whole state; `libraries` are
-    the load_inline calls by number."""
+    the load_inline calls by number. Of the inputs the last `by_name` are given by name."""
     model = next((n for n in module.body if isinstance(n, ast.ClassDef) and n.name == "ModelNew"), None)
     forward = _method(model, "forward") if model else None
     if model is None or forward is None:
@@ -37,6 +42,8 @@ def direct_call(
         return None
     own = forward.args.args[0].arg
     names = {argument.arg: number for number, argument in enumerate(forward.args.args[1:])}
+    if by_name and list(names) != list(inputs):
+        return None
     aliases = dict[str, str]()
     for node in body[:-1]:
         if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Name):

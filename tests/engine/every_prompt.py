@@ -62,6 +62,7 @@ FACTS = {
     "shared_bytes": 233_472, "block_shared_bytes": 232_448, "registers": 65_536, "warps": 64, "blocks": 32,
     "has_clusters": True, "cluster_blocks": 16,
 }  # fmt: skip
+SIGNATURE = "forward(ids=int64[2, 64], mask=None) returns {'logits': float32[2, 64], 'past': (float32[2, 64], None)}"
 # Sections whose text a run brings; that of the others is the prompt files'.
 OF_THE_RUN = {
     "Kernel", "Reference module", "What failed", "Diagnosis", "Last change", "Repairs so far", "Steps so far",
@@ -151,8 +152,8 @@ def limit_of(architecture: str) -> HardwareLimit:
         "min_bytes": 10**6,
         "min_flop": 10**9,
     }
-    facts = {"facts": {**FACTS, "architecture": architecture}} if architecture else {}
-    found: HardwareLimit = codec.from_plain(HardwareLimit, plain | facts)
+    told = {"facts": {**FACTS, "architecture": architecture}, "signature": SIGNATURE} if architecture else {}
+    found: HardwareLimit = codec.from_plain(HardwareLimit, plain | told)
     return found
 
 

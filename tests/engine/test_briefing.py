@@ -180,6 +180,15 @@ def asked(context: RunContext, kind: str, about: str | None = None) -> tuple[str
     return system.text, user.text
 
 
+def test_how_forward_is_called_is_told_where_the_tasks_text_does_not_tell_it_plainly() -> None:
+    signature = "forward(float32[8, 6], mask=bool[8, 6]) returns {'y': {'z': float32[8, 6], 'n': (None, 3)}}"
+    limit = replace(limit_of("a device", None), signature=signature)
+    told = briefing.fixed_slots("cpu", SOFTMAX, limit)["contract"]
+    assert f"`{signature}`" in told
+    assert "A plain dict stands for a dataclass" in told
+    assert "The call," not in briefing.fixed_slots("cpu", SOFTMAX, replace(limit, signature=""))["contract"]
+
+
 def test_every_prompt_of_a_run_begins_with_the_same_facts_and_contract(tmp_path: Path) -> None:
     context = open_context(tmp_path, toolchain=CpuToolchain())
     context.emit(ev.LimitMeasured(limit_of("NVIDIA H200", GPUS["NVIDIA H200"])))

@@ -15,7 +15,8 @@ import torch
 from torch import nn
 
 from engine.evaluator import tasks
-from engine.evaluator.checks import comparison, dtypes, seeding, structure
+from engine.evaluator.checks import comparison, seeding, structure
+from engine.evaluator.checks.arguments import Arguments, Kinds, flattened
 from engine.evaluator.checks.comparison import is_rounded
 
 # Several times what summing in another order costs: a reference may do that from call to call.
@@ -72,14 +73,14 @@ def hidden(model: nn.Module, source: str, task_file: str) -> tuple[str, ...]:
     )
 
 
-def observed(model: nn.Module, call: Callable[..., Any], given: Sequence[Any], call_seed: int) -> Facts:
+def observed(model: nn.Module, call: Callable[..., Any], given: Arguments, call_seed: int) -> Facts:
     """Call a reference twice on copies of the same inputs, and under another seed where it draws numbers."""
     before = _kept(model)
-    first_inputs = dtypes.mapped(torch.clone, given)
+    first_inputs = given.mapped(torch.clone)
     first, drew = _answered(call, first_inputs, call_seed)
     after = _kept(model)
-    again, _ = _answered(call, dtypes.mapped(torch.clone, given), call_seed)
-    another = _answered(call, dtypes.mapped(torch.clone, given), call_seed + 1)[0] if drew else again
+    again, _ = _answered(call, given.mapped(torch.clone), call_seed)
+    another = _answered(call, given.mapped(torch.clone), call_seed + 1)[0] if drew else again
     state = {name for name, _ in model.state_dict().items()}
     changed = [name for name in before if name not in after or not _is_same(before[name], after[name])]
     _put_back(model, before)
@@ -97,11 +98,11 @@ def observed(model: nn.Module, call: Callable[..., Any], given: Sequence[Any], c
     )
 
 
-def _answered(call: Callable[..., Any], arguments: Sequence[Any], seed: int) -> tuple[list[torch.Tensor], bool]:
+def _answered(call: Callable[..., Any], arguments: Arguments, seed: int) -> tuple[list[torch.Tensor], bool]:
     """Copies of the outputs, and whether numbers were drawn."""
     seeding.seed(seed)
     before = seeding.state()
-    leaves = structure.leaves_of(call(*arguments))
+    leaves = structure.leaves_of(arguments.passed_to(call))
     return [leaf.detach().clone() for leaf in leaves], seeding.state() != before
 
 
@@ -143,8 +144,8 @@ def _trains(module: nn.Module) -> bool:
     return isinstance(module, nn.RReLU) or (isinstance(share, float) and share > 0)
 
 
-def _tensors(items: Sequence[Any]) -> list[torch.Tensor]:
-    return structure.flattened(items)[0]
+def _tensors(arguments: Arguments) -> list[torch.Tensor]:
+    return flattened(arguments, Kinds())[0]
 
 
 def _is_same(a: torch.Tensor, b: torch.Tensor) -> bool:

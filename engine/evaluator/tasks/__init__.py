@@ -19,6 +19,7 @@ from engine.evaluator.tasks.constants import Size as Size
 from engine.evaluator.tasks.constants import least_size as least_size
 from engine.evaluator.tasks.constants import set_constants as set_constants
 from engine.evaluator.tasks.constants import sizes_of as sizes_of
+from engine.evaluator.tasks.files import REQUIRED as REQUIRED
 from engine.evaluator.tasks.files import SHIPPED as SHIPPED
 from engine.evaluator.tasks.files import FolderEntry as FolderEntry
 from engine.evaluator.tasks.files import Task as Task

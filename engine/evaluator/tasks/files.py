@@ -6,7 +6,7 @@ import ast
 import functools
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -283,11 +283,11 @@ def of_text(text: str, path: Path) -> TaskFile:
 @functools.lru_cache(maxsize=256)  # a form that offers all shipped tasks asks for each of them whenever it is drawn
 def _of_texts(text: str, path: Path, toml: str) -> TaskFile:
     module = parse(text, path)
-    missing = [name for name in REQUIRED if name not in _defined(module)]
-    if missing:
+    defined = set(_defined(module.body))
+    if missing := [name for name in REQUIRED if not {name, "*"} & defined]:
         raise TaskError(
             f"{path} is not a KernelBench-style task: it does not define {', '.join(missing)}. "
-            f"A task defines a class Model(nn.Module), get_inputs() and get_init_inputs()."
+            f"A task defines or imports a class Model(nn.Module), get_inputs() and get_init_inputs()."
         )
     about = _about(toml, path.with_suffix(".toml"))
     if "class" in about and about["class"] not in list(KernelClass):
@@ -303,13 +303,21 @@ def _of_texts(text: str, path: Path, toml: str) -> TaskFile:
     return TaskFile(path, text, constants(module), presets, kernel_class, title, policy, place=place)
 
 
-def _defined(module: ast.Module) -> set[str]:
-    names = {node.name for node in module.body if isinstance(node, (ast.ClassDef, ast.FunctionDef))}
-    names |= {
-        alias.asname or alias.name for node in module.body if isinstance(node, ast.ImportFrom) for alias in node.names
-    }
-    assigned = (target for node in module.body if isinstance(node, ast.Assign) for target in node.targets)
-    return names | {target.id for target in assigned if isinstance(target, ast.Name)}
+def _defined(body: Sequence[ast.stmt]) -> Iterator[str]:
+    """The names that statements of a module define or import; `*` where an import does not say which."""
+    for node in body:
+        match node:
+            case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.AnnAssign(target=ast.Name(id=name)):
+                yield name
+            case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
+                yield from (alias.asname or alias.name for alias in aliases)
+            case ast.Assign(targets=targets):
+                yield from (target.id for target in targets if isinstance(target, ast.Name))
+            case ast.If() | ast.Try() | ast.With():
+                for inner in (node.body, getattr(node, "orelse", []), getattr(node, "finalbody", [])):
+                    yield from _defined(inner)
+                for handler in getattr(node, "handlers", []):
+                    yield from _defined(handler.body)
 
 
 def _about(toml: str, path: Path) -> dict[str, Any]:

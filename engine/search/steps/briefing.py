@@ -54,7 +54,12 @@ def fixed_slots(
 ) -> dict[str, str]:
     """What holds for a whole run, by the slots of system prompts. The same at every step, so that it can be cached."""
     machine = prompting.in_language(prompting.for_toolchain("toolchains", toolchain), language)
-    slots = {"toolchain": machine, "device": device(limit, language), "contract": contract(toolchain, task, language)}
+    signature = limit.signature if limit else ""
+    slots = {
+        "toolchain": machine,
+        "device": device(limit, language),
+        "contract": contract(toolchain, task, language, signature),
+    }
     slots |= {"language": prompting.of_language("language", language)}
     return slots | {"language_rule": prompting.of_language("language_rule", language)} | allowed(task.policy)
 
@@ -122,7 +127,7 @@ def _filled(name: str, **values: str) -> str:
     return prompting.fill(f"architectures/{name}.md", **values).strip()
 
 
-def contract(toolchain: str, task: Task, language: str = languages.DEFAULT) -> str:
+def contract(toolchain: str, task: Task, language: str = languages.DEFAULT, signature: str = "") -> str:
     """The task's policy in words, what a check tries, how far an element may be off, and how a kernel is timed."""
     policy = task.policy
     sizes = [f"{name}={value}" for name, value in task.sizes.items()][:SHOWN_SIZES]
@@ -142,11 +147,17 @@ def contract(toolchain: str, task: Task, language: str = languages.DEFAULT) -> s
         values="; ".join(IN_WORDS[style] for style in styles),
         special=prompting.text(f"policy/special_{policy.special_values}.md").strip(),
         tolerance=_tolerance(policy),
-        state="".join(f"\n{line.strip()}" for line in _state(task)),
+        state="".join(f"\n{line.strip()}" for line in (*_call(signature), *_state(task))),
         timing=prompting.text(prompting.for_toolchain("timing", toolchain)).strip(),
         backward=prompting.text("policy/backward.md").strip() if policy.backward else "",
         place=prompting.fill("policy/place.md", place=task.place).strip() if task.place else "",
     ).strip()
+
+
+def _call(signature: str) -> Iterator[str]:
+    """How forward is called, of a task whose text does not tell plainly."""
+    if signature:
+        yield prompting.fill("policy/call.md", signature=signature)
 
 
 def _state(task: Task) -> Iterator[str]:
