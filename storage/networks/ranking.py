@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from storage.knowledge.records import Evidence, Outcome
 from storage.networks.records import COMPILED, EAGER, Network, Region, RegionLimited, RegionUse, WorkloadFacts
@@ -135,6 +135,33 @@ def ceiling_of(network: Network, rows: Iterable[Ranked]) -> float | None:
     names, inside = {row.region.name for row in rows}, {region.name: region.inside for region in network.regions}
     saved = sum(row.saving_ms or 0.0 for row in rows if not _holders(row.region.name, inside) & names)
     return _ceiling(whole_of(network).best_ms, saved)
+
+
+def of_workload(network: Network, name: str) -> Network:
+    """The network as if it were called with this workload alone, once."""
+    workloads = tuple(replace(workload, weight=1.0) for workload in network.workloads if workload.name == name)
+    uses = ((region, tuple(use for use in region.uses if use.workload == name)) for region in network.regions)
+    regions = (replace(region, uses=of_it) for region, of_it in uses if of_it)
+    times = tuple(time for time in network.times if time.workload == name)
+    kernels = tuple(kernel for kernel in network.kernels if kernel.workload == name)
+    return replace(network, workloads=workloads, regions=tuple(regions), times=times, kernels=kernels)
+
+
+def attributed_ms(network: Network, workload: WorkloadFacts) -> float:
+    """What places take together in one call of a workload."""
+    return sum(time.inclusive_ms for time in network.times if time.workload == workload.name and not time.path)
+
+
+def call_ms(workload: WorkloadFacts) -> float:
+    """The call that places and everything else add up to: on a processor the one that was watched; on a GPU one that
+    was not, since watching slows the host and leaves kernels as they are."""
+    return workload.profiled_ms if workload.device_ms is None else _median(workload.eager_ms)
+
+
+def host_share(workload: WorkloadFacts) -> float | None:
+    """Of a call on a GPU the share, from 0 to 1, in which no kernel runs; None on a processor."""
+    wall_ms = _median(workload.eager_ms)
+    return None if workload.device_ms is None or not wall_ms else max(0.0, 1 - workload.device_ms / wall_ms)
 
 
 def gap_of(workload: WorkloadFacts, attributed_ms: float) -> str:
