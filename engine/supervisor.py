@@ -60,6 +60,8 @@ from engine.search.methods.catalogue import refused_by as refused_by
 from engine.search.prompt_pack import read_pack as read_pack
 from storage import files, read_only, untrusted
 from storage.home import home
+from storage.networks import files as networks
+from storage.networks.files import NetworkFolder
 from storage.run import damage, liveness, remeasurements
 from storage.run.folder import RunFolder, find_run, runs_folder
 from storage.run.settings import RunSettings
@@ -68,6 +70,10 @@ from storage.run.steering.verbs import CommandKind
 from storage.untrusted import UntrustedError
 
 LARGEST_PID = 1 << 31
+CAPTURE_LOG = "capture.log"
+BEGINS_S = 30.0
+"""How long is waited until a capture has begun: it imports PyTorch first."""
+_captures: list[subprocess.Popen[bytes]] = []
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -341,6 +347,63 @@ def remeasure(first: tuple[str, str], second: tuple[str, str], rounds: int = rem
 def stop_remeasuring(remeasure_id: str) -> bool:
     """End a re-measurement now. False when none was at work."""
     return stop(remeasurements.folder_of(remeasure_id))
+
+
+def capture_network(entry: str, name: str, mode: str, device: str) -> NetworkFolder:
+    """Start capturing a network in a session of its own, and wait until it has begun; what it writes is kept in the
+    network's folder. Without a name it has that of the entry's file.
+
+    Raises:
+        EngineError: the server is read-only, the entry or the name cannot be used, or the capture ended at once; what
+            it wrote is quoted.
+    """
+    read_only.guard(EngineError, "capture networks")
+    entry = _entry_of(entry.strip())
+    try:
+        folder = networks.folder_of(
+            name.strip() or re.sub(r"[^A-Za-z0-9._-]+", "_", Path(entry.rpartition(":")[0]).stem)
+        )
+    except networks.NetworkError as error:
+        raise EngineError(str(error)) from error
+    if folder.journal_file.exists():
+        raise EngineError(f"a network {folder.name} was captured here: choose another name, or delete that one")
+    files.make_folder(folder.path)
+    command = ["network", "capture", entry, "--name", folder.name, "--mode", mode, "--device", device]
+    with open(folder.path / CAPTURE_LOG, "wb") as log:
+        capture = subprocess.Popen(
+            [sys.executable, "-m", "engine", *command], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+            start_new_session=True,
+        )  # fmt: skip
+    _captures[:] = [one for one in _captures if one.poll() is None] + [capture]
+    deadline = time.monotonic() + BEGINS_S
+    while capture.poll() is None and not folder.journal_file.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    if capture.poll() is not None and not folder.journal_file.exists():
+        said = _tail(folder.path / CAPTURE_LOG)
+        shutil.rmtree(folder.path, ignore_errors=True)
+        raise EngineError(f"the capture did not start; it wrote:\n{said}")
+    return folder
+
+
+def _entry_of(entry: str) -> str:
+    """An entry that means the same wherever it is read. Raises EngineError."""
+    if entry.startswith("hf:"):
+        return entry
+    file, _, function = entry.rpartition(":")
+    path = Path(file).expanduser()
+    if not (file and function):
+        raise EngineError(
+            f"{entry or 'nothing'!r} names no network: give a file and a function, as /path/to/app.py:make"
+        )
+    if not (path.is_absolute() and path.is_file()):
+        raise EngineError(f"there is no file {file} on the machine of this server: give its whole path")
+    return f"{path}:{function}"
+
+
+def capture_log(folder: NetworkFolder) -> str:
+    """The last lines that a capture started from here has written; empty where there are none."""
+    path = folder.path / CAPTURE_LOG
+    return _tail(path, 200) if path.exists() else ""
 
 
 def sweep_scratch() -> None:
