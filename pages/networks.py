@@ -146,7 +146,9 @@ def draw_places(
     by_place = icicle.states_by_place([row.region for row in rows], states)
     clicked = icicle.draw(tree, by_place, place)
     legend = " ".join(f":{TONES[state]}-badge[{state}]" for state in RegionState)
-    st.caption(f"{legend} :gray-badge[no region] A click shows what is inside a module, one on the topmost leads out.")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f"{legend} :gray-badge[no region]", width="content")
+        st.caption("A click shows what is inside a module, one on the topmost leads out.", width="content")
     draw_place(tree, rows, place, states)
     if clicked is not None:
         st.session_state[CLICKED] = clicked
