@@ -2,6 +2,7 @@
 
 EngineError
 ├── TaskError             the task file cannot be used as it is
+├── NetworkCaptureError   a network cannot be captured as it is given
 ├── PromptError           a prompt file and its slots do not agree
 ├── ToolchainError        compiler, headers or workers cannot do their work on this machine
 │   ├── ProfileUnavailable   no profile can be had here or for this kernel; the run goes on
@@ -30,6 +31,10 @@ class TaskError(EngineError):
 
 class PromptError(EngineError):
     """A prompt file has a slot that was not filled, or was given a slot it does not have."""
+
+
+class NetworkCaptureError(EngineError):
+    """A network cannot be captured as it is given; the message says what to do."""
 
 
 class ToolchainError(EngineError):

@@ -185,9 +185,10 @@ def gap_of(workload: WorkloadFacts, attributed_ms: float) -> str:
 def _ranked(
     network: Network, whole: Whole, region: Region, limit: RegionLimited | None, experiences: Mapping[str, Experience]
 ) -> Ranked:
-    weights = {workload.name: workload.weight for workload in network.workloads}
+    weights = {workload.name: workload.weight * _scale(workload) for workload in network.workloads}
     eager_ms = sum(weights[use.workload] * use.eager_ms for use in region.uses)
-    calls = sum(weights[use.workload] * use.calls for use in region.uses)
+    plain = {workload.name: workload.weight for workload in network.workloads}
+    calls = sum(plain[use.workload] * use.calls for use in region.uses)
     in_place_ms, is_at_most = _in_place(region.uses, weights, whole)
     limit_ms = calls * limit.limit_ms if limit else None
     saving_ms = max(0.0, in_place_ms - limit_ms / REACHED_SHARE) if limit_ms is not None else None
@@ -202,6 +203,14 @@ def _ranked(
         region, share, calls, in_place_ms, whole.alternative, is_at_most, limit_ms, saving_ms, ceiling, is_worth_it,
         reason, cost,
     )  # fmt: skip
+
+
+def _scale(workload: WorkloadFacts) -> float:
+    """What times of a watched call are multiplied by. On a processor watching slows all that it sees; kernels of a GPU
+    take what they take."""
+    if workload.device_ms is not None or not workload.profiled_ms:
+        return 1.0
+    return _median(workload.eager_ms) / workload.profiled_ms
 
 
 def _in_place(uses: Iterable[RegionUse], weights: Mapping[str, float], whole: Whole) -> tuple[float, bool]:

@@ -119,6 +119,9 @@ class Policy:
     baselines: tuple[str, ...] = ()
     """What a speed-up is told over beside eager, names of storage.results.baselines; empty for those that are usual on
     the toolchain."""
+    recorded: str = ""
+    """A safetensors file of what a network gave the module: judged on too, with the weights that it had there. Its name
+    holds the hash of its content. In a task's file its path from there."""
     rules: int = RULES
     """The version of the judging rules that hold."""
 

@@ -28,6 +28,7 @@ class Style(StrEnum):
     OUTLIERS = "outliers"
     CLUSTERED = "clustered"
     SPECIAL = "special values"
+    RECORDED = "recorded"
 
 
 ONE_WAY = frozenset({Style.CONSTANT, Style.WHOLE, Style.ONE_HOT, Style.OUTLIERS})
@@ -56,6 +57,7 @@ IN_WORDS: Mapping[Style, str] = {
     Style.ONE_HOT: "rows with a single number that is not zero",
     Style.OUTLIERS: f"the reference's own with a few numbers of up to {10 ** OUTLIER_DECADES[1]:g} after its beginning",
     Style.CLUSTERED: "the reference's own with the largest numbers of a row side by side",
+    Style.RECORDED: "what the network gave this module, with its own weights",
     Style.SPECIAL: "the reference's own with NaN and infinities at a few places",
 }
 
@@ -65,7 +67,8 @@ class Trial:
     """One set of inputs. A repeat uses the seed of the trial it repeats. Essential trials are never left out.
 
     `weights` says which values the module's weights have: 0 those of the constructor, else a draw of that number.
-    With `is_strided` inputs lie in memory otherwise than `get_inputs` lays them out.
+    With `is_strided` inputs lie in memory otherwise than `get_inputs` lays them out. `recorded` counts the calls of the
+    task's recording from 1; its weights stand beside them.
     """
 
     name: str
@@ -74,6 +77,7 @@ class Trial:
     is_essential: bool = False
     weights: int = 0
     is_strided: bool = False
+    recorded: int = 0
 
 
 def _own(number: int, is_essential: bool = False, weights: int = 0) -> Trial:
@@ -119,6 +123,14 @@ PLAN = (*ESSENTIAL, *FURTHER)
 SHORT_PLAN = (FIRST, _styled(Style.NORMAL, is_essential=True, weights=1))
 STRIDED = Trial("other strides", Style.OWN, "other strides", is_essential=True, is_strided=True)
 SPECIAL = _styled(Style.SPECIAL)
+
+
+def recorded_trials(count: int) -> tuple[Trial, ...]:
+    """Trials of what a network gave the module in so many calls."""
+    return tuple(
+        Trial(f"{Style.RECORDED} {number}", Style.RECORDED, f"{Style.RECORDED} {number}", True, recorded=number)
+        for number in range(1, count + 1)
+    )
 
 
 def ordered(plan: tuple[Trial, ...], seed: int) -> tuple[Trial, ...]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -27,9 +27,11 @@ from engine.evaluator.checks.candidate_failures import CandidateFailed, Computed
 from engine.evaluator.checks.contract import mutation_failure, shapes
 from engine.evaluator.checks.findings import Findings, Ledger, trial_check
 from engine.evaluator.checks.poison import Poison
+from engine.evaluator.checks.recordings import Recording
 from engine.evaluator.checks.trials import FIRST, PLAN, REPEAT, SPECIAL, Style, Trial
 from engine.evaluator.checks.weighing import Output, Weighed, of_precision, pattern, weigh
 from engine.evaluator.processes import weight_faults
+from engine.evaluator.processes.task_facts import UnusableTask
 from engine.evaluator.processes.worker_pair import WorkerPair, call_candidate
 from storage.results.check_records import CheckOutcome
 from storage.results.evaluation_results import CheckResult
@@ -47,8 +49,12 @@ Ending = tuple[Failure | None, CheckOutcome, str]
 class Check:
     """The trials of one candidate in one pair of workers."""
 
-    def __init__(self, workers: WorkerPair, seed: int, plan: tuple[Trial, ...] = PLAN) -> None:
+    def __init__(
+        self, workers: WorkerPair, seed: int, plan: tuple[Trial, ...] = PLAN, recording: Recording | None = None
+    ) -> None:
         self._workers = workers
+        self._recording = recording or Recording((), {})
+        plan = (*plan, *trials.recorded_trials(len(self._recording.calls)))
         self._seed = seed
         self._plan = trials.ordered(plan, seed)
         self._findings = Findings()
@@ -81,17 +87,31 @@ class Check:
 
     def _try(self, trial: Trial, poisoned: Poison) -> Failure | None:
         workers = self._workers
-        if workers.can_vary_weights:
+        if trial.recorded and workers.weight_names:
+            if not workers.takes_checkpoints:
+                self._leave_out(trial, "its state does not take the network's weights")
+                return None
+            workers.set_recorded_weights(self._recording.weights)
+        elif workers.can_vary_weights:
             workers.set_weights(self._weights_seed(trial))
             self._varied += bool(trial.weights)
         inputs = workers.ask_reference("make", seed=trials.seed_of(self._seed, trial.seed_name), style=str(trial.style))
-        leaves, may_refuse = inputs["leaves"], trial.style is not Style.OWN
+        if trial.recorded:
+            self._put_recorded(self._recording.calls[trial.recorded - 1])
+        leaves, may_refuse = inputs["leaves"], trial.style not in (Style.OWN, Style.RECORDED)
         reply = workers.ask_reference("answer", leaves=leaves, seed=workers.call_seed, may_refuse=may_refuse)
         if may_refuse and (reason := _unfit(workers, inputs, reply)):
             self._leave_out(trial, reason)
             return None
         answer = call_candidate(workers, leaves, trial.name, poisoned, is_strided=trial.is_strided)
         return self._contract(answer, trial) or self._compare(trial, leaves, bool(reply["is_wide"]), poisoned)
+
+    def _put_recorded(self, inputs: Sequence[torch.Tensor]) -> None:
+        """In the place of what was drawn; gradients that a backward pass is given stay as drawn."""
+        for target, given in zip(self._workers.trusted["inputs"], inputs, strict=False):
+            if given.shape != target.shape or given.dtype != target.dtype:
+                raise UnusableTask("the recording's inputs have other shapes or dtypes than the task's: capture again")
+            target.copy_(given)
 
     def _weights_seed(self, trial: Trial) -> int | None:
         return trials.seed_of(self._seed, f"weights {trial.weights}") if trial.weights else None
@@ -258,6 +278,8 @@ class Check:
         self._ledger.note(trial_check(trial.name), CheckOutcome.ABSENT, f"left out: {reason}")
 
     def _described(self, trial: Trial) -> str:
+        if trial.recorded:
+            return "inputs and weights of the network"
         drawn = ", weights drawn anew" if trial.weights and self._workers.can_vary_weights else ""
         return f"seed {trials.seed_of(self._seed, trial.seed_name)}{drawn}"
 

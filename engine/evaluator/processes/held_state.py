@@ -57,6 +57,13 @@ class HeldState:
             self._vary(seed, only)
         self._before = {name: self.values[name].clone() for name in self.changing}
 
+    def take(self, values: Sequence[torch.Tensor]) -> None:
+        """These values, in the order of the names, until others are set."""
+        for value, given in zip(self.values.values(), values, strict=True):
+            value.copy_(given)
+        self._changed = set(self.values)
+        self._before = {name: self.values[name].clone() for name in self.changing}
+
     @contextmanager
     def other(self, seed: int) -> Iterator[None]:
         """Inside, everything that may vary has other values."""

@@ -17,9 +17,10 @@ from typing import Any
 from engine.errors import TaskError
 from engine.evaluator import tasks
 from engine.evaluator.build import tunables
-from engine.evaluator.checks import candidate_failures
+from engine.evaluator.checks import candidate_failures, recordings
 from engine.evaluator.checks.candidate_failures import CandidateFailed, Failure, WorkerEnded
 from engine.evaluator.checks.findings import OTHER_SHAPES
+from engine.evaluator.checks.recordings import Recording, Unreadable
 from engine.evaluator.checks.screening import (
     Finding,
     Rule,
@@ -210,31 +211,41 @@ def _compiled(request: EvaluationRequest, folder: Path) -> Any:
 def check(request: EvaluationRequest, folder: Path) -> CheckResult:
     """Correct or not, at the task's sizes and at the others its policy names."""
     plan = (*PLAN, STRIDED) if request.policy.strides is Strides.ANY else PLAN
-    result = _check_apart(request, folder, plan)
+    result = _check_apart(request, folder, plan, request.policy.recorded)
     return with_other_sizes(result, request, lambda resized: _check_apart(resized, folder, SHORT_PLAN))
 
 
-def _check_apart(request: EvaluationRequest, folder: Path, plan: tuple[Trial, ...]) -> CheckResult:
+def _check_apart(request: EvaluationRequest, folder: Path, plan: tuple[Trial, ...], recorded: str = "") -> CheckResult:
     """In a process of its own on a GPU: workers must be forked before the evaluator itself has used the device."""
     if request.device == "cpu":
-        return _check(request, folder, plan)
+        return _check(request, folder, plan, recorded)
     apart = replace(request, spent=Stopwatch())
-    plain = run_apart(lambda: {"checked": codec.to_plain(_check(apart, folder, plan)), "spent": apart.spent.parts})
+    plain = run_apart(
+        lambda: {"checked": codec.to_plain(_check(apart, folder, plan, recorded)), "spent": apart.spent.parts}
+    )
     request.spent.take(plain["spent"])
     result: CheckResult = codec.from_plain(CheckResult, plain["checked"])
     return result
 
 
-def _check(request: EvaluationRequest, folder: Path, plan: tuple[Trial, ...]) -> CheckResult:
+def _check(request: EvaluationRequest, folder: Path, plan: tuple[Trial, ...], recorded: str) -> CheckResult:
     started = time.monotonic()
+    recording = _recording(recorded)
     with WorkerPair(request, folder, is_timed=False) as workers:
-        outcome = _prepared(workers, lambda: _compared(workers, plan))
+        outcome = _prepared(workers, lambda: _compared(workers, plan, recording))
         return _finished(outcome, workers, time.monotonic() - started)
 
 
-def _compared(workers: WorkerPair, plan: tuple[Trial, ...]) -> CheckResult:
+def _recording(path: str) -> Recording | None:
+    try:
+        return recordings.read(path) if path else None
+    except Unreadable as error:
+        raise UnusableTask(str(error)) from error
+
+
+def _compared(workers: WorkerPair, plan: tuple[Trial, ...], recording: Recording | None) -> CheckResult:
     with workers.spent.on(Part.COMPARING):
-        return Check(workers, _seed(), plan).run()
+        return Check(workers, _seed(), plan, recording).run()
 
 
 def time_candidate(request: EvaluationRequest, folder: Path) -> TimingResult | CheckResult:

@@ -164,6 +164,12 @@ class Reference:
             self._state.copy_to(self._shared["weights"])
         return {"set": True}
 
+    def take_state(self) -> dict[str, Any]:
+        """The values in the shared memory become the state."""
+        with torch.no_grad():
+            self._state.take(self._shared["weights"])
+        return {"taken": True}
+
     def _initialized(self, model: nn.Module) -> nn.Module:
         """Lazy modules have no state before a call."""
         if any(is_lazy(tensor) for tensor in model.state_dict().values()):

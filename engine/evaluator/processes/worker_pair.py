@@ -96,7 +96,7 @@ class WorkerPair:
         self._calls = self._took_ns = 0
         self.others_share = 0.0  # of the processors, that others used when the turn came
         self._weight_seed = _secret()
-        self._weights_by: tuple[int | None, tuple[str, ...]] = (None, ())
+        self._weights_by: tuple[int | None, tuple[str, ...]] | None = (None, ())
         dtypes.compute_within(request.policy.precision)  # the candidate's process inherits it, and may not change it
         with self.spent.on(Part.FORKING):
             self._fork(folder, with_reference, with_candidate, compiles_to)
@@ -298,7 +298,12 @@ class WorkerPair:
         """Whether both sides can get other weights than the constructed ones."""
         examined = self.request.examined
         varies = self.request.policy.weights is Weights.VARY and examined is not None and bool(examined.varied)
-        return varies and self.weights in ("taken over", "converted")
+        return varies and self.takes_checkpoints
+
+    @property
+    def takes_checkpoints(self) -> bool:
+        """Whether the reference's state can be loaded into the candidate's module."""
+        return self.weights in ("taken over", "converted")
 
     def set_weights(self, seed: int | None, only: Sequence[str] = ()) -> None:
         """Other weights on both sides by a seed, or those as constructed without one; loaded as a checkpoint is.
@@ -312,6 +317,22 @@ class WorkerPair:
             self.hand_over_weights()
             self.ask_candidate("load_weights", "load_state_dict")
         self._weights_by = (seed, tuple(only))
+
+    def set_recorded_weights(self, values: Mapping[str, torch.Tensor]) -> None:
+        """The weights that a network had, on both sides; loaded as a checkpoint is.
+
+        Raises:
+            UnusableTask: they are others than the task's.
+        """
+        with self.spent.on(Part.WEIGHTS):
+            for name, target in zip(self.weight_names, self.trusted["weights"], strict=True):
+                if (value := values.get(name)) is None or value.shape != target.shape or value.dtype != target.dtype:
+                    raise UnusableTask(f"the recording has no {name} of the task's shape and dtype: capture again")
+                target.copy_(value)
+            self.ask_reference("take_state")
+            self.hand_over_weights()
+            self.ask_candidate("load_weights", "load_state_dict")
+        self._weights_by = None
 
     def ask_candidate(self, name: str, during: str, **arguments: Any) -> dict[str, Any]:
         """One question to the candidate, within the limit of one call.

@@ -36,7 +36,8 @@ class Task:
     """A reference module ready to run: `source` has the size overrides in place.
 
     `kernel_class` is None when the file states none: the model proposes it then, and `guessed_class`, by what its text
-    calls, stands until it has. `language` is the one that kernels must be written in; empty for any.
+    calls, stands until it has. `language` is the one that kernels must be written in; empty for any. `place` says where
+    it stands in a network, in words.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Task:
     policy: Policy = field(default_factory=Policy)
     language: str = ""
     guessed_class: KernelClass = KernelClass.OTHER
+    place: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,7 @@ class TaskFile:
     own_name: str = ""
     remark: str = ""
     made_from: Mapping[str, str] = field(default_factory=dict)
+    place: str = ""
 
     @property
     def name(self) -> str:
@@ -91,7 +94,10 @@ class TaskFile:
         sizes = constants(parse(source, self.path))
         changed_sizes = {name: sizes.get(name, value) for name, value in changed.items()}
         policy = replace(self.policy, workloads=_changed(self.policy.workloads, changed_sizes))
-        return Task(self.name, source, sizes, self.kernel_class, self.title, policy, guessed_class=self.guessed_class)
+        return Task(
+            self.name, source, sizes, self.kernel_class, self.title, policy, guessed_class=self.guessed_class,
+            place=self.place,
+        )  # fmt: skip
 
 
 def _changed(workloads: tuple[Mapping[str, Size], ...], by: Mapping[str, Size]) -> tuple[Mapping[str, Size], ...]:
@@ -288,7 +294,10 @@ def _of_texts(text: str, path: Path, toml: str) -> TaskFile:
     if "library_operators" not in about.get("policy", {}):
         policy = replace(policy, library_operators=proposed_operators(module))
     presets = about.get("sizes", {})
-    return TaskFile(path, text, constants(module), presets, kernel_class, title, policy, guessed_class(module))
+    place = str(about.get("place", ""))
+    return TaskFile(
+        path, text, constants(module), presets, kernel_class, title, policy, guessed_class(module), place=place
+    )
 
 
 def _defined(module: ast.Module) -> set[str]:

@@ -127,6 +127,8 @@ def read_policy(plain: Mapping[str, Any], path: Path) -> Policy:
         raise TaskError(f"{path}: [policy] cannot be read: {error}") from error
     if fault := _fault(policy):
         raise TaskError(f"{path}: {fault}")
+    if policy.recorded:
+        policy = replace(policy, recorded=str(path.parent.absolute() / policy.recorded))
     if not 0 <= policy.counts_operations <= 1:
         raise TaskError(
             f"{path}: counts_operations is {policy.counts_operations}; write a share from 0 to 1, true or false"

@@ -13,7 +13,7 @@ from engine.evaluator.build.tunables import CPP_LINE, PYTHON_LINE, REMARK
 from engine.evaluator.checks import tolerance
 from engine.evaluator.checks.screening.python_text import FLAGGED_IMPORTS, IMPORTS
 from engine.evaluator.checks.timing_checks import DEVICE_TIME
-from engine.evaluator.checks.trials import IN_WORDS, PLAN
+from engine.evaluator.checks.trials import IN_WORDS, PLAN, Style
 from engine.evaluator.tasks import Task
 from engine.search import prompting
 from storage.results.check_records import CheckOutcome
@@ -131,7 +131,7 @@ def contract(toolchain: str, task: Task, language: str = languages.DEFAULT) -> s
     if policy.workloads:
         more["untimed"] = f" The result must be right at {untimed} too, which is not timed." if untimed else ""
     kind = "workloads" if policy.workloads else "more" if others else "own"
-    styles = dict.fromkeys(trial.style for trial in PLAN)
+    styles = dict.fromkeys([*(trial.style for trial in PLAN), *([Style.RECORDED] if policy.recorded else [])])
     return prompting.fill(
         "contract.md",
         **allowed(policy),
@@ -143,6 +143,7 @@ def contract(toolchain: str, task: Task, language: str = languages.DEFAULT) -> s
         state="".join(f"\n{line.strip()}" for line in _state(task)),
         timing=prompting.text(prompting.for_toolchain("timing", toolchain)).strip(),
         backward=prompting.text("policy/backward.md").strip() if policy.backward else "",
+        place=prompting.fill("policy/place.md", place=task.place).strip() if task.place else "",
     ).strip()
 
 

@@ -1,0 +1,17 @@
+"""A user's whole network: captured, its places timed, grouped into regions, each region a task.
+
+capture.py     the work of `network capture`, step by step (read first)
+entries.py     where a network comes from: a function of the user's file, or a transformers configuration
+watching.py    one call seen from inside: which modules are called, with what, and what they return
+place_times.py what each place takes in a call, by the profiler's ranges
+compiled.py    the same call under torch.compile: kernels, and the places they come from
+grouping.py    equal modules as one region
+graphs.py      a module as operators (torch.export), run and timed operator by operator
+fusing.py      runs of cheap operators around a product that a module's border cuts
+task_text.py   operators as a readable Model with its inputs
+recorded.py    what a region was given and gave, as a file beside its task
+writing.py     a region's folder: task, policy, recorded tensors; proof that the text is the module
+limiting.py    what the hardware allows for each region, asked of the evaluator
+
+Only `limiting` and `launching` import no torch; the others run in the process of a capture.
+"""
