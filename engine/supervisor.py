@@ -70,7 +70,7 @@ from storage.run.steering.verbs import CommandKind
 from storage.untrusted import UntrustedError
 
 LARGEST_PID = 1 << 31
-CAPTURE_LOG = "capture.log"
+CAPTURE_LOG, HUGGING_FACE = "capture.log", "hf:"
 BEGINS_S = 30.0
 """How long is waited until a capture has begun: it imports PyTorch first."""
 _captures: list[subprocess.Popen[bytes]] = []
@@ -360,44 +360,51 @@ def capture_network(entry: str, name: str, mode: str, device: str) -> NetworkFol
     read_only.guard(EngineError, "capture networks")
     entry = _entry_of(entry.strip())
     try:
-        folder = networks.folder_of(
-            name.strip() or re.sub(r"[^A-Za-z0-9._-]+", "_", Path(entry.rpartition(":")[0]).stem)
-        )
+        folder = networks.folder_of(name.strip() or _name_of(entry))
     except networks.NetworkError as error:
         raise EngineError(str(error)) from error
-    if folder.journal_file.exists():
+    if folder.network_file.exists() or folder.has_capture_at_work:
         raise EngineError(f"a network {folder.name} was captured here: choose another name, or delete that one")
     files.make_folder(folder.path)
+    log_file, before = folder.path / CAPTURE_LOG, networks.read(folder)
     command = ["network", "capture", entry, "--name", folder.name, "--mode", mode, "--device", device]
-    with open(folder.path / CAPTURE_LOG, "wb") as log:
+    with open(log_file, "wb") as log:
         capture = subprocess.Popen(
             [sys.executable, "-m", "engine", *command], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
             start_new_session=True,
         )  # fmt: skip
-    _captures[:] = [one for one in _captures if one.poll() is None] + [capture]
+    _captures[:] = [*(other for other in _captures if other.poll() is None), capture]
     deadline = time.monotonic() + BEGINS_S
-    while capture.poll() is None and not folder.journal_file.exists() and time.monotonic() < deadline:
+    while capture.poll() is None and networks.read(folder) == before and time.monotonic() < deadline:
         time.sleep(0.05)
-    if capture.poll() is not None and not folder.journal_file.exists():
-        said = _tail(folder.path / CAPTURE_LOG)
-        shutil.rmtree(folder.path, ignore_errors=True)
+    if capture.poll() is not None and networks.read(folder) == before:
+        said = _tail(log_file)
+        log_file.unlink()
+        if not before:
+            shutil.rmtree(folder.path, ignore_errors=True)
         raise EngineError(f"the capture did not start; it wrote:\n{said}")
     return folder
 
 
 def _entry_of(entry: str) -> str:
     """An entry that means the same wherever it is read. Raises EngineError."""
-    if entry.startswith("hf:"):
+    if entry.startswith(HUGGING_FACE):
         return entry
-    file, _, function = entry.rpartition(":")
-    path = Path(file).expanduser()
-    if not (file and function):
-        raise EngineError(
-            f"{entry or 'nothing'!r} names no network: give a file and a function, as /path/to/app.py:make"
-        )
+    source, _, function = entry.rpartition(":")
+    if not (source and function):
+        raise EngineError(f"{entry or 'nothing'!r} names no network: write /path/to/app.py:make, a file and a function")
+    if not source.endswith(".py"):
+        return entry
+    path = Path(source).expanduser()
     if not (path.is_absolute() and path.is_file()):
-        raise EngineError(f"there is no file {file} on the machine of this server: give its whole path")
+        raise EngineError(f"there is no file {source} on the machine of this server: give its whole path")
     return f"{path}:{function}"
+
+
+def _name_of(entry: str) -> str:
+    """What a network is called that was given no name: as its file, module or configuration."""
+    source = entry.removeprefix(HUGGING_FACE) if entry.startswith(HUGGING_FACE) else entry.rpartition(":")[0]
+    return re.sub(r"[^A-Za-z0-9._-]+", "_", Path(source).stem).strip("._-") or "network"
 
 
 def capture_log(folder: NetworkFolder) -> str:

@@ -134,7 +134,7 @@ def _regions(workload: str) -> Iterator[Region]:
         )  # fmt: skip
     name = f"add_layer_norm{suffix}"
     yield Region(
-        name, Form.FUSED, "add+native_layer_norm", tuple(f"layers.{n}.add_1" for n in range(LAYERS)),
+        name, Form.FUSED, "add+native_layer_norm", tuple(f"layers.{n}.attn + layers.{n}.norm2" for n in range(LAYERS)),
         _use(workload, LAYERS, 0.15), {"aten.add": 1, "aten.native_layer_norm": 1}, (hidden,),
         kernel_class="reduction", task=f"{files.REGIONS}/{name}/task.py",
     )  # fmt: skip

@@ -152,12 +152,6 @@ def attributed_ms(network: Network, workload: WorkloadFacts) -> float:
     return sum(time.inclusive_ms for time in network.times if time.workload == workload.name and not time.path)
 
 
-def call_ms(workload: WorkloadFacts) -> float:
-    """The call that places and everything else add up to: on a processor the one that was watched; on a GPU one that
-    was not, since watching slows the host and leaves kernels as they are."""
-    return workload.profiled_ms if workload.device_ms is None else _median(workload.eager_ms)
-
-
 def host_share(workload: WorkloadFacts) -> float | None:
     """Of a call on a GPU the share, from 0 to 1, in which no kernel runs; None on a processor."""
     wall_ms = _median(workload.eager_ms)
@@ -185,7 +179,7 @@ def gap_of(workload: WorkloadFacts, attributed_ms: float) -> str:
 def _ranked(
     network: Network, whole: Whole, region: Region, limit: RegionLimited | None, experiences: Mapping[str, Experience]
 ) -> Ranked:
-    weights = {workload.name: workload.weight * _scale(workload) for workload in network.workloads}
+    weights = {workload.name: workload.weight * scale(workload) for workload in network.workloads}
     eager_ms = sum(weights[use.workload] * use.eager_ms for use in region.uses)
     plain = {workload.name: workload.weight for workload in network.workloads}
     calls = sum(plain[use.workload] * use.calls for use in region.uses)
@@ -205,7 +199,7 @@ def _ranked(
     )  # fmt: skip
 
 
-def _scale(workload: WorkloadFacts) -> float:
+def scale(workload: WorkloadFacts) -> float:
     """What times of a watched call are multiplied by. On a processor watching slows all that it sees; kernels of a GPU
     take what they take."""
     if workload.device_ms is not None or not workload.profiled_ms:

@@ -186,6 +186,8 @@ def test_places_that_differ_in_numbers_alone_are_told_once() -> None:
     assert place_words.in_few(["head", *layers, "conv1", "conv2"]) == (
         "head, layers.*.mlp.act (12 places), conv1, 1 other sort of place"
     )
+    fused = [f"layers.{number} + layers.{number}.norm" for number in range(2)]
+    assert place_words.in_few(fused) == "layers.* + layers.*.norm (2 places)"
     assert place_words.in_few([""]) == "the network itself"
 
 
@@ -193,7 +195,7 @@ def test_what_is_drawn_of_a_network_adds_up_to_the_whole_with_everything_else() 
     found = sample_networks.network()
     tree = icicle.tree_of(found)
     shown = icicle.sectors(tree, {}, "")
-    assert shown[0].ms == pytest.approx(sum(w.weight * ranking.call_ms(w) for w in found.workloads))
+    assert shown[0].ms == pytest.approx(ranking.whole_of(found).eager_ms)
     assert [one.label for one in shown if one.path is None] == ["everything else"]
     drawn = icicle.figure(shown)["data"][0]
     assert sum(drawn["values"]) == pytest.approx(shown[0].ms)

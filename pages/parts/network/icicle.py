@@ -53,8 +53,7 @@ class Tree:
     @property
     def whole_ms(self) -> float:
         """Places and everything else."""
-        called = sum(workload.weight * ranking.call_ms(workload) for workload in self.network.workloads)
-        return max(called, self.total_ms.get("", 0.0))
+        return max(ranking.whole_of(self.network).eager_ms, self.total_ms.get("", 0.0))
 
     @property
     def rest_ms(self) -> float:
@@ -64,12 +63,16 @@ class Tree:
 
 def tree_of(network: Network) -> Tree:
     """The tree, added up over workloads."""
-    weights = {workload.name: workload.weight for workload in network.workloads}
+    weights = {workload.name: workload.weight * ranking.scale(workload) for workload in network.workloads}
+    often = {workload.name: workload.weight for workload in network.workloads}
     inclusive, own, calls = dict[str, float](), dict[str, float](), dict[str, float]()
     for time in network.times:
         weight = weights.get(time.workload, 0.0)
-        for sums, value in ((inclusive, time.inclusive_ms), (own, time.own_ms), (calls, float(time.calls))):
-            sums[time.path] = sums.get(time.path, 0.0) + weight * value
+        for sums, value in (
+            (inclusive, weight * time.inclusive_ms), (own, weight * time.own_ms),
+            (calls, often.get(time.workload, 0.0) * time.calls),
+        ):  # fmt: skip
+            sums[time.path] = sums.get(time.path, 0.0) + value
     kinds = {module.path: module.kind for module in network.modules} | {"": _kind(network)}
     parents = {path: _parent(path, kinds) for path in kinds if path}
     children: dict[str, list[str]] = {}

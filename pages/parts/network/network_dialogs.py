@@ -23,8 +23,8 @@ from storage.run.settings import Budget
 MODES = {"eval": "evaluation", "train": "training"}
 NO_RECORDING = "Recorded replies exist for shipped tasks alone: choose another model."
 ENTRY_HELP = (
-    "A file of yours and the function in it that makes the network, as /path/to/app.py:make; or hf: and the path of a "
-    "configuration of Hugging Face transformers."
+    "A file of yours and the function in it that returns the network and a list of workloads (name, weight, args, "
+    "kwargs), as /path/to/app.py:make; or package.module:make; or hf: and the configuration of a transformers model."
 )
 
 

@@ -3,7 +3,7 @@ capture could not do."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import streamlit as st
 
@@ -13,7 +13,7 @@ from pages.parts.widgets import code, figures
 from pages.parts.widgets.figures import Figure
 from storage.networks import ranking
 from storage.networks.ranking import Ranked
-from storage.networks.records import Network, NetworkState
+from storage.networks.records import Network, NetworkState, WorkloadFacts
 from storage.networks.standing import Standing
 
 LOG_LINES = 200
@@ -57,9 +57,8 @@ def _figures(network: Network, rows: Sequence[Ranked], run_count: int) -> Iterat
     worth = [row for row in rows if row.is_worth_it]
     several = " of every workload, by its weight" if len(network.workloads) > 1 else ""
     yield Figure("A call", wording.latency(whole.best_ms), f"by {whole.alternative}", f"one call{several}")
-    called = sum(workload.weight * ranking.call_ms(workload) for workload in network.workloads)
-    if called and network.times:
-        in_places = min(1.0, whole.attributed_ms / called)
+    if whole.eager_ms and network.times:
+        in_places = min(1.0, sum(map(_attributed(network), network.workloads)) / whole.eager_ms)
         yield Figure("In places", wording.percent(in_places), "the rest is everything else")
     yield Figure("Worth a kernel", f"{len(worth)} of {len(rows)}", "regions")
     ceiling = ranking.ceiling_of(network, worth)
@@ -74,6 +73,10 @@ def _figures(network: Network, rows: Sequence[Ranked], run_count: int) -> Iterat
     peaks = [workload.peak_bytes for workload in network.workloads if workload.peak_bytes is not None]
     if peaks:
         yield Figure("Memory peak", wording.quantity(float(max(peaks)), "B"), "of a call on the GPU")
+
+
+def _attributed(network: Network) -> Callable[[WorkloadFacts], float]:
+    return lambda one: one.weight * ranking.scale(one) * ranking.attributed_ms(network, one)
 
 
 def gaps(network: Network) -> None:

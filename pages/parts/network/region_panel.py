@@ -60,7 +60,12 @@ def _figures(row: Ranked) -> list[Figure]:
         Figure("Limit", wording.latency(row.limit_ms)),
         Figure("Saving", wording.latency(row.saving_ms)),
         Figure("Ceiling", wording.speedup(row.ceiling), "of the whole network"),
-        Figure("Work", _amount(region.flop, "FLOP"), "a call", "products alone, by PyTorch's formulas"),
+        Figure(
+            "Work",
+            _amount(region.flop, "FLOP"),
+            "a call" if region.flop else "",
+            "products alone, by PyTorch's formulas",
+        ),
         Figure("Least traffic", _amount(region.min_bytes, "B"), "a call", "inputs, parameters and outputs once"),
         Figure("The network's error", _error(region.own_error), "against float64", OVER_LARGEST),
         Figure("The task's error", _error(region.text_error), "against the network", OVER_LARGEST),
