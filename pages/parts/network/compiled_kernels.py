@@ -51,7 +51,7 @@ def summed(network: Network) -> list[CompiledKernel]:
 
 
 def _cells(kernel: CompiledKernel, whole: float) -> dict[str, table.Cell]:
-    places = place_words.in_few(kernel.places, most=6) or "nothing tells where it comes from"
+    places = place_words.in_few(kernel.places, most=12) or "nothing tells where it comes from"
     return {
         "kernel": table.text(wording.cut(kernel.name, 70), "strong", title=kernel.name),
         "share": table.bar(wording.quantity(kernel.ms / whole, "", is_share=True), kernel.ms / whole),

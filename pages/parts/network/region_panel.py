@@ -18,7 +18,7 @@ from storage.networks.ranking import Ranked
 from storage.networks.records import Network, Region, TensorFacts
 from storage.untrusted import UntrustedError
 
-MOST_PLACES = 400
+MOST_PLACES, MOST_LINKS, INPUT = 400, 8, "input"
 OVER_LARGEST = "the largest on the recorded inputs, over the largest value there"
 TENSORS = [
     table.Column("name", "Tensor", "nowrap"),
@@ -85,17 +85,25 @@ def _places(network: Network, region: Region) -> None:
     st.markdown("## Places")
     held = [other.name for other in network.regions if other.inside == region.name]
     for said, names in (("Inside", [region.inside] if region.inside else []), ("Holds", held)):
-        if names:
-            st.caption(f"{said}: " + ", ".join(_link(network.name, name) for name in names))
+        _links(said, network.name, names)
     text = "\n".join(map(place_words.name, region.places[:MOST_PLACES]))
     if len(region.places) > MOST_PLACES:
         text += f"\nand {len(region.places) - MOST_PLACES:,} more"
     code.draw_plain("Places of the region", text, key=f"places:{region.name}")
 
 
-def _link(network: str, region: str) -> str:
-    address = f"networks?network={wording.in_address(network)}&region={wording.in_address(region)}"
-    return f"[{wording.plain(region)}]({address})"
+def _links(said: str, network: str, names: Sequence[str]) -> None:
+    if not names:
+        return
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.markdown(said, width="content")
+        for name in names[:MOST_LINKS]:
+            st.page_link(
+                "networks.py", label=wording.plain(name), query_params={"network": network, "region": name},
+                width="content",
+            )  # fmt: skip
+        if len(names) > MOST_LINKS:
+            st.markdown(f"and {wording.counted(len(names) - MOST_LINKS, 'other')}", width="content")
 
 
 def _operators(region: Region) -> None:
@@ -116,7 +124,7 @@ def _operators(region: Region) -> None:
 
 def _tensors(region: Region) -> None:
     st.markdown("## Tensors")
-    sorts = (("input", region.inputs), ("output", region.outputs), ("parameter", region.parameters))
+    sorts = ((INPUT, region.inputs), ("output", region.outputs), ("parameter", region.parameters))
     rows = [
         table.Row(f"{sort}:{number}", _tensor(sort, tensor))
         for sort, tensors in sorts
@@ -142,7 +150,7 @@ def _tensor(sort: str, tensor: TensorFacts) -> dict[str, table.Cell]:
         "shape": table.text(shape, title=f"strides ({', '.join(map(str, tensor.stride))})" if tensor.stride else ""),
         "dtype": tensor.dtype,
         "range": values,
-        "constant": "the same in every call" if tensor.is_constant else "differs",
+        "constant": "the same" if tensor.is_constant else "differs" if sort == INPUT else wording.NONE,
     }
 
 
