@@ -25,6 +25,7 @@ from engine.cli import (
     knowledge,
     labelling,
     lint,
+    networks,
     person,
     pool_status,
     reproducing,
@@ -60,6 +61,7 @@ from storage import codec, files, locks
 from storage.device_use import DEVICE
 from storage.knowledge import files as knowledge_files
 from storage.knowledge.exported import KnowledgeError
+from storage.networks.files import NetworkError
 from storage.results.hardware_limit import REACHED
 from storage.results.policy import kept_rules
 from storage.run import events as ev
@@ -114,6 +116,7 @@ def _done(options: Namespace) -> int:
         "strategies": subcommands.list_strategies,
         "knowledge": knowledge.run_verb,
         "suite": suites.run_verb,
+        "network": lambda options: networks.run_verb(options, _toolchain_of),
         "reproduce": lambda options: reproducing.reproduce(
             options, lambda name: _toolchain(name, None, options.device)
         ),
@@ -146,6 +149,7 @@ def _done(options: Namespace) -> int:
         commands.CommandError,
         KnowledgeError,
         SuiteError,
+        NetworkError,
         codec.DecodeError,
     ) as error:
         return _complain(error, BAD_INPUT)
@@ -225,7 +229,7 @@ def work(folder: RunFolder, console: Console, device: str | None = None, *, is_p
         return sharing.tell_again(folder, journal, record, console)
     task = tasks.Task(
         settings.task_name, settings.task_source, settings.sizes, record.kernel_class, policy=settings.policy,
-        language=settings.language,
+        language=settings.language, place=settings.task_place,
     )  # fmt: skip
     shutil.rmtree(folder.scratch, ignore_errors=True)
     supervisor.sweep_scratch()

@@ -84,6 +84,7 @@ def new_settings(
         run_id=id_for(chosen.name, f"{stamp}-{secrets.token_hex(2)}"),
         task_name=chosen.name,
         task_source=chosen.source,
+        task_place=chosen.place,
         kernel_class=chosen.kernel_class or chosen.guessed_class,
         class_is_proposed=chosen.kernel_class is None,
         sizes=chosen.sizes,

@@ -6,7 +6,6 @@ capture goes on without it.
 
 from __future__ import annotations
 
-import itertools
 import os
 import platform
 import re
@@ -20,7 +19,7 @@ from torch import fx, nn
 from torch.profiler import record_function
 
 from engine.evaluator import tasks
-from engine.networks import compiled, entries, fusing, graphs, grouping, place_times, placing, watching, writing
+from engine.networks import compiled, entries, fusing, graphs, grouping, place_times, watching, writing
 from engine.networks.compiled import Compiled
 from engine.networks.entries import Loaded, Sizes, Workload
 from engine.networks.fusing import Run
@@ -44,8 +43,9 @@ from storage.networks.records import (
 
 LEAST_SHARE = 0.003
 """Of a workload's call: modules that take less are in the tree and are no region."""
-MOST_OPERATORS = 60
-"""Of a task: more are no kernel's work, and the regions inside them are offered."""
+MOST_OPERATORS = 40
+"""Of a task, and MOST_PRODUCTS of them products: more is no kernel's work, and the regions inside are offered."""
+MOST_PRODUCTS = 6
 NODE = "node:"
 
 
@@ -89,6 +89,8 @@ class _Draft:
     reason: str = ""
     before: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
+    parts: frozenset[str] = frozenset()
+    """Of fused operators the modules whose forwards call them."""
     members: frozenset[str] = frozenset()
     """Paths of the modules that lie in a fused run as a whole."""
 
@@ -116,16 +118,12 @@ class _Capture:
         facts = [replace(fact, **_of_compiled(seen.get(fact.name))) for fact in facts]
         self._tell(f"writing {sum(draft.part is not None for draft in drafts)} tasks")
         regions = self._written(drafts, seen)
-        network = Network(
+        return Network(
             self._folder.name, self._asked.entry, self._asked.mode, self._device_name(), self._asked.seed, time.time(),
             round(time.monotonic() - began, 1), _versions(), tuple(facts), _modules(loaded.module), tuple(times),
             tuple(regions), tuple(kernel for result in seen.values() for kernel in result.kernels), loaded.weights,
             tuple(dict.fromkeys(self._notes)),
         )  # fmt: skip
-        for region in regions:
-            if region.task:
-                writing.set_place(self._folder.region(region.name), placing.words_of(network, region))
-        return network
 
     def _tell(self, words: str) -> None:
         files.append(self._folder, CaptureProgressed(words))
@@ -214,10 +212,9 @@ class _Capture:
         if graph is None:
             return draft
         draft.operators = graphs.counted(graph.nodes)
-        if sum(draft.operators.values()) > MOST_OPERATORS:
-            draft.reason = (
-                f"it has {sum(draft.operators.values())} operators, too many for a kernel: take what is inside"
-            )
+        products = sum(map(graphs.is_product, graph.nodes))
+        if (count := sum(draft.operators.values())) > MOST_OPERATORS or products > MOST_PRODUCTS:
+            draft.reason = f"it has {count} operators, {products} of them products: take what is inside"
             return draft
         place = module.get_submodule(group.paths[0])
         calls = self._recorded[(group.paths[0], group.signature)]
@@ -302,7 +299,8 @@ class _Capture:
         )  # fmt: skip
         before, after = fusing.neighbours(first.nodes)
         members = frozenset(path for run in equal for path in _whole_modules(run, graph))
-        return _Draft(Form.FUSED, kind, [], {}, part, operators, "", before, after, members)
+        parts = frozenset(path for run in equal for path in run.parts)
+        return _Draft(Form.FUSED, kind, [], {}, part, operators, "", before, after, parts, members)
 
     def _compiled(self, loaded: Loaded) -> dict[str, Compiled]:
         seen = {}
@@ -319,7 +317,12 @@ class _Capture:
 
     def _region(self, draft: _Draft, name: str, seen: Mapping[str, Compiled]) -> Region:
         uses = tuple(
-            RegionUse(workload, calls, round(ms, 6), *compiled.touching(seen.get(workload), draft.places))
+            RegionUse(
+                workload,
+                calls,
+                round(ms, 6),
+                *compiled.touching(seen.get(workload), draft.parts or draft.places, is_exact=bool(draft.parts)),
+            )
             for workload, (calls, ms) in draft.uses.items()
         )
         region = Region(name, draft.form, draft.kind, tuple(draft.places), uses, draft.operators, reason=draft.reason,
@@ -468,14 +471,10 @@ def _with_holders(regions: list[Region], drafts: list[_Draft]) -> list[Region]:
 def _holder(region: Region, fused: Mapping[str, str], paths: Mapping[tuple[str, str], str]) -> str:
     if region.form is Form.MODULE and (held := fused.get(region.places[0])):
         return held
-    parts = [place.split(".") for place in region.places[0].split(" + ")]
-    common = parts[0]
-    for path in parts[1:]:
-        pairs = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(common, path, strict=False))
-        common = [name for name, _ in pairs]
-    lengths = range(len(common) - (region.form is Form.MODULE and bool(region.places[0])), -1, -1)
-    for length in lengths if region.places[0] else ():
-        name = paths.get((region.uses[0].workload, ".".join(common[:length])), "")
+    path = region.places[0].split(".") if region.places[0] else []
+    longest = len(path) - (region.form is Form.MODULE)
+    for length in range(longest, -1, -1):
+        name = paths.get((region.uses[0].workload, ".".join(path[:length])), "")
         if name and name != region.name:
             return name
     return ""

@@ -172,15 +172,15 @@ def _matched(launched: Sequence[str], graphs: Sequence[Sequence[tuple[str, tuple
     return [next(turns[name]) if name in turns else () for name in launched]
 
 
-def touching(seen: Compiled | None, places: Iterable[str]) -> tuple[float | None, bool]:
+def touching(seen: Compiled | None, places: Iterable[str], *, is_exact: bool) -> tuple[float | None, bool]:
     """Milliseconds of the kernels that do work of these places, and whether they also do other places' work. None where
-    nothing tells."""
+    nothing tells. Unless `is_exact` what stands inside a place belongs to it."""
     if seen is None or not any(kernel.places for kernel in seen.kernels):
         return None, False
-    paths = {path for place in places for path in place.split(" + ")}
+    paths = set(places)
     total, is_shared, is_found = 0.0, False, False
     for kernel in seen.kernels:
-        inside = [place for place in kernel.places if _is_in(place, paths)]
+        inside = [place for place in kernel.places if place in paths or (not is_exact and _is_in(place, paths))]
         if inside:
             is_found = True
             total += kernel.ms

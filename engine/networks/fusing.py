@@ -7,6 +7,7 @@ no way leads out of such a run and back, since it would pass a product. Products
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -32,9 +33,14 @@ class Run:
     """Of all its parameters' names, with the dot: the place that they lie in."""
 
     @property
+    def parts(self) -> frozenset[str]:
+        """The modules whose forwards call its operators."""
+        return frozenset(places_of(node) for node in self.nodes if not is_view(node))
+
+    @property
     def place(self) -> str:
-        """The modules whose forwards call its operators, for people."""
-        return " + ".join(dict.fromkeys(places_of(node) or "the network" for node in self.nodes if not is_view(node)))
+        """The innermost module that holds them all."""
+        return ".".join(_shared([part.split(".") for part in self.parts]))
 
 
 def runs(graph: Graph) -> list[Run]:
@@ -142,12 +148,13 @@ def _is_end(node: fx.Node, members: set[fx.Node]) -> bool:
 
 def _prefix(names: Sequence[str], nodes: Sequence[fx.Node]) -> str:
     paths = [name.split(".")[:-1] for name in names] or [places_of(node).split(".") for node in nodes]
-    common = []
-    for parts in zip(*paths, strict=False):
-        if len(set(parts)) > 1:
-            break
-        common.append(parts[0])
-    return "".join(f"{part}." for part in common if part)
+    return "".join(f"{part}." for part in _shared(paths) if part)
+
+
+def _shared(paths: Sequence[Sequence[str]]) -> list[str]:
+    """The names that all paths begin with."""
+    columns = itertools.takewhile(lambda names: len(set(names)) == 1, zip(*paths, strict=False))
+    return [names[0] for names in columns]
 
 
 def neighbours(nodes: Iterable[fx.Node]) -> tuple[tuple[str, ...], tuple[str, ...]]:

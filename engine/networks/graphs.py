@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import operator
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,6 +22,7 @@ MOST_REASON = 200
 _DROPPED = ("_assert_tensor_metadata", "_assert_scalar", "_assert_async", "sym_constrain_range_for_size")
 _SAME = ("alias", "detach", "lift_fresh", "lift_fresh_copy")
 _STATE = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
+_SYMBOLS = (torch.SymInt, torch.SymBool, torch.SymFloat)
 PRODUCTS = frozenset({
     "linear", "matmul", "mm", "bmm", "addmm", "baddbmm", "einsum", "bilinear", "scaled_dot_product_attention",
     "lstm", "gru", "rnn_tanh", "rnn_relu", "convolution",
@@ -63,11 +65,17 @@ def trace(module: nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]) -> 
         NoGraph: torch.export does not take it, or what it gives is no plain list of operators.
     """
     try:
-        program = torch.export.export(module, tuple(args), dict(kwargs), strict=False)
-        if any(_is_unplain(node) for node in program.graph.nodes):
-            program = program.run_decompositions({})  # no in-place operators, no blocks within blocks
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # PyTorch's own, of its tracer
+            program = torch.export.export(module, tuple(args), dict(kwargs), strict=False)
+            if any(_is_unplain(node) for node in program.graph.nodes):
+                program = program.run_decompositions({})  # no in-place operators, no blocks within blocks
     except Exception as error:
         raise NoGraph(f"torch.export does not take it: {reason_of(error)}") from error
+    if any(
+        isinstance(node.meta.get("val"), torch.SymInt | torch.SymBool | torch.SymFloat) for node in program.graph.nodes
+    ):
+        raise NoGraph("a shape in it depends on the values of its inputs")
     if unplain := [node for node in program.graph.nodes if _is_unplain(node)]:
         raise NoGraph(f"its graph holds {unplain[0].target}, which changes a tensor or branches")
     return _graph(module, program)
@@ -104,7 +112,8 @@ def _graph(module: nn.Module, program: torch.export.ExportedProgram) -> Graph:
     outputs = {node: returned.index(node) for node in returned if node.op == "call_function"}
     if not outputs:
         raise NoGraph("it computes no tensor that it returns")
-    held = {**dict(module.named_parameters()), **dict(module.named_buffers()), **program.constants}
+    held = dict(module.named_parameters(remove_duplicate=False)) | dict(module.named_buffers(remove_duplicate=False))
+    held |= program.constants
     nodes = tuple(node for node in program.graph.nodes if node.op == "call_function")
     values = {name: held[name].detach() for name in state.values()}
     return Graph(nodes, inputs, state, tuple(outputs), tuple(outputs.values()), values)

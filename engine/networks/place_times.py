@@ -7,6 +7,7 @@ time is that of operators and of the Python between them. Nothing is guessed by 
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -92,10 +93,31 @@ def watched(module: nn.Module, workload: Workload, *, is_training: bool = False)
     return Watched(wall_ms, device_ms, times, tuple(us / 1e3 for us in inclusive))
 
 
-def profiler(is_gpu: bool) -> profile:
+@contextlib.contextmanager
+def profiler(is_gpu: bool) -> Iterator[profile]:
     """Torch's own, for operators, and for kernels where there are some."""
     activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if is_gpu else [])]
-    return profile(activities=activities, acc_events=True)
+    seen = profile(activities=activities, acc_events=True)
+    with _quiet():
+        seen.start()
+    try:
+        yield seen
+    finally:
+        with _quiet():
+            seen.stop()
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Without what the profiler's library writes to standard error each time."""
+    kept = os.dup(2)
+    with open(os.devnull, "wb") as nothing:
+        os.dup2(nothing.fileno(), 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
 
 
 @contextlib.contextmanager

@@ -51,7 +51,7 @@ def _values(tensor: TensorFacts) -> str:
 
 def _fused(kernels: Iterable[CompiledKernel], region: Region) -> list[str]:
     """What torch.compile makes of it."""
-    first = region.places[0].split(" + ")
+    first = [region.places[0]]
     touching = [
         kernel for kernel in kernels
         if any(place == path or place.startswith(f"{path}.") for place in kernel.places for path in first if path)

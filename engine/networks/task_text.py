@@ -32,6 +32,8 @@ _METHODS = frozenset({
 })  # fmt: skip
 # Of an operator's arguments, how many the function of the same name takes.
 _CUT = {"layer_norm": 5, "group_norm": 5}
+# The function of that name takes its arguments in another order, and torch has one that does not.
+_OTHER_ORDER = ("embedding_bag",)
 _LEFT_OUT = ("pin_memory", "layout", "non_blocking")
 
 
@@ -158,7 +160,7 @@ class _Writer:
         if name in _METHODS and isinstance(node.args[0], fx.Node):
             return _call(f"{args[0]}.{name}", args[1:], kwargs)
         args = args[: _CUT.get(name, len(args))]
-        if hasattr(functional, name):
+        if hasattr(functional, name) and name not in _OTHER_ORDER:
             return _call(f"F.{name}", args, kwargs)
         if hasattr(torch, name):
             return _call(f"torch.{name}", args, kwargs)
@@ -237,7 +239,9 @@ def drawn(tensor: torch.Tensor) -> str:
     order = sorted(range(tensor.dim()), key=lambda dim: (-strides[dim], dim))
     if tensor.dim() > 1 and order != list(range(tensor.dim())) and tensor.permute(order).is_contiguous():
         back = [order.index(dim) for dim in range(tensor.dim())]
-        return f"{_drawn(tensor.permute(order))}.permute({', '.join(map(str, back))})"
+        text = _drawn(tensor.permute(order))
+        whole = f"({text})" if " " in re.sub(r"\([^()]*\)", "", text) else text
+        return f"{whole}.permute({', '.join(map(str, back))})"
     return _drawn(tensor)
 
 
@@ -279,9 +283,14 @@ def _integers(values: torch.Tensor, shape: str, suffix: str) -> str:
                 f"torch.arange({start}, {start + length}{suffix.replace(', dtype=torch.int64', '')}).expand({shape})"
                 + (".clone()" if values.dim() > 1 else "")
             )
-    text = f"torch.randint({low}, {high + 1}, {shape}{suffix.replace(', dtype=torch.int64', '')})"
-    is_sorted = length > 2 and bool((values.diff(dim=-1) >= 0).all())
-    return f"{text}.sort(-1).values" if is_sorted else text
+    plain = suffix.replace(", dtype=torch.int64", "")
+    step = int(values.flatten()[1]) - int(values.flatten()[0]) if length > 1 else 0
+    if values.dim() == 1 and step > 1 and torch.equal(values, count * step + values[0]):
+        return f"torch.arange({low}, {high + 1}, {step}{plain})"
+    text = f"torch.randint({low}, {high + 1}, {shape}{plain})"
+    if length > 2 and bool((values.diff(dim=-1) >= 0).all()):  # as offsets are, whose first one counts
+        return f"{text}.sort(-1).values.index_fill(-1, torch.tensor([0]), {low})"
+    return text
 
 
 def _floats(values: torch.Tensor, shape: str, dtype: torch.dtype) -> str:

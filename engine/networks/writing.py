@@ -175,15 +175,3 @@ def facts_of(name: str, values: Sequence[torch.Tensor]) -> TensorFacts:
     is_constant = len(values) > 1 and all(torch.equal(first, value) for value in values[1:])
     dtype = str(first.dtype).removeprefix("torch.")
     return TensorFacts(name, tuple(first.shape), dtype, tuple(first.stride()), low, high, is_constant)
-
-
-def set_place(folder: Path, words: str) -> None:
-    """Write down what a prompt says of the region's place.
-
-    Raises:
-        OSError: the disk is full or may not be written.
-    """
-    path = folder / POLICY
-    lines = path.read_text("utf-8").splitlines()
-    changed = [f"place = {json.dumps(words)}" if line.startswith("place = ") else line for line in lines]
-    files.replace(path, "\n".join([*changed, ""]))

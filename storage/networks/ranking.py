@@ -37,7 +37,7 @@ class Experience:
     def words(self) -> str:
         """What a gain has cost, for people."""
         if not self.tries:
-            return "no tries known"
+            return ""
         if not self.gained:
             return f"none of {self.tries} tries gained"
         if self.tokens_per_try is None:
@@ -102,15 +102,16 @@ class Ranked:
     """The whole's speed-up over its best alternative if the region alone reached REACHED_SHARE of its limit."""
     is_worth_it: bool
     reason: str
-    """Why it is not worth it, or what is not known."""
+    """Why it is not worth it."""
     cost: str = ""
+    """What a gain on kernels of its class has cost so far."""
 
 
 def whole_of(network: Network) -> Whole:
     """The network's own figures."""
-    eager, compiled = _weighted(network, lambda workload: _median(workload.eager_ms)), None
+    eager, compiled = _weighted(network, lambda workload: median(workload.eager_ms)), None
     if network.workloads and all(workload.compiled_ms for workload in network.workloads):
-        compiled = _weighted(network, lambda workload: _median(workload.compiled_ms))
+        compiled = _weighted(network, lambda workload: median(workload.compiled_ms))
     roots = {time.workload: time.inclusive_ms for time in network.times if not time.path}
     attributed = _weighted(network, lambda workload: roots.get(workload.name, 0.0))
     watched = _weighted(network, lambda workload: workload.device_ms or workload.profiled_ms)
@@ -160,7 +161,7 @@ def host_share(workload: WorkloadFacts) -> float | None:
 
 def gap_of(workload: WorkloadFacts, attributed_ms: float) -> str:
     """How places and everything else miss the whole, as a sentence; empty where they are it within noise."""
-    measured = _median(workload.eager_ms)
+    measured = median(workload.eager_ms)
     spread = max(workload.eager_ms, default=measured) - min(workload.eager_ms, default=measured)
     gap = workload.profiled_ms - measured
     if abs(gap) > max(NOISE_FACTOR * spread, LEAST_GAP * measured):
@@ -174,6 +175,12 @@ def gap_of(workload: WorkloadFacts, attributed_ms: float) -> str:
             "so kernels run at the same time and shares add up to more than the whole"
         )
     return ""
+
+
+def host_share(workload: WorkloadFacts) -> float:
+    """Of a call on a GPU that no kernel runs; 0 on a processor."""
+    eager = median(workload.eager_ms)
+    return max(0.0, 1 - workload.device_ms / eager) if workload.device_ms is not None and eager else 0.0
 
 
 def _ranked(
@@ -190,8 +197,6 @@ def _ranked(
     share = eager_ms / whole.eager_ms if whole.eager_ms else 0.0
     reason = _why_not(region, share, in_place_ms / whole.best_ms if whole.best_ms else 0.0, saving_ms, whole.best_ms)
     is_worth_it = not reason
-    if is_worth_it and limit is None:
-        reason = "its limit is not measured yet"
     cost = experiences.get(region.kernel_class, Experience(0, 0)).words
     return Ranked(
         region, share, calls, in_place_ms, whole.alternative, is_at_most, limit_ms, saving_ms, ceiling, is_worth_it,
@@ -204,7 +209,7 @@ def scale(workload: WorkloadFacts) -> float:
     take what they take."""
     if workload.device_ms is not None or not workload.profiled_ms:
         return 1.0
-    return _median(workload.eager_ms) / workload.profiled_ms
+    return median(workload.eager_ms) / workload.profiled_ms
 
 
 def _in_place(uses: Iterable[RegionUse], weights: Mapping[str, float], whole: Whole) -> tuple[float, bool]:
@@ -242,5 +247,6 @@ def _weighted(network: Network, time_of: Callable[[WorkloadFacts], float]) -> fl
     return sum(workload.weight * time_of(workload) for workload in network.workloads)
 
 
-def _median(values: tuple[float, ...]) -> float:
+def median(values: tuple[float, ...]) -> float:
+    """Of times; 0 where there are none."""
     return statistics.median(values) if values else 0.0

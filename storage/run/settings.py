@@ -189,6 +189,8 @@ class RunSettings:
     """How many step indexes are at work at once, where those of the method are independent of each other."""
     weight: float = 1.0
     """The run's share of a device that others want too; the cells of a suite have one share."""
+    task_place: str = ""
+    """Where the task stands in a network, in words; empty for one that stands in none."""
     suite: str = ""
     """The suite that the run is a cell of; empty without one."""
     created_at: EpochSeconds = 0.0

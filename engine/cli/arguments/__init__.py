@@ -2,7 +2,7 @@
 
 starting.py       verbs that start a run or go on with one
 one_run.py        verbs about runs that are there
-across_runs.py    verbs about many runs: knowledge, suites
+across_runs.py    verbs about many runs: knowledge, suites, networks
 outside_runs.py   verbs about a kernel file outside a run
 common.py         options that several verbs share
 """
@@ -38,6 +38,7 @@ examples:
   python -m engine resume RUN --set-budget calls=80   continue a run with a higher limit
   python -m engine advance RUN RUN ...                go on with all replies that you have written
   python -m engine knowledge list                     what runs have learned: states, techniques, figures
+  python -m engine network capture app.py:make        a whole network; see docs/networks.md
   python -m engine suite run quick                    four tasks as one suite; see docs/suites.md
 
 environment:
@@ -93,6 +94,7 @@ def _whole() -> Parser:
     _tasks(verbs)
     across_runs.knowledge(verbs)
     across_runs.suite(verbs)
+    across_runs.network(verbs)
     _reproduce(verbs)
     _machine(verbs)
     return parser
