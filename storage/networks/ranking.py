@@ -153,12 +153,6 @@ def attributed_ms(network: Network, workload: WorkloadFacts) -> float:
     return sum(time.inclusive_ms for time in network.times if time.workload == workload.name and not time.path)
 
 
-def host_share(workload: WorkloadFacts) -> float | None:
-    """Of a call on a GPU the share, from 0 to 1, in which no kernel runs; None on a processor."""
-    wall_ms = _median(workload.eager_ms)
-    return None if workload.device_ms is None or not wall_ms else max(0.0, 1 - workload.device_ms / wall_ms)
-
-
 def gap_of(workload: WorkloadFacts, attributed_ms: float) -> str:
     """How places and everything else miss the whole, as a sentence; empty where they are it within noise."""
     measured = median(workload.eager_ms)

@@ -65,7 +65,7 @@ def _figures(network: Network, rows: Sequence[Ranked], run_count: int) -> Iterat
     about = f"the whole's speed-up if every region worth a kernel reached {ranking.REACHED_SHARE:.0%} of its limit"
     yield Figure("Ceiling", wording.speedup(ceiling), "" if ceiling else "no limit measured yet", about)
     yield Figure("Runs", wording.count(run_count), "of its regions")
-    shares = [share for workload in network.workloads if (share := ranking.host_share(workload)) is not None]
+    shares = [ranking.host_share(workload) for workload in network.workloads if workload.device_ms is not None]
     if shares:
         low, high = wording.percent(min(shares)), wording.percent(max(shares))
         about = "what of a call no kernel runs on the GPU: no kernel shortens that, torch.compile or a CUDA graph may"

@@ -8,7 +8,7 @@ import streamlit as st
 
 from pages.parts import access, index, wording
 from pages.parts.network import network_dialogs, place_words, regions_table
-from pages.parts.network.region_states import ABOUT, TONES, state_of
+from pages.parts.network.region_states import ABOUT, TONES, state_of, why
 from pages.parts.widgets import code, figures, table
 from pages.parts.widgets.figures import Figure
 from storage import untrusted
@@ -33,7 +33,7 @@ RUNS = [table.Column("run", "Run"), table.Column("state", "State"), table.Column
 def draw(folder: NetworkFolder, network: Network, row: Ranked, run_ids: Sequence[str]) -> str | None:
     """Everything of it; the id of the run opened just now, if any."""
     region, state = row.region, state_of(row)
-    note = row.reason or ABOUT[state]
+    note = why(row) or ABOUT[state]
     st.markdown(
         f":{TONES[state]}-badge[{state}] {wording.plain(wording.as_written_here(note))} · {region.form} region, "
         f"{wording.plain(region.kind)}"
@@ -69,7 +69,7 @@ def _figures(row: Ranked) -> list[Figure]:
         Figure("Least traffic", _amount(region.min_bytes, "B"), "a call", "inputs, parameters and outputs once"),
         Figure("The network's error", _error(region.own_error), "against float64", OVER_LARGEST),
         Figure("The task's error", _error(region.text_error), "against the network", OVER_LARGEST),
-        Figure("Cost", row.cost),
+        Figure("Cost", row.cost or wording.NONE, "" if row.cost else regions_table.NO_TRIES),
     ]
 
 

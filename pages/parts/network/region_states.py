@@ -32,6 +32,14 @@ ABOUT = {
 }
 
 
+NO_LIMIT = "its limit is not measured yet"
+
+
+def why(row: Ranked) -> str:
+    """Why it is not worth a kernel, or what is not known; empty where nothing is to be said."""
+    return row.reason or (NO_LIMIT if row.limit_ms is None else "")
+
+
 def state_of(row: Ranked, with_runs: Collection[str] = ()) -> RegionState:
     """Where a region stands; `with_runs` names those that a run was started for, where that is to be told first."""
     if row.region.name in with_runs:

@@ -9,7 +9,7 @@ import streamlit as st
 
 from pages.parts import access, index, run_state, wording
 from pages.parts.network import place_words
-from pages.parts.network.region_states import ABOUT, TONES, state_of
+from pages.parts.network.region_states import ABOUT, TONES, state_of, why
 from pages.parts.widgets import table
 from storage.index import queries
 from storage.index.queries import RunRow
@@ -19,6 +19,7 @@ from storage.networks.records import EAGER
 PAGE_SIZE = 50
 MOST_STARTED = 8
 START, RUN = "start:", "run:"
+NO_TRIES = "no kernel of its class was tried here before"
 ALL, WORTH, STARTED = "all", "worth it", "with a run"
 LIMITED = f"if it alone reached {REACHED_SHARE:.0%} of its limit".replace("%", " %")
 COLUMNS = [
@@ -85,7 +86,7 @@ def cells(row: Ranked, runs: Mapping[str, RunRow]) -> dict[str, table.Cell]:
     return {
         "region": table.link(wording.cut(region.name, 40), note, title=", ".join(region.places)),
         "state": table.pill(
-            state, TONES[state], "", row.reason or ABOUT[state], wording.cut(wording.as_written_here(row.reason), 110)
+            state, TONES[state], "", why(row) or ABOUT[state], wording.cut(wording.as_written_here(why(row)), 110)
         ),
         "share": table.bar(wording.quantity(row.share, "", is_share=True), row.share),
         "calls": wording.quantity(row.calls, ""),
@@ -97,7 +98,7 @@ def cells(row: Ranked, runs: Mapping[str, RunRow]) -> dict[str, table.Cell]:
         "limit": wording.latency(row.limit_ms),
         "saving": wording.latency(row.saving_ms),
         "ceiling": wording.speedup(row.ceiling),
-        "cost": table.text(row.cost, "muted"),
+        "cost": table.text(row.cost or wording.NONE, "muted", title="" if row.cost else NO_TRIES),
         "run": run_cell(runs.get(region.name)),
     }  # fmt: skip
 

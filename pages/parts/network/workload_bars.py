@@ -3,7 +3,6 @@ across. Knows no file."""
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Mapping
 
 import streamlit as st
@@ -39,8 +38,8 @@ def draw(network: Network, limits: Mapping[str, RegionLimited]) -> None:
 
 def of_workload(network: Network, limits: Mapping[str, RegionLimited], workload: WorkloadFacts) -> list[Bar]:
     """Before, and the place of what comes after; lengths are over the longest of the workload's own."""
-    eager_ms = statistics.median(workload.eager_ms) if workload.eager_ms else 0.0
-    compiled_ms = statistics.median(workload.compiled_ms) if workload.compiled_ms else None
+    eager_ms = ranking.median(workload.eager_ms)
+    compiled_ms = ranking.median(workload.compiled_ms) or None
     longest = max(eager_ms, compiled_ms or 0.0) or 1.0
     least_ms = _least_ms(ranking.of_workload(network, workload.name), limits)
     mark = None if least_ms is None else least_ms / longest
