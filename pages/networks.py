@@ -84,14 +84,15 @@ def draw_region(folder: NetworkFolder, network: Network, rows: Sequence[Ranked],
     if row is None:
         st.warning(wording.sentence(f"network {network.name} has no region {name}"), icon=":material/search_off:")
         return
-    run_id = region_panel.draw(folder, network, row, stands.runs.get(name, []))
+    run_id = region_panel.draw(folder, network, row, regions_table.runs_of(stands.runs).get(name, []))
     if run_id:
         st.switch_page("run.py", query_params={"run": run_id})
 
 
 def draw_whole(network: Network, rows: Sequence[Ranked], stands: Standing) -> None:
     """The whole network, or what one workload makes of it."""
-    network_header.draw(network, rows, sum(map(len, stands.runs.values())))
+    runs = regions_table.runs_of(stands.runs)
+    network_header.draw(network, rows, sum(map(len, runs.values())))
     network_header.gaps(network)
     network_header.notes(network)
     tools = st.container(horizontal=True, vertical_alignment="bottom")
@@ -104,7 +105,7 @@ def draw_whole(network: Network, rows: Sequence[Ranked], stands: Standing) -> No
     if chosen != ALL:
         network = ranking.of_workload(network, chosen)
         rows = ranking.ranked(network, stands.limits, experience(index.known().mark))
-    states = {row.region.name: state_of(row, stands.runs) for row in rows}
+    states = {row.region.name: state_of(row, runs) for row in rows}
     if view == KERNELS:
         compiled_kernels.draw(network)
     else:
@@ -112,7 +113,7 @@ def draw_whole(network: Network, rows: Sequence[Ranked], stands: Standing) -> No
     st.markdown("## Before and after")
     workload_bars.draw(network, stands.limits)
     st.markdown("## Regions")
-    opened = regions_table.draw(network.name, rows, regions_table.latest(stands.runs))
+    opened = regions_table.draw(network.name, rows, runs)
     if opened:
         follow(network.name, opened)
 

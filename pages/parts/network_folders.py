@@ -53,8 +53,8 @@ def token(name: str) -> str:
         runs = read(folder).runs.values()
     except NetworkError as error:
         return str(error)
-    latest = [started[-1] for started in runs]
-    signs = [(queries.version(index.current(), run_id), run_state.has_engine(run_id)) for run_id in latest]
+    run_ids = [run_id for started in runs for run_id in started]
+    signs = [(queries.version(index.current(), run_id), run_state.has_engine(run_id)) for run_id in run_ids]
     return f"{_stamp(folder)}{hash(tuple(signs))}"
 
 

@@ -78,7 +78,7 @@ def test_a_network_that_is_not_whole_says_why(home: Path, open_page: Open, name:
 def test_a_network_is_told_with_the_figures_of_the_ranking(home: Path, open_page: Open) -> None:
     folder = sample_networks.write_network(sample_networks.network())
     samples.write_run(home / "runs", "run-attn", depths=4)
-    files.append(folder, RegionRun("attn", "run-attn"))
+    files.append(folder, RegionRun("attn", "run-attn"), RegionRun("attn", "deleted"), RegionRun("mlp_up", "deleted"))
     stands = standing(folder)
     assert stands.network is not None
     rows = ranking.ranked(stands.network, stands.limits)

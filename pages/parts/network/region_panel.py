@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from pages.parts import access, index, wording
+from pages.parts import access, wording
 from pages.parts.network import network_dialogs, place_words, regions_table
 from pages.parts.network.region_states import ABOUT, TONES, state_of, why
 from pages.parts.widgets import code, figures, table
 from pages.parts.widgets.figures import Figure
 from storage import untrusted
-from storage.index import queries
+from storage.index.queries import RunRow
 from storage.networks.files import NetworkFolder
 from storage.networks.ranking import Ranked
 from storage.networks.records import Network, Region, TensorFacts
@@ -30,7 +30,7 @@ TENSORS = [
 RUNS = [table.Column("run", "Run"), table.Column("state", "State"), table.Column("model", "Model")]
 
 
-def draw(folder: NetworkFolder, network: Network, row: Ranked, run_ids: Sequence[str]) -> str | None:
+def draw(folder: NetworkFolder, network: Network, row: Ranked, runs: Sequence[RunRow]) -> str | None:
     """Everything of it; the id of the run opened just now, if any."""
     region, state = row.region, state_of(row)
     note = why(row) or ABOUT[state]
@@ -39,7 +39,7 @@ def draw(folder: NetworkFolder, network: Network, row: Ranked, run_ids: Sequence
         f"{wording.plain(region.kind)}"
     )
     figures.draw("Figures of the region", _figures(row), key="region_figures", is_strip=True)
-    opened = _runs(folder, region, run_ids)
+    opened = _runs(folder, region, runs)
     left, right = st.columns(2, gap="medium")
     with left:
         _places(network, region)
@@ -154,12 +154,11 @@ def _tensor(sort: str, tensor: TensorFacts) -> dict[str, table.Cell]:
     }
 
 
-def _runs(folder: NetworkFolder, region: Region, run_ids: Sequence[str]) -> str | None:
+def _runs(folder: NetworkFolder, region: Region, runs: Sequence[RunRow]) -> str | None:
     """Runs that were started for it, the latest first, and the way to one more."""
     opened = None
     with st.container():
-        rows = queries.of_ids(index.current(), list(reversed(run_ids)))
-        if rows:
+        if runs:
             drawn = [
                 table.Row(
                     run.run_id,
@@ -170,7 +169,7 @@ def _runs(folder: NetworkFolder, region: Region, run_ids: Sequence[str]) -> str 
                     },
                     regions_table.run_address(run.run_id),
                 )
-                for run in rows
+                for run in reversed(runs)
             ]
             opened = table.draw("Runs of this region", RUNS, drawn, key="region_runs", is_cards=True, is_compact=True)
     if region.task and access.may_steer():

@@ -36,7 +36,7 @@ COLUMNS = [
 ]
 
 
-def draw(network: str, rows: Sequence[Ranked], runs: Mapping[str, RunRow]) -> str | None:
+def draw(network: str, rows: Sequence[Ranked], runs: Mapping[str, Sequence[RunRow]]) -> str | None:
     """The table, a page at a time; the region opened just now, or what a button asks for."""
     shown_rows = _chosen(rows, runs)
     pages = -(-len(shown_rows) // PAGE_SIZE)
@@ -58,7 +58,7 @@ def draw(network: str, rows: Sequence[Ranked], runs: Mapping[str, RunRow]) -> st
     return opened
 
 
-def _chosen(rows: Sequence[Ranked], runs: Mapping[str, RunRow]) -> Sequence[Ranked]:
+def _chosen(rows: Sequence[Ranked], runs: Mapping[str, Sequence[RunRow]]) -> Sequence[Ranked]:
     shown = st.segmented_control(
         "Regions", [ALL, WORTH, STARTED], default=ALL, required=True, key="regions_shown", bind="query-params",
         label_visibility="collapsed",
@@ -74,12 +74,12 @@ def _none(rows: Sequence[Ranked]) -> str:
     return "No region was found: no module of this network is called on tensors that a task could be made of."
 
 
-def _row(network: str, row: Ranked, runs: Mapping[str, RunRow]) -> table.Row:
+def _row(network: str, row: Ranked, runs: Mapping[str, Sequence[RunRow]]) -> table.Row:
     address = f"networks?network={wording.in_address(network)}&region={wording.in_address(row.region.name)}"
     return table.Row(row.region.name, cells(row, runs), address, row.region.name)
 
 
-def cells(row: Ranked, runs: Mapping[str, RunRow]) -> dict[str, table.Cell]:
+def cells(row: Ranked, runs: Mapping[str, Sequence[RunRow]]) -> dict[str, table.Cell]:
     """The cells of one region."""
     region, state = row.region, state_of(row)
     note = wording.cut(f"{region.kind}: {place_words.in_few(region.places, most=1)}", 64)
@@ -99,7 +99,7 @@ def cells(row: Ranked, runs: Mapping[str, RunRow]) -> dict[str, table.Cell]:
         "saving": wording.latency(row.saving_ms),
         "ceiling": wording.speedup(row.ceiling),
         "cost": table.text(row.cost or wording.NONE, "muted", title="" if row.cost else NO_TRIES),
-        "run": run_cell(runs.get(region.name)),
+        "run": run_cell(runs[region.name][-1] if region.name in runs else None),
     }  # fmt: skip
 
 
@@ -119,7 +119,9 @@ def run_address(run_id: str) -> str:
     return f"run?run={wording.in_address(run_id)}"
 
 
-def latest(runs: Mapping[str, Sequence[str]]) -> dict[str, RunRow]:
-    """The latest run of each region that has one in the index."""
-    by_id = {row.run_id: row for row in queries.of_ids(index.current(), [ids[-1] for ids in runs.values() if ids])}
-    return {region: by_id[ids[-1]] for region, ids in runs.items() if ids and ids[-1] in by_id}
+def runs_of(runs: Mapping[str, Sequence[str]]) -> dict[str, list[RunRow]]:
+    """The runs of each region that has one still, in the order in which they were started."""
+    run_ids = [run_id for started in runs.values() for run_id in started]
+    by_id = {row.run_id: row for row in queries.of_ids(index.current(), run_ids)}
+    rows = {region: [by_id[run_id] for run_id in started if run_id in by_id] for region, started in runs.items()}
+    return {region: there for region, there in rows.items() if there}
