@@ -203,7 +203,7 @@ def head(name: str, region: str) -> None:
             st.space("stretch")
             if not name:
                 st.button("New network", icon=":material/add:", key="new_network", on_click=network_dialogs.ask_capture)
-            else:
+            elif any(folder.name == name for folder in files.all_networks()):
                 st.button(
                     "Delete", icon=":material/delete:", key=f"delete:{name}", on_click=network_dialogs.ask_delete,
                     args=(name,),
