@@ -174,6 +174,7 @@ def run_task(options: Namespace) -> int:
     _visible_with(settings.device)  # while nothing has been written
     if pool_name() == LOCAL:  # on a cluster the memory of its hosts counts
         supervisor.see_that_it_fits(settings, tasks.find(options.task))
+    supervisor.see_that_it_can_be_shown(settings)
     if options.background:
         print(supervisor.start(settings).run_id)
         return OK

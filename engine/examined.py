@@ -16,14 +16,16 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from engine.errors import TaskError
 from engine.evaluator.fitting import NICENESS, SETTLED_S
-from engine.evaluator.tasks import Task, imported
+from engine.evaluator.tasks import Task, imported, shown
 from storage import codec
 from storage.results.examination import Examination, Standing, with_remedies
+from storage.run.settings import RunSettings
 
 ROOT = Path(__file__).resolve().parent.parent
 LIMIT_S = 600
-NOT_EXAMINED = "not examined"
+NOT_EXAMINED, HIDDEN = "not examined", "cannot be shown"
 EVALUATION_MODE = "--mode eval"
 MODULE_BY_MODULE = re.compile(r"--compare-modules (\d+)\)")
 
@@ -63,6 +65,23 @@ class Examined:
         """How many names deep modules are compared where that alone makes it decided; else 0."""
         matches = [MODULE_BY_MODULE.search(remedy) for remedy in self.remedies]
         return next((int(match[1]) for match in matches if match), 0)
+
+
+def see_that_it_can_be_shown(settings: RunSettings) -> None:
+    """See before there is a run that its prompts can show what kernels are to replace. A task that imports nothing but
+    PyTorch, or all of which is shown, is not examined for it; of one that cannot be examined here the run tells.
+
+    Raises:
+        TaskError: they cannot, and kernels may not import it either.
+    """
+    task = Task(settings.task_name, settings.task_source, settings.sizes, policy=settings.policy)
+    allowed = {name.partition(".")[0] for name in task.policy.imports}
+    installed = imported.contents(task.source).keys() - imported.modules(task.source).keys() - allowed
+    if not installed and not any(module.left_out for module in shown.modules(task.source)):
+        return
+    found = _asked(codec.dumps(task), settings.toolchain, settings.device)
+    if found.outcome == HIDDEN:
+        raise TaskError(f"no run is started: {found.refusal}")
 
 
 _found: dict[str, Examined] = {}

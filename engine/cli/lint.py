@@ -41,6 +41,7 @@ class Outcome(StrEnum):
     DECIDED = Standing.DECIDED
     UNDECIDABLE = Standing.UNDECIDABLE
     NOTHING_TO_DO = Standing.NOTHING_TO_DO
+    HIDDEN = examined.HIDDEN
     FAILS = "fails"
     NO_TASK = "no task"
     NOT_EXAMINED = examined.NOT_EXAMINED
@@ -173,6 +174,8 @@ def _examined(about: Linted, task: Task, toolchain: Evaluator) -> Linted:
             at = f"With {tasks.workloads.named(sizes)}: " if sizes else ""
             about = replace(about, why=f"{at}{examination.why}")
             break
+        if hidden := examination.hidden_unless(workload.policy.imports):
+            return replace(about, outcome=Outcome.HIDDEN, why=hidden.why, remedies=hidden.remedies)
     return replace(about, outcome=Outcome(examination.standing), remedies=examination.remedies, examination=examination)
 
 

@@ -230,6 +230,9 @@ def _list_folder(folder: Path) -> int:
                 print(f"{entry.path}: no task: {entry.reason}")
                 continue
             task, cost = entry.task, meter.cost(entry.task.task().source)
+            if why := fitting.remedied("" if cost else meter.failure):
+                print(f"{entry.path}: no kernel can be judged on it: {why.removeprefix(fitting.REFUSED)}")
+                continue
             memory = f"{cost.bytes / 1e9:.3g} GB" if cost else "memory unknown"
             smaller = fitting.sizes_that_fit(task, {}, meter)
             sizes = f"on the cpu: {_sizes(smaller)}" if smaller else _sizes(task.task().sizes)

@@ -32,6 +32,7 @@ SETTLED_S = 0.9  # so long a text must be asked about before it is run: one that
 NICENESS = 10
 UNUSABLE = "Model(*get_init_inputs()) ends in "  # as an estimate tells of a task that no run could use
 FAILS = "this module fails when it is called: "  # likewise
+REFUSED = "this task cannot be judged: "  # likewise, and tells the remedy itself
 OVERFLOWS = 1 << 63  # as an estimate tells it: a tensor has more bytes than PyTorch can count
 _UNITS = ((10**15, "PB"), (10**12, "TB"), (10**9, "GB"))
 
@@ -147,7 +148,13 @@ def why_unknown(source: str, backward: bool = False) -> str:
 
 def unusable(source: str, backward: bool = False) -> str:
     """Why no run could use a task, with the remedy, as far as following it has shown; else empty."""
-    why = why_unknown(source, backward)
+    return remedied(why_unknown(source, backward))
+
+
+def remedied(why: str) -> str:
+    """What a meter's `failure` says, with the remedy; empty where a run may still be able to use the task."""
+    if why.startswith(REFUSED):
+        return why
     if why.startswith(FAILS):
         return f"{why}: correct forward, or what get_inputs returns"
     return f"{why}: correct the constructor, or what get_init_inputs returns" if why.startswith(UNUSABLE) else ""

@@ -158,9 +158,10 @@ def _both(order: Mapping[str, Any]) -> tuple[Callable[[], object], Callable[[], 
     import torch
 
     from engine.evaluator.checks import dtypes
+    from engine.evaluator.checks.arguments import Arguments
+    from engine.evaluator.checks.executed import executed
 
-    task, candidate = types.ModuleType("task"), types.ModuleType("candidate")
-    exec(compile(order["task"], "task.py", "exec"), task.__dict__)
+    task, candidate = types.SimpleNamespace(**executed(order["task"])), types.ModuleType("candidate")
     sys.modules["candidate"] = candidate
     exec(compile(order["kernel"], "candidate.py", "exec"), candidate.__dict__)
     torch.manual_seed(0)
@@ -168,8 +169,8 @@ def _both(order: Mapping[str, Any]) -> tuple[Callable[[], object], Callable[[], 
     with suppress(RuntimeError):  # other names: then weights are the kernel's own, and take as long
         kernel.load_state_dict(eager.state_dict())
     sides = [dtypes.in_mode(order["mode"], dtypes.model_in(order["dtype"], side)) for side in (kernel, eager)]
-    inputs = dtypes.items_in(order["dtype"], task.get_inputs(), "cpu")
-    return lambda: sides[0](*inputs), lambda: sides[1](*inputs)
+    inputs = dtypes.arguments_in(order["dtype"], Arguments.of(task.get_inputs()), "cpu")
+    return lambda: inputs.passed_to(sides[0]), lambda: inputs.passed_to(sides[1])
 
 
 def _pairs(kernel: Callable[[], object], eager: Callable[[], object]) -> list[tuple[int, int]]:

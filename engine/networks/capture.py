@@ -256,7 +256,7 @@ class _Capture:
         whole_ms = fact.device_ms or fact.profiled_ms
         by_key: dict[tuple[object, ...], list[Run]] = {}
         for run in found:
-            names = {node: graph.state[node].removeprefix(run.prefix) for node in run.state}
+            names = {node: f"state {place}" for place, node in enumerate(run.state)}
             by_key.setdefault(graphs.key_of(run.nodes, run.inputs, names, run.outputs), []).append(run)
         chosen = {
             key: equal for key, equal in by_key.items()
@@ -325,8 +325,10 @@ class _Capture:
             )
             for workload, (calls, ms) in draft.uses.items()
         )
-        region = Region(name, draft.form, draft.kind, tuple(draft.places), uses, draft.operators, reason=draft.reason,
-                        before=draft.before, after=draft.after)  # fmt: skip
+        region = Region(
+            name, draft.form, draft.kind, tuple(draft.places), uses, tuple(sorted(draft.parts)), draft.operators,
+            reason=draft.reason, before=draft.before, after=draft.after,
+        )  # fmt: skip
         if draft.part is None:
             return region
         region = replace(region, **_tensors(draft.part), flop=graphs.flop_of(draft.part.nodes))

@@ -16,7 +16,8 @@ import torch
 from torch import fx, nn
 from torch.export.graph_signature import InputKind, OutputKind
 from torch.utils import _pytree as pytree
-from torch.utils.flop_counter import flop_registry
+
+from engine.evaluator.checks import flop_formulas
 
 MOST_REASON = 200
 _DROPPED = ("_assert_tensor_metadata", "_assert_scalar", "_assert_async", "sym_constrain_range_for_size")
@@ -226,11 +227,7 @@ def _flop(node: fx.Node) -> int:
     if not isinstance(node.target, torch._ops.OpOverload) or not is_product(node):
         return 0
     args, kwargs = pytree.tree_map_only(fx.Node, lambda part: part.meta.get("val"), (node.args, dict(node.kwargs)))
-    with contextlib.suppress(Exception):  # a formula that does not fit is no reason to leave a region out
-        if formula := flop_registry.get(node.target._overloadpacket):
-            return int(formula(*args, **kwargs, out_val=node.meta["val"]))
-        return _of_linear(node, args)
-    return 0
+    return flop_formulas.flop_of(node.target, args, kwargs, node.meta["val"]) or _of_linear(node, args)
 
 
 def _of_linear(node: fx.Node, args: Sequence[Any]) -> int:

@@ -51,11 +51,10 @@ def _values(tensor: TensorFacts) -> str:
 
 def _fused(kernels: Iterable[CompiledKernel], region: Region) -> list[str]:
     """What torch.compile makes of it."""
-    first = [region.places[0]]
+    first = region.parts or region.places[:1]
     touching = [
-        kernel for kernel in kernels
-        if any(place == path or place.startswith(f"{path}.") for place in kernel.places for path in first if path)
-    ]  # fmt: skip
+        kernel for kernel in kernels if any(_is_of(place, path, region) for place in kernel.places for path in first)
+    ]
     names = list(dict.fromkeys(kernel.name for kernel in touching))
     if not names:
         return []
@@ -64,10 +63,14 @@ def _fused(kernels: Iterable[CompiledKernel], region: Region) -> list[str]:
     )
     others = sorted({
         place for kernel in touching for place in kernel.places
-        if not any(place == path or place.startswith(f"{path}.") for path in first)
+        if not any(_is_of(place, path, region) for path in first)
     })  # fmt: skip
     shared = f", which also work for {_listed(others)}" if others else ""
     return [f"torch.compile runs it in {shown}{shared}."]
+
+
+def _is_of(place: str, path: str, region: Region) -> bool:
+    return place == path or (not region.parts and place.startswith(f"{path}."))
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -24,10 +24,15 @@ class DirectCall:
 
 
 def direct_call(
-    module: ast.Module, libraries: Mapping[ast.Call, int], inputs: Collection[str], state: Collection[str]
+    module: ast.Module,
+    libraries: Mapping[ast.Call, int],
+    inputs: Collection[str],
+    state: Collection[str],
+    *,
+    by_name: int = 0,
 ) -> DirectCall | None:
     """The call of `ModelNew.forward`, where it is one and hands over all inputs and the whole state; `libraries` are
-    the load_inline calls by number."""
+    the load_inline calls by number. Of the inputs the last `by_name` are given by name."""
     model = next((n for n in module.body if isinstance(n, ast.ClassDef) and n.name == "ModelNew"), None)
     forward = _method(model, "forward") if model else None
     if model is None or forward is None:
@@ -37,6 +42,8 @@ def direct_call(
         return None
     own = forward.args.args[0].arg
     names = {argument.arg: number for number, argument in enumerate(forward.args.args[1:])}
+    if by_name and list(names) != list(inputs):
+        return None
     aliases = dict[str, str]()
     for node in body[:-1]:
         if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Name):
@@ -161,6 +168,43 @@ def launches(module: ast.Module) -> Iterator[ast.expr]:
         match node:
             case ast.Call(func=ast.Subscript(value=ast.Name(id=name) as value)) if name in kernels:
                 yield value
+
+
+def hands_over_floats(module: ast.Module) -> bool:
+    """Whether a Triton kernel may be launched with a number that is no integer.
+
+    Triton takes such a number as float32; PyTorch's compiler, which sees through `triton_op`, hands over float64, and a
+    kernel that is right alone then fails to compile.
+    """
+    names = {id(name) for name in launches(module)}
+    floats = {
+        target.id
+        for node in ast.walk(module)
+        if isinstance(node, ast.Assign) and _may_be_float(node.value, frozenset())
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    given = [
+        argument
+        for node in ast.walk(module)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Subscript) and id(node.func.value) in names
+        for argument in (*node.args, *(keyword.value for keyword in node.keywords))
+    ]
+    return any(_may_be_float(argument, frozenset(floats)) for argument in given)
+
+
+def _may_be_float(value: ast.expr, floats: frozenset[str]) -> bool:
+    """By what stands in it: a fraction, a division, a root, `float` and `math`, a name of such a value, an attribute
+    that is not known."""
+    for node in ast.walk(value):
+        match node:
+            case ast.Constant(value=float()) | ast.BinOp(op=ast.Div()):
+                return True
+            case ast.Call(func=ast.Name(id="float")) | ast.Name(id="math"):
+                return True
+            case ast.Name(id=name) if name in floats:
+                return True
+    return isinstance(value, ast.Attribute) and isinstance(value.value, ast.Name) and value.value.id == "self"
 
 
 def _decorator(node: ast.expr) -> str:

@@ -4,10 +4,14 @@ standard output. Reads the reference's text from the file that is named; knows P
 import inspect
 import json
 import sys
+import types
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
+
+AS_A_FILE = "export the kernel as a file (python -m engine export)"
 
 
 def main() -> None:
@@ -23,11 +27,16 @@ def main() -> None:
 
 def described(source: str) -> dict[str, Any]:
     """Inputs and state with their sizes; `fault` says why a package cannot take the module."""
-    names: dict[str, Any] = {"__name__": "reference"}
+    module = sys.modules["reference"] = types.ModuleType("reference")  # dataclasses look for it
+    names = module.__dict__
     exec(compile(source, "reference.py", "exec"), names)
     model = names["Model"](*names["get_init_inputs"]())
-    inputs = list(names["get_inputs"]())
+    inputs, named = _given(names["get_inputs"]())
     arguments = list(inspect.signature(model.forward).parameters)
+    if named and (fault := _fault_of_names(model, len(inputs), named)):
+        return {"fault": fault}
+    by_name = arguments[len(inputs) : len(inputs) + len(named)]
+    inputs += [named[name] for name in by_name]
     listed = []
     for number, value in enumerate(inputs):
         name = arguments[number] if number < len(arguments) else f"input_{number}"
@@ -38,7 +47,7 @@ def described(source: str) -> dict[str, Any]:
         elif isinstance(value, (bool, int, float)):
             listed.append([name, type(value).__name__, []])
         else:
-            return {"fault": f"its input {name} is a {type(value).__name__}"}
+            return {"fault": f"its input {name} is a {type(value).__name__}, no tensor or number: {AS_A_FILE}"}
     if kept := sorted(_beside_state(model)):
         return {
             "fault": f"its module keeps tensors beside its state_dict ({', '.join(kept[:3])}): register them as buffers"
@@ -50,15 +59,37 @@ def described(source: str) -> dict[str, Any]:
         return {"fault": f"a call changes {', '.join(changed[:3])}: package a run with --mode eval"}
     is_single = isinstance(result, torch.Tensor)
     if not is_single and not (isinstance(result, tuple) and all(isinstance(part, torch.Tensor) for part in result)):
-        return {"fault": f"its forward returns a {type(result).__name__}, not a tensor or a tuple of tensors"}
+        return {"fault": f"its forward returns a {type(result).__name__}, not a tensor or a tuple of tensors alone: "
+                f"{AS_A_FILE}"}  # fmt: skip
     children = [name for name, child in model.named_children()]
     has_own = any(True for _ in model.parameters(recurse=False)) or any(True for _ in model.buffers(recurse=False))
     return {
         "inputs": listed,
+        "by_name": len(by_name),
         "state": [[name, str(value.dtype)[6:], list(value.shape)] for name, value in model.state_dict().items()],
         "outputs": 0 if is_single else len(result),
         "only_child": children[0] if len(children) == 1 and not has_own else "",
     }
+
+
+def _given(returned: Any) -> tuple[list[Any], dict[str, Any]]:
+    """What a call is given by place and by name, as the evaluator reads what `get_inputs` returned."""
+    match returned:
+        case (list() | tuple() as given, Mapping() as named) if type(returned) is tuple:
+            if all(isinstance(name, str) for name in named):
+                return list(given), dict(named)
+    return list(returned), {}
+
+
+def _fault_of_names(model: torch.nn.Module, count: int, named: dict[str, Any]) -> str:
+    """Why what is given by name has no place of its own among the arguments of an operator; empty where it has."""
+    parameters = list(inspect.signature(model.forward).parameters.values())[count : count + len(named)]
+    if all(each.name in named and each.kind is each.POSITIONAL_OR_KEYWORD for each in parameters):
+        return "" if len(parameters) == len(named) else f"its forward has no places for {', '.join(named)}"
+    return (
+        f"its forward is given {', '.join(named)} by name, and they are not its next arguments that may be given by "
+        f"place too: order them so, or {AS_A_FILE}"
+    )
 
 
 def _beside_state(model: torch.nn.Module) -> list[str]:

@@ -119,10 +119,12 @@ def _packaged(
             {build.node: place for place, build in enumerate(built)},
             [name for name, _, _ in first["inputs"]],
             [name for name, _, _ in first["state"]],
+            by_name=first["by_name"],
         )
     if record.settings.policy.backward:
         direct = None  # the module records its own gradients
-    how = "cpp" if direct else "triton" if is_triton and any(calls.launches(module)) else "python"
+    is_seen_through = is_triton and any(calls.launches(module)) and not calls.hands_over_floats(module)
+    how = "cpp" if direct else "triton" if is_seen_through else "python"
     if how == "triton":
         text = rewriting.with_wrapped_launches(source, module)
     else:
@@ -145,6 +147,7 @@ def _packaged(
             capabilities=_capabilities(record),
             sizes=sizes,
             mode=record.settings.policy.mode,
+            by_name=answer["by_name"],
             has_backward=record.settings.policy.backward,
             is_capturable=_known(seen_alone.capture) if seen_alone else None,
             follows_stream=_known(seen_alone.stream) if seen_alone else None,

@@ -149,13 +149,18 @@ def _reference(text: str, kernel: PackagedKernel) -> str:
     if policy.mode:
         lines.append(f"    model = model.train({policy.mode == 'train'})")
     lines += ["    return model", "", "", "def example_inputs():"]
+    first = kernel.entries[0]
+    if first.by_name:
+        names = ", ".join(f"named[{wanted.name!r}]" for wanted in first.inputs[-first.by_name :])
+        lines += ["    given, named = get_inputs()", f"    given = [*given, {names}]"]
+    else:
+        lines.append("    given = list(get_inputs())")
     if policy.dtype:
         lines.append(
-            "    return [x.to(DTYPE) if isinstance(x, _torch.Tensor) and x.is_floating_point() else x "
-            "for x in get_inputs()]"
+            "    return [x.to(DTYPE) if isinstance(x, _torch.Tensor) and x.is_floating_point() else x for x in given]"
         )
     else:
-        lines.append("    return list(get_inputs())")
+        lines.append("    return given")
     return "\n".join(lines) + "\n"
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from storage.knowledge.records import Evidence, Outcome
-from storage.networks.records import COMPILED, EAGER, Network, Region, RegionLimited, RegionUse, WorkloadFacts
+from storage.networks.records import COMPILED, EAGER, Form, Network, Region, RegionLimited, RegionUse, WorkloadFacts
 
 REACHED_SHARE = 0.9
 """Of its limit that a kernel is taken to reach."""
@@ -128,14 +128,31 @@ def ranked(
 
 
 def ceiling_of(network: Network, rows: Iterable[Ranked]) -> float | None:
-    """The whole's speed-up if all these regions reached REACHED_SHARE of their limits; of regions that hold each other
-    the outermost counts. None where nothing is known."""
-    rows = [row for row in rows if row.saving_ms is not None]
-    if not rows:
-        return None
-    names, inside = {row.region.name for row in rows}, {region.name: region.inside for region in network.regions}
-    saved = sum(row.saving_ms or 0.0 for row in rows if not _holders(row.region.name, inside) & names)
-    return _ceiling(whole_of(network).best_ms, saved)
+    """The whole's speed-up if all these regions reached REACHED_SHARE of their limits; of regions with work in common
+    the one counts that saves most. None where nothing is known."""
+    chosen: list[Ranked] = []
+    for row in sorted(rows, key=lambda row: -(row.saving_ms or 0.0)):
+        if row.saving_ms is not None and not any(overlap(row.region, other.region) for other in chosen):
+            chosen.append(row)
+    saved = sum(row.saving_ms or 0.0 for row in chosen)
+    return _ceiling(whole_of(network).best_ms, saved) if chosen else None
+
+
+def overlap(one: Region, other: Region) -> bool:
+    """Whether two regions have work in common."""
+    if not {use.workload for use in one.uses} & {use.workload for use in other.uses}:
+        return False
+    if one.form is Form.FUSED and other.form is Form.FUSED:
+        return False  # an operator is in one run
+    if one.form is Form.FUSED:
+        return any(_is_within(part, place) for part in one.parts for place in other.places)
+    if other.form is Form.FUSED:
+        return overlap(other, one)
+    return any(_is_within(a, b) or _is_within(b, a) for a in one.places for b in other.places)
+
+
+def _is_within(path: str, place: str) -> bool:
+    return not place or path == place or path.startswith(f"{place}.")
 
 
 def of_workload(network: Network, name: str) -> Network:
@@ -155,18 +172,19 @@ def attributed_ms(network: Network, workload: WorkloadFacts) -> float:
 
 def gap_of(workload: WorkloadFacts, attributed_ms: float) -> str:
     """How places and everything else miss the whole, as a sentence; empty where they are it within noise."""
+    if workload.device_ms is not None:
+        if abs(attributed_ms - workload.device_ms) > LEAST_GAP * workload.device_ms:
+            return (
+                f"{workload.name}: kernels of its places take {attributed_ms:.3g} ms together and all kernels "
+                f"{workload.device_ms:.3g} ms, so some run at the same time or belong to no place"
+            )
+        return ""
     measured = median(workload.eager_ms)
     spread = max(workload.eager_ms, default=measured) - min(workload.eager_ms, default=measured)
-    gap = workload.profiled_ms - measured
-    if abs(gap) > max(NOISE_FACTOR * spread, LEAST_GAP * measured):
+    if abs(workload.profiled_ms - measured) > max(NOISE_FACTOR * spread, LEAST_GAP * measured):
         return (
             f"{workload.name}: the call that was watched took {workload.profiled_ms:.3g} ms and one that was not takes "
             f"{measured:.3g} ms, so shares are those of a call that watching has slowed"
-        )
-    if attributed_ms > workload.profiled_ms * (1 + LEAST_GAP):
-        return (
-            f"{workload.name}: places take {attributed_ms:.3g} ms together and the call {workload.profiled_ms:.3g} ms, "
-            "so kernels run at the same time and shares add up to more than the whole"
         )
     return ""
 
@@ -228,13 +246,6 @@ def _why_not(region: Region, share: float, best_share: float, saving_ms: float |
 
 def _ceiling(whole_ms: float, saving_ms: float) -> float | None:
     return whole_ms / (whole_ms - saving_ms) if 0 <= saving_ms < whole_ms else None
-
-
-def _holders(name: str, inside: Mapping[str, str]) -> set[str]:
-    holders = set[str]()
-    while (name := inside.get(name, "")) and name not in holders:
-        holders.add(name)
-    return holders
 
 
 def _weighted(network: Network, time_of: Callable[[WorkloadFacts], float]) -> float:

@@ -129,7 +129,10 @@ class Region:
     kind: str
     """Class of the module; of fused operators their names joined by +."""
     places: tuple[str, ...]
+    """Paths of its modules; of fused operators that of the innermost module around each run of them."""
     uses: tuple[RegionUse, ...]
+    parts: tuple[str, ...] = ()
+    """Of fused operators the modules whose forwards call them."""
     operators: Mapping[str, int] = field(default_factory=dict)
     """Operators of one call, by name with counts; those that only change a tensor's view are left out."""
     inputs: tuple[TensorFacts, ...] = ()

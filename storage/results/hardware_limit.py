@@ -61,7 +61,8 @@ class DeviceFacts:
 class HardwareLimit:
     """Speed of light of one task on one machine: the larger of bytes over bandwidth and operations over peak.
 
-    `facts` is None in runs made before devices were described.
+    `facts` is None in runs made before devices were described. `signature` is how the task's forward is called and
+    what it returns, with shapes and dtypes, where its text does not tell plainly.
     """
 
     device: str
@@ -70,6 +71,7 @@ class HardwareLimit:
     min_bytes: int
     min_flop: int
     facts: DeviceFacts | None = None
+    signature: str = ""
 
     def raised_to(self, latency_ms: float) -> HardwareLimit:
         """The limit with both rates raised so far that a kernel of this latency stands exactly on it."""

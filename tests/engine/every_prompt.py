@@ -62,6 +62,7 @@ FACTS = {
     "shared_bytes": 233_472, "block_shared_bytes": 232_448, "registers": 65_536, "warps": 64, "blocks": 32,
     "has_clusters": True, "cluster_blocks": 16,
 }  # fmt: skip
+SIGNATURE = "forward(ids=int64[2, 64], mask=None) returns {'logits': float32[2, 64], 'past': (float32[2, 64], None)}"
 # Sections whose text a run brings; that of the others is the prompt files'.
 OF_THE_RUN = {
     "Kernel", "Reference module", "What failed", "Diagnosis", "Last change", "Repairs so far", "Steps so far",
@@ -82,6 +83,7 @@ POLICIES = (  # the longest tasks of the first two classes have weights
     Policy(rules=1),
 )  # fmt: skip
 STATISTICS = "\n\n# In training mode nn.BatchNorm1d updates its statistics.\n"
+IMPORTED = "from storage.results.vocabulary import KernelClass\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,8 +152,8 @@ def limit_of(architecture: str) -> HardwareLimit:
         "min_bytes": 10**6,
         "min_flop": 10**9,
     }
-    facts = {"facts": {**FACTS, "architecture": architecture}} if architecture else {}
-    found: HardwareLimit = codec.from_plain(HardwareLimit, plain | facts)
+    told = {"facts": {**FACTS, "architecture": architecture}, "signature": SIGNATURE} if architecture else {}
+    found: HardwareLimit = codec.from_plain(HardwareLimit, plain | told)
     return found
 
 
@@ -331,7 +333,7 @@ def a_run(folder: Path, strategy: str, kernel_class: KernelClass, seed: int) -> 
     context.blobs = QuickBlobs(context.blobs.folder)
     policy = POLICIES[list(KernelClass).index(kernel_class) % len(POLICIES)]
     task = task_of(kernel_class)
-    source = task.source + STATISTICS if policy.mode == "train" else task.source
+    source = task.source + STATISTICS + IMPORTED if policy.mode == "train" else task.source
     context.strategy, context.task = open_strategy(strategy), replace(task, policy=policy, source=source)
     context.toolchain = cast(Evaluator, NoToolchain("cpu"))
     return LongPlay(strategy, seed, context, kernel_class), context

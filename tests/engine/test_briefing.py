@@ -25,11 +25,14 @@ from engine.search.methods.coder_judge.strategy import CoderJudge
 from engine.search.prompting import PROMPTS
 from engine.search.steps import briefing
 from storage import codec
+from storage.results import observed
 from storage.results.check_records import CheckOutcome, CheckRecord, Group
-from storage.results.evaluation_results import CompileResult, KernelResources, TimingResult
+from storage.results.evaluation_results import CheckResult, CompileResult, KernelResources, TimingResult
 from storage.results.hardware_limit import DeviceFacts, HardwareLimit
+from storage.results.observed import ObservedKernel, ObservedOperator
 from storage.results.policy import PRECISIONS, Draws, Policy, SpecialValues, StateDict, Strides, Weights
 from storage.results.profile_results import Metric, ProfileResult
+from storage.results.vocabulary import Verdict
 from storage.run import events as ev
 from storage.run.journal import decode
 from tests.engine.contexts import SOURCE, add_candidate, open_context
@@ -177,6 +180,15 @@ def asked(context: RunContext, kind: str, about: str | None = None) -> tuple[str
     return system.text, user.text
 
 
+def test_how_forward_is_called_is_told_where_the_tasks_text_does_not_tell_it_plainly() -> None:
+    signature = "forward(float32[8, 6], mask=bool[8, 6]) returns {'y': {'z': float32[8, 6], 'n': (None, 3)}}"
+    limit = replace(limit_of("a device", None), signature=signature)
+    told = briefing.fixed_slots("cpu", SOFTMAX, limit)["contract"]
+    assert f"`{signature}`" in told
+    assert "A plain dict stands for a dataclass" in told
+    assert "The call," not in briefing.fixed_slots("cpu", SOFTMAX, replace(limit, signature=""))["contract"]
+
+
 def test_every_prompt_of_a_run_begins_with_the_same_facts_and_contract(tmp_path: Path) -> None:
     context = open_context(tmp_path, toolchain=CpuToolchain())
     context.emit(ev.LimitMeasured(limit_of("NVIDIA H200", GPUS["NVIDIA H200"])))
@@ -311,6 +323,37 @@ def test_headroom_says_how_near_the_limit_the_base_and_the_best_are(tmp_path: Pa
     assert "The best of this run, kernel 2: 1.03 ms, 0.97 of the limit." in of_slow
     assert "This kernel: 1.03 ms, 0.97 of the limit. It is at the limit" in of_best
     assert "The best of this run" not in of_best
+
+
+def test_headroom_is_what_is_beside_the_operators_that_are_left_to_pytorch(tmp_path: Path) -> None:
+    context = open_context(tmp_path, policy=Policy(library_operators=("linear",)))
+    context.emit(ev.LimitMeasured(LIMIT))
+    name = with_timed(context, 4.0, 2.0)
+
+    def told(evidence: dict[str, str], latency_ms: float = 4.0) -> str:
+        context.emit(ev.Checked(1, name, CheckResult(Verdict.PASSED, 1.0, evidence=evidence)))
+        context.emit(ev.Timed(1, name, TimingResult((latency_ms,) * 9, (2.0,) * 9)))
+        return briefing.headroom(context.record, context.candidate(name))
+
+    def operators(share: float | None) -> dict[str, str]:
+        copied = ObservedOperator("aten::copy_", "copies", 1, 8, 0.1)
+        return {observed.KEY: observed.to_text([ObservedOperator("aten::linear", "computes", 3, 8, share), copied])}
+
+    far = "0.25 of the limit. It is far from the limit"
+    assert "0.25 of the limit. 79% of its time is in linear, left to PyTorch; the rest, 0.84 ms" in told(
+        operators(0.79)
+    )
+    assert "How much of its time is in what is left to PyTorch (linear) is not known" in told({})
+    assert "not known" in told(operators(None))
+    assert far in told(operators(0.001))
+    assert "It is at the limit" in told(operators(0.79), latency_ms=1.03)
+    kernels = [
+        ObservedKernel("gemm", "PyTorch", "aten::addmm", 1, 5.0, 0.5),
+        ObservedKernel("copy", "PyTorch", "aten::copy_", 1, 2.0, 0.2),
+        ObservedKernel("mine", "own", "", 1, 3.0, 0.3),
+    ]
+    on_gpu = told(operators(None) | {observed.KERNELS: observed.to_text(kernels)})
+    assert "50% of its time is in addmm, left to PyTorch; the rest, 2 ms" in on_gpu
 
 
 def test_headroom_says_that_operations_bound_a_task_that_computes_much(tmp_path: Path) -> None:

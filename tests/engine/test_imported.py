@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from numpy import __file__ as numpy_file
 
 from engine.evaluator import fitting
 from engine.evaluator.tasks import imported
@@ -89,6 +90,15 @@ def test_a_folder_that_the_text_adds_is_searched(tmp_path: Path) -> None:
     module(tmp_path, "added", "X = 2\n")
     assert set(before) == {"added"}
     assert imported.contents(source) != before
+
+
+def test_what_a_kernel_may_import_lies_in_the_trees_that_are_told(folder: Path) -> None:
+    numpy = Path(numpy_file)
+    assert imported.trees(("lone",))[0] == folder / "lone.py"
+    assert {folder / "mynet" / "block.py", folder / "mynet" / "sub" / "deep.py"} <= set(imported.trees(("lone",)))
+    assert imported.trees(("numpy.linalg", "torch.nn")) == (numpy.parent,)
+    assert imported.trees(("mynet",))[0] == folder / "mynet"
+    assert imported.trees(("no_such_module", "not a name", "math")) == ()
 
 
 def test_a_module_in_an_archive_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

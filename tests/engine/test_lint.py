@@ -137,3 +137,58 @@ def test_a_person_reads_it_in_a_hundred_columns() -> None:
                  "- what mends it: another mode", "note: a call"):  # fmt: skip
         assert part in told, part
     assert lint.summary([decided, refused]).splitlines()[0] == "2 files: 1 decided, 1 undecidable."
+
+
+def test_what_no_prompt_can_show_is_refused_before_a_run_begins(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "site-packages").mkdir()
+    monkeypatch.syspath_prepend(str(tmp_path / "site-packages"))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "site-packages"))
+    (tmp_path / "site-packages" / "unshown.py").write_text(f"import torch\nfrom torch import nn\n\n\n{NORM}")
+    (tmp_path / "tasks").mkdir()
+    hidden, allowed = tmp_path / "tasks" / "hidden.py", tmp_path / "tasks" / "allowed.py"
+    for path in (hidden, allowed):
+        path.write_text(f"{HEAD}from unshown import Model{TAIL}")
+    allowed.with_suffix(".toml").write_text('[policy]\nimports = ["unshown"]\n')
+    code, found = linted(capsys, str(tmp_path / "tasks"))
+    assert code == 1
+    assert {name: one["outcome"] for name, one in found.items()} == {"hidden": "cannot be shown", "allowed": "decided"}
+    told = Examined(found["hidden"]["outcome"], found["hidden"]["why"], tuple(found["hidden"]["remedies"]))
+    assert "unshown.Model lies in the code of unshown, which no prompt can show" in told.refusal
+    assert "What mends it: `python -m engine network capture" in told.refusal
+    assert main(["run", str(hidden), "--model", "manual", "--until-waiting"]) == 2
+    assert "no run is started: the forward of unshown.Model" in capsys.readouterr().err
+    assert not list((home / "runs").glob("*"))
+
+
+NESTED = """class Model(nn.Module):
+    def forward(self, x, *, mask):
+        return {"y": torch.relu(x) * mask, "rest": (x.sum(1), None, 3)}
+"""
+BY_NAME = "\n\ndef get_inputs():\n    return [torch.randn(ROWS, 16)], {'mask': torch.rand(ROWS, 16)}\n"
+INIT = "\n\ndef get_init_inputs():\n    return []\n"
+
+
+def test_calls_by_name_and_nested_results_are_decided_and_what_is_not_compared_is_refused_before_a_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "nested.py").write_text(HEAD + NESTED + BY_NAME + INIT)
+    alone = BY_NAME.replace("[torch.randn(ROWS, 16)], {'mask': torch.rand(ROWS, 16)}", "torch.randn(ROWS, 16)")
+    (tmp_path / "alone.py").write_text(HEAD + FORWARD.format("x * 2") + alone + INIT)
+    (tmp_path / "set.py").write_text(HEAD + FORWARD.format("x * 2, {1, 2}") + TAIL)
+    (tmp_path / "counts.py").write_text(HEAD + FORWARD.format("torch.relu(x), int(x.sum() * 1000)") + TAIL)
+    code, found = linted(capsys, str(tmp_path))
+    assert code == 1
+    assert {name: one["outcome"] for name, one in found.items()} == {
+        "alone": "fails", "counts": "fails", "nested": "decided", "set": "fails",
+    }  # fmt: skip
+    assert "return the arguments of forward as a list" in found["alone"]["why"]
+    assert "as a tensor, without .item(), int() or float()" in found["counts"]["why"]
+    assert main(["tasks", str(tmp_path)]) == 0
+    listed = capsys.readouterr().out
+    assert "alone.py: no kernel can be judged on it: get_inputs() returns a tensor: return" in listed
+    assert "set.py: no kernel can be judged on it: forward() returns a set among its results" in listed
+    assert "nested.py  reduction  0." in listed
+    assert main(["run", str(tmp_path / "set.py"), "--model", "manual", "--until-waiting"]) == 2
+    assert "forward() returns a set among its results" in capsys.readouterr().err

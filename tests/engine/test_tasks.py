@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -128,6 +129,41 @@ def test_a_whole_network_leaves_its_large_operators_to_pytorch(
     assert tasks.read(tmp_path / "net.py").policy.library_operators == proposed
     (tmp_path / "net.toml").write_text("[policy]\nlibrary_operators = []\n")
     assert tasks.read(tmp_path / "net.py").policy.library_operators == ()
+
+
+GATED = """import torch
+from torch import nn
+
+
+class Gate(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.n, self.a, self.b = nn.LayerNorm(8), nn.Linear(8, 8), nn.Conv2d(1, 1, 3)
+
+    def forward(self, x):
+        return torch.sigmoid(self.b(self.a(self.n(x)) @ x))
+
+
+"""
+
+
+@pytest.mark.parametrize(
+    ("library", "kind"),
+    [
+        ("none", "convolution"),
+        ("conv2d", "matmul"),
+        ("conv,linear", "matmul"),  # the @ is to be written
+        ("conv2d,linear,matmul", "reduction"),
+        ("conv2d,linear,matmul,layer_norm", "activation"),
+        ("conv1d,linear,matmul", "convolution"),
+        ("all", "convolution"),
+    ],
+)
+def test_the_class_is_guessed_by_what_is_left_to_write(tmp_path: Path, library: str, kind: str) -> None:
+    (tmp_path / "gate.py").write_text(GATED + FOREIGN)
+    file = tasks.read(tmp_path / "gate.py")
+    file = replace(file, policy=tasks.policy_with(file.policy, library))
+    assert file.guessed_class == file.task().guessed_class == kind
 
 
 def test_a_persons_choice_changes_the_policy_and_an_empty_one_does_not() -> None:

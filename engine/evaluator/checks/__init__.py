@@ -6,7 +6,9 @@ trials.py, distributions.py             the inputs of a check, and how they are 
 contents.py, poison.py                  the inputs of a timing, and what unwritten memory holds
 comparison.py, weighing.py              how far a result is off, in words too, and whether that is too far
 tolerance.py                            how far it may be
-structure.py, dtypes.py, ties.py        lists of tensors out of any results; precision; indices that are open
+arguments.py, structure.py              lists of tensors out of any arguments and results
+dtypes.py, ties.py                      precision; indices that are open
+executed.py                             a task's text as a module of a process
 weights.py, seeding.py, inner_outputs.py  what varies and what is seeded; outputs inside a network
 gradients.py                            forward and backward of a module as one call
 contract.py, findings.py                what forward owes beyond right values; one record per check made

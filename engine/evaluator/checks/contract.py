@@ -11,9 +11,10 @@ import torch
 from engine.evaluator.checks import findings
 from engine.evaluator.checks.candidate_failures import Failure
 from engine.evaluator.checks.comparison import real
+from engine.evaluator.checks.gradients import NoGradient
 from storage.results.vocabulary import Verdict
 
-NOTHING = "builtins.NoneType"
+NOTHING = f"{NoGradient.__module__}.{NoGradient.__qualname__}"
 MISSING = (
     "is missing: let forward go through a torch.autograd.Function of yours whose backward returns it, computed by a "
     "kernel of your own, and let ModelNew hold the reference's parameters under the same names"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
 
 import torch
 from torch import nn
+
+from engine.evaluator.checks.arguments import Arguments
 
 NAMES: Mapping[str, torch.dtype] = {"bf16": torch.bfloat16, "fp16": torch.float16}
 
@@ -40,24 +41,9 @@ def in_mode(mode: str, model: nn.Module) -> nn.Module:
     return model.train(mode == "train") if mode else model
 
 
-def items_in(dtype: str, items: Sequence[Any], device: str) -> list[Any]:
+def arguments_in(dtype: str, arguments: Arguments, device: str) -> Arguments:
     """Arguments on a device, floating-point tensors in that dtype; as they are where none is named."""
-    return mapped(lambda tensor: _item_in(dtype, tensor, device), items)
-
-
-def mapped(change: Callable[[torch.Tensor], torch.Tensor], items: Sequence[Any]) -> list[Any]:
-    """Arguments with each tensor changed, those in lists, tuples and dicts too."""
-    return [_mapped(change, item) for item in items]
-
-
-def _mapped(change: Callable[[torch.Tensor], torch.Tensor], item: Any) -> Any:
-    if isinstance(item, torch.Tensor):
-        return change(item)
-    if type(item) in (list, tuple):
-        return type(item)(_mapped(change, part) for part in item)
-    if type(item) is dict:
-        return {key: _mapped(change, part) for key, part in item.items()}
-    return item
+    return arguments.mapped(lambda tensor: _item_in(dtype, tensor, device))
 
 
 def _item_in(dtype: str, item: torch.Tensor, device: str) -> torch.Tensor:

@@ -9,7 +9,7 @@ import traceback
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
@@ -17,12 +17,16 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import FlopCounterMode
 
+from engine.evaluator.checks import structure
+from engine.evaluator.checks.arguments import Arguments, Kinds, Unusable, flattened, of_constructor
 from engine.evaluator.checks.comparison import wide_dtype
+from engine.evaluator.checks.executed import TASK_FILE, executed
 
+Result = TypeVar("Result")
 PROCESSES = 400 << 20
 UNUSABLE = "Model(*get_init_inputs()) ends in "
 FAILS = "this module fails when it is called: "
-_FILE = "task.py"
+REFUSED = "this task cannot be judged: "
 # Told for a task with a tensor of so many bytes, or more, that PyTorch cannot count them.
 OVERFLOWS = 1 << 63
 _OVERFLOWED = ("Storage size calculation overflowed", "multiplication overflow", "Overflow when unpacking long")
@@ -64,8 +68,8 @@ class _Living(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 def cost(source: str, *, backward: bool = False) -> tuple[int, int] | str:
     """The most bytes that evaluator and workers hold together, while they time, and the operations of one call as far
-    as products and convolutions count. A text says why a task cannot be followed; one that begins with `UNUSABLE` or
-    `FAILS` is of a task that no run could use.
+    as products and convolutions count. A text says why a task cannot be followed; one that begins with
+    `UNUSABLE`, `FAILS` or `REFUSED` is of a task that no run could use.
 
     Each set of inputs, outputs and weights is counted where it stands: twice shared, once more in each worker's own
     memory (weights three times in the reference's: as constructed and as another seed draws them too), and widened to
@@ -101,24 +105,41 @@ def _bytes(
 
 def _measured(source: str) -> tuple[list[torch.Tensor], list[torch.Tensor], list[torch.Tensor], int]:
     """Inputs, weights and outputs of the task, and the most bytes that a call has beside inputs and weights."""
-    names: dict[str, Any] = {"__name__": "task"}
     with FakeTensorMode(), torch.no_grad(), _Living() as living:
-        exec(compile(source, _FILE, "exec"), names)
+        names = executed(source)
+        structure.read_registered()
+        given = list(names["get_init_inputs"]())
+        _see_that("get_init_inputs()", lambda: of_constructor(given, Kinds()))
         try:
-            model = names["Model"](*names["get_init_inputs"]())
+            model = names["Model"](*given)
         except (TypeError, NameError, AttributeError) as error:  # no want of values, which are other errors
             raise _UnusableError(f"{UNUSABLE}{type(error).__name__}: {error}") from error
-        inputs = list(names["get_inputs"]())
+        returned = names["get_inputs"]()
+        inputs = _see_that("get_inputs()", lambda: Arguments.of(returned))
+        tensors, _ = _see_that("get_inputs()", lambda: flattened(inputs, Kinds()))
         before, living.most = living.now, living.now
         try:
-            outputs = model(*inputs)
+            result = inputs.passed_to(model)
         except (TypeError, NameError, AttributeError) as error:
             if not _is_certain(error, source):
                 raise
             message = str(error).replace("'FakeTensor'", "'Tensor'")
             raise _UnusableError(f"{FAILS}{type(error).__name__}: {message}") from error
         on_the_way = living.most - before
-    return _tensors(inputs), list(model.state_dict().values()), _tensors(outputs), on_the_way
+        try:
+            outputs = structure.leaves_of(result)
+        except structure.TooMuch as error:
+            raise _UnusableError(f"{REFUSED}{error}") from error
+        if refusal := structure.refusal(outputs):
+            raise _UnusableError(f"{REFUSED}{refusal}")
+    return tensors, list(model.state_dict().values()), outputs, on_the_way
+
+
+def _see_that(what: str, can_be_used: Callable[[], Result]) -> Result:
+    try:
+        return can_be_used()
+    except Unusable as error:
+        raise _UnusableError(f"{REFUSED}{what} returns {error}") from error
 
 
 def _is_certain(error: Exception, source: str) -> bool:
@@ -129,17 +150,13 @@ def _is_certain(error: Exception, source: str) -> bool:
     """
     lines, where = source.splitlines(), 0
     for frame in traceback.extract_tb(error.__traceback__):
-        if frame.filename == _FILE:
+        if frame.filename == TASK_FILE:
             where = frame.lineno or 0
         elif where and frame.name != "__getattr__" and frame.filename != torch.nn.modules.module.__file__:
             return False
     if not 0 < where <= len(lines) or lines[where - 1].lstrip().startswith("raise"):
         return False  # as a module does that asks for the exact type of its inputs
     return isinstance(error, AttributeError) or "FakeTensor" not in str(error)
-
-
-def _tensors(items: Any) -> list[torch.Tensor]:
-    return [leaf for leaf in tree_leaves(items) if isinstance(leaf, torch.Tensor)]
 
 
 def _size(tensors: Iterable[torch.Tensor], *, is_wide: bool = False) -> int:

@@ -14,13 +14,18 @@ from typing import Any
 import torch
 from torch import nn
 
+from engine.evaluator.checks import arguments, structure
+from engine.evaluator.checks.arguments import Arguments, Kinds
 from engine.evaluator.checks.structure import leaves_of
 
 # Taken before a candidate's code runs, which may put something else in their place.
 _backward = torch.autograd.backward
 _with_gradients = torch.enable_grad
 _copy = torch.Tensor.clone
-_CONTAINERS = (tuple, list, Mapping)
+
+
+class NoGradient:
+    """Stands where a gradient did not arrive."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,18 +33,22 @@ class Plan:
     """What of a module's call is differentiated.
 
     Attributes:
-        arguments: how many `forward` takes; after them come the gradients of outputs.
-        inputs: those of them whose gradient is asked for, by number.
+        arguments: how many `forward` takes by position; after them come the gradients of outputs.
+        inputs: the tensors among its arguments whose gradient is asked for, by number.
+        input_names: what they are; `is_nested` where some tensor is no argument by itself, given by position.
         parameters: whose gradient is asked for, by name.
-        results: how many outputs `forward` returns; `is_single` where it is one that stands alone.
+        form: of what `forward` returns.
+        result_names: what the tensors of that are.
         outputs: those of them that a gradient is given for, by number.
     """
 
     arguments: int
     inputs: tuple[int, ...]
+    input_names: tuple[str, ...]
+    is_nested: bool
     parameters: tuple[str, ...]
-    results: int
-    is_single: bool
+    form: str
+    result_names: tuple[str, ...]
     outputs: tuple[int, ...]
 
     @classmethod
@@ -61,16 +70,20 @@ class Plan:
         return len(self.inputs) + len(self.parameters)
 
     @property
+    def results(self) -> int:
+        """How many tensors `forward` returns."""
+        return len(self.result_names)
+
+    @property
     def names(self) -> list[str]:
         """What each returned tensor is, in words."""
-        outputs = ["the output"] if self.is_single else [f"output {number}" for number in range(self.results)]
-        inputs = [f"the gradient of input {number}" for number in self.inputs]
-        return [*outputs, *inputs, *(f"the gradient of parameter {name!r}" for name in self.parameters)]
+        inputs = [f"the gradient of {name}" for name in self.input_names]
+        return [*self.result_names, *inputs, *(f"the gradient of parameter {name!r}" for name in self.parameters)]
 
 
 class ForwardBackward:
     """A module as a function of its inputs and of the gradients of its outputs, which returns its outputs and the
-    gradients of a plan as one tuple; None for a gradient that did not arrive.
+    gradients of a plan as one tuple; NoGradient for one that did not arrive.
 
     Attributes:
         plan: what of the module's call is differentiated.
@@ -83,26 +96,24 @@ class ForwardBackward:
         self.plan = plan
         self.handed: list[torch.Tensor] = []
 
-    def __call__(self, *given: Any) -> tuple[Any, ...]:
+    def __call__(self, *given: Any, **named: Any) -> tuple[Any, ...]:
         """One call of forward and one of backward.
 
         Raises:
-            TypeError: forward returns another number of values than the reference.
+            TypeError: forward returns something of another form than the reference.
         """
         plan = self.plan
-        arguments, gradients = list(given[: plan.arguments]), given[plan.arguments :]
-        for number in plan.inputs:
-            arguments[number] = arguments[number].detach().requires_grad_()
-        sources = [*(arguments[number] for number in plan.inputs), *self._parameters]
+        gradients = given[plan.arguments :]
+        own, inputs = _requiring(Arguments(list(given[: plan.arguments]), named), plan.inputs, plan.is_nested)
+        sources = [*inputs, *self._parameters]
         for source in sources:
             if source is not None:
                 source.grad = None
         with _with_gradients():
-            outputs = self._forward(*arguments)
+            outputs = self._forward(*own.positional, **own.named)
             leaves = leaves_of(outputs)
-            if len(leaves) != plan.results or isinstance(outputs, _CONTAINERS) is plan.is_single:
-                expected = "one tensor" if plan.is_single else f"{plan.results} as a tuple, list or dict"
-                raise TypeError(f"forward returned {len(leaves)} value(s) as {type(outputs).__name__}, not {expected}")
+            if len(leaves) != plan.results or structure.form_of(outputs) != plan.form:
+                raise TypeError(f"forward returned {structure.form_of(outputs)}, not {plan.form}")
             # The copies of the call before are let go of only now: no address comes twice in a row.
             self.handed = [_copy(gradient) for gradient in gradients]
             pairs = [(leaves[number], gradient) for number, gradient in zip(plan.outputs, self.handed, strict=True)]
@@ -110,6 +121,19 @@ class ForwardBackward:
             if all(_fits(*pair) for pair in pairs):
                 _differentiate(pairs, sources)
         return (*(_without_history(leaf) for leaf in leaves), *(_taken(source) for source in sources))
+
+
+def _requiring(given: Arguments, numbers: Sequence[int], is_nested: bool) -> tuple[Arguments, list[torch.Tensor]]:
+    """Arguments in which the tensors of these numbers ask for gradients, and those tensors."""
+    if not is_nested:
+        inputs = {number: given.positional[number].detach().requires_grad_() for number in numbers}
+        positional = [inputs.get(number, item) for number, item in enumerate(given.positional)]
+        return Arguments(positional, given.named), list(inputs.values())
+    kinds = Kinds()
+    tensors, node = arguments.flattened(given, kinds)
+    for number in numbers:
+        tensors[number] = tensors[number].detach().requires_grad_()
+    return arguments.rebuilt(node, tensors, kinds), [tensors[number] for number in numbers]
 
 
 def _fits(output: Any, gradient: torch.Tensor) -> bool:
@@ -131,31 +155,30 @@ def _without_history(leaf: Any) -> Any:
     return leaf.detach() if isinstance(leaf, torch.Tensor) else leaf
 
 
-def _taken(source: Any) -> torch.Tensor | None:
+def _taken(source: Any) -> torch.Tensor | NoGradient:
     """The gradient, which the next call must not find."""
-    if source is None:
-        return None
-    gradient: torch.Tensor | None = source.grad
+    if source is None or source.grad is None:
+        return NoGradient()
+    gradient: torch.Tensor = source.grad
     source.grad = None
     return gradient
 
 
-def planned(model: nn.Module, arguments: Sequence[Any]) -> tuple[Plan, list[torch.Tensor]]:
+def planned(model: nn.Module, given: Arguments) -> tuple[Plan, list[torch.Tensor]]:
     """What of a module's call can be differentiated, found by doing so; and, as examples of the gradients that go in,
     one normal tensor for each output of the plan.
 
     Of the inputs those count that are marked (`requires_grad`), or all floating-point ones where none is.
     """
-    tensors = [
-        number for number, argument in enumerate(arguments) if isinstance(argument, torch.Tensor) and _is_real(argument)
-    ]
-    tensors = [number for number in tensors if arguments[number].requires_grad] or tensors
+    tensors, node = arguments.flattened(given, Kinds())
+    names = arguments.names_of(node)
+    is_nested = bool(given.named) or not all(isinstance(item, torch.Tensor) for item in given.positional)
+    numbers = [number for number, tensor in enumerate(tensors) if _is_real(tensor)]
+    numbers = [number for number in numbers if tensors[number].requires_grad] or numbers
     parameters = {name: parameter for name, parameter in model.named_parameters() if parameter.requires_grad}
-    wide = list(arguments)
-    for number in tensors:
-        wide[number] = arguments[number].detach().requires_grad_()
+    own, wide = _requiring(given, numbers, is_nested)
     with _with_gradients():
-        outputs = model(*wide)
+        outputs = own.passed_to(model)
         leaves = leaves_of(outputs)
         differentiable = [n for n, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor) and leaf.requires_grad]
         gradients = [
@@ -164,11 +187,22 @@ def planned(model: nn.Module, arguments: Sequence[Any]) -> tuple[Plan, list[torc
         pairs = [
             (leaves[number], gradient.detach()) for number, gradient in zip(differentiable, gradients, strict=True)
         ]
-        _differentiate(pairs, [*(wide[number] for number in tensors), *parameters.values()])
-    inputs = tuple(number for number in tensors if _taken(wide[number]) is not None)
-    names = tuple(name for name, parameter in parameters.items() if _taken(parameter) is not None)
-    is_single = not isinstance(outputs, _CONTAINERS)
-    plan = Plan(len(arguments), inputs, names, len(leaves), is_single, tuple(differentiable))
+        _differentiate(pairs, [*wide, *parameters.values()])
+    inputs = [
+        number for number, tensor in zip(numbers, wide, strict=True) if not isinstance(_taken(tensor), NoGradient)
+    ]
+    plan = Plan(
+        arguments=len(given.positional),
+        inputs=tuple(inputs),
+        input_names=tuple(names[number] for number in inputs),
+        is_nested=is_nested,
+        parameters=tuple(
+            name for name, parameter in parameters.items() if not isinstance(_taken(parameter), NoGradient)
+        ),
+        form=structure.form_of(outputs),
+        result_names=tuple(structure.names_of(outputs)),
+        outputs=tuple(differentiable),
+    )
     return plan, [gradient.detach() for gradient in gradients]
 
 
@@ -176,10 +210,10 @@ def _is_real(tensor: torch.Tensor) -> bool:
     return tensor.dtype.is_floating_point or tensor.dtype.is_complex
 
 
-def both_passes(model: nn.Module, arguments: Sequence[Any]) -> Callable[[], Any]:
+def both_passes(model: nn.Module, given: Arguments) -> Callable[[], Any]:
     """A call of a model on these arguments, forward and, where it has one, backward: for who compares no values."""
-    plan, gradients = planned(model, arguments)
+    plan, gradients = planned(model, given)
     if plan.is_empty:
-        return lambda: model(*arguments)
+        return lambda: given.passed_to(model)
     whole = ForwardBackward(model, dict(model.named_parameters()), plan)
-    return lambda: whole(*arguments, *gradients)
+    return lambda: whole(*given.positional, *gradients, **given.named)

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from engine.evaluator.checks.arguments import Arguments, Kinds, flattened
 from engine.evaluator.checks.structure import leaves_of
 
 MOST = 256
@@ -36,7 +37,7 @@ class WithInnerOutputs:
         self._modules = {name: modules[name] for name in names}
         self._forced = dict(zip(names, forced, strict=True)) if forced else {}
 
-    def __call__(self, *arguments: Any) -> tuple[Any, ...]:
+    def __call__(self, *arguments: Any, **named: Any) -> tuple[Any, ...]:
         """One call.
 
         Raises:
@@ -49,7 +50,7 @@ class WithInnerOutputs:
             return self._forced.get(name)
 
         with _hooked(self._modules, note):
-            result = self._forward(*arguments)
+            result = self._forward(*arguments, **named)
         if other := [name for name, outputs in seen.items() if len(outputs) != 1]:
             raise TypeError(
                 f"the module {other[0]!r} of ModelNew was called {len(seen[other[0]])} times: its output is compared, "
@@ -72,7 +73,7 @@ def _hooked(modules: dict[str, nn.Module], note: Callable[[str, Any], Any]) -> I
             hook.remove()
 
 
-def comparable(model: nn.Module, arguments: Sequence[Any], depth: int) -> list[str]:
+def comparable(model: nn.Module, arguments: Arguments, depth: int) -> list[str]:
     """Modules whose outputs can be compared, up to `depth` names deep, in the order of their calls.
 
     Each is called once and returns one floating-point tensor of its own that nothing changes afterwards.
@@ -84,8 +85,8 @@ def comparable(model: nn.Module, arguments: Sequence[Any], depth: int) -> list[s
         calls.append((name, output, output._version if isinstance(output, torch.Tensor) else 0))
 
     with _hooked(modules, note):
-        result = model(*arguments)
-    taken = {_storage(leaf) for leaf in (*leaves_of(list(arguments)), *leaves_of(result))}
+        result = arguments.passed_to(model)
+    taken = {_storage(leaf) for leaf in (*flattened(arguments, Kinds())[0], *leaves_of(result))}
     names = [name for name, _, _ in calls]
     usable = set[str]()
     for name, output, version in sorted(calls, key=lambda call: call[0].count(".")):

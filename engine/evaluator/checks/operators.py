@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from engine.evaluator.checks.candidate_failures import Failure
+from storage.results import observed
 from storage.results.observed import ObservedOperator
 from storage.results.policy import EVERYTHING, Policy
 from storage.results.vocabulary import Verdict
@@ -267,3 +268,20 @@ class Observed:
 def only_moves(rows: Iterable[Operator]) -> bool:
     """True when a reference with these operators computes nothing: moving data is the task then."""
     return not any(not is_harmless(row.leaf) and not 0 <= row.elements <= MOST_ELEMENTS for row in rows)
+
+
+def shares_of_pytorch(evidence: Mapping[str, str]) -> dict[str, float] | None:
+    """Shares of a call's time, on a GPU of the device's, by operator of PyTorch that computed, the largest first; None
+    where a check could not tell."""
+    operators, kernels = observed.of(evidence), observed.kernels_of(evidence)
+    told: list[tuple[str, float | None]] = [(row.name, row.share) for row in operators or () if row.does == "computes"]
+    if kernels is not None:
+        told = [(row.by, row.share) for row in kernels if row.by and not is_harmless(row.by.partition("::")[2])]
+    if operators is None and kernels is None:
+        return None
+    shares: dict[str, float] = {}
+    for name, share in told:
+        if share is None:
+            return None
+        shares[name.partition("::")[2]] = shares.get(name.partition("::")[2], 0.0) + share
+    return dict(sorted(shares.items(), key=lambda pair: -pair[1]))

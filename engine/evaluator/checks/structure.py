@@ -1,99 +1,203 @@
-"""Arguments and results of a call as flat lists of tensors, and how they stand in lists, tuples and dicts.
+"""Results of calls as flat lists of tensors, and how these stand in lists, tuples, dicts and dataclasses.
 
-Both workers flatten and rebuild alike; what is described is plain JSON. Computes nothing.
+None, numbers, strings, dtypes and devices in a result are part of its form. A candidate's result is read without
+running a line of its classes: what they would say of themselves would be said after the clock has stopped. Computes
+nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import dataclasses
+import hashlib
+import inspect
+import types
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
+from torch.utils import _pytree as pytree
 
-Node = Mapping[str, Any]
-_PLAIN = (bool, int, float, str, type(None))
+from engine.evaluator.checks.arguments import MOST_DEPTH, MOST_LEAVES, PLAIN, cut, keys_of, tensor_shown
+
 TENSOR = "a tensor"
+MOST_CHARACTERS = 200
+"""Of a string that is part of a form."""
+MOST_WHOLE = 1 << 64
 _SHOWN = 300
+_SHOWN_TO_MODEL = 2000
+
+_registered: Mapping[Any, Any] = {}
 
 
-class Unusable(Exception):
-    """An argument that cannot be handed to another process; the message says which and what to do."""
+class TooMuch(ValueError):
+    """A result that nobody could compare."""
 
 
-def flattened(items: Sequence[Any]) -> tuple[list[torch.Tensor], list[Node]]:
-    """The tensors of arguments in order, and for each argument how it is rebuilt from them.
-
-    Raises:
-        Unusable: one of them is neither a tensor, a plain value, a dtype or device, nor made of these.
-    """
-    tensors: list[torch.Tensor] = []
-    return tensors, [_described(item, tensors) for item in items]
-
-
-def rebuilt(nodes: Sequence[Node], tensors: Sequence[torch.Tensor]) -> list[Any]:
-    """The arguments again, with these tensors in them."""
-    return [_made(node, tensors) for node in nodes]
+def read_registered() -> None:
+    """From here on take apart what is registered with PyTorch's pytrees, by its class's own code: in the process of a
+    reference, whose text is a person's own."""
+    global _registered
+    _registered = pytree.SUPPORTED_NODES
 
 
 def leaves_of(outputs: Any) -> list[Any]:
-    """What a result holds, in order: of dicts by key, whatever the order of their keys."""
-    if isinstance(outputs, Mapping):
-        return [leaf for key in _keys(outputs) for leaf in leaves_of(outputs[key])]
-    if isinstance(outputs, (tuple, list)):
-        return [leaf for part in outputs for leaf in leaves_of(part)]
-    return [outputs]
+    """The tensors of a result, and whatever else is no part of its form, in order: of dicts by key, whatever the order
+    of their keys.
+
+    Raises:
+        TooMuch: it nests too deep or holds too many values.
+    """
+    if type(outputs) is torch.Tensor:
+        return [outputs]
+    return [leaf for _, leaf in _walked(outputs)]
+
+
+def names_of(outputs: Any) -> list[str]:
+    """What each of these is: `output 1`, `output 'past'[0][1]`; `the output` of one alone."""
+    names = [f"output {path[0]!r}{''.join(f'[{key!r}]' for key in path[1:])}" for path, _ in _walked(outputs) if path]
+    return names if len(names) > 1 else ["the output"] * len(leaves_of(outputs))
 
 
 def form_of(outputs: Any) -> str:
-    """How a result is made up, in words. Tuples, lists and named tuples are alike: each is unpacked the same way."""
-    return _form(outputs)[:_SHOWN]
+    """How a result is made up, in words. Tuples, lists and named tuples are alike: each is unpacked the same way. So
+    are dicts and dataclasses, each by its keys.
+
+    Raises:
+        TooMuch: as `leaves_of`.
+    """
+    leaves_of(outputs)
+    text = _form(outputs)
+    return text if len(text) <= _SHOWN else f"{cut(text, _SHOWN)} ({hashlib.sha256(text.encode()).hexdigest()[:16]})"
 
 
-def _form(outputs: Any) -> str:
-    if isinstance(outputs, Mapping):
-        return "a dict {" + ", ".join(f"{key!r}: {_form(outputs[key])}" for key in _keys(outputs)) + "}"
-    if isinstance(outputs, (tuple, list)):
-        return "a tuple or list of (" + ", ".join(map(_form, outputs)) + ("," if len(outputs) == 1 else "") + ")"
-    return TENSOR
-
-
-def _keys(outputs: Mapping[Any, Any]) -> list[Any]:
-    return sorted(outputs, key=repr)
-
-
-def _described(item: Any, tensors: list[torch.Tensor]) -> Node:
-    if isinstance(item, torch.Tensor):
-        if item.layout is not torch.strided:
-            raise Unusable(f"a sparse tensor ({item.layout}): make it dense, or build the sparse one in forward")
-        tensors.append(item)
-        return {"tensor": len(tensors) - 1}
-    if isinstance(item, _PLAIN):
-        return {"value": item}
-    if isinstance(item, (torch.dtype, torch.device)):
-        return {type(item).__name__: str(item).removeprefix("torch.")}
-    if type(item) in (list, tuple):
-        return {type(item).__name__: [_described(part, tensors) for part in item]}
-    if type(item) is dict and all(isinstance(key, str) for key in item):
-        return {"dict": {key: _described(part, tensors) for key, part in item.items()}}
-    kind = f"{type(item).__module__}.{type(item).__qualname__}".removeprefix("builtins.")
-    raise Unusable(
-        f"a {kind}: use tensors, numbers, strings, dtypes, devices, and lists, tuples and dicts (by names) of these"
+def refusal(leaves: Sequence[Any]) -> str:
+    """Why results with these leaves cannot be compared; empty where they can."""
+    other = next((type(leaf) for leaf in leaves if not isinstance(leaf, torch.Tensor)), None)
+    if other is None:
+        return ""
+    return (
+        f"forward() returns a {other.__name__} among its results: return tensors, alone or in tuples, lists, dicts, "
+        "dataclasses and registered pytree nodes, beside them None, numbers and short strings"
     )
 
 
-def _made(node: Node, tensors: Sequence[torch.Tensor]) -> Any:
-    kind, what = next(iter(node.items()))
-    match kind:
-        case "tensor":
-            return tensors[what]
-        case "dtype":
-            return getattr(torch, what)
-        case "device":
-            return torch.device(what)
-        case "list":
-            return [_made(part, tensors) for part in what]
-        case "tuple":
-            return tuple(_made(part, tensors) for part in what)
-        case "dict":
-            return {key: _made(part, tensors) for key, part in what.items()}
-    return what
+def is_simple(outputs: Any) -> bool:
+    """Whether a result is a tensor, or a list or tuple of tensors."""
+    parts = [outputs] if isinstance(outputs, torch.Tensor) else outputs
+    return isinstance(parts, (list, tuple)) and all(isinstance(part, torch.Tensor) for part in parts)
+
+
+def shown(outputs: Any) -> str:
+    """A result as Python would write it: `{'logits': float32[2, 8], 'past': (…,)}`."""
+    return cut(_form(outputs, is_shown=True), _SHOWN_TO_MODEL)
+
+
+def with_leaves(outputs: Any, leaves: Iterable[Any]) -> Any:
+    """A result of the same form with these in the place of `leaves_of`, in plain tuples and dicts."""
+    return _with(outputs, iter(leaves))
+
+
+def _with(value: Any, leaves: Iterator[Any]) -> Any:
+    parts = _parts(value)
+    if parts is None:
+        return value if _is_constant(value) else next(leaves)
+    is_mapping, pairs = parts
+    made = [(key, _with(part, leaves)) for key, part in pairs]
+    return dict(made) if is_mapping else tuple(part for _, part in made)
+
+
+def _walked(value: Any) -> list[tuple[tuple[Any, ...], Any]]:
+    """Each leaf with the keys that lead to it."""
+    found: list[tuple[tuple[Any, ...], Any]] = []
+    waiting: list[tuple[tuple[Any, ...], Any]] = [((), value)]
+    visited = 0
+    while waiting:
+        path, item = waiting.pop()
+        visited += 1
+        if len(path) > MOST_DEPTH or visited + len(waiting) > 4 * MOST_LEAVES or len(found) > MOST_LEAVES:
+            raise TooMuch(
+                f"forward returns more than {MOST_LEAVES:,} values, or nests them more than {MOST_DEPTH} deep"
+            )
+        parts = _parts(item)
+        if parts is not None:
+            waiting += [((*path, key), part) for key, part in reversed(parts[1])]
+        elif not _is_constant(item):
+            found.append((path, item))
+    return found
+
+
+def _form(value: Any, *, is_shown: bool = False) -> str:
+    parts = _parts(value)
+    if parts is None:
+        if _is_constant(value):
+            return str(value) if isinstance(value, (torch.dtype, torch.device)) else repr(value)
+        return tensor_shown(value) if is_shown and isinstance(value, torch.Tensor) else TENSOR
+    is_mapping, pairs = parts
+    if is_mapping:
+        text = "{" + ", ".join(f"{_key(key)}: {_form(part, is_shown=is_shown)}" for key, part in pairs) + "}"
+        return text if is_shown else f"a dict {text}"
+    text = "(" + ", ".join(_form(part, is_shown=is_shown) for _, part in pairs) + ("," if len(pairs) == 1 else "") + ")"
+    return text if is_shown else f"a tuple or list of {text}"
+
+
+def _is_constant(value: Any) -> bool:
+    if type(value) is str:
+        return len(value) <= MOST_CHARACTERS
+    if type(value) is int:
+        return abs(value) < MOST_WHOLE
+    return _is_one_of(type(value), (*PLAIN, torch.dtype, torch.device))
+
+
+def _is_one_of(kind: type, kinds: Iterable[type]) -> bool:
+    """By identity: `in` would ask the class of the class."""
+    return any(kind is known for known in kinds)
+
+
+def _parts(value: Any) -> tuple[bool, Sequence[tuple[Any, Any]]] | None:
+    """Whether it has keys, and its parts by key or number; None for what is not taken apart.
+
+    `type` tells a class truly, where `isinstance` asks the object; the methods are those of the built-in classes.
+    """
+    kind = type(value)
+    if issubclass(kind, torch.Tensor) or _is_one_of(kind, PLAIN):
+        return None
+    if issubclass(kind, dict):
+        return True, sorted(dict.items(value), key=_by_key)
+    if issubclass(kind, list):
+        return False, list(enumerate(list.__iter__(value)))
+    if issubclass(kind, tuple):
+        return False, list(enumerate(tuple.__iter__(value)))
+    if _registered and kind in _registered:
+        return _of_registered(value)
+    fields = inspect.getattr_static(kind, "__dataclass_fields__", None)
+    if type(fields) is not dict:
+        return None
+    names = [name for name, entry in fields.items() if type(entry) is dataclasses.Field and _is_kept(entry)]
+    return True, sorted(((name, _attribute(value, name)) for name in names), key=_by_key)
+
+
+def _of_registered(value: Any) -> tuple[bool, Sequence[tuple[Any, Any]]]:
+    children, _ = _registered[type(value)].flatten_fn(value)
+    parts = list(children)
+    how, keys = keys_of(value, _registered[type(value)], len(parts))
+    pairs = list(zip(keys, parts, strict=True))
+    return (False, pairs) if how == "list" else (True, sorted(pairs, key=_by_key))
+
+
+def _is_kept(entry: Any) -> bool:
+    """Not what is of the class, or of its constructor alone."""
+    return entry._field_type is dataclasses._FIELD  # type: ignore[attr-defined]
+
+
+def _attribute(value: Any, name: str) -> Any:
+    """As it is kept, whatever the class would say."""
+    kept = inspect.getattr_static(value, name, None)
+    return kept.__get__(value) if type(kept) is types.MemberDescriptorType else kept
+
+
+def _by_key(pair: tuple[Any, Any]) -> str:
+    return _key(pair[0])
+
+
+def _key(key: Any) -> str:
+    return repr(key) if _is_one_of(type(key), PLAIN) else f"<{type(key).__name__}>"

@@ -6,12 +6,13 @@ in the first call, which warms up.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch.utils import _pytree as pytree
 
+from engine.evaluator.checks import structure
+from engine.evaluator.checks.arguments import Arguments, Kinds, flattened
 from engine.evaluator.processes import half_baseline
 from engine.evaluator.processes.half_baseline import Forward, UnderAutocast
 from storage.results.baselines import Instead
@@ -32,26 +33,27 @@ def instead(how: str, forward: Forward, is_half: bool) -> Forward:
 class _Chosen:
     """The fastest of several ways, chosen in the first call; those that fail are left out unless all do."""
 
-    def __init__(self, ways: Callable[[Sequence[Any]], list[Forward]]) -> None:
+    def __init__(self, ways: Callable[[Arguments], list[Forward]]) -> None:
         self._ways = ways
         self._way: Forward | None = None
 
-    def __call__(self, *inputs: Any) -> Any:
+    def __call__(self, *inputs: Any, **named: Any) -> Any:
         if self._way is None:
-            self._way = half_baseline.fastest(self._ways(inputs), inputs)
-        return self._way(*inputs)
+            given = Arguments(list(inputs), named)
+            self._way = half_baseline.fastest(self._ways(given), given)
+        return self._way(*inputs, **named)
 
 
-def _ways(forward: Forward, is_half: bool, inputs: Sequence[Any]) -> list[Forward]:
+def _ways(forward: Forward, is_half: bool, inputs: Arguments) -> list[Forward]:
     if not is_half:
         return [forward]
-    leaves = [leaf for leaf in pytree.tree_leaves(forward(*inputs)) if isinstance(leaf, torch.Tensor)]
+    leaves = structure.leaves_of(inputs.passed_to(forward))
     return [forward, UnderAutocast(forward, leaves[0].device.type, [leaf.dtype for leaf in leaves])]
 
 
 def _graphs(forward: Forward) -> list[Forward]:
     compiled = torch.compile(forward, mode="reduce-overhead")
-    return [_Captured(forward), lambda *inputs: _copies(compiled(*inputs))]
+    return [_Captured(forward), lambda *inputs, **named: _copies(compiled(*inputs, **named))]
 
 
 class _Captured:
@@ -62,29 +64,29 @@ class _Captured:
         self._forward = forward
         self._graph: torch.cuda.CUDAGraph | None = None
 
-    def __call__(self, *inputs: Any) -> Any:
+    def __call__(self, *inputs: Any, **named: Any) -> Any:
+        given = Arguments(list(inputs), named)
         if self._graph is None:
-            self._capture(inputs)
+            self._capture(given)
         assert self._graph is not None
-        for kept, given in zip(pytree.tree_leaves(self._inputs), pytree.tree_leaves(inputs), strict=True):
-            if isinstance(kept, torch.Tensor):
-                kept.copy_(given)
+        for kept, tensor in zip(flattened(self._inputs, Kinds())[0], flattened(given, Kinds())[0], strict=True):
+            kept.copy_(tensor)
         self._graph.replay()
         return _copies(self._outputs)
 
-    def _capture(self, inputs: Sequence[Any]) -> None:
-        self._inputs = _copies(list(inputs))
+    def _capture(self, inputs: Arguments) -> None:
+        self._inputs = inputs.mapped(torch.clone)
         stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
             for _ in range(WARM_UP):
-                self._forward(*self._inputs)
+                self._inputs.passed_to(self._forward)
         torch.cuda.current_stream().wait_stream(stream)
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
-            self._outputs = self._forward(*self._inputs)
+            self._outputs = self._inputs.passed_to(self._forward)
         self._graph = graph
 
 
-def _copies(tree: Any) -> Any:
-    return pytree.tree_map(lambda leaf: leaf.clone() if isinstance(leaf, torch.Tensor) else leaf, tree)
+def _copies(outputs: Any) -> Any:
+    return structure.with_leaves(outputs, [leaf.clone() for leaf in structure.leaves_of(outputs)])

@@ -18,8 +18,10 @@ from engine.evaluator.build import just_in_time
 from engine.evaluator.build import request as build_request
 from engine.evaluator.build.just_in_time import JustInTime, Place
 from engine.evaluator.build.request import CANDIDATE_FILE
-from engine.evaluator.checks import dtypes, gradients, live_code, seeding, structure, weights
+from engine.evaluator.checks import arguments, dtypes, gradients, live_code, seeding, weights
+from engine.evaluator.checks.arguments import Arguments
 from engine.evaluator.checks.candidate_failures import is_device_memory
+from engine.evaluator.checks.executed import executed
 from engine.evaluator.checks.gradients import ForwardBackward, Plan
 from engine.evaluator.checks.inner_outputs import WithInnerOutputs
 from engine.evaluator.checks.poison import Poison
@@ -70,14 +72,13 @@ class Candidate:
         """
         assert self._kernels is not None
         assert self._kind is not None
-        task = types.ModuleType("task")
         with torch.device(self._shared.device), torch.no_grad():
-            exec(compile(task_source, "task.py", "exec"), task.__dict__)
+            task = types.SimpleNamespace(**executed(task_source))
             seeding.seed(seed)
-            model = self._kind(*dtypes.items_in("", task.get_init_inputs(), self._shared.device))
+            model = self._kind(*task.get_init_inputs())
             model = dtypes.in_mode(mode, dtypes.model_in(dtype, model.to(self._shared.device)))
-            inputs = dtypes.items_in(dtype, task.get_inputs(), self._shared.device)
-            call = gradients.both_passes(model, inputs) if backward else functools.partial(model, *inputs)
+            inputs = dtypes.arguments_in(dtype, Arguments.of(task.get_inputs()), self._shared.device)
+            call = gradients.both_passes(model, inputs) if backward else functools.partial(inputs.passed_to, model)
             call()
             self._kernels.listen()
             call()
@@ -86,7 +87,7 @@ class Candidate:
 
     def construct(
         self,
-        init_inputs: Sequence[structure.Node],
+        init_inputs: arguments.Node,
         weight_seed: int,
         weight_names: Sequence[str],
         layout: Mapping[str, Any],
@@ -108,7 +109,7 @@ class Candidate:
         seeding.seed(weight_seed)
         assert self._kind is not None
         with torch.device(self._shared.device):
-            model = self._kind(*structure.rebuilt(init_inputs, ())).to(self._shared.device)
+            model = arguments.rebuilt(init_inputs, ()).passed_to(self._kind).to(self._shared.device)
         self._model = dtypes.in_mode(mode, dtypes.model_in(dtype, model))
         self._names = weight_names
         differences = self._differences([(spec.shape, spec.dtype) for spec in specs["weights"]])
@@ -149,7 +150,7 @@ class Candidate:
 
     def load(
         self,
-        leaves: Sequence[Mapping[str, Any]],
+        leaves: arguments.Node,
         poison: str,
         seed: int,
         marks: Sequence[int],

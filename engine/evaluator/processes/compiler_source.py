@@ -18,6 +18,8 @@ from torch import nn
 
 from engine.evaluator import tasks
 from engine.evaluator.checks import dtypes, gradients
+from engine.evaluator.checks.arguments import Arguments
+from engine.evaluator.checks.executed import executed
 from engine.evaluator.processes import compiled_start
 from engine.evaluator.processes.compiled_start import Generated, Launch, NoStart
 from storage.results.policy import Policy
@@ -34,7 +36,7 @@ def of_task(source: str, device: str, folder: Path, policy: Policy) -> str:
     _prepare(device, folder, policy)
     model, inputs = _made(source, device, policy)
     compiled = cast(nn.Module, torch.compile(model))
-    call = (lambda: gradients.planned(compiled, inputs)) if policy.backward else (lambda: compiled(*inputs))
+    call = (lambda: gradients.planned(compiled, inputs)) if policy.backward else (lambda: inputs.passed_to(compiled))
     return shortened("\n\n".join(map(kernels_and_calls, _written_by(call, device)[1])))
 
 
@@ -82,13 +84,12 @@ def _prepare(device: str, folder: Path, policy: Policy) -> None:
     dtypes.compute_within(policy.precision)
 
 
-def _made(source: str, device: str, policy: Policy) -> tuple[nn.Module, list[Any]]:
+def _made(source: str, device: str, policy: Policy) -> tuple[nn.Module, Arguments]:
     """The module and its inputs, as the evaluator makes them."""
-    names: dict[str, Any] = {"__name__": "task"}
-    exec(compile(source, "task.py", "exec"), names)
+    names = executed(source)
     with torch.device(device), torch.no_grad():
         model = dtypes.model_in(policy.dtype, names["Model"](*names["get_init_inputs"]()).to(device))
-        return model, dtypes.items_in(policy.dtype, names["get_inputs"](), device)
+        return model, dtypes.arguments_in(policy.dtype, Arguments.of(names["get_inputs"]()), device)
 
 
 def _written_by(call: Callable[[], Any], device: str) -> tuple[Any, list[str]]:
@@ -141,20 +142,21 @@ def _generated(source: str, device: str, policy: Policy) -> tuple[list[str], Gen
 
     PyCodeCache.cache_clear()
     compiled = cast(nn.Module, torch.compile(model, backend=backend))
-    result, codes = _written_by(lambda: compiled(*inputs), device)
+    result, codes = _written_by(lambda: inputs.passed_to(compiled), device)
     if device == "cpu":
         return codes, "on the processor it writes C++, not Triton"
     if len(codes) != 1 or len(handed) != 1:
         return codes, f"it splits the module into {max(len(codes), len(handed))} parts"
     returns = _kind(result)
-    if not returns or not all(isinstance(value, torch.Tensor) for value in inputs):
-        return codes, "the module takes or returns something else than tensors"
+    tensors = inputs.positional
+    if not returns or inputs.named or not all(isinstance(value, torch.Tensor) for value in tensors):
+        return codes, "the module takes or returns something else than tensors, or takes them by name"
     try:
-        expressions = _expressions(model, inputs, compiled_start.inputs_of(source))
+        expressions = _expressions(model, tensors, compiled_start.inputs_of(source))
         arguments = tuple(_expression(argument, expressions) for argument in handed[0])
     except NoStart as error:
         return codes, str(error)
-    shapes = tuple(tuple(tensor.shape) for tensor in inputs)
+    shapes = tuple(tuple(tensor.shape) for tensor in tensors)
     return codes, Generated(codes[0], _launches(PyCodeCache.modules), arguments, shapes, returns)
 
 

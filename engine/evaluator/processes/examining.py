@@ -87,6 +87,7 @@ class Examining:
             inner=tuple(workers.inner),
             allowed=self._allowed,
             idle=self._least_off if math.isfinite(self._least_off) else None,
+            hidden=facts.hidden,
         )
 
     def _as_constructed(self, facts: Facts) -> Examination | None:

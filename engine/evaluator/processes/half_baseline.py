@@ -11,6 +11,8 @@ from typing import Any
 
 import torch
 
+from engine.evaluator.checks import structure
+from engine.evaluator.checks.arguments import Arguments
 from engine.evaluator.processes import model_caller
 
 CALLS = 3
@@ -24,13 +26,12 @@ class UnderAutocast:
     def __init__(self, forward: Forward, device: str, dtypes: Sequence[torch.dtype]) -> None:
         self._forward, self._device, self._dtypes = forward, device, dtypes
 
-    def __call__(self, *arguments: Any) -> Any:
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
         """The module's outputs, computed under autocast to bfloat16, in the task's dtypes."""
         with torch.autocast(self._device, torch.bfloat16):
-            result = self._forward(*arguments)
-        if isinstance(result, torch.Tensor):
-            return result.to(self._dtypes[0])
-        return type(result)([leaf.to(dtype) for leaf, dtype in zip(result, self._dtypes, strict=True)])
+            result = self._forward(*arguments, **named)
+        leaves = structure.leaves_of(result)
+        return structure.with_leaves(result, [leaf.to(dtype) for leaf, dtype in zip(leaves, self._dtypes, strict=True)])
 
 
 def missing(device: str) -> str:
@@ -47,7 +48,7 @@ def faster(
     forward: Forward,
     device: str,
     dtypes: Sequence[torch.dtype],
-    arguments: Sequence[Any],
+    arguments: Arguments,
     whole: Callable[[Forward], Forward] = lambda forward: forward,
 ) -> tuple[Forward, str]:
     """The faster way and its name; the module as it is where autocast does not take it.
@@ -58,7 +59,7 @@ def faster(
     return (other, IN_BFLOAT16) if fastest([as_it_is, other], arguments) is other else (as_it_is, AS_IT_IS)
 
 
-def fastest(ways: Sequence[Forward], arguments: Sequence[Any]) -> Forward:
+def fastest(ways: Sequence[Forward], arguments: Arguments) -> Forward:
     """The fastest of several ways of one call; one that fails is left out, the first if all do."""
     seconds = list[tuple[float, Forward]]()
     for way in ways:
@@ -67,14 +68,14 @@ def fastest(ways: Sequence[Forward], arguments: Sequence[Any]) -> Forward:
     return min(seconds, key=itemgetter(0))[1] if seconds else ways[0]
 
 
-def _seconds(forward: Forward, arguments: Sequence[Any]) -> float:
+def _seconds(forward: Forward, arguments: Arguments) -> float:
     """The median of a few calls after the first one."""
     seconds = []
     for _ in range(1 + CALLS):
         model_caller.settle()
         started = time.perf_counter()
         with torch.no_grad():
-            forward(*arguments)
+            arguments.passed_to(forward)
         model_caller.settle()
         seconds.append(time.perf_counter() - started)
     return statistics.median(seconds[1:])

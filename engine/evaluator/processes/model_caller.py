@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Any
 
 import torch
 
-from engine.evaluator.checks import poison, structure
+from engine.evaluator.checks import arguments, poison
+from engine.evaluator.checks.arguments import Kinds
 from engine.evaluator.checks.gradients import ForwardBackward
 from engine.evaluator.checks.poison import Poison, fill
 from engine.evaluator.checks.structure import form_of, leaves_of
@@ -36,8 +37,17 @@ _is_initialized: Callable[[], bool] = torch.cuda.is_initialized
 class ModelCaller:
     """Calls one model on inputs from the shared group `inputs`; its outputs go to `outputs_group`."""
 
-    def __init__(self, model: Any, shared: SharedTensors, specs: Sequence[TensorSpec], outputs_group: str) -> None:
+    def __init__(
+        self,
+        model: Any,
+        shared: SharedTensors,
+        specs: Sequence[TensorSpec],
+        outputs_group: str,
+        kinds: Kinds | None = None,
+    ) -> None:
+        """`kinds`: the task's own objects among arguments, where this process has their classes."""
         self._model = model
+        self._kinds = kinds
         self._shared = shared
         self._dense = self._buffers = [shared_tensors.private_copy(spec, shared.device) for spec in specs]
         self._outputs_group = outputs_group
@@ -48,26 +58,26 @@ class ModelCaller:
         """Elements that it overwrites itself before a call."""
 
     def load(
-        self, leaves: Sequence[Mapping[str, Any]], poisoned: Poison | None, slots: int, is_strided: bool = False
+        self, leaves: arguments.Node, poisoned: Poison | None, slots: int, is_strided: bool = False
     ) -> dict[str, Any]:
-        """Copy contents into the same private buffers. `leaves` are get_inputs' items, tensors by number.
+        """Copy contents into the same private buffers. `leaves` are what get_inputs returned, tensors by number.
 
         On the host every call is asked for by itself, so there is one slot. Once `is_strided` buffers have gaps.
         The answer says where the buffers lie: the evaluator may put other contents there before the call.
         """
         self._buffers = list(map(shared_tensors.strided_like, self._dense)) if is_strided else self._dense
         self.refill()
-        self._arguments = structure.rebuilt(leaves, self._buffers)
+        self._arguments = arguments.rebuilt(leaves, self._buffers, self._kinds)
         if poisoned:
             self._poison_free_memory(poisoned)
         return {"loaded": True, "buffers": [buffer.data_ptr() for buffer in self._buffers]}
 
     def go(self) -> dict[str, Any]:
         """The timed call, and where its outputs lie. They stay until the next call's have been told from them."""
-        arguments = self._arguments
+        given, named = self._arguments.by_position, self._arguments.named
         with torch.no_grad():
             start = _clock()
-            outputs = self._model(*arguments)
+            outputs = self._model(*given, **named)
             nanoseconds = _clock() - start
         lent, held = storages_of(self._buffers), storages_of([*leaves_of(self._outputs), *leaves_of(self._kept)])
         self._described = [self._layout_of(leaf, lent, held) for leaf in leaves_of(outputs)]
@@ -81,7 +91,7 @@ class ModelCaller:
 
     def call(self) -> Any:
         """The model on what was loaded, and nothing around it."""
-        return self._model(*self._arguments)
+        return self._arguments.passed_to(self._model)
 
     def take(self, outputs: Any) -> None:
         """Have these for the outputs of the last call."""
@@ -168,8 +178,15 @@ def storages_of(leaves: Iterable[Any]) -> set[int]:
 class DeviceModelCaller(ModelCaller):
     """Calls one model on the inputs of each slot; slot 0 is what `store`, `keep` and `recall` are about."""
 
-    def __init__(self, model: Any, shared: SharedTensors, specs: Sequence[TensorSpec], outputs_group: str) -> None:
-        super().__init__(model, shared, specs, outputs_group)
+    def __init__(
+        self,
+        model: Any,
+        shared: SharedTensors,
+        specs: Sequence[TensorSpec],
+        outputs_group: str,
+        kinds: Kinds | None = None,
+    ) -> None:
+        super().__init__(model, shared, specs, outputs_group, kinds)
         self._specs = specs
         self._slots = [self._buffers]
         self._marks = [_marks()]
@@ -179,7 +196,7 @@ class DeviceModelCaller(ModelCaller):
         self.flushed = self._flush.numel()
 
     def load(
-        self, leaves: Sequence[Mapping[str, Any]], poisoned: Poison | None, slots: int, is_strided: bool = False
+        self, leaves: arguments.Node, poisoned: Poison | None, slots: int, is_strided: bool = False
     ) -> dict[str, Any]:
         """Copy contents into every slot's buffers, and tell where those lie."""
         self._buffers = list(map(shared_tensors.strided_like, self._dense)) if is_strided else self._dense
@@ -191,7 +208,7 @@ class DeviceModelCaller(ModelCaller):
         for buffers in self._slots:
             for buffer, source in zip(buffers, self._shared["inputs"], strict=True):
                 put(buffer, source)
-        self._calls = [structure.rebuilt(leaves, buffers) for buffers in self._slots]
+        self._calls = [arguments.rebuilt(leaves, buffers, self._kinds) for buffers in self._slots]
         self._arguments = self._calls[0]
         if poisoned:
             self._poison_free_memory(poisoned)
@@ -201,19 +218,20 @@ class DeviceModelCaller(ModelCaller):
         """A turn: nanoseconds of its calls on the device and on the host in all, and where each call's outputs lie."""
         results = []
         host_ns = 0
+        calls = [(call.by_position, call.named) for call in self._calls]
         with torch.no_grad():
-            for arguments, (begin, end) in zip(self._calls, self._marks, strict=True):
+            for (given, named), (begin, end) in zip(calls, self._marks, strict=True):
                 self._flush.zero_()
                 begin.record()
                 started = _clock()
-                results.append(self._model(*arguments))
+                results.append(self._model(*given, **named))
                 host_ns += _clock() - started
                 end.record()
             _synchronize()
         nanoseconds = sum(begin.elapsed_time(end) for begin, end in self._marks) * 1e6
-        calls = self._layouts_of(results)
-        self._results, self._outputs, self._described = results, results[0], calls[0]["outputs"]
-        return {"ns": max(1, round(nanoseconds)), "host_ns": host_ns, **calls[0], "calls": calls}
+        layouts = self._layouts_of(results)
+        self._results, self._outputs, self._described = results, results[0], layouts[0]["outputs"]
+        return {"ns": max(1, round(nanoseconds)), "host_ns": host_ns, **layouts[0], "calls": layouts}
 
     def _layouts_of(self, results: list[Any]) -> list[dict[str, Any]]:
         lent = storages_of(buffer for buffers in self._slots for buffer in buffers)
@@ -257,10 +275,12 @@ def _claim(tensor: torch.Tensor) -> dict[str, Any]:
     return {"handle": handle.hex(), "offset": offset}
 
 
-def of(model: Any, shared: SharedTensors, specs: Sequence[TensorSpec], outputs_group: str) -> ModelCaller:
+def of(
+    model: Any, shared: SharedTensors, specs: Sequence[TensorSpec], outputs_group: str, kinds: Kinds | None = None
+) -> ModelCaller:
     """The caller for the device that the shared memory is on."""
     kind = ModelCaller if shared.device == "cpu" else DeviceModelCaller
-    return kind(model, shared, specs, outputs_group)
+    return kind(model, shared, specs, outputs_group, kinds)
 
 
 def open_device(device: str, *, is_timed: bool) -> float:

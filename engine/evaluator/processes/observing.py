@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.errors import ProfileUnavailable
-from engine.evaluator import sandbox
+from engine.evaluator import sandbox, tasks
 from engine.evaluator.checks.candidate_failures import Failure, TimedCallFailed
 from engine.evaluator.checks.clock import Call, waited_share
 from engine.evaluator.checks.trials import Style
@@ -152,10 +152,12 @@ _NOISE = re.compile(r"^(Host Frame|Saved host backtrace|in /|COMPUTE-SANITIZER|P
 
 @dataclass(frozen=True, slots=True)
 class Staged:
-    """A folder as `engine.evaluator.profiling.device.target` wants it, and where the candidate's libraries are."""
+    """A folder as `engine.evaluator.profiling.device.target` wants it, where the candidate's libraries are, and what
+    else task and candidate import."""
 
     folder: Path
     libraries: Path
+    modules: tuple[Path, ...] = ()
 
     @classmethod
     def of(cls, workers: WorkerPair, folder: Path) -> Staged:
@@ -175,11 +177,12 @@ class Staged:
         if workers.place is not None:
             order["kernels"] = str(workers.place.kept.resolve()) if workers.place.kept else ""
         (folder / "request.json").write_text(json.dumps(order))
-        return cls(folder, workers.libraries)
+        of_task = tasks.imported.files(workers.request.task_source)
+        return cls(folder, workers.libraries, (*of_task, *tasks.imported.trees(policy.imports)))
 
     def run(self, words: list[str], limit_s: float, isolation: Isolation) -> Done:
         """Run a program in the folder, in a sandbox."""
-        readable = (*nsight.readable_trees(words[0]), self.libraries)
+        readable = (*nsight.readable_trees(words[0]), self.libraries, *self.modules)
         return sandbox.run(words, self.folder, limit_s, isolation, readable, max_output=MAX_OUTPUT)
 
 

@@ -258,11 +258,13 @@ def time_candidate(request: EvaluationRequest, folder: Path) -> TimingResult | C
         return _finished(outcome, workers, time.monotonic() - started)
 
 
-def describe(request: EvaluationRequest, folder: Path) -> dict[str, int]:
-    """Bytes and operations the task needs at least: inputs, parameters and outputs once; products as counted."""
+def describe(request: EvaluationRequest, folder: Path) -> dict[str, Any]:
+    """Bytes and operations the task needs at least: inputs, parameters and outputs once; products as counted. And how
+    forward is called, where the task's text does not tell plainly."""
     with WorkerPair(request, folder, with_candidate=False, is_timed=False) as workers:
-        size, operations = workers.needs()
-        return {"min_bytes": size, "min_flop": int(operations * request.policy.counts_operations)}
+        size, operations, signature = workers.needs()
+        operations = int(operations * request.policy.counts_operations)
+        return {"min_bytes": size, "min_flop": operations, "signature": signature}
 
 
 def examine(request: EvaluationRequest, folder: Path) -> Examination:

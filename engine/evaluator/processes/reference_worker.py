@@ -14,10 +14,22 @@ import torch
 from torch import nn
 from torch.nn.parameter import is_lazy
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils.flop_counter import flop_registry
 
-from engine.evaluator.checks import comparison, distributions, dtypes, gradients, seeding, structure, weights
+from engine.evaluator import tasks
+from engine.evaluator.checks import (
+    arguments,
+    comparison,
+    distributions,
+    dtypes,
+    flop_formulas,
+    gradients,
+    seeding,
+    structure,
+    weights,
+)
+from engine.evaluator.checks.arguments import Arguments, Kinds, Unusable
 from engine.evaluator.checks.comparison import is_rounded, nudged, wide_dtype, widened
+from engine.evaluator.checks.executed import TASK_FILE, executed
 from engine.evaluator.checks.gradients import ForwardBackward, Plan
 from engine.evaluator.checks.inner_outputs import WithInnerOutputs, comparable
 from engine.evaluator.checks.poison import Poison
@@ -34,11 +46,6 @@ from engine.evaluator.processes.task_facts import UnusableTask
 from storage.results.policy import Draws, Policy
 
 MARKS = (1 << 41, 1 << 42)
-TASK_FILE = "task.py"
-JUDGED = (
-    "float64", "float32", "float16", "bfloat16", "complex64", "complex128", "bool",
-    "uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64",
-)  # fmt: skip
 NO_GPU_HERE = ("not compiled with CUDA", "No CUDA GPUs", "no NVIDIA driver", "re-initialize CUDA in forked")
 
 
@@ -63,8 +70,7 @@ class OperationCounter(TorchDispatchMode):
             if result is not NotImplemented:
                 return result
         result = func(*args, **(kwargs or {}))
-        if formula := flop_registry.get(func._overloadpacket):
-            self.total += int(formula(*args, **(kwargs or {}), out_val=result))
+        self.total += flop_formulas.flop_of(func, args, kwargs or {}, result)
         return result
 
 
@@ -72,8 +78,13 @@ class Reference:
     """The task's module, executed."""
 
     def __init__(self, source: str, shared: SharedTensors, policy: Policy) -> None:
-        self._names: dict[str, Any] = {"__name__": "task"}
-        exec(compile(source, TASK_FILE, "exec"), self._names)
+        self._source = source
+        self._names = executed(source)
+        if lacking := [name for name in tasks.REQUIRED if not callable(self._names.get(name))]:
+            raise UnusableTask(f"the task's file and what it imports define no {', '.join(lacking)}")
+        structure.read_registered()
+        self._kinds = Kinds()
+        self._form = ""
         self._shared = shared
         dtypes.compute_within(policy.precision)  # after the task's text, which may have set something else
         self._is_half = policy.precision == "half"
@@ -96,8 +107,7 @@ class Reference:
         `inner` the modules whose outputs are compared too.
         """
         context_s = model_caller.open_device(self._shared.device, is_timed=is_timed)
-        init_inputs = list(self._names["get_init_inputs"]())
-        self._init_nodes = self._plain_nodes(init_inputs)
+        self._init_node = self._described_init()
         seeding.seed(weight_seed)
         self._model = self._again()
         self._inner = inner
@@ -109,14 +119,15 @@ class Reference:
         if self._policy.backward:
             self._see_what_is_differentiated()
         inputs = self._drawn()
-        tensors, _ = self._flattened(inputs)
+        tensors, node = self._flattened(inputs)
         counter = OperationCounter()
         not_drawn = seeding.state()
         self.observer.begin(MARKS)
         started = time.perf_counter()
         with torch.no_grad(), counter:
-            result = self._whole(self._model)(*inputs)
+            result = inputs.passed_to(self._whole(self._model))
         outputs = _leaves(result)
+        self._form = structure.form_of(result)
         model_caller.settle()
         seconds = time.perf_counter() - started
         seen = self.observer.end()
@@ -135,14 +146,17 @@ class Reference:
         }
         return {
             "layout": shared_tensors.to_plain(layout),
-            "init_inputs": self._init_nodes,
+            "init_inputs": self._init_node,
             "weight_names": list(self._state.values),
             "parameter_names": [name for name, _ in self._model.named_parameters(remove_duplicate=False)],
             "changing": self._state.changing,
             "flop": counter.total,
             "seconds": seconds,
             "context_s": context_s,
-            "form": structure.form_of(result),
+            "form": self._form,
+            "input_names": arguments.names_of(node),
+            "output_names": structure.names_of(result[0] if inner else result),
+            "signature": self._signature(node, tensors, result[0] if inner else result),
             "seen": seen,
             "plan": asdict(self._plan) if self._plan else None,
         }
@@ -174,16 +188,16 @@ class Reference:
         """Lazy modules have no state before a call."""
         if any(is_lazy(tensor) for tensor in model.state_dict().values()):
             with torch.no_grad():
-                model(*self._items())
+                self._items().passed_to(model)
         return model
 
-    def state_after(self, leaves: Sequence[Mapping[str, Any]], seed: int) -> dict[str, Any]:
+    def state_after(self, leaves: arguments.Node, seed: int) -> dict[str, Any]:
         """The state as a call on the inputs in the shared memory leaves it, into the shared memory."""
         seeding.seed(seed)
         given = [self._copied(spec, tensor) for spec, tensor in zip(self._specs, self._shared["inputs"], strict=True)]
         forced = [claimed.clone() for claimed in self._shared["claimed"]]
         with torch.no_grad():
-            self._whole(self._model, forced=forced)(*structure.rebuilt(leaves, given))
+            arguments.rebuilt(leaves, given, self._kinds).passed_to(self._whole(self._model, forced=forced))
             self._state.copy_to(self._shared["weights"])
             self._state.restore()
         return {"kept": True}
@@ -197,7 +211,8 @@ class Reference:
         """What calls do beside answering: see `task_facts`."""
         seeding.seed(seed)
         with torch.no_grad():
-            return asdict(task_facts.observed(self._model, self._whole(self._model), self._drawn(), call_seed))
+            facts = task_facts.observed(self._model, self._whole(self._model), self._drawn(), call_seed)
+        return asdict(facts) | {"hidden": task_facts.hidden(self._model, self._source, TASK_FILE)}
 
     def inner_modules(self, depth: int, seed: int) -> dict[str, list[str]]:
         """The modules whose outputs can be compared, by name."""
@@ -241,7 +256,7 @@ class Reference:
         self._state.copy_to(self._shared["weights"])
         timed, name = self._in_half() if self._is_half else (self._whole(self._model), half_baseline.AS_IT_IS)
         name += self._policy.baseline
-        self._caller = model_caller.of(timed, self._shared, self._specs, "own")
+        self._caller = model_caller.of(timed, self._shared, self._specs, "own", self._kinds)
         self.observer.own = self._caller.flushed
         return {"mapped": True, "baseline": name}
 
@@ -255,7 +270,7 @@ class Reference:
         """Draw the inputs of one trial into the shared memory; items that are no tensors come back as values."""
         seeding.seed(seed)
         items = self._drawn()
-        tensors, nodes = self._flattened(items)
+        tensors, node = self._flattened(items)
         if [TensorSpec.of(tensor) for tensor in tensors] != self._specs:
             raise UnusableTask("get_inputs() must return the same shapes, strides and dtypes every time")
         with torch.device(self._shared.device):
@@ -266,11 +281,11 @@ class Reference:
             # Along a dimension of stride 0 all values are one.
             target.copy_(tensor if spec.is_dense else shared_tensors.laid_out(spec, tensor, self._shared.device))
         self._give_back()
-        return {"leaves": nodes, "is_styled": any(a is not b for a, b in zip(styled, tensors, strict=True))}
+        return {"leaves": node, "is_styled": any(a is not b for a, b in zip(styled, tensors, strict=True))}
 
     def answer(
         self,
-        leaves: Sequence[Mapping[str, Any]],
+        leaves: arguments.Node,
         seed: int,
         may_refuse: bool = False,
         is_own_enough: bool = False,
@@ -286,7 +301,7 @@ class Reference:
         try:
             outputs = self._forward(self._model, leaves, tensors, seed, self._forced())
         except Exception as error:
-            if not may_refuse:
+            if not may_refuse or isinstance(error, UnusableTask):
                 raise
             return {"refused": f"{type(error).__name__}: {str(error)[:200]}"}
         if [tuple(output.shape) for output in outputs] != [tuple(reference.shape) for reference in self._shared["own"]]:
@@ -308,7 +323,7 @@ class Reference:
         self._give_back()
         return {"is_wide": is_wide}
 
-    def sensitivity(self, leaves: Sequence[Mapping[str, Any]], seed: int, by_rows: bool) -> dict[str, Any]:
+    def sensitivity(self, leaves: arguments.Node, seed: int, by_rows: bool) -> dict[str, Any]:
         """How far each float64 answer moves when every input moves by up to half a unit in its last place.
 
         All up, and neighbours against each other: the larger of the two, for each output.
@@ -316,9 +331,7 @@ class Reference:
         changes = [self._moved_by(leaves, seed, by_rows=by_rows, alternately=way) for way in (False, True)]
         return {"changes": [max(pair) for pair in zip(*changes, strict=True)]}
 
-    def _moved_by(
-        self, leaves: Sequence[Mapping[str, Any]], seed: int, *, by_rows: bool, alternately: bool
-    ) -> list[float]:
+    def _moved_by(self, leaves: arguments.Node, seed: int, *, by_rows: bool, alternately: bool) -> list[float]:
         move = functools.partial(nudged, alternately=alternately)
         tensors, forced = (
             list(map(move, some)) for some in (self._shared["inputs"], self._forced(self._shared["own"]))
@@ -330,11 +343,11 @@ class Reference:
             for scale in (comparison.scale_of(here, reference),)
         ]
 
-    def vary(self, leaves: Sequence[Mapping[str, Any]], seed: int, other_seed: int) -> dict[str, list[float]]:
+    def vary(self, leaves: arguments.Node, seed: int, other_seed: int) -> dict[str, list[float]]:
         """How far the outputs in the shared memory move with other inputs, and with other weights if there are any."""
         seeding.seed(other_seed)
-        tensors, nodes = self._flattened(self._drawn())
-        by_inputs = self._changes(lambda: self._forward(self._model, nodes, tensors, seed))
+        tensors, node = self._flattened(self._drawn())
+        by_inputs = self._changes(lambda: self._forward(self._model, node, tensors, seed))
         if not self._state.varied:
             return {"inputs": by_inputs, "weights": []}
         given = self._shared["inputs"]
@@ -345,45 +358,45 @@ class Reference:
     def _again(self) -> nn.Module:
         """Factory functions in a task make their tensors on the device; what insists on the CPU is moved."""
         with torch.device(self._shared.device):
-            arguments = structure.rebuilt(self._init_nodes, ())
-            model: nn.Module = self._names["Model"](*arguments)
+            given = arguments.rebuilt(self._init_node, (), self._kinds)
+            model: nn.Module = given.passed_to(self._names["Model"])
         model = dtypes.model_in(self._policy.dtype, model.to(self._shared.device))
         return dtypes.in_mode(self._policy.mode, model)
 
-    def _items(self) -> list[Any]:
+    def _items(self) -> Arguments:
         device = self._shared.device
-        with torch.device(device):
-            items = list(self._names["get_inputs"]())
-        return dtypes.items_in(self._policy.dtype, items, device)
-
-    def _drawn(self) -> list[Any]:
-        """The arguments of a call; where it has a backward, gradients of the outputs come last."""
-        items = dtypes.mapped(torch.Tensor.detach, self._items())
-        given = (torch.randn(spec.shape, dtype=spec.torch_dtype, device=self._shared.device) for spec in self._given)
-        return [*items, *given]
-
-    def _flattened(self, items: Sequence[Any]) -> tuple[list[torch.Tensor], list[structure.Node]]:
         try:
-            tensors, nodes = structure.flattened(items)
-        except structure.Unusable as error:
+            with torch.device(device):
+                items = Arguments.of(self._names["get_inputs"]())
+            return dtypes.arguments_in(self._policy.dtype, items, device)
+        except Unusable as error:
             raise UnusableTask(f"get_inputs() returns {error}") from error
-        if unknown := [tensor.dtype for tensor in tensors if str(tensor.dtype).removeprefix("torch.") not in JUDGED]:
-            raise UnusableTask(
-                f"get_inputs() returns a tensor of {unknown[0]}, whose numbers cannot be compared or drawn here: "
-                f"return float32 or bfloat16 and convert in forward"
-            )
-        return tensors, nodes
 
-    def _plain_nodes(self, items: Sequence[Any]) -> list[structure.Node]:
+    def _drawn(self) -> Arguments:
+        """The arguments of a call; where it has a backward, gradients of the outputs come last."""
+        items = self._items().mapped(torch.Tensor.detach)
+        given = [torch.randn(spec.shape, dtype=spec.torch_dtype, device=self._shared.device) for spec in self._given]
+        return Arguments(items.positional, items.named, given)
+
+    def _flattened(self, given: Arguments) -> tuple[list[torch.Tensor], arguments.Node]:
+        return arguments.flattened(given, self._kinds)
+
+    def _signature(self, node: arguments.Node, tensors: Sequence[torch.Tensor], result: Any) -> str:
+        """What forward takes and returns; empty where the task's text tells: tensors by position, tensors alone or in
+        one tuple."""
+        if self._plan is not None:
+            with torch.no_grad():
+                result = self._items().passed_to(self._model)
+            self._state.restore()
+        if arguments.is_plain(node) and structure.is_simple(result):
+            return ""
+        return f"forward({arguments.shown(node, tensors)}) returns {structure.shown(result)}"
+
+    def _described_init(self) -> arguments.Node:
         try:
-            tensors, nodes = structure.flattened(items)
-        except structure.Unusable as error:
+            return arguments.of_constructor(self._names["get_init_inputs"](), self._kinds)
+        except Unusable as error:
             raise UnusableTask(f"get_init_inputs() returns {error}") from error
-        if tensors:
-            raise UnusableTask(
-                "get_init_inputs() returns a tensor: make it in the constructor, from numbers given there"
-            )
-        return nodes
 
     def _give_back(self) -> None:
         """Device memory that is cached here is missing elsewhere: the float64 answer needs several times the inputs."""
@@ -399,7 +412,7 @@ class Reference:
 
     def load(
         self,
-        leaves: Sequence[Mapping[str, Any]],
+        leaves: arguments.Node,
         poison: str,
         seed: int,
         marks: Sequence[int],
@@ -426,7 +439,7 @@ class Reference:
 
     def _forward_wide(
         self,
-        leaves: Sequence[Mapping[str, Any]],
+        leaves: arguments.Node,
         tensors: Sequence[torch.Tensor],
         seed: int,
         outputs: list[torch.Tensor],
@@ -441,9 +454,9 @@ class Reference:
             return outputs, False
         fits = [
             a.shape == o.shape and a.dtype == getattr(torch, wide_dtype(o.dtype))
-            for a, o in zip(answers, outputs, strict=True)
+            for a, o in zip(answers, outputs, strict=False)
         ]
-        return (answers, True) if all(fits) else (outputs, False)
+        return (answers, True) if all(fits) and len(answers) == len(outputs) else (outputs, False)
 
     def _widened(self) -> nn.Module:
         """A copy in float64. Modules that keep what they computed of a parameter (`weight_norm`) cannot be copied."""
@@ -458,14 +471,14 @@ class Reference:
     def _forward(
         self,
         model: nn.Module,
-        leaves: Sequence[Mapping[str, Any]],
+        leaves: arguments.Node,
         tensors: Sequence[torch.Tensor],
         seed: int,
         forced: Sequence[torch.Tensor] = (),
     ) -> list[torch.Tensor]:
         """The outputs for tensors that lie as `get_inputs` made them; a call that changes its inputs changes a copy."""
         given = [self._copied(spec, tensor) for spec, tensor in zip(self._specs, tensors, strict=True)]
-        return self._called(model, structure.rebuilt(leaves, given), seed, forced)
+        return self._called(model, arguments.rebuilt(leaves, given, self._kinds), seed, forced)
 
     def _forced(self, outputs: Sequence[torch.Tensor] = ()) -> Sequence[torch.Tensor]:
         """What modules that are compared too go on from, in memory that a call may change; else with their own."""
@@ -479,15 +492,21 @@ class Reference:
         return shared_tensors.laid_out(spec.as_dtype(_name(tensor)), tensor, self._shared.device)
 
     def _called(
-        self, model: nn.Module, arguments: Sequence[Any], seed: int, forced: Sequence[torch.Tensor]
+        self, model: nn.Module, given: Arguments, seed: int, forced: Sequence[torch.Tensor]
     ) -> list[torch.Tensor]:
         seeding.seed(seed)
         try:
             with torch.no_grad():
-                return _leaves(self._whole(model, forced=forced)(*arguments))
+                result = given.passed_to(self._whole(model, forced=forced))
         finally:
             if model is self._model:
                 self._state.restore()
+        if model is self._model and (form := structure.form_of(result)) != self._form:
+            raise UnusableTask(
+                f"what forward returns beside tensors must be the same in every call, and was {self._form} and then "
+                f"{form}: return a number that depends on the values as a tensor, without .item(), int() or float()"
+            )
+        return _leaves(result)
 
 
 def body(source: str, shared: SharedTensors, policy: Policy, line: Channel) -> None:
@@ -525,11 +544,8 @@ def told(error: Exception, source: str) -> str:
 
 def _leaves(outputs: Any) -> list[torch.Tensor]:
     leaves = structure.leaves_of(outputs)
-    if not all(isinstance(leaf, torch.Tensor) for leaf in leaves):
-        other = next(type(leaf).__name__ for leaf in leaves if not isinstance(leaf, torch.Tensor))
-        raise UnusableTask(
-            f"forward() returns a {other} among its results: return tensors, alone or in tuples, lists and dicts"
-        )
+    if refusal := structure.refusal(leaves):
+        raise UnusableTask(refusal)
     return leaves
 
 

@@ -5,14 +5,18 @@ Runs in the reference's worker. Decides nothing: `examining` says what follows.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
 
-from engine.evaluator.checks import comparison, dtypes, seeding, structure
+from engine.evaluator import tasks
+from engine.evaluator.checks import comparison, seeding, structure
+from engine.evaluator.checks.arguments import Arguments, Kinds, flattened
 from engine.evaluator.checks.comparison import is_rounded
 
 # Several times what summing in another order costs: a reference may do that from call to call.
@@ -40,6 +44,8 @@ class Facts:
     """Whether the same call once more, seeded alike, gives the same answer."""
     is_training: bool
     """Whether a module is in training mode that behaves differently in it."""
+    hidden: tuple[str, ...] = ()
+    """Classes of modules whose forward neither the task's text nor what is shown of its modules holds, by name."""
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> Facts:
@@ -50,14 +56,31 @@ class Facts:
         return cls(**fields)
 
 
-def observed(model: nn.Module, call: Callable[..., Any], given: Sequence[Any], call_seed: int) -> Facts:
+def hidden(model: nn.Module, source: str, task_file: str) -> tuple[str, ...]:
+    """Classes of a model whose forward lies where no prompt can show it; PyTorch's own are known."""
+    found = dict[str, Path]()
+    for kind in {type(module) for module in model.modules()}:
+        forward = inspect.unwrap(kind.forward)
+        file, module = getattr(getattr(forward, "__code__", None), "co_filename", ""), forward.__module__ or ""
+        is_of_a_file = file not in ("", task_file) and not file.startswith("<")  # else the task's own code has made it
+        if is_of_a_file and module.partition(".")[0] not in tasks.imported.KNOWN:
+            found[f"{module}.{forward.__qualname__.rpartition('.')[0]}"] = Path(file).resolve()
+    if not found:
+        return ()
+    told = {(each.path.resolve(), name) for each in tasks.shown.modules(source) for name in each.defines}
+    return tuple(
+        sorted(name for name, file in found.items() if not any((file, part) in told for part in name.split(".")))
+    )
+
+
+def observed(model: nn.Module, call: Callable[..., Any], given: Arguments, call_seed: int) -> Facts:
     """Call a reference twice on copies of the same inputs, and under another seed where it draws numbers."""
     before = _kept(model)
-    first_inputs = dtypes.mapped(torch.clone, given)
+    first_inputs = given.mapped(torch.clone)
     first, drew = _answered(call, first_inputs, call_seed)
     after = _kept(model)
-    again, _ = _answered(call, dtypes.mapped(torch.clone, given), call_seed)
-    another = _answered(call, dtypes.mapped(torch.clone, given), call_seed + 1)[0] if drew else again
+    again, _ = _answered(call, given.mapped(torch.clone), call_seed)
+    another = _answered(call, given.mapped(torch.clone), call_seed + 1)[0] if drew else again
     state = {name for name, _ in model.state_dict().items()}
     changed = [name for name in before if name not in after or not _is_same(before[name], after[name])]
     _put_back(model, before)
@@ -75,11 +98,11 @@ def observed(model: nn.Module, call: Callable[..., Any], given: Sequence[Any], c
     )
 
 
-def _answered(call: Callable[..., Any], arguments: Sequence[Any], seed: int) -> tuple[list[torch.Tensor], bool]:
+def _answered(call: Callable[..., Any], arguments: Arguments, seed: int) -> tuple[list[torch.Tensor], bool]:
     """Copies of the outputs, and whether numbers were drawn."""
     seeding.seed(seed)
     before = seeding.state()
-    leaves = structure.leaves_of(call(*arguments))
+    leaves = structure.leaves_of(arguments.passed_to(call))
     return [leaf.detach().clone() for leaf in leaves], seeding.state() != before
 
 
@@ -121,8 +144,8 @@ def _trains(module: nn.Module) -> bool:
     return isinstance(module, nn.RReLU) or (isinstance(share, float) and share > 0)
 
 
-def _tensors(items: Sequence[Any]) -> list[torch.Tensor]:
-    return structure.flattened(items)[0]
+def _tensors(arguments: Arguments) -> list[torch.Tensor]:
+    return flattened(arguments, Kinds())[0]
 
 
 def _is_same(a: torch.Tensor, b: torch.Tensor) -> bool:

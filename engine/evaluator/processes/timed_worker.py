@@ -53,7 +53,7 @@ class Taken:
 class Preparation:
     """The question before each call: what `load` is asked, the same every time."""
 
-    leaves: Sequence[Mapping[str, Any]]
+    leaves: Mapping[str, Any]
     seed: int
 
 

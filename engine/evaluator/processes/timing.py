@@ -208,7 +208,7 @@ class Timing:
 
     def _prepare(self) -> None:
         """Draw the inputs, take the tolerances from them, and give both sides the same start."""
-        self._leaves: Sequence[Mapping[str, Any]] = ()
+        self._leaves: Mapping[str, Any] = {}
         self._contents = Contents(self._draw, self._workers.input_specs, self._workers.device)
         self._allowed = self._tolerances()
         for shared, trusted in zip(self._workers.shared["inputs"], self._workers.trusted["inputs"], strict=True):

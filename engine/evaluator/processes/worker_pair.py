@@ -108,6 +108,7 @@ class WorkerPair:
         request = self.request
         limits = dataclasses.replace(request.limits, processor_s=3600, address_space=UNLIMITED, tree_memory=UNLIMITED)
         self.reference: Worker | None = None
+        allowed, of_task = tasks.imported.trees(request.policy.imports), tasks.imported.files(request.task_source)
         if with_reference:
             body = functools.partial(reference_worker.body, request.task_source, self._trusted, request.policy)
             self.reference = Worker.fork(
@@ -116,7 +117,7 @@ class WorkerPair:
                 folder / "reference",
                 self._trusted.inherited,
                 isolation=request.isolation if request.is_confined else None,
-                readable=tasks.imported.files(request.task_source) if request.is_confined else (),
+                readable=(*of_task, *allowed) if request.is_confined else (),
             )
         self._candidate: Worker | None = None
         self.sampled: list[Sampled] = []
@@ -126,6 +127,8 @@ class WorkerPair:
         self.libraries.mkdir(exist_ok=True)
         self.place = self._place(compiles_to) if request.is_just_in_time else None
         body = functools.partial(candidate_worker.body, request.source, self._shared, self.place)
+        # A person's own baseline, or the task's module compiled.
+        imported = tasks.imported.files(request.source) if request.details.get("imports_freely") else ()
         self._candidate = Worker.fork(
             body,
             request.limits,
@@ -133,7 +136,8 @@ class WorkerPair:
             self._shared.inherited,
             self._serve,
             request.isolation,
-            readable=(self.libraries,),
+            # Where it is to compile its kernels it calls them as the task's text, run beside it, would be called.
+            readable=(self.libraries, *allowed, *imported, *(of_task if compiles_to else ())),
             writable=(compiles_to,) if compiles_to else (),
         )
         # Before either has a second thread.
@@ -210,6 +214,8 @@ class WorkerPair:
         reply = self._described(meanwhile=lambda: model_caller.open_device(self.device, is_timed=False))
         self.flop = int(reply["flop"])
         self.form = str(reply["form"])
+        self._input_names = [str(name) for name in reply["input_names"]]
+        self._output_names = [str(name) for name in reply["output_names"]]
         self.changing = [str(name) for name in reply["changing"]]
         self.observed.moves = operators.only_moves(operators.read(reply["seen"]))
         self.plan = Plan.from_plain(reply["plan"]) if reply["plan"] else None
@@ -228,11 +234,13 @@ class WorkerPair:
         self._shared.size_to({name: layout[name] for name in ("inputs", "own", "weights")})
         self._construction = reply
 
-    def needs(self) -> tuple[int, int]:
-        """Bytes of the inputs, outputs and weights, and operations; no GPU is opened for it but by the reference."""
+    def needs(self) -> tuple[int, int, str]:
+        """Bytes of the inputs, outputs and weights, operations, and how forward is called where the task's text does
+        not tell; no GPU is opened for it but by the reference."""
         reply = self._described()
         layout = shared_tensors.from_plain(reply["layout"])
-        return sum(spec.nbytes for name in ("inputs", "own", "weights") for spec in layout[name]), int(reply["flop"])
+        size = sum(spec.nbytes for name in ("inputs", "own", "weights") for spec in layout[name])
+        return size, int(reply["flop"]), str(reply["signature"])
 
     def _described(self, meanwhile: Callable[[], object] = lambda: None) -> dict[str, Any]:
         with self.spent.on(Part.DESCRIBING):
@@ -426,24 +434,21 @@ class WorkerPair:
     @property
     def _form(self) -> str:
         """Outputs and gradients come as one tuple."""
-        return self.form if self.plan is None else structure.form_of((None,) * len(self._trusted["own"]))
+        return self.form if self.plan is None else structure.form_of(tuple(self._trusted["own"]))
 
     @property
     def output_names(self) -> list[str]:
         """What each tensor is that a call returns."""
         if self.plan is not None:
             return self.plan.names
-        count = len(self._trusted["own"]) - len(self.inner)
-        outputs = [f"output {number}" for number in range(count)] if count > 1 else ["the output"] * count
-        return [*outputs, *(f"the output of module {name!r}" for name in self.inner)]
+        return [*self._output_names, *(f"the output of module {name!r}" for name in self.inner)]
 
     @property
     def input_names(self) -> list[str]:
         """What each tensor is that a call is given."""
-        count = len(self._trusted["inputs"])
-        given = self.plan.outputs if self.plan is not None else ()
-        inputs = [f"its input number {number}" for number in range(count - len(given))]
-        return [*inputs, *(f"the gradient that backward is given for output {number}" for number in given)]
+        given = [self.plan.result_names[number] for number in self.plan.outputs] if self.plan is not None else []
+        inputs = [f"its {name}" for name in self._input_names]
+        return [*inputs, *(f"the gradient that backward is given for {name}" for name in given)]
 
     @property
     def call_name(self) -> str:

@@ -7,16 +7,19 @@ constants.py    its sizes: module-level numbers, read and replaced
 problems.py     problems of SOL-ExecBench and flashinfer-bench as modules
 workloads.py    a task that is timed at several sizes
 imported.py     what the modules that it imports say now
+shown.py        of those what its text reaches, as prompts show it
 operators.py    what its text calls: the kernel class, and what a whole network leaves to PyTorch
 """
 
 from engine.evaluator.tasks import imported as imported
 from engine.evaluator.tasks import problems as problems
+from engine.evaluator.tasks import shown as shown
 from engine.evaluator.tasks import workloads as workloads
 from engine.evaluator.tasks.constants import Size as Size
 from engine.evaluator.tasks.constants import least_size as least_size
 from engine.evaluator.tasks.constants import set_constants as set_constants
 from engine.evaluator.tasks.constants import sizes_of as sizes_of
+from engine.evaluator.tasks.files import REQUIRED as REQUIRED
 from engine.evaluator.tasks.files import SHIPPED as SHIPPED
 from engine.evaluator.tasks.files import FolderEntry as FolderEntry
 from engine.evaluator.tasks.files import Task as Task

@@ -6,7 +6,7 @@ import ast
 import functools
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from engine.evaluator.tasks.constants import Size, constants, set_constants
 from engine.evaluator.tasks.operators import guessed_class, proposed_operators
 from engine.evaluator.tasks.parsing import MOST_BYTES, parse
 from engine.evaluator.tasks.policies import read_policy
+from engine.evaluator.tasks.shown import text_with_modules
 from engine.evaluator.toolchain_table import HOST, device_of
 from storage import untrusted
 from storage.results.policy import DTYPES, MODES, Policy
@@ -36,8 +37,8 @@ class Task:
     """A reference module ready to run: `source` has the size overrides in place.
 
     `kernel_class` is None when the file states none: the model proposes it then, and `guessed_class`, by what its text
-    calls, stands until it has. `language` is the one that kernels must be written in; empty for any. `place` says where
-    it stands in a network, in words.
+    calls and its policy does not leave to PyTorch, stands until it has. `language` is the one that kernels must be
+    written in; empty for any. `place` says where it stands in a network, in words.
     """
 
     name: str
@@ -66,7 +67,6 @@ class TaskFile:
     kernel_class: KernelClass | None
     title: str
     policy: Policy
-    guessed_class: KernelClass = KernelClass.OTHER
     own_name: str = ""
     remark: str = ""
     made_from: Mapping[str, str] = field(default_factory=dict)
@@ -76,6 +76,11 @@ class TaskFile:
     def name(self) -> str:
         """File name without suffix, with what the policy makes of it: `linear-backward`."""
         return f"{self.own_name or self.path.stem}{self.policy.variant}"
+
+    @property
+    def guessed_class(self) -> KernelClass:
+        """By what its text and the modules that it reaches call, and its policy does not leave to PyTorch."""
+        return guessed_class(parse(text_with_modules(self.text), self.path), self.policy.library_operators)
 
     @property
     def is_shipped(self) -> bool:
@@ -278,11 +283,11 @@ def of_text(text: str, path: Path) -> TaskFile:
 @functools.lru_cache(maxsize=256)  # a form that offers all shipped tasks asks for each of them whenever it is drawn
 def _of_texts(text: str, path: Path, toml: str) -> TaskFile:
     module = parse(text, path)
-    missing = [name for name in REQUIRED if name not in _defined(module)]
-    if missing:
+    defined = set(_defined(module.body))
+    if missing := [name for name in REQUIRED if not {name, "*"} & defined]:
         raise TaskError(
             f"{path} is not a KernelBench-style task: it does not define {', '.join(missing)}. "
-            f"A task defines a class Model(nn.Module), get_inputs() and get_init_inputs()."
+            f"A task defines or imports a class Model(nn.Module), get_inputs() and get_init_inputs()."
         )
     about = _about(toml, path.with_suffix(".toml"))
     if "class" in about and about["class"] not in list(KernelClass):
@@ -295,15 +300,24 @@ def _of_texts(text: str, path: Path, toml: str) -> TaskFile:
         policy = replace(policy, library_operators=proposed_operators(module))
     presets = about.get("sizes", {})
     place = str(about.get("place", ""))
-    return TaskFile(
-        path, text, constants(module), presets, kernel_class, title, policy, guessed_class(module), place=place
-    )
+    return TaskFile(path, text, constants(module), presets, kernel_class, title, policy, place=place)
 
 
-def _defined(module: ast.Module) -> set[str]:
-    names = {node.name for node in module.body if isinstance(node, (ast.ClassDef, ast.FunctionDef))}
-    assigned = (target for node in module.body if isinstance(node, ast.Assign) for target in node.targets)
-    return names | {target.id for target in assigned if isinstance(target, ast.Name)}
+def _defined(body: Sequence[ast.stmt]) -> Iterator[str]:
+    """The names that statements of a module define or import; `*` where an import does not say which."""
+    for node in body:
+        match node:
+            case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.AnnAssign(target=ast.Name(id=name)):
+                yield name
+            case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
+                yield from (alias.asname or alias.name for alias in aliases)
+            case ast.Assign(targets=targets):
+                yield from (target.id for target in targets if isinstance(target, ast.Name))
+            case ast.If() | ast.Try() | ast.With():
+                for inner in (node.body, getattr(node, "orelse", []), getattr(node, "finalbody", [])):
+                    yield from _defined(inner)
+                for handler in getattr(node, "handlers", []):
+                    yield from _defined(handler.body)
 
 
 def _about(toml: str, path: Path) -> dict[str, Any]:

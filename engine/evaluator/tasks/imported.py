@@ -6,6 +6,7 @@ Finds and reads files, and imports none: not even the packages around a module, 
 from __future__ import annotations
 
 import ast
+import functools
 import hashlib
 import importlib.metadata
 import sys
@@ -32,24 +33,45 @@ def contents(*texts: str) -> dict[str, str]:
 
 def files(*texts: str) -> tuple[Path, ...]:
     """The files of those from outside the installed packages."""
-    return tuple(_followed(texts)[1])
+    return tuple(path for path, _ in modules(*texts).values())
 
 
-def _followed(texts: Sequence[str]) -> tuple[dict[str, str], list[Path]]:
-    trees = [node for text in texts for node in _nodes(text)]
-    names = list(_imports(trees, ""))
+def modules(*texts: str) -> dict[str, tuple[Path, str]]:
+    """Those from outside the installed packages by name: file and text."""
+    return _followed(texts)[1]
+
+
+def trees(names: Sequence[str]) -> tuple[Path, ...]:
+    """Where modules lie, installed or not: the folder of a package, the file of another, and the files of what they
+    import from outside the installed packages."""
+    known = sorted({top for name in names if (top := _top(name)).isidentifier() and top not in KNOWN})
+    found = _Modules(sys.path)
+    found.followed(known)
+    return (*filter(None, map(found.tree, known)), *(path for path, _ in found.local.values()))
+
+
+def _followed(texts: Sequence[str]) -> tuple[dict[str, str], dict[str, tuple[Path, str]]]:
+    told = [_of_text(text) for text in texts]
+    names = [name for imports, _ in told for name in imports]
     if all(_top(name) in KNOWN for name in names):
-        return {}, []
-    modules = _Modules([*_added_paths(trees), *sys.path])
-    return modules.followed(names), modules.files
+        return {}, {}
+    found = _Modules([*(folder for _, added in told for folder in added), *sys.path])
+    return found.followed(names), found.local
+
+
+@functools.lru_cache(maxsize=256)  # a form that offers all shipped tasks asks for each of them whenever it is drawn
+def _of_text(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The modules that it imports, and the folders that it puts into the search path."""
+    nodes = _nodes(text)
+    return tuple(_imports(nodes, "")), tuple(_added_paths(nodes))
 
 
 class _Modules:
-    """Modules as they are found on one search path; `files` are those that have been read."""
+    """Modules as they are found on one search path; `local` are those that have been read, by name."""
 
     def __init__(self, path: Sequence[str]) -> None:
         self._path = path
-        self.files: list[Path] = []
+        self.local: dict[str, tuple[Path, str]] = {}
         self._specs: dict[str, ModuleSpec | None] = {}
 
     def followed(self, names: Sequence[str]) -> dict[str, str]:
@@ -64,11 +86,20 @@ class _Modules:
                 hashes[_top(name)] = _version(_top(name))
                 continue
             content = _content(spec)
-            self.files += [Path(spec.origin)] if spec.origin and content else []
+            text = content.decode("utf-8-sig", "replace")
+            if spec.origin and content:
+                self.local[name] = Path(spec.origin), text
             hashes[name] = hashlib.sha256(content).hexdigest()
             package = name if spec.submodule_search_locations is not None else name.rpartition(".")[0]
-            waiting += _imports(_nodes(content.decode("utf-8-sig", "replace")), package)
+            waiting += _imports(_nodes(text), package)
         return dict(sorted(hashes.items()))
+
+    def tree(self, name: str) -> Path | None:
+        """The file of a module, or the folder that its file is in where it is a package."""
+        spec = self._spec(name)
+        if spec is None or not spec.has_location or spec.origin is None:
+            return None
+        return Path(spec.origin).parent if spec.submodule_search_locations is not None else Path(spec.origin)
 
     def _spec(self, name: str) -> ModuleSpec | None:
         """Where a module lies; one of a package lies in its folders."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from engine.errors import TaskError
 from engine.evaluator.tasks.parsing import parse
+from storage.results.policy import EVERYTHING
 from storage.results.vocabulary import KernelClass
 
 # Large operators in a file from which on it counts as a whole network.
@@ -51,11 +52,14 @@ def proposed_operators(module: ast.Module) -> tuple[str, ...]:
     return tuple(sorted({name for name, _ in large})) if sum(count for _, count in large) >= NETWORK else ()
 
 
-def guessed_class(module: ast.Module) -> KernelClass:
+def guessed_class(module: ast.Module, left: Collection[str] = ()) -> KernelClass:
     """The kernel class by what takes the most time where it occurs: attention, then convolution, then products, a loss,
-    a reduction or normalisation, an elementwise function; `other` where none of them does."""
-    large = {name for name, _ in _large(module, 1)}
-    called = set(_called(module))
+    a reduction or normalisation, an elementwise function; `other` where none of them does.
+
+    What is `left` to PyTorch does not count, unless all is: then a kernel is written for what its writer likes.
+    """
+    large = {name for name, _ in _large(module, 1) if not _is_left(name, left)}
+    called = {name for name in _called(module) if not _is_left(_LARGE.get(name, name), left)}
     is_attention = "scaled_dot_product_attention" in large or ("matmul" in large and "softmax" in called)
     choices = (
         (KernelClass.ATTENTION, is_attention and not large & set(_CONVOLUTIONS)),
@@ -93,6 +97,13 @@ def _imported(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
 def _is_arithmetic(module: ast.Module) -> bool:
     forwards = (node for node in ast.walk(module) if isinstance(node, ast.FunctionDef) and node.name == "forward")
     return any(isinstance(node, ast.BinOp) for forward in forwards for node in ast.walk(forward))
+
+
+def _is_left(name: str, left: Collection[str]) -> bool:
+    """As kernels are judged: `conv2d` is left by that name or as `conv`, and so is the layer `Conv2d`."""
+    plain = name.lower().replace("_", "")
+    names = {plain, re.sub(r"[123]d$", "", plain)}
+    return EVERYTHING not in left and any(operator.lower().replace("_", "") in names for operator in left)
 
 
 def _lower(name: str) -> str:

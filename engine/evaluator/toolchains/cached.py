@@ -38,6 +38,8 @@ REMEMBERED = {
 }
 # A busy machine can cause these; asking again may answer otherwise.
 UNSTEADY = (Verdict.TIMEOUT, Verdict.OUT_OF_MEMORY)
+# Nor does a module that is not found, or that finds no library, say anything of the kernel.
+OF_THE_MACHINE = ("ModuleNotFoundError", "ImportError")
 
 
 class CachedToolchain(Evaluator):
@@ -102,7 +104,7 @@ class CachedToolchain(Evaluator):
 def _kept(file: Path, result: Result) -> Result:
     """The result, kept if asking again would give the same."""
     match result:
-        case CompileResult() | CheckResult() if result.verdict in UNSTEADY:
+        case CompileResult() | CheckResult() if result.verdict in UNSTEADY or _is_of_the_machine(result):
             return result
         case TimingResult() if result.untrusted:
             return result
@@ -111,6 +113,11 @@ def _kept(file: Path, result: Result) -> Result:
         case CompileResult() | CheckResult() | TimingResult() | ProfileResult():
             remembered.keep(file, replace(result, timeline=None))  # it takes no time to remember it
     return result
+
+
+def _is_of_the_machine(result: CompileResult | CheckResult) -> bool:
+    said = result.diagnostics if isinstance(result, CompileResult) else result.message
+    return result.verdict is not Verdict.PASSED and any(name in said for name in OF_THE_MACHINE)
 
 
 def _told(result: Any) -> Any:

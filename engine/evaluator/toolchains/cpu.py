@@ -80,8 +80,9 @@ class CpuToolchain(LocalToolchain):
         roof = measured(self.installation, cache_folder(), self._leased, again=again)
         size = int(needs["min_bytes"])
         limit = HardwareLimit(
-            roof.device, roof.bandwidth_gb_s(size), roof.peak_gflop_s, size, int(needs["min_flop"]), roof.facts
-        )
+            roof.device, roof.bandwidth_gb_s(size), roof.peak_gflop_s, size, int(needs["min_flop"]), roof.facts,
+            str(needs["signature"]),
+        )  # fmt: skip
         self._known_limits[task.source, task.policy.measured] = limit
         return limit
 

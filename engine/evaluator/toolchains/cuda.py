@@ -170,7 +170,10 @@ class CudaToolchain(LocalToolchain):
             needs = self._ask("describe", task, "")
         size, facts = int(needs["min_bytes"]), rates.facts(self.installation.arch)
         peak_gflop_s = max(useful_rates(facts.rates_gflop_s, task.policy.arithmetic).values())
-        limit = HardwareLimit(rates.device, rates.bandwidth_at(size), peak_gflop_s, size, int(needs["min_flop"]), facts)
+        limit = HardwareLimit(
+            rates.device, rates.bandwidth_at(size), peak_gflop_s, size, int(needs["min_flop"]), facts,
+            str(needs["signature"]),
+        )  # fmt: skip
         self._known_limits[task.source, task.policy.measured] = limit
         return limit
 

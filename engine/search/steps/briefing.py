@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from engine.evaluator import languages, tasks
 from engine.evaluator.build.device import flags
 from engine.evaluator.build.tunables import CPP_LINE, PYTHON_LINE, REMARK
 from engine.evaluator.checks import tolerance
+from engine.evaluator.checks.operators import shares_of_pytorch
 from engine.evaluator.checks.screening.python_text import FLAGGED_IMPORTS, IMPORTS
 from engine.evaluator.checks.timing_checks import DEVICE_TIME
 from engine.evaluator.checks.trials import IN_WORDS, PLAN, Style
@@ -42,6 +43,7 @@ NEAR = "a size near them that is told to nobody"
 LEAST_LANES = 8
 SHOWN_SIZES = 12
 SHOWN_KERNELS = 4
+SHOWN_OPERATORS, LEAST_SHARE = 4, 0.05
 SHOWN_VARIANTS, SHOWN_FAILED = 3, 2
 AT_LIMIT = 0.95
 NEAR_LIMIT = 0.6
@@ -52,7 +54,12 @@ def fixed_slots(
 ) -> dict[str, str]:
     """What holds for a whole run, by the slots of system prompts. The same at every step, so that it can be cached."""
     machine = prompting.in_language(prompting.for_toolchain("toolchains", toolchain), language)
-    slots = {"toolchain": machine, "device": device(limit, language), "contract": contract(toolchain, task, language)}
+    signature = limit.signature if limit else ""
+    slots = {
+        "toolchain": machine,
+        "device": device(limit, language),
+        "contract": contract(toolchain, task, language, signature),
+    }
     slots |= {"language": prompting.of_language("language", language)}
     return slots | {"language_rule": prompting.of_language("language_rule", language)} | allowed(task.policy)
 
@@ -120,7 +127,7 @@ def _filled(name: str, **values: str) -> str:
     return prompting.fill(f"architectures/{name}.md", **values).strip()
 
 
-def contract(toolchain: str, task: Task, language: str = languages.DEFAULT) -> str:
+def contract(toolchain: str, task: Task, language: str = languages.DEFAULT, signature: str = "") -> str:
     """The task's policy in words, what a check tries, how far an element may be off, and how a kernel is timed."""
     policy = task.policy
     sizes = [f"{name}={value}" for name, value in task.sizes.items()][:SHOWN_SIZES]
@@ -140,11 +147,17 @@ def contract(toolchain: str, task: Task, language: str = languages.DEFAULT) -> s
         values="; ".join(IN_WORDS[style] for style in styles),
         special=prompting.text(f"policy/special_{policy.special_values}.md").strip(),
         tolerance=_tolerance(policy),
-        state="".join(f"\n{line.strip()}" for line in _state(task)),
+        state="".join(f"\n{line.strip()}" for line in (*_call(signature), *_state(task))),
         timing=prompting.text(prompting.for_toolchain("timing", toolchain)).strip(),
         backward=prompting.text("policy/backward.md").strip() if policy.backward else "",
         place=prompting.fill("policy/place.md", place=task.place).strip() if task.place else "",
     ).strip()
+
+
+def _call(signature: str) -> Iterator[str]:
+    """How forward is called, of a task whose text does not tell plainly."""
+    if signature:
+        yield prompting.fill("policy/call.md", signature=signature)
 
 
 def _state(task: Task) -> Iterator[str]:
@@ -156,7 +169,7 @@ def _state(task: Task) -> Iterator[str]:
     if tasks.may_have_weights(task.source):
         values = prompting.text(f"policy/values_{policy.weights}.md").strip()
         yield prompting.fill(f"policy/weights_{policy.state_dict}.md", values=values)
-        if policy.mode != "eval" and STATISTICS.search(task.source):
+        if policy.mode != "eval" and STATISTICS.search(tasks.shown.text_with_modules(task.source)):
             yield prompting.text("policy/statistics.md")
     if policy.mode:
         yield prompting.fill("policy/mode.md", mode=MODE_IN_WORDS[policy.mode])
@@ -235,8 +248,9 @@ def _reached(record: Record, candidate: Candidate) -> Iterator[str]:
     limit, timed, best = record.limit, candidate.trusted, record.best
     if limit is None or timed is None:
         return
-    share = limit.limit_ms / timed.latency_ms
-    yield f"This kernel: {timed.latency_ms:.4g} ms, {_share(share)} of the limit. {_meaning(share)}"
+    share, left = limit.limit_ms / timed.latency_ms, record.settings.policy.library_operators
+    meaning = _meaning(share) if share >= NEAR_LIMIT or not left else _beside_pytorch(candidate, timed.latency_ms, left)
+    yield f"This kernel: {timed.latency_ms:.4g} ms, {_share(share)} of the limit. {meaning}"
     if best is not None and best.trusted is not None and best.candidate_id != candidate.candidate_id:
         took = best.trusted.latency_ms
         yield (
@@ -253,6 +267,21 @@ def _meaning(share: float) -> str:
     return (
         "It is far from the limit: its time goes into waiting, repeated traffic or other instructions, "
         "not into what the task needs."
+    )
+
+
+def _beside_pytorch(candidate: Candidate, took_ms: float, left: Sequence[str]) -> str:
+    """What can be gained beside the operators that are left to PyTorch, as far as its check saw what they take."""
+    shares = shares_of_pytorch(candidate.checked.evidence) if candidate.checked else None
+    if shares is None:
+        names = "everything" if EVERYTHING in left else ", ".join(left)
+        return f"How much of its time is in what is left to PyTorch ({names}) is not known."
+    share = min(1.0, sum(shares.values()))
+    if share < LEAST_SHARE:
+        return _meaning(0.0)
+    return (
+        f"{share:.0%} of its time is in {', '.join(list(shares)[:SHOWN_OPERATORS])}, left to PyTorch; the rest, "
+        f"{(1 - share) * took_ms:.3g} ms, is all that can be gained without replacing that."
     )
 
 

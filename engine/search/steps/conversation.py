@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from engine.evaluator import tasks
+from engine.evaluator.tasks.shown import Shown
 from engine.search import exemplars, prompting
 from engine.search.actions import Ask
 from engine.search.context import RunContext
@@ -52,7 +54,7 @@ def _first_kernel(context: RunContext, ask: Ask, earlier: str | Ranked) -> list[
         context,
         ask,
         "synthesise.md",
-        task=as_code(context.task.source),
+        task=reference(context),
         example=as_code(exemplars.opening(context.toolchain.name, record.kernel_class, language)),
         compiler=compiler_section(context),
         start=prompting.of_language("start", language),
@@ -82,6 +84,18 @@ def settle_hints(context: RunContext, hints: list[Command]) -> None:
     for hint in hints:
         if hint.command_id not in context.record.settled_commands:
             context.emit(CommandEffective(hint.command_id, context.step, f"in the prompt of step {context.step}"))
+
+
+def reference(context: RunContext) -> str:
+    """The task's text, and of modules that it imports what a kernel would otherwise have to replace unseen."""
+    source = context.task.source
+    shown = "\n\n".join(map(_module, tasks.shown.modules(source)))
+    return f"{as_code(source)}\n\n{prompting.fill('imported.md', texts=shown).strip()}" if shown else as_code(source)
+
+
+def _module(module: Shown) -> str:
+    rest = f"\n\n# left out for its length: {', '.join(module.left_out)}" if module.left_out else ""
+    return f"`{module.file}`:\n{as_code(module.text + rest)}"
 
 
 def as_code(source: str) -> str:

@@ -128,6 +128,55 @@ def test_a_reference_that_a_package_cannot_stand_in_for_is_refused(kept: str, fo
         described(source, "this run")
 
 
+BY_NAME = """import dataclasses
+
+import torch
+import torch.nn as nn
+
+@dataclasses.dataclass
+class Result:
+    y: torch.Tensor
+
+class Model(nn.Module):
+    def forward(self, x, mask=None, scale=1.0, *, bias=None):
+        return {forward}
+
+def get_inputs():
+    return [torch.rand(4, 32)], {named}
+
+def get_init_inputs():
+    return []
+"""
+FORWARD = "x * torch.sigmoid(x) * (1 if mask is None else mask) * scale"
+MASK = "'mask': torch.rand(4, 32)"
+
+
+@pytest.mark.parametrize(
+    ("forward", "named", "message"),
+    [
+        (FORWARD, "{'scale': 2.0}", "scale by name, and they are not its next arguments"),
+        (FORWARD, "{'bias': 2.0}", "bias by name, and they are not its next arguments"),
+        (FORWARD, "{'mask': [torch.rand(4, 32)]}", "its input mask is a list, no tensor or number: export the kernel"),
+        ("Result(x)", "{}", "its forward returns a Result, not a tensor"),
+        ("x, (x, x)", "{}", "its forward returns a tuple, not a tensor or a tuple of tensors alone: export the kernel"),
+    ],
+)
+def test_calls_and_results_that_no_operator_has_are_refused_in_words(forward: str, named: str, message: str) -> None:
+    with pytest.raises(EngineError, match=message):
+        described(BY_NAME.replace("{forward}", forward).replace("{named}", named), "this run")
+
+
+@pytest.mark.judging
+def test_a_kernel_that_is_called_by_name_is_packaged_with_its_arguments_in_order(home: Path, tmp_path: Path) -> None:
+    task = tmp_path / "gated.py"
+    task.write_text(BY_NAME.replace("{forward}", FORWARD).replace("{named}", "{'scale': 2.0, " + MASK + "}"))
+    kernel = IN_PYTORCH.replace("forward(self, x)", "forward(self, x, *, scale, mask)").replace(
+        "x * torch.sigmoid(x)", "x * torch.sigmoid(x) * mask * scale"
+    )
+    files = packaged([judged_run(home, str(task), kernel)], Asked(sizes="batch"))
+    assert " passed" in own_tests(files, tmp_path / "package", "-k", "not compile and not export and not ahead")
+
+
 def test_a_text_that_is_made_while_the_file_runs_is_refused(home: Path) -> None:
     made = THIRD.replace("load_inline(", "load_inline(extra_cflags=open('/dev/null').readlines(), ")
     with pytest.raises(EngineError, match="cannot be read from its text"):

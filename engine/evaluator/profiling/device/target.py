@@ -61,23 +61,22 @@ def prepare(folder: Path, device: str = "cuda") -> tuple[Call, int]:
         just_in_time.prepare(just_in_time.Place(Path(request["kernels"]) if request["kernels"] else None))
     _replay_builds(json.loads((folder / "builds.json").read_text()))
     from engine.evaluator.checks import dtypes, live_code
+    from engine.evaluator.checks.arguments import Arguments
 
     dtypes.compute_within(str(request.get("precision", "")))
     candidate = _executed("candidate", folder / "candidate.py", live_code.code)
     _seed(seed)
     dtype = str(request.get("dtype", ""))
-    initial = dtypes.items_in("", task.get_init_inputs(), device)
-    _seed(seed)
-    model = dtypes.model_in(dtype, candidate.ModelNew(*initial).to(device))
+    model = dtypes.model_in(dtype, candidate.ModelNew(*task.get_init_inputs()).to(device))
     model = dtypes.in_mode(str(request.get("mode", "")), model)
     _seed(seed)
-    inputs = dtypes.items_in(dtype, task.get_inputs(), device)
+    inputs = dtypes.arguments_in(dtype, Arguments.of(task.get_inputs()), device)
     calls = int(request.get("calls", 3))
     if request.get("backward"):
         from engine.evaluator.checks.gradients import both_passes
 
         return both_passes(model, inputs), calls
-    return lambda: model(*inputs), calls
+    return lambda: inputs.passed_to(model), calls
 
 
 def _profiled(call: Call, _folder: Path) -> None:

@@ -52,6 +52,8 @@ class Entry:
     """`eval` or `train`, where the kernel was judged with modules in that mode alone."""
     has_backward: bool = False
     """Whether the kernel's own backward was judged too."""
+    by_name: int = 0
+    """How many of the last inputs the kernel was given by name."""
     is_capturable: bool | None = None
     """Whether a CUDA graph may hold a call; None where nobody tried."""
     follows_stream: bool | None = None

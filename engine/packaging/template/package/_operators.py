@@ -64,7 +64,9 @@ def call(entry: Entry, name: str, inputs: Sequence[Any], state: Sequence[torch.T
     try:
         for (held, leaf), value in zip(places, state, strict=True):
             held[leaf] = value
-        return module(*inputs)
+        by_place = len(inputs) - (entry.by_name if name == "kernel" else 0)
+        names = [wanted.name for wanted in entry.inputs[by_place:]]
+        return module(*inputs[:by_place], **dict(zip(names, inputs[by_place:], strict=True)))
     finally:
         for (held, leaf), value in zip(places, before, strict=True):
             held[leaf] = value

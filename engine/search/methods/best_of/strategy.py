@@ -15,7 +15,7 @@ from engine.search.llm import Message
 from engine.search.methods.kernel_in_work import KernelInWork, KernelPerIndex, all_done, draws_option
 from engine.search.methods.options import Value, option, read
 from engine.search.methods.steered import REPAIR, ask_first, ask_repair
-from engine.search.steps.conversation import as_code, hint_section, open_conversation, rule_section, sample
+from engine.search.steps.conversation import as_code, hint_section, open_conversation, reference, rule_section, sample
 from engine.search.steps.evaluate import describe_failure
 from storage.run.method_words import MethodWords
 from storage.run.record import Candidate, Record
@@ -90,7 +90,7 @@ def repair(context: RunContext, ask: Ask) -> list[Message]:
         context,
         ask,
         "best_of/repair.md",
-        task=as_code(context.task.source),
+        task=reference(context),
         failure=describe_failure(candidate),
         kernel=as_code(context.source(candidate)),
         rules=rule_section(record.steering.rules),

@@ -8,7 +8,14 @@ from engine.search.context import RunContext
 from engine.search.llm import Message
 from engine.search.patching.edits import numbered
 from engine.search.steps import briefing
-from engine.search.steps.conversation import as_code, hint_section, open_conversation, rule_section, timing_line
+from engine.search.steps.conversation import (
+    as_code,
+    hint_section,
+    open_conversation,
+    reference,
+    rule_section,
+    timing_line,
+)
 from engine.search.steps.evaluate import describe_failure
 from engine.search.steps.guidance import debugging, guide, known
 from engine.search.steps.history import changes, explanation, history
@@ -20,7 +27,7 @@ def judge(context: RunContext, ask: Ask) -> list[Message]:
     """One point about a kernel: its fault where it failed, its bottleneck where it is correct."""
     candidate, record = context.candidate(ask.about), context.record
     common = {
-        "task": as_code(context.task.source),
+        "task": reference(context),
         "listing": numbered(context.source(candidate)),
         "rules": rule_section(record.steering.rules),
         "hint": hint_section(record.pending_hints),
@@ -57,7 +64,7 @@ def rewrite(context: RunContext, ask: Ask) -> list[Message]:
     """The kernel once more, with the judge's point."""
     candidate, record = context.candidate(ask.about), context.record
     common = {
-        "task": as_code(context.task.source),
+        "task": reference(context),
         "kernel": as_code(context.source(candidate)),
         "review": explanation(context, candidate) or "(nothing)",
         "rules": rule_section(record.steering.rules),

@@ -8,7 +8,7 @@ from engine.search.context import RunContext
 from engine.search.llm import Message
 from engine.search.patching.edits import numbered
 from engine.search.steps import briefing
-from engine.search.steps.conversation import as_code, hint_section, open_conversation, rule_section, timing_line
+from engine.search.steps.conversation import hint_section, open_conversation, reference, rule_section, timing_line
 from engine.search.steps.evaluate import describe_failure
 from engine.search.steps.guidance import debugging, guide, known, lacking
 from engine.search.steps.history import changes, history, repairs
@@ -22,7 +22,7 @@ def diagnose(context: RunContext, ask: Ask) -> list[Message]:
         ask,
         "cutegen/diagnose.md",
         guide=debugging(context),
-        task=as_code(context.task.source),
+        task=reference(context),
         failure=describe_failure(candidate),
         listing=numbered(context.source(candidate)),
         change=changes(context, candidate),
@@ -36,7 +36,7 @@ def repair(context: RunContext, ask: Ask) -> list[Message]:
         context,
         ask,
         "cutegen/repair.md",
-        task=as_code(context.task.source),
+        task=reference(context),
         repairs=repairs(context, candidate),
         failure=describe_failure(candidate),
         guide=debugging(context),
@@ -56,7 +56,7 @@ def optimise(context: RunContext, ask: Ask) -> list[Message]:
         context,
         ask,
         "cutegen/optimise.md",
-        task=as_code(context.task.source),
+        task=reference(context),
         listing=numbered(context.source(base)),
         timing=timing_line(base),
         headroom=briefing.headroom(record, base),

@@ -12,7 +12,14 @@ from engine.search.limits import RULE
 from engine.search.llm import Message
 from engine.search.prompting import Passage, Ranked
 from engine.search.steps import briefing
-from engine.search.steps.conversation import as_code, hint_section, open_conversation, rule_section, timing_line
+from engine.search.steps.conversation import (
+    as_code,
+    hint_section,
+    open_conversation,
+    reference,
+    rule_section,
+    timing_line,
+)
 from engine.search.steps.evaluate import describe_failure
 from engine.search.steps.guidance import guide, known
 from engine.search.steps.history import shortened
@@ -74,7 +81,7 @@ class Cross:
 def _common(context: RunContext) -> dict[str, str]:
     record = context.record
     return {
-        "task": as_code(context.task.source),
+        "task": reference(context),
         "guide": guide(context),
         "rules": rule_section(record.steering.rules),
         "hint": hint_section(record.pending_hints),

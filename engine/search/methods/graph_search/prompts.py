@@ -12,7 +12,7 @@ from engine.search.context import RunContext
 from engine.search.llm import Message
 from engine.search.patching.edits import numbered
 from engine.search.steps import briefing
-from engine.search.steps.conversation import as_code, hint_section, open_conversation, rule_section, timing_line
+from engine.search.steps.conversation import hint_section, open_conversation, reference, rule_section, timing_line
 from engine.search.steps.evaluate import describe_failure
 from engine.search.steps.guidance import debugging, guide
 from engine.search.steps.history import changes, history
@@ -134,7 +134,7 @@ def repair(context: RunContext, ask: Ask) -> list[Message]:
         context,
         ask,
         "graph_search/repair.md",
-        task=as_code(context.task.source),
+        task=reference(context),
         guide=debugging(context),
         patch_format=prompting.text("patch_format.md").strip(),
         rules=rule_section(record.steering.rules),
@@ -201,7 +201,7 @@ def _kernel(context: RunContext, ask: Ask) -> dict[str, str]:
     """What every question about a correct kernel shows of it."""
     candidate = context.candidate(ask.about)
     return {
-        "task": as_code(context.task.source),
+        "task": reference(context),
         "listing": numbered(context.source(candidate)),
         "timing": timing_line(candidate),
         "headroom": briefing.headroom(context.record, candidate),

@@ -14,7 +14,14 @@ from engine.search.llm import Message
 from engine.search.methods.reward_loop.rewards import Rewarded, rewarded
 from engine.search.prompting import Passage, Ranked
 from engine.search.steps import briefing
-from engine.search.steps.conversation import as_code, hint_section, open_conversation, rule_section, timing_line
+from engine.search.steps.conversation import (
+    as_code,
+    hint_section,
+    open_conversation,
+    reference,
+    rule_section,
+    timing_line,
+)
 from engine.search.steps.evaluate import describe_failure
 from engine.search.steps.guidance import debugging, guide, known
 from storage.run.record import named
@@ -34,7 +41,7 @@ class Refine:
         candidate, record = context.candidate(ask.about), context.record
         earlier = _pairs(context, candidate.candidate_id, self.shown)
         common = {
-            "task": as_code(context.task.source),
+            "task": reference(context),
             "scale": SCALE,
             "reward": _reward_of(rewarded(record), candidate.candidate_id),
             "kernel": as_code(context.source(candidate)),

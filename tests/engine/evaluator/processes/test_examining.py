@@ -60,7 +60,7 @@ def test_what_cannot_be_judged_is_refused_with_the_cause(
         ("return torch.sparse.mm(s, x)", "torch.eye(4).to_sparse(), torch.randn(4, 4)", "s, x", "a sparse tensor"),
         ("return x.float() * 2", "torch.randn(4, 4).to(torch.float8_e4m3fn)", "x", "float8_e4m3fn"),
         ("return x * len(o)", "torch.randn(4, 4), {3, 4}", "x, o", "a set"),
-        ("return (x, 'done')", "torch.randn(4, 4)", "x", "returns a str among its results"),
+        ("return (x, {1})", "torch.randn(4, 4)", "x", "returns a set among its results"),
         ("import not_there\nreturn x", "torch.randn(4, 4)", "x", "install not_there"),
         ("return x", "torch.randn(4, 4, device='cuda')", "x", "leave the device out"),
     ],

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from engine.evaluator.checks.arguments import Arguments
 from engine.evaluator.processes import half_baseline
 from engine.evaluator.processes.half_baseline import AS_IT_IS, IN_BFLOAT16, UnderAutocast, faster
 from engine.evaluator.toolchains.cpu import CpuToolchain
@@ -31,7 +32,7 @@ def test_the_faster_way_is_the_baseline(monkeypatch: pytest.MonkeyPatch, slow: b
         return a @ b
 
     monkeypatch.setattr(time, "perf_counter", lambda: now[0])
-    chosen, told = faster(forward, "cpu", [torch.float32], (A, B))
+    chosen, told = faster(forward, "cpu", [torch.float32], Arguments([A, B]))
     assert told == name
     found = chosen(A, B)
     assert found.dtype is torch.float32
@@ -51,7 +52,7 @@ def test_a_module_that_autocast_does_not_take_is_timed_as_it_is() -> None:
             raise RuntimeError("not implemented for 'BFloat16'")
         return a
 
-    assert faster(forward, "cpu", [torch.float32], (A,)) == (forward, AS_IT_IS)
+    assert faster(forward, "cpu", [torch.float32], Arguments([A])) == (forward, AS_IT_IS)
 
 
 def test_a_gpu_without_bfloat16_is_named_with_what_to_use(monkeypatch: pytest.MonkeyPatch) -> None:

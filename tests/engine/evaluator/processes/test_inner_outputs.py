@@ -11,6 +11,7 @@ from torch import nn
 
 from engine.errors import BaselineUnavailable, TaskError
 from engine.evaluator import tasks
+from engine.evaluator.checks.arguments import Arguments
 from engine.evaluator.checks.inner_outputs import WithInnerOutputs, comparable
 from engine.evaluator.tasks import Task
 from engine.evaluator.toolchains.cpu import CpuToolchain
@@ -117,8 +118,8 @@ class _Parts(nn.Module):
 
 def test_modules_are_compared_that_return_one_tensor_once_which_nothing_changes() -> None:
     with torch.no_grad():
-        assert comparable(_Parts(), [torch.randn(4, 8)], 1) == ["kept", "inplace", "block"]
-        assert comparable(_Parts(), [torch.randn(4, 8)], 2) == ["kept", "inplace", "block.0", "block"]
+        assert comparable(_Parts(), Arguments([torch.randn(4, 8)]), 1) == ["kept", "inplace", "block"]
+        assert comparable(_Parts(), Arguments([torch.randn(4, 8)]), 2) == ["kept", "inplace", "block.0", "block"]
 
 
 def test_what_follows_a_module_goes_on_from_a_forced_output() -> None:

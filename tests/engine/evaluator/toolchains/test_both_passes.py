@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from engine.evaluator.checks import structure
 from engine.evaluator.checks.gradients import ForwardBackward, Plan
 from engine.evaluator.toolchains.cpu import CpuToolchain
 from engine.search.steps import briefing
@@ -64,7 +65,9 @@ def test_a_gradient_that_a_kernel_keeps_tells_its_next_forward_nothing() -> None
             kept.extend(given)
             return given[0].neg()
 
-    whole = ForwardBackward(Keeping.apply, {}, Plan(1, (0,), (), 1, True, (0,)))
+    whole = ForwardBackward(
+        Keeping.apply, {}, Plan(1, (0,), ("input 0",), False, (), structure.TENSOR, ("the output",), (0,))
+    )
     buffer = torch.ones(3)
     outputs = []
     for number in (1.0, 2.0, 3.0):

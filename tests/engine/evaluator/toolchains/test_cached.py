@@ -40,6 +40,7 @@ class Counting(Evaluator):
     name: str = "counting"
     machine: str = "machine 1"
     verdict: Verdict = Verdict.PASSED
+    message: str = "m"
     asked: list[str] = field(default_factory=list)
 
     @property
@@ -57,11 +58,14 @@ class Counting(Evaluator):
     def _answer(self, request: Request[Any]) -> Any:
         match request:
             case Compile():
-                return CompileResult(True, 1.5)
+                is_ok = self.verdict is Verdict.PASSED
+                return CompileResult(is_ok, 1.5, self.message, verdict=self.verdict)
             case CompileAll():
                 return [CompileResult(True, 1.5) for _ in request.candidates]
             case Check():
-                return CheckResult(self.verdict, 0.5, max_error=float("inf"), message="m", timeline=Timeline(0.5))
+                return CheckResult(
+                    self.verdict, 0.5, max_error=float("inf"), message=self.message, timeline=Timeline(0.5)
+                )
             case Time():
                 return TimingResult((1.0, 2.0), (3.0, 4.0))
             case Baseline():
@@ -141,6 +145,19 @@ def test_a_timeout_is_asked_again(tmp_path: Path) -> None:
     cached.check(TASK, "k")
     assert cached.check(TASK, "k").evidence == {}
     assert inner.asked == ["check", "check"]
+
+
+def test_a_module_that_is_not_found_is_looked_for_again(tmp_path: Path) -> None:
+    inner = Counting(verdict=Verdict.RUNTIME_ERROR, message="line 1: ModuleNotFoundError: No module named 'timm'")
+    cached = CachedToolchain(inner, tmp_path)
+    for _ in range(2):
+        cached.compile(TASK, "k")
+        cached.check(TASK, "k")
+    assert inner.asked == ["compile", "check"] * 2
+    inner.message = "line 1: NameError: name 'timm' is not defined"
+    for _ in range(2):
+        cached.compile(TASK, "k")
+    assert inner.asked[4:] == ["compile"]
 
 
 def test_a_disturbed_profile_is_asked_again(tmp_path: Path) -> None:
