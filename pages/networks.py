@@ -167,9 +167,7 @@ def draw_place(tree: Tree, rows: Sequence[Ranked], place: str, states: dict[str,
     if not place:
         sentence += f"; everything else takes {wording.latency(tree.rest_ms)}"
     st.markdown(sentence)
-    regions = [
-        row.region.name for row in rows if any(place in place_words.modules_of(other) for other in row.region.places)
-    ]
+    regions = [row.region.name for row in rows if place in (*row.region.places, *row.region.parts)]
     for region in regions:
         st.page_link(
             "networks.py", label=f"Region {wording.plain(region)}: {states[region]}",

@@ -78,7 +78,7 @@ def _workload(name: str) -> WorkloadFacts:
     eager = 22.4 * SCALE[name] + 0.3
     return WorkloadFacts(
         name, 1.0 if name == "prefill" else 8.0, (eager, 1.01 * eager, 0.99 * eager), 1.02 * eager,
-        0.93 * eager if name == "prefill" else 0.55 * eager, round(3.1e9 * (0.2 + SCALE[name])),
+        0.93 * eager if name == "prefill" else 0.74 * eager, round(3.1e9 * (0.2 + SCALE[name])),
         (0.72 * eager, 0.73 * eager, 0.715 * eager), "", 0 if name == "prefill" else 1,
     )  # fmt: skip
 
@@ -126,22 +126,23 @@ def _regions(workload: str) -> Iterator[Region]:
         yield Region(
             name, Form.MODULE, kind, tuple(f"layers.{n}.{part}" for n in range(LAYERS)),
             _use(workload, LAYERS, PARTS[part][1] + inner, is_shared=part == "norm1"),
-            {"aten.mul": 4, "aten.pow": 1, "aten.tanh": 1, "aten.add": 2}, (hidden,),
-            (replace(hidden, name="output", low=-0.17),), (weight,) if kind == "Linear" else (),
-            19_327_352_832 if kind == "Linear" else 0, 100_663_296, kernel_class, ("aten.addmm",),
-            ("aten.addmm", "aten.native_layer_norm"), f"attn{suffix}" if part == "attn.out" else "",
-            "" if reason else f"{files.REGIONS}/{name}/task.py", reason, 201_326_592, 3.1e-7, 2.2e-8,
+            operators={"mul": 4, "pow": 1, "tanh": 1, "add": 2}, inputs=(hidden,),
+            outputs=(replace(hidden, name="output", low=-0.17),), parameters=(weight,) if kind == "Linear" else (),
+            flop=19_327_352_832 if kind == "Linear" else 0, min_bytes=100_663_296, kernel_class=kernel_class,
+            before=("linear",), after=("linear", "layer_norm"), inside=f"attn{suffix}" if part == "attn.out" else "",
+            task="" if reason else f"{files.REGIONS}/{name}/task.py", reason=reason, recorded_bytes=201_326_592,
+            own_error=3.1e-7, text_error=2.2e-8,
         )  # fmt: skip
     name = f"add_layer_norm{suffix}"
     yield Region(
-        name, Form.FUSED, "add+native_layer_norm", tuple(f"layers.{n}.attn + layers.{n}.norm2" for n in range(LAYERS)),
-        _use(workload, LAYERS, 0.15), {"aten.add": 1, "aten.native_layer_norm": 1}, (hidden,),
-        kernel_class="reduction", task=f"{files.REGIONS}/{name}/task.py",
+        name, Form.FUSED, "add+layer_norm", tuple(f"layers.{n}" for n in range(LAYERS)),
+        _use(workload, LAYERS, 0.15), tuple(f"layers.{n}{part}" for n in range(LAYERS) for part in ("", ".norm2")),
+        {"add": 1, "layer_norm": 1}, (hidden,), kernel_class="reduction", task=f"{files.REGIONS}/{name}/task.py",
     )  # fmt: skip
     name = f"embed{suffix}"
     yield Region(
-        name, Form.MODULE, "Embedding", ("embed",), _use(workload, 1, 0.2), {"aten.embedding": 1},
-        kernel_class="other", task=f"{files.REGIONS}/{name}/task.py",
+        name, Form.MODULE, "Embedding", ("embed",), _use(workload, 1, 0.2),
+        operators={"embedding": 1}, kernel_class="other", task=f"{files.REGIONS}/{name}/task.py",
     )  # fmt: skip
 
 
@@ -206,8 +207,8 @@ def with_regions(count: int, name: str = "many") -> Network:
             )
     for number, (path, length) in enumerate(zip(paths, lengths, strict=True)):
         regions.append(Region(
-            f"block_{number:03d}", Form.MODULE, "Block", (path,), _use("prefill", 1, length * scale), {"aten.relu": 1},
-            kernel_class="activation", task=f"{files.REGIONS}/block_{number:03d}/task.py",
+            f"block_{number:03d}", Form.MODULE, "Block", (path,), _use("prefill", 1, length * scale),
+            operators={"relu": 1}, kernel_class="activation", task=f"{files.REGIONS}/block_{number:03d}/task.py",
         ))  # fmt: skip
     modules = (base.modules[0], ModuleFacts("blocks", "ModuleList"), *(ModuleFacts(path, "Block") for path in paths))
     return replace(base, modules=modules, times=tuple(times), regions=tuple(regions), kernels=())

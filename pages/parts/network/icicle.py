@@ -12,7 +12,7 @@ from pages.parts.network import place_words
 from pages.parts.network.region_states import TONES, RegionState
 from pages.parts.widgets import plot
 from storage.networks import ranking
-from storage.networks.records import REST, Network, Region
+from storage.networks.records import REST, Form, Network, Region
 
 LEVEL_PX = 44
 MOST_LEVELS = 8
@@ -134,9 +134,10 @@ def _told(tree: Tree, name: str, ms: float, *lines: str) -> str:
 
 
 def states_by_place(regions: Sequence[Region], states: Mapping[str, RegionState]) -> dict[str, RegionState]:
-    """What may be done about a place: of regions that share one, the one that is worth most, as they are ranked."""
+    """What may be done about a module: of regions that share one, the one that is worth most, as they are ranked. Fused
+    operators are a part of what their modules do, and colour none."""
     by_place = dict[str, RegionState]()
-    for region in regions:
+    for region in (region for region in regions if region.form is Form.MODULE):
         for place in region.places:
             by_place.setdefault(place, states[region.name])
     return by_place

@@ -7,9 +7,7 @@ from collections.abc import Sequence
 
 from pages.parts import wording
 
-_NUMBER = re.compile(r"(?<![^.\s])\d+(?![^.\s])")
-TOGETHER = " + "
-"""Between the modules of one place of fused operators."""
+_NUMBER = re.compile(r"(?<![^.])\d+(?![^.])")
 WHOLE = "the network itself"
 
 
@@ -21,11 +19,6 @@ def in_few(places: Sequence[str], most: int = 3) -> str:
     told = [f"{sort} ({len(same)} places)" if len(same) > 1 else name(same[0]) for sort, same in sorts.items()]
     more = len(told) - most
     return ", ".join([*told[:most], *([f"{wording.counted(more, 'other sort')} of place"] if more > 0 else [])])
-
-
-def modules_of(place: str) -> list[str]:
-    """The modules that a place lies in."""
-    return place.split(TOGETHER)
 
 
 def name(place: str) -> str:

@@ -86,6 +86,8 @@ def _places(network: Network, region: Region) -> None:
     held = [other.name for other in network.regions if other.inside == region.name]
     for said, names in (("Inside", [region.inside] if region.inside else []), ("Holds", held)):
         _links(said, network.name, names)
+    if region.parts:
+        st.caption(wording.plain(f"Its operators are called by {place_words.in_few(region.parts, most=6)}."))
     text = "\n".join(map(place_words.name, region.places[:MOST_PLACES]))
     if len(region.places) > MOST_PLACES:
         text += f"\nand {len(region.places) - MOST_PLACES:,} more"
