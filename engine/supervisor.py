@@ -61,6 +61,8 @@ from engine.search.methods.catalogue import refused_by as refused_by
 from engine.search.prompt_pack import read_pack as read_pack
 from storage import files, read_only, untrusted
 from storage.home import home
+from storage.networks import files as networks
+from storage.networks.files import NetworkFolder
 from storage.run import damage, liveness, remeasurements
 from storage.run.folder import RunFolder, find_run, runs_folder
 from storage.run.settings import RunSettings
@@ -69,6 +71,10 @@ from storage.run.steering.verbs import CommandKind
 from storage.untrusted import UntrustedError
 
 LARGEST_PID = 1 << 31
+CAPTURE_LOG, HUGGING_FACE = "capture.log", "hf:"
+BEGINS_S = 30.0
+"""How long is waited until a capture has begun: it imports PyTorch first."""
+_captures: list[subprocess.Popen[bytes]] = []
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -342,6 +348,70 @@ def remeasure(first: tuple[str, str], second: tuple[str, str], rounds: int = rem
 def stop_remeasuring(remeasure_id: str) -> bool:
     """End a re-measurement now. False when none was at work."""
     return stop(remeasurements.folder_of(remeasure_id))
+
+
+def capture_network(entry: str, name: str, mode: str, device: str) -> NetworkFolder:
+    """Start capturing a network in a session of its own, and wait until it has begun; what it writes is kept in the
+    network's folder. Without a name it has that of the entry's file.
+
+    Raises:
+        EngineError: the server is read-only, the entry or the name cannot be used, or the capture ended at once; what
+            it wrote is quoted.
+    """
+    read_only.guard(EngineError, "capture networks")
+    entry = _entry_of(entry.strip())
+    try:
+        folder = networks.folder_of(name.strip() or _name_of(entry))
+    except networks.NetworkError as error:
+        raise EngineError(str(error)) from error
+    if folder.network_file.exists() or folder.has_capture_at_work:
+        raise EngineError(f"a network {folder.name} was captured here: choose another name, or delete that one")
+    files.make_folder(folder.path)
+    log_file, before = folder.path / CAPTURE_LOG, networks.read(folder)
+    command = ["network", "capture", entry, "--name", folder.name, "--mode", mode, "--device", device]
+    with open(log_file, "wb") as log:
+        capture = subprocess.Popen(
+            [sys.executable, "-m", "engine", *command], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+            start_new_session=True,
+        )  # fmt: skip
+    _captures[:] = [*(other for other in _captures if other.poll() is None), capture]
+    deadline = time.monotonic() + BEGINS_S
+    while capture.poll() is None and networks.read(folder) == before and time.monotonic() < deadline:
+        time.sleep(0.05)
+    if capture.poll() is not None and networks.read(folder) == before:
+        said = _tail(log_file)
+        log_file.unlink()
+        if not before:
+            shutil.rmtree(folder.path, ignore_errors=True)
+        raise EngineError(f"the capture did not start; it wrote:\n{said}")
+    return folder
+
+
+def _entry_of(entry: str) -> str:
+    """An entry that means the same wherever it is read. Raises EngineError."""
+    if entry.startswith(HUGGING_FACE):
+        return entry
+    source, _, function = entry.rpartition(":")
+    if not (source and function):
+        raise EngineError(f"{entry or 'nothing'!r} names no network: write /path/to/app.py:make, a file and a function")
+    if not source.endswith(".py"):
+        return entry
+    path = Path(source).expanduser()
+    if not (path.is_absolute() and path.is_file()):
+        raise EngineError(f"there is no file {source} on the machine of this server: give its whole path")
+    return f"{path}:{function}"
+
+
+def _name_of(entry: str) -> str:
+    """What a network is called that was given no name: as its file, module or configuration."""
+    source = entry.removeprefix(HUGGING_FACE) if entry.startswith(HUGGING_FACE) else entry.rpartition(":")[0]
+    return re.sub(r"[^A-Za-z0-9._-]+", "_", Path(source).stem).strip("._-") or "network"
+
+
+def capture_log(folder: NetworkFolder) -> str:
+    """The last lines that a capture started from here has written; empty where there are none."""
+    path = folder.path / CAPTURE_LOG
+    return _tail(path, 200) if path.exists() else ""
 
 
 def sweep_scratch() -> None:

@@ -23,6 +23,7 @@ pages = [
     st.Page("overview.py", title="Runs", icon=":material/monitoring:", default=True),
     st.Page("compare.py", title="Compare", icon=":material/stacked_line_chart:"),
     st.Page("benchmark.py", title="Benchmark", icon=":material/leaderboard:"),
+    st.Page("networks.py", title="Networks", icon=":material/account_tree:"),
     st.Page("models.py", title="Models", icon=":material/forum:"),
     st.Page("knowledge.py", title="Knowledge", icon=":material/school:"),
     st.Page("new_run.py", title="New run", icon=":material/add_circle:"),

@@ -104,6 +104,7 @@ SCREENS: dict[str, tuple[str, ...]] = {
     "models": ("", "widgets"),
     "new_run": ("", "widgets"),
     "knowledge": ("", "widgets", "status", "steering"),
+    "network": ("", "widgets", "status", "steering", "new_run"),
     "system": ("", "widgets"),
     "api": ("", "status"),
 }

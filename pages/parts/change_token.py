@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from pages.parts import index, run_state, suite_folders
+from pages.parts import index, network_folders, run_state, suite_folders
 from storage.index import queries
 from storage.run import remeasurements
 from storage.run.folder import run_at
@@ -26,6 +26,9 @@ def of(run_ids: Sequence[str], is_overview: bool, has_measurements: bool = False
     suites = [name for name in run_ids if name.startswith(suite_folders.WATCHED)]
     if suites:
         return "".join(suite_folders.token(name.removeprefix(suite_folders.WATCHED)) for name in suites)
+    networks = [name for name in run_ids if name.startswith(network_folders.WATCHED)]
+    if networks:
+        return "".join(network_folders.token(name.removeprefix(network_folders.WATCHED)) for name in networks)
     late = [run_state.is_overdue(run_state.pending_stop(name)) for name in run_ids]
     shown = f"{[queries.version(db, name) for name in run_ids]}{engines(run_ids)}{late}{behind()}"
     return shown + _measured(run_ids) if has_measurements else shown

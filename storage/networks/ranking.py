@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from storage.knowledge.records import Evidence, Outcome
 from storage.networks.records import COMPILED, EAGER, Form, Network, Region, RegionLimited, RegionUse, WorkloadFacts
@@ -155,6 +155,21 @@ def _is_within(path: str, place: str) -> bool:
     return not place or path == place or path.startswith(f"{place}.")
 
 
+def of_workload(network: Network, name: str) -> Network:
+    """The network as if it were called with this workload alone, once."""
+    workloads = tuple(replace(workload, weight=1.0) for workload in network.workloads if workload.name == name)
+    uses = ((region, tuple(use for use in region.uses if use.workload == name)) for region in network.regions)
+    regions = (replace(region, uses=of_it) for region, of_it in uses if of_it)
+    times = tuple(time for time in network.times if time.workload == name)
+    kernels = tuple(kernel for kernel in network.kernels if kernel.workload == name)
+    return replace(network, workloads=workloads, regions=tuple(regions), times=times, kernels=kernels)
+
+
+def attributed_ms(network: Network, workload: WorkloadFacts) -> float:
+    """What places take together in one call of a workload."""
+    return sum(time.inclusive_ms for time in network.times if time.workload == workload.name and not time.path)
+
+
 def gap_of(workload: WorkloadFacts, attributed_ms: float) -> str:
     """How places and everything else miss the whole, as a sentence; empty where they are it within noise."""
     if workload.device_ms is not None:
@@ -183,7 +198,7 @@ def host_share(workload: WorkloadFacts) -> float:
 def _ranked(
     network: Network, whole: Whole, region: Region, limit: RegionLimited | None, experiences: Mapping[str, Experience]
 ) -> Ranked:
-    weights = {workload.name: workload.weight * _scale(workload) for workload in network.workloads}
+    weights = {workload.name: workload.weight * scale(workload) for workload in network.workloads}
     eager_ms = sum(weights[use.workload] * use.eager_ms for use in region.uses)
     plain = {workload.name: workload.weight for workload in network.workloads}
     calls = sum(plain[use.workload] * use.calls for use in region.uses)
@@ -201,7 +216,7 @@ def _ranked(
     )  # fmt: skip
 
 
-def _scale(workload: WorkloadFacts) -> float:
+def scale(workload: WorkloadFacts) -> float:
     """What times of a watched call are multiplied by. On a processor watching slows all that it sees; kernels of a GPU
     take what they take."""
     if workload.device_ms is not None or not workload.profiled_ms:

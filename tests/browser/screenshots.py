@@ -7,6 +7,7 @@ Shows the runs of HOME; without --home, synthetic ones. Those of README alone, o
 from __future__ import annotations
 
 import argparse
+import os
 import tempfile
 import time
 from collections.abc import Iterator
@@ -19,7 +20,7 @@ from pages.parts import index
 from storage.index import queries
 from storage.index.queries import AttemptRow, RunRow
 from storage.results.vocabulary import Verdict
-from tests import sample_knowledge, samples
+from tests import sample_knowledge, sample_networks, samples
 from tests.browser.chromium import of_program
 from tests.browser.conftest import Server, new_home, start_server, stop_server
 
@@ -71,6 +72,8 @@ def sample_home() -> Path:
         started = time.time() - 3600 * (seed + 1)
         samples.write_run(home / "runs", f"sample-{ending}", seed=seed, depths=10, ending=ending, created_at=started)
     sample_knowledge.write_knowledge(home, 300, [f"sample-{ending}" for ending in samples.ENDINGS])
+    os.environ["TILEWRIGHT_HOME"] = str(home)
+    sample_networks.write_network(sample_networks.network())
     return home
 
 
@@ -113,6 +116,8 @@ def plan(home: Path, run_id: str | None) -> Iterator[Shot]:
     yield Shot("edit", f"edit?run={run.run_id}&candidate={best.candidate_id}", "Edit")
     yield Shot("overview-filtered", "?find=nothing+of+this+name", "No run fits")
     yield Shot("compare", "compare?runs=" + ",".join(r.run_id for r in runs[:3]), "Compare", height=1250)
+    for network in sorted((home / "networks").glob("*/network.json"))[:1]:
+        yield Shot("network", f"networks?network={network.parent.name}", "Before and after", height=1600)
     yield Shot("models", "models", "Applied at first try")
     yield Shot("knowledge", "knowledge", "most promising", height=1250)
     yield Shot("knowledge-attempts", "knowledge?show=attempts", "newest first", height=1250)

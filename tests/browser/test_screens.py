@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 
-from tests import sample_knowledge, samples
+from storage.networks.records import CaptureEnded, CaptureStarted
+from tests import sample_knowledge, sample_networks, samples
 from tests.browser import rules
 from tests.browser.conftest import STEP, Server, drawn, forget, new_home, start_server, stop_server
 from tests.browser.play import PretendEngine, finished_depth, model_step
@@ -31,6 +32,14 @@ PAGES = {
     "suite": ("benchmark?suite=simulated", "text=Arms compared in pairs"),
     "cells of a suite": ("benchmark?suite=simulated&show_suite=cells", 'tr[data-id="square_matmul"] .pill'),
     "curves of a suite": ("benchmark?suite=simulated&show_suite=curves", "h2:has-text('Over what was spent')"),
+    "networks": ("networks", 'tr[data-id="tiny"]'),
+    "network": ("networks?network=tiny", 'tr[data-id="mlp_act"]'),
+    "kernels of a network": (
+        "networks?network=tiny&network_view=under+torch.compile,+by+kernel",
+        "text=Of all kernels",
+    ),
+    "region of a network": ("networks?network=tiny&region=mlp_up", "text=The command that starts a run on it"),
+    "capture that failed": ("networks?network=failed", "text=The capture failed"),
     "models": ("models", "text=On the dashed line"),
     "knowledge": ("knowledge?in_state=hybrid_bound", 'tr[data-id="larger tile"]'),
     "state": ("kernel_state?state=memory_latency_bound", 'tr[data-id="loads in flight"]'),
@@ -57,7 +66,7 @@ PAGES = {
 # The same page with other contents: axe-core, which takes longest, reads it once, dark and narrow.
 VARIANTS = ("overview with nothing that fits", "no such page", "state", "attempts", "changes of what is known",
             "curves of a suite", "half a run", "running run", "lost run", "run without anything yet",
-            "kernel that failed")  # fmt: skip
+            "kernel that failed", "kernels of a network", "capture that failed")  # fmt: skip
 # Only loading leads there: the way back to a list is to the list as it was left, and Streamlit has no page "nowhere".
 LOADED = ("", "nowhere")
 TABS = {
@@ -78,6 +87,10 @@ def full(tmp_path_factory: pytest.TempPathFactory, visitor: BrowserContext, shar
     half = samples.write_run(home / "runs", "half", depths=4, created_at=now).journal_file
     half.write_bytes(half.read_bytes()[: half.stat().st_size // 3])
     write_suite(home, 3, 2, 2, 60)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TILEWRIGHT_HOME", str(home))
+        sample_networks.write_network(sample_networks.network())
+        sample_networks.begin("failed", CaptureStarted("app.py:make", "eval", "cpu", 1), CaptureEnded("no checkpoint"))
     engine = PretendEngine(home / "runs", "running", depths=5)
     engine.play_until(finished_depth, times=2)
     engine.play_until(model_step)
@@ -143,6 +156,7 @@ def test_an_empty_home_is_sound_on_every_page(own_server: Callable[..., Server],
     signs |= {
         "benchmark": "text=No suite has been started",
         "system": "text=Checked ",
+        "networks": "text=No network has been captured here",
         "knowledge": "text=No attempt has been kept yet",
     }
     for address, sign in signs.items():

@@ -41,6 +41,9 @@ class Dialog(StrEnum):
     REVERT = "revert"
     IMPORT = "import"
     LABELS = "labels"
+    CAPTURE = "capture"
+    DELETE_NETWORK = "delete_network"
+    START_REGIONS = "start_regions"
 
 
 # Where a person is asked once more, by verb. To go back is of use without an engine too, as a new run; and a run that

@@ -2,6 +2,8 @@
 // Colours in the figure are theme names ("@green-color"), resolved here, so that one figure suits light and dark.
 const zoomOf = (window.tilewrightZoom ??= new Map())
 
+const AXIS_BUTTONS = ["zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d"]
+
 function plotly() {
   window.tilewrightPlotly ??= new Promise((resolve, reject) => {
     const script = document.createElement("script")
@@ -94,7 +96,7 @@ async function draw(host, data, current) {
   if (host.legendRoom) figure.layout.margin.b = Math.max(given.margin.b, host.legendRoom)
   await Plotly.react(host, figure.data, remembered(figure.layout, data.zoom_key), {
     displaylogo: false, responsive: true, scrollZoom: false, doubleClick: "reset+autosize", doubleClickDelay: 250,
-    modeBarButtons: [["zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d", "toImage"]],
+    modeBarButtons: [[...(figure.layout.xaxis ? AXIS_BUTTONS : []), "toImage"]],
   })
   const room = roomForLegend(host, given)
   if (host.dataset.drawn === wanted) {  // else another width or theme has been drawn meanwhile, with room of its own
@@ -102,9 +104,14 @@ async function draw(host, data, current) {
     if (room && room !== figure.layout.margin.b) await Plotly.relayout(host, { "margin.b": room })
   }
   if (!isFirst) return
-  host.on("plotly_click", event => {
+  const openPoint = event => {
     const point = event.points.find(p => p.customdata)
     if (point) host.current.open(point.customdata)
+  }
+  host.on("plotly_click", openPoint)
+  host.on("plotly_icicleclick", event => {
+    openPoint(event)
+    return false  // what is shown inside is the page's to say
   })
   host.on("plotly_relayout", change => remember(host, host.current.zoomKey, change))
   // Drawn anew for another width, in which other labels fit.
