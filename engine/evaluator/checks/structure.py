@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import inspect
 import types
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -25,6 +24,9 @@ MOST_CHARACTERS = 200
 MOST_WHOLE = 1 << 64
 _SHOWN = 300
 _SHOWN_TO_MODEL = 2000
+
+_FIELDS = "__dataclass_fields__"
+_BASES, _ENTRIES = (type.__dict__[name] for name in ("__mro__", "__dict__"))
 
 _registered: Mapping[Any, Any] = {}
 
@@ -169,7 +171,7 @@ def _parts(value: Any) -> tuple[bool, Sequence[tuple[Any, Any]]] | None:
         return False, list(enumerate(tuple.__iter__(value)))
     if _registered and kind in _registered:
         return _of_registered(value)
-    fields = inspect.getattr_static(kind, "__dataclass_fields__", None)
+    fields = next((entries[_FIELDS] for entries in _class_entries(kind) if _FIELDS in entries), None)
     if type(fields) is not dict:
         return None
     names = [name for name, entry in fields.items() if type(entry) is dataclasses.Field and _is_kept(entry)]
@@ -190,9 +192,18 @@ def _is_kept(entry: Any) -> bool:
 
 
 def _attribute(value: Any, name: str) -> Any:
-    """As it is kept, whatever the class would say."""
-    kept = inspect.getattr_static(value, name, None)
-    return kept.__get__(value) if type(kept) is types.MemberDescriptorType else kept
+    """As it is kept, in the object's own dict or slot, whatever its class would say."""
+    for entries in _class_entries(type(value)):
+        if type(kept := entries.get("__dict__")) is types.GetSetDescriptorType and name in (own := kept.__get__(value)):
+            return own[name]
+        if type(slot := entries.get(name)) is types.MemberDescriptorType:
+            return slot.__get__(value)
+    return None
+
+
+def _class_entries(kind: type) -> list[Mapping[str, Any]]:
+    """What a class and those that it is made of define, by the means of `type` alone."""
+    return [_ENTRIES.__get__(each) for each in _BASES.__get__(kind)]
 
 
 def _by_key(pair: tuple[Any, Any]) -> str:

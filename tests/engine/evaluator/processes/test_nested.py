@@ -194,6 +194,9 @@ def test_what_is_wrong_in_a_nested_place_is_found_and_named(
 
 
 LYING = """
+import dataclasses
+
+
 class Lying(dict):
     def keys(self):
         return ["a", "b"]
@@ -229,6 +232,21 @@ class Odd:
         raise SystemExit("asked")
 
 
+@dataclasses.dataclass
+class Late(metaclass=type("LateMeta", (type,), {"__hash__": Meta.__hash__, "__getattribute__": type.__getattribute__})):
+    a: object
+    b: object
+
+    def __getattribute__(self, name):
+        raise SystemExit("asked")
+
+
+@dataclasses.dataclass(slots=True)
+class Slotted:
+    a: object
+    b: object
+
+
 X = [None]
 """
 
@@ -238,6 +256,8 @@ X = [None]
     [
         ("X[0] = x\nreturn Lying()", "forward returned a dict {}"),
         ("X[0] = x\nreturn Lying(a=x * 2, b=x)", "forward returned a dict {'a': a tensor, 'b': a tensor}"),
+        ("return Late(x * 2, (x[1:] + 1, None, 3))", "output 'b'[0] has shape (7, 6)"),
+        ("return Slotted(x * 2, (x[1:] + 1, None, 3))", "output 'b'[0] has shape (7, 6)"),
         ("return Kept()", "forward returned a tensor"),
         ("return {'a': Kept(), 'b': (x + 1, None, 3)}", "output 'a' is a candidate.Kept"),
         ("return {Odd(): x * 2, 'b': (x + 1, None, 3)}", "<Odd>: a tensor}"),
