@@ -3,6 +3,7 @@
 search/                 one run: the loop, methods, prompts, models, patches
 evaluator/              one kernel: built, checked, timed and profiled
 suites/                 many runs as one: tasks x arms x repeats
+networks/               a whole network: captured, its places ranked, each kind of place a task
 knowledge/              what is asked of the knowledge base and given to it
 supervisor.py           starts, finds and stops engine processes
 run_settings.py, run_options.py, capabilities.py   settings of a new run; its options, each described once; what this

@@ -5,6 +5,7 @@ results/        what judging a kernel gives, as values
 index/          the DuckDB index over all runs, and what screens ask of it
 knowledge/      what is kept across runs
 suites/         many runs as one
+networks/       whole networks, as they were captured
 home.py, files.py, locks.py   where it all lies; lines appended and files replaced so that nothing is lost; locks
 codec.py        records to JSON and back
 untrusted.py    whatever is not ours, read within limits of bytes, depth, digits and time

@@ -56,12 +56,10 @@ def capture_network(options: Namespace, open_toolchain: Open) -> int:
     lock = files.hold(folder)
     try:
         _clear(folder, is_again=options.again)
-        network = _captured(folder, options)
+        network = _captured(folder, options, open_toolchain)
     finally:
         os.close(lock)
     console = Console()
-    if not options.no_limits:
-        _measure(folder, options, open_toolchain)
     _print_network(console, folder, network, limiting.ranked(folder))
     return OK
 
@@ -97,24 +95,27 @@ def _clear(folder: NetworkFolder, *, is_again: bool) -> None:
     shutil.rmtree(folder.path / files.REGIONS, ignore_errors=True)
 
 
-def _captured(folder: NetworkFolder, options: Namespace) -> Network:
+def _captured(folder: NetworkFolder, options: Namespace, open_toolchain: Open) -> Network:
     from engine.networks import capture, entries  # torch, which the other verbs do not need
 
     asked = capture.Asked(
         options.entry, options.device, options.mode, options.seed, options.keep, options.most_mb,
-        entries.Sizes(options.batch, options.tokens), not options.no_compile,
+        entries.Sizes(options.batch, options.tokens), not options.no_compile, options.least_share / 100,
     )  # fmt: skip
     files.append(folder, CaptureStarted(options.entry, options.mode, options.device, os.getpid()))
     reason = "it was stopped: capture it again"
     try:
         network = capture.captured(folder, asked, _say)
         files.write_network(folder, network)
+        reason = "its limits are not all measured: `network rank --limits` goes on"
+        if not options.no_limits:
+            _measure(folder, options, open_toolchain)
         reason = ""
     except NetworkCaptureError as error:
         reason = str(error)
         raise
     except OSError as error:
-        reason = _full(error) if error.errno in (errno.ENOSPC, errno.EDQUOT) else str(error)
+        reason = _full(error) if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) else str(error)
         raise EngineError(reason) from error
     finally:
         _end(folder, reason)
@@ -133,6 +134,7 @@ def _end(folder: NetworkFolder, reason: str) -> None:
 
 
 def _say(words: str) -> None:
+    """Tell a person who waits."""
     print(f"{time.strftime('%H:%M:%S')} {words}", file=sys.stderr, flush=True)
 
 

@@ -10,8 +10,9 @@ graphs.py      a module as operators (torch.export), run and timed operator by o
 fusing.py      runs of cheap operators around a product that a module's border cuts
 task_text.py   operators as a readable Model with its inputs
 recorded.py    what a region was given and gave, as a file beside its task
+placing.py     what a prompt says of a region's place
 writing.py     a region's folder: task, policy, recorded tensors; proof that the text is the module
 limiting.py    what the hardware allows for each region, asked of the evaluator
 
-Only `limiting` and `launching` import no torch; the others run in the process of a capture.
+Only `limiting` and `placing` import no torch; the others run in the process of a capture.
 """

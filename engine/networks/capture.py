@@ -41,8 +41,6 @@ from storage.networks.records import (
     WorkloadFacts,
 )  # fmt: skip
 
-LEAST_SHARE = 0.003
-"""Of a workload's call: modules that take less are in the tree and are no region."""
 MOST_OPERATORS = 40
 """Of a task, and MOST_PRODUCTS of them products: more is no kernel's work, and the regions inside are offered."""
 MOST_PRODUCTS = 6
@@ -63,6 +61,8 @@ class Asked:
     """Of kept tensors in all."""
     sizes: Sizes = field(default_factory=Sizes)
     is_compiled: bool = True
+    least_share: float = 0.003
+    """Of a workload's call: what takes less is in the tree and is no region."""
 
 
 def captured(folder: NetworkFolder, asked: Asked, say: Callable[[str], None]) -> Network:
@@ -101,6 +101,8 @@ class _Capture:
         self._notes: list[str] = []
         self._is_training = asked.mode == entries.TRAIN
         self._kept_bytes = 0
+        self._recorded: dict[watching.Key, list[watching.RecordedCall]] = {}
+        self._same: dict[watching.Key, list[bool]] = {}
 
     def run(self) -> Network:
         began = time.monotonic()
@@ -162,27 +164,31 @@ class _Capture:
         wholes = {fact.name: fact.device_ms or fact.profiled_ms for fact in facts}
         groups = [
             group for group in grouping.groups(loaded.module, timed)
-            if any(ms >= LEAST_SHARE * wholes[workload] for workload, ms in group.ms.items())
+            if any(ms >= self._asked.least_share * wholes[workload] for workload, ms in group.ms.items())
         ]  # fmt: skip
         families: dict[tuple[Any, ...], list[Group]] = {}
         for group in groups:
             families.setdefault((group.base, group.signature), []).append(group)
-        self._record([family[0] for family in families.values()])
+        self._record(list(families.values()))
         drafts = []
         for family in families.values():
             drafts += self._family_drafts(loaded.module, family)
         return drafts
 
-    def _record(self, groups: Sequence[Group]) -> None:
-        """Keep calls of each group's first place, in every workload that has it."""
-        wanted: dict[str, list[Any]] = {}
-        for group in groups:
-            wanted.setdefault(group.paths[0], []).append(group.signature)
-        recorder = Recorder(wanted, self._asked.keep)
+    def _record(self, families: Sequence[Sequence[Group]]) -> None:
+        """Keep calls of each family's first place, in every workload that has it."""
+        like = {
+            (path, group.signature): (family[0].paths[0], group.signature)
+            for family in families
+            for group in family
+            for path in group.paths
+        }
+        recorder = Recorder(like, self._asked.keep)
         for workload in self._loaded.workloads:
             self._tell(f"keeping what places are given in workload {workload.name}")
             watching.record(self._loaded.module, workload, recorder, is_training=self._is_training)
-        self._recorded = getattr(self, "_recorded", {}) | recorder.calls
+        self._recorded |= recorder.calls
+        self._same |= recorder.same
 
     def _family_drafts(self, module: nn.Module, family: list[Group]) -> list[_Draft]:
         """One draft for each graph among groups that differ in a setting alone."""
@@ -197,7 +203,7 @@ class _Capture:
                 by_key[key] = (group, graph, reason)
         others = [group for group, graph, _ in by_key.values() if group is not family[0] and graph]
         if others:
-            self._record(others)
+            self._record([[group] for group in others])
         return [self._module_draft(module, *found) for found in by_key.values()]
 
     def _traced(self, module: nn.Module, call: watching.RecordedCall) -> tuple[Graph | None, str]:
@@ -219,13 +225,16 @@ class _Capture:
         place = module.get_submodule(group.paths[0])
         calls = self._recorded[(group.paths[0], group.signature)]
         used = [number for number, node in enumerate(graph.inputs) if node.users]
+        names = _input_names([graph.inputs[number] for number in used])
+        same = self._same.get((group.paths[0], group.signature)) or [False] * len(graph.inputs)
         kept = [
             ([call.inputs[number] for number in used], [call.outputs[number] for number in graph.output_places])
             for call in calls
         ]
         draft.part = Part(
-            _title(group.kind, group.paths), graph.nodes, _input_names([graph.inputs[number] for number in used]),
+            _title(group.kind, group.paths), graph.nodes, names,
             graph.state, graph.outputs, graph.values, _buffers(place, graph.values), kept,
+            frozenset(name for name, number in zip(names.values(), used, strict=True) if same[number]),
         )  # fmt: skip
         return draft
 
@@ -258,10 +267,12 @@ class _Capture:
         for run in found:
             names = {node: f"state {place}" for place, node in enumerate(run.state)}
             by_key.setdefault(graphs.key_of(run.nodes, run.inputs, names, run.outputs), []).append(run)
-        chosen = {
-            key: equal for key, equal in by_key.items()
-            if sum(node_ms.get(node.name, 0.0) for run in equal for node in run.nodes) >= LEAST_SHARE * whole_ms
-        }  # fmt: skip
+        took = {
+            key: sum(node_ms.get(node.name, 0.0) for run in equal for node in run.nodes)
+            for key, equal in by_key.items()
+        }
+        least = self._asked.least_share * whole_ms
+        chosen = {key: equal for key, equal in by_key.items() if took[key] >= least}
         wanted = [
             node
             for equal in chosen.values()
@@ -272,11 +283,10 @@ class _Capture:
             values = graphs.run(graph, given, wanted=[node for node in wanted if node.op == "call_function"])
         values |= dict(zip(graph.inputs, given, strict=True))
         for key, equal in chosen.items():
-            ms = sum(node_ms.get(node.name, 0.0) for run in equal for node in run.nodes)
             draft = drafts.get(key) or self._fused_draft(module, graph, equal, values)
             drafts[key] = draft
             draft.places += [run.place for run in equal if run.place not in draft.places]
-            draft.uses[workload.name] = (len(equal), ms)
+            draft.uses[workload.name] = (len(equal), took[key])
 
     def _fused_draft(
         self, module: nn.Module, graph: Graph, equal: list[Run], values: Mapping[fx.Node, torch.Tensor]
@@ -420,15 +430,12 @@ def _input_names(nodes: Sequence[fx.Node]) -> dict[fx.Node, str]:
 
 def _tensors(part: Part) -> dict[str, Any]:
     inputs = tuple(
-        writing.facts_of(name, [call[0][number] for call in part.calls])
+        writing.facts_of(name, part.calls[0][0][number], is_constant=name in part.constant)
         for number, name in enumerate(part.inputs.values())
     )
-    outputs = tuple(
-        writing.facts_of(node.name, [call[1][number] for call in part.calls])
-        for number, node in enumerate(part.outputs)
-    )
+    outputs = tuple(writing.facts_of(node.name, part.calls[0][1][number]) for number, node in enumerate(part.outputs))
     held = dict.fromkeys(part.state.values())
-    parameters = tuple(writing.facts_of(name, [part.values[name]]) for name in held)
+    parameters = tuple(writing.facts_of(name, part.values[name]) for name in held)
     first_inputs, first_outputs = part.calls[0]
     least = sum(tensor.numel() * tensor.element_size() for tensor in (*first_inputs, *first_outputs))
     least += sum(part.values[name].numel() * part.values[name].element_size() for name in held)

@@ -15,7 +15,7 @@ from storage.knowledge import files as knowledge_files
 from storage.networks import files, ranking
 from storage.networks.files import NetworkFolder
 from storage.networks.ranking import Ranked
-from storage.networks.records import Network, RegionLimited
+from storage.networks.records import CaptureProgressed, Network, RegionLimited
 from storage.networks.standing import standing
 
 MOST_REGIONS = 40
@@ -39,7 +39,9 @@ def measure(folder: NetworkFolder, evaluator: Evaluator, toolchain: str, say: Ca
     failures = []
     waiting = [row for row in ranked(folder) if row.is_worth_it and row.limit_ms is None][:MOST_REGIONS]
     for number, row in enumerate(waiting, 1):
-        say(f"measuring the limit of {row.region.name} ({number} of {len(waiting)})")
+        words = f"measuring the limit of {row.region.name} ({number} of {len(waiting)})"
+        files.append(folder, CaptureProgressed(words))
+        say(words)
         try:
             task = tasks.read(folder.path / row.region.task).task(toolchain)
             limit = evaluator.limit(task)

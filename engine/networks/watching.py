@@ -42,13 +42,29 @@ class RecordedCall:
         return tensors_of((self.args, self.kwargs))
 
 
+Key = tuple[str, Signature]
+
+
 @dataclass(slots=True)
 class Recorder:
-    """Copies the first calls of modules, each with the signature that is wanted of it."""
+    """Copies the first calls of some modules, and sees which inputs are the same in all calls of modules like them."""
 
-    wanted: Mapping[str, Sequence[Signature]]
+    like: Mapping[Key, Key]
+    """Every call that is looked at, and the one of its kind whose tensors are kept."""
     most: int
-    calls: dict[tuple[str, Signature], list[RecordedCall]] = field(default_factory=dict)
+    calls: dict[Key, list[RecordedCall]] = field(default_factory=dict)
+    first: dict[Key, list[torch.Tensor]] = field(default_factory=dict)
+    same: dict[Key, list[bool]] = field(default_factory=dict)
+    """Of every input of a kind that was called twice or more."""
+
+    def see(self, key: Key, inputs: Sequence[torch.Tensor]) -> None:
+        """Hold the inputs of one call beside those of the first."""
+        if (first := self.first.get(key)) is None:
+            self.first[key] = copied(list(inputs))
+            return
+        before = self.same.get(key, [True] * len(first))
+        pairs = zip(before, first, inputs, strict=True)
+        self.same[key] = [is_same and torch.equal(then, now) for is_same, then, now in pairs]
 
 
 def call(module: Any, workload: Workload, *, is_training: bool = False) -> Any:
@@ -81,12 +97,14 @@ def calls_of(module: nn.Module, workload: Workload, *, is_training: bool = False
 
 def record(module: nn.Module, workload: Workload, recorder: Recorder, *, is_training: bool = False) -> None:
     """Call the network once and keep what the recorder wants."""
-    open_calls: list[tuple[tuple[str, Signature], Any] | None] = []
+    open_calls: list[tuple[Key, Any] | None] = []
 
     def before(path: str) -> Callable[..., None]:
         def keep(_: nn.Module, args: Any, kwargs: Any) -> None:
             key = (path, signature_of(args, kwargs))
-            is_wanted = key[1] in recorder.wanted.get(path, ()) and len(recorder.calls.get(key, ())) < recorder.most
+            if (kind := recorder.like.get(key)) is not None:
+                recorder.see(kind, tensors_of((args, kwargs)))
+            is_wanted = kind == key and len(recorder.calls.get(key, ())) < recorder.most
             open_calls.append((key, copied((args, kwargs))) if is_wanted else None)
 
         return keep

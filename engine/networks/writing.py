@@ -40,6 +40,8 @@ class Part:
     values: Mapping[str, torch.Tensor]
     buffers: frozenset[str]
     calls: Sequence[tuple[list[torch.Tensor], list[torch.Tensor]]]
+    constant: frozenset[str] = frozenset()
+    """Inputs that were the same in all calls of the network that were seen."""
 
     @property
     def graph(self) -> Graph:
@@ -164,14 +166,12 @@ def _is_tf32(part: Part) -> bool:
     return is_on_gpu and bool(torch.backends.cuda.matmul.allow_tf32) and any(map(graphs.is_product, part.nodes))
 
 
-def facts_of(name: str, values: Sequence[torch.Tensor]) -> TensorFacts:
-    """A tensor as it was met in these calls."""
-    first = values[0]
+def facts_of(name: str, first: torch.Tensor, *, is_constant: bool = False) -> TensorFacts:
+    """A tensor as it was met."""
     low = high = None
     if first.numel() and not first.is_complex():
         wide = first.double()
         finite = wide[torch.isfinite(wide)]
         low, high = (float(finite.min()), float(finite.max())) if finite.numel() else (None, None)
-    is_constant = len(values) > 1 and all(torch.equal(first, value) for value in values[1:])
     dtype = str(first.dtype).removeprefix("torch.")
     return TensorFacts(name, tuple(first.shape), dtype, tuple(first.stride()), low, high, is_constant)

@@ -192,8 +192,10 @@ def delete(folder: NetworkFolder) -> int:
     """
     if folder.has_capture_at_work:
         raise NetworkError(f"a capture works on {folder.name}: stop it first (control-C where it runs)")
-    freed = size_of(folder)
-    shutil.rmtree(folder.path)
+    freed, target = size_of(folder), folder.path.resolve()
+    shutil.rmtree(target)
+    if folder.path.is_symlink():
+        folder.path.unlink()
     return freed
 
 

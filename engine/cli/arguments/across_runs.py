@@ -71,6 +71,10 @@ def network(verbs: argparse._SubParsersAction[Parser]) -> None:
     capture.add_argument(
         "--most-mb", type=positive, default=4000, metavar="N", help="kept tensors of all regions (default: 4000)"
     )
+    capture.add_argument(
+        "--least-share", type=float, default=0.3, metavar="PERCENT",
+        help="of a call: places that take less are no region (default: 0.3)",
+    )  # fmt: skip
     capture.add_argument("--batch", type=positive, default=1, metavar="N", help="of hf: inputs (default: 1)")
     capture.add_argument("--tokens", type=positive, default=256, metavar="N", help="of hf: inputs (default: 256)")
     capture.add_argument("--no-compile", action="store_true", help="do not look at the network under torch.compile")

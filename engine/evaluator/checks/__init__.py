@@ -6,6 +6,7 @@ trials.py, distributions.py             the inputs of a check, and how they are 
 contents.py, poison.py                  the inputs of a timing, and what unwritten memory holds
 comparison.py, weighing.py              how far a result is off, in words too, and whether that is too far
 tolerance.py                            how far it may be
+recordings.py                           what a network gave the module, out of a file
 arguments.py, structure.py              lists of tensors out of any arguments and results
 dtypes.py, ties.py                      precision; indices that are open
 executed.py                             a task's text as a module of a process
@@ -15,5 +16,5 @@ contract.py, findings.py                what forward owes beyond right values; o
 operators.py, launches.py, processor_time.py  who computed: operators, kernels on a GPU, samples of the processor
 clock.py, timing_checks.py              when a timing may stop, what stands behind them, re-measuring
 candidate_failures.py                   how a candidate may fail to run, in words for the model
-estimate.py                             how much memory judging a task takes
+estimate.py, flop_formulas.py           how much memory judging a task takes; how many operations it does
 """
