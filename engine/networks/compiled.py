@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -53,7 +54,8 @@ def watched(module: nn.Module, workload: Workload, *, is_training: bool) -> Comp
     origins = _Origins()
     is_gpu = place_times.is_on_gpu(module, workload)
     try:
-        with _told(origins):
+        with warnings.catch_warnings(), _told(origins):
+            warnings.simplefilter("ignore")  # PyTorch's own, of what it imports and of caches that are off
             network: Any = torch.compile(module)
             work: Callable[[], Any] = lambda: watching.call(network, workload, is_training=is_training)  # noqa: E731
             work()

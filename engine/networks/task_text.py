@@ -300,12 +300,11 @@ def _floats(values: torch.Tensor, shape: str, dtype: torch.dtype) -> str:
     if finite.numel() < wide.numel():
         return _mask(wide, finite, shape) + cast
     mean, deviation = float(finite.mean()), float(finite.std())
-    if float(finite.min()) >= 0:
-        return (
-            f"torch.rand({shape}) * {_number(2 * mean)}{cast}"
-            if not cast
-            else f"(torch.rand({shape}) * {_number(2 * mean)}){cast}"
-        )
+    low = float(finite.min())
+    if low >= 0:
+        spread = f"torch.rand({shape}) * {_number(2 * (mean - low))}"
+        text = spread if low < 0.1 * mean else f"{spread} + {_number(low)}"
+        return f"({text}){cast}" if cast else text
     text = f"torch.randn({shape})"
     if not 0.8 < deviation < 1.25:
         text += f" * {_number(deviation)}"

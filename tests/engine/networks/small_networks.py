@@ -30,7 +30,8 @@ class Attention(nn.Module):
     def forward(self, hidden: torch.Tensor, mask: torch.Tensor | None = None) -> tuple[torch.Tensor, None]:
         q, k, v = (part.unflatten(-1, (4, -1)).transpose(1, 2) for part in self.qkv(hidden).chunk(3, -1))
         mixed = functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
-        return self.out(mixed.transpose(1, 2).flatten(2)), None
+        out: torch.Tensor = self.out(mixed.transpose(1, 2).flatten(2))
+        return out, None
 
 
 class Gated(nn.Module):
@@ -40,7 +41,8 @@ class Gated(nn.Module):
         self.down = nn.Linear(2 * WIDTH, WIDTH, bias=False)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.down(functional.silu(self.gate(x)) * self.up(x))
+        out: torch.Tensor = self.down(functional.silu(self.gate(x)) * self.up(x))
+        return out
 
 
 class Layer(nn.Module):
@@ -51,7 +53,8 @@ class Layer(nn.Module):
 
     def forward(self, hidden: torch.Tensor, *, mask: torch.Tensor | None = None) -> torch.Tensor:
         hidden = hidden + self.attention(hidden=self.first(hidden), mask=mask)[0]
-        return hidden + self.feed(self.second(hidden))
+        out: torch.Tensor = hidden + self.feed(self.second(hidden))
+        return out
 
 
 class Speaker(nn.Module):
@@ -101,8 +104,9 @@ def speaker() -> Made:
 
 def seer() -> Made:
     network = Seer()
-    network.stem[1].running_mean.normal_(0, 0.2)
-    network.stem[1].running_var.uniform_(0.5, 1.5)
+    for name, buffer in network.named_buffers():
+        if name.endswith(("_mean", "_var")):
+            buffer.uniform_(0.5, 1.5)
     batch = {"image": torch.randn(4, 3, 32, 32), "tags": torch.randint(0, 50, (12,)), "starts": torch.arange(0, 12, 3)}
     return network, [("picture", 1.0, (batch,), {})]
 
