@@ -79,9 +79,10 @@ POLICIES = (  # the longest tasks of the first two classes have weights
     Policy(dtype="bf16"),
     Policy("tf32", library_operators=("conv2d", "matmul"), other_sizes=({"N": 96}, {"N": 1000})),
     Policy("half", backward=True),
-    Policy(workloads=({"N": 96}, {"N": 1000})),
+    Policy(workloads=({"N": 96}, {"N": 1000}), recorded="/networks/speaker/regions/norm/recorded-0.safetensors"),
     Policy(rules=1),
 )  # fmt: skip
+PLACE = "It stands at layers.0.norm and 31 more."
 STATISTICS = "\n\n# In training mode nn.BatchNorm1d updates its statistics.\n"
 IMPORTED = "from storage.results.vocabulary import KernelClass\n"
 
@@ -334,7 +335,8 @@ def a_run(folder: Path, strategy: str, kernel_class: KernelClass, seed: int) -> 
     policy = POLICIES[list(KernelClass).index(kernel_class) % len(POLICIES)]
     task = task_of(kernel_class)
     source = task.source + STATISTICS + IMPORTED if policy.mode == "train" else task.source
-    context.strategy, context.task = open_strategy(strategy), replace(task, policy=policy, source=source)
+    place = PLACE if policy.recorded else ""
+    context.strategy, context.task = open_strategy(strategy), replace(task, policy=policy, source=source, place=place)
     context.toolchain = cast(Evaluator, NoToolchain("cpu"))
     return LongPlay(strategy, seed, context, kernel_class), context
 

@@ -36,7 +36,7 @@ NEW = (
     *((kind, "device_s") for kind in (queries.ReachedRow, queries.ConditionsRow)),
     (queries.EvaluationRow, "untrusted"),
     (queries.BaselineRow, "seconds"),
-    (HardwareLimit, "facts"),
+    *((HardwareLimit, name) for name in ("facts", "signature")),
     (queries.AttemptRow, "trajectory"),
     (queries.AttemptRow, "second_parent_id"),
     (queries.CommandRow, "effective_seq"),
