@@ -6,6 +6,7 @@ watching.py    one call seen from inside: which modules are called, with what, a
 place_times.py what each place takes in a call, by the profiler's ranges
 compiled.py    the same call under torch.compile: kernels, and the places they come from
 grouping.py    equal modules as one region
+drafting.py    regions before they are written: names, inputs, parameters
 graphs.py      a module as operators (torch.export), run and timed operator by operator
 fusing.py      runs of cheap operators around a product that a module's border cuts
 task_text.py   operators as a readable Model with its inputs

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import platform
-import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,8 +18,9 @@ from torch import fx, nn
 from torch.profiler import record_function
 
 from engine.evaluator import tasks
-from engine.networks import compiled, entries, fusing, graphs, grouping, place_times, watching, writing
+from engine.networks import compiled, drafting, entries, fusing, graphs, grouping, place_times, watching, writing
 from engine.networks.compiled import Compiled
+from engine.networks.drafting import Draft
 from engine.networks.entries import Loaded, Sizes, Workload
 from engine.networks.fusing import Run
 from engine.networks.graphs import Graph, NoGraph
@@ -32,7 +32,6 @@ from storage.networks.files import NetworkFolder
 from storage.networks.records import (
     REST,
     CaptureProgressed,
-    Form,
     ModuleFacts,
     Network,
     PlaceTime,
@@ -41,9 +40,6 @@ from storage.networks.records import (
     WorkloadFacts,
 )  # fmt: skip
 
-MOST_OPERATORS = 40
-"""Of a task, and MOST_PRODUCTS of them products: more is no kernel's work, and the regions inside are offered."""
-MOST_PRODUCTS = 6
 NODE = "node:"
 
 
@@ -73,26 +69,6 @@ def captured(folder: NetworkFolder, asked: Asked, say: Callable[[str], None]) ->
         OSError: the disk is full or may not be written.
     """
     return _Capture(folder, asked, say).run()
-
-
-@dataclass(slots=True)
-class _Draft:
-    """A region before it is written."""
-
-    form: Form
-    kind: str
-    places: list[str]
-    uses: dict[str, tuple[int, float]]
-    """By workload: calls and milliseconds."""
-    part: Part | None = None
-    operators: Mapping[str, int] = field(default_factory=dict)
-    reason: str = ""
-    before: tuple[str, ...] = ()
-    after: tuple[str, ...] = ()
-    parts: frozenset[str] = frozenset()
-    """Of fused operators the modules whose forwards call them."""
-    members: frozenset[str] = frozenset()
-    """Paths of the modules that lie in a fused run as a whole."""
 
 
 class _Capture:
@@ -160,7 +136,7 @@ class _Capture:
 
     def _module_drafts(
         self, loaded: Loaded, timed: Mapping[str, Sequence[tuple[watching.Call, float]]], facts: Sequence[WorkloadFacts]
-    ) -> list[_Draft]:
+    ) -> list[Draft]:
         wholes = {fact.name: fact.device_ms or fact.profiled_ms for fact in facts}
         groups = [
             group for group in grouping.groups(loaded.module, timed)
@@ -190,7 +166,7 @@ class _Capture:
         self._recorded |= recorder.calls
         self._same |= recorder.same
 
-    def _family_drafts(self, module: nn.Module, family: list[Group]) -> list[_Draft]:
+    def _family_drafts(self, module: nn.Module, family: list[Group]) -> list[Draft]:
         """One draft for each graph among groups that differ in a setting alone."""
         calls = self._recorded[(family[0].paths[0], family[0].signature)]
         by_key: dict[Any, tuple[Group, Graph | None, str]] = {}
@@ -204,7 +180,13 @@ class _Capture:
         others = [group for group, graph, _ in by_key.values() if group is not family[0] and graph]
         if others:
             self._record([[group] for group in others])
-        return [self._module_draft(module, *found) for found in by_key.values()]
+        return [
+            drafting.of_module(
+                module.get_submodule(group.paths[0]), group, graph, reason, self._recorded.get(_kind(group), ()),
+                self._same.get(_kind(group)) or [False] * (len(graph.inputs) if graph else 0),
+            )
+            for group, graph, reason in by_key.values()
+        ]  # fmt: skip
 
     def _traced(self, module: nn.Module, call: watching.RecordedCall) -> tuple[Graph | None, str]:
         try:
@@ -212,34 +194,8 @@ class _Capture:
         except NoGraph as error:
             return None, str(error)
 
-    def _module_draft(self, module: nn.Module, group: Group, graph: Graph | None, reason: str) -> _Draft:
-        uses = {workload: (count, group.ms[workload]) for workload, count in group.calls.items()}
-        draft = _Draft(Form.MODULE, group.kind, group.paths, uses, reason=reason)
-        if graph is None:
-            return draft
-        draft.operators = graphs.counted(graph.nodes)
-        products = sum(map(graphs.is_product, graph.nodes))
-        if (count := sum(draft.operators.values())) > MOST_OPERATORS or products > MOST_PRODUCTS:
-            draft.reason = f"it has {count} operators, {products} of them products: take what is inside"
-            return draft
-        place = module.get_submodule(group.paths[0])
-        calls = self._recorded[(group.paths[0], group.signature)]
-        used = [number for number, node in enumerate(graph.inputs) if node.users]
-        names = _input_names([graph.inputs[number] for number in used])
-        same = self._same.get((group.paths[0], group.signature)) or [False] * len(graph.inputs)
-        kept = [
-            ([call.inputs[number] for number in used], [call.outputs[number] for number in graph.output_places])
-            for call in calls
-        ]
-        draft.part = Part(
-            _title(group.kind, group.paths), graph.nodes, names,
-            graph.state, graph.outputs, graph.values, _buffers(place, graph.values), kept,
-            frozenset(name for name, number in zip(names.values(), used, strict=True) if same[number]),
-        )  # fmt: skip
-        return draft
-
-    def _fused_drafts(self, loaded: Loaded, facts: Sequence[WorkloadFacts]) -> list[_Draft]:
-        drafts: dict[tuple[object, ...], _Draft] = {}
+    def _fused_drafts(self, loaded: Loaded, facts: Sequence[WorkloadFacts]) -> list[Draft]:
+        drafts: dict[tuple[object, ...], Draft] = {}
         for workload, fact in zip(loaded.workloads, facts, strict=True):
             self._tell(f"tracing the whole network, workload {workload.name}")
             try:
@@ -253,7 +209,7 @@ class _Capture:
         return list(drafts.values())
 
     def _take_runs(
-        self, drafts: dict[tuple[object, ...], _Draft], module: nn.Module, workload: Workload, graph: Graph,
+        self, drafts: dict[tuple[object, ...], Draft], module: nn.Module, workload: Workload, graph: Graph,
         fact: WorkloadFacts,
     ) -> None:  # fmt: skip
         found = fusing.runs(graph)
@@ -283,34 +239,10 @@ class _Capture:
             values = graphs.run(graph, given, wanted=[node for node in wanted if node.op == "call_function"])
         values |= dict(zip(graph.inputs, given, strict=True))
         for key, equal in chosen.items():
-            draft = drafts.get(key) or self._fused_draft(module, graph, equal, values)
+            draft = drafts.get(key) or drafting.of_runs(module, graph, equal, values, self._asked.keep)
             drafts[key] = draft
             draft.places += [run.place for run in equal if run.place not in draft.places]
             draft.uses[workload.name] = (len(equal), took[key])
-
-    def _fused_draft(
-        self, module: nn.Module, graph: Graph, equal: list[Run], values: Mapping[fx.Node, torch.Tensor]
-    ) -> _Draft:
-        first = equal[0]
-        names = {node: graph.state[node].removeprefix(first.prefix) for node in first.state}
-        operators = graphs.counted(first.nodes)
-        kind = "+".join(operators)
-        kept = [
-            ([values[node] for node in run.inputs], [values[node] for node in run.outputs])
-            for run in equal[: self._asked.keep]
-            if run is first or not run.state
-        ]
-        held = {names[node]: graph.values[graph.state[node]] for node in first.state}
-        parameters = {name for name, _ in module.named_parameters()}
-        buffers = frozenset(names[node] for node in first.state if graph.state[node] not in parameters)
-        part = Part(
-            _title(kind, [run.place for run in equal]), first.nodes, _input_names(first.inputs), names, first.outputs,
-            held, buffers, kept,
-        )  # fmt: skip
-        before, after = fusing.neighbours(first.nodes)
-        members = frozenset(path for run in equal for path in _whole_modules(run, graph))
-        parts = frozenset(path for run in equal for path in run.parts)
-        return _Draft(Form.FUSED, kind, [], {}, part, operators, "", before, after, parts, members)
 
     def _compiled(self, loaded: Loaded) -> dict[str, Compiled]:
         seen = {}
@@ -319,13 +251,13 @@ class _Capture:
             seen[workload.name] = compiled.watched(loaded.module, workload, is_training=self._is_training)
         return seen
 
-    def _written(self, drafts: list[_Draft], seen: Mapping[str, Compiled]) -> list[Region]:
+    def _written(self, drafts: list[Draft], seen: Mapping[str, Compiled]) -> list[Region]:
         names, regions = dict[str, int](), []
         for draft in sorted(drafts, key=lambda draft: -sum(ms for _, ms in draft.uses.values())):
-            regions.append(self._region(draft, _name(draft, names), seen))
-        return _with_holders(regions, drafts)
+            regions.append(self._region(draft, drafting.name_of(draft, names), seen))
+        return drafting.with_holders(regions, drafts)
 
-    def _region(self, draft: _Draft, name: str, seen: Mapping[str, Compiled]) -> Region:
+    def _region(self, draft: Draft, name: str, seen: Mapping[str, Compiled]) -> Region:
         uses = tuple(
             RegionUse(
                 workload,
@@ -341,7 +273,7 @@ class _Capture:
         )  # fmt: skip
         if draft.part is None:
             return region
-        region = replace(region, **_tensors(draft.part), flop=graphs.flop_of(draft.part.nodes))
+        region = replace(region, **drafting.tensors_of(draft.part), flop=graphs.flop_of(draft.part.nodes))
         part = self._within_room(draft.part)
         try:
             done = writing.write(self._folder.region(name), part, "", is_training=self._is_training)
@@ -364,6 +296,10 @@ class _Capture:
             return part
         self._notes.append(f"Of some regions one call is kept and no more: --most-mb {self._asked.most_mb} is reached.")
         return replace(part, calls=part.calls[:1])
+
+
+def _kind(group: Group) -> watching.Key:
+    return group.paths[0], group.signature
 
 
 def _key(graph: Graph) -> tuple[object, ...]:
@@ -410,80 +346,3 @@ def _versions() -> dict[str, str]:
     if torch.version.cuda:
         versions["cuda"] = torch.version.cuda
     return versions | {"host": platform.machine(), "threads": str(torch.get_num_threads()), "pid": str(os.getpid())}
-
-
-def _buffers(module: nn.Module, values: Mapping[str, torch.Tensor]) -> frozenset[str]:
-    parameters = {name for name, _ in module.named_parameters(remove_duplicate=False)}
-    return frozenset(name for name in values if name not in parameters)
-
-
-def _input_names(nodes: Sequence[fx.Node]) -> dict[fx.Node, str]:
-    """Names of a forward's arguments: as the module calls them, else as the graph does."""
-    names: dict[fx.Node, str] = {}
-    for node in nodes:
-        name = re.sub(r"^(args|kwargs)_", "", node.name)
-        while not name.isidentifier() or name in names.values():
-            name = f"x_{name}" if not name.isidentifier() else f"{name}_"
-        names[node] = name
-    return names
-
-
-def _tensors(part: Part) -> dict[str, Any]:
-    inputs = tuple(
-        writing.facts_of(name, part.calls[0][0][number], is_constant=name in part.constant)
-        for number, name in enumerate(part.inputs.values())
-    )
-    outputs = tuple(writing.facts_of(node.name, part.calls[0][1][number]) for number, node in enumerate(part.outputs))
-    held = dict.fromkeys(part.state.values())
-    parameters = tuple(writing.facts_of(name, part.values[name]) for name in held)
-    first_inputs, first_outputs = part.calls[0]
-    least = sum(tensor.numel() * tensor.element_size() for tensor in (*first_inputs, *first_outputs))
-    least += sum(part.values[name].numel() * part.values[name].element_size() for name in held)
-    return {"inputs": inputs, "outputs": outputs, "parameters": parameters, "min_bytes": least}
-
-
-def _title(kind: str, places: Sequence[str]) -> str:
-    first = places[0] or "the whole network"
-    more = f" and {len(places) - 1} more" if len(places) > 1 else ""
-    return f"{kind} at {first}{more}"
-
-
-def _name(draft: _Draft, taken: dict[str, int]) -> str:
-    if draft.form is Form.FUSED:
-        base = "fused_" + "_".join(list(draft.operators)[:4])
-    else:
-        base = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", draft.kind).lower()
-    base = re.sub(r"\W+", "_", base)[:60]
-    taken[base] = taken.get(base, 0) + 1
-    return base if taken[base] == 1 else f"{base}_{taken[base]}"
-
-
-def _whole_modules(run: Run, graph: Graph) -> set[str]:
-    """Modules all of whose operators lie in the run."""
-    inside = {graphs.places_of(node) for node in run.nodes} - {""}
-    outside = {graphs.places_of(node) for node in graph.nodes if node not in set(run.nodes)}
-    return {path for path in inside if not any(other == path or other.startswith(f"{path}.") for other in outside)}
-
-
-def _with_holders(regions: list[Region], drafts: list[_Draft]) -> list[Region]:
-    """Each region with the smallest one that holds it."""
-    ordered = sorted(drafts, key=lambda draft: -sum(ms for _, ms in draft.uses.values()))
-    fused = {path: region.name for region, draft in zip(regions, ordered, strict=True) for path in draft.members}
-    paths = {
-        (use.workload, path): region.name
-        for region in regions if region.form is Form.MODULE
-        for path in region.places for use in region.uses
-    }  # fmt: skip
-    return [replace(region, inside=_holder(region, fused, paths)) for region in regions]
-
-
-def _holder(region: Region, fused: Mapping[str, str], paths: Mapping[tuple[str, str], str]) -> str:
-    if region.form is Form.MODULE and (held := fused.get(region.places[0])):
-        return held
-    path = region.places[0].split(".") if region.places[0] else []
-    longest = len(path) - (region.form is Form.MODULE)
-    for length in range(longest, -1, -1):
-        name = paths.get((region.uses[0].workload, ".".join(path[:length])), "")
-        if name and name != region.name:
-            return name
-    return ""
