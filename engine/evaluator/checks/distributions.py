@@ -26,7 +26,12 @@ def restyle(tensor: torch.Tensor, style: Style) -> torch.Tensor:
     Integers, floats that hold only whole numbers (targets, masks) and rows that are probabilities stay. Zeros of a
     sparse pattern stay, a symmetric matrix stays symmetric, sorted rows stay sorted: a kernel may rely on each.
     """
-    if style is Style.OWN or not tensor.dtype.is_floating_point or tensor.numel() == 0 or _is_whole(tensor):
+    if (
+        style in (Style.OWN, Style.RECORDED)
+        or not tensor.dtype.is_floating_point
+        or tensor.numel() == 0
+        or _is_whole(tensor)
+    ):
         return tensor
     if style is Style.SPECIAL:
         return sprinkle(tensor)

@@ -95,8 +95,7 @@ class Check:
         elif workers.can_vary_weights:
             workers.set_weights(self._weights_seed(trial))
             self._varied += bool(trial.weights)
-        style = Style.OWN if trial.recorded else trial.style
-        inputs = workers.ask_reference("make", seed=trials.seed_of(self._seed, trial.seed_name), style=str(style))
+        inputs = workers.ask_reference("make", seed=trials.seed_of(self._seed, trial.seed_name), style=str(trial.style))
         if trial.recorded:
             self._put_recorded(self._recording.calls[trial.recorded - 1])
         leaves, may_refuse = inputs["leaves"], trial.style not in (Style.OWN, Style.RECORDED)
