@@ -72,6 +72,12 @@ def of_kind(network: Network, kind: str, workload: str) -> list[Region]:
     return [region for region in network.regions if region.kind == kind and region.uses[0].workload == workload]
 
 
+def fused_with(network: Network, operator: str) -> Region:
+    """The first fused region of the first workload that has the operator."""
+    fused = (region for region in network.regions if region.form is Form.FUSED and operator in region.operators)
+    return next(region for region in fused if region.uses[0].workload == "prefill")
+
+
 def test_equal_places_are_one_region_and_a_number_that_no_work_depends_on_parts_none(speaker: Network) -> None:
     (attention,) = of_kind(speaker, "Attention", "prefill")
     assert attention.places == tuple(f"layers.{number}.attention" for number in range(3))
@@ -99,7 +105,7 @@ def test_an_addition_and_the_norm_after_it_are_one_region_although_modules_part_
     ]
     assert fused
     assert any(len(region.outputs) == 2 for region in fused)  # the sum is read on, and so is the norm
-    gated = next(region for region in speaker.regions if region.form is Form.FUSED and "silu" in region.operators)
+    gated = fused_with(speaker, "silu")
     assert gated.operators == {"linear": 2, "silu": 1, "mul": 1}
     assert gated.parts == tuple(
         sorted(
@@ -135,7 +141,7 @@ def test_a_reference_passes_its_own_task_and_a_kernel_with_another_epsilon_does_
 ) -> None:
     (attention,) = of_kind(speaker, "Attention", "prefill")
     norm = next(norm for norm in of_kind(speaker, "Norm", "prefill") if len(norm.places) == 6)
-    gated = next(region for region in speaker.regions if region.form is Form.FUSED and "silu" in region.operators)
+    gated = fused_with(speaker, "silu")
     try:
         for region in (attention, norm, gated):
             task = own_task(region)
