@@ -14,6 +14,7 @@ import pytest
 
 from engine.__main__ import main
 from engine.evaluator import tasks
+from engine.evaluator.machine.worker_limits import Times
 from engine.evaluator.request import Evaluator
 from engine.evaluator.toolchains.cpu import CpuToolchain
 from engine.networks import limiting
@@ -65,7 +66,8 @@ def home_of_speaker(speaker: Network, module_home: Path, monkeypatch: pytest.Mon
 
 @pytest.fixture
 def toolchain(tmp_path: Path) -> Evaluator:
-    return CpuToolchain(tmp_path / "scratch")
+    """With time for every trial, whatever other tests take."""
+    return CpuToolchain(tmp_path / "scratch", Times(check_s=60.0))
 
 
 def of_kind(network: Network, kind: str, workload: str) -> list[Region]:
