@@ -107,6 +107,7 @@ def _captured(folder: NetworkFolder, options: Namespace, open_toolchain: Open) -
     try:
         network = capture.captured(folder, asked, _say)
         files.write_network(folder, network)
+        limiting.tell_places(folder)
         reason = "its limits are not all measured: `network rank --limits` goes on"
         if not options.no_limits:
             _measure(folder, options, open_toolchain)

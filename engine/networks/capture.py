@@ -6,7 +6,6 @@ capture goes on without it.
 
 from __future__ import annotations
 
-import os
 import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -146,10 +145,18 @@ class _Capture:
         for group in groups:
             families.setdefault((group.base, group.signature), []).append(group)
         self._record(list(families.values()))
-        drafts = []
-        for family in families.values():
-            drafts += self._family_drafts(loaded.module, family)
-        return drafts
+        traced = [found for family in families.values() for found in self._told_apart(loaded.module, family)]
+        others = [group for group, graph, _ in traced if graph and _kind(group) not in self._recorded]
+        if others:
+            self._record([[group] for group in others])
+        return [
+            drafting.of_module(
+                loaded.module.get_submodule(group.paths[0]), group, graph, reason,
+                self._recorded.get(_kind(group), ()),
+                self._same.get(_kind(group)) or [False] * (len(graph.inputs) if graph else 0),
+            )
+            for group, graph, reason in traced
+        ]  # fmt: skip
 
     def _record(self, families: Sequence[Sequence[Group]]) -> None:
         """Keep calls of each family's first place, in every workload that has it."""
@@ -166,8 +173,8 @@ class _Capture:
         self._recorded |= recorder.calls
         self._same |= recorder.same
 
-    def _family_drafts(self, module: nn.Module, family: list[Group]) -> list[Draft]:
-        """One draft for each graph among groups that differ in a setting alone."""
+    def _told_apart(self, module: nn.Module, family: list[Group]) -> list[tuple[Group, Graph | None, str]]:
+        """One group for each graph among groups that differ in a setting alone; or why there is no graph."""
         calls = self._recorded[(family[0].paths[0], family[0].signature)]
         by_key: dict[Any, tuple[Group, Graph | None, str]] = {}
         for group in family:
@@ -177,16 +184,7 @@ class _Capture:
                 by_key[key][0].take(group)
             else:
                 by_key[key] = (group, graph, reason)
-        others = [group for group, graph, _ in by_key.values() if group is not family[0] and graph]
-        if others:
-            self._record([[group] for group in others])
-        return [
-            drafting.of_module(
-                module.get_submodule(group.paths[0]), group, graph, reason, self._recorded.get(_kind(group), ()),
-                self._same.get(_kind(group)) or [False] * (len(graph.inputs) if graph else 0),
-            )
-            for group, graph, reason in by_key.values()
-        ]  # fmt: skip
+        return list(by_key.values())
 
     def _traced(self, module: nn.Module, call: watching.RecordedCall) -> tuple[Graph | None, str]:
         try:
@@ -252,9 +250,9 @@ class _Capture:
         return seen
 
     def _written(self, drafts: list[Draft], seen: Mapping[str, Compiled]) -> list[Region]:
-        names, regions = dict[str, int](), []
-        for draft in sorted(drafts, key=lambda draft: -sum(ms for _, ms in draft.uses.values())):
-            regions.append(self._region(draft, drafting.name_of(draft, names), seen))
+        names = dict[str, int]()
+        drafts = sorted(drafts, key=lambda draft: -sum(ms for _, ms in draft.uses.values()))
+        regions = [self._region(draft, drafting.name_of(draft, names), seen) for draft in drafts]
         return drafting.with_holders(regions, drafts)
 
     def _region(self, draft: Draft, name: str, seen: Mapping[str, Compiled]) -> Region:
@@ -276,7 +274,7 @@ class _Capture:
         region = replace(region, **drafting.tensors_of(draft.part), flop=graphs.flop_of(draft.part.nodes))
         part = self._within_room(draft.part)
         try:
-            done = writing.write(self._folder.region(name), part, "", is_training=self._is_training)
+            done = writing.write(self._folder.region(name), part, is_training=self._is_training)
         except NoTask as error:
             return replace(region, reason=str(error))
         self._kept_bytes += done.recorded_bytes
@@ -345,4 +343,4 @@ def _versions() -> dict[str, str]:
     versions = {"python": platform.python_version(), "torch": str(torch.__version__)}
     if torch.version.cuda:
         versions["cuda"] = torch.version.cuda
-    return versions | {"host": platform.machine(), "threads": str(torch.get_num_threads()), "pid": str(os.getpid())}
+    return versions | {"host": platform.machine(), "threads": str(torch.get_num_threads())}

@@ -158,9 +158,8 @@ def _whole_modules(run: Run, graph: Graph) -> set[str]:
 
 
 def with_holders(regions: list[Region], drafts: list[Draft]) -> list[Region]:
-    """Each region with the smallest one that holds it."""
-    ordered = sorted(drafts, key=lambda draft: -sum(ms for _, ms in draft.uses.values()))
-    fused = {path: region.name for region, draft in zip(regions, ordered, strict=True) for path in draft.members}
+    """Each region, of the draft in its place, with the smallest one that holds it."""
+    fused = {path: region.name for region, draft in zip(regions, drafts, strict=True) for path in draft.members}
     paths = {
         (use.workload, path): region.name
         for region in regions if region.form is Form.MODULE

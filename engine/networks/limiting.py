@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 
 from engine.errors import EngineError
 from engine.evaluator import tasks
@@ -16,7 +17,7 @@ from storage.networks import files, ranking
 from storage.networks.files import NetworkFolder
 from storage.networks.ranking import Ranked
 from storage.networks.records import CaptureProgressed, Network, RegionLimited
-from storage.networks.standing import standing
+from storage.networks.standing import Standing, standing
 
 MOST_REGIONS = 40
 """Of one network whose limits are measured unasked: each takes seconds."""
@@ -29,9 +30,15 @@ def ranked(folder: NetworkFolder) -> list[Ranked]:
         NetworkError: it was not captured whole.
     """
     seen = standing(folder)
+    return ranking.ranked(
+        _network(seen, folder), seen.limits, ranking.experience(knowledge_files.load(seeded=False).rows)
+    )
+
+
+def _network(seen: Standing, folder: NetworkFolder) -> Network:
     if seen.network is None:
         raise files.NetworkError(f"network {folder.name} is {seen.state}: {seen.words}")
-    return ranking.ranked(seen.network, seen.limits, ranking.experience(knowledge_files.load(seeded=False).rows))
+    return seen.network
 
 
 def measure(folder: NetworkFolder, evaluator: Evaluator, toolchain: str, say: Callable[[str], None]) -> list[str]:
@@ -48,28 +55,24 @@ def measure(folder: NetworkFolder, evaluator: Evaluator, toolchain: str, say: Ca
         except EngineError as error:
             failures.append(f"{row.region.name} has no limit: {error}")
             continue
-        device = limit.device
-        files.append(folder, RegionLimited(row.region.name, round(limit.limit_ms, 6), limit.bound_by, device))
+        files.append(folder, RegionLimited(row.region.name, round(limit.limit_ms, 6), limit.bound_by, limit.device))
     tell_places(folder)
     return failures
 
 
 def tell_places(folder: NetworkFolder) -> None:
-    """Write into every task's file what is known of its place by now."""
-    network = standing(folder).network
-    for row in ranked(folder) if network is not None else ():
-        if network is not None and row.region.task:
-            set_place(folder, network, row)
-
-
-def set_place(folder: NetworkFolder, network: Network, row: Ranked) -> None:
-    """Write down what a prompt says of one region's place.
+    """Write into every task's file what is known of its place by now.
 
     Raises:
         OSError: the disk is full or may not be written.
     """
-    path = (folder.path / row.region.task).with_suffix(".toml")
-    words = placing.words_of(network, row.region, row)
+    network = _network(standing(folder), folder)
+    for row in ranked(folder):
+        if row.region.task:
+            _set_place((folder.path / row.region.task).with_suffix(".toml"), placing.words_of(network, row))
+
+
+def _set_place(path: Path, words: str) -> None:
     lines = path.read_text("utf-8").splitlines()
     changed = [f"place = {json.dumps(words)}" if line.startswith("place = ") else line for line in lines]
     stored.replace(path, "\n".join([*changed, ""]))

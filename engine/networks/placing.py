@@ -12,8 +12,9 @@ MOST_NAMED = 4
 MOST_KERNELS = 6
 
 
-def words_of(network: Network, region: Region, ranked: Ranked | None = None) -> str:
-    """Sentences for the prompt. With `ranked` also what the whole network could gain."""
+def words_of(network: Network, row: Ranked) -> str:
+    """Sentences for the prompt."""
+    region = row.region
     lines = [_where(network, region)]
     constant = [tensor.name for tensor in region.inputs if tensor.is_constant]
     if region.before:
@@ -25,10 +26,10 @@ def words_of(network: Network, region: Region, ranked: Ranked | None = None) -> 
     if constant:
         lines.append(f"The same values in every call that was seen: {_listed(constant)}.")
     lines += _fused(network.kernels, region)
-    if ranked is not None and ranked.ceiling is not None:
+    if row.ceiling is not None:
         lines.append(
-            f"At {REACHED_SHARE:.0%} of its hardware limit the whole network would be {ranked.ceiling:.2f} times as "
-            f"fast as it is with {ranked.alternative}."
+            f"At {REACHED_SHARE:.0%} of its hardware limit the whole network would be {row.ceiling:.2f} times as "
+            f"fast as it is with {row.alternative}."
         )
     return "\n".join(lines)
 

@@ -10,20 +10,10 @@ from pathlib import Path
 import torch
 from safetensors.torch import save
 
+from engine.evaluator.checks.recordings import WEIGHT, input_name
 from storage import files
 
-WEIGHT = "weight."
 HASH_LENGTH = 16
-
-
-def input_name(call: int, number: int) -> str:
-    """Of a tensor in the file; both count from 0."""
-    return f"call{call}.input{number}"
-
-
-def output_name(call: int, number: int) -> str:
-    """Likewise of what came out."""
-    return f"call{call}.output{number}"
 
 
 def tensors(
@@ -33,7 +23,7 @@ def tensors(
     held = {f"{WEIGHT}{name}": tensor for name, tensor in weights.items()}
     for number, (inputs, outputs) in enumerate(calls):
         held |= {input_name(number, place): tensor for place, tensor in enumerate(inputs)}
-        held |= {output_name(number, place): tensor for place, tensor in enumerate(outputs)}
+        held |= {f"call{number}.output{place}": tensor for place, tensor in enumerate(outputs)}
     return {name: tensor.detach().cpu().contiguous().clone() for name, tensor in held.items()}
 
 

@@ -135,7 +135,7 @@ def _wide(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.double() if tensor.is_floating_point() else tensor
 
 
-def write(folder: Path, part: Part, place: str, *, is_training: bool) -> Written:
+def write(folder: Path, part: Part, *, is_training: bool) -> Written:
     """Write a region's folder.
 
     Raises:
@@ -147,16 +147,16 @@ def write(folder: Path, part: Part, place: str, *, is_training: bool) -> Written
     files.make_folder(folder)
     name = recorded.write(folder, held)
     files.replace(folder / TASK, text)
-    files.replace(folder / POLICY, policy_text(part, name, place, is_training=is_training))
+    files.replace(folder / POLICY, policy_text(part, name, is_training=is_training))
     return Written(text, error, own_error(part), recorded.bytes_of(held))
 
 
-def policy_text(part: Part, recorded_name: str, place: str, *, is_training: bool) -> str:
-    """The TOML file beside the task."""
+def policy_text(part: Part, recorded_name: str, *, is_training: bool) -> str:
+    """The TOML file beside the task. Its place is told once all regions are known."""
     dtypes = {tensor.dtype for inputs, outputs in part.calls for tensor in (*inputs, *outputs)}
     dtypes |= {tensor.dtype for tensor in part.values.values()}
     precision = "half" if dtypes & set(HALVES) else "tf32" if _is_tf32(part) else "fp32"
-    lines = [f"title = {json.dumps(part.title)}", f"place = {json.dumps(place)}", "", "[policy]"]
+    lines = [f"title = {json.dumps(part.title)}", 'place = ""', "", "[policy]"]
     lines += [f'precision = "{precision}"', f'recorded = "{recorded_name}"']
     return "\n".join([*lines, *(["backward = true"] if is_training else []), ""])
 

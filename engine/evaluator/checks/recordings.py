@@ -11,7 +11,12 @@ import torch
 from safetensors.torch import load_file
 
 WEIGHT = "weight."
-INPUT = re.compile(r"call(\d+)\.input(\d+)")
+_INPUT = re.compile(r"call(\d+)\.input(\d+)")
+
+
+def input_name(call: int, number: int) -> str:
+    """Of a tensor in the file; both count from 0."""
+    return f"call{call}.input{number}"
 
 
 class Unreadable(Exception):
@@ -43,7 +48,7 @@ def read(path: str) -> Recording:
         raise Unreadable(f"{path} cannot be read ({error}): capture the network again") from error
     calls: dict[int, dict[int, torch.Tensor]] = {}
     for name, tensor in held.items():
-        if match := INPUT.fullmatch(name):
+        if match := _INPUT.fullmatch(name):
             calls.setdefault(int(match[1]), {})[int(match[2])] = tensor
     ordered = tuple(tuple(inputs[place] for place in sorted(inputs)) for _, inputs in sorted(calls.items()))
     weights = {name.removeprefix(WEIGHT): tensor for name, tensor in held.items() if name.startswith(WEIGHT)}

@@ -17,7 +17,6 @@ from engine.evaluator import tasks
 from engine.evaluator.machine.worker_limits import Times
 from engine.evaluator.request import Evaluator
 from engine.evaluator.toolchains.cpu import CpuToolchain
-from engine.networks import limiting
 from storage.networks import files, ranking
 from storage.networks.records import Form, Network, Region
 from storage.networks.standing import standing
@@ -206,7 +205,6 @@ def test_a_recording_that_is_gone_is_told_with_what_to_do(
 
 def test_the_prompt_of_a_region_says_where_it_stands(speaker: Network, home_of_speaker: Path) -> None:
     folder = files.find("speaker")
-    limiting.tell_places(folder)
     (attention,) = of_kind(speaker, "Attention", "prefill")
     place = tasks.read(folder.path / attention.task).task().place
     assert "layers.0.attention, layers.1.attention and layers.2.attention" in place
