@@ -24,8 +24,9 @@ from engine.networks.entries import Loaded, Sizes, Workload
 from engine.networks.fusing import Run
 from engine.networks.graphs import Graph, NoGraph
 from engine.networks.grouping import Group
+from engine.networks.task_text import Part
 from engine.networks.watching import Recorder
-from engine.networks.writing import NoTask, Part
+from engine.networks.writing import NoTask
 from storage.networks import files
 from storage.networks.files import NetworkFolder
 from storage.networks.records import (

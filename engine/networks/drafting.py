@@ -14,8 +14,8 @@ from engine.networks import fusing, graphs, writing
 from engine.networks.fusing import Run
 from engine.networks.graphs import Graph
 from engine.networks.grouping import Group
+from engine.networks.task_text import Part
 from engine.networks.watching import RecordedCall
-from engine.networks.writing import Part
 from storage.networks.records import Form, Region
 
 MOST_OPERATORS = 40

@@ -15,7 +15,7 @@ import torch
 from torch import fx
 from torch.nn import functional
 
-from engine.networks.graphs import name_of
+from engine.networks.graphs import Graph, name_of
 
 END = 1 << 62
 MASKED = -1e30
@@ -38,9 +38,9 @@ _LEFT_OUT = ("pin_memory", "layout", "non_blocking")
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """What a text is made of. `state` gives each node its name in the task, `values` its tensor by that name; `buffers`
-    are the names that are no parameters."""
+class Part:
+    """Operators that are to be a task, with what they had in a few calls: (inputs, outputs) of each. `state` gives each
+    node its name in the task, `values` its tensor by that name; `buffers` are the names that are no parameters."""
 
     title: str
     nodes: Sequence[fx.Node]
@@ -49,22 +49,28 @@ class Source:
     outputs: Sequence[fx.Node]
     values: Mapping[str, torch.Tensor]
     buffers: frozenset[str]
-    examples: Sequence[torch.Tensor]
-    """A recorded tensor for each input."""
+    calls: Sequence[tuple[list[torch.Tensor], list[torch.Tensor]]]
+    constant: frozenset[str] = frozenset()
+    """Inputs that were the same in all calls of the network that were seen."""
+
+    @property
+    def graph(self) -> Graph:
+        """The same, to be run."""
+        return Graph(tuple(self.nodes), tuple(self.inputs), self.state, tuple(self.outputs), values=self.values)
 
 
-def written(source: Source, *, is_plain: bool = False) -> str:
+def written(part: Part, *, is_plain: bool = False) -> str:
     """The task's text; with `is_plain` operators are called as the dispatcher names them, for what reads wrong."""
-    writer = _Writer(source, is_plain=is_plain)
-    arguments = ", ".join(source.inputs.values())
+    writer = _Writer(part, is_plain=is_plain)
+    arguments = ", ".join(part.inputs.values())
     body = writer.body()
-    setup = _setup(source)
+    setup = _setup(part)
     draws = [
         f"        {drawn(example)},  # {name}"
-        for name, example in zip(source.inputs.values(), source.examples, strict=True)
+        for name, example in zip(part.inputs.values(), part.calls[0][0], strict=True)
     ]
     helper = _PUT if "_put(" in setup else ""
-    return f'''"""{source.title}"""
+    return f'''"""{part.title}"""
 
 import torch
 import torch.nn.functional as F
@@ -102,12 +108,12 @@ def _put(module, name, value):
 '''
 
 
-def _setup(source: Source) -> str:
+def _setup(part: Part) -> str:
     """Lines of the constructor. Holders of parameters are empty modules: their names are what counts."""
     lines, made = [], set[str]()
-    for name in dict.fromkeys(source.state.values()):
-        value = drawn(source.values[name])
-        is_buffer = name in source.buffers
+    for name in dict.fromkeys(part.state.values()):
+        value = drawn(part.values[name])
+        is_buffer = name in part.buffers
         parts = name.split(".")
         if not all(part.isidentifier() for part in parts):
             lines.append(f'_put(self, "{name}", {value if is_buffer else f"nn.Parameter({value})"})')
@@ -126,24 +132,24 @@ def _setup(source: Source) -> str:
 class _Writer:
     """Writes one expression a node."""
 
-    def __init__(self, source: Source, *, is_plain: bool) -> None:
-        self._source = source
+    def __init__(self, part: Part, *, is_plain: bool) -> None:
+        self._part = part
         self._is_plain = is_plain
-        self._names: dict[fx.Node, str] = dict(source.inputs)
-        self._names |= {node: _of_state(name, name in source.buffers) for node, name in source.state.items()}
-        taken = {*source.inputs.values(), "self", "torch", "F", "nn"}
-        for node in source.nodes:
+        self._names: dict[fx.Node, str] = dict(part.inputs)
+        self._names |= {node: _of_state(name, name in part.buffers) for node, name in part.state.items()}
+        taken = {*part.inputs.values(), "self", "torch", "F", "nn"}
+        for node in part.nodes:
             name = node.name
             while name in taken:
                 name += "_"
             taken.add(name)
             self._names[node] = name
-        first = next(iter(source.inputs.values()), "")
+        first = next(iter(part.inputs.values()), "")
         self._device = f"{first}.device" if first else "None"
 
     def body(self) -> str:
-        lines = [f"        {self._names[node]} = {self._expression(node)}" for node in self._source.nodes]
-        results = [self._names[node] for node in self._source.outputs]
+        lines = [f"        {self._names[node]} = {self._expression(node)}" for node in self._part.nodes]
+        results = [self._names[node] for node in self._part.outputs]
         return "\n".join([*lines, f"        return {', '.join(results)}\n"])
 
     def _expression(self, node: fx.Node) -> str:

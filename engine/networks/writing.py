@@ -4,17 +4,15 @@ the text computes what the network's own operators do."""
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import fx
 
 from engine.networks import graphs, recorded, task_text
-from engine.networks.graphs import Graph
-from engine.networks.task_text import Source
+from engine.networks.task_text import Part
 from storage import files
 from storage.networks.records import TensorFacts
 
@@ -26,27 +24,6 @@ MOST_DIFFERENCE_OF_HALVES = 2e-2
 
 class NoTask(Exception):
     """A region whose text does not compute what the network does; the message is the end of a sentence."""
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """Operators that are to be a task, with what they had in a few calls: (inputs, outputs) of each."""
-
-    title: str
-    nodes: Sequence[fx.Node]
-    inputs: Mapping[fx.Node, str]
-    state: Mapping[fx.Node, str]
-    outputs: Sequence[fx.Node]
-    values: Mapping[str, torch.Tensor]
-    buffers: frozenset[str]
-    calls: Sequence[tuple[list[torch.Tensor], list[torch.Tensor]]]
-    constant: frozenset[str] = frozenset()
-    """Inputs that were the same in all calls of the network that were seen."""
-
-    @property
-    def graph(self) -> Graph:
-        """The same, to be run."""
-        return Graph(tuple(self.nodes), tuple(self.inputs), self.state, tuple(self.outputs), values=self.values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +44,7 @@ def part_text(part: Part) -> tuple[str, float]:
     """
     reason = ""
     for is_plain in (False, True):
-        source = Source(
-            part.title, part.nodes, part.inputs, part.state, part.outputs, part.values, part.buffers, part.calls[0][0]
-        )  # fmt: skip
-        text = task_text.written(source, is_plain=is_plain)
+        text = task_text.written(part, is_plain=is_plain)
         try:
             error = max(_difference(_result_of(text, part, inputs), outputs) for inputs, outputs in part.calls)
         except Exception as failure:  # noqa: BLE001 - any failure of a text is a reason not to write it
