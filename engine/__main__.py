@@ -61,6 +61,7 @@ from storage import codec, files, locks
 from storage.device_use import DEVICE
 from storage.knowledge import files as knowledge_files
 from storage.knowledge.exported import KnowledgeError
+from storage.networks import files as network_files
 from storage.networks.files import NetworkError
 from storage.results.hardware_limit import REACHED
 from storage.results.policy import kept_rules
@@ -176,10 +177,13 @@ def run_task(options: Namespace) -> int:
         supervisor.see_that_it_fits(settings, tasks.find(options.task))
     supervisor.see_that_it_can_be_shown(settings)
     if options.background:
-        print(supervisor.start(settings).run_id)
+        folder = supervisor.start(settings)
+        network_files.note_run(Path(options.task), folder.run_id)
+        print(folder.run_id)
         return OK
     folder = RunFolder(runs_folder() / settings.run_id)
     folder.write_settings(settings)
+    network_files.note_run(Path(options.task), folder.run_id)
     if not options.until_waiting:
         return work(folder, Console())
     code = work(folder, Console(stderr=True), is_patient=False)

@@ -1,5 +1,7 @@
-"""Networks on the command line: capture, list, show, rank, delete. A capture's own work is done in this process, which
-imports what the user's program imports; nothing else here imports torch."""
+"""Networks on the command line: capture, list, show, rank, delete; `network_kernels` has what comes after.
+
+A capture's own work is done in this process, which imports what the user's program imports; nothing else here imports
+torch."""
 
 from __future__ import annotations
 
@@ -17,6 +19,7 @@ from pathlib import Path
 from rich.markup import escape
 from rich.table import Table
 
+from engine.cli import network_kernels
 from engine.cli.subcommands import OK
 from engine.cli.terminal import Console, printable, widen
 from engine.errors import EngineError, NetworkCaptureError
@@ -42,8 +45,12 @@ def run_verb(options: Namespace, open_toolchain: Open) -> int:
             return capture_network(options, open_toolchain)
         case "rank":
             return rank_network(options, open_toolchain)
+        case "try":
+            options.open_toolchain = open_toolchain
     verbs: dict[str, Callable[[Namespace], int]] = {
         "list": list_networks, "show": show_network, "delete": delete_network,
+        "optimise": network_kernels.optimise, "apply": network_kernels.apply, "ship": network_kernels.ship,
+        "try": network_kernels.try_small,
     }  # fmt: skip
     return verbs[options.what](options)
 
@@ -203,6 +210,8 @@ def show_network(options: Namespace) -> int:
         print(json.dumps(codec.to_plain(_whole(folder))))
         return OK
     _print_network(Console(), folder, _whole(folder), limiting.ranked(folder))
+    if proof := standing(folder).proof:
+        network_kernels.print_proof(Console(), _whole(folder), proof)
     return OK
 
 

@@ -64,7 +64,7 @@ def run_suite(options: Namespace) -> int:
     before = fold(files.read(folder))
     if before is not None:
         defined = definition.joined(before.defined, defined)
-    return _define(folder, before, defined, options)
+    return define(folder, before, defined, options)
 
 
 def resume_suite(options: Namespace) -> int:
@@ -75,12 +75,12 @@ def resume_suite(options: Namespace) -> int:
     repeats = suite.defined.repeats if options.repeats is None else options.repeats
     if repeats < suite.defined.repeats:
         raise EngineError(f"suite {folder.name} has {suite.defined.repeats} repeats already: give at least so many")
-    return _define(folder, suite, replace(suite.defined, repeats=repeats), options)
+    return define(folder, suite, replace(suite.defined, repeats=repeats), options)
 
 
-def _define(folder: SuiteFolder, before: Suite | None, defined: Defined, options: Namespace) -> int:
+def define(folder: SuiteFolder, before: Suite | None, defined: Defined, options: Namespace) -> int:
     """See that every cell can be run, write what is new of the definition, then work on it."""
-    defined = replace(defined, limits=_limits(defined.limits, options.limits))
+    defined = replace(defined, limits=limits_of(defined.limits, options.limits))
     if defined.budget is BudgetRule.HEADROOM and defined.limits == SuiteLimits():
         raise EngineError(
             f'suite {defined.name} has budget = "headroom", which gives what is left of its limits, and it has none: '
@@ -196,7 +196,12 @@ def _slots(settings: list[RunSettings], at_once: int | None) -> list[str]:
         raise
 
 
-def _limits(limits: SuiteLimits, changes: list[tuple[str, int | float]]) -> SuiteLimits:
+def limits_of(limits: SuiteLimits, changes: list[tuple[str, int | float]]) -> SuiteLimits:
+    """The limits with some of them changed.
+
+    Raises:
+        EngineError: there is no such limit.
+    """
     for name, value in changes:
         field, number = ("engine_s", 3600.0 * value) if name == "hours" else (name, value)
         if field not in ("model_calls", "tokens", "cost_usd", "engine_s"):

@@ -6,6 +6,7 @@ capture goes on without it.
 
 from __future__ import annotations
 
+import os
 import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -100,7 +101,7 @@ class _Capture:
             self._folder.name, self._asked.entry, self._asked.mode, self._device_name(), self._asked.seed, time.time(),
             round(time.monotonic() - began, 1), _versions(), tuple(facts), _modules(loaded.module), tuple(times),
             tuple(regions), tuple(kernel for result in seen.values() for kernel in result.kernels), loaded.weights,
-            tuple(dict.fromkeys(self._notes)),
+            tuple(dict.fromkeys(self._notes)), os.getcwd(), self._asked.sizes.batch, self._asked.sizes.tokens,
         )  # fmt: skip
 
     def _tell(self, words: str) -> None:
@@ -268,7 +269,7 @@ class _Capture:
         )
         region = Region(
             name, draft.form, draft.kind, tuple(draft.places), uses, tuple(sorted(draft.parts)), draft.operators,
-            reason=draft.reason, before=draft.before, after=draft.after,
+            reason=draft.reason, before=draft.before, after=draft.after, takes=draft.takes, gives=draft.gives,
         )  # fmt: skip
         if draft.part is None:
             return region

@@ -16,6 +16,8 @@ from engine.networks.graphs import Graph
 from engine.networks.grouping import Group
 from engine.networks.task_text import Part
 from engine.networks.watching import RecordedCall
+from engine.packaging.template.package import _forms
+from engine.packaging.template.package._forms import NoForm
 from storage.networks.records import Form, Region
 
 MOST_OPERATORS = 40
@@ -41,6 +43,9 @@ class Draft:
     """Of fused operators the modules whose forwards call them."""
     members: frozenset[str] = frozenset()
     """Paths of the modules that lie in a fused run as a whole."""
+    takes: _forms.Form | None = None
+    gives: _forms.Form | None = None
+    """Forms of a module's call, as a region has them."""
 
 
 def of_module(
@@ -73,7 +78,26 @@ def of_module(
         graph.state, graph.outputs, graph.values, _buffers(place, graph.values), kept,
         frozenset(name for name, number in zip(names.values(), used, strict=True) if same[number]),
     )  # fmt: skip
+    draft.takes, draft.gives = _forms_of(calls[0], used, graph.output_places)
     return draft
+
+
+def _forms_of(
+    call: RecordedCall, used: Sequence[int], output_places: Sequence[int]
+) -> tuple[_forms.Form | None, _forms.Form | None]:
+    """A call's forms, numbered as the task's inputs and outputs are; none where the result holds what no kernel has."""
+    if call.takes is None or call.gives is None:
+        return None, None
+    numbers = {place: number for number, place in enumerate(output_places)}
+    count = len(output_places)
+    numbers |= {len(call.outputs) + place: count + number for number, place in enumerate(used)}
+    takes = _forms.renumbered(call.takes, {place: number for number, place in enumerate(used)})
+    gives = _forms.renumbered(call.gives, numbers)
+    try:
+        _forms.put(gives, [*call.outputs, *call.inputs])
+    except NoForm:
+        return None, None
+    return takes, gives
 
 
 def of_runs(

@@ -149,6 +149,8 @@ class Span:
     parent: Span | None = None
     device_us: float = 0.0
     """Of the kernels that were launched within it and in no range inside it."""
+    kernels: int = 0
+    """How many those are."""
 
     @property
     def host_us(self) -> float:
@@ -175,6 +177,7 @@ def spans(seen: profile, mark: str) -> list[Span]:
             inner = span
         if inner is not None:
             inner.device_us += sum(kernel.duration for kernel in event.kernels)
+            inner.kernels += len(event.kernels)
     return found
 
 

@@ -15,6 +15,8 @@ from torch import nn
 from torch.utils import _pytree as pytree
 
 from engine.networks.entries import Workload
+from engine.packaging.template.package import _forms
+from engine.packaging.template.package._forms import Form, NoForm
 
 Signature = tuple[Any, ...]
 
@@ -35,6 +37,10 @@ class RecordedCall:
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any]
     outputs: tuple[torch.Tensor, ...]
+    takes: Form | None = None
+    """Form of (args, kwargs); tensors are numbered in order. None where an object stands in it that has none."""
+    gives: Form | None = None
+    """Form of the result: its tensors are numbered in order, and one that was given as those of `takes` after them."""
 
     @property
     def inputs(self) -> list[torch.Tensor]:
@@ -72,15 +78,26 @@ def call(module: Any, workload: Workload, *, is_training: bool = False) -> Any:
     if not is_training:
         with torch.no_grad():
             return module(*workload.args, **workload.kwargs)
+    result, _ = with_gradients(module, workload)
+    return result
+
+
+def with_gradients(module: Any, workload: Workload) -> tuple[Any, list[tuple[str, torch.Tensor]]]:
+    """A call and its backward pass: of `loss` where it returns one, else of the sum of what it returns. The gradients
+    are handed over, and cleared."""
     result = module(*workload.args, **workload.kwargs)
     loss = getattr(result, "loss", None)
     if loss is None:
         floats = [tensor for tensor in tensors_of(result) if tensor.requires_grad]
         loss = sum((tensor.float().sum() for tensor in floats), torch.zeros(()))
-    if loss.requires_grad:
-        loss.backward()
-        module.zero_grad(set_to_none=True)
-    return result
+    if not loss.requires_grad:
+        return result, []
+    loss.backward()
+    gradients = [
+        (f"gradient of {name}", part.grad) for name, part in module.named_parameters() if part.grad is not None
+    ]
+    module.zero_grad(set_to_none=True)
+    return result, gradients
 
 
 def calls_of(module: nn.Module, workload: Workload, *, is_training: bool = False) -> list[Call]:
@@ -112,13 +129,30 @@ def record(module: nn.Module, workload: Workload, recorder: Recorder, *, is_trai
     def after(path: str) -> Callable[..., None]:
         def keep(_: nn.Module, args: Any, kwargs: Any, result: Any) -> None:
             if (begun := open_calls.pop()) is not None:
+                takes, gives = _forms_of((args, kwargs), result)
                 (args, kwargs), outputs = begun[1], tuple(copied(tensors_of(result)))
-                recorder.calls.setdefault(begun[0], []).append(RecordedCall(args, kwargs, outputs))
+                recorder.calls.setdefault(begun[0], []).append(RecordedCall(args, kwargs, outputs, takes, gives))
 
         return keep
 
     with hooked(module, before, after):
         call(module, workload, is_training=is_training)
+
+
+def _forms_of(given: Any, result: Any) -> tuple[Form | None, Form | None]:
+    """How a call's arguments and its result are put together."""
+    inputs: list[torch.Tensor] = []
+    outputs: list[torch.Tensor] = []
+    try:
+        takes, gives = _forms.form_of(given, inputs), _forms.form_of(result, outputs)
+    except NoForm:
+        return None, None
+    if [id(tensor) for tensor in inputs] != [id(tensor) for tensor in tensors_of(given)]:
+        return None, None
+    firsts = {id(tensor): number for number, tensor in reversed(list(enumerate(outputs)))}
+    passed = {id(tensor): len(outputs) + number for number, tensor in reversed(list(enumerate(inputs)))}
+    numbers = {number: (firsts | passed)[id(tensor)] for number, tensor in enumerate(outputs)}
+    return takes, _forms.renumbered(gives, numbers)
 
 
 @contextlib.contextmanager

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from engine.packaging.folders import NOT_STATED, MadePackage
 from engine.packaging.kernels import PackagedKernel
 from engine.packaging.template.package._entries import Entry
+from storage.networks import in_network
+from storage.networks.proofs import Proof
+from storage.networks.records import Form, Network, Region
 from storage.results import relative
 from storage.results.check_records import CheckOutcome
 from storage.results.policy import kept_rules
@@ -26,6 +29,28 @@ _SIZES = {
 def written(made: MadePackage) -> str:
     """The text."""
     return "\n".join([*_head(made), *(line for kernel in made.kernels for line in _of_kernel(kernel)), *_tail(made)])
+
+
+def of_network(made: MadePackage, network: Network, regions: Sequence[Region], proof: Proof | None) -> str:
+    """The text for the regions of a network."""
+    lines = [f"# {made.name}", ""]
+    lines.append(
+        f"Kernels for {len(regions)} {'region' if len(regions) == 1 else 'regions'} of `{network.entry}`, written by a "
+        "language model, made and judged by Tilewright."
+    )
+    lines += ["", "```python", f"import {made.name} as kernels"]
+    lines.append("kernels.apply(network)          # kernels of modules; kernels.revert(network) takes them out")
+    if any(region.form is Form.FUSED for region in regions):
+        lines.append("network = kernels.compile(network)   # torch.compile, with the kernels that lie across modules")
+    lines.append("print(kernels.report())         # how often a kernel ran, and where PyTorch's own code did, and why")
+    lines += ["```", "", "Parameters stay the same objects. What a kernel does not take runs PyTorch's own code.", ""]
+    lines += ["## In the network", "", *(in_network.lines(network, proof) if proof else ["Not measured yet."]), ""]
+    lines += ["## Regions", "", "| region | kernel | places |", "|---|---|---|"]
+    for region, kernel in zip(regions, made.kernels, strict=True):
+        places = ", ".join(f"`{place}`" for place in region.places[:4]) + (" …" if len(region.places) > 4 else "")
+        lines.append(f"| {region.name} | {kernel.name} | {places} |")
+    lines.append("")
+    return "\n".join([*lines, *(line for kernel in made.kernels for line in _of_kernel(kernel)), *_tail(made)])
 
 
 def _head(made: MadePackage) -> Iterator[str]:

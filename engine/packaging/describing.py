@@ -41,11 +41,10 @@ def described(source: str) -> dict[str, Any]:
     for number, value in enumerate(inputs):
         name = arguments[number] if number < len(arguments) else f"input_{number}"
         if isinstance(value, torch.Tensor):
-            if not value.is_contiguous():
-                return {"fault": f"its input {name} is not contiguous"}
-            listed.append([name, str(value.dtype)[6:], list(value.shape)])
+            stride = [] if value.is_contiguous() else list(value.stride())
+            listed.append([name, str(value.dtype)[6:], list(value.shape), stride])
         elif isinstance(value, (bool, int, float)):
-            listed.append([name, type(value).__name__, []])
+            listed.append([name, type(value).__name__, [], []])
         else:
             return {"fault": f"its input {name} is a {type(value).__name__}, no tensor or number: {AS_A_FILE}"}
     if kept := sorted(_beside_state(model)):
@@ -66,7 +65,7 @@ def described(source: str) -> dict[str, Any]:
     return {
         "inputs": listed,
         "by_name": len(by_name),
-        "state": [[name, str(value.dtype)[6:], list(value.shape)] for name, value in model.state_dict().items()],
+        "state": [[name, str(value.dtype)[6:], list(value.shape), []] for name, value in model.state_dict().items()],
         "outputs": 0 if is_single else len(result),
         "only_child": children[0] if len(children) == 1 and not has_own else "",
     }

@@ -24,6 +24,13 @@ class MadePackage:
     licence: str
     kernels: tuple[PackagedKernel, ...]
     architectures: Sequence[str]
+    network: str = ""
+    """Whose regions the kernels are for; empty for those of one task."""
+
+    @property
+    def about(self) -> str:
+        """What it is for, in a word or two."""
+        return f"the network {self.network}" if self.network else self.kernels[0].record.settings.task_name
 
     @property
     def needs_build(self) -> bool:
@@ -43,10 +50,13 @@ class MadePackage:
 
 def around(package: Mapping[str, str], made: MadePackage, layout: str) -> dict[str, str]:
     """The package's files, given by `name/…`, and those around them."""
+    tried = "test_network_package.py" if made.network else "test_package.py"
     tests = {
-        "tests/test_package.py": _template("test_package.py", made.name),
-        "benchmarks/benchmark.py" if layout == KERNELS else "benchmark.py": _template("benchmark.py", made.name),
+        "tests/test_package.py": _template(tried, made.name),
     }
+    if not made.network:
+        place = "benchmarks/benchmark.py" if layout == KERNELS else "benchmark.py"
+        tests[place] = _template("benchmark.py", made.name)
     if layout == KERNELS:
         package = {**package, f"{made.name}/layers.py": _layers(made)}
         package[f"{made.name}/__init__.py"] += LOADS_LAYERS
@@ -79,7 +89,7 @@ build-backend = "setuptools.build_meta"
 [project]
 name = "{made.name.replace("_", "-")}"
 version = "{version}"
-description = "Kernels for {made.kernels[0].record.settings.task_name}, made and judged by Tilewright"
+description = "Kernels for {made.about}, made and judged by Tilewright"
 readme = "CARD.md"
 {licence}requires-python = ">=3.10"
 dependencies = [{", ".join(needs)}]

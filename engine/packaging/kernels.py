@@ -117,8 +117,8 @@ def _packaged(
         direct = calls.direct_call(
             module,
             {build.node: place for place, build in enumerate(built)},
-            [name for name, _, _ in first["inputs"]],
-            [name for name, _, _ in first["state"]],
+            [name for name, *_ in first["inputs"]],
+            [name for name, *_ in first["state"]],
             by_name=first["by_name"],
         )
     if record.settings.policy.backward:
@@ -180,7 +180,8 @@ def _inputs(plain: Sequence[Sequence[Any]], dtype: str) -> tuple[Input, ...]:
     """Tensors in the dtype that the run converted them to."""
     wanted = _DTYPES.get(dtype, "")
     return tuple(
-        Input(name, wanted if wanted and kind in FLOATS else kind, tuple(shape)) for name, kind, shape in plain
+        Input(name, wanted if wanted and kind in FLOATS else kind, tuple(shape), tuple(stride))
+        for name, kind, shape, stride in plain
     )
 
 

@@ -14,8 +14,9 @@ from typing import Any
 
 from engine.errors import EngineError
 from engine.packaging import card, folders, kernels
+from engine.packaging.folders import MadePackage
 from engine.packaging.kernels import PackagedKernel
-from engine.packaging.template.package._entries import Entry
+from engine.packaging.template.package._entries import Entry, Region
 from storage.run.folder import RunFolder
 
 TEMPLATE = Path(__file__).resolve().parent / "template"
@@ -52,23 +53,40 @@ def packaged(runs: Sequence[RunFolder], asked: Asked) -> dict[str, str]:
     taken = [kernels.of_run(run, asked.candidate_id, number, asked.sizes) for number, run in enumerate(runs, 1)]
     _see_that_they_belong_together(taken)
     name = asked.name or f"tilewright_{_module_name(taken[0].record.settings.task_name)}"
-    if not name.isidentifier() or keyword.iskeyword(name) or name != name.lower():
-        raise EngineError(f"{name!r} is no name for a Python package: lower-case letters, digits and _ only")
-    built_for = _architectures(asked.architectures, taken)
-    files = {f"{name}/{theirs}": _template("package", ours) for ours, theirs in COPIED.items()}
-    files[f"{name}/_table.py"] = _table(name, taken, built_for)
+    see_name(name)
+    made = folders.MadePackage(name, asked.licence, tuple(taken), architectures_of(asked, taken))
+    files = package_files(made, COPIED)
+    return folders.around(files, made, asked.layout) | {"CARD.md": card.written(made)}
+
+
+def package_files(
+    made: MadePackage, copied: Mapping[str, str], regions: Sequence[Region] | None = None
+) -> dict[str, str]:
+    """The Python package itself: what is copied into it (`copied`, new names by old), its table, kernels, references
+    and C++."""
+    name = made.name
+    files = {f"{name}/{theirs}": _template("package", ours) for ours, theirs in copied.items()}
+    files[f"{name}/_table.py"] = _table(name, made.kernels, made.architectures, regions)
     builds = dict[str, dict[str, Any]]()
-    for kernel in taken:
+    for kernel in made.kernels:
         files[f"{name}/{kernel.name}.py"] = kernel.text
         for module, text in kernel.references.items():
             files[f"{name}/{module}.py"] = _reference(text, kernel)
-        builds |= kernels.compiled(kernel, name, built_for)
+        builds |= kernels.compiled(kernel, name, made.architectures)
         files |= {f"{name}/csrc/{path}": text for path, text in _sources(kernel, name).items()}
     if builds:
         files[f"{name}/csrc/builds.json"] = json.dumps(builds, indent=2) + "\n"
         files[f"{name}/csrc/tilewright_operators.h"] = _template("package/csrc", "tilewright_operators.h")
-    made = folders.MadePackage(name, asked.licence, tuple(taken), built_for)
-    return folders.around(files, made, asked.layout) | {"CARD.md": card.written(made)}
+    return files
+
+
+def see_name(name: str) -> None:
+    """
+    Raises:
+        EngineError: no package can be called so.
+    """
+    if not name.isidentifier() or keyword.iskeyword(name) or name != name.lower():
+        raise EngineError(f"{name!r} is no name for a Python package: lower-case letters, digits and _ only")
 
 
 def zipped(files: Mapping[str, str], name: str) -> bytes:
@@ -104,6 +122,15 @@ def _module_name(task: str) -> str:
     return re.sub(r"\W+", "_", task).strip("_").lower()
 
 
+def architectures_of(asked: Asked, taken: Sequence[PackagedKernel]) -> tuple[str, ...]:
+    """What the C++ of these kernels is built for, as nvcc has it: `90a`.
+
+    Raises:
+        EngineError: the architectures that are asked for are none.
+    """
+    return tuple(_architectures(asked.architectures, taken))
+
+
 def _architectures(asked: Sequence[str], taken: Sequence[PackagedKernel]) -> list[str]:
     """Numbers as nvcc has them: `90a`."""
     if not any(kernel.is_cuda for kernel in taken):
@@ -120,15 +147,21 @@ def _architectures(asked: Sequence[str], taken: Sequence[PackagedKernel]) -> lis
     return list(dict.fromkeys(found or [arch for arch in judged if arch]))
 
 
-def _table(name: str, taken: Sequence[PackagedKernel], built_for: Sequence[str]) -> str:
+def _table(
+    name: str, taken: Sequence[PackagedKernel], built_for: Sequence[str], regions: Sequence[Region] | None
+) -> str:  # fmt: skip
     entries = [_for_all(entry, built_for) for kernel in taken for entry in kernel.entries]
     single = {module: child for kernel in taken for module, child in kernel.only_children.items()}
     listed = "".join(f"    {entry!r},\n" for entry in entries)
-    return (
+    names = "Entry, Input" if regions is None else "Entry, Input, Region"
+    table = (
         f'"""Which kernels this package has. Written when the package was made."""\n\n'
-        f"from ._entries import Entry, Input\n\nPACKAGE = {name!r}\n"
+        f"from ._entries import {names}\n\nPACKAGE = {name!r}\n"
         f"SINGLE_CHILD: dict[str, str] = {single!r}\nENTRIES = (\n{listed})\n"
     )
+    if regions is not None:
+        table += "REGIONS = (\n" + "".join(f"    {region!r},\n" for region in regions) + ")\n"
+    return table
 
 
 def _for_all(entry: Entry, built_for: Sequence[str]) -> Entry:

@@ -111,14 +111,13 @@ def _defined(path: Path, plain: Mapping[str, Any], text: str, words: tuple[str, 
         raise EngineError(f"{path}: budget = {budget!r} is none of {', '.join(BudgetRule)}")
     if type(more_steps) is not int or not 1 <= more_steps <= MOST_REPEATS:
         raise EngineError(f"{path}: more_steps = {more_steps!r} is no number from 1 to {MOST_REPEATS:,}")
-    about = {key: str(plain.get(key, "")) for key in ("title", "about", "settings")}
+    title, about, settings = (str(plain.get(key, "")) for key in ("title", "about", "settings"))
     tasks = tuple(_tasks(path, plain))
     if (cells := len(tasks) * len(arms) * repeats) > MOST_CELLS:
         raise EngineError(f"{path}: {cells:,} runs are too many for one suite: at most {MOST_CELLS:,}")
     return Defined(
-        name, tasks, tuple(arms), repeats, baseline_arm=baseline, limits=_limits(path, plain),
-        toml=text, words=words, weight=float(weight), budget=BudgetRule(budget),
-        more_steps=more_steps, **about,
+        name, tasks, tuple(arms), repeats, title, about, settings, baseline, _limits(path, plain), text, words,
+        float(weight), BudgetRule(budget), more_steps,
     )  # fmt: skip
 
 

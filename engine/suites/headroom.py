@@ -77,8 +77,19 @@ def weighed(suite: Suite, standings: Iterable[CellStanding]) -> list[Weighed]:
     tries = by_class(knowledge_files.load(seeded=False).rows) if standings else {}
     shares = {task.name: task.time_share for task in suite.defined.tasks}
     return [
-        _weighed(standing, suite.defined.more_steps, shares.get(standing.cell.task), tries) for standing in standings
+        _enough(
+            _weighed(standing, suite.defined.more_steps, shares.get(standing.cell.task), tries),
+            suite.defined.least_saving,
+        )
+        for standing in standings
     ]
+
+
+def _enough(cell: Weighed, least: float) -> Weighed:
+    """Without steps, where they would save less of the total time than counts."""
+    if not cell.steps or cell.saving >= least:
+        return cell
+    return replace(cell, steps=0, why=f"{cell.why}; less than {100 * least:.1f} % of the total is not measurable")
 
 
 def by_class(rows: Iterable[Evidence]) -> Tries:

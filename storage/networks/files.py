@@ -14,10 +14,11 @@ from pathlib import Path
 from storage import codec, files, untrusted
 from storage.home import home
 from storage.locks import hold_file, is_file_held
-from storage.networks.records import NAME, Event, Network
+from storage.networks.records import NAME, Event, Network, RegionRun
 from storage.untrusted import Limits
 
 JOURNAL, NETWORK, LOCK, REGIONS = "journal.jsonl", "network.json", "lock", "regions"
+PROOF_LOCK, PACKAGES = "proof.lock", "packages"
 _LIMITS = Limits(most_bytes=256 << 20)
 _KINDS: dict[str, type] = {kind.__name__: kind for kind in typing.get_args(Event)}
 
@@ -64,6 +65,20 @@ class NetworkFolder:
     def has_capture_at_work(self) -> bool:
         """Whether one lives."""
         return is_file_held(self.lock_file)
+
+    @property
+    def proof_lock_file(self) -> Path:
+        """Held while kernels are put back and measured."""
+        return self.path / PROOF_LOCK
+
+    @property
+    def has_proof_at_work(self) -> bool:
+        """Whether kernels are being measured in the network."""
+        return is_file_held(self.proof_lock_file)
+
+    def package(self, proof: int) -> Path:
+        """The folder of the package that a proof measures."""
+        return self.path / PACKAGES / f"proof-{proof}"
 
     def region(self, name: str) -> Path:
         """The folder of one region's task."""
@@ -135,6 +150,38 @@ def _encoded(event: Event) -> str:
     return json.dumps(plain, ensure_ascii=False, separators=(",", ":"))
 
 
+def note_run(task: Path, run_id: str) -> None:
+    """Note a run in the journal of the network whose region its task is, where it is one."""
+    path = task.absolute().resolve()
+    for folder in all_networks():
+        regions = folder.path.resolve() / REGIONS
+        if path.is_relative_to(regions):
+            append(folder, RegionRun(path.relative_to(regions).parts[0], run_id))
+
+
+def hold_proof(folder: NetworkFolder) -> int:
+    """Take the folder for a proof, as `hold` does for a capture.
+
+    Raises:
+        AlreadyRunningError: another one is at work.
+    """
+    return hold_file(folder.proof_lock_file)
+
+
+def encoded(event: Event) -> str:
+    """An event as one line, without its time: what a process hands to the one that writes the journal."""
+    return json.dumps({"kind": type(event).__name__, "event": codec.to_plain(event)}, ensure_ascii=False)
+
+
+def decoded(line: bytes) -> Event:
+    """An event of `encoded`.
+
+    Raises:
+        DecodeError: it is none.
+    """
+    return _decoded(line).event
+
+
 def read(folder: NetworkFolder) -> list[Line]:
     """Every event that can be read; a torn last line, and one that is damaged, is left out."""
     try:
@@ -190,8 +237,9 @@ def delete(folder: NetworkFolder) -> int:
         NetworkError: a capture works on it.
         OSError: a file cannot be removed.
     """
-    if folder.has_capture_at_work:
-        raise NetworkError(f"a capture works on {folder.name}: stop it first (control-C where it runs)")
+    if folder.has_capture_at_work or folder.has_proof_at_work:
+        what = "a capture works on" if folder.has_capture_at_work else "kernels are being measured in"
+        raise NetworkError(f"{what} {folder.name}: stop it first (control-C where it runs)")
     freed, target = size_of(folder), folder.path.resolve()
     shutil.rmtree(target)
     if folder.path.is_symlink():

@@ -6,9 +6,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
-EAGER, COMPILED = "eager", "torch.compile"
+EAGER, COMPILED, MAX_AUTOTUNE, CUDA_GRAPH = "eager", "torch.compile", "max-autotune", "CUDA graph"
+"""Ways to call a network."""
 REST = "everything else"
 """What of a call belongs to no place: Python, gaps between kernels, work outside modules."""
 
@@ -158,6 +160,11 @@ class Region:
     """Largest error of the network's own arithmetic there against float64, over the largest value."""
     text_error: float | None = None
     """Largest difference between the task's text and the network's module on recorded inputs, over the largest."""
+    takes: Any = None
+    """Of modules: the form of (args, kwargs) of a call, as packages have it; its tensors are numbered as the task's
+    inputs are. None where it holds what a table cannot."""
+    gives: Any = None
+    """Of modules: the form of what a call returns: the task's outputs, numbered, then its inputs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +190,11 @@ class Network:
     """The user's checkpoint, or the file in the network's folder that holds them."""
     notes: tuple[str, ...] = ()
     """Sentences on what could not be done and why."""
+    folder: str = ""
+    """Where the capture was begun: a relative `entry` is looked for there."""
+    batch: int = 1
+    tokens: int = 256
+    """Of the inputs of a transformers configuration."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,4 +239,184 @@ class RegionRun:
     run_id: str
 
 
-Event = CaptureStarted | CaptureProgressed | CaptureEnded | RegionLimited | RegionRun
+class Verdict(StrEnum):
+    """What came of putting a region's kernel back into the network."""
+
+    KEPT = "kept"
+    NO_GAIN = "no gain in place"
+    WRONG = "changes results"
+    NOT_ENGAGED = "not engaged"
+    UNFIT = "cannot be put back"
+    CRASHED = "crashed"
+    LEFT_OUT = "left out"
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenKernel:
+    """A kernel that may be put back. `speedup` over eager PyTorch and its interval are the run's own, in isolation."""
+
+    region: str
+    run_id: str
+    candidate_id: str
+    speedup: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Engaged:
+    """How often a region's kernel was seen in one traced call of the network, and how often it should be."""
+
+    workload: str
+    expected: int
+    seen: int
+    kernels: int | None = None
+    """Launches on the GPU within these calls; None on a processor."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it took all calls, with launches of its own where it has a GPU."""
+        return self.seen >= self.expected > 0 and self.kernels != 0
+
+
+@dataclass(frozen=True, slots=True)
+class Parity:
+    """One output of the network on inputs that no kernel has seen, against the same network in more exact arithmetic.
+
+    Errors are the largest, over the output's largest value; `allowed` is what the kernels may have. Of logits also the
+    share of places whose largest one is the same as in the network as it was.
+    """
+
+    workload: str
+    output: str
+    error: float
+    own_error: float
+    """Of the network as it was."""
+    allowed: float
+    exact: str
+    """What both were compared with: float64, float32, or the network as it was."""
+    same_tokens: float | None = None
+
+    @property
+    def holds(self) -> bool:
+        """Whether the error is no larger than allowed; that of a NaN is."""
+        return self.error <= self.allowed
+
+
+@dataclass(frozen=True, slots=True)
+class Speed:
+    """Two ways to call the network, timed in turns: `before_ms` over `after_ms`, a median with its 95 % interval."""
+
+    workload: str
+    before: str
+    """How it is called: eager, torch.compile and so on."""
+    after: str
+    before_ms: float
+    after_ms: float
+    speedup: float
+    low: float
+    high: float
+    pairs: int
+    before_bytes: int | None = None
+    """The most memory that a call holds on a GPU beyond what was held before; None on a processor."""
+    after_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """What a kept kernel brings to the others: the network with all of them, over the network without this one."""
+
+    region: str
+    speedup: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class SearchStarted:
+    """A suite searches kernels for regions."""
+
+    suite: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProofStarted:
+    """Kernels are put back and measured in the network. `number` is the proof's, from 1."""
+
+    number: int
+    kernels: tuple[ChosenKernel, ...]
+    without: tuple[str, ...] = ()
+    """Regions that a person has left out."""
+    ways: tuple[str, ...] = (EAGER, COMPILED)
+    """Ways to call the network that are measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProofProgressed:
+    """What a proof does now, in words; `region` where it tries a kernel, which is to blame if the process dies."""
+
+    words: str
+    region: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OriginalTimed:
+    """The network as it is, called in one way. `note` says why that could not be done."""
+
+    workload: str
+    way: str
+    ms: float | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RegionTried:
+    """One region's kernel put into the network beside those that were kept before it (`beside`)."""
+
+    region: str
+    verdict: Verdict
+    why: str
+    beside: tuple[str, ...] = ()
+    engaged: tuple[Engaged, ...] = ()
+    parity: tuple[Parity, ...] = ()
+    speeds: tuple[Speed, ...] = ()
+    """Before: with those beside it alone. After: with this one too."""
+
+
+@dataclass(frozen=True, slots=True)
+class StackMeasured:
+    """The network with all kernels that were kept, against the network as it was."""
+
+    kept: tuple[str, ...]
+    speeds: tuple[Speed, ...]
+    """Each way against the same way."""
+    best: tuple[Speed, ...]
+    """The fastest way with the kernels against the fastest without, by workload."""
+    parity: tuple[Parity, ...] = ()
+    engaged: tuple[Engaged, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+    greedy: str = ""
+    """Of a network that generates text: how many tokens of a greedy continuation are the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProofEnded:
+    """No proof is at work; `reason` is empty where it is whole."""
+
+    reason: str = ""
+
+
+Event = (
+    CaptureStarted
+    | CaptureProgressed
+    | CaptureEnded
+    | RegionLimited
+    | RegionRun
+    | SearchStarted
+    | ProofStarted
+    | ProofProgressed
+    | OriginalTimed
+    | RegionTried
+    | StackMeasured
+    | ProofEnded
+)

@@ -117,7 +117,7 @@ class Defined:
 
     `settings` are words of `engine run` for every cell. `words` are what was said beside the file's name. `weight` is
     the share of devices that all its cells have together. `more_steps` a cell gets at a time of what is left of the
-    limits, where `budget` gives any.
+    limits, where `budget` gives any, and none that are expected to save less than `least_saving` of the total time.
     """
 
     name: str
@@ -134,6 +134,7 @@ class Defined:
     weight: float = 1.0
     budget: BudgetRule = BudgetRule.EVEN
     more_steps: int = 2
+    least_saving: float = 0.0
 
     @property
     def cells(self) -> list[Cell]:

@@ -2,7 +2,8 @@
 
 starting.py       verbs that start a run or go on with one
 one_run.py        verbs about runs that are there
-across_runs.py    verbs about many runs: knowledge, suites, networks
+across_runs.py    verbs about many runs: knowledge, suites
+networks.py       verbs about a network
 outside_runs.py   verbs about a kernel file outside a run
 common.py         options that several verbs share
 """
@@ -13,7 +14,7 @@ import argparse
 import functools
 
 from engine.argument_types import Parser
-from engine.cli.arguments import across_runs, common, one_run, outside_runs, starting
+from engine.cli.arguments import across_runs, common, networks, one_run, outside_runs, starting
 
 DESCRIPTION = """\
 Optimise the kernels of a PyTorch module, on a GPU or the processor, with a language model in the loop.
@@ -39,6 +40,7 @@ examples:
   python -m engine advance RUN RUN ...                go on with all replies that you have written
   python -m engine knowledge list                     what runs have learned: states, techniques, figures
   python -m engine network capture app.py:make        a whole network; see docs/networks.md
+  python -m engine network try                        a small one, from capture to result, without a key
   python -m engine suite run quick                    four tasks as one suite; see docs/suites.md
 
 environment:
@@ -94,7 +96,7 @@ def _whole() -> Parser:
     _tasks(verbs)
     across_runs.knowledge(verbs)
     across_runs.suite(verbs)
-    across_runs.network(verbs)
+    networks.network(verbs)
     _reproduce(verbs)
     _machine(verbs)
     return parser

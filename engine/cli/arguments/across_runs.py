@@ -50,47 +50,6 @@ def knowledge(verbs: argparse._SubParsersAction[Parser]) -> None:
         command.add_argument("--why", default="", help="the reason, for whoever reads the revisions")
 
 
-def network(verbs: argparse._SubParsersAction[Parser]) -> None:
-    """`network` and its commands."""
-    parser = verbs.add_parser("network", help="capture a whole network and rank the places that are worth a kernel")
-    what = parser.add_subparsers(dest="what", required=True, metavar="COMMAND")
-    capture = what.add_parser("capture", help="call a network, time its places, write each kind of place as a task")
-    capture.add_argument(
-        "entry", metavar="ENTRY",
-        help="app.py:make or package.module:make, a function that returns a module and a list of workloads, each "
-        "(name, weight, args, kwargs); or hf:FOLDER, a transformers configuration with its weights or random ones",
-    )  # fmt: skip
-    capture.add_argument("--name", help="name of the network here (default: that of the file)")
-    capture.add_argument("--output", metavar="FOLDER", help="write it there, and only a link to it under the home")
-    capture.add_argument("--mode", choices=("eval", "train"), default="eval", help="(default: eval)")
-    capture.add_argument("--device", default="cpu", metavar="DEVICE", help="cpu or cuda (default: cpu)")
-    capture.add_argument("--seed", type=int, default=0, metavar="N", help="of random weights and inputs (default: 0)")
-    capture.add_argument(
-        "--keep", type=positive, default=2, metavar="N", help="calls of each region whose tensors are kept (default: 2)"
-    )
-    capture.add_argument(
-        "--most-mb", type=positive, default=4000, metavar="N", help="kept tensors of all regions (default: 4000)"
-    )
-    capture.add_argument(
-        "--least-share", type=float, default=0.3, metavar="PERCENT",
-        help="of a call: places that take less are no region (default: 0.3)",
-    )  # fmt: skip
-    capture.add_argument("--batch", type=positive, default=1, metavar="N", help="of hf: inputs (default: 1)")
-    capture.add_argument("--tokens", type=positive, default=256, metavar="N", help="of hf: inputs (default: 256)")
-    capture.add_argument("--no-compile", action="store_true", help="do not look at the network under torch.compile")
-    capture.add_argument("--no-limits", action="store_true", help="do not measure what the hardware allows")
-    capture.add_argument("--again", action="store_true", help="capture anew what was captured before")
-    rank = what.add_parser("rank", help="list regions by what a kernel would save of the whole")
-    rank.add_argument("--limits", action="store_true", help="measure limits that are missing first")
-    show = what.add_parser("show", help="show what was captured")
-    delete = what.add_parser("delete", help="remove what was captured; runs of its regions stay")
-    for command in (rank, show, delete):
-        command.add_argument("network", metavar="NAME")
-    listing = what.add_parser("list", help="list the networks that were captured")
-    for command in (rank, show, listing):
-        command.add_argument("--json", action="store_true", help="print JSON")
-
-
 def _field(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals or not name.strip():

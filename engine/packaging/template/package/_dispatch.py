@@ -36,8 +36,8 @@ def refusal(entry: Entry, inputs: Sequence[Any], state: Sequence[torch.Tensor]) 
             return f"{wanted.name} is {str(value.dtype)[6:]}, the kernel takes {wanted.dtype}"
         if not _has_shape(entry, value, wanted, is_input=value.dim() > 0 and wanted in entry.inputs):
             return f"{wanted.name} has other sizes than the kernel was judged at"
-        if not value.is_contiguous():
-            return f"{wanted.name} is not contiguous"
+        if value.stride() != wanted.stride if wanted.stride else not value.is_contiguous():
+            return f"{wanted.name} lies otherwise in memory than the kernel was judged with"
         # torch.compile cannot see where a tensor begins in memory: there the operator copies one that begins elsewhere
         if not torch.compiler.is_compiling() and is_misaligned(value):
             return f"{wanted.name} does not begin at a multiple of {ALIGNMENT} bytes"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 Shape = tuple[int, ...]
 
@@ -15,6 +16,8 @@ class Input:
     dtype: str
     """`float32` and the like, or `float`, `int`, `bool` of a plain number."""
     shape: Shape = ()
+    stride: Shape = ()
+    """Of a tensor that was judged with gaps or in another order in memory; empty for a contiguous one."""
 
     @property
     def is_tensor(self) -> bool:
@@ -58,3 +61,20 @@ class Entry:
     """Whether a CUDA graph may hold a call; None where nobody tried."""
     follows_stream: bool | None = None
     """Whether its work waits for the current stream where that is not the default one; None where nobody tried."""
+
+
+@dataclass(frozen=True)
+class Region:
+    """Equal places of a network, and the kernels for them."""
+
+    name: str
+    entries: tuple[int, ...]
+    """Numbers in the table, in the order in which they are tried."""
+    places: tuple[str, ...] = ()
+    """Paths of its modules; empty for operators of the network's graph that a module's border cuts."""
+    kind: str = ""
+    """Class of its modules."""
+    takes: Any = None
+    """Form of (args, kwargs) of a module's call; its tensors are numbered as the kernel's inputs are."""
+    gives: Any = None
+    """Form of what the call returns: tensors of the kernel first, then those that it was given."""

@@ -60,20 +60,26 @@ def run(
         inputs, named = _in_order(ENTRIES[served.entries[0]], inputs, named)
     if isinstance(next(iter(inputs), None), torch.fx.Proxy):
         return functional(served.entries[0], *inputs, *served.state(module, ENTRIES[served.entries[0]]))
-    entry, state = _chosen(module, served, inputs) if not named else (None, [])
+    is_taken, result = by_kernel(module, served, inputs) if not named else (False, None)
+    return result if is_taken else original(*inputs, **named)
+
+
+def by_kernel(module: nn.Module, served: Served, inputs: tuple[Any, ...]) -> tuple[bool, Any]:
+    """Whether a kernel takes the call, and its result; what is not taken is counted, with the reason."""
+    entry, state = _chosen(module, served, inputs)
     if entry is None:
-        return original(*inputs, **named)
+        return False, None
     if torch.is_grad_enabled() and _wants_gradients(inputs, state):
         if entry.has_backward and not torch.compiler.is_compiling():
             _dispatch.note("kernel", f"{entry.kernel}, forward and backward")
-            return _operators.call(entry, "kernel", inputs, state)
+            return True, _operators.call(entry, "kernel", inputs, state)
         if not entry.has_backward and served.on_missing_backward != RECOMPUTE:
             if served.on_missing_backward == RAISE:
                 raise RuntimeError(f"{PACKAGE}: {NO_BACKWARD}")
             _dispatch.note("reference", NO_BACKWARD)
-            return original(*inputs)
+            return False, None
     _dispatch.note("kernel", entry.kernel)
-    return _operators.operator(entry)(*_operators.arguments(entry, inputs, state))
+    return True, _operators.operator(entry)(*_operators.arguments(entry, inputs, state))
 
 
 def _chosen(module: nn.Module, served: Served, inputs: tuple[Any, ...]) -> tuple[Entry | None, list[torch.Tensor]]:
@@ -356,8 +362,14 @@ def _difference(entry: Entry, module: nn.Module, prefix: str) -> str:
     inputs = [value.to(device) if isinstance(value, torch.Tensor) else value for value in example_inputs(entry)]
     with torch.no_grad():
         ours, theirs = _operators.call(entry, "reference", inputs, state), module(*inputs)
-    pairs = [(ours, theirs)] if isinstance(ours, torch.Tensor) else list(zip(ours, theirs, strict=True))
-    for wanted, value in pairs:
+    if isinstance(ours, torch.Tensor):
+        return values_differ([ours], [theirs])
+    return values_differ(ours, theirs)
+
+
+def values_differ(ours: Iterable[torch.Tensor], theirs: Iterable[Any]) -> str:
+    """How results differ from the reference's, `ours`; empty where they are the same but for rounding."""
+    for wanted, value in zip(ours, theirs, strict=True):
         if not isinstance(value, torch.Tensor) or value.shape != wanted.shape or value.dtype != wanted.dtype:
             return "its results have other sizes or another dtype than the reference's"
         if value.numel() == 0:

@@ -162,6 +162,8 @@ def _one_by_one(entry: Entry) -> Callable[..., Any]:
     """vmap: a call for each element of the batch."""
 
     def batched(info: Any, dimensions: Any, *values: Any) -> Any:
+        if any(wanted.stride for wanted in entry.inputs):
+            raise NotImplementedError(f"{PACKAGE}: vmap over {entry.operator}, which was judged with gaps in memory")
         rows = [
             operator(entry)(
                 *(

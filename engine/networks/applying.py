@@ -1,0 +1,322 @@
+"""Kernels put back into a network: which ones, their package, and the process that measures them there.
+
+The process may die of a kernel. Then that region's kernel is what crashed, and a new process goes on with the next one.
+Imports no torch.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.errors import EngineError
+from engine.packaging import networks as packages
+from engine.packaging.kernels import PackagedKernel
+from engine.packaging.networks import CannotBePutBack
+from engine.packaging.packing import Asked
+from storage import codec
+from storage import files as stored
+from storage.networks import files, proofs, ranking
+from storage.networks.files import NetworkFolder
+from storage.networks.proofs import Proof
+from storage.networks.records import (
+    COMPILED,
+    CUDA_GRAPH,
+    EAGER,
+    MAX_AUTOTUNE,
+    ChosenKernel,
+    Event,
+    Network,
+    NetworkState,
+    ProofEnded,
+    ProofProgressed,
+    ProofStarted,
+    Region,
+    RegionTried,
+    Verdict,
+)
+from storage.networks.standing import Standing, standing
+from storage.run import journal
+from storage.run.folder import RunFolder, runs_folder
+from storage.run.record import Record
+from storage.suites import files as suites
+from storage.suites import standing as suite_standing
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+SCRATCH = "scratch"
+DEATHS = 3  # in a row without a region to blame
+WAYS_ON_GPU = (EAGER, COMPILED, MAX_AUTOTUNE, CUDA_GRAPH)
+WAYS = (EAGER, COMPILED)
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """At most for one pair of ways to call the network and one workload: of a trial, and of the stack at the end."""
+
+    trial_s: float = 12.0
+    stack_s: float = 20.0
+
+
+def runs_by_region(stands: Standing) -> dict[str, list[str]]:
+    """Runs that were started for regions: one by one, and as cells of the suite that searched last."""
+    runs = {region: list(ids) for region, ids in stands.runs.items()}
+    if stands.suite:
+        suite = suite_standing.fold(suites.read(suites.folder_of(stands.suite)))
+        for cell, cell_standing in suite.cells.items() if suite else ():
+            if cell_standing.run_id and cell_standing.run_id not in runs.get(cell.task, ()):
+                runs.setdefault(cell.task, []).append(cell_standing.run_id)
+    return runs
+
+
+def best_kernels(stands: Standing, used: Mapping[str, str]) -> list[ChosenKernel]:
+    """Of every region with a correct kernel the fastest one, those first that save most; `used` names runs by region
+    that are to be used whatever others there are.
+
+    Raises:
+        EngineError: a run or a region that is named is not there, or has no correct kernel.
+    """
+    network = stands.network
+    assert network is not None
+    by_name = {region.name: region for region in network.regions}
+    if strangers := sorted(used.keys() - by_name.keys()):
+        raise EngineError(f"network {network.name} has no region {', '.join(strangers)}: see `network show`")
+    runs = runs_by_region(stands)
+    found = []
+    for name, region in by_name.items():
+        ids = [used[name]] if name in used else runs.get(name, [])
+        kernels = [kernel for run_id in ids if (kernel := _kernel(region, run_id, is_asked=name in used))]
+        if kernels:
+            found.append(max(kernels, key=lambda kernel: kernel.speedup or 0.0))
+    saved = _savings(network, found)
+    return sorted(found, key=lambda kernel: -saved[kernel.region])
+
+
+def _kernel(region: Region, run_id: str, *, is_asked: bool) -> ChosenKernel | None:
+    folder = RunFolder(runs_folder() / run_id)
+    try:
+        record = Record.of(folder.read_settings(), list(journal.read(folder.journal_file)))
+    except (OSError, codec.DecodeError) as error:
+        if is_asked:
+            raise EngineError(f"run {run_id} cannot be read: {error}") from error
+        return None
+    if record.best is None:
+        if is_asked:
+            raise EngineError(f"run {run_id} has no correct kernel yet")
+        return None
+    timed = record.best.trusted
+    low, high = timed.speedup_interval if timed else (None, None)
+    return ChosenKernel(
+        region.name, run_id, record.best.candidate_id, timed.speedup if timed else None, low, high
+    )  # fmt: skip
+
+
+def _savings(network: Network, kernels: Iterable[ChosenKernel]) -> dict[str, float]:
+    """Milliseconds of one call of all workloads, weighted, that the gains in isolation would save."""
+    scales = {workload.name: workload.weight * ranking.scale(workload) for workload in network.workloads}
+    uses = {region.name: region.uses for region in network.regions}
+    return {
+        kernel.region: sum(scales[use.workload] * use.eager_ms for use in uses[kernel.region])
+        * (1 - 1 / kernel.speedup if kernel.speedup else 0.0)
+        for kernel in kernels
+    }
+
+
+def without_overlap(network: Network, kernels: Sequence[ChosenKernel]) -> tuple[list[ChosenKernel], dict[str, str]]:
+    """Kernels that have no work in common, those first that save most; and which others stand for those left out."""
+    by_name = {region.name: region for region in network.regions}
+    kept: list[ChosenKernel] = []
+    covered: dict[str, str] = {}
+    for kernel in kernels:
+        region = by_name[kernel.region]
+        other = next((one for one in kept if ranking.overlap(region, by_name[one.region])), None)
+        if other is None:
+            kept.append(kernel)
+        else:
+            covered[kernel.region] = other.region
+    return kept, covered
+
+
+def apply(
+    folder: NetworkFolder, say: Say, *, used: Mapping[str, str] | None = None, without: Collection[str] = (),
+    ways: Sequence[str] = (), times: Times | None = None, is_anew: bool = False,
+) -> Proof:  # fmt: skip
+    """Put kernels back and measure them in the network. One that was broken off with the same kernels goes on.
+
+    Raises:
+        EngineError: there is no kernel, or the network cannot be made any more.
+        AlreadyRunningError: another proof is at work on it.
+    """
+    stands = standing(folder)
+    network = stands.network
+    if network is None or stands.state is not NetworkState.CAPTURED:
+        raise EngineError(f"network {folder.name} is {stands.state}: {stands.words}")
+    kernels = best_kernels(stands, used or {})
+    if unknown := sorted(set(without) - {region.name for region in network.regions}):
+        raise EngineError(f"network {folder.name} has no region {', '.join(unknown)}: see `network show`")
+    if not kernels:
+        raise EngineError(
+            f"no region of network {folder.name} has a correct kernel yet: `network optimise {folder.name}` searches "
+            "some, or start a run for a region, or name one with --use REGION=RUN"
+        )
+    kernels, covered = without_overlap(network, [kernel for kernel in kernels if kernel.region not in without])
+    lock = files.hold_proof(folder)
+    try:
+        started = _started(stands, kernels, without, ways or _ways(network), is_anew=is_anew)
+        files.append(folder, started)
+        for region, other in covered.items():
+            files.append(folder, RegionTried(region, Verdict.LEFT_OUT, f"{other} has work in common and saves more"))
+        return _proven(folder, network, started, say, times or Times())
+    finally:
+        os.close(lock)
+
+
+def _ways(network: Network) -> tuple[str, ...]:
+    return WAYS if network.device == "cpu" else WAYS_ON_GPU
+
+
+def _started(
+    stands: Standing, kernels: Sequence[ChosenKernel], without: Collection[str], ways: Sequence[str], *, is_anew: bool
+) -> ProofStarted:
+    """The proof that is gone on with, or a new one."""
+    before = stands.proof
+    number = before.number if before else 0
+    started = ProofStarted(number, tuple(kernels), tuple(sorted(without)), tuple(ways))
+    if before is not None and before.started == started and not before.is_over and not is_anew:
+        return started
+    return ProofStarted(number + 1, tuple(kernels), tuple(sorted(without)), tuple(ways))
+
+
+def _proven(folder: NetworkFolder, network: Network, started: ProofStarted, say: Say, times: Times) -> Proof:
+    package = _write_package(folder, network, started, say)
+    deaths = 0
+    while True:
+        code, reason = _run_process(folder, network, package, say, times)
+        proof = standing(folder).proof
+        assert proof is not None
+        if code == 0:
+            files.append(folder, ProofEnded())
+            break
+        if reason:
+            raise EngineError(f"the kernels cannot be measured in network {folder.name}: {reason}")
+        died = f"its process ended by {signal.Signals(-code).name}" if code < 0 else f"its process ended with {code}"
+        if proof.region:
+            say(f"{proof.region}: {died}")
+            files.append(folder, RegionTried(proof.region, Verdict.CRASHED, died, proof.kept))
+            deaths = 0
+            continue
+        deaths += 1
+        if deaths >= DEATHS:
+            files.append(folder, ProofEnded(f"{died}, {DEATHS} times, while it was {proof.words or 'starting'}"))
+            raise EngineError(f"{died}, {DEATHS} times in a row, while it was {proof.words or 'starting'}: see above")
+    ended = standing(folder).proof
+    assert ended is not None
+    return ended
+
+
+def _write_package(folder: NetworkFolder, network: Network, started: ProofStarted, say: Say) -> str:
+    """The package with every kernel that can be put back, and its name; the others are journaled as such."""
+    known = _known(folder)
+    taken: list[tuple[Region, PackagedKernel]] = []
+    for kernel in started.kernels:
+        region = next(region for region in network.regions if region.name == kernel.region)
+        try:
+            taken.append((region, packages.taken(region, kernel, len(taken) + 1)))
+        except CannotBePutBack as error:
+            if region.name not in known:
+                say(f"{region.name} cannot be put back: {error}")
+                files.append(folder, RegionTried(region.name, Verdict.UNFIT, str(error)))
+    name = packages.name_of(network.name)
+    if not taken:
+        return ""
+    say(f"writing the package of {len(taken)} {'kernel' if len(taken) == 1 else 'kernels'}")
+    write_package(folder.package(started.number), network, taken, Asked(name), None)
+    return name
+
+
+def _known(folder: NetworkFolder) -> Collection[str]:
+    proof = standing(folder).proof
+    return proof.tried.keys() if proof else ()
+
+
+def write_package(
+    target: Path, network: Network, taken: Sequence[tuple[Region, PackagedKernel]], asked: Asked, proof: Proof | None
+) -> None:
+    """Write a network's package into a folder of its own.
+
+    Raises:
+        EngineError: the package's name is none.
+        OSError: the disk is full or may not be written.
+    """
+    for path, text in packages.packaged(network, taken, asked, proof).items():
+        stored.make_folder((target / path).parent)
+        stored.replace(target / path, text)
+
+
+def _run_process(
+    folder: NetworkFolder, network: Network, package: str, say: Say, times: Times
+) -> tuple[int, str]:  # fmt: skip
+    """One life of the process that measures; its exit code, and what it said of why it ended."""
+    scratch = folder.path.resolve() / SCRATCH
+    stored.make_folder(scratch)
+    question = {
+        "folder": str(folder.path.resolve()), "package": package, "scratch": str(scratch),
+        "trial_s": times.trial_s, "stack_s": times.stack_s,
+    }  # fmt: skip
+    variables = {
+        "TMPDIR": str(scratch), "TORCH_EXTENSIONS_DIR": str(scratch / "extensions"),
+        "TORCHINDUCTOR_CACHE_DIR": str(scratch / "inductor"), "TRITON_CACHE_DIR": str(scratch / "triton"),
+        "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH", "")])]),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }  # fmt: skip
+    where = network.folder if Path(network.folder or "/nowhere").is_dir() else str(ROOT)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "engine.networks.proof.process"], cwd=where, env={**os.environ, **variables},
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    )  # fmt: skip
+    assert process.stdin is not None
+    assert process.stdout is not None
+    reason = ""
+    try:
+        process.stdin.write(json.dumps(question).encode() + b"\n")
+        process.stdin.close()
+        for line in process.stdout:
+            try:
+                event = files.decoded(line)
+            except codec.DecodeError:  # its last line, if it was killed while it wrote
+                continue
+            files.append(folder, event)
+            _tell(event, say)
+            if isinstance(event, ProofEnded):
+                reason = event.reason
+        return process.wait(), reason
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _tell(event: Event, say: Say) -> None:
+    match event:
+        case ProofProgressed(words):
+            say(words)
+        case RegionTried(region, verdict, why):
+            say(f"{region}: {verdict}: {why}")
+
+
+def kept_kernels(network: Network, proof: Proof) -> list[tuple[Region, PackagedKernel]]:
+    """What a package for use holds: the kernels that pay in the network.
+
+    Raises:
+        EngineError: none does.
+    """
+    by_name = {region.name: region for region in network.regions}
+    return [
+        (by_name[name], packages.taken(by_name[name], proof.kernels[name], number))
+        for number, name in enumerate(proofs.shipped(proof), 1)
+    ]

@@ -1,0 +1,89 @@
+"""Two ways to call a network, timed in turns: which goes first changes, each turn has contents of its own, and the
+ratio of neighbouring turns has an interval. Wall time, the GPU waited for: what whoever calls it waits."""
+
+from __future__ import annotations
+
+import random
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from engine.evaluator.checks import clock
+from engine.networks import place_times
+from engine.networks.entries import Workload
+
+Called = Callable[[Workload], Any]
+PRECISE = 0.003
+"""Half the interval over the ratio: nothing is gained by more."""
+LEAST_PAIRS, MOST_PAIRS = 16, 300
+WARM_UP = 3
+LEAST_TURN_MS = 5.0
+MOST_BURST = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Paired:
+    """Medians of both sides in milliseconds of one call, and the median ratio with its 95 % interval."""
+
+    before_ms: float
+    after_ms: float
+    speedup: float
+    low: float
+    high: float
+    pairs: int
+
+
+def paired(
+    before: Called, after: Called, contents: Sequence[Workload], *, is_gpu: bool, limit_s: float, seed: int
+) -> Paired:
+    """Time both until the ratio is precise or the time is spent."""
+    order = random.Random(seed)
+    for called in (before, after):
+        for number in range(WARM_UP):
+            called(contents[number % len(contents)])
+    place_times.settle(is_gpu)
+    quicker = min(_turn_ms(called, contents, 1, is_gpu) for called in (before, after))
+    burst = max(1, min(MOST_BURST, round(LEAST_TURN_MS / max(quicker, 1e-3))))
+    pairs: list[tuple[float, float]] = []
+    deadline = time.monotonic() + limit_s
+    while len(pairs) < LEAST_PAIRS or (
+        len(pairs) < MOST_PAIRS and time.monotonic() < deadline and clock.half_width(_as_pairs(pairs)) > PRECISE
+    ):
+        mine = [contents[order.randrange(len(contents))] for _ in range(burst)]
+        if order.random() < 0.5:
+            first = _turn_ms(before, mine, burst, is_gpu)
+            pairs.append((first, _turn_ms(after, mine, burst, is_gpu)))
+        else:
+            second = _turn_ms(after, mine, burst, is_gpu)
+            pairs.append((_turn_ms(before, mine, burst, is_gpu), second))
+    ratios = [first / second for first, second in pairs]
+    low, high = clock.interval(ratios)
+    return Paired(
+        statistics.median(first for first, _ in pairs), statistics.median(second for _, second in pairs),
+        statistics.median(ratios), low, high, len(pairs),
+    )  # fmt: skip
+
+
+def _as_pairs(pairs: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    return [(after, before) for before, after in pairs]
+
+
+def _turn_ms(called: Called, contents: Sequence[Workload], burst: int, is_gpu: bool) -> float:
+    """Of one call, the mean of a turn of several."""
+    began = time.perf_counter()
+    for number in range(burst):
+        called(contents[number % len(contents)])
+        place_times.settle(is_gpu)
+    return 1e3 * (time.perf_counter() - began) / burst
+
+
+def peak_bytes(called: Called, workload: Workload, *, is_gpu: bool) -> int | None:
+    """What a call holds on a GPU beyond what was held before."""
+    return place_times.peak_bytes(lambda: called(workload)) if is_gpu else None
+
+
+def median_ms(called: Called, contents: Sequence[Workload], *, is_gpu: bool) -> float:
+    """Of a few calls by themselves: enough to choose between ways, no figure to compare."""
+    return statistics.median(place_times.walls_ms(lambda: called(contents[0]), is_gpu))

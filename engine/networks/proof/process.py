@@ -1,0 +1,91 @@
+"""The process of a proof: `python -m engine.networks.proof.process`, asked by a line of JSON on standard input.
+
+It loads the user's network with the user's rights. Before it loads a kernel it gives them up: from then on it writes
+only below its own scratch folder and reaches no network, where the system has Landlock and seccomp. Not covered: what
+it may read, and threads that were started before. Events go to standard output, a line each.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.errors import NetworkCaptureError
+from engine.evaluator.sandbox import filters
+from storage import codec
+from storage.networks import files
+from storage.networks.files import NetworkFolder
+from storage.networks.records import Event, ProofEnded
+from storage.networks.standing import standing
+
+FAILED = 5
+DEVICES = Path("/dev")
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What the process is asked. `scratch` is where it may write."""
+
+    folder: str
+    package: str
+    scratch: str
+    trial_s: float
+    stack_s: float
+
+
+def main() -> int:
+    """Work off one proof; what it is about stands in the network's folder."""
+    lines = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what the user's code prints is no event
+    question: Question = codec.from_plain(Question, json.loads(sys.stdin.readline()))
+
+    def say(event: Event) -> None:
+        lines.write(f"{files.encoded(event)}\n")
+        lines.flush()
+
+    try:
+        _prove(question, say)
+    except NetworkCaptureError as error:
+        say(ProofEnded(str(error)))
+        return FAILED
+    return 0
+
+
+def _prove(question: Question, say: Callable[[Event], None]) -> None:
+    from engine.networks import entries, place_times
+    from engine.networks.proof import proving, ways
+
+    folder = NetworkFolder(Path(question.folder))
+    stands = standing(folder)
+    network, proof = stands.network, stands.proof
+    assert network is not None
+    assert proof is not None
+    device = "cpu" if network.device == "cpu" else "cuda"
+    loaded = entries.load(
+        network.entry, device=device, mode=network.mode, seed=network.seed,
+        sizes=entries.Sizes(network.batch, network.tokens),
+    )  # fmt: skip
+    _give_up_rights(Path(question.scratch))
+    is_gpu = any(place_times.is_on_gpu(loaded.module, workload) for workload in loaded.workloads)
+    try:
+        package = ways.imported(folder.package(proof.number), question.package) if question.package else None
+    except ways.NoWay as error:
+        say(ProofEnded(str(error)))
+        sys.exit(FAILED)
+    called = ways.Ways(loaded.module, package, is_training=network.mode == entries.TRAIN, is_gpu=is_gpu)
+    proving.Prover(network, called, loaded.workloads, proof, say, question.trial_s, question.stack_s).run()
+
+
+def _give_up_rights(scratch: Path) -> None:
+    """From here on read alone, but for scratch and devices; no sockets but local ones."""
+    if filters.landlock_version() > 0:
+        filters.restrict_files([Path("/")], [scratch, DEVICES, Path("/proc/self")])
+    filters.refuse_calls(has_local_sockets=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

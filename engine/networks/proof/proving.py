@@ -1,0 +1,304 @@
+"""The steps of a proof: time the network as it is, put back one region's kernel after the other beside those that were
+kept before it, keep what is engaged, right and faster in place, then measure the stack of all that was kept.
+
+What was measured already stands in the proof that is gone on with, and is not measured again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from engine.networks import graphs
+from engine.networks.entries import Workload
+from engine.networks.proof import engaging, pairing, parity, unseen
+from engine.networks.proof import ways as ways_
+from engine.networks.proof.pairing import Called
+from engine.networks.proof.parity import Expected
+from engine.networks.proof.ways import NoWay, Ways
+from storage.networks import proofs
+from storage.networks.proofs import Proof
+from storage.networks.records import (
+    CUDA_GRAPH,
+    EAGER,
+    MAX_AUTOTUNE,
+    Engaged,
+    Event,
+    LeftOut,
+    Network,
+    OriginalTimed,
+    Parity,
+    ProofProgressed,
+    Region,
+    RegionTried,
+    Speed,
+    StackMeasured,
+    Verdict,
+)
+
+CONTENTS = 4
+SEED = 7
+TRIAL_S, STACK_S = 12.0, 20.0
+"""At most for one pair of ways and one workload."""
+NEW_TOKENS = 24
+COMPILED_WAYS = 8
+"""How often dynamo may compile one function here: once for each workload and side, with room."""
+
+
+@dataclass(slots=True)
+class Prover:
+    """Everything a proof works with. `say` hands over what came of a step."""
+
+    network: Network
+    ways: Ways
+    workloads: Sequence[Workload]
+    proof: Proof
+    say: Callable[[Event], None]
+    trial_s: float = TRIAL_S
+    stack_s: float = STACK_S
+    _contents: dict[str, list[Workload]] = field(default_factory=dict)
+    _expected: dict[str, Expected] = field(default_factory=dict)
+    _gate: str = EAGER
+
+    def run(self) -> None:
+        """All steps that are left."""
+        torch._dynamo.config.recompile_limit = max(torch._dynamo.config.recompile_limit, COMPILED_WAYS)
+        for workload in self.workloads:
+            self._contents[workload.name] = unseen.drawn(workload, CONTENTS, SEED)
+        self._time_original()
+        self._gate = proofs.best_way(self.proof.originals, self.network)
+        self._choose_base()
+        for kernel in self.proof.started.kernels:
+            if kernel.region not in self.proof.tried and kernel.region not in self.proof.started.without:
+                self._tell(f"putting back {kernel.region}", kernel.region)
+                self._note(self._tried(self._region(kernel.region)))
+        if self.proof.stack is None:
+            self._note(self._stack())
+
+    def _note(self, event: Event) -> None:
+        self.say(event)
+        folded = proofs.folded(self.proof, event)
+        assert folded is not None
+        self.proof = folded
+
+    def _tell(self, words: str, region: str = "") -> None:
+        self._note(ProofProgressed(words, region))
+
+    def _region(self, name: str) -> Region:
+        return next(region for region in self.network.regions if region.name == name)
+
+    def _time_original(self) -> None:
+        known = {(timed.workload, timed.way) for timed in self.proof.originals}
+        for way in self.proof.started.ways:
+            for workload in self.workloads:
+                if (workload.name, way) in known:
+                    continue
+                self._tell(f"timing the network as it is, {way}, {workload.name}")
+                self._choose_base()
+                ms, note = None, ""
+                try:
+                    with self._compared():
+                        called = self.ways.called(way, example=workload)
+                        ms = pairing.median_ms(called, self._contents[workload.name], is_gpu=self.ways.is_gpu)
+                except NoWay as error:
+                    note = str(error)
+                except Exception as error:  # noqa: BLE001 - the user's code and PyTorch's compiler may raise anything
+                    note = graphs.reason_of(error)
+                self._note(OriginalTimed(workload.name, way, ms, note))
+
+    def _choose_base(self) -> None:
+        """What a CUDA graph holds: of eager and compiled the faster one."""
+        others = [timed for timed in self.proof.originals if timed.way not in (CUDA_GRAPH, MAX_AUTOTUNE)]
+        self.ways.base = proofs.best_way(others, self.network)
+
+    @contextlib.contextmanager
+    def _compared(self) -> Iterator[None]:
+        """Around ways that are compared: nothing that was compiled for others is in the way."""
+        ways_.anew()
+        try:
+            yield
+        finally:
+            ways_.anew()
+
+    def _tried(self, region: Region) -> RegionTried:
+        """One region's kernel beside those that were kept."""
+        beside = self.proof.kept
+        with_it = (*beside, region.name)
+        try:
+            self.ways.with_kernels(with_it)
+            engaged = self._engaged([region], with_it)[region.name]
+            if not engaged or not all(part.is_whole for part in engaged):
+                return RegionTried(region.name, Verdict.NOT_ENGAGED, _not_engaged(engaged), beside, tuple(engaged))
+            errors = self._parity(with_it)
+            if wrong := [error for error in errors if not error.holds]:
+                return RegionTried(
+                    region.name, Verdict.WRONG, _wrong(wrong[0]), beside, tuple(engaged), tuple(errors)
+                )  # fmt: skip
+            speeds = tuple(
+                self._speed(workload, (self._gate, beside), (self._gate, with_it), self.trial_s)
+                for workload in self.workloads
+            )
+        except NoWay as error:
+            return RegionTried(region.name, Verdict.UNFIT, str(error), beside)
+        except Exception as error:  # noqa: BLE001 - kernels, the user's code and PyTorch's compiler may raise anything
+            return RegionTried(region.name, Verdict.CRASHED, graphs.reason_of(error), beside)
+        verdict, why = _paid(speeds, proofs.weights_of(self.network), self._gate)
+        return RegionTried(region.name, verdict, why, beside, tuple(engaged), tuple(errors), speeds)
+
+    def _engaged(self, regions: Sequence[Region], chosen: Collection[str]) -> dict[str, list[Engaged]]:
+        """By region and workload, in a call that no graph replays."""
+        found: dict[str, list[Engaged]] = {region.name: [] for region in regions}
+        way = self.ways.base if self._gate in (CUDA_GRAPH, MAX_AUTOTUNE) else self._gate
+        for workload in self.workloads:
+            with self._compared():
+                called = self.ways.called(way, chosen, example=workload)
+                content = self._contents[workload.name][0]
+                seen = engaging.seen(self.ways.package, regions, called, content, is_gpu=self.ways.is_gpu)
+            for name, engaged in seen.items():
+                found[name].append(engaged)
+        return found
+
+    def _parity(self, chosen: Collection[str]) -> list[Parity]:
+        errors = []
+        for workload in self.workloads:
+            contents = self._contents[workload.name][:2]
+            if workload.name not in self._expected:
+                self._expected[workload.name] = parity.expected(
+                    self.ways.network, contents, is_training=self.ways.is_training
+                )
+            way = self.ways.base if self._gate in (CUDA_GRAPH, MAX_AUTOTUNE) else self._gate
+            with self._compared():
+                called = self.ways.called(way, chosen, example=workload)
+                errors += parity.compared(
+                    self.ways.with_kernels(chosen), called, contents, self._expected[workload.name],
+                    is_training=self.ways.is_training,
+                )  # fmt: skip
+        return errors
+
+    def _speed(
+        self, workload: Workload, before: tuple[str, Collection[str]], after: tuple[str, Collection[str]],
+        limit_s: float,
+    ) -> Speed:  # fmt: skip
+        """Two ways, each with its kernels, in turns."""
+        with self._compared():
+            first = self._called(before, workload)
+            second = self._called(after, workload)
+            contents = self._contents[workload.name]
+            timed = pairing.paired(first, second, contents, is_gpu=self.ways.is_gpu, limit_s=limit_s, seed=SEED)
+            peaks = [pairing.peak_bytes(called, contents[0], is_gpu=self.ways.is_gpu) for called in (first, second)]
+        return Speed(
+            workload.name, before[0], after[0], timed.before_ms, timed.after_ms, timed.speedup, timed.low, timed.high,
+            timed.pairs, *peaks,
+        )  # fmt: skip
+
+    def _called(self, way: tuple[str, Collection[str]], workload: Workload) -> Called:
+        called = self.ways.called(way[0], way[1], example=workload)
+        called(self._contents[workload.name][0])  # compiles, where it is compiled
+        return called
+
+    def _stack(self) -> StackMeasured:
+        """All kernels that were kept: each way, the best of both, and each kernel left out in its turn."""
+        kept = self.proof.kept
+        if not kept:
+            return StackMeasured((), (), ())
+        speeds: list[Speed] = []
+        for way in self.proof.started.ways:
+            if {timed.way: timed.ms for timed in self.proof.originals if timed.ms is None}.get(way, 0) is None:
+                continue
+            self._tell(f"measuring all kernels that were kept, {way}")
+            try:
+                speeds += [self._speed(workload, (way, ()), (way, kept), self.stack_s) for workload in self.workloads]
+            except Exception as error:  # noqa: BLE001 - as above; what cannot be measured is not in the list
+                self._tell(f"{way} with the kernels: {graphs.reason_of(error)}")
+        regions = [self._region(name) for name in kept]
+        engaged = [part for parts in self._engaged(regions, kept).values() for part in parts]
+        self._tell("comparing results with all kernels that were kept")
+        errors, greedy = self._parity(kept), self._greedy(kept)
+        return StackMeasured(
+            kept, tuple(speeds), tuple(self._best(kept, speeds)), tuple(errors), tuple(engaged),
+            tuple(self._left_out(kept)), greedy,
+        )  # fmt: skip
+
+    def _best(self, kept: Collection[str], speeds: Sequence[Speed]) -> list[Speed]:
+        """The fastest way with the kernels against the fastest without."""
+        weights = proofs.weights_of(self.network)
+        sums: dict[str, float] = {}
+        for way in {speed.after for speed in speeds}:
+            of_way = [speed for speed in speeds if speed.after == way]
+            if len(of_way) == len(self.workloads):
+                sums[way] = sum(weights[speed.workload] * speed.after_ms for speed in of_way)
+        if not sums:
+            return []
+        fastest = min(sums, key=lambda way: sums[way])
+        if fastest == self._gate:
+            return [speed for speed in speeds if speed.before == fastest]
+        self._tell(f"measuring {fastest} with kernels against {self._gate} without")
+        return [self._speed(workload, (self._gate, ()), (fastest, kept), self.stack_s) for workload in self.workloads]
+
+    def _left_out(self, kept: Sequence[str]) -> Iterator[LeftOut]:
+        """What each kernel brings to the others."""
+        weights = proofs.weights_of(self.network)
+        for name in kept if len(kept) > 1 else ():
+            self._tell(f"leaving out {name}")
+            others = tuple(other for other in kept if other != name)
+            speeds = [
+                self._speed(workload, (self._gate, others), (self._gate, kept), self.trial_s)
+                for workload in self.workloads
+            ]
+            if total := proofs.total(speeds, weights):
+                yield LeftOut(name, total.speedup, total.low, total.high)
+
+    def _greedy(self, kept: Collection[str]) -> str:
+        """Of a network that generates text: the same greedy continuation?"""
+        network: Any = self.ways.network
+        tokens = next((value for workload in self.workloads for value in _token_inputs(workload)), None)
+        if not callable(getattr(network, "generate", None)) or tokens is None or self.ways.is_training:
+            return ""
+        prompt = tokens[:1, : min(32, tokens.shape[1])]
+        settings = {"max_new_tokens": NEW_TOKENS, "do_sample": False}
+        try:
+            with torch.no_grad():
+                own = network.generate(prompt, **settings)
+                found: Any = self.ways.with_kernels(kept)
+                found = found.generate(prompt, **settings)
+        except Exception as error:  # noqa: BLE001 - the user's code
+            return f"greedy generation was not compared: {graphs.reason_of(error)}"
+        length = min(own.shape[1], found.shape[1])
+        same = int((own[0, :length] == found[0, :length]).int().cumprod(0).sum()) - prompt.shape[1]
+        return f"{same} of {own.shape[1] - prompt.shape[1]} greedy tokens are the same"
+
+
+def _token_inputs(workload: Workload) -> Iterator[torch.Tensor]:
+    for value in (*workload.args, *workload.kwargs.values()):
+        if isinstance(value, torch.Tensor) and value.dtype == torch.int64 and value.dim() == 2:
+            yield value
+
+
+def _not_engaged(engaged: Sequence[Engaged]) -> str:
+    missing = [part for part in engaged if not part.is_whole]
+    if not missing:
+        return "no workload calls it"
+    part = missing[0]
+    if part.kernels == 0 and part.seen >= part.expected:
+        return f"{part.workload}: its operator is called and launches no kernel on the GPU"
+    return f"{part.workload}: {part.seen} of {part.expected} calls reach the kernel"
+
+
+def _wrong(part: Parity) -> str:
+    return (
+        f"{part.workload}: {part.output} is {part.error:.2g} away from {part.exact}, and the network itself "
+        f"{part.own_error:.2g}; {part.allowed:.2g} is allowed"
+    )
+
+
+def _paid(speeds: Sequence[Speed], weights: Mapping[str, float], way: str) -> tuple[Verdict, str]:
+    total = proofs.total(speeds, weights)
+    assert total is not None
+    words = f"{total.speedup:.3f}x the network ({total.low:.3f} to {total.high:.3f}), {way}"
+    if total.is_faster:
+        return Verdict.KEPT, words
+    return Verdict.NO_GAIN, f"{words}: {'it costs time in place' if total.is_slower else 'within the noise'}"

@@ -1,0 +1,116 @@
+"""What a proof says, as sentences and rows for people: the command line, the card of a package, the report and the page
+say the same. Knows no file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from storage.networks import proofs
+from storage.networks.proofs import Proof, Total
+from storage.networks.records import ChosenKernel, Network, Parity, RegionTried, Speed, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class RegionRow:
+    """One region's kernel: alone, and in the network."""
+
+    region: str
+    kernel: ChosenKernel | None
+    trial: RegionTried
+    in_place: Total | None
+    """The network with it over the network without, all workloads by their weights."""
+    is_engaged: bool | None
+    """None where it was not tried."""
+    worst: Parity | None
+    """The output that is furthest off."""
+
+
+def rows(network: Network, proof: Proof) -> list[RegionRow]:
+    """Every region that was tried, in the order of the trials."""
+    weights = proofs.weights_of(network)
+    return [_row(trial, proof.kernels.get(name), proofs.total(trial.speeds, weights)) for name, trial in
+            proof.tried.items()]  # fmt: skip
+
+
+def _row(trial: RegionTried, kernel: ChosenKernel | None, in_place: Total | None) -> RegionRow:
+    engaged = all(part.is_whole for part in trial.engaged) if trial.engaged else None
+    if trial.verdict is Verdict.NOT_ENGAGED:
+        engaged = False
+    worst = max(trial.parity, key=lambda part: part.error / part.allowed, default=None)
+    return RegionRow(trial.region, kernel, trial, in_place, engaged, worst)
+
+
+def headline(network: Network, proof: Proof) -> str:
+    """The figure that counts: the best with kernels over the best without."""
+    if proof.stack is None:
+        return ""
+    total = proofs.total(proof.stack.best, proofs.weights_of(network))
+    if total is None:
+        return "No kernel pays in this network on this machine: it stays as it is."
+    before, after = proof.stack.best[0].before, proof.stack.best[0].after
+    ways = f"both {after}" if before == after else f"{after} with kernels, {before} without"
+    words = f"{factor(total)} the best alternative ({ways}): {ms(total.before_ms)} to {ms(total.after_ms)}"
+    return f"{words}." if total.is_faster else f"{words}, which is {_not_faster(total)}."
+
+
+def _not_faster(total: Total) -> str:
+    return "slower" if total.is_slower else "no difference beyond the noise"
+
+
+def prediction(network: Network, proof: Proof) -> str:
+    """What gains in isolation would make of the whole, and what was measured, both over eager PyTorch."""
+    if proof.stack is None:
+        return ""
+    kernels = [name for name in proof.kernels if name not in proof.started.without]
+    predicted = proofs.predicted(network, proof, kernels)
+    measured = proofs.total(proofs.of_way(proof.stack, "eager"), proofs.weights_of(network))
+    if predicted is None:
+        return ""
+    gain = f"Isolated gains of all {len(kernels)} kernels would predict {_percent(predicted)} over eager PyTorch"
+    if measured is None:
+        return f"{gain}; none was kept."
+    half = (measured.high - measured.low) / 2
+    return f"{gain}, measured {_percent(measured.speedup)} ± {100 * half:.1f} % with the {len(proof.stack.kept)} kept."
+
+
+def lines(network: Network, proof: Proof) -> list[str]:
+    """The proof as Markdown."""
+    told = [line for line in (headline(network, proof), prediction(network, proof)) if line]
+    if proof.stack and proof.stack.greedy:
+        told.append(f"{proof.stack.greedy[:1].upper()}{proof.stack.greedy[1:]}.")
+    text = [
+        f"Measured on {network.device}, PyTorch {network.versions.get('torch', '?')}, in one process, in turns.",
+        "",
+    ]
+    text += [*told, ""]
+    if proof.stack and proof.stack.speeds:
+        text += ["| workload | way | without, ms | with, ms | faster | 95 % interval |", "|---|---|---|---|---|---|"]
+        text += [_line(speed) for speed in proof.stack.speeds]
+        text.append("")
+    text += ["| region | alone, over eager | in the network | verdict |", "|---|---|---|---|"]
+    for row in rows(network, proof):
+        alone = f"{row.kernel.speedup:.3g}x" if row.kernel and row.kernel.speedup else ""
+        place = factor(row.in_place) if row.in_place else ""
+        text.append(f"| {row.region} | {alone} | {place} | {row.trial.verdict}: {row.trial.why} |")
+    return text
+
+
+def _line(speed: Speed) -> str:
+    return (
+        f"| {speed.workload} | {speed.before} | {speed.before_ms:.4g} | {speed.after_ms:.4g} | {speed.speedup:.3f}x | "
+        f"{speed.low:.3f} to {speed.high:.3f} |"
+    )
+
+
+def factor(total: Total) -> str:
+    """`1.12x (1.11 to 1.13)`."""
+    return f"{total.speedup:.3f}x ({total.low:.3f} to {total.high:.3f})"
+
+
+def ms(value: float) -> str:
+    """A time with its unit."""
+    return f"{value:.4g} ms"
+
+
+def _percent(speedup: float) -> str:
+    return f"{100 * (speedup - 1):+.1f} %"
