@@ -1,6 +1,7 @@
 """A small decoder of the Llama kind in plain PyTorch, float32, with random weights from a fixed seed.
 
-`make()` is what `network capture` wants. Norms, rotary embedding, attention and activation are written out as operators.
+`make()` is what `network capture` wants. Norm, rotary embedding, attention and activation are written out in
+operators.
 """
 
 from __future__ import annotations
@@ -134,12 +135,12 @@ class Decoder(nn.Module):
 
 
 def make() -> tuple[nn.Module, list[tuple[str, float, tuple[Tensor, ...], dict[str, object]]]]:
-    """The network and its workloads: two long prompts, and half as often a batch of short ones."""
+    """The network and its workloads: two long prompts, and half as often four short ones."""
     torch.manual_seed(SEED)
     network = Decoder().eval()
     for parameter in network.parameters():
         if parameter.dim() == 1:  # the weights of norms, which are all one at first
             nn.init.uniform_(parameter, 0.5, 1.5)
     long_prompts = torch.randint(VOCABULARY, (2, 512))
-    short_prompts = torch.randint(VOCABULARY, (8, 48))
-    return network, [("prefill", 1.0, (long_prompts,), {}), ("batch of short prompts", 0.5, (short_prompts,), {})]
+    short_prompts = torch.randint(VOCABULARY, (4, 32))
+    return network, [("prefill", 1.0, (long_prompts,), {}), ("short prompts", 0.5, (short_prompts,), {})]
