@@ -237,9 +237,11 @@ def test_only_one_module_knows_private_names_of_inductor_and_they_are_there() ->
         for path in sorted((ROOT / "engine").rglob("*.py"))
         if any(within(module, PRIVATE) for module in imports(path))
     ]
-    assert asked == [INDUCTOR, "engine/networks/compiled.py"]
+    packaged = "engine/packaging/template/package/_fused.py"
+    assert asked == [INDUCTOR, "engine/networks/compiled.py", packaged]
     folder = Path(str(importlib.util.find_spec("torch").origin)).parent / "_inductor"  # type: ignore[union-attr]
     for file, names in {
+        "__init__.py": ("def compile(", "    options: dict[str, Any] | None = None,", "def list_mode_options("),
         "utils.py": ("def run_and_get_code(", "return result, list(source_codes)"),
         "async_compile.py": ("    def cpp_pybinding(self, argtypes", "CppPythonBindingsCodeCache.load_pybinding("),
         "compile_fx.py": ("def compile_fx(", "torch._inductor.debug.dump_inductor_provenance_info()"),

@@ -12,7 +12,6 @@ from rich.markup import escape
 from rich.table import Table
 
 from engine.cli import suites as suite_verbs
-from engine.cli.arguments.networks import SMALL_FOLDER
 from engine.cli.subcommands import OK
 from engine.cli.terminal import Console, printable, widen
 from engine.errors import EngineError
@@ -26,7 +25,7 @@ from storage.networks.proofs import Proof
 from storage.networks.records import Network, NetworkState, SearchStarted, Verdict
 from storage.networks.standing import standing
 from storage.suites import files as suite_files
-from storage.suites.records import SuiteLimits
+from storage.suites.records import CellState, SuiteLimits
 from storage.suites.standing import fold
 
 TONES = {Verdict.KEPT: "green", Verdict.NO_GAIN: "yellow", Verdict.LEFT_OUT: "dim"}
@@ -37,7 +36,7 @@ def optimise(options: Namespace) -> int:
     read_only.guard(EngineError, "search kernels")
     folder, network = _captured(options.network)
     code = _search(folder, network, options)
-    if code != OK or options.search_only:
+    if code != OK or options.search_only or _waits(network):
         return code
     return _apply(folder, applying.Times(options.seconds, 1.6 * options.seconds))
 
@@ -61,6 +60,15 @@ def _search(folder: NetworkFolder, network: Network, options: Namespace) -> int:
         files.append(folder, SearchStarted(defined.name))
     words = Namespace(limits=[], at_once=options.at_once, background=False)
     return suite_verbs.define(suite_folder, before, defined, words)
+
+
+def _waits(network: Network) -> bool:
+    """Whether runs wait for a person, who goes on with them first."""
+    suite = fold(suite_files.read(suite_files.folder_of(optimising.suite_name(network.name))))
+    if suite is None or not suite.counts[CellState.WAITING]:
+        return False
+    _say(f"Kernels are put back once these runs have ended: `network optimise {network.name}` goes on")
+    return True
 
 
 def apply(options: Namespace) -> int:
@@ -105,20 +113,6 @@ def ship(options: Namespace) -> int:
     applying.write_package(target, network, kernels, asked, proof)
     print(f"Wrote the package of {len(kernels)} {'kernel' if len(kernels) == 1 else 'kernels'} to {target}.")
     return OK
-
-
-def try_small(options: Namespace) -> int:
-    """The shipped small network: capture it, replay the recorded search, put back, measure. It goes on where it was."""
-    from engine.cli import networks
-
-    read_only.guard(EngineError, "capture networks")
-    folder = files.folder_of(options.name)
-    if standing(folder).network is None:
-        options.entry, options.again, options.output = f"{SMALL_FOLDER / 'network.py'}:make", True, None
-        networks.capture_network(options, options.open_toolchain)
-    folder, network = _captured(options.name)
-    code = _search(folder, network, options)
-    return code if code != OK else _apply(folder, applying.Times(options.seconds, 1.6 * options.seconds))
 
 
 def _captured(name: str) -> tuple[NetworkFolder, Network]:

@@ -20,6 +20,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from engine.cli import network_kernels
+from engine.cli.arguments.networks import SMALL_FOLDER
 from engine.cli.subcommands import OK
 from engine.cli.terminal import Console, printable, widen
 from engine.errors import EngineError, NetworkCaptureError
@@ -46,11 +47,10 @@ def run_verb(options: Namespace, open_toolchain: Open) -> int:
         case "rank":
             return rank_network(options, open_toolchain)
         case "try":
-            options.open_toolchain = open_toolchain
+            return try_small(options, open_toolchain)
     verbs: dict[str, Callable[[Namespace], int]] = {
         "list": list_networks, "show": show_network, "delete": delete_network,
         "optimise": network_kernels.optimise, "apply": network_kernels.apply, "ship": network_kernels.ship,
-        "try": network_kernels.try_small,
     }  # fmt: skip
     return verbs[options.what](options)
 
@@ -69,6 +69,15 @@ def capture_network(options: Namespace, open_toolchain: Open) -> int:
     console = Console()
     _print_network(console, folder, network, limiting.ranked(folder))
     return OK
+
+
+def try_small(options: Namespace, open_toolchain: Open) -> int:
+    """The shipped small network: capture it, replay the recorded search, put back, measure. It goes on where it was."""
+    options.network, options.search_only = options.name, False
+    if standing(files.folder_of(options.name)).network is None:
+        options.entry, options.again, options.output = f"{SMALL_FOLDER / 'network.py'}:make", True, None
+        capture_network(options, open_toolchain)
+    return network_kernels.optimise(options)
 
 
 def _name_of(entry: str) -> str:

@@ -6,6 +6,7 @@ Imports no torch.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -52,6 +53,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 SCRATCH = "scratch"
 DEATHS = 3  # in a row without a region to blame
 WAYS_ON_GPU = (EAGER, COMPILED, MAX_AUTOTUNE, CUDA_GRAPH)
+GOMP_SPINCOUNT = "2000"
 WAYS = (EAGER, COMPILED)
 Say = Callable[[str], None]
 
@@ -273,32 +275,45 @@ def _run_process(
         "TMPDIR": str(scratch), "TORCH_EXTENSIONS_DIR": str(scratch / "extensions"),
         "TORCHINDUCTOR_CACHE_DIR": str(scratch / "inductor"), "TRITON_CACHE_DIR": str(scratch / "triton"),
         "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH", "")])]),
-        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONDONTWRITEBYTECODE": "1", **_threads(network),
     }  # fmt: skip
     where = network.folder if Path(network.folder or "/nowhere").is_dir() else str(ROOT)
-    process = subprocess.Popen(
+    with subprocess.Popen(
         [sys.executable, "-m", "engine.networks.proof.process"], cwd=where, env={**os.environ, **variables},
         stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-    )  # fmt: skip
+    ) as process:  # fmt: skip
+        try:
+            reason = _listened(folder, process, json.dumps(question), say)
+            return process.wait(), reason
+        finally:
+            process.kill()
+
+
+def _listened(folder: NetworkFolder, process: subprocess.Popen[bytes], question: str, say: Say) -> str:
+    """Ask the process and journal what it says, until it ends; why it gave up, where it said so."""
     assert process.stdin is not None
     assert process.stdout is not None
     reason = ""
-    try:
-        process.stdin.write(json.dumps(question).encode() + b"\n")
-        process.stdin.close()
-        for line in process.stdout:
-            try:
-                event = files.decoded(line)
-            except codec.DecodeError:  # its last line, if it was killed while it wrote
-                continue
-            files.append(folder, event)
-            _tell(event, say)
-            if isinstance(event, ProofEnded):
-                reason = event.reason
-        return process.wait(), reason
-    finally:
-        process.kill()
-        process.wait()
+    with contextlib.suppress(BrokenPipeError), process.stdin as asked:
+        asked.write(question.encode() + b"\n")
+    for line in process.stdout:
+        try:
+            event = files.decoded(line)
+        except codec.DecodeError:  # its last line, if it was killed while it wrote
+            continue
+        files.append(folder, event)
+        _tell(event, say)
+        if isinstance(event, ProofEnded):
+            reason = event.reason
+    return reason
+
+
+def _threads(network: Network) -> dict[str, str]:
+    """On a processor as many threads as in the capture, which wait for each other as in the evaluator's processes: they
+    give a processor up that others want."""
+    if network.device != "cpu":
+        return {}
+    return {"OMP_NUM_THREADS": network.versions.get("threads", "1"), "GOMP_SPINCOUNT": GOMP_SPINCOUNT}
 
 
 def _tell(event: Event, say: Say) -> None:

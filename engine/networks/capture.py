@@ -227,6 +227,8 @@ class _Capture:
             key: sum(node_ms.get(node.name, 0.0) for run in equal for node in run.nodes)
             for key, equal in by_key.items()
         }
+        if (passed_ms := sum(node_ms.values())) > whole_ms:  # a pass of its own, which watching has slowed
+            took = {key: ms * whole_ms / passed_ms for key, ms in took.items()}
         least = self._asked.least_share * whole_ms
         chosen = {key: equal for key, equal in by_key.items() if took[key] >= least}
         wanted = [
@@ -252,10 +254,20 @@ class _Capture:
         return seen
 
     def _written(self, drafts: list[Draft], seen: Mapping[str, Compiled]) -> list[Region]:
-        names = dict[str, int]()
+        names = self._names(drafts)
         drafts = sorted(drafts, key=lambda draft: -sum(ms for _, ms in draft.uses.values()))
-        regions = [self._region(draft, drafting.name_of(draft, names), seen) for draft in drafts]
+        regions = [self._region(draft, names[id(draft)], seen) for draft in drafts]
         return drafting.with_holders(regions, drafts)
+
+    def _names(self, drafts: list[Draft]) -> dict[int, str]:
+        """Of the regions' folders, by draft: the same in every capture of the network, whatever was measured."""
+        order = {workload.name: number for number, workload in enumerate(self._loaded.workloads)}
+        taken = dict[str, int]()
+
+        def key(draft: Draft) -> tuple[object, ...]:
+            return min(order[workload] for workload in draft.uses), draft.form, sorted(draft.places), draft.kind
+
+        return {id(draft): drafting.name_of(draft, taken) for draft in sorted(drafts, key=key)}
 
     def _region(self, draft: Draft, name: str, seen: Mapping[str, Compiled]) -> Region:
         uses = tuple(
@@ -315,7 +327,7 @@ def _node_times(graph: Graph, given: Sequence[torch.Tensor], is_gpu: bool) -> di
     with torch.no_grad():
         graphs.run(graph, given, watch=watch)
         place_times.settle(is_gpu)
-        with place_times.profiler(is_gpu) as seen:
+        with place_times.no_collection(), place_times.profiler(is_gpu) as seen:
             graphs.run(graph, given, watch=watch)
             place_times.settle(is_gpu)
     return {span.name: (span.device_us if is_gpu else span.host_us) / 1e3 for span in place_times.spans(seen, NODE)}

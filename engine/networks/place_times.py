@@ -7,6 +7,7 @@ time is that of operators and of the Python between them. Nothing is guessed by 
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -81,7 +82,7 @@ def watched(module: nn.Module, workload: Workload, *, is_training: bool = False)
     with ranges_around(module):
         watching.call(module, workload, is_training=is_training)
         settle(is_gpu)
-        with profiler(is_gpu) as seen:
+        with no_collection(), profiler(is_gpu) as seen:
             started = time.perf_counter()
             watching.call(module, workload, is_training=is_training)
             settle(is_gpu)
@@ -91,6 +92,19 @@ def watched(module: nn.Module, workload: Workload, *, is_training: bool = False)
     inclusive, own = _figures(ranges, is_gpu)
     times = tuple(_times(workload.name, ranges, inclusive, own))
     return Watched(wall_ms, device_ms, times, tuple(us / 1e3 for us in inclusive))
+
+
+@contextlib.contextmanager
+def no_collection() -> Iterator[None]:
+    """Collect what is unreachable now, and not in between, where it would count for the place that it stops."""
+    gc.collect()
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 @contextlib.contextmanager

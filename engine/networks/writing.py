@@ -121,16 +121,16 @@ def write(folder: Path, part: Part, *, is_training: bool) -> Written:
     files.make_folder(folder)
     name = recorded.write(folder, held)
     files.replace(folder / TASK, text)
-    files.replace(folder / POLICY, policy_text(part, name, is_training=is_training))
+    files.replace(folder / POLICY, policy_text(part, folder.name, name, is_training=is_training))
     return Written(text, error, own_error(part), recorded.bytes_of(held))
 
 
-def policy_text(part: Part, recorded_name: str, *, is_training: bool) -> str:
+def policy_text(part: Part, region: str, recorded_name: str, *, is_training: bool) -> str:
     """The TOML file beside the task. Its place is told once all regions are known."""
     dtypes = {tensor.dtype for inputs, outputs in part.calls for tensor in (*inputs, *outputs)}
     dtypes |= {tensor.dtype for tensor in part.values.values()}
     precision = "half" if dtypes & set(HALVES) else "tf32" if _is_tf32(part) else "fp32"
-    lines = [f"title = {json.dumps(part.title)}", 'place = ""', "", "[policy]"]
+    lines = [f"name = {json.dumps(region)}", f"title = {json.dumps(part.title)}", 'place = ""', "", "[policy]"]
     lines += [f'precision = "{precision}"', f'recorded = "{recorded_name}"']
     return "\n".join([*lines, *(["backward = true"] if is_training else []), ""])
 

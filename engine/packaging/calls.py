@@ -30,9 +30,11 @@ def direct_call(
     state: Collection[str],
     *,
     by_name: int = 0,
+    strided: Collection[str] = (),
 ) -> DirectCall | None:
     """The call of `ModelNew.forward`, where it is one and hands over all inputs and the whole state; `libraries` are
-    the load_inline calls by number. Of the inputs the last `by_name` are given by name."""
+    the load_inline calls by number. Of the inputs the last `by_name` are given by name, and `strided` are not
+    contiguous."""
     model = next((n for n in module.body if isinstance(n, ast.ClassDef) and n.name == "ModelNew"), None)
     forward = _method(model, "forward") if model else None
     if model is None or forward is None:
@@ -59,7 +61,8 @@ def direct_call(
     by_number = {number: name for name, number in zip(inputs, range(len(inputs)), strict=True)}
     arguments = list[tuple[str, str]]()
     for argument in called.args:
-        argument = _without_contiguous(argument)
+        if not strided:
+            argument = _without_contiguous(argument)
         if isinstance(argument, ast.Name) and argument.id in names:
             arguments.append(("input", by_number.get(names[argument.id], "")))
         elif (path := _path(argument, own, aliases)) is not None:
@@ -82,7 +85,7 @@ def _is_text(node: ast.stmt) -> bool:
 
 
 def _without_contiguous(node: ast.expr) -> ast.expr:
-    """What is handed over is contiguous anyway: nothing else gets past a package's guards."""
+    """Where all inputs were contiguous, what is handed over is: nothing else gets past a package's guards."""
     match node:
         case ast.Call(func=ast.Attribute(value=value, attr="contiguous"), args=[], keywords=[]):
             return value

@@ -67,6 +67,9 @@ def described(source: str) -> dict[str, Any]:
         "by_name": len(by_name),
         "state": [[name, str(value.dtype)[6:], list(value.shape), []] for name, value in model.state_dict().items()],
         "outputs": 0 if is_single else len(result),
+        "output_strides": [
+            [] if part.is_contiguous() else list(part.stride()) for part in ([result] if is_single else result)
+        ],
         "only_child": children[0] if len(children) == 1 and not has_own else "",
     }
 

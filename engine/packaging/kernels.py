@@ -120,6 +120,7 @@ def _packaged(
             [name for name, *_ in first["inputs"]],
             [name for name, *_ in first["state"]],
             by_name=first["by_name"],
+            strided=frozenset(name for name, *_, stride in first["inputs"] if stride),
         )
     if record.settings.policy.backward:
         direct = None  # the module records its own gradients
@@ -143,6 +144,7 @@ def _packaged(
             inputs=_inputs(answer["inputs"], record.settings.policy.dtype),
             state=_inputs(answer["state"], record.settings.policy.dtype),
             outputs=answer["outputs"],
+            output_strides=_strides(answer, sizes) if len(seen) == 1 else (),
             arguments=direct.arguments if direct else (),
             capabilities=_capabilities(record),
             sizes=sizes,
@@ -160,6 +162,12 @@ def _packaged(
         {reference: answer["only_child"] for reference, (_, answer) in zip(references, seen, strict=True)
          if answer["only_child"]},
     )  # fmt: skip
+
+
+def _strides(answer: Mapping[str, Any], sizes: str) -> tuple[tuple[int, ...], ...]:
+    """Of results at the sizes that the kernel was judged at; they say nothing of others."""
+    strides = tuple(tuple(stride) for stride in answer["output_strides"])
+    return strides if sizes == "exact" and any(strides) else ()
 
 
 def _known(trait: Trait) -> bool | None:

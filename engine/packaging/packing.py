@@ -197,6 +197,14 @@ def _reference(text: str, kernel: PackagedKernel) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _strides(kernel: PackagedKernel, function: str) -> str:
+    """A further argument in C++: how the operator's results lie in memory where they are not contiguous."""
+    entry = kernel.entries[0]
+    strides = entry.output_strides if entry.operator == f"{function}_{kernel.number}" else ()
+    listed = ", ".join("{" + ", ".join(map(str, stride)) + "}" for stride in strides)
+    return f", {{{listed}}}" if strides else ""
+
+
 def _sources(kernel: PackagedKernel, package: str) -> dict[str, str]:
     """C++ and CUDA of each library, as load_inline would write them, with operators in the place of a Python module."""
     written = {}
@@ -208,7 +216,8 @@ def _sources(kernel: PackagedKernel, package: str) -> dict[str, str]:
             head += '#include "tilewright_operators.h"\n'
             key = "CUDA" if kernel.is_cuda else "CPU"
             defined = "".join(
-                f'  tilewright::define<&{function}>(library, "{function}_{kernel.number}", c10::DispatchKey::{key});\n'
+                f'  tilewright::define<&{function}>(library, "{function}_{kernel.number}", c10::DispatchKey::{key}'
+                f"{_strides(kernel, function)});\n"
                 for function in kernels.texts(arguments, "functions")
             )
             text += f"\n\nTORCH_LIBRARY_FRAGMENT({package}, library) {{\n{defined}}}\n"

@@ -66,7 +66,8 @@ def prediction(network: Network, proof: Proof) -> str:
     measured = proofs.total(proofs.of_way(proof.stack, "eager"), proofs.weights_of(network))
     if predicted is None:
         return ""
-    gain = f"Isolated gains of all {len(kernels)} kernels would predict {_percent(predicted)} over eager PyTorch"
+    whose = f"all {len(kernels)} kernels" if len(kernels) > 1 else "the kernel"
+    gain = f"Isolated gains of {whose} would predict {_percent(predicted)} over eager PyTorch"
     if measured is None:
         return f"{gain}; none was kept."
     half = (measured.high - measured.low) / 2

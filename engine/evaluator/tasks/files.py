@@ -56,7 +56,7 @@ class Task:
 class TaskFile:
     """A task on disk: the module as written, its constants, and what the TOML file beside it says.
 
-    One made from a problem has the definition's name as `own_name`, in `remark` what was left out, and in `made_from`
+    One that its TOML file names has that as `own_name`, one made from a problem the definition's name; in `remark` what was left out, and in `made_from`
     the problem's files by name.
     """
 
@@ -300,7 +300,8 @@ def _of_texts(text: str, path: Path, toml: str) -> TaskFile:
         policy = replace(policy, library_operators=proposed_operators(module))
     presets = about.get("sizes", {})
     place = str(about.get("place", ""))
-    return TaskFile(path, text, constants(module), presets, kernel_class, title, policy, place=place)
+    own_name = str(about.get("name", ""))
+    return TaskFile(path, text, constants(module), presets, kernel_class, title, policy, own_name, place=place)
 
 
 def _defined(body: Sequence[ast.stmt]) -> Iterator[str]:

@@ -7,6 +7,7 @@ it may read, and threads that were started before. Events go to standard output,
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import sys
@@ -15,7 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.errors import NetworkCaptureError
-from engine.evaluator.sandbox import filters
+from engine.evaluator.machine import devices, lease, quiet, turns
+from engine.evaluator.sandbox import filters, linux
 from storage import codec
 from storage.networks import files
 from storage.networks.files import NetworkFolder
@@ -69,6 +71,10 @@ def _prove(question: Question, say: Callable[[Event], None]) -> None:
         network.entry, device=device, mode=network.mode, seed=network.seed,
         sizes=entries.Sizes(network.batch, network.tokens),
     )  # fmt: skip
+    locks = _device_locks(device)
+    with lease.held_if_free(*locks):
+        pass  # makes the files where there are none
+    quiet.raise_priority()
     _give_up_rights(Path(question.scratch))
     is_gpu = any(place_times.is_on_gpu(loaded.module, workload) for workload in loaded.workloads)
     try:
@@ -77,11 +83,20 @@ def _prove(question: Question, say: Callable[[Event], None]) -> None:
         say(ProofEnded(str(error)))
         sys.exit(FAILED)
     called = ways.Ways(loaded.module, package, is_training=network.mode == entries.TRAIN, is_gpu=is_gpu)
-    proving.Prover(network, called, loaded.workloads, proof, say, question.trial_s, question.stack_s).run()
+    turn = functools.partial(turns.hold, *locks)
+    proving.Prover(network, called, loaded.workloads, proof, say, turn, question.trial_s, question.stack_s).run()
+
+
+def _device_locks(device: str) -> lease.Files:
+    """What every evaluation takes too, so that none runs while the network is timed."""
+    if device == "cpu":
+        return lease.of_host(*(f"cpu-{number}" for number in os.sched_getaffinity(0)))
+    return lease.of_host(devices.usable()[0].lease)
 
 
 def _give_up_rights(scratch: Path) -> None:
     """From here on read alone, but for scratch and devices; no sockets but local ones."""
+    linux.prctl(linux.PR_SET_NO_NEW_PRIVS, 1)
     if filters.landlock_version() > 0:
         filters.restrict_files([Path("/")], [scratch, DEVICES, Path("/proc/self")])
     filters.refuse_calls(has_local_sockets=True)

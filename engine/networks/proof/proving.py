@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 
-from engine.networks import graphs
+from engine.networks import graphs, place_times
 from engine.networks.entries import Workload
 from engine.networks.proof import engaging, pairing, parity, unseen
 from engine.networks.proof import ways as ways_
@@ -51,13 +52,15 @@ COMPILED_WAYS = 8
 
 @dataclass(slots=True)
 class Prover:
-    """Everything a proof works with. `say` hands over what came of a step."""
+    """Everything a proof works with. `say` hands over what came of a step; inside `turn` the device is this process's
+    alone."""
 
     network: Network
     ways: Ways
     workloads: Sequence[Workload]
     proof: Proof
     say: Callable[[Event], None]
+    turn: Callable[[], AbstractContextManager[object]] = contextlib.nullcontext
     trial_s: float = TRIAL_S
     stack_s: float = STACK_S
     _contents: dict[str, list[Workload]] = field(default_factory=dict)
@@ -102,8 +105,9 @@ class Prover:
                 ms, note = None, ""
                 try:
                     with self._compared():
-                        called = self.ways.called(way, example=workload)
-                        ms = pairing.median_ms(called, self._contents[workload.name], is_gpu=self.ways.is_gpu)
+                        called = self._called((way, ()), workload)
+                        with self.turn(), place_times.no_collection():
+                            ms = pairing.median_ms(called, self._contents[workload.name], is_gpu=self.ways.is_gpu)
                 except NoWay as error:
                     note = str(error)
                 except Exception as error:  # noqa: BLE001 - the user's code and PyTorch's compiler may raise anything
@@ -130,9 +134,13 @@ class Prover:
         with_it = (*beside, region.name)
         try:
             self.ways.with_kernels(with_it)
-            engaged = self._engaged([region], with_it)[region.name]
-            if not engaged or not all(part.is_whole for part in engaged):
-                return RegionTried(region.name, Verdict.NOT_ENGAGED, _not_engaged(engaged), beside, tuple(engaged))
+            seen = self._engaged([self._region(name) for name in with_it], with_it)
+            engaged = seen[region.name]
+            for name, parts in ((region.name, engaged), *seen.items()):
+                if not parts or not all(part.is_whole for part in parts):
+                    why = _not_engaged(parts)
+                    why = why if name == region.name else f"beside it {name} falls back: {why}"
+                    return RegionTried(region.name, Verdict.NOT_ENGAGED, why, beside, tuple(engaged))
             errors = self._parity(with_it)
             if wrong := [error for error in errors if not error.holds]:
                 return RegionTried(
@@ -188,7 +196,10 @@ class Prover:
             first = self._called(before, workload)
             second = self._called(after, workload)
             contents = self._contents[workload.name]
-            timed = pairing.paired(first, second, contents, is_gpu=self.ways.is_gpu, limit_s=limit_s, seed=SEED)
+            with self.turn(), place_times.no_collection():
+                timed = pairing.paired(
+                    first, second, contents, is_gpu=self.ways.is_gpu, limit_s=limit_s, seed=SEED
+                )  # fmt: skip
             peaks = [pairing.peak_bytes(called, contents[0], is_gpu=self.ways.is_gpu) for called in (first, second)]
         return Speed(
             workload.name, before[0], after[0], timed.before_ms, timed.after_ms, timed.speedup, timed.low, timed.high,

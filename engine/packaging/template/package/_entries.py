@@ -44,6 +44,8 @@ class Entry:
     """Parameters and buffers of the module, by the names that they have in its `state_dict`."""
     outputs: int
     """How many tensors come back; 0 for one that stands alone."""
+    output_strides: tuple[Shape, ...] = ()
+    """How results lie in memory where the reference's are not contiguous, empty for one that is; empty where all are."""
     arguments: tuple[tuple[str, str], ...] = ()
     """Of a C++ operator, in its order: `("input", name)`, `("state", name)` or `("constant", path)`, which is read of
     the kernel's module once."""

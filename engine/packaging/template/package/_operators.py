@@ -99,17 +99,24 @@ def _shapes(entries: Sequence[Entry]) -> Callable[..., Any]:
     def fake(*values: Any) -> Any:
         entry, inputs, state = _given(entries, values)
         with torch.no_grad():
-            return _mapped(call(entry, "reference", inputs, state), _fresh)
+            return _laid_out(call(entry, "reference", inputs, state), entry.output_strides, _fresh)
 
     return fake
 
 
-def _fresh(tensor: torch.Tensor) -> torch.Tensor:
-    return torch.empty(tensor.shape, dtype=tensor.dtype, device=tensor.device)
+def _fresh(tensor: torch.Tensor, stride: Sequence[int]) -> torch.Tensor:
+    if not stride:
+        return torch.empty(tensor.shape, dtype=tensor.dtype, device=tensor.device)
+    return torch.empty_strided(tensor.shape, stride, dtype=tensor.dtype, device=tensor.device)
 
 
-def _mapped(result: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> Any:
-    return change(result) if isinstance(result, torch.Tensor) else tuple(map(change, result))
+def _laid_out(
+    result: Any, strides: Sequence[Sequence[int]], change: Callable[[torch.Tensor, Sequence[int]], torch.Tensor]
+) -> Any:  # fmt: skip
+    """Each result changed, with the strides that it is to have; none of one that is contiguous."""
+    if isinstance(result, torch.Tensor):
+        return change(result, strides[0] if strides else ())
+    return tuple(change(output, strides[number] if strides else ()) for number, output in enumerate(result))
 
 
 def _keep(ctx: Any, inputs: Any, output: Any) -> None:
@@ -215,7 +222,8 @@ def _spelled_out(entry: Entry, run: Callable[..., Any]) -> Callable[..., Any]:
 def _in_python(entry: Entry, entries: Sequence[Entry]) -> Callable[..., Any]:
     def run(*values: Any) -> Any:
         chosen, inputs, state = _given(entries, list(map(_aligned, values)))
-        return _mapped(call(chosen, "kernel", inputs, state), lambda output: _own(output, values))
+        result = call(chosen, "kernel", inputs, state)
+        return _laid_out(result, chosen.output_strides, lambda output, stride: _own(output, values, stride))
 
     return run
 
@@ -224,11 +232,13 @@ def _aligned(value: Any) -> Any:
     return value.clone() if isinstance(value, torch.Tensor) and is_misaligned(value) else value
 
 
-def _own(output: torch.Tensor, values: Sequence[Any]) -> torch.Tensor:
-    """An output in memory of its own, contiguous, as tracing was told."""
+def _own(output: torch.Tensor, values: Sequence[Any], stride: Sequence[int] = ()) -> torch.Tensor:
+    """An output in memory of its own, contiguous or with these strides, as tracing was told."""
     place = output.untyped_storage()._cdata
     is_shared = any(isinstance(value, torch.Tensor) and value.untyped_storage()._cdata == place for value in values)
-    return output.clone() if is_shared else output.contiguous()
+    if not stride:
+        return output.clone() if is_shared else output.contiguous()
+    return output if output.stride() == stride and not is_shared else _fresh(output, stride).copy_(output)
 
 
 def _register(name: str, entries: Sequence[Entry]) -> Any:

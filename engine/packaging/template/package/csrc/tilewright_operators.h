@@ -47,20 +47,36 @@ bool shares(const T& value, const at::Tensor& output) {
   return false;
 }
 
+// Of each result, where it is not contiguous; empty for one that is.
+using Strides = std::vector<std::vector<int64_t>>;
+
+template <auto function>
+inline Strides strides_of;
+
 template <class... A>
-at::Tensor owned(at::Tensor output, const A&... arguments) {
-  return (shares(arguments, output) || ...) ? output.clone() : output.contiguous();
+at::Tensor owned(at::Tensor output, const std::vector<int64_t>& strides, const A&... arguments) {
+  const bool is_shared = (shares(arguments, output) || ...);
+  if (strides.empty()) return is_shared ? output.clone() : output.contiguous();
+  if (output.strides() == at::IntArrayRef(strides) && !is_shared) return output;
+  return at::empty_strided(output.sizes(), strides, output.options()).copy_(output);
 }
 
 template <class R, class... A>
-R owned_all(R result, const A&... arguments) {
+R owned_all(R result, const Strides& strides, const A&... arguments) {
+  static const std::vector<int64_t> contiguous;
+  size_t number = 0;
+  auto next = [&]() -> const std::vector<int64_t>& {
+    const size_t mine = number++;
+    return mine < strides.size() ? strides[mine] : contiguous;
+  };
   if constexpr (std::is_same_v<R, at::Tensor>) {
-    return owned(std::move(result), arguments...);
+    return owned(std::move(result), next(), arguments...);
   } else if constexpr (std::is_same_v<R, std::vector<at::Tensor>>) {
-    for (auto& output : result) output = owned(output, arguments...);
+    for (auto& output : result) output = owned(output, next(), arguments...);
     return result;
   } else {
-    return std::apply([&](auto... outputs) { return R(owned(outputs, arguments...)...); }, std::move(result));
+    // Braces: what stands in them is worked out in order.
+    return std::apply([&](auto... outputs) { return R{owned(outputs, next(), arguments...)...}; }, std::move(result));
   }
 }
 
@@ -77,12 +93,13 @@ struct Operator<function, R(A...)> {
     return owned_all<std::decay_t<R>>(
         function(static_cast<std::conditional_t<std::is_arithmetic_v<std::decay_t<A>>, std::decay_t<A>,
                                                 carried<std::decay_t<A>>&>>(arguments)...),
-        arguments...);
+        strides_of<function>, arguments...);
   }
 };
 
 template <auto function>
-void define(torch::Library& library, const char* name, c10::DispatchKey key) {
+void define(torch::Library& library, const char* name, c10::DispatchKey key, Strides strides = {}) {
+  strides_of<function> = std::move(strides);
   using Function = std::remove_pointer_t<decltype(function)>;
   constexpr auto call = &Operator<function, Function>::call;
   library.def(c10::inferFunctionSchemaFlattenedReturns<std::remove_pointer_t<decltype(call)>>().cloneWithName(

@@ -1,0 +1,95 @@
+"""A network whose modules each have a kernel of another kind: one pays, one is wrong, one is slow, one is never reached,
+one ends its process. Kernels are written in PyTorch: what they cost is real, and nothing has to be built."""
+
+import os
+
+import torch
+from torch import nn
+
+WIDTH, ROWS = 256, 512
+
+
+class Chain(nn.Module):
+    """Forty operators that give what they are given."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for _ in range(20):
+            x = x * 2.0
+            x = x * 0.5
+        return x
+
+
+class Scaled(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.rand(WIDTH) + 0.5)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.tanh(x * self.weight) + 1.0
+
+
+class Shifted(nn.Module):
+    def forward(self, x: torch.Tensor, *, by: float) -> dict[str, torch.Tensor]:
+        return {"moved": torch.sin(x) + torch.cos(x) + by, "x": x}
+
+
+class Pair(nn.Module):
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, None]:
+        return torch.relu(x) * 3.0 + 1.0, None
+
+
+class Wrapped:
+    """No table can say how this is put together."""
+
+    def __init__(self, x: torch.Tensor) -> None:
+        self.x = x
+
+
+torch.utils._pytree.register_pytree_node(Wrapped, lambda one: ([one.x], None), lambda parts, _: Wrapped(*parts))
+
+
+class Odd(nn.Module):
+    def forward(self, wrapped: Wrapped) -> torch.Tensor:
+        return torch.exp(-torch.abs(wrapped.x)) * 2.0
+
+
+class Network(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.project = nn.Linear(WIDTH, WIDTH)
+        self.blocks = nn.ModuleList([Chain(), Chain()])
+        self.scaled, self.shifted, self.pair, self.odd = Scaled(), Shifted(), Pair(), Odd()
+
+    def forward(self, x: torch.Tensor) -> dict[str, torch.Tensor]:
+        x = self.project(x)
+        for block in self.blocks:
+            x = block(x)
+        if os.environ.get("TILEWRIGHT_TEST_OTHER_STRIDES"):
+            x = x.t().contiguous().t()
+        x = self.shifted(self.scaled(x), by=0.5)["moved"]
+        x, _ = self.pair(x)
+        return {"logits": x + self.odd(Wrapped(x))}
+
+
+def make() -> tuple[nn.Module, list[tuple[str, float, tuple[torch.Tensor, ...], dict[str, object]]]]:
+    return Network(), [("rows", 1.0, (torch.randn(ROWS, WIDTH),), {})]
+
+
+KERNELS = {
+    "chain": "        return x.clone()",
+    "scaled": "        return torch.tanh(x * self.weight) + 1.0",
+    "scaled_wrong": "        return torch.tanh(x * self.weight) + 1.001",
+    "shifted": "        return torch.sin(x) + torch.cos(x) + 0.5",
+    "shifted_slow": "        import time\n        time.sleep(0.02)\n        return torch.sin(x) + torch.cos(x) + 0.5",
+    "pair": "        return torch.relu(x) * 3.0 + 1.0",
+    "pair_ends": "        import os\n        os.abort()",
+}
+
+
+def kernel(name: str) -> str:
+    """The file of one kernel."""
+    weight = f"        self.weight = nn.Parameter(torch.rand({WIDTH}))\n" if name.startswith("scaled") else ""
+    return (
+        "import torch\nfrom torch import nn\n\n\nclass ModelNew(nn.Module):\n    def __init__(self):\n"
+        f"        super().__init__()\n{weight}\n    def forward(self, x):\n{KERNELS[name]}\n"
+    )

@@ -1,0 +1,169 @@
+"""Kernels put back into a network by the commands: what pays is kept, what does not is told with its reason, and a proof
+that was broken off goes on."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from engine.__main__ import main
+from storage.networks import files, in_network, proofs
+from storage.networks.proofs import Proof
+from storage.networks.records import ProofStarted, RegionTried, Verdict
+from storage.networks.standing import standing
+from tests.engine.networks import paying_networks
+from tests.engine.packaging.judged import judged_run
+from tests.engine.packaging.test_packing import own_tests
+from tests.test_layers import ROOT
+
+ENTRY = f"{paying_networks.__file__}:make"
+FAST = ("--ways", "eager", "--seconds", "0.5")
+
+
+@pytest.fixture(scope="module")
+def module_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with the network captured once."""
+    home = tmp_path_factory.mktemp("paying")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TILEWRIGHT_HOME", str(home))
+        words = ["--name", "paying", "--no-compile", "--no-limits", "--least-share", "0"]
+        assert main(["network", "capture", ENTRY, *words]) == 0
+    return home
+
+
+@pytest.fixture
+def home_of_network(module_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("TILEWRIGHT_HOME", str(module_home))
+    return module_home
+
+
+def used(home: Path, *kernels: str) -> list[str]:
+    """Words that name a finished run for each kernel."""
+    words = []
+    for name in kernels:
+        region = name.partition("_")[0]
+        task = files.find("paying").path / "regions" / region / "task.py"
+        run = judged_run(home, str(task), paying_networks.kernel(name))
+        words += ["--use", f"{region}={run.run_id}"]
+    return words
+
+
+def proof() -> Proof:
+    found = standing(files.find("paying")).proof
+    assert found is not None
+    return found
+
+
+def verdicts() -> dict[str, Verdict]:
+    return {region: trial.verdict for region, trial in proof().tried.items()}
+
+
+@pytest.mark.judging
+def test_what_pays_is_kept_and_all_else_is_left_out_with_its_reason(
+    home_of_network: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = used(home_of_network, "chain", "scaled_wrong", "shifted_slow", "pair_ends")
+    assert main(["network", "apply", "paying", *words, *FAST, "--again"]) == 0
+    assert verdicts() == {
+        "chain": Verdict.KEPT, "scaled": Verdict.WRONG, "shifted": Verdict.NO_GAIN, "pair": Verdict.CRASHED,
+    }  # fmt: skip
+    tried = proof().tried
+    assert [(part.expected, part.seen) for part in tried["chain"].engaged] == [(2, 2)]
+    assert all(part.holds for part in tried["chain"].parity)
+    assert {part.exact for part in tried["chain"].parity} == {"float64"}
+    assert "is allowed" in tried["scaled"].why
+    assert "it costs time in place" in tried["shifted"].why
+    assert "SIGABRT" in tried["pair"].why
+    stack = proof().stack
+    assert stack is not None
+    assert stack.kept == ("chain",)
+    network = standing(files.find("paying")).network
+    assert network is not None
+    total = proofs.total(stack.best, proofs.weights_of(network))
+    assert total is not None
+    assert total.is_faster
+    told = capsys.readouterr().out
+    assert in_network.headline(network, proof()) in told.replace("\n", " ")
+    assert "Isolated gains" in told
+    shipped_package(tmp_path)
+
+
+def shipped_package(folder: Path) -> None:
+    """What pays, as a package that passes its own tests and has the network's figures on its card."""
+    assert main(["network", "ship", "paying", "--output", str(folder / "package")]) == 0
+    written = folder / "package"
+    texts = {str(path.relative_to(written)): path.read_text() for path in written.rglob("*") if path.is_file()}
+    assert "## In the network" in texts["CARD.md"]
+    assert "the best alternative" in texts["CARD.md"]
+    assert not any("recorded" in name for name in texts)
+    assert " passed" in own_tests(texts, folder / "own")
+
+
+@pytest.mark.judging
+def test_calls_that_fall_back_are_no_win(home_of_network: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TILEWRIGHT_TEST_OTHER_STRIDES", "1")
+    assert main(["network", "apply", "paying", *used(home_of_network, "scaled"), *FAST, "--again"]) == 0
+    assert verdicts()["scaled"] is Verdict.NOT_ENGAGED
+    assert proof().tried["scaled"].why == "rows: 0 of 1 calls reach the kernel"
+    assert proof().stack is not None
+    assert main(["network", "ship", "paying", "--output", "nowhere"]) == 2
+
+
+@pytest.mark.judging
+def test_a_proof_that_was_killed_goes_on_and_measures_nothing_twice(home_of_network: Path) -> None:
+    words = ["network", "apply", "paying", *used(home_of_network, "chain", "scaled", "shifted"), *FAST]
+    folder = files.find("paying")
+    before = len(files.read(folder))
+    for _ in range(3):
+        killed_after(words, before, RegionTried)
+    assert main(words) == 0
+    events = [line.event for line in files.read(folder)[before:]]
+    tried = [event.region for event in events if isinstance(event, RegionTried)]
+    assert sorted(tried) == ["chain", "scaled", "shifted"]
+    assert len({event.number for event in events if isinstance(event, ProofStarted)}) == 1
+    assert proof().is_over
+
+
+def killed_after(words: list[str], before: int, kind: type) -> None:
+    """Run the command, and kill it and what it started once there is one more event of a kind."""
+    folder = files.find("paying")
+
+    def count() -> int:
+        return sum(isinstance(line.event, kind) for line in files.read(folder)[before:])
+
+    start = count()
+    command = subprocess.Popen(
+        [sys.executable, "-m", "engine", *words], cwd=ROOT, start_new_session=True, stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    deadline = time.monotonic() + 120
+    while count() == start and command.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.02)
+    os.killpg(command.pid, signal.SIGKILL)
+    command.wait()
+    assert count() > start
+
+
+def test_what_cannot_be_put_back_is_said_before_anything_is_measured(
+    home_of_network: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["network", "apply", "paying", "--use", "nowhere=run"]) == 2
+    assert "has no region nowhere" in capsys.readouterr().err
+    assert main(["network", "apply", "paying", "--use", "chain=run-that-is-not"]) == 2
+    assert "run-that-is-not cannot be read" in capsys.readouterr().err
+    network = standing(files.find("paying")).network
+    assert network is not None
+    odd = next(region for region in network.regions if region.name == "odd")
+    assert odd.takes is None
+    shifted = next(region for region in network.regions if region.name == "shifted")
+    assert json.dumps(shifted.takes) == json.dumps(
+        ["tuple", [["tuple", [["tensor", 0]]], ["dict", [["by", ["plain", 0.5]]]]]]
+    )
+    assert json.dumps(shifted.gives) == json.dumps(["dict", [["moved", ["tensor", 0]], ["x", ["tensor", 1]]]])
