@@ -199,7 +199,7 @@ def _proven(folder: NetworkFolder, network: Network, started: ProofStarted, say:
     package = _write_package(folder, network, started, say)
     deaths = 0
     while True:
-        code, reason = _run_process(folder, network, package, say, times)
+        code, reason = _run_process(folder, network, started.number, package, say, times)
         proof = standing(folder).proof
         assert proof is not None
         if code == 0:
@@ -262,7 +262,7 @@ def write_package(
 
 
 def _run_process(
-    folder: NetworkFolder, network: Network, package: str, say: Say, times: Times
+    folder: NetworkFolder, network: Network, number: int, package: str, say: Say, times: Times
 ) -> tuple[int, str]:  # fmt: skip
     """One life of the process that measures; its exit code, and what it said of why it ended."""
     scratch = folder.path.resolve() / SCRATCH
@@ -273,7 +273,8 @@ def _run_process(
     }  # fmt: skip
     variables = {
         "TMPDIR": str(scratch), "TORCH_EXTENSIONS_DIR": str(scratch / "extensions"),
-        "TORCHINDUCTOR_CACHE_DIR": str(scratch / "inductor"), "TRITON_CACHE_DIR": str(scratch / "triton"),
+        # what a compiler keeps of an operator is true of one package alone
+        "TORCHINDUCTOR_CACHE_DIR": str(scratch / f"inductor-{number}"), "TRITON_CACHE_DIR": str(scratch / "triton"),
         "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH", "")])]),
         "PYTHONDONTWRITEBYTECODE": "1", **_threads(network),
     }  # fmt: skip

@@ -56,8 +56,8 @@ class Task:
 class TaskFile:
     """A task on disk: the module as written, its constants, and what the TOML file beside it says.
 
-    One that its TOML file names has that as `own_name`, one made from a problem the definition's name; in `remark` what was left out, and in `made_from`
-    the problem's files by name.
+    `own_name` is what its TOML file calls it, or the definition's name of one made from a problem; `remark` has what
+    was left out of a problem, `made_from` its files by name.
     """
 
     path: Path

@@ -245,10 +245,13 @@ class Prover:
         if not sums:
             return []
         fastest = min(sums, key=lambda way: sums[way])
+        same = [speed for speed in speeds if speed.before == self._gate]
         if fastest == self._gate:
-            return [speed for speed in speeds if speed.before == fastest]
+            return same
         self._tell(f"measuring {fastest} with kernels against {self._gate} without")
-        return [self._speed(workload, (self._gate, ()), (fastest, kept), self.stack_s) for workload in self.workloads]
+        other = [self._speed(workload, (self._gate, ()), (fastest, kept), self.stack_s) for workload in self.workloads]
+        pairs = [(total.speedup, found) for found in (same, other) if (total := proofs.total(found, weights))]
+        return max(pairs, key=lambda pair: pair[0])[1]
 
     def _left_out(self, kept: Sequence[str]) -> Iterator[LeftOut]:
         """What each kernel brings to the others."""

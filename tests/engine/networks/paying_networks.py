@@ -1,5 +1,5 @@
-"""A network whose modules each have a kernel of another kind: one pays, one is wrong, one is slow, one is never reached,
-one ends its process. Kernels are written in PyTorch: what they cost is real, and nothing has to be built."""
+"""A network whose modules each have a kernel of another kind: one pays, one is wrong, one is slow, one is never
+reached, one ends its process. Kernels are written in PyTorch: what they cost is real, and nothing has to be built."""
 
 import os
 

@@ -1,5 +1,5 @@
-"""Kernels put back into a network by the commands: what pays is kept, what does not is told with its reason, and a proof
-that was broken off goes on."""
+"""Kernels put back into a network by the commands: what pays is kept, what does not is told with its reason, and a
+proof that was broken off goes on."""
 
 from __future__ import annotations
 

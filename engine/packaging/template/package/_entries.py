@@ -45,7 +45,7 @@ class Entry:
     outputs: int
     """How many tensors come back; 0 for one that stands alone."""
     output_strides: tuple[Shape, ...] = ()
-    """How results lie in memory where the reference's are not contiguous, empty for one that is; empty where all are."""
+    """Of results where the reference's are not contiguous: of each its strides, or nothing if it is contiguous."""
     arguments: tuple[tuple[str, str], ...] = ()
     """Of a C++ operator, in its order: `("input", name)`, `("state", name)` or `("constant", path)`, which is read of
     the kernel's module once."""
