@@ -15,10 +15,11 @@ from engine.cli import suites as suite_verbs
 from engine.cli.subcommands import OK
 from engine.cli.terminal import Console, printable, widen
 from engine.errors import EngineError
-from engine.networks import applying, limiting, optimising
+from engine.networks import applying, limiting, optimising, reporting
 from engine.packaging.packing import Asked
 from engine.suites import definition
 from storage import read_only
+from storage.files import replace as replace_file
 from storage.networks import files, in_network, proofs
 from storage.networks.files import NetworkFolder
 from storage.networks.proofs import Proof
@@ -112,6 +113,31 @@ def ship(options: Namespace) -> int:
     kernels = applying.kept_kernels(network, proof)
     applying.write_package(target, network, kernels, asked, proof)
     print(f"Wrote the package of {len(kernels)} {'kernel' if len(kernels) == 1 else 'kernels'} to {target}.")
+    return OK
+
+
+def reproduce(options: Namespace) -> int:
+    """Measure a shipped package once more in its network."""
+    times = applying.Times(options.seconds, 1.6 * options.seconds)
+    found = applying.reproduced(Path(options.folder).absolute(), options.entry, _say, times)
+    console = Console()
+    print_proof(console, found.network, found.now)
+    console.print(f"When it was shipped: {in_network.headline(found.network, found.then)}", soft_wrap=True)
+    return OK
+
+
+def report(options: Namespace) -> int:
+    """One file for a browser: what kernels bring in the network, and why others were left out."""
+    folder, network = _captured(options.network)
+    proof = standing(folder).proof
+    if proof is None:
+        raise EngineError(f"no kernel was put back into network {folder.name} yet: `network apply {folder.name}`")
+    text = reporting.page(network, proof)
+    if options.output:
+        replace_file(Path(options.output), text)
+        print(f"Wrote {options.output}.")
+    else:
+        print(text)
     return OK
 
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from engine.errors import EngineError
@@ -21,7 +23,7 @@ from engine.packaging import networks as packages
 from engine.packaging.kernels import PackagedKernel
 from engine.packaging.networks import CannotBePutBack
 from engine.packaging.packing import Asked
-from storage import codec
+from storage import codec, untrusted
 from storage import files as stored
 from storage.networks import files, proofs, ranking
 from storage.networks.files import NetworkFolder
@@ -31,6 +33,8 @@ from storage.networks.records import (
     CUDA_GRAPH,
     EAGER,
     MAX_AUTOTUNE,
+    CaptureEnded,
+    CaptureStarted,
     ChosenKernel,
     Event,
     Network,
@@ -50,7 +54,7 @@ from storage.suites import files as suites
 from storage.suites import standing as suite_standing
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-SCRATCH = "scratch"
+SCRATCH, SHIPPED = "scratch", "in_network.json"
 DEATHS = 3  # in a row without a region to blame
 WAYS_ON_GPU = (EAGER, COMPILED, MAX_AUTOTUNE, CUDA_GRAPH)
 GOMP_SPINCOUNT = "2000"
@@ -64,6 +68,23 @@ class Times:
 
     trial_s: float = 12.0
     stack_s: float = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Shipped:
+    """What stands beside a shipped package, to be measured again: the network without what a capture alone needs."""
+
+    network: Network
+    proof: Proof
+
+
+@dataclass(frozen=True, slots=True)
+class Reproduced:
+    """A shipped package, measured then and now."""
+
+    network: Network
+    then: Proof
+    now: Proof
 
 
 def runs_by_region(stands: Standing) -> dict[str, list[str]]:
@@ -174,7 +195,8 @@ def apply(
         files.append(folder, started)
         for region, other in covered.items():
             files.append(folder, RegionTried(region, Verdict.LEFT_OUT, f"{other} has work in common and saves more"))
-        return _proven(folder, network, started, say, times or Times())
+        package = _write_package(folder, network, started, say)
+        return _proven(folder, network, started, package, say, times or Times())
     finally:
         os.close(lock)
 
@@ -195,8 +217,48 @@ def _started(
     return ProofStarted(number + 1, tuple(kernels), tuple(sorted(without)), tuple(ways))
 
 
-def _proven(folder: NetworkFolder, network: Network, started: ProofStarted, say: Say, times: Times) -> Proof:
-    package = _write_package(folder, network, started, say)
+def reproduced(package: Path, entry: str, say: Say, times: Times) -> Reproduced:
+    """Measure a shipped package once more, in the network that it is for. Nothing of it is kept.
+
+    Raises:
+        EngineError: it is no package of a network, or the network cannot be made.
+    """
+    shipped = _read_shipped(package)
+    network = replace(shipped.network, entry=entry or shipped.network.entry, folder=os.getcwd())
+    kernels = tuple(
+        kernel for kernel in shipped.proof.started.kernels if kernel.region in proofs.shipped(shipped.proof)
+    )
+    with tempfile.TemporaryDirectory(prefix="tilewright.network.") as scratch:
+        folder = NetworkFolder(Path(scratch, network.name))
+        stored.make_folder(folder.path)
+        files.write_network(folder, network)
+        started = ProofStarted(1, kernels, (), shipped.proof.started.ways)
+        files.append(folder, CaptureStarted(network.entry, network.mode, network.device), CaptureEnded(), started)
+        shutil.copytree(package, folder.package(1))
+        return Reproduced(network, shipped.proof, _proven(folder, network, started, _package_in(package), say, times))
+
+
+def _read_shipped(package: Path) -> Shipped:
+    try:
+        text = untrusted.read_text(package / SHIPPED, untrusted.Limits(most_bytes=64 << 20))
+        shipped: Shipped = codec.from_plain(Shipped, json.loads(text))
+    except FileNotFoundError:
+        raise EngineError(f"{package} has no {SHIPPED}: give a folder that `network ship` has written") from None
+    except ValueError as error:
+        raise EngineError(f"{package / SHIPPED} cannot be read: {error}") from error
+    return shipped
+
+
+def _package_in(folder: Path) -> str:
+    names = [path.parent.name for path in folder.glob("*/_table.py")]
+    if len(names) != 1:
+        raise EngineError(f"{folder} holds {len(names)} packages: give a folder that `network ship` has written")
+    return names[0]
+
+
+def _proven(
+    folder: NetworkFolder, network: Network, started: ProofStarted, package: str, say: Say, times: Times
+) -> Proof:  # fmt: skip
     deaths = 0
     while True:
         code, reason = _run_process(folder, network, started.number, package, say, times)
@@ -256,7 +318,14 @@ def write_package(
         EngineError: the package's name is none.
         OSError: the disk is full or may not be written.
     """
-    for path, text in packages.packaged(network, taken, asked, proof).items():
+    written = packages.packaged(network, taken, asked, proof)
+    if proof is not None:
+        entry = network.entry
+        if entry.partition(":")[0].endswith(".py"):
+            entry = Path(entry).name  # where it lies on this machine is nobody's business
+        lean = replace(network, entry=entry, folder="", modules=(), times=(), kernels=(), notes=())
+        written[SHIPPED] = json.dumps(codec.to_plain(Shipped(lean, proof)), ensure_ascii=False, indent=1)
+    for path, text in written.items():
         stored.make_folder((target / path).parent)
         stored.replace(target / path, text)
 

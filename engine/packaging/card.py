@@ -35,8 +35,8 @@ def of_network(made: MadePackage, network: Network, regions: Sequence[Region], p
     """The text for the regions of a network."""
     lines = [f"# {made.name}", ""]
     lines.append(
-        f"Kernels for {len(regions)} {'region' if len(regions) == 1 else 'regions'} of `{network.entry}`, written by a "
-        "language model, made and judged by Tilewright."
+        f"Kernels for {len(regions)} {'region' if len(regions) == 1 else 'regions'} of the network `{network.name}`, "
+        "written by a language model, made and judged by Tilewright."
     )
     lines += ["", "```python", f"import {made.name} as kernels"]
     lines.append("kernels.apply(network)          # kernels of modules; kernels.revert(network) takes them out")
@@ -47,7 +47,8 @@ def of_network(made: MadePackage, network: Network, regions: Sequence[Region], p
     lines += ["## In the network", "", *(in_network.lines(network, proof) if proof else ["Not measured yet."]), ""]
     lines += ["## Regions", "", "| region | kernel | places |", "|---|---|---|"]
     for region, kernel in zip(regions, made.kernels, strict=True):
-        places = ", ".join(f"`{place}`" for place in region.places[:4]) + (" …" if len(region.places) > 4 else "")
+        paths = list(dict.fromkeys(region.places))
+        places = ", ".join(f"`{path}`" for path in paths[:4]) + (" …" if len(paths) > 4 else "")
         lines.append(f"| {region.name} | {kernel.name} | {places} |")
     lines.append("")
     return "\n".join([*lines, *(line for kernel in made.kernels for line in _of_kernel(kernel)), *_tail(made)])

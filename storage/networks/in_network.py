@@ -92,7 +92,8 @@ def lines(network: Network, proof: Proof) -> list[str]:
     for row in rows(network, proof):
         alone = f"{row.kernel.speedup:.3g}x" if row.kernel and row.kernel.speedup else ""
         place = factor(row.in_place) if row.in_place else ""
-        text.append(f"| {row.region} | {alone} | {place} | {row.trial.verdict}: {row.trial.why} |")
+        why = row.trial.why.replace("|", "/")
+        text.append(f"| {row.region} | {alone} | {place} | {row.trial.verdict}: {why} |")
     return text
 
 

@@ -50,9 +50,22 @@ def network(verbs: argparse._SubParsersAction[Parser]) -> None:
     apply = what.add_parser("apply", help="put kernels back into the network and measure them there")
     ship = what.add_parser("ship", help="write the package of the kernels that pay in the network")
     trial = what.add_parser("try", help="the shipped small network from capture to result, with recorded replies")
+    report = what.add_parser("report", help="one HTML file on what kernels bring in the network")
+    report.add_argument("--output", metavar="FILE", help="where to (default: print it)")
+    reproduce = what.add_parser("reproduce", help="measure a package of `network ship` once more, in its network")
+    reproduce.add_argument("folder", metavar="FOLDER", help="that `network ship` has written; its kernels are run here")
+    reproduce.add_argument(
+        "--entry",
+        default="",
+        metavar="ENTRY",
+        help="what makes the network here (default: the same file, in this folder)",
+    )
     _kernels(optimise, apply, ship, trial)
+    reproduce.add_argument(
+        "--seconds", type=float, default=12.0, metavar="S", help="at most for two ways and one workload (default: 12)"
+    )
     delete = what.add_parser("delete", help="remove what was captured; runs of its regions stay")
-    for command in (rank, show, delete, optimise, apply, ship):
+    for command in (rank, show, delete, optimise, apply, ship, report):
         command.add_argument("network", metavar="NAME")
     listing = what.add_parser("list", help="list the networks that were captured")
     for command in (rank, show, listing):

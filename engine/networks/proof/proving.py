@@ -312,7 +312,6 @@ def _wrong(part: Parity) -> str:
 def _paid(speeds: Sequence[Speed], weights: Mapping[str, float], way: str) -> tuple[Verdict, str]:
     total = proofs.total(speeds, weights)
     assert total is not None
-    words = f"{total.speedup:.3f}x the network ({total.low:.3f} to {total.high:.3f}), {way}"
     if total.is_faster:
-        return Verdict.KEPT, words
-    return Verdict.NO_GAIN, f"{words}: {'it costs time in place' if total.is_slower else 'within the noise'}"
+        return Verdict.KEPT, f"{way}: the network is faster with it"
+    return Verdict.NO_GAIN, f"{way}: {'it costs time in place' if total.is_slower else 'within the noise'}"

@@ -5,6 +5,7 @@ import os
 
 import torch
 from torch import nn
+from torch.utils import _pytree as pytree
 
 WIDTH, ROWS = 256, 512
 
@@ -45,7 +46,10 @@ class Wrapped:
         self.x = x
 
 
-torch.utils._pytree.register_pytree_node(Wrapped, lambda one: ([one.x], None), lambda parts, _: Wrapped(*parts))
+pytree.register_pytree_node(
+    Wrapped, lambda one: ([one.x], None), lambda parts, _: Wrapped(*parts),
+    flatten_with_keys_fn=lambda one: ([(pytree.GetAttrKey("x"), one.x)], None),
+)  # fmt: skip
 
 
 class Odd(nn.Module):
@@ -56,7 +60,7 @@ class Odd(nn.Module):
 class Network(nn.Module):
     def __init__(self) -> None:
         super().__init__()
-        self.project = nn.Linear(WIDTH, WIDTH)
+        self.project, self.again = nn.Linear(WIDTH, WIDTH), nn.Linear(WIDTH, WIDTH)
         self.blocks = nn.ModuleList([Chain(), Chain()])
         self.scaled, self.shifted, self.pair, self.odd = Scaled(), Shifted(), Pair(), Odd()
 
@@ -64,6 +68,7 @@ class Network(nn.Module):
         x = self.project(x)
         for block in self.blocks:
             x = block(x)
+        x = self.again(x)
         if os.environ.get("TILEWRIGHT_TEST_OTHER_STRIDES"):
             x = x.t().contiguous().t()
         x = self.shifted(self.scaled(x), by=0.5)["moved"]

@@ -16,7 +16,7 @@ import pytest
 from engine.__main__ import main
 from storage.networks import files, in_network, proofs
 from storage.networks.proofs import Proof
-from storage.networks.records import ProofStarted, RegionTried, Verdict
+from storage.networks.records import Form, ProofStarted, Region, RegionTried, Verdict
 from storage.networks.standing import standing
 from tests.engine.networks import paying_networks
 from tests.engine.packaging.judged import judged_run
@@ -53,6 +53,12 @@ def used(home: Path, *kernels: str) -> list[str]:
         run = judged_run(home, str(task), paying_networks.kernel(name))
         words += ["--use", f"{region}={run.run_id}"]
     return words
+
+
+def region(name: str) -> Region:
+    network = standing(files.find("paying")).network
+    assert network is not None
+    return next(region for region in network.regions if region.name.startswith(name))
 
 
 def proof() -> Proof:
@@ -107,6 +113,27 @@ def shipped_package(folder: Path) -> None:
 
 
 @pytest.mark.judging
+def test_operators_that_no_module_holds_are_replaced_in_the_graph_and_a_call_that_no_table_tells_is_not(
+    home_of_network: Path,
+) -> None:
+    fused, odd = region("fused_linear"), region("odd")
+    assert (fused.form, fused.takes) == (Form.FUSED, None)
+    words = []
+    for one in (fused, odd):
+        task = files.find("paying").path / one.task
+        text = task.read_text().replace("class Model(", "class ModelNew(")
+        words += ["--use", f"{one.name}={judged_run(home_of_network, str(task), text).run_id}"]
+    assert main(["network", "apply", "paying", *words[:2], *FAST, "--again"]) == 0
+    tried = proof().tried[fused.name]
+    assert tried.verdict in (Verdict.KEPT, Verdict.NO_GAIN)
+    assert [(part.expected, part.seen) for part in tried.engaged] == [(1, 1)]
+    assert all(part.holds for part in tried.parity)
+    assert main(["network", "apply", "paying", *words[2:], *FAST, "--again"]) == 0
+    assert verdicts() == {odd.name: Verdict.UNFIT}
+    assert "is called with, or returns, an object" in proof().tried[odd.name].why
+
+
+@pytest.mark.judging
 def test_calls_that_fall_back_are_no_win(home_of_network: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TILEWRIGHT_TEST_OTHER_STRIDES", "1")
     assert main(["network", "apply", "paying", *used(home_of_network, "scaled"), *FAST, "--again"]) == 0
@@ -158,11 +185,7 @@ def test_what_cannot_be_put_back_is_said_before_anything_is_measured(
     assert "has no region nowhere" in capsys.readouterr().err
     assert main(["network", "apply", "paying", "--use", "chain=run-that-is-not"]) == 2
     assert "run-that-is-not cannot be read" in capsys.readouterr().err
-    network = standing(files.find("paying")).network
-    assert network is not None
-    odd = next(region for region in network.regions if region.name == "odd")
-    assert odd.takes is None
-    shifted = next(region for region in network.regions if region.name == "shifted")
+    shifted = region("shifted")
     assert json.dumps(shifted.takes) == json.dumps(
         ["tuple", [["tuple", [["tensor", 0]]], ["dict", [["by", ["plain", 0.5]]]]]]
     )
