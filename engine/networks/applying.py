@@ -224,7 +224,7 @@ def reproduced(package: Path, entry: str, say: Say, times: Times) -> Reproduced:
         EngineError: it is no package of a network, or the network cannot be made.
     """
     shipped = _read_shipped(package)
-    network = replace(shipped.network, entry=entry or shipped.network.entry, folder=os.getcwd())
+    network = replace(shipped.network, entry=entry or shipped.network.entry, folder=str(Path.cwd()))
     kernels = tuple(
         kernel for kernel in shipped.proof.started.kernels if kernel.region in proofs.shipped(shipped.proof)
     )

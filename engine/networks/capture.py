@@ -6,11 +6,11 @@ capture goes on without it.
 
 from __future__ import annotations
 
-import os
 import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -101,7 +101,7 @@ class _Capture:
             self._folder.name, self._asked.entry, self._asked.mode, self._device_name(), self._asked.seed, time.time(),
             round(time.monotonic() - began, 1), _versions(), tuple(facts), _modules(loaded.module), tuple(times),
             tuple(regions), tuple(kernel for result in seen.values() for kernel in result.kernels), loaded.weights,
-            tuple(dict.fromkeys(self._notes)), os.getcwd(), self._asked.sizes.batch, self._asked.sizes.tokens,
+            tuple(dict.fromkeys(self._notes)), str(Path.cwd()), self._asked.sizes.batch, self._asked.sizes.tokens,
         )  # fmt: skip
 
     def _tell(self, words: str) -> None:

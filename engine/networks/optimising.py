@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from engine.errors import EngineError
@@ -34,7 +34,7 @@ class Asked:
     settings: str = ""
     recordings: str = ""
     """A folder with recorded replies, REGION.jsonl."""
-    limits: SuiteLimits = SuiteLimits()
+    limits: SuiteLimits = field(default_factory=SuiteLimits)
 
 
 def suite_name(network: str) -> str:

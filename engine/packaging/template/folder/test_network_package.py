@@ -162,7 +162,7 @@ def test_a_module_that_computes_something_else_is_refused(region):
 
 @FUSED
 def test_operators_of_a_compiled_network_are_replaced(region):
-    entry, reference, inputs, _ = made(region.entries[0])
+    _, reference, inputs, _ = made(region.entries[0])
 
     class Network(nn.Module):
         def __init__(self):
