@@ -8,6 +8,7 @@ advance.py              many runs that a person answers
 sharing.py              replay, remeasure
 suites.py               many runs as one: run, resume, stop, show, export
 networks.py             a whole network: capture, rank, show, list, delete
+network_kernels.py      kernels for it: search, put back, ship, report, measure again
 reproducing.py          the best kernels of a suite judged again
 knowledge.py            what is known across runs: list, show, change, export, import
 report.py               runs from their folders

@@ -15,5 +15,11 @@ placing.py     what a prompt says of a region's place
 writing.py     a region's folder: task, policy, recorded tensors; proof that the text is the module
 limiting.py    what the hardware allows for each region, asked of the evaluator
 
-Only `limiting` and `placing` import no torch; the others run in the process of a capture.
+optimising.py  which regions a search takes up, as a suite
+applying.py    kernels put back: which ones, their package, the process that measures them
+proof/         what that process does: engaged? right? faster in place?
+reporting.py   what came of it, as a file for a browser
+
+`limiting`, `placing`, `optimising`, `applying` and `reporting` import no torch; the others run in the process of a
+capture, or of a proof.
 """

@@ -1,6 +1,7 @@
 """Kernels of runs as an installable Python package: operators of PyTorch with guards, gradients and a fallback.
 
 packing.py      runs to files: what `package` and the dashboard's button call
+networks.py     regions of a network to files
 kernels.py      what is taken of one run: the kernel, its reference, its sizes, its figures
 described.py    asks a reference in a sandbox what it takes (describing.py runs there)
 literals.py, calls.py    what a kernel's file builds and calls, read from its text alone

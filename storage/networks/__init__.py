@@ -4,4 +4,6 @@ records.py      the vocabulary: what a capture found, and what happened to a net
 files.py        a network's folder: what was captured, written once, and a journal that is appended to
 standing.py     where a network stands, folded from both
 ranking.py      which regions are worth a kernel: share, limit, ceiling of the whole
+proofs.py       what came of putting kernels back, and figures of the whole
+in_network.py   the same as sentences and rows
 """
