@@ -30,8 +30,7 @@ def seen(
                  package.REGIONS}  # fmt: skip
     engaged = {}
     for region in regions:
-        due = next((use.calls for use in region.uses if use.workload == workload.name), 0)
-        if not due:
+        if not (due := next((use.calls for use in region.uses if use.workload == workload.name), 0)):
             continue
         calls = [span for name in by_region[region.name] & entries.keys() for span in found.get(name, ())]
         launches = sum(_launches(span, spans) for span in calls) if is_gpu else None

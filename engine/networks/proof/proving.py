@@ -128,64 +128,76 @@ class Prover:
         finally:
             ways_.anew()
 
+    @property
+    def _plain(self) -> str:
+        """The way in which calls are traced and results compared: no graph replays them."""
+        return self.ways.base if self._gate in (CUDA_GRAPH, MAX_AUTOTUNE) else self._gate
+
     def _tried(self, region: Region) -> RegionTried:
         """One region's kernel beside those that were kept."""
         beside = self.proof.kept
-        with_it = (*beside, region.name)
+        engaged: list[Engaged] = []
+        errors: list[Parity] = []
+        speeds: list[Speed] = []
+
+        def ended(verdict: Verdict, why: str) -> RegionTried:
+            return RegionTried(
+                region.name, verdict, why, beside, tuple(engaged), tuple(errors), tuple(speeds)
+            )  # fmt: skip
+
         try:
-            self.ways.with_kernels(with_it)
-            seen = self._engaged([self._region(name) for name in with_it], with_it)
-            engaged = seen[region.name]
-            for name, parts in ((region.name, engaged), *seen.items()):
-                if not parts or not all(part.is_whole for part in parts):
-                    why = _not_engaged(parts)
-                    why = why if name == region.name else f"beside it {name} falls back: {why}"
-                    return RegionTried(region.name, Verdict.NOT_ENGAGED, why, beside, tuple(engaged))
-            errors = self._parity(with_it)
-            if wrong := [error for error in errors if not error.holds]:
-                return RegionTried(
-                    region.name, Verdict.WRONG, _wrong(wrong[0]), beside, tuple(engaged), tuple(errors)
-                )  # fmt: skip
-            speeds = tuple(
-                self._speed(workload, (self._gate, beside), (self._gate, with_it), self.trial_s)
-                for workload in self.workloads
-            )
+            for workload in self.workloads:
+                if failure := self._tried_with(workload, region, beside, engaged, errors, speeds):
+                    return ended(*failure)
         except NoWay as error:
-            return RegionTried(region.name, Verdict.UNFIT, str(error), beside)
+            return ended(Verdict.UNFIT, str(error))
         except Exception as error:  # noqa: BLE001 - kernels, the user's code and PyTorch's compiler may raise anything
-            return RegionTried(region.name, Verdict.CRASHED, graphs.reason_of(error), beside)
-        verdict, why = _paid(speeds, proofs.weights_of(self.network), self._gate)
-        return RegionTried(region.name, verdict, why, beside, tuple(engaged), tuple(errors), speeds)
+            return ended(Verdict.CRASHED, graphs.reason_of(error))
+        if not engaged:
+            return ended(Verdict.NOT_ENGAGED, "no workload calls it")
+        return ended(*_paid(speeds, proofs.weights_of(self.network), self._gate))
 
-    def _engaged(self, regions: Sequence[Region], chosen: Collection[str]) -> dict[str, list[Engaged]]:
-        """By region and workload, in a call that no graph replays."""
-        found: dict[str, list[Engaged]] = {region.name: [] for region in regions}
-        way = self.ways.base if self._gate in (CUDA_GRAPH, MAX_AUTOTUNE) else self._gate
-        for workload in self.workloads:
-            with self._compared():
-                called = self.ways.called(way, chosen, example=workload)
-                content = self._contents[workload.name][0]
-                seen = engaging.seen(self.ways.package, regions, called, content, is_gpu=self.ways.is_gpu)
-            for name, engaged in seen.items():
-                found[name].append(engaged)
-        return found
+    def _tried_with(
+        self, workload: Workload, region: Region, beside: tuple[str, ...], engaged: list[Engaged],
+        errors: list[Parity], speeds: list[Speed],
+    ) -> tuple[Verdict, str] | None:  # fmt: skip
+        """One workload of a trial, compiled once for all that is asked of it; why the kernel fails, where it does."""
+        with_it = (*beside, region.name)
+        with self._compared():
+            after = self._called((self._plain, with_it), workload)
+            seen = self._engaged(with_it, after, workload)
+            engaged += [seen[region.name]] if region.name in seen else []
+            for name, part in seen.items():
+                if not part.is_whole:
+                    why = _not_engaged(part)
+                    return Verdict.NOT_ENGAGED, why if name == region.name else f"beside it {name} falls back: {why}"
+            found = self._parity(with_it, after, workload)
+            errors += found
+            if wrong := next((part for part in found if not part.holds), None):
+                return Verdict.WRONG, _wrong(wrong)
+            if self._plain == self._gate:
+                before = self._called((self._gate, beside), workload)
+                speeds.append(self._timed(workload, (self._gate, before), (self._gate, after), self.trial_s))
+        if self._plain != self._gate:
+            speeds.append(self._speed(workload, (self._gate, beside), (self._gate, with_it), self.trial_s))
+        return None
 
-    def _parity(self, chosen: Collection[str]) -> list[Parity]:
-        errors = []
-        for workload in self.workloads:
-            contents = self._contents[workload.name][:2]
-            if workload.name not in self._expected:
-                self._expected[workload.name] = parity.expected(
-                    self.ways.network, contents, is_training=self.ways.is_training
-                )
-            way = self.ways.base if self._gate in (CUDA_GRAPH, MAX_AUTOTUNE) else self._gate
-            with self._compared():
-                called = self.ways.called(way, chosen, example=workload)
-                errors += parity.compared(
-                    self.ways.with_kernels(chosen), called, contents, self._expected[workload.name],
-                    is_training=self.ways.is_training,
-                )  # fmt: skip
-        return errors
+    def _engaged(self, chosen: Collection[str], called: Called, workload: Workload) -> dict[str, Engaged]:
+        """By region that the workload calls."""
+        regions = [self._region(name) for name in chosen]
+        content = self._contents[workload.name][0]
+        return engaging.seen(self.ways.package, regions, called, content, is_gpu=self.ways.is_gpu)
+
+    def _parity(self, chosen: Collection[str], called: Called, workload: Workload) -> list[Parity]:
+        contents = self._contents[workload.name][:2]
+        if workload.name not in self._expected:
+            self._expected[workload.name] = parity.expected(
+                self.ways.network, contents, is_training=self.ways.is_training
+            )
+        return parity.compared(
+            self.ways.with_kernels(chosen), called, contents, self._expected[workload.name],
+            is_training=self.ways.is_training,
+        )  # fmt: skip
 
     def _speed(
         self, workload: Workload, before: tuple[str, Collection[str]], after: tuple[str, Collection[str]],
@@ -193,14 +205,16 @@ class Prover:
     ) -> Speed:  # fmt: skip
         """Two ways, each with its kernels, in turns."""
         with self._compared():
-            first = self._called(before, workload)
-            second = self._called(after, workload)
-            contents = self._contents[workload.name]
-            with self.turn(), place_times.no_collection():
-                timed = pairing.paired(
-                    first, second, contents, is_gpu=self.ways.is_gpu, limit_s=limit_s, seed=SEED
-                )  # fmt: skip
-            peaks = [pairing.peak_bytes(called, contents[0], is_gpu=self.ways.is_gpu) for called in (first, second)]
+            first, second = self._called(before, workload), self._called(after, workload)
+            return self._timed(workload, (before[0], first), (after[0], second), limit_s)
+
+    def _timed(
+        self, workload: Workload, before: tuple[str, Called], after: tuple[str, Called], limit_s: float
+    ) -> Speed:  # fmt: skip
+        contents, is_gpu = self._contents[workload.name], self.ways.is_gpu
+        with self.turn(), place_times.no_collection():
+            timed = pairing.paired(before[1], after[1], contents, is_gpu=is_gpu, limit_s=limit_s, seed=SEED)
+        peaks = [pairing.peak_bytes(called, contents[0], is_gpu=is_gpu) for _, called in (before, after)]
         return Speed(
             workload.name, before[0], after[0], timed.before_ms, timed.after_ms, timed.speedup, timed.low, timed.high,
             timed.pairs, *peaks,
@@ -225,10 +239,15 @@ class Prover:
                 speeds += [self._speed(workload, (way, ()), (way, kept), self.stack_s) for workload in self.workloads]
             except Exception as error:  # noqa: BLE001 - as above; what cannot be measured is not in the list
                 self._tell(f"{way} with the kernels: {graphs.reason_of(error)}")
-        regions = [self._region(name) for name in kept]
-        engaged = [part for parts in self._engaged(regions, kept).values() for part in parts]
         self._tell("comparing results with all kernels that were kept")
-        errors, greedy = self._parity(kept), self._greedy(kept)
+        engaged: list[Engaged] = []
+        errors: list[Parity] = []
+        for workload in self.workloads:
+            with self._compared():
+                called = self._called((self._plain, kept), workload)
+                engaged += self._engaged(kept, called, workload).values()
+                errors += self._parity(kept, called, workload)
+        greedy = self._greedy(kept)
         return StackMeasured(
             kept, tuple(speeds), tuple(self._best(kept, speeds)), tuple(errors), tuple(engaged),
             tuple(self._left_out(kept)), greedy,
@@ -292,11 +311,7 @@ def _token_inputs(workload: Workload) -> Iterator[torch.Tensor]:
             yield value
 
 
-def _not_engaged(engaged: Sequence[Engaged]) -> str:
-    missing = [part for part in engaged if not part.is_whole]
-    if not missing:
-        return "no workload calls it"
-    part = missing[0]
+def _not_engaged(part: Engaged) -> str:
     if part.kernels == 0 and part.seen >= part.expected:
         return f"{part.workload}: its operator is called and launches no kernel on the GPU"
     return f"{part.workload}: {part.seen} of {part.expected} calls reach the kernel"

@@ -99,6 +99,15 @@ def test_what_pays_is_kept_and_all_else_is_left_out_with_its_reason(
     assert in_network.headline(network, proof()) in told.replace("\n", " ")
     assert "Isolated gains" in told
     shipped_package(tmp_path)
+    capsys.readouterr()
+    assert main(["network", "reproduce", str(tmp_path / "package"), "--entry", ENTRY, "--seconds", "0.5"]) == 0
+    again = capsys.readouterr().out
+    assert "When it was shipped: " in again
+    assert "kept" in again
+    assert main(["network", "report", "paying", "--output", str(tmp_path / "report.html")]) == 0
+    report = (tmp_path / "report.html").read_text()
+    assert "<td>chain</td>" in report
+    assert "<script" not in report
 
 
 def shipped_package(folder: Path) -> None:
@@ -109,6 +118,7 @@ def shipped_package(folder: Path) -> None:
     assert "## In the network" in texts["CARD.md"]
     assert "the best alternative" in texts["CARD.md"]
     assert not any("recorded" in name for name in texts)
+    assert str(ROOT) not in "".join(texts.values())
     assert " passed" in own_tests(texts, folder / "own")
 
 

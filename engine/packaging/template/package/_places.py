@@ -56,12 +56,14 @@ def placed(network: nn.Module, chosen: Collection[str], on_missing_backward: str
             for path in region.places:
                 by_path.setdefault(path, []).append(region)
     ready = {path: _place(network, path, regions, on_missing_backward) for path, regions in by_path.items()}
+    of_module = {id(place.original): place for place in ready.values()}
     replaced = []
-    for path, place in sorted(ready.items(), key=lambda item: -item[0].count(".")):  # from the inside out
-        _put(network, path, place)
-        kernels = tuple(region.name for region in by_path[path])
-        replaced.append(Replaced(path, type(place.original).__name__, kernels))
-    return replaced
+    for path, module in reversed(list(network.named_modules(remove_duplicate=False))):  # from the inside out
+        if (place := of_module.get(id(module))) is not None:  # at every path that leads to it
+            _put(network, path, place)
+            kernels = tuple(region.name for region, _ in place._regions)
+            replaced.append(Replaced(path, type(module).__name__, kernels))
+    return replaced[::-1]
 
 
 def _place(network: nn.Module, path: str, regions: Sequence[Region], on_missing_backward: str) -> Place:
