@@ -46,11 +46,13 @@ def run_verb(options: Namespace, open_toolchain: Open) -> int:
             return capture_network(options, open_toolchain)
         case "rank":
             return rank_network(options, open_toolchain)
+        case "optimise":
+            return optimise_network(options, open_toolchain)
         case "try":
             return try_small(options, open_toolchain)
     verbs: dict[str, Callable[[Namespace], int]] = {
         "list": list_networks, "show": show_network, "delete": delete_network,
-        "optimise": network_kernels.optimise, "apply": network_kernels.apply, "ship": network_kernels.ship,
+        "apply": network_kernels.apply, "ship": network_kernels.ship,
         "report": network_kernels.report, "reproduce": network_kernels.reproduce,
     }  # fmt: skip
     return verbs[options.what](options)
@@ -78,6 +80,18 @@ def try_small(options: Namespace, open_toolchain: Open) -> int:
     if standing(files.folder_of(options.name)).network is None:
         options.entry, options.again, options.output = f"{SMALL_FOLDER / 'network.py'}:make", True, None
         capture_network(options, open_toolchain)
+    return optimise_network(options, open_toolchain)
+
+
+def optimise_network(options: Namespace, open_toolchain: Open) -> int:
+    """Search kernels and put them back; limits that a capture was too short for are measured first, since they say
+    where most is to be saved."""
+    read_only.guard(EngineError, "search kernels")
+    folder = files.find(options.network)
+    network = _whole(folder)
+    if any(row.is_worth_it and row.limit_ms is None for row in limiting.ranked(folder)):
+        options.device = "cpu" if network.device == "cpu" else "cuda"
+        _measure(folder, options, open_toolchain)
     return network_kernels.optimise(options)
 
 
