@@ -39,11 +39,13 @@ from storage.networks.records import (
     Event,
     Network,
     NetworkState,
+    OriginalTimed,
     ProofEnded,
     ProofProgressed,
     ProofStarted,
     Region,
     RegionTried,
+    StackMeasured,
     Verdict,
 )
 from storage.networks.standing import Standing, standing
@@ -59,6 +61,7 @@ DEATHS = 3  # in a row without a region to blame
 WAYS_ON_GPU = (EAGER, COMPILED, MAX_AUTOTUNE, CUDA_GRAPH)
 GOMP_SPINCOUNT = "2000"
 WAYS = (EAGER, COMPILED)
+TOLD = (ProofProgressed, OriginalTimed, RegionTried, StackMeasured, ProofEnded)
 Say = Callable[[str], None]
 
 
@@ -151,21 +154,6 @@ def _savings(network: Network, kernels: Iterable[ChosenKernel]) -> dict[str, flo
     }
 
 
-def without_overlap(network: Network, kernels: Sequence[ChosenKernel]) -> tuple[list[ChosenKernel], dict[str, str]]:
-    """Kernels that have no work in common, those first that save most; and which others stand for those left out."""
-    by_name = {region.name: region for region in network.regions}
-    kept: list[ChosenKernel] = []
-    covered: dict[str, str] = {}
-    for kernel in kernels:
-        region = by_name[kernel.region]
-        other = next((one for one in kept if ranking.overlap(region, by_name[one.region])), None)
-        if other is None:
-            kept.append(kernel)
-        else:
-            covered[kernel.region] = other.region
-    return kept, covered
-
-
 def apply(
     folder: NetworkFolder, say: Say, *, used: Mapping[str, str] | None = None, without: Collection[str] = (),
     ways: Sequence[str] = (), times: Times | None = None, is_anew: bool = False,
@@ -188,13 +176,11 @@ def apply(
             f"no region of network {folder.name} has a correct kernel yet: `network optimise {folder.name}` searches "
             "some, or start a run for a region, or name one with --use REGION=RUN"
         )
-    kernels, covered = without_overlap(network, [kernel for kernel in kernels if kernel.region not in without])
+    kernels = [kernel for kernel in kernels if kernel.region not in without]
     lock = files.hold_proof(folder)
     try:
         started = _started(stands, kernels, without, ways or _ways(network), is_anew=is_anew)
         files.append(folder, started)
-        for region, other in covered.items():
-            files.append(folder, RegionTried(region, Verdict.LEFT_OUT, f"{other} has work in common and saves more"))
         package = _write_package(folder, network, started, say)
         return _proven(folder, network, started, package, say, times or Times())
     finally:
@@ -370,6 +356,8 @@ def _listened(folder: NetworkFolder, process: subprocess.Popen[bytes], question:
         try:
             event = files.decoded(line)
         except codec.DecodeError:  # its last line, if it was killed while it wrote
+            continue
+        if not isinstance(event, TOLD):  # kernels run in that process: it is believed about the proof alone
             continue
         files.append(folder, event)
         _tell(event, say)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from engine.networks import place_times
 from engine.networks.entries import Workload
+from engine.networks.place_times import Span
 from engine.networks.proof.pairing import Called
 from storage.networks.records import Engaged, Region
 
@@ -21,38 +22,26 @@ def seen(
         called(workload)
         place_times.settle(is_gpu)
     spans = place_times.spans(watched, f"{package._table.PACKAGE}::")
-    found: dict[str, list[place_times.Span]] = {}
-    for span in spans:
-        if not _is_within_its_own(span):
-            found.setdefault(span.name, []).append(span)
-    entries = {entry.operator: number for number, entry in enumerate(package.ENTRIES)}
-    by_region = {region.name: {package.ENTRIES[number].operator for number in region.entries} for region in
-                 package.REGIONS}  # fmt: skip
+    operators = {
+        region.name: {package.ENTRIES[number].operator for number in region.entries} for region in package.REGIONS
+    }
     engaged = {}
     for region in regions:
-        if not (due := next((use.calls for use in region.uses if use.workload == workload.name), 0)):
-            continue
-        calls = [span for name in by_region[region.name] & entries.keys() for span in found.get(name, ())]
-        launches = sum(_launches(span, spans) for span in calls) if is_gpu else None
-        engaged[region.name] = Engaged(workload.name, due, len(calls), launches)
+        if due := next((use.calls for use in region.uses if use.workload == workload.name), 0):
+            calls = [span for span in spans if span.name in operators[region.name] and not _is_passed_on(span)]
+            launches = sum(inner.kernels for span in calls for inner in _within(span, spans)) if is_gpu else None
+            engaged[region.name] = Engaged(workload.name, due, len(calls), launches)
     return engaged
 
 
-def _is_within_its_own(span: place_times.Span) -> bool:
+def _is_passed_on(span: Span) -> bool:
     """An operator that passes a call on to itself, without gradients, is one call."""
-    parent = span.parent
-    while parent is not None:
-        if parent.name == span.name:
-            return True
-        parent = parent.parent
-    return False
+    outer = span.parent
+    while outer is not None and outer.name != span.name:
+        outer = outer.parent
+    return outer is not None
 
 
-def _launches(span: place_times.Span, spans: Sequence[place_times.Span]) -> int:
-    """Kernels that were launched within it."""
-    inner = (other for other in spans if other is span or _is_inside(other, span))
-    return sum(other.kernels for other in inner)
-
-
-def _is_inside(span: place_times.Span, outer: place_times.Span) -> bool:
-    return span is not outer and outer.start <= span.start and span.end <= outer.end
+def _within(span: Span, spans: Sequence[Span]) -> Iterator[Span]:
+    """It and those inside it."""
+    return (other for other in spans if span.start <= other.start and other.end <= span.end)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.errors import NetworkCaptureError
-from engine.evaluator.machine import devices, lease, quiet, turns
+from engine.evaluator.machine import devices, lease, processes, quiet, turns
 from engine.evaluator.sandbox import filters, linux
 from storage import codec
 from storage.networks import files
@@ -41,6 +41,7 @@ class Question:
 
 def main() -> int:
     """Work off one proof; what it is about stands in the network's folder."""
+    processes.die_with_parent(os.getppid())
     lines = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what the user's code prints is no event
     question: Question = codec.from_plain(Question, json.loads(sys.stdin.readline()))

@@ -23,6 +23,7 @@ from engine.networks.proof.parity import Expected
 from engine.networks.proof.ways import NoWay, Ways
 from storage.networks import proofs
 from storage.networks.proofs import Proof
+from storage.networks.ranking import overlap
 from storage.networks.records import (
     CUDA_GRAPH,
     EAGER,
@@ -76,9 +77,15 @@ class Prover:
         self._gate = proofs.best_way(self.proof.originals, self.network)
         self._choose_base()
         for kernel in self.proof.started.kernels:
-            if kernel.region not in self.proof.tried and kernel.region not in self.proof.started.without:
-                self._tell(f"putting back {kernel.region}", kernel.region)
-                self._note(self._tried(self._region(kernel.region)))
+            if kernel.region in self.proof.tried:
+                continue
+            region = self._region(kernel.region)
+            if other := next((name for name in self.proof.kept if overlap(region, self._region(name))), None):
+                why = f"{other} is kept and has work in common"
+                self._note(RegionTried(region.name, Verdict.LEFT_OUT, why, self.proof.kept))
+                continue
+            self._tell(f"putting back {region.name}", region.name)
+            self._note(self._tried(region))
         if self.proof.stack is None:
             self._note(self._stack())
 
