@@ -9,7 +9,7 @@ from typing import Any
 
 from pages.parts import wording
 from pages.parts.network import place_words
-from pages.parts.network.region_states import TONES, RegionState
+from pages.parts.network.region_states import IN_NETWORK, TONES, RegionState
 from pages.parts.widgets import plot
 from storage.networks import ranking
 from storage.networks.records import REST, Form, Network, Region
@@ -20,7 +20,9 @@ LEAST_WIDTH_PX = 680
 LEAST_SHARE = 0.004
 """Of what is shown: narrower sectors are drawn as one."""
 PLACE, NO_REGION, SMALLER = "place:", "no region", "smaller parts"
-FILL = {state: f"@{tone}-color/38" for state, tone in TONES.items()}
+FILL = {state: f"@{tone}-color/{75 if state is RegionState.KEPT else 38}" for state, tone in TONES.items()}
+LEAST_NAMED = 0.07
+"""Of what is shown: in narrower sectors there is no room for what came of a kernel."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +165,13 @@ def _levels(shown: Sequence[Sector]) -> int:
     return max(depth.values())
 
 
+def _text(sector: Sector, whole_ms: float) -> str:
+    """Its share, and what came of its kernel or that one is being searched: no colour alone says so."""
+    share = sector.ms / whole_ms
+    has_word = sector.state in (*IN_NETWORK, RegionState.SEARCHING) and share >= LEAST_NAMED
+    return wording.quantity(share, "", is_share=True) + (f"<br>{sector.state}" if has_word else "")
+
+
 def figure(shown: Sequence[Sector]) -> dict[str, Any]:
     """Sectors as Plotly draws them. Trap: with totals Plotly draws nothing where parts are more than their whole by a
     rounding; so each is given what it has beyond its parts."""
@@ -176,7 +185,7 @@ def figure(shown: Sequence[Sector]) -> dict[str, Any]:
         "ids": [sector.sector_id for sector in shown], "parents": [sector.parent_id for sector in shown],
         "labels": [wording.escaped(sector.label, 40) for sector in shown],
         "values": [max(0.0, sector.ms - inside.get(sector.sector_id, 0.0)) for sector in shown],
-        "text": [wording.quantity(sector.ms / whole, "", is_share=True) for sector in shown],
+        "text": [_text(sector, whole) for sector in shown],
         "hovertext": [sector.hover for sector in shown], "hovertemplate": "%{hovertext}<extra></extra>",
         "customdata": [None if sector.path is None else PLACE + sector.path for sector in shown],
         "textinfo": "label+text", "textposition": "middle center", "textfont": {"color": "@text-color", "size": 12},
