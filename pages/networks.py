@@ -27,7 +27,7 @@ from pages.parts.network import (
     workload_bars,
 )
 from pages.parts.network.icicle import Tree
-from pages.parts.network.region_states import TONES, RegionState, state_of
+from pages.parts.network.region_states import SIGNS, TONES, RegionState, state_of
 from pages.parts.network_folders import WATCHED
 from pages.parts.status import address, now
 from pages.parts.steering import dialogs, steer
@@ -160,7 +160,7 @@ def draw_places(
     by_place = icicle.states_by_place([row.region for row in rows], states)
     clicked = icicle.draw(tree, by_place, place)
     shown = [state for state in RegionState if state in states.values()]
-    legend = " ".join(f":{TONES[state]}-badge[{state}]" for state in shown)
+    legend = " ".join(f":{TONES[state]}-badge[{SIGNS.get(state, '')}{state}]" for state in shown)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"{legend} :gray-badge[no region]", width="content")
         st.caption("A click shows what is inside a module, one on the topmost leads out.", width="content")

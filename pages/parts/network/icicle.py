@@ -21,8 +21,8 @@ LEAST_SHARE = 0.004
 """Of what is shown: narrower sectors are drawn as one."""
 PLACE, NO_REGION, SMALLER = "place:", "no region", "smaller parts"
 FILL = {state: f"@{tone}-color/{75 if state is RegionState.KEPT else 38}" for state, tone in TONES.items()}
-LEAST_NAMED = 0.07
-"""Of what is shown: in narrower sectors there is no room for what came of a kernel."""
+LEAST_NAMED, LEAST_BOTH = 0.025, 0.1
+"""Of what is shown: in narrower sectors there is no room for what came of a kernel, or for that beside the share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,9 +167,11 @@ def _levels(shown: Sequence[Sector]) -> int:
 
 def _text(sector: Sector, whole_ms: float) -> str:
     """Its share, and what came of its kernel or that one is being searched: no colour alone says so."""
-    share = sector.ms / whole_ms
-    has_word = sector.state in (*IN_NETWORK, RegionState.SEARCHING) and share >= LEAST_NAMED
-    return wording.quantity(share, "", is_share=True) + (f"<br>{sector.state}" if has_word else "")
+    share, has_word = sector.ms / whole_ms, sector.state in (*IN_NETWORK, RegionState.SEARCHING)
+    told = wording.quantity(share, "", is_share=True)
+    if not has_word or share < LEAST_NAMED:
+        return told
+    return f"{told}, {sector.state}" if share >= LEAST_BOTH else f"{sector.state}"
 
 
 def figure(shown: Sequence[Sector]) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from storage.networks.proofs import Proof, Total
 from storage.networks.records import ChosenKernel, LeftOut, Network, Parity, Verdict
 from storage.networks.standing import Standing
 
-PAGE_SIZE = 50
+PAGE_SIZE = 25
 SWITCH = "switch:"
 COLUMNS = [
     table.Column("region", "Kernel of"),
@@ -32,8 +32,8 @@ COLUMNS = [
         "were kept before it; with its 95 % interval",
     ),
     table.Column(
-        "left_out", "Without it", "right",
-        "leave-one-out: the network with all kernels that were kept, over the network without this one",
+        "left_out", "Leave-one-out", "right",
+        "the network with all kernels that were kept, over the network with all of them but this one",
     ),
     table.Column("engaged", "Called", "right", "how often the kernel was seen in a call of the network, of how often"),
     table.Column(
@@ -64,6 +64,7 @@ def rows_of(network: Network, stands: Standing, found: Sequence[str]) -> list[Ke
     if proof is None:
         return [KernelRow(region, waits="not put back yet") for region in found]
     tried = [KernelRow(row.region, row, row.kernel) for row in in_network.rows(network, proof)]
+    tried.sort(key=lambda kernel: kernel.kernel is None)  # what others stand for was not measured
     left = [kernel for name, kernel in proof.kernels.items() if name not in proof.tried]
     waits = [_waiting(kernel, proof, is_proving=stands.is_proving) for kernel in left]
     off = [KernelRow(region, waits=WHY_LEFT_OUT) for region in proof.started.without if region not in proof.tried]
@@ -92,7 +93,7 @@ def draw(network: Network, stands: Standing, runs: Mapping[str, Sequence[RunRow]
     with slot:
         opened = table.draw(
             "Kernels in the network", [*COLUMNS, *([SWITCHES] if may_switch else [])],
-            [_row(network.name, row, left_out.get(row.region), off)
+            [_row(network.name, row, left_out.get(row.region), off if may_switch else None)
              for row in rows[(number - 1) * PAGE_SIZE : number * PAGE_SIZE]],
             key="kernels_in_network", is_cards=True, is_compact=True,
         )  # fmt: skip
@@ -132,14 +133,15 @@ def _measure_again(name: str, stands: Standing, regions: Sequence[str], off: set
         network_dialogs.begin(lambda: supervisor.put_kernels_back(name, without=sorted(off)))
 
 
-def _row(network: str, kernel: KernelRow, left_out: LeftOut | None, off: set[str]) -> table.Row:
+def _row(network: str, kernel: KernelRow, left_out: LeftOut | None, off: set[str] | None) -> table.Row:
     region = kernel.region
     address = f"networks?network={wording.in_address(network)}&region={wording.in_address(region)}"
     shown: dict[str, table.Cell] = {
         "region": table.link(wording.cut(region, 40)),
         "left_out": effect_cell(left_out),
-        "switch": table.switch(region not in off, f"{SWITCH}{region}", f"{region} is in the network"),
     }
+    if off is not None:
+        shown["switch"] = table.switch(region not in off, f"{SWITCH}{region}", f"{region} is in the network")
     return table.Row(region, shown | cells(kernel), address, region)
 
 
@@ -164,7 +166,9 @@ def verdict_cell(kernel: KernelRow) -> table.Cell:
     state = OF_VERDICT.get(trial.verdict)
     tone = TONES[state] if state else "gray"
     why = wording.factors(wording.as_written_here(trial.why))
-    return table.pill(trial.verdict, tone, ICONS[state] if state else "absent", why, wording.cut(why, 130))
+    # The figures of the effect stand in a column of their own.
+    note = why.partition(": ")[2] if trial.speeds else why
+    return table.pill(trial.verdict, tone, ICONS[state] if state else "absent", why, wording.cut(note, 130))
 
 
 def alone_cell(kernel: ChosenKernel | None) -> table.Cell:
@@ -179,8 +183,8 @@ def effect_cell(effect: Total | LeftOut | None) -> table.Cell:
     """What it brings in the network: small, so with three decimals."""
     if effect is None:
         return None
-    return table.text(factor(effect.speedup), wording.gain_tone(effect.low, effect.high),
-                      interval(effect.low, effect.high))  # fmt: skip
+    tone = "green" if effect.low > 1 else "orange" if effect.high < 1 else ""
+    return table.text(factor(effect.speedup), tone, interval(effect.low, effect.high))
 
 
 def factor(speedup: float) -> str:

@@ -3,7 +3,7 @@ with what can be done next."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 
 import streamlit as st
@@ -12,11 +12,12 @@ from engine import supervisor
 from engine.errors import EngineError
 from pages.parts import access, network_folders, run_state, wording
 from pages.parts.network import network_dialogs
-from pages.parts.widgets import code
+from pages.parts.widgets import code, figures
+from pages.parts.widgets.figures import Figure
 from storage.index.queries import RunRow
 from storage.networks import in_network, proofs
 from storage.networks.files import NetworkFolder
-from storage.networks.proofs import Proof
+from storage.networks.proofs import Proof, Total
 from storage.networks.ranking import Ranked
 from storage.networks.records import Network
 from storage.networks.standing import Standing
@@ -214,13 +215,12 @@ def result(network: Network, proof: Proof) -> None:
         return
     assert proof.stack is not None
     total = proofs.total(proof.stack.best, proofs.weights_of(network))
-    st.markdown(f"### {_written(headline)}")
+    if total is not None:
+        figures.draw("What kernels bring in the network", list(_figures(network, proof, total)), key="proof_figures")
+    st.markdown(f"**{_written(headline)}**")
     if prediction := in_network.prediction(network, proof):
         st.markdown(_written(prediction))
-    kept, whole = len(proof.stack.kept), len(in_network.rows(network, proof))
-    facts = [f"{kept} of {wording.counted(whole, 'kernel')} kept"]
-    if total is not None:
-        facts.append("in brackets the 95 % interval")
+    facts = ["in brackets the 95 % interval"] if total is not None else []
     if worst := max(proof.stack.parity, key=lambda part: part.error / part.allowed, default=None):
         facts.append(
             f"results: largest error {wording.significant(worst.error, 2)} of {wording.significant(worst.allowed, 2)} "
@@ -228,7 +228,19 @@ def result(network: Network, proof: Proof) -> None:
         )
     if proof.stack.greedy:
         facts.append(proof.stack.greedy)
-    st.caption(wording.plain(wording.capital("; ".join(facts)) + "."))
+    if facts:
+        st.caption(wording.plain(wording.capital("; ".join(facts)) + "."))
+
+
+def _figures(network: Network, proof: Proof, total: Total) -> Iterator[Figure]:
+    assert proof.stack is not None
+    best, several = proof.stack.best[0], "one call of every workload, by its weight"
+    about = several if len(network.workloads) > 1 else ""
+    note = f"{total.low:.3f} to {total.high:.3f}, over the best alternative"
+    yield Figure("The network with kernels", f"{total.speedup:.3f}×", note, "with its 95 % interval")
+    yield Figure("A call without", wording.latency(total.before_ms), f"by {best.before}", about)
+    yield Figure("A call with", wording.latency(total.after_ms), f"by {best.after}", about)
+    yield Figure("Kernels kept", f"{len(proof.stack.kept)} of {len(proof.kernels)}", "that were put back")
 
 
 def _written(sentence: str) -> str:

@@ -9,7 +9,7 @@ import streamlit as st
 from pages.parts import access, wording
 from pages.parts.network import network_dialogs, network_kernels, place_words, regions_table
 from pages.parts.network.network_kernels import KernelRow
-from pages.parts.network.region_states import TONES, Done, state_of, told
+from pages.parts.network.region_states import SIGNS, TONES, Done, state_of, told
 from pages.parts.widgets import code, figures, table
 from pages.parts.widgets.figures import Figure
 from storage import untrusted
@@ -39,8 +39,8 @@ def draw(
     region, state = row.region, state_of(row, so_far)
     note = told(row, state)
     st.markdown(
-        f":{TONES[state]}-badge[{state}] {wording.plain(wording.as_written_here(note))} · {region.form} region, "
-        f"{wording.plain(region.kind)}"
+        f":{TONES[state]}-badge[{SIGNS.get(state, '')}{state}] {wording.plain(wording.as_written_here(note))} · "
+        f"{region.form} region, {wording.plain(region.kind)}"
     )
     figures.draw("Figures of the region", _figures(row), key="region_figures", is_strip=True)
     if kernel is not None:

@@ -38,6 +38,9 @@ TONES: dict[RegionState, wording.Tone] = {
 }
 ICONS = {RegionState.KEPT: "finished", RegionState.REVERTED: "undo", RegionState.FALLS_BACK: "failed",
          RegionState.SEARCHING: "running"}  # fmt: skip
+SIGNS = {RegionState.KEPT: ":material/check: ", RegionState.REVERTED: ":material/undo: ",
+         RegionState.FALLS_BACK: ":material/close: ", RegionState.SEARCHING: ":material/play_arrow: "}  # fmt: skip
+"""The same where words are Markdown."""
 ABOUT = {
     RegionState.KEPT: "its kernel was put back, and the network is faster with it",
     RegionState.REVERTED: "its kernel was put back and taken out again: it brought nothing, or changed results",

@@ -21,10 +21,11 @@ from storage.networks.records import Network, Verdict
 HEIGHT = 340
 MOST_LABELS = 10
 AS_IT_IS, WHOLE = "the network as it is", "all together"
-ABOUT = (
-    "Each step is a kernel that was kept, at what all searches up to it had cost; its height is the product of the "
-    "effects that were measured one after the other. Searches whose kernels were not kept count too."
+STEPS = (
+    "Each step is a kernel that was kept; its height is the product of the effects that were measured one after the "
+    "other."
 )
+COST = "It stands at what all searches up to it had cost; those whose kernels were not kept count too."
 LAST = "The last point is the network with all of them, measured against its best alternative."
 
 
@@ -34,12 +35,15 @@ class Axis(StrEnum):
     MONEY = "money"
     TOKENS = "tokens"
     TIME = "time"
+    TRIALS = "kernels"
+    """Where nothing is known of what searching had cost."""
 
 
 TITLES = {
     Axis.MONEY: "cost of the model calls, US dollars",
     Axis.TOKENS: "tokens in and out, thousands",
     Axis.TIME: "engine time at work, minutes",
+    Axis.TRIALS: "kernels that were put back",
 }
 
 
@@ -63,14 +67,16 @@ def spent_by(run: RunRow, axis: Axis) -> float | None:
             return run.cost_usd
         case Axis.TOKENS:
             return run.tokens / 1000
-    return run.engine_s / 60
+        case Axis.TIME:
+            return run.engine_s / 60
+    return None
 
 
 def axes(runs: Mapping[str, Sequence[RunRow]]) -> list[Axis]:
     """Those on which something was spent and all of it is known."""
     every = [run for rows in runs.values() for run in rows]
-    known = {axis: [spent_by(run, axis) for run in every] for axis in Axis}
-    return [axis for axis, spent in known.items() if None not in spent and any(spent)]
+    known = {axis: [spent_by(run, axis) for run in every] for axis in Axis if axis is not Axis.TRIALS}
+    return [axis for axis, spent in known.items() if None not in spent and any(spent)] or [Axis.TRIALS]
 
 
 def points(network: Network, proof: Proof, runs: Mapping[str, Sequence[RunRow]], axis: Axis) -> list[Point]:
@@ -82,7 +88,7 @@ def points(network: Network, proof: Proof, runs: Mapping[str, Sequence[RunRow]],
     speedup, spent = 1.0, 0.0
     found = [Point(0.0, 1.0, AS_IT_IS)]
     for trial in tried:
-        spent += spent_on.pop(trial.region, 0.0)
+        spent += spent_on.pop(trial.region, 0.0) if axis is not Axis.TRIALS else 1
         effect = proofs.total(trial.speeds, weights)
         if trial.verdict is Verdict.KEPT and effect is not None:
             speedup *= effect.speedup
@@ -90,18 +96,19 @@ def points(network: Network, proof: Proof, runs: Mapping[str, Sequence[RunRow]],
     if len(found) == 1:
         return []
     if proof.stack and (total := proofs.total(proof.stack.best, weights)):
-        whole = spent + sum(spent_on.values())
+        whole = spent + (sum(spent_on.values()) if axis is not Axis.TRIALS else 0.0)
         found.append(Point(whole, total.speedup, WHOLE, total.low, total.high))
     return found
 
 
 def draw(network: Network, proof: Proof, runs: Mapping[str, Sequence[RunRow]]) -> None:
-    """The curve with the switch of its axis; nothing where no kernel was kept, or nothing is known of its cost."""
+    """The curve with the switch of its axis; nothing where no kernel was kept."""
     offered = axes(runs)
-    if not offered or not points(network, proof, runs, offered[0]):
+    if not points(network, proof, runs, offered[0]):
         return
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
-        st.markdown("## Speed-up of the whole by cost", width="content")
+        is_cost = offered != [Axis.TRIALS]
+        st.markdown(f"## Speed-up of the whole by {'cost' if is_cost else 'kernel'}", width="content")
         axis = offered[0]
         if len(offered) > 1:
             axis = Axis(str(st.segmented_control(
@@ -114,7 +121,7 @@ def draw(network: Network, proof: Proof, runs: Mapping[str, Sequence[RunRow]]) -
         figure(shown, axis), f"Speed-up of the network by {TITLES[axis]}: {steps}.", HEIGHT, f"whole:{axis}",
         key="whole_curve",
     )  # fmt: skip
-    st.caption(f"{ABOUT} {LAST}" if shown[-1].name == WHOLE else ABOUT)
+    st.caption(" ".join([STEPS, *([COST] if is_cost else []), *([LAST] if shown[-1].name == WHOLE else [])]))
 
 
 def figure(shown: Sequence[Point], axis: Axis) -> dict[str, Any]:
@@ -144,8 +151,8 @@ def _whole(point: Point, axis: Axis) -> dict[str, Any]:
     low, high = point.low or point.speedup, point.high or point.speedup
     return {
         "type": "scatter", "mode": "markers+text", "name": WHOLE, "x": [point.spent], "y": [point.speedup],
-        "text": [f"<b>{network_kernels.factor(point.speedup)}</b>"], "textposition": "bottom left", "showlegend": False,
-        "textfont": {"size": 13, "color": "@green-text-color"}, "cliponaxis": False,
+        "text": [f"<b>{network_kernels.factor(point.speedup)}</b>"], "textposition": "middle right",
+        "showlegend": False, "textfont": {"size": 13, "color": "@green-text-color"}, "cliponaxis": False,
         "marker": {"symbol": "diamond", "size": 12, "color": "@green-color"},
         "error_y": {"type": "data", "symmetric": False, "array": [high - point.speedup],
                     "arrayminus": [point.speedup - low], "color": "@green-color", "thickness": 1.5, "width": 5},
@@ -167,7 +174,9 @@ def _amount(spent: float, axis: Axis) -> str:
             return wording.cost(spent)
         case Axis.TOKENS:
             return f"{wording.tokens(round(1000 * spent))} tokens"
-    return wording.seconds(60 * spent)
+        case Axis.TIME:
+            return wording.seconds(60 * spent)
+    return wording.counted(round(spent), "kernel")
 
 
 def _layout(shown: Sequence[Point], axis: Axis) -> dict[str, Any]:
@@ -178,10 +187,10 @@ def _layout(shown: Sequence[Point], axis: Axis) -> dict[str, Any]:
     last = max(point.spent for point in shown) or 1.0
     return {
         "uirevision": f"whole:{axis}", "hovermode": "closest", "dragmode": "zoom", "clickmode": "event",
-        "margin": {"l": 62, "r": 26, "t": 16, "b": 52}, "paper_bgcolor": "rgba(0,0,0,0)",
+        "margin": {"l": 62, "r": 72, "t": 16, "b": 52}, "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)", "font": {"color": "@text-color", "size": 12},
         "xaxis": {"title": {"text": TITLES[axis], "font": small, "standoff": 8}, "rangemode": "tozero",
-                  "range": [-0.02 * last, 1.06 * last], **grid},
+                  "range": [-0.02 * last, 1.02 * last], **grid},
         "yaxis": {"title": {"text": "speed-up over the best alternative", "font": small}, "ticksuffix": "×",
                   "range": [low - 0.15 * room, high + 0.25 * room], **grid},
         "hoverlabel": {"align": "left", "bgcolor": "@secondary-background-color", "bordercolor": "@border-color",

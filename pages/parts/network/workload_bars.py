@@ -16,6 +16,7 @@ from storage.networks.records import COMPILED, EAGER, Network, RegionLimited, Sp
 
 AFTER = "with kernels"
 AFTERWARDS = f"“{AFTER}” stays empty until kernels are measured in the network."
+NONE_KEPT = f"“{AFTER}” stays empty: no kernel was kept."
 PAIRED = f"“{AFTER}” is the fastest way to call the network with the kernels that were kept."
 NO_MARK = "No ceiling is marked: no limit of a region worth a kernel is measured yet."
 ABOUT = (
@@ -43,7 +44,9 @@ def draw(network: Network, limits: Mapping[str, RegionLimited], stack: StackMeas
                 bars.draw(title, drawn, "", key=f"workload:{workload.name}")
                 are_marked |= drawn[0].before is not None
     if network.workloads:
-        st.caption(f"{ABOUT if are_marked else NO_MARK} {PAIRED if stack and stack.best else AFTERWARDS}")
+        st.caption(
+            f"{ABOUT if are_marked else NO_MARK} {AFTERWARDS if stack is None else PAIRED if stack.best else NONE_KEPT}"
+        )
     names = [workload.name for workload in network.workloads]
     if stack and (speeds := [speed for speed in stack.speeds if speed.workload in names]):
         with st.expander("Every way to call it, without and with the kernels", icon=":material/table_rows:"):
