@@ -373,7 +373,7 @@ def capture_network(entry: str, name: str, mode: str, device: str) -> NetworkFol
     if folder.network_file.exists() or folder.has_capture_at_work:
         raise EngineError(f"a network {folder.name} was captured here: choose another name, or delete that one")
     command = ["capture", entry, "--name", folder.name, "--mode", mode, "--device", device]
-    _begin_capture(folder, command, "the capture")
+    _begin_capture(folder, command, CAPTURE_LOG, "the capture")
     return folder
 
 
@@ -396,10 +396,8 @@ def try_small_network() -> NetworkFolder:
             "the demo run is at work on this machine, and both would be timed wrongly: wait until it ends"
         )
     folder = networks.folder_of(SMALL_NETWORK)
-    if folder.has_capture_at_work:
-        raise EngineError(f"network {folder.name} is being captured already")
     _see_that_nothing_works_on(folder)
-    _begin_capture(folder, ["try"], "the small network")
+    _begin_capture(folder, ["try"], KERNELS_LOG, "the small network")
     return folder
 
 
@@ -414,10 +412,10 @@ def _is_demo(run: RunFolder) -> bool:
         return False
 
 
-def _begin_capture(folder: NetworkFolder, command: Sequence[str], what: str) -> None:
+def _begin_capture(folder: NetworkFolder, command: Sequence[str], log: str, what: str) -> None:
     """Start a command that captures; of one that ends before it has begun nothing is left. Raises EngineError."""
     files.make_folder(folder.path)
-    log_file, before = folder.path / CAPTURE_LOG, networks.read(folder)
+    log_file, before = folder.path / log, networks.read(folder)
     if said := _begin(command, log_file, lambda: networks.read(folder) != before):
         log_file.unlink()
         if not before:
@@ -483,6 +481,9 @@ def put_kernels_back(
 
 
 def _see_that_nothing_works_on(folder: NetworkFolder) -> None:
+    """Raises EngineError."""
+    if folder.has_capture_at_work:
+        raise EngineError(f"network {folder.name} is being captured: wait until that has ended")
     if folder.has_proof_at_work:
         raise EngineError(f"kernels are being measured in network {folder.name} already: wait until that has ended")
     if suites.folder_of(optimising.suite_name(folder.name)).has_runner:
@@ -543,8 +544,9 @@ def _name_of(entry: str) -> str:
 
 
 def capture_log(folder: NetworkFolder) -> str:
-    """The last lines that a capture started from here has written; empty where there are none."""
-    return _last_lines(folder.path / CAPTURE_LOG)
+    """The last lines that a capture started from here has written, by itself or as the small network's; empty where
+    there are none."""
+    return _last_lines(folder.path / CAPTURE_LOG) or _last_lines(folder.path / KERNELS_LOG)
 
 
 def kernels_log(folder: NetworkFolder) -> str:

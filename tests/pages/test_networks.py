@@ -365,6 +365,7 @@ def test_a_search_is_followed_and_goes_on_with_the_settings_that_it_was_begun_wi
     suites.append(suite, defined, RunnerStarted(1), CellLinked(Cell("attn", "search", 1), "run-attn"))
     files.append(folder, SearchStarted(defined.name))
     app = open_page("networks", network="tiny")
+    assert "The search has stopped.** 0 of 2 regions done." in words(app)
     pressed(app, "search_kernels")
     assert "It goes on with the search that was begun, with `--depths 4`" in words(app)
     assert network_dialogs.NO_MODEL not in words(app).replace("\\", "")
@@ -469,7 +470,9 @@ def test_a_region_tells_what_came_of_its_kernel(home: Path, open_page: Open) -> 
 def test_kernels_that_were_found_since_are_told_to_wait(home: Path) -> None:
     stands = stands_of(write_proven(Left.WHOLE))
     assert stands.network is not None
-    rows = network_kernels.rows_of(stands.network, stands, ["attn", "norm1_one_token"])
+    rows = network_kernels.rows_of(
+        stands.network, stands, {name: sample_networks.chosen(name) for name in ("attn", "norm1_one_token")}
+    )
     assert [row.region for row in rows][-3:] == ["attn_out", sample_networks.SWITCHED_OFF, "norm1_one_token"]
     assert rows[-1].waits == "not put back yet"
     assert proof_state.unmeasured(stands.proof, ["attn", "norm1_one_token"]) == ["norm1_one_token"]

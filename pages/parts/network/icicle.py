@@ -20,7 +20,8 @@ LEAST_WIDTH_PX = 680
 LEAST_SHARE = 0.004
 """Of what is shown: narrower sectors are drawn as one."""
 PLACE, NO_REGION, SMALLER = "place:", "no region", "smaller parts"
-FILL = {state: f"@{tone}-color/{75 if state is RegionState.KEPT else 38}" for state, tone in TONES.items()}
+STRENGTH = {RegionState.KEPT: 75, RegionState.NO_TASK: 20}
+FILL = {state: f"@{tone}-color/{STRENGTH.get(state, 38)}" for state, tone in TONES.items()}
 LEAST_NAMED, LEAST_BOTH = 0.025, 0.1
 """Of what is shown: in narrower sectors there is no room for what came of a kernel, or for that beside the share."""
 

@@ -24,7 +24,7 @@ PAGE_SIZE = 25
 SWITCH = "switch:"
 COLUMNS = [
     table.Column("region", "Kernel of"),
-    table.Column("verdict", "Verdict"),
+    table.Column("verdict", "Verdict", "words"),
     table.Column("alone", "Alone", "right", "over eager PyTorch, measured by its run; with its 95 % interval"),
     table.Column(
         "in_place", "In the network", "right",
@@ -42,6 +42,7 @@ COLUMNS = [
     ),
 ]  # fmt: skip
 SWITCHES = table.Column("switch", "In", help="whether it is in when the kernels are measured again")
+NOT_YET = "not put back yet"
 WHY_LEFT_OUT = "a person has switched it off"
 ABOUT_SWITCHES = "Switch kernels on or off, then measure the network with those that are on."
 
@@ -57,18 +58,19 @@ class KernelRow:
     is_now: bool = False
 
 
-def rows_of(network: Network, stands: Standing, found: Sequence[str]) -> list[KernelRow]:
+def rows_of(network: Network, stands: Standing, found: Mapping[str, ChosenKernel]) -> list[KernelRow]:
     """What was tried in its order, what is being tried or is to be, what a person has switched off, and what has a
     kernel since."""
     proof = stands.proof
     if proof is None:
-        return [KernelRow(region, waits="not put back yet") for region in found]
+        return [KernelRow(region, None, kernel, NOT_YET) for region, kernel in found.items()]
     tried = [KernelRow(row.region, row, row.kernel) for row in in_network.rows(network, proof)]
     tried.sort(key=lambda kernel: kernel.kernel is None)  # what others stand for was not measured
     left = [kernel for name, kernel in proof.kernels.items() if name not in proof.tried]
     waits = [_waiting(kernel, proof, is_proving=stands.is_proving) for kernel in left]
-    off = [KernelRow(region, waits=WHY_LEFT_OUT) for region in proof.started.without if region not in proof.tried]
-    fresh = [KernelRow(region, waits="not put back yet") for region in proof_state.unmeasured(proof, found)]
+    without = [region for region in proof.started.without if region not in proof.tried]
+    off = [KernelRow(region, None, found.get(region), WHY_LEFT_OUT) for region in without]
+    fresh = [KernelRow(region, None, found[region], NOT_YET) for region in proof_state.unmeasured(proof, found)]
     return [*tried, *waits, *off, *fresh]
 
 

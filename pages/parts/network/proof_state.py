@@ -3,7 +3,7 @@ with what can be done next."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 
 import streamlit as st
@@ -19,7 +19,7 @@ from storage.networks import in_network, proofs
 from storage.networks.files import NetworkFolder
 from storage.networks.proofs import Proof, Total
 from storage.networks.ranking import Ranked
-from storage.networks.records import Network
+from storage.networks.records import ChosenKernel, Network, NetworkState
 from storage.networks.standing import Standing
 from storage.suites.records import CellState
 from storage.suites.standing import Suite
@@ -35,7 +35,9 @@ NOT_MEASURED = (
     "same, and whether the network is faster."
 )
 GOES_ON = "What was measured is kept. “Go on” measures what is left."
+BEGINS_ANEW = "Kernels were found since, so “Go on” measures all of them anew."
 GOES_ON_BY_COMMAND = "What was measured is kept. The command below measures what is left."
+SEARCH_GOES_ON = "A search that is started again goes on with it."
 SHIP_ABOUT = (
     "an installable Python package with the kernels that were kept: apply(network) puts them into the network, and "
     "PyTorch's own code runs where they do not fit; CARD.md inside has these figures"
@@ -81,12 +83,20 @@ def _is_at_work(run: RunRow) -> bool:
     return not run.state.is_finished and run_state.has_engine(run.run_id)
 
 
-def with_kernels(runs: Mapping[str, Sequence[RunRow]]) -> list[str]:
-    """Regions that have a correct kernel."""
-    return [region for region, rows in runs.items() if any(run.best_candidate_id for run in rows)]
+def with_kernels(runs: Mapping[str, Sequence[RunRow]]) -> dict[str, ChosenKernel]:
+    """Regions that have a correct kernel, with the fastest one."""
+    found = {}
+    for region, rows in runs.items():
+        correct = [run for run in rows if run.best_candidate_id]
+        if correct:
+            best = max(correct, key=lambda run: run.best_speedup or 0.0)
+            found[region] = ChosenKernel(
+                region, best.run_id, best.best_candidate_id or "", best.best_speedup, best.best_low, best.best_high
+            )
+    return found
 
 
-def unmeasured(proof: Proof | None, regions: Sequence[str]) -> list[str]:
+def unmeasured(proof: Proof | None, regions: Iterable[str]) -> list[str]:
     """Of regions with a kernel those that the last measurement knew nothing of."""
     known = {*proof.kernels, *proof.tried, *proof.started.without} if proof else set[str]()
     return [region for region in regions if region not in known]
@@ -94,6 +104,8 @@ def unmeasured(proof: Proof | None, regions: Sequence[str]) -> list[str]:
 
 def why_not_now(stands: Standing) -> str:
     """Why nothing else can be started on this network now; empty where it can."""
+    if stands.state is NetworkState.CAPTURING:
+        return "The network is being captured anew: wait until that has ended."
     if stands.is_proving:
         return "Kernels are being measured in this network: wait until that has ended."
     return "Kernels are being searched: wait until that has ended." if is_searching(stands) else ""
@@ -104,7 +116,7 @@ def draw(
     runs: Mapping[str, Sequence[RunRow]],
 ) -> None:  # fmt: skip
     """What is at work or to be done, then the result that there is."""
-    found = with_kernels(runs)
+    found = list(with_kernels(runs))
     stage = stage_of(stands, is_searching=is_searching(stands), has_kernels=bool(found))
     with st.container(border=True, key="proof_state"):
         st.markdown("## In the network")
@@ -118,12 +130,18 @@ def draw(
                 "yet.", icon=":material/new_releases:",
             )  # fmt: skip
         _buttons(folder, stage, stands, rows, found)
-    if stage in (Stage.PROVING, Stage.BROKEN_OFF) and (log := supervisor.kernels_log(folder)):
+    if stage is not Stage.OVER and (log := supervisor.kernels_log(folder)):
         with st.expander("What the process has written", icon=":material/article:"):
             code.draw_plain("What the process has written", log, key="kernels_log", is_wrapped=True)
 
 
 def _state(folder: NetworkFolder, stage: Stage, stands: Standing, found: Sequence[str]) -> None:
+    suite = network_folders.suite_of(stands)
+    if stage in (Stage.NOTHING, Stage.READY) and suite is not None and suite.state(False) == "stopped":
+        st.warning(
+            f"**The search has stopped.** {_progress(suite, is_at_work=False)} {SEARCH_GOES_ON}",
+            icon=":material/link_off:",
+        )
     match stage:
         case Stage.NOTHING:
             st.info(NOTHING_YET, icon=":material/memory:")
@@ -140,7 +158,7 @@ def _state(folder: NetworkFolder, stage: Stage, stands: Standing, found: Sequenc
             _proving(stands.proof)
         case Stage.BROKEN_OFF:
             assert stands.proof is not None
-            _broken_off(folder, stands.proof)
+            _broken_off(folder, stands.proof, has_more=bool(unmeasured(stands.proof, found)))
         case Stage.OVER:
             pass
 
@@ -152,18 +170,21 @@ def _command(said: str, command: str) -> None:
 
 def _searching(stands: Standing) -> None:
     suite = network_folders.suite_of(stands)
-    st.info(f"**Kernels are being searched.** {_progress(suite) if suite else ''}", icon=":material/hourglass_top:")
+    st.info(
+        f"**Kernels are being searched.** {_progress(suite, is_at_work=True) if suite else ''}",
+        icon=":material/hourglass_top:",
+    )
     st.page_link(
         "benchmark.py", label="The search in detail", icon=":material/table_chart:",
         query_params={"suite": stands.suite}, width="content",
     )  # fmt: skip
 
 
-def _progress(suite: Suite) -> str:
+def _progress(suite: Suite, *, is_at_work: bool) -> str:
     """How far the search is."""
     counts = suite.counts
     ended = counts[CellState.FINISHED] + counts[CellState.FAILED]
-    now = [cell.cell.task for cell in suite.planned if cell.state is CellState.RUNNING]
+    now = [cell.cell.task for cell in suite.planned if cell.state is CellState.RUNNING] if is_at_work else []
     told = f"{ended} of {wording.counted(len(suite.planned), 'region')} done"
     return f"{told}, now {_named(now)}." if now else f"{told}."
 
@@ -192,10 +213,10 @@ def _counts(proof: Proof) -> tuple[int, int]:
     return sum(name in proof.tried for name in proof.kernels), len(proof.kernels)
 
 
-def _broken_off(folder: NetworkFolder, proof: Proof) -> None:
+def _broken_off(folder: NetworkFolder, proof: Proof, *, has_more: bool) -> None:
     why = wording.sentence(proof.reason).rstrip(".") or _died(proof)
     tried, whole = _counts(proof)
-    goes_on = GOES_ON if access.may_steer() else GOES_ON_BY_COMMAND
+    goes_on = GOES_ON_BY_COMMAND if not access.may_steer() else BEGINS_ANEW if has_more else GOES_ON
     st.warning(
         f"**The measurement was broken off.** {why}. {tried} of {wording.counted(whole, 'kernel')} had been tried. "
         f"{goes_on}", icon=":material/link_off:",
