@@ -458,7 +458,8 @@ def search_kernels(
     command += [f"--set-limit={limit}={number:g}" for limit, number in (limits or {}).items()]
     command += [f"--settings={settings}"] if settings else []
     command += [f"--recordings={recordings}"] if recordings else []
-    _begin_kernels(folder, command, "the search")
+    suite = suites.folder_of(optimising.suite_name(name))  # that a search was asked for is journaled before its check
+    _begin_kernels(folder, command, "the search", lambda: suite.has_runner or folder.has_proof_at_work)
 
 
 def put_kernels_back(
@@ -477,7 +478,10 @@ def put_kernels_back(
     command = ["apply", name, *(f"--use={region}={run_id}" for region, run_id in (used or {}).items())]
     command += [f"--without={','.join(without)}"] if without else []
     command += [f"--ways={','.join(ways)}"] if ways else []
-    _begin_kernels(folder, command, "the measurement")
+    before = _journal_size(folder)
+    _begin_kernels(
+        folder, command, "the measurement", lambda: folder.has_proof_at_work or _journal_size(folder) != before
+    )
 
 
 def _see_that_nothing_works_on(folder: NetworkFolder) -> None:
@@ -490,14 +494,8 @@ def _see_that_nothing_works_on(folder: NetworkFolder) -> None:
         raise EngineError(f"kernels are being searched for network {folder.name}: wait until that has ended")
 
 
-def _begin_kernels(folder: NetworkFolder, command: Sequence[str], what: str) -> None:
+def _begin_kernels(folder: NetworkFolder, command: Sequence[str], what: str, has_begun: Callable[[], bool]) -> None:
     """Raises EngineError."""
-    before = _journal_size(folder)
-
-    def has_begun() -> bool:
-        suite = suites.folder_of(optimising.suite_name(folder.name))
-        return folder.has_proof_at_work or suite.has_runner or _journal_size(folder) != before
-
     if said := _begin(command, folder.path / KERNELS_LOG, has_begun):
         raise EngineError(f"{what} did not start; it wrote:\n{said}")
 

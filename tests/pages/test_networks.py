@@ -340,6 +340,12 @@ def test_what_cannot_be_put_back_is_told_with_what_the_command_wrote(home: Path,
     assert stands_of(folder).proof is None
 
 
+def test_a_search_that_ends_before_it_has_begun_is_quoted(home: Path) -> None:
+    sample_networks.write_network(sample_networks.network())
+    with pytest.raises(EngineError, match=r"the search did not start; it wrote:\n.*no folder /nowhere with recordings"):
+        supervisor.search_kernels("tiny", top=2, limits={"model_calls": 9}, recordings="/nowhere")
+
+
 def test_a_read_only_server_starts_nothing_and_still_hands_out_the_package(
     home: Path, open_page: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
