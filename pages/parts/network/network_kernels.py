@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import streamlit as st
 
@@ -132,7 +133,7 @@ def _measure_again(name: str, stands: Standing, regions: Sequence[str], off: set
         named = [wording.plain(region) for region in regions if region in off]
         st.caption(f"Switched off: {', '.join(named)}." if named else ABOUT_SWITCHES, width="content")
     if is_asked:
-        network_dialogs.begin(lambda: supervisor.put_kernels_back(name, without=sorted(off)))
+        network_dialogs.begin(partial(supervisor.put_kernels_back, name, without=sorted(off)))
 
 
 def _row(network: str, kernel: KernelRow, left_out: LeftOut | None, off: set[str] | None) -> table.Row:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
+from functools import partial
 
 import streamlit as st
 
@@ -292,13 +293,13 @@ def _starts(
         used = {name: kernel.run_id for name, kernel in proof.kernels.items()}
         started = proof.started
         if st.button("Go on", icon=":material/play_arrow:", key="proof_go_on", type="primary"):
-            asked = lambda: supervisor.put_kernels_back(  # noqa: E731
-                folder.name, without=started.without, used=used, ways=started.ways
+            asked = partial(
+                supervisor.put_kernels_back, folder.name, without=started.without, used=used, ways=started.ways
             )
     elif stage is Stage.READY or (stage is Stage.OVER and unmeasured(proof, found)):
         without = proof.started.without if proof else ()
         if st.button("Put kernels back", icon=":material/input:", key="put_back", type="primary"):
-            asked = lambda: supervisor.put_kernels_back(folder.name, without=without)  # noqa: E731
+            asked = partial(supervisor.put_kernels_back, folder.name, without=without)
     worth = sum(row.is_worth_it for row in rows)
     st.button(
         "Search kernels", icon=":material/manage_search:", key="search_kernels",

@@ -31,7 +31,7 @@ COLUMNS = [
     table.Column("limit", "Limit", "right", "what the hardware would allow for all its calls"),
     table.Column("saving", "Saving", "right", f"of the network's time {LIMITED}"),
     table.Column("ceiling", "Ceiling", "right", f"the whole network's speed-up {LIMITED} (Amdahl)"),
-    table.Column("cost", "Cost", "words", "what a gain has cost before, for kernels of its class"),
+    table.Column("cost", "Cost", "", "what a gain has cost before, for kernels of its class"),
     table.Column("run", "Latest run"),
 ]
 
