@@ -13,6 +13,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -516,7 +517,10 @@ def network_archive(name: str) -> bytes:
         raise EngineError(f"no kernel was measured in network {name} yet")
     kernels = applying.kept_kernels(stands.network, stands.proof)
     package = network_packages.name_of(name)
-    texts = network_packages.packaged(stands.network, kernels, packing.Asked(package), stands.proof)
+    with tempfile.TemporaryDirectory() as target:
+        root = Path(target)
+        applying.write_package(root, stands.network, kernels, packing.Asked(package), stands.proof)
+        texts = {str(path.relative_to(root)): path.read_text() for path in root.rglob("*") if path.is_file()}
     return packing.zipped(texts, package)
 
 

@@ -342,7 +342,7 @@ def test_what_cannot_be_put_back_is_told_with_what_the_command_wrote(home: Path,
 
 def test_a_search_that_ends_before_it_has_begun_is_quoted(home: Path) -> None:
     sample_networks.write_network(sample_networks.network())
-    with pytest.raises(EngineError, match=r"the search did not start; it wrote:\n.*no folder /nowhere with recordings"):
+    with pytest.raises(EngineError, match=r"the search did not start; it wrote:\n(.|\n)*tilewright: "):
         supervisor.search_kernels("tiny", top=2, limits={"model_calls": 9}, recordings="/nowhere")
 
 
