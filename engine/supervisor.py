@@ -79,7 +79,8 @@ LARGEST_PID = 1 << 31
 CAPTURE_LOG, KERNELS_LOG, HUGGING_FACE = "capture.log", "kernels.log", "hf:"
 BEGINS_S = 30.0
 """How long is waited until a command of `network` has begun: a capture imports PyTorch first."""
-_begun: list[subprocess.Popen[bytes]] = []
+_begun: list[tuple[str, subprocess.Popen[bytes]]] = []
+"""What was started from this process, by the network's name."""
 ROOT = Path(__file__).resolve().parent.parent
 SMALL_NETWORK = "small_decoder"
 """The network that comes with Tilewright, under tasks/networks, and what it is called here."""
@@ -432,7 +433,7 @@ def _begin(command: Sequence[str], log_file: Path, has_begun: Callable[[], bool]
             [sys.executable, "-m", "engine", "network", *command], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log,
             stderr=log, start_new_session=True,
         )  # fmt: skip
-    _begun[:] = [*(other for other in _begun if other.poll() is None), process]
+    _begun[:] = [*(other for other in _begun if other[1].poll() is None), (log_file.parent.name, process)]
     deadline = time.monotonic() + BEGINS_S
     while process.poll() is None and not has_begun() and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -485,6 +486,11 @@ def put_kernels_back(
     )
 
 
+def is_at_work(name: str) -> bool:
+    """Whether a command on this network lives that was started from this process, also before it holds a lock."""
+    return any(network == name and process.poll() is None for network, process in _begun)
+
+
 def _see_that_nothing_works_on(folder: NetworkFolder) -> None:
     """Raises EngineError."""
     if folder.has_capture_at_work:
@@ -493,6 +499,8 @@ def _see_that_nothing_works_on(folder: NetworkFolder) -> None:
         raise EngineError(f"kernels are being measured in network {folder.name} already: wait until that has ended")
     if suites.folder_of(optimising.suite_name(folder.name)).has_runner:
         raise EngineError(f"kernels are being searched for network {folder.name}: wait until that has ended")
+    if is_at_work(folder.name):
+        raise EngineError(f"what was started here for network {folder.name} is still at work: wait until it has ended")
 
 
 def _begin_kernels(folder: NetworkFolder, command: Sequence[str], what: str, has_begun: Callable[[], bool]) -> None:

@@ -38,6 +38,7 @@ NOT_MEASURED = (
 GOES_ON = "What was measured is kept. “Go on” measures what is left."
 BEGINS_ANEW = "Kernels were found since, so “Go on” measures all of them anew."
 GOES_ON_BY_COMMAND = "What was measured is kept. The command below measures what is left."
+PREPARING = "Limits that are missing are measured first; below is what it has written."
 SEARCH_GOES_ON = "A search that is started again goes on with it."
 SHIP_ABOUT = (
     "an installable Python package with the kernels that were kept: apply(network) puts them into the network, and "
@@ -68,14 +69,18 @@ def stage_of(stands: Standing, *, is_searching: bool, has_kernels: bool) -> Stag
 
 
 def is_searching(stands: Standing) -> bool:
-    """Whether the suite that searches kernels is at work."""
+    """Whether the suite that searches kernels is at work, or what prepares it."""
+    return _has_runner(stands) or (stands.network is not None and supervisor.is_at_work(stands.network.name))
+
+
+def _has_runner(stands: Standing) -> bool:
     suite = network_folders.suite_folder(stands)
     return suite is not None and suite.has_runner
 
 
 def searched(stands: Standing, runs: Mapping[str, Sequence[RunRow]]) -> list[str]:
     """Regions that a run is at work on."""
-    suite = network_folders.suite_of(stands) if is_searching(stands) else None
+    suite = network_folders.suite_of(stands) if _has_runner(stands) else None
     of_suite = [cell.cell.task for cell in suite.planned if cell.state is CellState.RUNNING] if suite else []
     return [*of_suite, *(region for region, rows in runs.items() if any(map(_is_at_work, rows)))]
 
@@ -171,6 +176,9 @@ def _command(said: str, command: str) -> None:
 
 def _searching(stands: Standing) -> None:
     suite = network_folders.suite_of(stands)
+    if not _has_runner(stands):
+        st.info(f"**Work on kernels is being prepared.** {PREPARING}", icon=":material/hourglass_top:")
+        return
     st.info(
         f"**Kernels are being searched.** {_progress(suite, is_at_work=True) if suite else ''}",
         icon=":material/hourglass_top:",
