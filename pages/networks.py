@@ -1,5 +1,5 @@
-"""Networks: the list, and what one of them takes where, and which of its regions are worth a kernel. `?network=` names
-it, `?region=` one region of it."""
+"""Networks: the list; what one of them takes where, which of its regions are worth a kernel, and what kernels bring in
+it. `?network=` names it, `?region=` one region of it."""
 
 from __future__ import annotations
 
@@ -16,14 +16,18 @@ from pages.parts.network import (
     icicle,
     network_dialogs,
     network_header,
+    network_kernels,
     networks_list,
     place_words,
+    proof_state,
     region_panel,
+    region_states,
     regions_table,
+    whole_curve,
     workload_bars,
 )
 from pages.parts.network.icicle import Tree
-from pages.parts.network.region_states import TONES, RegionState, state_of
+from pages.parts.network.region_states import SIGNS, TONES, RegionState, state_of
 from pages.parts.network_folders import WATCHED
 from pages.parts.status import address, now
 from pages.parts.steering import dialogs, steer
@@ -69,7 +73,7 @@ def draw_network(name: str, region: str) -> None:
     if region:
         draw_region(folder, network, rows, stands, region)
     else:
-        draw_whole(network, rows, stands)
+        draw_whole(folder, network, rows, stands)
 
 
 @functools.lru_cache(maxsize=1)
@@ -84,15 +88,20 @@ def draw_region(folder: NetworkFolder, network: Network, rows: Sequence[Ranked],
     if row is None:
         st.warning(wording.sentence(f"network {network.name} has no region {name}"), icon=":material/search_off:")
         return
-    run_id = region_panel.draw(folder, network, row, regions_table.runs_of(stands.runs).get(name, []))
+    runs = regions_table.runs_of(network_folders.runs_by_region(stands))
+    so_far = region_states.done(stands.proof, proof_state.searched(stands, runs))
+    kernels = network_kernels.rows_of(network, stands, proof_state.with_kernels(runs)) if stands.proof else []
+    kernel = next((one for one in kernels if one.region == name), None)
+    run_id = region_panel.draw(folder, network, row, runs.get(name, []), so_far, kernel)
     if run_id:
         st.switch_page("run.py", query_params={"run": run_id})
 
 
-def draw_whole(network: Network, rows: Sequence[Ranked], stands: Standing) -> None:
+def draw_whole(folder: NetworkFolder, network: Network, rows: Sequence[Ranked], stands: Standing) -> None:
     """The whole network, or what one workload makes of it."""
-    runs = regions_table.runs_of(stands.runs)
+    runs = regions_table.runs_of(network_folders.runs_by_region(stands))
     network_header.draw(network, rows, sum(map(len, runs.values())))
+    proof_state.draw(folder, network, rows, stands, runs)
     network_header.gaps(network)
     network_header.notes(network)
     tools = st.container(horizontal=True, vertical_alignment="bottom")
@@ -105,15 +114,19 @@ def draw_whole(network: Network, rows: Sequence[Ranked], stands: Standing) -> No
     if chosen != ALL:
         network = ranking.of_workload(network, chosen)
         rows = ranking.ranked(network, stands.limits, experience(index.known().mark))
-    states = {row.region.name: state_of(row, runs) for row in rows}
+    so_far = region_states.done(stands.proof, proof_state.searched(stands, runs))
+    states = {row.region.name: state_of(row, so_far, runs) for row in rows}
     if view == KERNELS:
         compiled_kernels.draw(network)
     else:
         draw_places(tools, network, rows, states)
     st.markdown("## Before and after")
-    workload_bars.draw(network, stands.limits)
+    workload_bars.draw(network, stands.limits, stands.proof.stack if stands.proof else None)
+    opened = network_kernels.draw(network, stands, runs)
+    if stands.proof is not None:
+        whole_curve.draw(network, stands.proof, runs)
     st.markdown("## Regions")
-    opened = regions_table.draw(network.name, rows, runs)
+    opened = regions_table.draw(network.name, rows, runs, so_far) or opened
     if opened:
         follow(network.name, opened)
 
@@ -146,7 +159,8 @@ def draw_places(
     place = tools.selectbox("Show inside", paths, key=PLACE, format_func=place_words.name, width=340)
     by_place = icicle.states_by_place([row.region for row in rows], states)
     clicked = icicle.draw(tree, by_place, place)
-    legend = " ".join(f":{TONES[state]}-badge[{state}]" for state in RegionState)
+    shown = [state for state in RegionState if state in states.values()]
+    legend = " ".join(f":{TONES[state]}-badge[{SIGNS.get(state, '')}{state}]" for state in shown)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"{legend} :gray-badge[no region]", width="content")
         st.caption("A click shows what is inside a module, one on the topmost leads out.", width="content")
@@ -200,12 +214,25 @@ def head(name: str, region: str) -> None:
         if access.may_steer() and not region:
             st.space("stretch")
             if not name:
+                try_small_network()
                 st.button("New network", icon=":material/add:", key="new_network", on_click=network_dialogs.ask_capture)
             elif any(folder.name == name for folder in files.all_networks()):
                 st.button(
                     "Delete", icon=":material/delete:", key=f"delete:{name}", on_click=network_dialogs.ask_delete,
                     args=(name,),
                 )  # fmt: skip
+
+
+def try_small_network() -> None:
+    """A button that captures the network that comes with Tilewright and replays its search."""
+    if not supervisor.has_small_network():
+        return
+    if st.button(
+        "Try the small network", icon=":material/school:", key="try_network",
+        help="captures the network that comes with Tilewright, replays a recorded search for its kernels, and measures "
+        "them in it; needs no model and takes some minutes",
+    ) and network_dialogs.begin(supervisor.try_small_network):  # fmt: skip
+        st.switch_page("networks.py", query_params={"network": supervisor.SMALL_NETWORK})
 
 
 asked, asked_region = st.query_params.get("network", ""), st.query_params.get("region", "")

@@ -1,15 +1,19 @@
-"""Networks as their folders say, read again only when a folder has news; a text that differs whenever one is to be
-drawn again."""
+"""Networks as their folders say, read again only when a folder has news; the suite that searches their kernels; a text
+that differs whenever one is to be drawn again."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from pages.parts import index, run_state
+from engine import supervisor
+from pages.parts import index, run_state, suite_folders
 from storage.index import queries
 from storage.networks import files, standing
 from storage.networks.files import NetworkError, NetworkFolder
 from storage.networks.standing import Standing
+from storage.suites import files as suites
+from storage.suites.files import SuiteError, SuiteFolder
+from storage.suites.standing import Suite
 
 WATCHED = "network:"  # what stands before a network's name where runs are watched; alone it stands for all networks
 MOST_KEPT = 32
@@ -44,22 +48,49 @@ def _anew(folder: NetworkFolder) -> Standing | NetworkError:
         return error
 
 
+def suite_folder(stands: Standing) -> SuiteFolder | None:
+    """Of the suite that searched kernels last."""
+    try:
+        return suites.folder_of(stands.suite) if stands.suite else None
+    except SuiteError:
+        return None
+
+
+def suite_of(stands: Standing) -> Suite | None:
+    """The suite that searched kernels last; None where none did, or where it has gone."""
+    folder = suite_folder(stands)
+    return suite_folders.read(folder) if folder else None
+
+
+def runs_by_region(stands: Standing) -> dict[str, list[str]]:
+    """Runs that were started for regions: one by one, and as cells of the suite that searched last."""
+    runs = {region: list(run_ids) for region, run_ids in stands.runs.items()}
+    suite = suite_of(stands)
+    for cell, cell_standing in suite.cells.items() if suite else ():
+        of_region = runs.setdefault(cell.task, [])
+        if cell_standing.run_id and cell_standing.run_id not in of_region:
+            of_region.append(cell_standing.run_id)
+    return runs
+
+
 def token(name: str) -> str:
     """The token of one network with its runs, or of all networks for no name."""
     if not name:
         return ";".join(f"{folder.name}{_stamp(folder)}" for folder in files.all_networks())
     try:
         folder = files.folder_of(name)
-        runs = read(folder).runs.values()
+        stands = read(folder)
     except NetworkError as error:
         return str(error)
-    run_ids = [run_id for started in runs for run_id in started]
+    run_ids = [run_id for started in runs_by_region(stands).values() for run_id in started]
     signs = [(queries.version(index.current(), run_id), run_state.has_engine(run_id)) for run_id in run_ids]
-    return f"{_stamp(folder)}{hash(tuple(signs))}"
+    searched = suite_folders.token(stands.suite) if stands.suite else ""
+    return f"{_stamp(folder)}{hash(tuple(signs))}{searched}{supervisor.is_at_work(name)}"
 
 
 def _stamp(folder: NetworkFolder) -> _Stamp:
-    return (*_signs(folder.journal_file), *_signs(folder.network_file), folder.has_capture_at_work)
+    at_work = folder.has_capture_at_work, folder.has_proof_at_work
+    return (*_signs(folder.journal_file), *_signs(folder.network_file), *at_work)
 
 
 def _signs(path: Path) -> tuple[int, int]:

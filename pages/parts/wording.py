@@ -269,6 +269,11 @@ def as_written_here(text: str) -> str:
     return re.sub("`([^`]*)`", r"“\1”", re.sub(r"(?<=\d)%", " %", text)).replace("`", "")
 
 
+def factors(text: str) -> str:
+    """What an engine noted, with factors in a page's writing: "1.12×" for "1.12x"."""
+    return re.sub(r"(?<=\d)x(?![\w.])", "×", text)
+
+
 def in_address(text: str) -> str:
     """Text as the value of a parameter in an address."""
     return urllib.parse.quote(text, safe="")

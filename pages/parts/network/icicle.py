@@ -9,7 +9,7 @@ from typing import Any
 
 from pages.parts import wording
 from pages.parts.network import place_words
-from pages.parts.network.region_states import TONES, RegionState
+from pages.parts.network.region_states import IN_NETWORK, TONES, RegionState
 from pages.parts.widgets import plot
 from storage.networks import ranking
 from storage.networks.records import REST, Form, Network, Region
@@ -20,7 +20,10 @@ LEAST_WIDTH_PX = 680
 LEAST_SHARE = 0.004
 """Of what is shown: narrower sectors are drawn as one."""
 PLACE, NO_REGION, SMALLER = "place:", "no region", "smaller parts"
-FILL = {state: f"@{tone}-color/38" for state, tone in TONES.items()}
+STRENGTH = {RegionState.KEPT: 75, RegionState.NO_TASK: 20}
+FILL = {state: f"@{tone}-color/{STRENGTH.get(state, 38)}" for state, tone in TONES.items()}
+LEAST_NAMED, LEAST_BOTH = 0.025, 0.1
+"""Of what is shown: in narrower sectors there is no room for what came of a kernel, or for that beside the share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +166,15 @@ def _levels(shown: Sequence[Sector]) -> int:
     return max(depth.values())
 
 
+def _text(sector: Sector, whole_ms: float) -> str:
+    """Its share, and what came of its kernel or that one is being searched: no colour alone says so."""
+    share, has_word = sector.ms / whole_ms, sector.state in (*IN_NETWORK, RegionState.SEARCHING)
+    told = wording.quantity(share, "", is_share=True)
+    if not has_word or share < LEAST_NAMED:
+        return told
+    return f"{told}, {sector.state}" if share >= LEAST_BOTH else f"{sector.state}"
+
+
 def figure(shown: Sequence[Sector]) -> dict[str, Any]:
     """Sectors as Plotly draws them. Trap: with totals Plotly draws nothing where parts are more than their whole by a
     rounding; so each is given what it has beyond its parts."""
@@ -176,7 +188,7 @@ def figure(shown: Sequence[Sector]) -> dict[str, Any]:
         "ids": [sector.sector_id for sector in shown], "parents": [sector.parent_id for sector in shown],
         "labels": [wording.escaped(sector.label, 40) for sector in shown],
         "values": [max(0.0, sector.ms - inside.get(sector.sector_id, 0.0)) for sector in shown],
-        "text": [wording.quantity(sector.ms / whole, "", is_share=True) for sector in shown],
+        "text": [_text(sector, whole) for sector in shown],
         "hovertext": [sector.hover for sector in shown], "hovertemplate": "%{hovertext}<extra></extra>",
         "customdata": [None if sector.path is None else PLACE + sector.path for sector in shown],
         "textinfo": "label+text", "textposition": "middle center", "textfont": {"color": "@text-color", "size": 12},

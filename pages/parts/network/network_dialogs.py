@@ -1,27 +1,39 @@
-"""What a person does about networks, each in a dialog: capture one, start runs for regions, delete one."""
+"""What a person does about networks, each in a dialog: capture one, start runs for regions, search kernels for all that
+are worth one, delete one. And how what is started without a dialog says that it did not start."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import shlex
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import streamlit as st
 
 from engine import supervisor
 from engine.errors import EngineError
 from engine.evaluator import tasks
-from pages.parts import access, network_folders, wording
+from pages.parts import access, network_folders, number_field, wording
 from pages.parts.new_run import budget_form
 from pages.parts.new_run import setup as setup_form
 from pages.parts.new_run.setup import Setup
 from pages.parts.steering import dialogs, steer
 from pages.parts.steering.dialogs import Dialog
-from storage.networks import files
+from pages.parts.widgets import code
+from storage.networks import files, ranking
 from storage.networks.files import NetworkError, NetworkFolder
 from storage.networks.records import Network, RegionRun
+from storage.networks.standing import Standing
 from storage.run.settings import Budget
+from storage.suites.standing import Suite
 
 MODES = {"eval": "evaluation", "train": "training"}
 NO_RECORDING = "Recorded replies exist for shipped tasks alone: choose another model."
+NO_MODEL = "A search asks a language model, and none is connected: the page Models says how to connect one."
+CALLS, MONEY = "model calls", "US dollars"
+LIMITS = {CALLS: ("model_calls", "60", 1), MONEY: ("cost_usd", "2", 0.01)}
+LIMIT_HELP = "Of all regions together. What the first steps leave of it goes where the network can still gain most."
+MOST_REGIONS = 300
+MOST_STEPS = 200
 ENTRY_HELP = (
     "A file of yours and the function in it that returns the network and a list of workloads (name, weight, args, "
     "kwargs), as /path/to/app.py:make; or package.module:make; or hf: and the configuration of a transformers model."
@@ -43,6 +55,25 @@ def ask_start(name: str, regions: Sequence[str]) -> None:
     dialogs.ask(Dialog.START_REGIONS, subject="\n".join([name, *regions]))
 
 
+def ask_search(name: str) -> None:
+    """Open the form of a search for a network's regions."""
+    dialogs.ask(Dialog.SEARCH_KERNELS, subject=name)
+
+
+def begin(start: Callable[[], object]) -> bool:
+    """Start something; where it did not start, the reason with what it wrote. Whether it was started."""
+    try:
+        with st.spinner("Starting"):
+            start()
+    except (EngineError, ValueError, OSError) as error:  # networks and suites that cannot be read are of ValueError
+        said, _, log = str(error).partition("\n")
+        st.error(wording.sentence(said), icon=":material/error:")
+        if log:
+            code.draw_plain("What it wrote", log, key="not_started", is_wrapped=True)
+        return False
+    return True
+
+
 def draw() -> None:
     """Draw what is open; for the page itself, after its live part."""
     asked = dialogs.opened()
@@ -55,6 +86,8 @@ def draw() -> None:
     elif asked.dialog is Dialog.START_REGIONS:
         name, *regions = asked.subject.split("\n")
         _start(name, regions)
+    elif asked.dialog is Dialog.SEARCH_KERNELS:
+        _search(asked.subject)
 
 
 @st.dialog("New network", icon=":material/account_tree:", on_dismiss=dialogs.close)
@@ -141,6 +174,78 @@ def _start_all(folder: NetworkFolder, network: Network, regions: Sequence[str], 
         st.switch_page("run.py", query_params={"run": started[0]})
     steer.say(f"Started {wording.counted(len(started), 'run')}.")
     st.rerun()
+
+
+@st.dialog("Search kernels", icon=":material/manage_search:", on_dismiss=dialogs.close)
+def _search(name: str) -> None:
+    stands = _stands(name)
+    if stands is None or stands.network is None:
+        dialogs.leave()
+        return
+    worth = sum(row.is_worth_it for row in ranking.ranked(stands.network, stands.limits))
+    suite, wrong = network_folders.suite_of(stands), list[str]()
+    st.markdown(
+        f"{wording.counted(worth, 'region')} of **{wording.plain(name)}** {'is' if worth == 1 else 'are'} worth a "
+        "kernel. When the search ends, its kernels are put back and measured in the network."
+    )
+    top = number_field.draw_typed(
+        st.container(), "Regions", "search_top", "", 1, wrong, MOST_REGIONS, may_be_empty=True,
+        placeholder="all that are worth it", help="so many, the largest saving first",
+    )  # fmt: skip
+    kind = str(st.segmented_control("Limit", [CALLS, MONEY], default=CALLS, required=True, key="search_limit_kind"))
+    limit, first, least = LIMITS[kind]
+    number = number_field.draw_typed(
+        st.container(), wording.capital(kind), f"search_limit:{kind}", first, least, wrong, help=LIMIT_HELP
+    )
+    settings, recordings = _settings(wrong) if suite is None else _as_before(suite)
+    if wrong:
+        st.warning(wording.plain(wrong[0]), icon=":material/warning:")
+    if not dialogs.buttons("search_kernels", "Search", ":material/manage_search:", may=not wrong) or wrong:
+        return
+    limits = {} if number is None else {limit: number}
+    if begin(lambda: supervisor.search_kernels(
+        name, top=None if top is None else int(top), limits=limits, settings=settings, recordings=recordings
+    )):  # fmt: skip
+        steer.say(f"Kernels are being searched for network {name}.")
+        dialogs.leave()
+
+
+def _stands(name: str) -> Standing | None:
+    try:
+        return network_folders.read(files.find(name))
+    except NetworkError:
+        return None
+
+
+def _settings(wrong: list[str]) -> tuple[str, str]:
+    """What is asked of every region's run, as words of `engine run`: of a search that is new."""
+    models = [model for model in supervisor.available_models() if model not in supervisor.FREE_MODELS]
+    if not models:
+        wrong.append(NO_MODEL)
+        return "", ""
+    left, right = st.columns(2)
+    model = str(left.selectbox("Model", models, key="search_model"))
+    steps = number_field.draw_typed(
+        right, "Steps for each region", "search_steps", "6", 1, wrong, MOST_STEPS,
+        help="of the search method; with what the limit leaves, regions with the most to gain get more",
+    )  # fmt: skip
+    return f"--model {shlex.quote(model)}" + (f" --depths {steps:g}" if steps else ""), ""
+
+
+def _as_before(suite: Suite) -> tuple[str, str]:
+    """Settings and recordings of the search that is gone on with: they cannot change any more."""
+    words = suite.defined.settings.split(" ", 2)
+    settings = " ".join(words[2:]) if words[0] == "--toolchain" else suite.defined.settings
+    of_tasks = [shlex.split(task.settings) for task in suite.defined.tasks]
+    recordings = next((str(Path(words[1]).parent) for words in of_tasks if words[:1] == ["--recording"]), "")
+    spent = suite.spent
+    told = f"`{settings}`" if settings else "recorded replies" if recordings else "the engine's own settings"
+    st.caption(
+        f"It goes on with the search that was begun, with {told}. Spent so far: "
+        f"{wording.counted(spent.model_calls, 'model call')}, {wording.plain(wording.cost(spent.cost_usd))}. The limit "
+        "counts these too."
+    )
+    return settings, recordings
 
 
 def start(folder: NetworkFolder, region: str, task: str, setup: Setup, budget: Budget) -> str:

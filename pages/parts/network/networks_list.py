@@ -5,10 +5,11 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.parts import network_folders, wording
+from pages.parts.network import network_kernels
 from pages.parts.widgets import table
-from storage.networks import files, ranking
+from storage.networks import files, proofs, ranking
 from storage.networks.files import NetworkError, NetworkFolder
-from storage.networks.records import NetworkState
+from storage.networks.records import Network, NetworkState
 from storage.networks.standing import Standing
 
 COLUMNS = [
@@ -18,6 +19,7 @@ COLUMNS = [
     table.Column("device", "Measured on"),
     table.Column("workloads", "Workloads", "right"),
     table.Column("worth", "Regions worth a kernel", "right"),
+    table.Column("faster", "With kernels", "right", "over the best alternative, measured in the network"),
     table.Column("when", "Captured", "right"),
 ]
 TONES: dict[NetworkState, wording.Tone] = {
@@ -87,5 +89,17 @@ def _captured(stands: Standing) -> dict[str, table.Cell]:
         "device": network.device,
         "workloads": wording.count(len(network.workloads)),
         "worth": f"{sum(row.is_worth_it for row in rows)} of {len(rows)}",
+        "faster": _faster(network, stands),
         "when": table.age(network.captured_at),
     }
+
+
+def _faster(network: Network, stands: Standing) -> table.Cell:
+    """What kernels bring to the whole, or that they are being measured."""
+    if stands.is_proving:
+        return table.pill("measuring", "blue", "running")
+    stack = stands.proof.stack if stands.proof else None
+    if stack is None:
+        return None
+    total = proofs.total(stack.best, proofs.weights_of(network))
+    return network_kernels.effect_cell(total) if total else table.text("none pays", "muted")

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import streamlit as st
 
 from pages.parts import access, wording
-from pages.parts.network import network_dialogs, place_words, regions_table
-from pages.parts.network.region_states import ABOUT, TONES, state_of, why
+from pages.parts.network import network_dialogs, network_kernels, place_words, regions_table
+from pages.parts.network.network_kernels import KernelRow
+from pages.parts.network.region_states import SIGNS, TONES, Done, state_of, told
 from pages.parts.widgets import code, figures, table
 from pages.parts.widgets.figures import Figure
 from storage import untrusted
@@ -30,15 +31,20 @@ TENSORS = [
 RUNS = [table.Column("run", "Run"), table.Column("state", "State"), table.Column("model", "Model")]
 
 
-def draw(folder: NetworkFolder, network: Network, row: Ranked, runs: Sequence[RunRow]) -> str | None:
-    """Everything of it; the id of the run opened just now, if any."""
-    region, state = row.region, state_of(row)
-    note = why(row) or ABOUT[state]
+def draw(
+    folder: NetworkFolder, network: Network, row: Ranked, runs: Sequence[RunRow], so_far: Done,
+    kernel: KernelRow | None = None,
+) -> str | None:  # fmt: skip
+    """Everything of it; the id of the run opened just now, if any. `kernel` is what of it was put back."""
+    region, state = row.region, state_of(row, so_far)
+    note = told(row, state)
     st.markdown(
-        f":{TONES[state]}-badge[{state}] {wording.plain(wording.as_written_here(note))} · {region.form} region, "
-        f"{wording.plain(region.kind)}"
+        f":{TONES[state]}-badge[{SIGNS.get(state, '')}{state}] {wording.plain(wording.as_written_here(note))} · "
+        f"{region.form} region, {wording.plain(region.kind)}"
     )
     figures.draw("Figures of the region", _figures(row), key="region_figures", is_strip=True)
+    if kernel is not None:
+        _kernel(kernel)
     opened = _runs(folder, region, runs)
     left, right = st.columns(2, gap="medium")
     with left:
@@ -48,6 +54,16 @@ def draw(folder: NetworkFolder, network: Network, row: Ranked, runs: Sequence[Ru
     _tensors(region)
     _task(folder, network, region)
     return opened
+
+
+def _kernel(kernel: KernelRow) -> None:
+    """What came of its kernel in the network."""
+    st.markdown("## Its kernel in the network")
+    columns = [column for column in network_kernels.COLUMNS if column.key not in ("region", "left_out")]
+    table.draw(
+        "Its kernel in the network", columns, [table.Row(kernel.region, network_kernels.cells(kernel))],
+        key="region_kernel", is_cards=True, is_compact=True,
+    )  # fmt: skip
 
 
 def _figures(row: Ranked) -> list[Figure]:

@@ -9,7 +9,7 @@ import streamlit as st
 
 from pages.parts import access, index, run_state, wording
 from pages.parts.network import place_words
-from pages.parts.network.region_states import ABOUT, TONES, state_of, why
+from pages.parts.network.region_states import ICONS, IN_NETWORK, TONES, Done, RegionState, state_of, told, why
 from pages.parts.widgets import table
 from storage.index import queries
 from storage.index.queries import RunRow
@@ -24,19 +24,19 @@ ALL, WORTH, STARTED = "all", "worth it", "with a run"
 LIMITED = f"if it alone reached {REACHED_SHARE:.0%} of its limit".replace("%", " %")
 COLUMNS = [
     table.Column("region", "Region", help="equal places of the network, one task"),
-    table.Column("state", "Worth a kernel"),
+    table.Column("state", "State", "words", "whether it is worth a kernel, or what came of its kernel in the network"),
     table.Column("share", "Share", help="of the network as it is"),
     table.Column("calls", "Calls", "right", "of one call of every workload, by its weight"),
     table.Column("ms", "In place", "right", "what its places take together in the network, by the best alternative"),
     table.Column("limit", "Limit", "right", "what the hardware would allow for all its calls"),
     table.Column("saving", "Saving", "right", f"of the network's time {LIMITED}"),
     table.Column("ceiling", "Ceiling", "right", f"the whole network's speed-up {LIMITED} (Amdahl)"),
-    table.Column("cost", "Cost", "words", "what a gain has cost before, for kernels of its class"),
+    table.Column("cost", "Cost", "", "what a gain has cost before, for kernels of its class"),
     table.Column("run", "Latest run"),
 ]
 
 
-def draw(network: str, rows: Sequence[Ranked], runs: Mapping[str, Sequence[RunRow]]) -> str | None:
+def draw(network: str, rows: Sequence[Ranked], runs: Mapping[str, Sequence[RunRow]], so_far: Done) -> str | None:
     """The table, a page at a time; the region opened just now, or what a button asks for."""
     shown_rows = _chosen(rows, runs)
     pages = -(-len(shown_rows) // PAGE_SIZE)
@@ -50,7 +50,7 @@ def draw(network: str, rows: Sequence[Ranked], runs: Mapping[str, Sequence[RunRo
             st.info(_none(rows), icon=":material/filter_alt_off:")
             return None
         opened = table.draw(
-            "Regions", COLUMNS, [_row(network, row, runs) for row in shown], key="regions", is_cards=True,
+            "Regions", COLUMNS, [_row(network, row, runs, so_far) for row in shown], key="regions", is_cards=True,
             is_compact=True, for_ticked=for_ticked, say="Tick regions to start runs for them." if for_ticked else "",
         )  # fmt: skip
     if pages > 1:
@@ -74,20 +74,24 @@ def _none(rows: Sequence[Ranked]) -> str:
     return "No region was found: no module of this network is called on tensors that a task could be made of."
 
 
-def _row(network: str, row: Ranked, runs: Mapping[str, Sequence[RunRow]]) -> table.Row:
+def _row(network: str, row: Ranked, runs: Mapping[str, Sequence[RunRow]], so_far: Done) -> table.Row:
     address = f"networks?network={wording.in_address(network)}&region={wording.in_address(row.region.name)}"
-    return table.Row(row.region.name, cells(row, runs), address, row.region.name)
+    return table.Row(row.region.name, cells(row, runs, so_far), address, row.region.name)
 
 
-def cells(row: Ranked, runs: Mapping[str, Sequence[RunRow]]) -> dict[str, table.Cell]:
+def _state(row: Ranked, so_far: Done) -> table.Cell:
+    state = state_of(row, so_far)
+    note = "" if state in (*IN_NETWORK, RegionState.SEARCHING) else wording.cut(wording.as_written_here(why(row)), 110)
+    return table.pill(state, TONES[state], ICONS.get(state, ""), told(row, state), note)
+
+
+def cells(row: Ranked, runs: Mapping[str, Sequence[RunRow]], so_far: Done) -> dict[str, table.Cell]:
     """The cells of one region."""
-    region, state = row.region, state_of(row)
+    region = row.region
     note = wording.cut(f"{region.kind}: {place_words.in_few(region.places, most=1)}", 64)
     return {
         "region": table.link(wording.cut(region.name, 40), note, title=", ".join(region.places)),
-        "state": table.pill(
-            state, TONES[state], "", why(row) or ABOUT[state], wording.cut(wording.as_written_here(why(row)), 110)
-        ),
+        "state": _state(row, so_far),
         "share": table.bar(wording.quantity(row.share, "", is_share=True), row.share),
         "calls": wording.quantity(row.calls, ""),
         "ms": table.text(

@@ -1,5 +1,5 @@
-"""Each workload before and after: as the network is, under torch.compile, with kernels put back; the ceiling as a mark
-across. Knows no file."""
+"""Each workload before and after: as the network is, in each way to call it, and with kernels put back; the ceiling as
+a mark across. Knows no file."""
 
 from __future__ import annotations
 
@@ -8,58 +8,114 @@ from collections.abc import Mapping
 import streamlit as st
 
 from pages.parts import wording
-from pages.parts.widgets import bars
+from pages.parts.network import network_kernels
+from pages.parts.widgets import bars, table
 from pages.parts.widgets.bars import Bar
 from storage.networks import ranking
-from storage.networks.records import COMPILED, EAGER, Network, RegionLimited, WorkloadFacts
+from storage.networks.records import COMPILED, EAGER, Network, RegionLimited, Speed, StackMeasured, WorkloadFacts
 
 AFTER = "with kernels"
-AFTERWARDS = f"“{AFTER}” stays empty until kernels are put back into the network."
-NO_MARK = f"No ceiling is marked: no limit of a region worth a kernel is measured yet. {AFTERWARDS}"
+AFTERWARDS = f"“{AFTER}” stays empty until kernels are measured in the network."
+NONE_KEPT = f"“{AFTER}” stays empty: no kernel was kept."
+PAIRED = f"“{AFTER}” is the fastest way to call the network with the kernels that were kept."
+NO_MARK = "No ceiling is marked: no limit of a region worth a kernel is measured yet."
 ABOUT = (
     "The mark is the ceiling: what a call would take if every region worth a kernel reached "
-    f"{wording.percent(ranking.REACHED_SHARE)} of its limit. {AFTERWARDS}"
+    f"{wording.percent(ranking.REACHED_SHARE)} of its limit."
 )
+WAYS = [
+    table.Column("workload", "Workload"),
+    table.Column("way", "Called as"),
+    table.Column("before", "Without kernels", "right"),
+    table.Column("after", "With kernels", "right", "what it takes without them, divided by how much faster it is"),
+    table.Column("speedup", "Faster", "right", "measured in turns; with its 95 % interval"),
+    table.Column("memory", "Memory peak", "right", "of a call on the GPU, without and with the kernels"),
+]
 
 
-def draw(network: Network, limits: Mapping[str, RegionLimited]) -> None:
-    """A group of bars a workload, two beside each other, and below what the mark is."""
+def draw(network: Network, limits: Mapping[str, RegionLimited], stack: StackMeasured | None = None) -> None:
+    """A group of bars a workload, two beside each other, below what the mark is, and every way that was measured."""
     are_marked = False
     for first in range(0, len(network.workloads), 2):
         for column, workload in zip(st.columns(2, gap="medium"), network.workloads[first : first + 2], strict=False):
             with column:
                 title = f"{workload.name}, weight {wording.quantity(workload.weight, '')}"
-                drawn = of_workload(network, limits, workload)
+                drawn = of_workload(network, limits, workload, stack)
                 bars.draw(title, drawn, "", key=f"workload:{workload.name}")
                 are_marked |= drawn[0].before is not None
     if network.workloads:
-        st.caption(ABOUT if are_marked else NO_MARK)
-
-
-def of_workload(network: Network, limits: Mapping[str, RegionLimited], workload: WorkloadFacts) -> list[Bar]:
-    """Before, and the place of what comes after; lengths are over the longest of the workload's own."""
-    eager_ms = ranking.median(workload.eager_ms)
-    compiled_ms = ranking.median(workload.compiled_ms) or None
-    longest = max(eager_ms, compiled_ms or 0.0) or 1.0
-    least_ms = _least_ms(ranking.of_workload(network, workload.name), limits)
-    mark = None if least_ms is None else least_ms / longest
-    told = "" if least_ms is None else f"ceiling: {wording.latency(least_ms)}"
-    compiled = (
-        Bar(COMPILED, 0.0, "failed", mark, workload.compiled_note)
-        if compiled_ms is None
-        else Bar(
-            f"{COMPILED}, {wording.speedup(eager_ms / compiled_ms)}",
-            compiled_ms / longest,
-            wording.latency(compiled_ms),
-            mark,
-            workload.compiled_note,
+        st.caption(
+            f"{ABOUT if are_marked else NO_MARK} {AFTERWARDS if stack is None else PAIRED if stack.best else NONE_KEPT}"
         )
+    names = [workload.name for workload in network.workloads]
+    if stack and (speeds := [speed for speed in stack.speeds if speed.workload in names]):
+        with st.expander("Every way to call it, without and with the kernels", icon=":material/table_rows:"):
+            rows = [table.Row(f"{number}", _way(speed)) for number, speed in enumerate(speeds)]
+            columns = WAYS if any(speed.after_bytes for speed in speeds) else WAYS[:-1]
+            table.draw("Ways to call the network", columns, rows, key="ways", is_cards=True, is_compact=True)
+
+
+def _way(speed: Speed) -> dict[str, table.Cell]:
+    peaks = [wording.quantity(float(peak), "B") for peak in (speed.before_bytes, speed.after_bytes) if peak is not None]
+    return {
+        "workload": speed.workload,
+        "way": speed.before,
+        "before": wording.latency(speed.before_ms),
+        "after": wording.latency(_after_ms(speed)),
+        "speedup": table.text(
+            network_kernels.factor(speed.speedup), wording.gain_tone(speed.low, speed.high),
+            network_kernels.interval(speed.low, speed.high),
+        ),
+        "memory": " to ".join(peaks) or None,
+    }  # fmt: skip
+
+
+def _after_ms(speed: Speed) -> float:
+    """So that it agrees with the speed-up of the pairs: the median of all calls need not, within the noise."""
+    return speed.before_ms / speed.speedup
+
+
+def of_workload(
+    network: Network, limits: Mapping[str, RegionLimited], workload: WorkloadFacts, stack: StackMeasured | None = None
+) -> list[Bar]:
+    """Before by each way, and after by the fastest; lengths are over the longest of the workload's own. Where kernels
+    were measured, both are of the same measurement."""
+    before = _before(workload, stack)
+    best = next((speed for speed in stack.best if speed.workload == workload.name), None) if stack else None
+    longest = max([*(ms for ms in before.values() if ms), _after_ms(best) if best else 0.0]) or 1.0
+    least_ms = _least_ms(ranking.of_workload(network, workload.name), limits)
+    mark = None if least_ms is None else min(1.0, least_ms / longest)
+    told = "" if least_ms is None else f"ceiling: {wording.latency(least_ms)}"
+    eager_ms = before[EAGER]
+    shown = [_original(way, ms, eager_ms, longest, mark, workload) for way, ms in before.items()]
+    if best is None:
+        return [*shown, Bar(AFTER, 0.0, "none kept" if stack else "none yet", mark, told)]
+    gain = (
+        f"{network_kernels.factor(best.speedup)} ({network_kernels.interval(best.low, best.high)}) over {best.before} "
+        "without them"
     )
-    return [
-        Bar(EAGER, eager_ms / longest, wording.latency(eager_ms), mark),
-        compiled,
-        Bar(AFTER, 0.0, "none yet", mark, told),
-    ]
+    label = f"{AFTER}, {best.after}"
+    note = "; ".join(filter(None, [gain, told]))
+    return [*shown, Bar(label, _after_ms(best) / longest, wording.latency(_after_ms(best)), mark, note)]
+
+
+def _before(workload: WorkloadFacts, stack: StackMeasured | None) -> dict[str, float | None]:
+    """Milliseconds by way: as measured beside the kernels, else as captured. None where it failed."""
+    captured = {EAGER: ranking.median(workload.eager_ms), COMPILED: ranking.median(workload.compiled_ms) or None}
+    if stack is None:
+        return captured
+    of_it = [speed for speed in (*stack.speeds, *stack.best) if speed.workload == workload.name]
+    return captured | {speed.before: speed.before_ms for speed in of_it}
+
+
+def _original(
+    way: str, ms: float | None, eager_ms: float | None, longest: float, mark: float | None, workload: WorkloadFacts
+) -> Bar:
+    note = workload.compiled_note if way == COMPILED else ""
+    if ms is None:
+        return Bar(way, 0.0, "failed", mark, note)
+    label = way if way == EAGER or not eager_ms else f"{way}, {wording.speedup(eager_ms / ms)}"
+    return Bar(label, ms / longest, wording.latency(ms), mark, note)
 
 
 def _least_ms(network: Network, limits: Mapping[str, RegionLimited]) -> float | None:

@@ -44,6 +44,7 @@ class Dialog(StrEnum):
     CAPTURE = "capture"
     DELETE_NETWORK = "delete_network"
     START_REGIONS = "start_regions"
+    SEARCH_KERNELS = "search_kernels"
 
 
 # Where a person is asked once more, by verb. To go back is of use without an engine too, as a new run; and a run that

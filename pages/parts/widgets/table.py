@@ -73,6 +73,11 @@ def buttons(cells: Sequence[Cell]) -> Cell:
     return {"text": "", "buttons": list(cells)}
 
 
+def switch(is_on: bool, opens: str, name: str) -> Cell:
+    """A switch in a row; `opens` is what `draw` returns when it is pressed, `name` what a reader hears of it."""
+    return {"kind": "switch", "is_on": is_on, "opens": opens, "name": name}
+
+
 def bulk(value: str, opens: str, at_least: int = 1, at_most: int = 10_000) -> Cell:
     """A button for the rows that are ticked: what it opens is followed by their ids, with commas between."""
     return {"text": value, "opens": opens, "at_least": at_least, "at_most": at_most}

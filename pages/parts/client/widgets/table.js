@@ -124,7 +124,20 @@ function age(cell) {
   return node
 }
 
-const KINDS = { pill, bar, spark, age }
+function toggle(cell, open) {
+  const node = make("button", "switch", cell.is_on ? "on" : "off")
+  node.type = "button"
+  node.setAttribute("role", "switch")
+  node.setAttribute("aria-checked", cell.is_on)
+  node.setAttribute("aria-label", cell.name)
+  node.onclick = event => {
+    event.stopPropagation()
+    open(cell.opens)
+  }
+  return node
+}
+
+const KINDS = { pill, bar, spark, age, switch: toggle }
 
 function fillCell(td, cell, row, open) {
   if (cell === null || cell === undefined) return td.append(make("span", "muted", "–"))
@@ -214,7 +227,8 @@ function buildRow(row, columns, selected, open) {
 }
 
 function paint(table, data, open) {
-  const focused = table.getRootNode().activeElement?.closest?.("tr")?.dataset.id
+  const active = table.getRootNode().activeElement, focused = active?.closest?.("tr")?.dataset.id
+  const again = active?.getAttribute("role") === "switch" ? '[role="switch"]' : "a"
   const head = as("row", make("tr"))
   head.append(...data.columns.map(column => headCell(column, open)))
   table.querySelector("caption").textContent = data.caption
@@ -237,7 +251,7 @@ function paint(table, data, open) {
   // A table without a link is reached by no key, and may be wider than the screen.
   if (table.querySelector("a, button")) table.parentElement.removeAttribute("tabindex")
   else table.parentElement.tabIndex = 0
-  if (focused) table.querySelector(`tr[data-id="${CSS.escape(focused)}"] a`)?.focus()
+  if (focused) table.querySelector(`tr[data-id="${CSS.escape(focused)}"] ${again}`)?.focus()
 }
 
 export default function (component) {
