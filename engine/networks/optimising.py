@@ -23,6 +23,7 @@ from storage.suites.records import Arm, BudgetRule, Defined, SuiteLimits, SuiteT
 LEAST_SAVING = 0.003
 """Of the network's time, that steps are expected to save: less cannot be told from noise in the network."""
 ARM = "search"
+MOST_LETTERS = 70
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +39,8 @@ class Asked:
 
 
 def suite_name(network: str) -> str:
-    """The suite that searches for a network."""
-    return f"{network}.regions"
+    """The suite that searches for a network; names of both have at most so many letters."""
+    return f"{network[:MOST_LETTERS]}.regions"
 
 
 def chosen(network: Network, rows: Sequence[Ranked], asked: Asked) -> tuple[list[Ranked], list[str]]:

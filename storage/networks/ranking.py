@@ -229,7 +229,9 @@ def _in_place(uses: Iterable[RegionUse], weights: Mapping[str, float], whole: Wh
     total, is_at_most = 0.0, False
     for use in uses:
         is_compiled = whole.alternative == COMPILED and use.compiled_ms is not None
-        total += weights[use.workload] * (use.compiled_ms if is_compiled and use.compiled_ms else use.eager_ms)
+        ms = use.compiled_ms if is_compiled and use.compiled_ms else use.eager_ms
+        # Kernels that also do other work may take longer than the region did without a compiler.
+        total += weights[use.workload] * (min(ms, use.eager_ms) if use.is_shared else ms)
         is_at_most |= use.is_shared if is_compiled else whole.alternative == COMPILED
     return total, is_at_most
 
