@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from engine import supervisor
+from engine.networks import starting
 from pages.parts import access, change_token, index, network_folders, wording
 from pages.parts.network import (
     compiled_kernels,
@@ -59,7 +59,7 @@ def draw_network(name: str, region: str) -> None:
     """One network, or one region of it."""
     try:
         folder = files.folder_of(name)
-        log = supervisor.capture_log(folder)
+        log = starting.capture_log(folder)
         if not log:
             files.find(name)
         stands = network_folders.read(folder)
@@ -225,14 +225,14 @@ def head(name: str, region: str) -> None:
 
 def try_small_network() -> None:
     """A button that captures the network that comes with Tilewright and replays its search."""
-    if not supervisor.has_small_network():
+    if not starting.has_small_network():
         return
     if st.button(
         "Try the small network", icon=":material/school:", key="try_network",
         help="captures the network that comes with Tilewright, replays a recorded search for its kernels, and measures "
         "them in it; needs no model and takes some minutes",
-    ) and network_dialogs.begin(supervisor.try_small_network):  # fmt: skip
-        st.switch_page("networks.py", query_params={"network": supervisor.SMALL_NETWORK})
+    ) and network_dialogs.begin(starting.try_small_network):  # fmt: skip
+        st.switch_page("networks.py", query_params={"network": starting.SMALL_NETWORK})
 
 
 asked, asked_region = st.query_params.get("network", ""), st.query_params.get("region", "")

@@ -19,7 +19,8 @@ optimising.py  which regions a search takes up, as a suite
 applying.py    kernels put back: which ones, their package, the process that measures them
 proof/         what that process does: engaged? right? faster in place?
 reporting.py   what came of it, as a file for a browser
+starting.py    these commands, started from a page
 
-`limiting`, `placing`, `optimising`, `applying` and `reporting` import no torch; the others run in the process of a
-capture, or of a proof.
+`limiting`, `placing`, `optimising`, `applying`, `reporting` and `starting` import no torch; the others run in the
+process of a capture, or of a proof.
 """

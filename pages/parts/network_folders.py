@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from engine import supervisor
+from engine.networks import starting
 from pages.parts import index, run_state, suite_folders
 from storage.index import queries
 from storage.networks import files, standing
@@ -85,7 +85,7 @@ def token(name: str) -> str:
     run_ids = [run_id for started in runs_by_region(stands).values() for run_id in started]
     signs = [(queries.version(index.current(), run_id), run_state.has_engine(run_id)) for run_id in run_ids]
     searched = suite_folders.token(stands.suite) if stands.suite else ""
-    return f"{_stamp(folder)}{hash(tuple(signs))}{searched}{supervisor.is_at_work(name)}"
+    return f"{_stamp(folder)}{hash(tuple(signs))}{searched}{starting.is_at_work(name)}"
 
 
 def _stamp(folder: NetworkFolder) -> _Stamp:

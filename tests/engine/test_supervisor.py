@@ -17,6 +17,7 @@ import pytest
 from engine import supervisor
 from engine.errors import EngineError, ModelError, TaskError
 from engine.evaluator.toolchain_table import GPU, TABLE, Entry
+from engine.networks import starting
 from storage.networks import files as networks
 from storage.networks.records import CaptureStarted, NetworkState
 from storage.networks.standing import standing
@@ -193,7 +194,7 @@ def test_a_capture_that_ends_at_once_is_quoted_and_leaves_no_folder(home: Path, 
     file = tmp_path / "my app.py"
     file.write_text("def make(): ...\n")
     with pytest.raises(EngineError, match=r"the capture did not start; it wrote:\n(.|\n)*tilewright: "):
-        supervisor.capture_network(f"{file}:make", "", "neither", "cpu")
+        starting.capture_network(f"{file}:make", "", "neither", "cpu")
     assert not networks.networks_folder().exists() or not list(networks.networks_folder().iterdir())
 
 
@@ -202,11 +203,11 @@ def test_a_capture_that_fails_keeps_what_it_wrote_and_can_be_begun_again(home: P
     file.write_text("def make():\n    raise ValueError('no checkpoint')\n")
     folder = networks.folder_of("my_app")
     for _ in range(2):
-        assert supervisor.capture_network(f"{file}:make", "", "eval", "cpu") == folder
+        assert starting.capture_network(f"{file}:make", "", "eval", "cpu") == folder
         until(lambda: standing(folder).state is not NetworkState.CAPTURING, "the end of the capture")
         assert standing(folder).state is NetworkState.FAILED
         assert "no checkpoint" in standing(folder).words
-        assert "no checkpoint" in supervisor.capture_log(folder)
+        assert "no checkpoint" in starting.capture_log(folder)
     assert [type(line.event) for line in networks.read(folder)].count(CaptureStarted) == 2
 
 
@@ -225,8 +226,8 @@ def test_a_capture_is_refused_before_it_starts_where_nothing_could_come_of_it(
         (f"{file}:make", "", "a network app was captured here"),
     ):
         with pytest.raises(EngineError, match=reason):
-            supervisor.capture_network(entry, name, "eval", "cpu")
+            starting.capture_network(entry, name, "eval", "cpu")
     monkeypatch.setenv("TILEWRIGHT_READ_ONLY", "1")
     with pytest.raises(EngineError, match="read-only"):
-        supervisor.capture_network(f"{file}:make", "new", "eval", "cpu")
+        starting.capture_network(f"{file}:make", "new", "eval", "cpu")
     os.close(lock)

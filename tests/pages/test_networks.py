@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from engine import supervisor
 from engine.errors import EngineError
+from engine.networks import starting
 from pages.parts import index, wording
 from pages.parts.network import (
     icicle,
@@ -206,7 +206,7 @@ def test_a_read_only_server_offers_nothing_that_it_would_refuse(
     sample_networks.write_network(sample_networks.network())
     asked: tuple[dict[str, str], ...] = ({}, {"network": "tiny"}, {"network": "tiny", "region": "mlp_up"})
     offered = [len(open_page("networks", **query).button) for query in asked]
-    assert offered == [1 + supervisor.has_small_network(), 2, 1]
+    assert offered == [1 + starting.has_small_network(), 2, 1]
     monkeypatch.setenv("TILEWRIGHT_READ_ONLY", "1")
     for query in asked:
         app = open_page("networks", **query)
@@ -321,7 +321,7 @@ def test_a_proof_at_work_says_what_it_does_and_starts_nothing_beside_itself(home
     assert "measuring" in everything(open_page("networks"))
     assert offered(app) == {"delete:tiny": True, "search_kernels": False, "measure_again": False}
     with pytest.raises(EngineError, match="being measured in network tiny already"):
-        supervisor.put_kernels_back("tiny")
+        starting.put_kernels_back("tiny")
     assert lock is not None
     os.close(lock)
     assert offered(open_page("networks", network="tiny"))["proof_go_on"]
@@ -343,7 +343,7 @@ def test_what_cannot_be_put_back_is_told_with_what_the_command_wrote(home: Path,
 def test_a_search_that_ends_before_it_has_begun_is_quoted(home: Path) -> None:
     sample_networks.write_network(sample_networks.network())
     with pytest.raises(EngineError, match=r"the search did not start; it wrote:\n(.|\n)*tilewright: "):
-        supervisor.search_kernels("tiny", top=2, limits={"model_calls": 9}, recordings="/nowhere")
+        starting.search_kernels("tiny", top=2, limits={"model_calls": 9}, recordings="/nowhere")
 
 
 def test_a_read_only_server_starts_nothing_and_still_hands_out_the_package(
@@ -358,7 +358,7 @@ def test_a_read_only_server_starts_nothing_and_still_hands_out_the_package(
     assert "switch:attn" not in everything(app)
     assert "Ship" in everything(app)
     assert "python -m engine network apply broken" in everything(open_page("networks", network="broken"))
-    for start in (supervisor.try_small_network, lambda: supervisor.search_kernels("tiny")):
+    for start in (starting.try_small_network, lambda: starting.search_kernels("tiny")):
         with pytest.raises(EngineError, match="read-only"):
             start()
 
@@ -394,7 +394,7 @@ def test_the_small_network_is_not_tried_beside_the_demo(home: Path) -> None:
     demo = samples.write_run(home / "runs", "demo", seed=0, depths=1, ending="running", has_blobs=False)
     lock = liveness.hold(demo)
     with pytest.raises(EngineError, match="the demo run is at work on this machine"):
-        supervisor.try_small_network()
+        starting.try_small_network()
     os.close(lock)
     assert not files.all_networks()
 
@@ -402,7 +402,7 @@ def test_the_small_network_is_not_tried_beside_the_demo(home: Path) -> None:
 def test_a_package_is_refused_before_kernels_were_measured(home: Path) -> None:
     write_proven(Left.BROKEN_OFF)
     with pytest.raises(EngineError, match="no kernel was measured in network tiny yet"):
-        supervisor.network_archive("tiny")
+        starting.archive("tiny")
 
 
 def test_bars_before_and_after_are_of_the_same_measurement(home: Path) -> None:

@@ -12,6 +12,7 @@ import streamlit as st
 from engine import supervisor
 from engine.errors import EngineError
 from engine.evaluator import tasks
+from engine.networks import starting
 from pages.parts import access, network_folders, number_field, wording
 from pages.parts.new_run import budget_form
 from pages.parts.new_run import setup as setup_form
@@ -104,7 +105,7 @@ def _capture() -> None:
     if dialogs.buttons("capture", "Capture", ":material/play_arrow:"):
         try:
             with st.spinner("Starting the capture"):
-                folder = supervisor.capture_network(entry, name, str(mode), str(device))
+                folder = starting.capture_network(entry, name, str(mode), str(device))
         except EngineError as error:
             st.error(wording.sentence(str(error)), icon=":material/error:")
             return
@@ -203,7 +204,7 @@ def _search(name: str) -> None:
     if not dialogs.buttons("search_kernels", "Search", ":material/manage_search:", may=not wrong) or wrong:
         return
     limits = {} if number is None else {limit: number}
-    if begin(lambda: supervisor.search_kernels(
+    if begin(lambda: starting.search_kernels(
         name, top=None if top is None else int(top), limits=limits, settings=settings, recordings=recordings
     )):  # fmt: skip
         steer.say(f"Kernels are being searched for network {name}.")

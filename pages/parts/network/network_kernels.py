@@ -9,7 +9,7 @@ from functools import partial
 
 import streamlit as st
 
-from engine import supervisor
+from engine.networks import starting
 from pages.parts import access, wording
 from pages.parts.network import network_dialogs, proof_state
 from pages.parts.network.region_states import ICONS, OF_VERDICT, TONES
@@ -133,7 +133,7 @@ def _measure_again(name: str, stands: Standing, regions: Sequence[str], off: set
         named = [wording.plain(region) for region in regions if region in off]
         st.caption(f"Switched off: {', '.join(named)}." if named else ABOUT_SWITCHES, width="content")
     if is_asked:
-        network_dialogs.begin(partial(supervisor.put_kernels_back, name, without=sorted(off)))
+        network_dialogs.begin(partial(starting.put_kernels_back, name, without=sorted(off)))
 
 
 def _row(network: str, kernel: KernelRow, left_out: LeftOut | None, off: set[str] | None) -> table.Row:

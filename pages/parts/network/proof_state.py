@@ -11,6 +11,7 @@ import streamlit as st
 
 from engine import supervisor
 from engine.errors import EngineError
+from engine.networks import starting
 from pages.parts import access, network_folders, run_state, wording
 from pages.parts.network import network_dialogs
 from pages.parts.widgets import code, figures
@@ -70,7 +71,7 @@ def stage_of(stands: Standing, *, is_searching: bool, has_kernels: bool) -> Stag
 
 def is_searching(stands: Standing) -> bool:
     """Whether the suite that searches kernels is at work, or what prepares it."""
-    return _has_runner(stands) or (stands.network is not None and supervisor.is_at_work(stands.network.name))
+    return _has_runner(stands) or (stands.network is not None and starting.is_at_work(stands.network.name))
 
 
 def _has_runner(stands: Standing) -> bool:
@@ -136,7 +137,7 @@ def draw(
                 "yet.", icon=":material/new_releases:",
             )  # fmt: skip
         _buttons(folder, stage, stands, rows, found)
-    if stage is not Stage.OVER and (log := supervisor.kernels_log(folder)):
+    if stage is not Stage.OVER and (log := starting.kernels_log(folder)):
         with st.expander("What the process has written", icon=":material/article:"):
             code.draw_plain("What the process has written", log, key="kernels_log", is_wrapped=True)
 
@@ -302,12 +303,12 @@ def _starts(
         started = proof.started
         if st.button("Go on", icon=":material/play_arrow:", key="proof_go_on", type="primary"):
             asked = partial(
-                supervisor.put_kernels_back, folder.name, without=started.without, used=used, ways=started.ways
+                starting.put_kernels_back, folder.name, without=started.without, used=used, ways=started.ways
             )
     elif stage is Stage.READY or (stage is Stage.OVER and unmeasured(proof, found)):
         without = proof.started.without if proof else ()
         if st.button("Put kernels back", icon=":material/input:", key="put_back", type="primary"):
-            asked = partial(supervisor.put_kernels_back, folder.name, without=without)
+            asked = partial(starting.put_kernels_back, folder.name, without=without)
     worth = sum(row.is_worth_it for row in rows)
     st.button(
         "Search kernels", icon=":material/manage_search:", key="search_kernels",
@@ -323,7 +324,7 @@ def _ship(folder: NetworkFolder) -> None:
 
     def make() -> bytes:  # in a thread of its own, where nothing of the page may be used
         try:
-            return supervisor.network_archive(name)
+            return starting.archive(name)
         except (EngineError, ValueError, OSError) as error:
             return supervisor.archived({"NOT PACKAGED.txt": f"{error}\n"}, name)
 
