@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from storage.networks.ranking import REACHED_SHARE, Ranked, whole_of
+from storage.networks.ranking import REACHED_SHARE, Ranked
 from storage.networks.records import CompiledKernel, Network, Region, TensorFacts
 
 MOST_NAMED = 4
@@ -15,7 +15,7 @@ MOST_KERNELS = 6
 def words_of(network: Network, row: Ranked) -> str:
     """Sentences for the prompt."""
     region = row.region
-    lines = [_where(network, region)]
+    lines = [_where(network, row)]
     constant = [tensor.name for tensor in region.inputs if tensor.is_constant]
     if region.before:
         lines.append(f"It reads the results of {_listed(region.before)}.")
@@ -34,12 +34,10 @@ def words_of(network: Network, row: Ranked) -> str:
     return "\n".join(lines)
 
 
-def _where(network: Network, region: Region) -> str:
-    whole = whole_of(network).eager_ms
-    weights = {workload.name: workload.weight for workload in network.workloads}
-    takes = sum(weights[use.workload] * use.eager_ms for use in region.uses)
+def _where(network: Network, row: Ranked) -> str:
+    region = row.region
     calls = ", ".join(f"{use.calls} in a call of workload {use.workload}" for use in region.uses)
-    share = f" They take {100 * takes / whole:.1f} % of its time." if whole else ""
+    share = f" They take {100 * row.share:.1f} % of its time." if row.share else ""
     places = _listed([place or "the whole" for place in region.places])
     return f"This module is part of a network, {network.name}: it stands at {places}, and is called {calls}.{share}"
 

@@ -188,6 +188,22 @@ def killed_after(words: list[str], before: int, kind: type) -> None:
     assert count() > start
 
 
+@pytest.mark.judging
+def test_in_training_mode_gradients_are_compared_and_a_backward_of_its_own_counts(home: Path) -> None:
+    words = ["--name", "trained", "--no-compile", "--no-limits", "--least-share", "0", "--mode", "train"]
+    assert main(["network", "capture", ENTRY, *words]) == 0
+    folder = files.find("trained")
+    task = folder.path / "regions" / "chain" / "task.py"
+    run = judged_run(home, str(task), paying_networks.kernel("chain"), backward=True)
+    assert main(["network", "apply", "trained", "--use", f"chain={run.run_id}", *FAST]) == 0
+    found = standing(folder).proof
+    assert found is not None
+    trial = found.tried["chain"]
+    assert [(part.expected, part.seen) for part in trial.engaged] == [(2, 2)]
+    assert any(part.output.startswith("gradient of ") for part in trial.parity)
+    assert all(part.holds for part in trial.parity)
+
+
 def test_what_cannot_be_put_back_is_said_before_anything_is_measured(
     home_of_network: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -72,7 +72,8 @@ def by_kernel(module: nn.Module, served: Served, inputs: tuple[Any, ...]) -> tup
     if torch.is_grad_enabled() and _wants_gradients(inputs, state):
         if entry.has_backward and not torch.compiler.is_compiling():
             _dispatch.note("kernel", f"{entry.kernel}, forward and backward")
-            return True, _operators.call(entry, "kernel", inputs, state)
+            with torch.profiler.record_function(f"{PACKAGE}::{entry.operator}"):
+                return True, _operators.call(entry, "kernel", inputs, state)
         if not entry.has_backward and served.on_missing_backward != RECOMPUTE:
             if served.on_missing_backward == RAISE:
                 raise RuntimeError(f"{PACKAGE}: {NO_BACKWARD}")
