@@ -56,7 +56,7 @@ from storage.suites import files as suites
 from storage.suites import standing as suite_standing
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-SCRATCH, SHIPPED = "scratch", "in_network.json"
+SCRATCH, SHIPPED, COMPILER_CACHE = "scratch", "in_network.json", "inductor-"
 DEATHS = 3  # in a row without a region to blame
 WAYS_ON_GPU = (EAGER, COMPILED, MAX_AUTOTUNE, CUDA_GRAPH)
 GOMP_SPINCOUNT = "2000"
@@ -322,6 +322,9 @@ def _run_process(
     """One life of the process that measures; its exit code, and what it said of why it ended."""
     scratch = folder.path.resolve() / SCRATCH
     stored.make_folder(scratch)
+    for earlier in scratch.glob(f"{COMPILER_CACHE}*"):
+        if earlier.name != f"{COMPILER_CACHE}{number}":
+            shutil.rmtree(earlier, ignore_errors=True)
     question = {
         "folder": str(folder.path.resolve()), "package": package, "scratch": str(scratch),
         "trial_s": times.trial_s, "stack_s": times.stack_s,
@@ -329,7 +332,7 @@ def _run_process(
     variables = {
         "TMPDIR": str(scratch), "TORCH_EXTENSIONS_DIR": str(scratch / "extensions"),
         # what a compiler keeps of an operator is true of one package alone
-        "TORCHINDUCTOR_CACHE_DIR": str(scratch / f"inductor-{number}"), "TRITON_CACHE_DIR": str(scratch / "triton"),
+        "TORCHINDUCTOR_CACHE_DIR": str(scratch / f"{COMPILER_CACHE}{number}"), "TRITON_CACHE_DIR": str(scratch / "triton"),
         "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH", "")])]),
         "PYTHONDONTWRITEBYTECODE": "1", **_threads(network),
     }  # fmt: skip
