@@ -332,7 +332,8 @@ def _run_process(
     variables = {
         "TMPDIR": str(scratch), "TORCH_EXTENSIONS_DIR": str(scratch / "extensions"),
         # what a compiler keeps of an operator is true of one package alone
-        "TORCHINDUCTOR_CACHE_DIR": str(scratch / f"{COMPILER_CACHE}{number}"), "TRITON_CACHE_DIR": str(scratch / "triton"),
+        "TORCHINDUCTOR_CACHE_DIR": str(scratch / f"{COMPILER_CACHE}{number}"),
+        "TRITON_CACHE_DIR": str(scratch / "triton"),
         "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH", "")])]),
         "PYTHONDONTWRITEBYTECODE": "1", **_threads(network),
     }  # fmt: skip
