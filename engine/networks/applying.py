@@ -309,7 +309,7 @@ def write_package(
         entry = network.entry
         if entry.partition(":")[0].endswith(".py"):
             entry = Path(entry).name  # where it lies on this machine is nobody's business
-        lean = replace(network, entry=entry, folder="", modules=(), times=(), kernels=(), notes=())
+        lean = replace(network, entry=entry, folder="", weights="", modules=(), times=(), kernels=(), notes=())
         written[SHIPPED] = json.dumps(codec.to_plain(Shipped(lean, proof)), ensure_ascii=False, indent=1)
     for path, text in written.items():
         stored.make_folder((target / path).parent)
