@@ -15,6 +15,7 @@ from engine.evaluator.processes.sampled import Sampled
 
 WAITING = """
 import os, time
+print(flush=True)
 input()
 {first}
 end = time.monotonic() + 0.3
@@ -30,6 +31,8 @@ def worker(first: str = "") -> Iterator[subprocess.Popen[bytes]]:
     with subprocess.Popen(
         [sys.executable, "-c", WAITING.format(first=first)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as child:
+        assert child.stdout is not None
+        child.stdout.readline()  # by now its libraries are mapped, as those of a worker are that is timed
         yield child
         child.kill()
 
