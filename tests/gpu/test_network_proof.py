@@ -32,7 +32,7 @@ def test_what_pays_is_kept_and_measured_in_every_way(home: Path) -> None:
     assert proof.is_over
     assert proof.tried["scaled"].verdict is Verdict.WRONG
     engaged = proof.tried["chain"].engaged
-    assert [(part.seen, part.expected) for part in engaged] == [(2, 2)]
+    assert [(part.seen, part.expected) for part in engaged] == [(paying_networks.CHAINS, paying_networks.CHAINS)]
     assert all(part.kernels for part in engaged)
     ways = {timed.way: timed.note for timed in proof.originals}
     assert ways[CUDA_GRAPH] == ""

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.utils import _pytree as pytree
 
-WIDTH, ROWS = 256, 512
+WIDTH, ROWS, CHAINS = 256, 512, 8
 
 
 class Chain(nn.Module):
@@ -61,7 +61,7 @@ class Network(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.project, self.again = nn.Linear(WIDTH, WIDTH), nn.Linear(WIDTH, WIDTH)
-        self.blocks = nn.ModuleList([Chain(), Chain()])
+        self.blocks = nn.ModuleList([Chain() for _ in range(CHAINS)])
         self.scaled, self.shifted, self.pair, self.odd = Scaled(), Shifted(), Pair(), Odd()
 
     def forward(self, x: torch.Tensor) -> dict[str, torch.Tensor]:

@@ -81,7 +81,9 @@ def test_what_pays_is_kept_and_all_else_is_left_out_with_its_reason(
         "chain": Verdict.KEPT, "scaled": Verdict.WRONG, "shifted": Verdict.NO_GAIN, "pair": Verdict.CRASHED,
     }  # fmt: skip
     tried = proof().tried
-    assert [(part.expected, part.seen) for part in tried["chain"].engaged] == [(2, 2)]
+    assert [(part.expected, part.seen) for part in tried["chain"].engaged] == [
+        (paying_networks.CHAINS, paying_networks.CHAINS)
+    ]
     assert all(part.holds for part in tried["chain"].parity)
     assert {part.exact for part in tried["chain"].parity} == {"float64"}
     assert "is allowed" in tried["scaled"].why
@@ -199,7 +201,7 @@ def test_in_training_mode_gradients_are_compared_and_a_backward_of_its_own_count
     found = standing(folder).proof
     assert found is not None
     trial = found.tried["chain"]
-    assert [(part.expected, part.seen) for part in trial.engaged] == [(2, 2)]
+    assert [(part.expected, part.seen) for part in trial.engaged] == [(paying_networks.CHAINS, paying_networks.CHAINS)]
     assert any(part.output.startswith("gradient of ") for part in trial.parity)
     assert all(part.holds for part in trial.parity)
 
