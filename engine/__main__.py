@@ -184,6 +184,7 @@ def run_task(options: Namespace) -> int:
     folder = RunFolder(runs_folder() / settings.run_id)
     folder.write_settings(settings)
     network_files.note_run(Path(options.task), folder.run_id)
+    print(f"Run {folder.run_id}", file=sys.stderr)
     if not options.until_waiting:
         return work(folder, Console())
     code = work(folder, Console(stderr=True), is_patient=False)

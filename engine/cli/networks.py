@@ -25,7 +25,7 @@ from engine.cli.subcommands import OK
 from engine.cli.terminal import Console, printable, widen
 from engine.errors import EngineError, NetworkCaptureError
 from engine.evaluator.request import Evaluator
-from engine.networks import limiting
+from engine.networks import applying, limiting
 from engine.suites.formats import percent, times
 from storage import codec, read_only
 from storage.files import make_folder
@@ -127,6 +127,8 @@ def _clear(folder: NetworkFolder, *, is_again: bool) -> None:
 
 
 def _captured(folder: NetworkFolder, options: Namespace, open_toolchain: Open) -> Network:
+    # Threads of PyTorch's that wait for each other give a processor up that others want; it reads this when it loads.
+    os.environ.setdefault("GOMP_SPINCOUNT", applying.GOMP_SPINCOUNT)
     from engine.networks import capture, entries  # torch, which the other verbs do not need
 
     asked = capture.Asked(

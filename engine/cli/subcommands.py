@@ -124,6 +124,8 @@ def export_kernel(options: Namespace) -> int:
     else:
         text = supervisor.exported(folder, options.candidate, is_measured=not options.no_measure)
     report.write(text, options.output)
+    if options.output:
+        print(f"Wrote {options.output}.", file=sys.stderr)
     return OK
 
 

@@ -46,6 +46,7 @@ from storage.networks.records import (
     Region,
     RegionTried,
     StackMeasured,
+    TensorFacts,
     Verdict,
 )
 from storage.networks.standing import Standing, standing
@@ -309,11 +310,25 @@ def write_package(
         entry = network.entry
         if entry.partition(":")[0].endswith(".py"):
             entry = Path(entry).name  # where it lies on this machine is nobody's business
-        lean = replace(network, entry=entry, folder="", weights="", modules=(), times=(), kernels=(), notes=())
+        regions = tuple(_without_values(region) for region in network.regions if region.name in proof.tried)
+        lean = replace(
+            network, entry=entry, folder="", weights="", modules=(), times=(), kernels=(), notes=(), regions=regions
+        )  # fmt: skip
         written[SHIPPED] = json.dumps(codec.to_plain(Shipped(lean, proof)), ensure_ascii=False, indent=1)
     for path, text in written.items():
         stored.make_folder((target / path).parent)
         stored.replace(target / path, text)
+
+
+def _without_values(region: Region) -> Region:
+    """Without the ranges of what was met: what the network was given and holds stays in its folder."""
+
+    def bare(tensors: Iterable[TensorFacts]) -> tuple[TensorFacts, ...]:
+        return tuple(replace(tensor, low=None, high=None) for tensor in tensors)
+
+    return replace(
+        region, inputs=bare(region.inputs), outputs=bare(region.outputs), parameters=bare(region.parameters)
+    )  # fmt: skip
 
 
 def _run_process(

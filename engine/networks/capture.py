@@ -6,9 +6,11 @@ capture goes on without it.
 
 from __future__ import annotations
 
+import contextlib
+import os
 import platform
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,7 @@ from torch import fx, nn
 from torch.profiler import record_function
 
 from engine.evaluator import tasks
+from engine.evaluator.machine import devices, lease, quiet, turns
 from engine.networks import compiled, drafting, entries, fusing, graphs, grouping, place_times, watching, writing
 from engine.networks.compiled import Compiled
 from engine.networks.drafting import Draft
@@ -42,6 +45,8 @@ from storage.networks.records import (
 )  # fmt: skip
 
 NODE = "node:"
+RESTLESS = 2.0
+"""Calls of which the slowest took so many times the quickest say that others wanted the machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +126,13 @@ class _Capture:
             work = self._work(loaded.module, workload)
             entries.see(work, f"the network, called with workload {workload.name},")
             is_gpu = place_times.is_on_gpu(loaded.module, workload)
-            walls = place_times.walls_ms(work, is_gpu)
+            with self._turn():
+                walls = place_times.walls_ms(work, is_gpu)
+            if max(walls) > RESTLESS * min(walls):
+                self._notes.append(
+                    f"Calls of workload {workload.name} took {min(walls):.3g} to {max(walls):.3g} ms: the machine was "
+                    "busy. Shares and ranks are to be trusted once it is captured on a quiet one."
+                )
             seen = place_times.watched(loaded.module, workload, is_training=self._is_training)
             calls = watching.calls_of(loaded.module, workload, is_training=self._is_training)
             timed[workload.name] = list(zip(calls, seen.calls_ms, strict=True))
@@ -131,6 +142,17 @@ class _Capture:
             )
             times += [*seen.times, _rest(workload, seen)]
         return facts, times, timed
+
+    @contextlib.contextmanager
+    def _turn(self) -> Iterator[None]:
+        """While the network is timed nothing is evaluated on this device."""
+        if self._asked.device == "cpu":
+            files_of_locks = lease.of_host(*(f"cpu-{number}" for number in os.sched_getaffinity(0)))
+        else:
+            files_of_locks = lease.of_host(devices.usable()[0].lease)
+        with turns.hold(*files_of_locks):
+            quiet.wait()
+            yield
 
     def _work(self, module: nn.Module, workload: Workload) -> Callable[[], Any]:
         return lambda: watching.call(module, workload, is_training=self._is_training)

@@ -26,6 +26,9 @@ _SIZES = {
 }
 
 
+ALONE, IN_NETWORK = "`benchmark.py`", "the table above"
+
+
 def written(made: MadePackage) -> str:
     """The text."""
     return "\n".join([*_head(made), *(line for kernel in made.kernels for line in _of_kernel(kernel)), *_tail(made)])
@@ -51,7 +54,9 @@ def of_network(made: MadePackage, network: Network, regions: Sequence[Region], p
         places = ", ".join(f"`{path}`" for path in paths[:4]) + (" …" if len(paths) > 4 else "")
         lines.append(f"| {region.name} | {kernel.name} | {places} |")
     lines.append("")
-    return "\n".join([*lines, *(line for kernel in made.kernels for line in _of_kernel(kernel)), *_tail(made)])
+    return "\n".join(
+        [*lines, *(line for kernel in made.kernels for line in _of_kernel(kernel, IN_NETWORK)), *_tail(made)]
+    )
 
 
 def _head(made: MadePackage) -> Iterator[str]:
@@ -75,7 +80,7 @@ def _head(made: MadePackage) -> Iterator[str]:
     yield ""
 
 
-def _of_kernel(kernel: PackagedKernel) -> Iterator[str]:
+def _of_kernel(kernel: PackagedKernel, left: str = ALONE) -> Iterator[str]:
     settings, record = kernel.record.settings, kernel.record
     yield f"## {kernel.name}"
     yield ""
@@ -85,7 +90,7 @@ def _of_kernel(kernel: PackagedKernel) -> Iterator[str]:
         ("sizes", _SIZES[kernel.entries[0].sizes]),
         ("gradients", "by the kernel's own backward, which was judged too" if settings.policy.backward else
          "PyTorch's own code runs where they are wanted (`on_missing_backward`: `fall back`, `raise`, or `recompute`)"),
-        ("gain", _gain(kernel)),
+        ("gain", _gain(kernel, left)),
         ("judged on", record.limit.device if record.limit else "a device that the run does not name"),
         ("precision", settings.policy.measured),
         ("checks", _checks(kernel)),
@@ -106,7 +111,7 @@ def _listed(entry: Entry) -> str:
     return ", ".join(parts)
 
 
-def _gain(kernel: PackagedKernel) -> str:
+def _gain(kernel: PackagedKernel, left: str) -> str:
     timed, record = kernel.candidate.trusted, kernel.record
     if timed is None:
         return "**not timed**"
@@ -123,7 +128,7 @@ def _gain(kernel: PackagedKernel) -> str:
     slower = ", **slower than it**" if over.is_slower else ""
     return (
         f"{text}; {over.speedup:.3g}x {fastest.name} ({over.low:.3g} to {over.high:.3g}){slower}. Each was timed in a "
-        "process of its own; `benchmark.py` says what is left in one program"
+        f"process of its own; {left} says what is left in one program"
     )
 
 
@@ -151,6 +156,6 @@ def _tail(made: MadePackage) -> Iterator[str]:
     if made.licence:
         yield made.licence
     else:
-        yield f"Licence of the kernels: {NOT_STATED}. Whoever passes this package on states one (`--license`)."
+        yield f"Licence of the kernels: {NOT_STATED}. Whoever passes this package on states one (`--licence`)."
     yield "The reference modules have the licence of the program they are from."
     yield ""

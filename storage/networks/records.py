@@ -361,7 +361,8 @@ class ProofProgressed:
 
 @dataclass(frozen=True, slots=True)
 class OriginalTimed:
-    """The network as it is, called in one way. `note` says why that could not be done."""
+    """The network as it is, called in one way: `ms` is eager PyTorch's median by the ratio of both, timed in turns, so
+    that times of ways can be compared. `note` says why it could not be called so."""
 
     workload: str
     way: str

@@ -82,8 +82,3 @@ def _turn_ms(called: Called, contents: Sequence[Workload], burst: int, is_gpu: b
 def peak_bytes(called: Called, workload: Workload, *, is_gpu: bool) -> int | None:
     """What a call holds on a GPU beyond what was held before."""
     return place_times.peak_bytes(lambda: called(workload)) if is_gpu else None
-
-
-def median_ms(called: Called, contents: Sequence[Workload], *, is_gpu: bool) -> float:
-    """Of a few calls by themselves: enough to choose between ways, no figure to compare."""
-    return statistics.median(place_times.walls_ms(lambda: called(contents[0]), is_gpu))

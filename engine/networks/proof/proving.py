@@ -102,6 +102,8 @@ class Prover:
         return next(region for region in self.network.regions if region.name == name)
 
     def _time_original(self) -> None:
+        """The network as it is, called in every way. Eager PyTorch is timed beside each other way, in turns: which one
+        is fastest must not depend on what else the machine did meanwhile."""
         known = {(timed.workload, timed.way) for timed in self.proof.originals}
         for way in self.proof.started.ways:
             for workload in self.workloads:
@@ -109,17 +111,21 @@ class Prover:
                     continue
                 self._tell(f"timing the network as it is, {way}, {workload.name}")
                 self._choose_base()
-                ms, note = None, ""
                 try:
-                    with self._compared():
-                        called = self._called((way, ()), workload)
-                        with self.turn(), place_times.no_collection():
-                            ms = pairing.median_ms(called, self._contents[workload.name], is_gpu=self.ways.is_gpu)
+                    speed = self._speed(workload, (EAGER, ()), (way, ()), self.trial_s)
                 except NoWay as error:
-                    note = str(error)
+                    self._note(OriginalTimed(workload.name, way, note=str(error)))
                 except Exception as error:  # noqa: BLE001 - the user's code and PyTorch's compiler may raise anything
-                    note = graphs.reason_of(error)
-                self._note(OriginalTimed(workload.name, way, ms, note))
+                    self._note(OriginalTimed(workload.name, way, note=graphs.reason_of(error)))
+                else:
+                    eager_ms = self._eager_ms(workload) or speed.before_ms
+                    ms = eager_ms if way == EAGER else eager_ms / speed.speedup
+                    self._note(OriginalTimed(workload.name, way, ms))
+
+    def _eager_ms(self, workload: Workload) -> float | None:
+        return next(
+            (timed.ms for timed in self.proof.originals if (timed.workload, timed.way) == (workload.name, EAGER)), None
+        )
 
     def _choose_base(self) -> None:
         """What a CUDA graph holds: of eager and compiled the faster one."""
@@ -261,23 +267,25 @@ class Prover:
         )  # fmt: skip
 
     def _best(self, kept: Collection[str], speeds: Sequence[Speed]) -> list[Speed]:
-        """The fastest way with the kernels against the fastest without."""
-        weights = proofs.weights_of(self.network)
-        sums: dict[str, float] = {}
-        for way in {speed.after for speed in speeds}:
-            of_way = [speed for speed in speeds if speed.after == way]
-            if len(of_way) == len(self.workloads):
-                sums[way] = sum(weights[speed.workload] * speed.after_ms for speed in of_way)
-        if not sums:
-            return []
-        fastest = min(sums, key=lambda way: sums[way])
+        """The fastest way with the kernels against the fastest without, measured beside each other."""
         same = [speed for speed in speeds if speed.before == self._gate]
-        if fastest == self._gate:
+        fastest = proofs.best_way(self._with_kernels(speeds), self.network)
+        if fastest == self._gate or not same:
             return same
         self._tell(f"measuring {fastest} with kernels against {self._gate} without")
         other = [self._speed(workload, (self._gate, ()), (fastest, kept), self.stack_s) for workload in self.workloads]
+        weights = proofs.weights_of(self.network)
         pairs = [(total.speedup, found) for found in (same, other) if (total := proofs.total(found, weights))]
         return max(pairs, key=lambda pair: pair[0])[1]
+
+    def _with_kernels(self, speeds: Sequence[Speed]) -> list[OriginalTimed]:
+        """What each way takes with the kernels: as without them, by the ratio that was measured."""
+        ratios = {(speed.workload, speed.before): speed.speedup for speed in speeds}
+        return [
+            OriginalTimed(timed.workload, timed.way, timed.ms / ratio)
+            for timed in self.proof.originals
+            if timed.ms is not None and (ratio := ratios.get((timed.workload, timed.way)))
+        ]
 
     def _left_out(self, kept: Sequence[str]) -> Iterator[LeftOut]:
         """What each kernel brings to the others."""

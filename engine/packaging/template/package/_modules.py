@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import fnmatch
 import functools
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -226,7 +228,8 @@ def apply(network: nn.Module, where: Where | None = None, *, on_missing_backward
 
     Args:
         network: it is changed in place; its parameters stay the same objects.
-        where: a path (`layers.*.norm`), a class, or a function of path and module. Left out: modules of the reference's
+        where: a path (`layers.*.norm`, `act?`: `*` and `?` stand for letters of one name), a class, or a function of
+            path and module. Left out: modules of the reference's
             own class, or of that of its only submodule, with the same numbers.
         on_missing_backward: `fall back`, `raise` or `recompute`.
 
@@ -247,6 +250,12 @@ def apply(network: nn.Module, where: Where | None = None, *, on_missing_backward
         found.append((path, module, made[id(module)]))
     if where is not None and not found:
         raise ValueError(f"nothing in {type(network).__name__} is {where}")
+    if not found:
+        warnings.warn(
+            f"{PACKAGE}: no module of {type(network).__name__} is of the reference's class with its settings, so "
+            "nothing was replaced: name modules with where=",
+            stacklevel=2,
+        )
     for path, _, optimised in found:
         _put(network, path, optimised)
     return [Replaced(path, type(module).__name__, optimised._served.kernels) for path, module, optimised in found]
@@ -281,7 +290,7 @@ def _is_chosen(where: Where | None, path: str, module: nn.Module) -> bool:
         return bool(_alike(module)[0])
     if isinstance(where, str):
         pattern, parts = where.split("."), path.split(".")
-        return len(pattern) == len(parts) and all(a in ("*", b) for a, b in zip(pattern, parts, strict=True))
+        return len(pattern) == len(parts) and all(map(fnmatch.fnmatchcase, parts, pattern))
     if isinstance(where, type):
         return type(module) is where
     return where(path, module)
