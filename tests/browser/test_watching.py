@@ -35,7 +35,7 @@ def test_a_new_run_appears_in_the_list_by_itself_and_is_opened_from_there(page: 
     expect(page).to_have_url(re.compile(r"/run\?run=listed"))
     expect(curve.chart(page)).to_be_visible()
     expect(curve.chart(page).get_by_text("torch.compile 1.28×")).to_be_visible()
-    expect(page.get_by_label("Result of the run")).to_contain_text("Over the best alternative")
+    expect(page.get_by_label("Key figures")).to_contain_text("over torch.compile")
 
 
 def test_new_data_keeps_zoom_scroll_and_node(page: Page, server: Server) -> None:
@@ -112,7 +112,9 @@ def test_the_reply_is_seen_while_it_is_written_until_the_engine_dies_and_the_run
     expect(box).to_have_text("First I will widen the tile <b>not bold</b> ✓")
     expect(page.locator(".pipeline .active")).to_be_visible()
     engine.die()
-    expect(page.get_by_text("The run is lost: its engine ended at depth 1, while the model was")).to_be_visible()
+    expect(
+        page.get_by_text("The run was interrupted: its engine ended at depth 1, while the model was")
+    ).to_be_visible()
     expect(page.get_by_role("button", name="Resume run")).to_be_visible()
 
 
