@@ -79,7 +79,8 @@ def test_a_click_on_a_point_opens_its_kernel_and_zoom_survives_a_visit_to_its_pa
 def test_an_idle_page_sends_nothing_and_keeps_its_refresh_interval_for_the_browser_session(
     page: Page, server: Server
 ) -> None:
-    samples.write_run(server.runs, "idle", depths=5)
+    engine = PretendEngine(server.runs, "idle", depths=5)
+    engine.play_until(model_step, times=4)
     frames: list[str | bytes] = []
     page.goto("about:blank")  # what a page has opened before nobody listens to
     page.on("websocket", lambda socket: socket.on("framereceived", lambda frame: frames.append(frame)))
@@ -96,6 +97,7 @@ def test_an_idle_page_sends_nothing_and_keeps_its_refresh_interval_for_the_brows
     page.get_by_label("Refresh every").select_option("10 s")
     page.reload()
     expect(page.get_by_label("Refresh every")).to_have_value("10000")
+    engine.die()
 
 
 def test_the_reply_is_seen_while_it_is_written_until_the_engine_dies_and_the_run_is_lost(

@@ -100,7 +100,7 @@ def test_the_axis_of_latencies_names_the_limit_by_milliseconds_that_stay(home: P
 
 def test_a_run_that_its_engine_left_is_called_interrupted_and_keeps_its_state_in_the_journal() -> None:
     assert wording.STATE_NAME[RunState.LOST] == "interrupted"
-    assert RunState.LOST == "lost"
+    assert str(RunState.LOST) == "lost"
 
 
 def test_the_style_of_all_pages_is_part_of_the_document_and_of_nothing_else() -> None:
