@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,8 +12,8 @@ from starlette.types import Message, Receive, Scope, Send
 
 from pages.parts import index, wording
 from pages.parts.client.page_style import PageStyle
-from pages.parts.run import beside_base, curve_chart, key_figures
-from pages.parts.status import measured_on
+from pages.parts.run import curve_chart, key_figures
+from pages.parts.status import beside_base, measured_on
 from storage.index import queries
 from storage.index.queries import RunRow
 from storage.results.vocabulary import Verdict
@@ -122,7 +123,8 @@ def test_the_style_of_all_pages_is_part_of_the_document_and_of_nothing_else() ->
 
         messages: list[Message] = []
         scope = {"type": "http", "headers": [(b"accept", b"text/html"), (b"accept-encoding", b"gzip")]}
-        asyncio.run(PageStyle(app)(scope, receive, send))
+        with ThreadPoolExecutor(1) as pool:  # a browser's tests may have a loop in this thread
+            pool.submit(lambda: asyncio.run(PageStyle(app)(scope, receive, send))).result()
         return dict(messages[0]["headers"]), b"".join(message["body"] for message in messages[1:])
 
     headers, body = sent(b"text/html; charset=utf-8")

@@ -11,9 +11,9 @@ from typing import Any
 import streamlit as st
 
 from pages.parts import index, method, wording
-from pages.parts.run import beside_base, curve_marks, selection
+from pages.parts.run import curve_marks, selection
 from pages.parts.run.curve_marks import Phase
-from pages.parts.status import alternatives
+from pages.parts.status import alternatives, beside_base
 from pages.parts.widgets import plot
 from storage.codec import DecodeError
 from storage.index import queries

@@ -9,7 +9,8 @@ import streamlit as st
 
 from pages.parts import index, method, timed_anew, wording
 from pages.parts.pass_rates import ABOUT, ABOUT_RANKING, PassRates, ranked
-from pages.parts.run import beside_base, selection
+from pages.parts.run import selection
+from pages.parts.status import beside_base
 from pages.parts.widgets import table
 from storage.index import queries
 from storage.index.queries import AttemptRow, ErrorGroupRow, KernelFilter, OutcomeCount, RunRow

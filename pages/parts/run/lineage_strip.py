@@ -10,7 +10,8 @@ from typing import Any
 import streamlit as st
 
 from pages.parts import client, index, method, wording
-from pages.parts.run import beside_base, selection
+from pages.parts.run import selection
+from pages.parts.status import beside_base
 from storage.index import queries
 from storage.index.queries import FamilyRow, RunRow
 from storage.results.vocabulary import Verdict
