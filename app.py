@@ -16,6 +16,7 @@ from engine import supervisor
 from engine.errors import EngineError
 from pages.parts import access, index, streamlit_internals
 from pages.parts.api import routes
+from pages.parts.client.page_style import PageStyle
 from pages.parts.status import notices, undrawn
 from storage import read_only
 from storage.index.database import DatabaseError
@@ -79,6 +80,7 @@ app = st.App(
         Middleware(access.OwnPages),
         Middleware(TrustedHostMiddleware, allowed_hosts=st.get_option("server.allowedHosts") or ["*"]),
         Middleware(access.Gate),
+        Middleware(PageStyle),
     ],
     on_script_error=undrawn.tell,
     exception_handlers={DatabaseError: undrawn.answer, Exception: undrawn.answer},

@@ -6,14 +6,13 @@ from pathlib import Path
 
 import streamlit as st
 
-from pages.parts import access, client
+from pages.parts import access
 from pages.parts.status import address, away, behind, menu, notices, welcome
 from pages.parts.steering import dialogs
 
 ASSETS = Path(__file__).parent / "assets"
 
 st.set_page_config(page_title="Tilewright", page_icon=str(ASSETS / "favicon.png"), layout="wide")
-st.html(f"<style>{client.read('page.css')}</style>")
 st.logo(str(ASSETS / "logo.png"), size="large", link=None)
 access.pass_or_stop()
 away.draw()  # first: a server may end before it has drawn the rest

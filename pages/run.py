@@ -11,8 +11,9 @@ from pages.parts.run import (
     first_kernel,
     kernel_panel,
     kernels_table,
+    key_figures,
     lineage_strip,
-    result_banner,
+    result_panel,
     run_header,
     seek_bar,
     selection,
@@ -41,14 +42,14 @@ def live() -> None:
     state = run_state.of(run)
     shown = pinned_run() or run
     with pinned_snapshot.view(run_id):
-        draw_standing(shown, token)
+        draw_standing(shown)
     with st.container():  # always there: what comes and goes in it must not move the curve to another place
         reply_form.draw(run, state)
         approval.draw(run, state)
     chosen = selection.current()
     left, right = st.columns([1.3, 1] if chosen else [2.35, 1], gap="medium")
     with left, pinned_snapshot.view(run_id):
-        draw_course(shown)
+        draw_course(shown, token)
     with right:
         draw_side(run, state, shown, chosen)
     steer.give_word_back()
@@ -60,53 +61,67 @@ def pinned_run() -> RunRow | None:
     return queries.run(pinned.snapshot, run_id) if pinned else None
 
 
-def draw_standing(run: RunRow, token: str) -> None:
-    """Everything above the curve."""
+def draw_standing(run: RunRow) -> None:
+    """Everything above the curve: what the run is, what needs a person, one line of figures."""
     state = pinned_snapshot.state_of(run)
-    pinned = pinned_snapshot.of(run_id)
-    step = queries.current_step(index.current(), run_id)
-    usual_s = queries.typical_seconds(index.current(), run_id, step.kind) if step else None
     run_header.draw(run, state)
-    with st.container():
-        seek_bar.draw(run)
-    with st.container():  # always there, as below
-        welcome.draw(run, state)
-    with st.container():
-        if result_banner.is_due(run, state):
-            result_banner.draw(run, state)
-        else:
-            run_header.draw_figures(run, state)
-    now.draw(run, state, step, token, usual_s, pinned, lambda: pinned_snapshot.switch(run_id),
-             steer.pending(run_id) if not pinned else None)  # fmt: skip
-    with st.container():  # a run that ends would else be drawn with two curves and two panels for a moment
-        activity.draw_reply(run, state, step)
+    key_figures.draw(run, state)
 
 
-def draw_course(run: RunRow) -> None:
-    """The curve, the kernels it is made of, and what the model is told."""
-    with st.container():
+def draw_course(run: RunRow, token: str) -> None:
+    """The curve, what the engine does now, the kernels the curve is made of, and what the model is told."""
+    state = pinned_snapshot.state_of(run)
+    rows = None
+    with st.container(key="curve_place"):
+        before, place = st.container(key="first_kernel_place"), st.container()
         if first_kernel.is_due(run):
-            first_kernel.draw(run)
+            with before:
+                first_kernel.draw(run)
+                activity.draw_reply(run, state, queries.current_step(index.current(), run_id))  # all there is to see
         elif not run.curve and not run.failed:
             waits = run_state.shown_state(run) is RunState.WAITING
             nothing = (
                 "No kernel yet: the run waits for your reply." if waits else "The run ended before it had a kernel."
             )
-            st.info(nothing, icon=":material/show_chart:")
+            place.info(nothing, icon=":material/show_chart:")
         else:
-            curve_chart.draw(run)
+            with place:
+                rows = curve_chart.draw(run)
+    draw_step(run, state, token)
+    with st.container():
+        if rows:
+            curve_chart.draw_notes(rows)
+        run_header.draw_notes(run, state)
     lineage_strip.draw(run)
     kernels_table.draw(run)
     kernels_table.draw_errors(run)
-    activity.draw_prompt(run, pinned_snapshot.state_of(run))
+    activity.draw_prompt(run, state)
+
+
+def draw_step(run: RunRow, state: RunState, token: str) -> None:
+    """Right under the curve: the point of a replay, the step in progress, the reply as it comes in."""
+    pinned = pinned_snapshot.of(run_id)
+    step = queries.current_step(index.current(), run_id)
+    usual_s = queries.typical_seconds(index.current(), run_id, step.kind) if step else None
+    with st.container():
+        seek_bar.draw(run)
+    now.draw(run, state, step, token, usual_s, pinned, lambda: pinned_snapshot.switch(run_id),
+             steer.pending(run_id) if not pinned else None)  # fmt: skip
+    with st.container():  # a run that ends would else be drawn with two curves and two panels for a moment
+        if not first_kernel.is_due(run):
+            activity.draw_reply(run, state, step)
 
 
 def draw_side(run: RunRow, state: RunState, shown: RunRow, chosen: str) -> None:
-    """The open kernel, if any, and the controls; those are never frozen."""
+    """The open kernel, if any, the result, and the controls; those are never frozen."""
     with st.container(), pinned_snapshot.view(run_id):
         if chosen:
             st.session_state[f"looked_at:{run_id}"] = chosen
             kernel_panel.draw(shown, chosen)
+    with st.container(), pinned_snapshot.view(run_id):
+        welcome.draw(shown, pinned_snapshot.state_of(shown))
+        if result_panel.is_due(shown, pinned_snapshot.state_of(shown)):
+            result_panel.draw(shown, pinned_snapshot.state_of(shown))
     steering_panel.draw(run, state)
     spending.draw(run, state)
     spending.draw_time(run)

@@ -35,6 +35,8 @@ STATE_TONE: dict[RunState, Tone] = {
     RunState.FAILED: "red",
     RunState.LOST: "violet",
 }
+# What a state is called on screen: in a journal a run that its engine has left is "lost", and nothing of it is.
+STATE_NAME = {state: "interrupted" if state is RunState.LOST else str(state) for state in RunState}
 STATE_ICON = {
     RunState.STARTING: ":material/progress_activity:",
     RunState.RUNNING: ":material/play_arrow:",
@@ -124,12 +126,15 @@ _HEADING = re.compile(r"^#{1,6}[ \t]+", re.MULTILINE)
 _BOLD = re.compile(r"(?<![\w*])\*\*(?=\S)([^*\n]+?)(?<=\S)\*\*(?![\w*])")
 
 
-def outcome(verdict: Verdict | None, is_accepted: bool, is_pending: bool) -> str:
-    """A kernel's verdict, and for a correct one what its depth made of it."""
+def outcome(verdict: Verdict | None, is_accepted: bool, is_pending: bool, is_slower: bool = False) -> str:
+    """A kernel's verdict, and for a correct one what its depth made of it; `is_slower`, beyond the noise, than what it
+    was made from."""
     if verdict is None:
         return "not judged yet"
     if verdict is not Verdict.PASSED:
         return VERDICT_NAME[verdict]
+    if is_accepted and is_slower:
+        return "kept as base"
     return "accepted" if is_accepted else "correct, pending" if is_pending else "correct, abandoned"
 
 

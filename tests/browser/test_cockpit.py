@@ -38,10 +38,13 @@ def test_the_first_screen_has_curve_state_best_and_headroom_and_its_bar_keeps_it
     engine.play_until(finished_depth, times=5)
     engine.play_until(model_step)
     page.goto(f"{server.url}/run?run=first-screen")
-    becomes(lambda: curve.chart(page).evaluate("gd => gd.getBoundingClientRect().bottom") <= 900, True)
+    page.set_viewport_size({"width": 1280, "height": 800})
+    becomes(lambda: curve.chart(page).evaluate("gd => gd.getBoundingClientRect().bottom") <= 800, True)
+    becomes(lambda: curve.chart(page).evaluate("gd => gd.getBoundingClientRect().top") <= 290, True)
+    page.set_viewport_size({"width": 1280, "height": 900})
     figures = page.get_by_label("Key figures")
     expect(figures).to_contain_text("running")
-    expect(figures).to_contain_text(re.compile(r"\d+ % of the limit\s*[\d.]+× headroom"))
+    expect(figures).to_contain_text(re.compile(r"Of the hardware limit\s*\d+ %\s*[\d.]+× headroom"))
     best = figures.locator(".best .value")
     expect(best).to_contain_text("×")
     assert best.evaluate("value => parseFloat(getComputedStyle(value).fontSize)") >= 40
@@ -66,6 +69,51 @@ def test_the_first_screen_has_curve_state_best_and_headroom_and_its_bar_keeps_it
             assert max(lines) < 30  # one line each
             heights.add(page.locator(".now").evaluate("bar => bar.getBoundingClientRect().height"))
         assert len(heights) == 1
+
+
+NAMES = """gd => [...gd.querySelectorAll(".annotation")].map(name => name.getBoundingClientRect())"""
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_no_name_on_the_curve_covers_another_and_what_a_point_is_stands_clear_of_the_line(
+    page: Page, server: Server, width: int
+) -> None:
+    samples.write_run(server.runs, f"named-{width}", depths=8)
+    page.set_viewport_size({"width": width, "height": 800})
+    page.goto(f"{server.url}/run?run=named-{width}")
+    chart = curve.chart(page)
+    chart.scroll_into_view_if_needed()
+
+    def covered() -> list[tuple[int, int]]:
+        boxes = chart.evaluate(NAMES)
+        return [(a, b) for a, b in itertools.combinations(range(len(boxes)), 2) if _meet(boxes[a], boxes[b])]
+
+    becomes(covered, [])
+    assert len(chart.evaluate(NAMES)) >= 3
+    becomes(lambda: width_of_what_is_drawn(page), width)
+    point = next(p for p in curve.points(page, "accepted"))
+    page.mouse.move(float(str(point["x"])), float(str(point["y"])))
+    told = page.locator(".tilewright-tip")
+    expect(told).to_contain_text("over eager PyTorch")
+    box = told.bounding_box()
+    assert box is not None
+    assert box["width"] <= 280
+    inside = [
+        p
+        for name in ("accepted", "best")
+        for p in curve.points(page, name)
+        if box["x"] < float(str(p["x"])) < box["x"] + box["width"]
+        and box["y"] < float(str(p["y"])) < box["y"] + box["height"]
+    ]
+    assert inside == []
+
+
+def _meet(one: dict[str, float], other: dict[str, float]) -> bool:
+    """Beyond what rounding makes of it."""
+    return (
+        min(one["right"], other["right"]) - max(one["left"], other["left"]) > 1
+        and min(one["bottom"], other["bottom"]) - max(one["top"], other["top"]) > 1
+    )
 
 
 def test_why_a_kernel_got_faster_is_one_click_away(page: Page, server: Server) -> None:

@@ -35,7 +35,7 @@ def test_a_new_run_appears_in_the_list_by_itself_and_is_opened_from_there(page: 
     expect(page).to_have_url(re.compile(r"/run\?run=listed"))
     expect(curve.chart(page)).to_be_visible()
     expect(curve.chart(page).get_by_text("torch.compile 1.28×")).to_be_visible()
-    expect(page.get_by_label("Result of the run")).to_contain_text("Over the best alternative")
+    expect(page.get_by_label("Key figures")).to_contain_text("over torch.compile")
 
 
 def test_new_data_keeps_zoom_scroll_and_node(page: Page, server: Server) -> None:
@@ -79,7 +79,8 @@ def test_a_click_on_a_point_opens_its_kernel_and_zoom_survives_a_visit_to_its_pa
 def test_an_idle_page_sends_nothing_and_keeps_its_refresh_interval_for_the_browser_session(
     page: Page, server: Server
 ) -> None:
-    samples.write_run(server.runs, "idle", depths=5)
+    engine = PretendEngine(server.runs, "idle", depths=5)
+    engine.play_until(model_step, times=4)
     frames: list[str | bytes] = []
     page.goto("about:blank")  # what a page has opened before nobody listens to
     page.on("websocket", lambda socket: socket.on("framereceived", lambda frame: frames.append(frame)))
@@ -96,6 +97,7 @@ def test_an_idle_page_sends_nothing_and_keeps_its_refresh_interval_for_the_brows
     page.get_by_label("Refresh every").select_option("10 s")
     page.reload()
     expect(page.get_by_label("Refresh every")).to_have_value("10000")
+    engine.die()
 
 
 def test_the_reply_is_seen_while_it_is_written_until_the_engine_dies_and_the_run_is_lost(
@@ -112,7 +114,9 @@ def test_the_reply_is_seen_while_it_is_written_until_the_engine_dies_and_the_run
     expect(box).to_have_text("First I will widen the tile <b>not bold</b> ✓")
     expect(page.locator(".pipeline .active")).to_be_visible()
     engine.die()
-    expect(page.get_by_text("The run is lost: its engine ended at depth 1, while the model was")).to_be_visible()
+    expect(
+        page.get_by_text("The run was interrupted: its engine ended at depth 1, while the model was")
+    ).to_be_visible()
     expect(page.get_by_role("button", name="Resume run")).to_be_visible()
 
 

@@ -12,7 +12,7 @@ from pages.parts.compare import compare_table, compared_runs
 from pages.parts.overview import runs_table
 from pages.parts.report import report_run
 from pages.parts.report.report_run import run_report
-from pages.parts.run import curve_marks, run_header
+from pages.parts.run import curve_marks, key_figures
 from pages.parts.status import alternatives
 from storage.index import queries
 from storage.index.queries import BaselineRow
@@ -64,7 +64,7 @@ def test_a_kernel_that_loses_to_the_best_alternative_is_said_to_wherever_it_is_s
     assert run is not None
     assert [said in box.value.replace("\\", "") for box in app.warning] == [True]
     assert "as fast as the best alternative (torch.compile max-autotune)." in words(app).replace("\\", "")
-    header = run_header._over_best_alternative(run)
+    header = key_figures._over_best_alternative(run)
     assert "over torch.compile max-autotune" in header["second"]
     assert header["second"].endswith("which is faster")
     assert header["second_tone"] == "poor"
@@ -98,7 +98,7 @@ def test_where_all_others_are_slower_eager_is_the_fastest_alternative(home: Path
     run = queries.run(index.current(), "r1")
     assert run is not None
     assert "as fast as eager PyTorch, the fastest alternative." in words(app).replace("\\", "")
-    assert run_header._over_best_alternative(run) == {"second": "eager PyTorch is the fastest alternative"}
+    assert key_figures._over_best_alternative(run) == {"second": "eager PyTorch is the fastest alternative"}
     assert not app.warning
     assert "eager PyTorch 1×, the fastest alternative" in run_report(index.current(), "r1")
     (compared,) = compared_runs.gather(index.current(), ["r1"])

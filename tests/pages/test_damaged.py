@@ -67,7 +67,7 @@ def test_a_journal_cut_short_is_not_told_as_a_crash_in_which_nothing_was_lost(
 def test_a_crashed_run_with_holes_is_not_offered_to_be_resumed(home: Path, open_page: Open) -> None:
     spoil(write_run(home / "runs", "r1", depths=4, ending="running"), 12)
     app = open_page("run", run="r1")
-    assert "The run is lost: its engine ended at depth" in words(app)
+    assert "The run was interrupted: its engine ended at depth" in words(app)
     assert "resume to continue" not in words(app)
     assert "Resume the run to steer it" not in words(app)
     assert not any("esume" in button.label for button in app.button)

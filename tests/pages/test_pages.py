@@ -59,9 +59,9 @@ def test_a_run_without_engine_renders(home: Path, open_page: Open, ending: str) 
     app = open_page("run", run="r1")
     assert not app.exception
     is_over = ending in ("finished", "stopped", "failed")
-    assert ("The run is lost" in words(app)) is not is_over
+    assert ("The run was interrupted" in words(app)) is not is_over
     assert (
-        "**The run is lost: its engine ended at depth 2, while the model was optimising kernel 4.** Completed"
+        "**The run was interrupted: its engine ended at depth 2, while the model was optimising kernel 4.** Completed"
         in words(app)
         or ending != "running"
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from pages.parts import index
-from pages.parts.run import result_banner
+from pages.parts.run import result_panel
 from pages.parts.status import outcome
 from pages.parts.timed_anew import Timed, moved, sentence
 from storage.index import queries
@@ -58,8 +58,7 @@ def test_the_table_the_kernel_and_the_banner_say_why_the_best_has_not_the_lowest
     told = {name: " ".join(one.about for one in outcome.figures(db, run)) for name, run in runs.items()}
     assert "Kernel 1 has a lower latency than the best one" in told["r1"]
     assert "timed anew" not in told["r2"]
-    assert result_banner.sentence(runs["r1"], RunState.FINISHED) == (
-        "Finished: kernel 2 is 3.00× (3.00 to 3.00×) as fast as eager PyTorch. 1 other kernel is tied with kernel 2, "
-        "the best."
+    assert result_panel.sentence(runs["r1"]) == (
+        "Kernel 2 is 3.00× (3.00 to 3.00×) as fast as eager PyTorch. 1 other kernel is tied with kernel 2, the best."
     )
     assert "timed anew" not in words(open_page("run", run="r2"))

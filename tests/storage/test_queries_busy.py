@@ -5,13 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from pages.parts.kernel import trust_tab
-from pages.parts.run import result_banner
+from pages.parts.run import result_panel
 from pages.parts.status import step_sentences
 from storage.index import queries
 from storage.index.database import Database
 from storage.results.evaluation_results import BUILT, CORRECT, TimingResult
 from storage.run import events as ev
-from storage.run.settings import RunState
 from tests.storage.growth import created, grow
 
 SPOILED = TimingResult((1.0,) * 9, (99.0,) * 9, untrusted="the machine is busy")
@@ -32,9 +31,7 @@ def test_a_kernel_whose_timing_decides_nothing_is_correct_and_not_timed(db: Data
     ]
     step = next(row for row in queries.steps(db, "sample") if row.step == 2)
     assert step_sentences.sentence(step).endswith("is correct, not timed: the machine is busy")
-    assert (
-        result_banner.sentence(run, RunState.FINISHED) == "Finished: 1 correct kernel, none with a timing that counts."
-    )
+    assert result_panel.sentence(run) == "1 correct kernel, none with a timing that counts."
     again = ev.StepStarted(3, "time", 0, "c001")
     grow(db, root, again, ev.Timed(3, "c001", GOOD), ev.StepFinished(3, "time", 1.0, "passed"))
     run, evaluation = queries.run(db, "sample"), queries.evaluation(db, "sample", "c001")

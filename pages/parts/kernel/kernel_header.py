@@ -8,7 +8,7 @@ import streamlit as st
 
 from pages.parts import access, client, index, method, run_state, speed_of_light, timed_anew, wording
 from pages.parts.kernel import story
-from pages.parts.status import alternatives, provenance
+from pages.parts.status import alternatives, beside_base, provenance
 from pages.parts.steering import dialogs
 from pages.parts.steering.dialogs import Dialog
 from pages.parts.widgets import figures
@@ -87,8 +87,10 @@ def badges(candidate: CandidateRow) -> None:
     elif candidate.is_tied:
         st.badge("tied with the best", color="green", icon=":material/star_outline:", help=TIED)
     if candidate.verdict is Verdict.PASSED and not candidate.is_best:
-        outcome = wording.outcome(candidate.verdict, candidate.is_accepted, candidate.is_pending)
-        st.badge(outcome.removeprefix("correct, "), color="blue" if candidate.is_accepted else "gray")
+        base = next((k for k in index.attempts(candidate.run_id) if k.candidate_id == candidate.base_id), None)
+        is_slower = beside_base.is_slower(candidate, base)
+        outcome = wording.outcome(candidate.verdict, candidate.is_accepted, candidate.is_pending, is_slower)
+        st.badge(outcome.removeprefix("correct, "), color="blue" if candidate.is_accepted and not is_slower else "gray")
     if candidate.is_profile_exposed:
         st.badge("model saw a profile", color="violet", icon=":material/visibility:")
 

@@ -3,7 +3,7 @@ Plotly figure. Traces are pure, from rows of the index; colours are names that t
 
 from __future__ import annotations
 
-import html
+import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +13,7 @@ import streamlit as st
 from pages.parts import index, method, wording
 from pages.parts.run import curve_marks, selection
 from pages.parts.run.curve_marks import Phase
-from pages.parts.status import alternatives
+from pages.parts.status import alternatives, beside_base
 from pages.parts.widgets import plot
 from storage.codec import DecodeError
 from storage.index import queries
@@ -35,11 +35,11 @@ from storage.run.settings import Origin, RunSettings
 from storage.run.steering.command_arguments import MANUAL
 
 # As high as the window leaves room for under the header, so that the whole curve is seen without scrolling.
-HEIGHT = "clamp(380px, calc(100vh - 372px), 1100px)"
+HEIGHT = "clamp(380px, calc(100vh - 326px), 1100px)"  # as page.css keeps free for it
 
 
-def draw(run: RunRow) -> None:
-    """Draw the curve; a click on it is told through `selection`."""
+def draw(run: RunRow) -> CurveRows:
+    """Draw the curve and return what it shows; a click on it is told through `selection`."""
     rows = gather(run, selection.marked(run.run_id))
     with st.container(
         horizontal=True, vertical_alignment="center", horizontal_alignment="distribute", key="curve_head"
@@ -50,6 +50,11 @@ def draw(run: RunRow) -> None:
         )
     figure = curve_figure(rows, scale != "linear", run.run_id)
     plot.draw(figure, name(run, rows), HEIGHT, f"{run.run_id}:{scale}", key="curve")
+    return rows
+
+
+def draw_notes(rows: CurveRows) -> None:
+    """What of the curve stands in no legend."""
     st.caption(" ".join(filter(None, [_marks(rows), _left_out(rows)])))
 
 
@@ -57,11 +62,12 @@ def gather(run: RunRow, selected_id: str = "") -> CurveRows:
     """Everything the curve shows of one run."""
     db = index.current()
     settings = _settings(run.run_id)
+    points, limit = queries.points(db, run.run_id, selected_id), queries.limit(db, run.run_id)
     seen, switch = queries.exposures(db, run.run_id), queries.steering_state(db, run.run_id).expose
     words = method.words(run.run_id)
     last = -1 if run.state.is_finished else run.depths  # nothing is planned any more
     return CurveRows(
-        points=queries.points(db, run.run_id, selected_id),
+        points=points,
         failures=queries.failures(db, run.run_id, selected_id),
         unapplied=queries.unapplied(db, run.run_id),
         spread=queries.depth_spread(db, run.run_id),
@@ -70,13 +76,20 @@ def gather(run: RunRow, selected_id: str = "") -> CurveRows:
         steering=queries.steering_marks(db, run.run_id),
         kernels=run.attempts,
         budget_depths=run.depths,
-        limit_speedup=queries.limit_speedup(db, run.run_id),
+        eager_ms=usual_eager_ms(points),
+        limit_ms=limit.limit_ms if limit and limit.limit_ms > 0 else None,
         target_speedup=settings.budget.target_speedup if settings else None,
         selected_id=selected_id,
         baselines=queries.baselines(db, run.run_id),
         words=words,
         is_by_hand=run.model == MANUAL,
     )
+
+
+def usual_eager_ms(points: Sequence[PointRow]) -> float | None:
+    """Eager's latency in this run: it is timed anew beside every kernel, and no one session moves the median much."""
+    timed = [relative.baseline_ms(p.speedup, p.latency_ms) for p in points]
+    return statistics.median([ms for ms in timed if ms] or [0.0]) or None
 
 
 def name(run: RunRow, rows: CurveRows) -> str:
@@ -95,6 +108,9 @@ def _marks(rows: CurveRows) -> str:
     if not rows.points:
         return ""
     notes = ["whiskers: 95 % interval"]
+    if rows.eager_ms:
+        usual = f"eager PyTorch's {wording.latency(rows.eager_ms)}, its median in this run"
+        notes.append(f"latency on the right: a speed-up over {usual}")
     if any(p.base_id for p in rows.points):
         notes.append("thin lines: from a kernel to those made from it, dotted where not accepted")
     if rows.selected_id:
@@ -138,9 +154,9 @@ FAILURE_MARKS = {
 
 @dataclass(frozen=True, slots=True)
 class CurveRows:
-    """Everything the curve shows. `limit_speedup` is eager's latency beside the best kernel over the hardware's limit,
-    `baselines` those beside eager, none before they were measured. `kernels` counts all, also those that a long run's
-    curve leaves out."""
+    """Everything the curve shows. `eager_ms` is eager's usual latency, by which speed-ups are latencies, `limit_ms` the
+    hardware's limit, `baselines` those beside eager, none before they were measured. `kernels` counts all, also those
+    that a long run's curve leaves out."""
 
     points: Sequence[PointRow]
     failures: Sequence[FailureRow]
@@ -151,12 +167,18 @@ class CurveRows:
     steering: Sequence[SteeringMark]
     kernels: int
     budget_depths: int
-    limit_speedup: float | None
+    eager_ms: float | None
+    limit_ms: float | None
     target_speedup: float | None
     selected_id: str = ""
     baselines: Sequence[BaselineRow] = ()
     words: MethodWords = PLAIN
     is_by_hand: bool = False
+
+    @property
+    def limit_speedup(self) -> float | None:
+        """The limit beside eager's usual latency."""
+        return self.eager_ms / self.limit_ms if self.eager_ms and self.limit_ms else None
 
 
 def curve_figure(rows: CurveRows, is_log: bool, revision: str) -> dict[str, Any]:
@@ -170,7 +192,7 @@ def curve_figure(rows: CurveRows, is_log: bool, revision: str) -> dict[str, Any]
         *_branches(rows.points),
         _best_so_far(rows.rises),
         *(_kernels(name, points, symbol, colour, spots, size)
-          for name, points, symbol, colour in _by_outcome(rows.points)),
+          for name, points, symbol, colour in _by_outcome(rows.points, spots)),
         _kernels("tuned", [p for p in rows.points if p.origin is Origin.TUNED], "diamond-tall-open", "@violet-color",
                  spots, size + 16),
         _kernels(wording.ORIGIN_NAME[Origin.COMPILED], [p for p in rows.points if p.origin is Origin.COMPILED],
@@ -179,15 +201,24 @@ def curve_figure(rows: CurveRows, is_log: bool, revision: str) -> dict[str, Any]
         _kernels("best", best, "star", "@green-color", spots, 17),
         *_selection(rows.points, rows.failures, rows.selected_id),
         *_failures(rows.failures, rows.unapplied, rows.words.step),
-        *_spacers(values),
+        *_spacers(values, rows.eager_ms is not None),
     ]  # fmt: skip
     return {"data": [trace for trace in drawn if trace["x"]], "layout": _layout(rows, is_log, revision, values)}
 
 
-def _by_outcome(points: Sequence[PointRow]) -> Iterator[tuple[str, list[PointRow], str, str]]:
-    pending = [p for p in points if p.is_pending and not p.is_accepted]
-    yield "accepted", [p for p in points if p.is_accepted], "circle", "@blue-color"
-    yield "correct, pending", pending, "circle-open-dot", "@blue-color"
+def _by_outcome(
+    points: Sequence[PointRow], spots: Mapping[str, PointRow]
+) -> Iterator[tuple[str, list[PointRow], str, str]]:
+    accepted = [p for p in points if p.is_accepted]
+    slower = [p for p in accepted if beside_base.is_slower(p, spots.get(p.base_id or ""))]
+    yield "accepted", [p for p in accepted if p not in slower], "circle", "@blue-color"
+    yield "kept as base", slower, "circle-x-open", "@blue-color"
+    yield (
+        "correct, pending",
+        [p for p in points if p.is_pending and not p.is_accepted],
+        "circle-open-dot",
+        "@blue-color",
+    )
     yield "abandoned", [p for p in points if not p.is_accepted and not p.is_pending], "circle-open", "@blue-color"
 
 
@@ -214,7 +245,7 @@ def _layout(rows: CurveRows, is_log: bool, revision: str, values: list[float]) -
         is_log,
         rows.baselines,
         ends,
-        best.number if best else None,
+        rows.limit_ms,
         label,
     )
     notes += [curve_marks.best_label(best, label)] if best and label else []
@@ -223,19 +254,19 @@ def _layout(rows: CurveRows, is_log: bool, revision: str, values: list[float]) -
     drawn = [*values, *(shape["y0"] for shape in shapes)]
     return {
         "uirevision": revision, "hovermode": "closest", "dragmode": "zoom", "clickmode": "event",
-        "margin": {"l": 58, "r": 14, "t": 26, "b": 66},
+        "margin": {"l": 58, "r": 58 if rows.eager_ms else 14, "t": 26, "b": 66},
+        "meta": {"stacks": True, "tips": True},
         "paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)",
         "font": {"color": "@text-color", "size": 12},
         "xaxis": {"title": {"text": f"{rows.words.step} ({rows.words.counts})", "font": small, "standoff": 6},
                   "anchor": "y2", "dtick": plot.tick_step(last), "range": axis, **GRID},
         "yaxis": _speed_axis(is_log, revision, drawn),
+        **({"yaxis3": _latency_axis(is_log, rows.eager_ms, drawn)} if rows.eager_ms else {}),
         "yaxis2": {"title": {"text": "failed", "font": small}, "domain": [0.0, curve_marks.LANE_TOP], "range": [-1, 1],
                    "showticklabels": False, "fixedrange": True, "zeroline": False, "showgrid": False},
         # Below the chart, clear of the toolbar, which stands above it.
         "legend": {"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0, "font": {"size": 11},
                    "itemwidth": 30, "itemsizing": "constant"},
-        "hoverlabel": {"align": "left", "bgcolor": "@secondary-background-color", "bordercolor": "@border-color",
-                       "font": {"color": "@text-color", "size": 12}, "namelength": -1},
         "shapes": [*curve_marks.phase_bands(rows.phases), *shapes, *flags, curve_marks.LANE],
         "annotations": [*(curve_marks.in_log_units(notes) if is_log else notes), *flag_notes],
     }  # fmt: skip
@@ -259,6 +290,18 @@ def _speed_axis(is_log: bool, revision: str, values: list[float]) -> dict[str, A
     }  # fmt: skip
 
 
+def _latency_axis(is_log: bool, eager_ms: float, values: list[float]) -> dict[str, Any]:
+    """On the right: the latency that a speed-up comes to beside eager's usual one."""
+    low, high = min([1.0, *values]) / curve_marks.ROOM_BELOW, max([1.0, *values]) * curve_marks.ROOM_ABOVE
+    ticks = plot.log_ticks(eager_ms / high, eager_ms / low)
+    return {
+        "title": {"text": "latency", "font": {"size": 12}, "standoff": 4}, "type": "log" if is_log else "linear",
+        "overlaying": "y", "side": "right", "matches": "y", "anchor": "x",
+        "showgrid": False, "zeroline": False, "tickvals": [eager_ms / ms for ms in ticks],
+        "ticktext": [f"{ms:g} ms" if ms >= 0.1 else f"{1000 * ms:g} µs" for ms in ticks],
+    }  # fmt: skip
+
+
 def _kernels(
     name: str, points: Sequence[PointRow], symbol: str, colour: str, spots: Mapping[str, PointRow], size: int
 ) -> Trace:
@@ -268,7 +311,7 @@ def _kernels(
         "x": [p.x for p in points], "y": [p.speedup for p in points],
         "customdata": [p.candidate_id for p in points],
         "text": [_hover_text(p, spots.get(p.base_id or "")) for p in points],
-        "hovertemplate": "%{text}<extra></extra>",
+        "hoverinfo": "none",
         "marker": {"symbol": symbol, "size": size, "color": colour, "line": {"width": 1.6, "color": colour}},
         "error_y": {
             "type": "data", "symmetric": False, "thickness": 1.2, "width": 3, "color": colour,
@@ -279,30 +322,24 @@ def _kernels(
 
 
 def _hover_text(p: PointRow, base: PointRow | None) -> str:
-    """What was changed, what it gained, and the verdict: a line each."""
+    """What was changed, what it gained, and the verdict: a line each, as plain text."""
     line = f" · trajectory {p.trajectory}" if p.trajectory else ""
     rank = " · best" if p.is_best else " · tied with the best" if p.is_tied else ""
     measured = f"{wording.speedup(p.speedup, p.noise)} {wording.plus_minus(p.noise)}"
-    what = _short(p.summary, 84) or wording.ORIGIN_NAME[p.origin]
-    outcome = wording.outcome(p.verdict, p.is_accepted, p.is_pending)
-    return (
-        f"<b>{what}</b><br>{measured} over eager PyTorch{_gain(p, base)}<br>kernel {p.number} · {outcome}{line}{rank}"
-    )
+    what = wording.cut(p.summary, 84) or wording.ORIGIN_NAME[p.origin]
+    outcome = wording.outcome(p.verdict, p.is_accepted, p.is_pending, beside_base.is_slower(p, base))
+    gained = f"{measured} over eager PyTorch · {wording.latency(p.latency_ms)}{_gain(p, base)}"
+    return f"{what}\n{gained}\nkernel {p.number} · {outcome}{line}{rank}"
 
 
 def _gain(p: PointRow, base: PointRow | None) -> str:
     """How much faster or slower than the kernel it was made from; empty where that is not known."""
-    if base is None or base is p or None in (p.speedup, p.noise, base.speedup, base.noise):
+    change = beside_base.of(p, base)
+    if base is None or change is None:
         return ""
-    change = relative.between_sessions(p.speedup or 0, p.noise or 0, base.speedup or 0, base.noise or 0)
     is_real = change.is_faster or change.is_slower
     gained = f"{100 * (change.speedup - 1):+.1f} %" if is_real else "no measurable change"
     return f" · {gained} from kernel {base.number}"
-
-
-def _short(text: str, length: int) -> str:
-    """One line in which nothing acts as markup."""
-    return html.escape(wording.cut(text, length), quote=False)
 
 
 def _depth_spread(spread: Sequence[DepthSpreadRow], step: str) -> Trace:
@@ -364,16 +401,18 @@ def _selection(points: Sequence[PointRow], failures: Sequence[FailureRow], selec
     ]
 
 
-def _spacers(values: Sequence[float]) -> list[Trace]:
-    """Nothing to see: room above and below the points, and the failure lane even while nothing has failed."""
+def _spacers(values: Sequence[float], has_latency: bool) -> list[Trace]:
+    """Nothing to see: room above and below the points, the failure lane even while nothing has failed, and the axis of
+    latencies, which has no points of its own."""
     unseen = UNHOVERED | {"type": "scatter", "mode": "markers", "opacity": 0, "x": [0, 0]}
     edges = [min([1.0, *values]) / curve_marks.ROOM_BELOW, max([1.0, *values]) * curve_marks.ROOM_ABOVE]
-    return [unseen | {"y": edges}, unseen | {"y": [0, 0], "yaxis": "y2"}]
+    latency = [unseen | {"y": edges, "yaxis": "y3"}] if has_latency else []
+    return [unseen | {"y": edges}, unseen | {"y": [0, 0], "yaxis": "y2"}, *latency]
 
 
 def _failures(failed: Sequence[FailureRow], unapplied: Sequence[UnappliedRow], step: str) -> list[Trace]:
     """Marks in the lane at the foot, by kind; an edit that could not be applied made no kernel and opens none."""
-    lane = {"type": "scatter", "mode": "markers", "yaxis": "y2", "hovertemplate": "%{text}<extra></extra>"}
+    lane = {"type": "scatter", "mode": "markers", "yaxis": "y2", "hoverinfo": "none"}
     by_verdict: Mapping[Verdict, list[FailureRow]] = {
         verdict: [f for f in failed if f.verdict is verdict] for verdict in FAILURE_MARKS
     }
@@ -387,16 +426,18 @@ def _failures(failed: Sequence[FailureRow], unapplied: Sequence[UnappliedRow], s
         })  # fmt: skip
     drawn.append(lane | {
         "name": "edit not applied", "x": [u.depth - 0.35 for u in unapplied], "y": [0.0] * len(unapplied),
-        "text": [f"{step} {u.depth} · {_times(u.count)}edit not applied · {_short(u.reason, 84)}" for u in unapplied],
+        "text": [
+            f"{step} {u.depth} · {_times(u.count)}edit not applied\n{wording.cut(u.reason, 84)}" for u in unapplied
+        ],
         "marker": {"symbol": "line-ns-open", "size": 12, "color": "@gray-color", "line": {"width": 2}},
     })  # fmt: skip
     return drawn
 
 
 def _failure(f: FailureRow) -> str:
-    what = _short(f.summary, 60) or "kernel"
+    what = wording.cut(f.summary, 60) or "kernel"
     verdict = f"{_times(f.count)}{wording.VERDICT_NAME[f.verdict]}"
-    return f"<b>{what}</b><br>kernel {f.number} · {verdict}<br>{_short(f.message, 84)}"
+    return f"{what}\nkernel {f.number} · {verdict}\n{wording.cut(f.message, 84)}"
 
 
 def _times(count: int) -> str:

@@ -60,12 +60,11 @@ def reference_lines(
     is_log: bool,
     baselines: Sequence[BaselineRow] = (),
     ends: tuple[Sequence[float], Sequence[float]] = ((), ()),
-    best: int | None = None,
+    limit_ms: float | None = None,
     label: Label | None = None,
 ) -> tuple[list[Shape], list[Shape]]:
     """Baselines, target and hardware limit beside the speed-ups shown; `ends` are those at the left and at the right,
-    `best` is the number of the kernel beside which eager was timed that the limit is drawn against, `label` where its
-    speed-up is written.
+    `limit_ms` is what the limit is called by, `label` where the best kernel's speed-up is written.
 
     A line far from all points is named at the edge and not drawn to scale.
     """
@@ -73,7 +72,7 @@ def reference_lines(
     timed = alternatives.known(baselines)
     near, far = [_eager(timed)], list[Line]()
     close = [row for row in timed if 0.5 * min(shown) <= (row.speedup or 0.0) <= 3 * max(shown)]
-    others = [line for line in (_line_of(target, "target", "@violet-color"), _limit(limit, best)) if line]
+    others = [line for line in (_line_of(target, "target", "@violet-color"), _limit(limit, limit_ms)) if line]
     for line in others:
         (near if 0.5 * top <= line.value <= 3 * top else far).append(line)
     heights = [*shown, *(line.value for line in near), *(row.speedup or 1.0 for row in close)]
@@ -235,16 +234,13 @@ def _escaped(text: str) -> str:
     return html.escape(text, quote=False)
 
 
-def _limit(limit: float | None, best: int | None) -> Line | None:
-    """Every kernel has an eager of its own beside it, and the limit one line: that of the best kernel."""
+def _limit(limit: float | None, limit_ms: float | None) -> Line | None:
+    """Called by its latency, which stays; as a speed-up it would move, since eager is timed anew with every kernel."""
     line = _line_of(limit, "hardware limit", "@red-color")
-    if line is None or best is None:
+    if line is None or limit_ms is None:
         return line
-    about = (
-        f"The theoretical minimum against eager PyTorch as timed with kernel {best}, the best one:<br>"
-        "eager is timed anew with every kernel, so another kernel's share of the limit may differ a little."
-    )
-    return replace(line, texts=(f"{line.texts[0]} (timed with kernel {best})", *line.texts), about=about)
+    texts = (f"hardware limit {wording.latency(limit_ms)}",)
+    return replace(line, texts=texts, about="The theoretical minimum latency of this task on this device")
 
 
 def _line(line: Line) -> Shape:

@@ -10,6 +10,7 @@ import streamlit as st
 from pages.parts import index, method, timed_anew, wording
 from pages.parts.pass_rates import ABOUT, ABOUT_RANKING, PassRates, ranked
 from pages.parts.run import selection
+from pages.parts.status import beside_base
 from pages.parts.widgets import table
 from storage.index import queries
 from storage.index.queries import AttemptRow, ErrorGroupRow, KernelFilter, OutcomeCount, RunRow
@@ -51,7 +52,15 @@ def draw(run: RunRow) -> str | None:
     number = min(int(st.session_state.get("kernels_page", 1)), -(-total // PAGE_SIZE))
     shown = queries.kernels(db, run.run_id, chosen, PAGE_SIZE, (number - 1) * PAGE_SIZE)
     flags = queries.outcome_counts(db, run.run_id, [k.candidate_id for k in shown])
-    rows = [table.Row(k.candidate_id, _cells(k, k.parent_number, flags.get(k.candidate_id)), address(k)) for k in shown]
+    made = {kernel.candidate_id: kernel for kernel in index.attempts(run.run_id)}
+    rows = [
+        table.Row(
+            k.candidate_id,
+            _cells(k, k.parent_number, flags.get(k.candidate_id), made.get(k.base_id or "")),
+            address(k),
+        )
+        for k in shown
+    ]
     selected = selection.marked(run.run_id)
     titled = [
         replace(column, label=method.words(run.run_id).title) if column.key == "depth" else column for column in COLUMNS
@@ -103,13 +112,16 @@ def address(a: AttemptRow) -> str:
     return f"run?run={wording.in_address(a.run_id)}&candidate={a.candidate_id}"
 
 
-def _cells(a: AttemptRow, parent: int | None, count: OutcomeCount | None) -> dict[str, table.Cell]:
+def _cells(
+    a: AttemptRow, parent: int | None, count: OutcomeCount | None, base: AttemptRow | None
+) -> dict[str, table.Cell]:
     """One kernel as cells."""
     badges = [table.pill("best", "green", "finished")] if a.is_best else []
     badges += [table.pill("tied with the best", "green")] if a.is_tied else []
     if a.verdict is Verdict.PASSED and not a.is_best:
-        outcome = wording.outcome(a.verdict, a.is_accepted, a.is_pending).removeprefix("correct, ")
-        badges.append(table.pill(outcome, "blue" if a.is_accepted else "gray"))
+        is_slower = beside_base.is_slower(a, base)
+        outcome = wording.outcome(a.verdict, a.is_accepted, a.is_pending, is_slower).removeprefix("correct, ")
+        badges.append(table.pill(outcome, "blue" if a.is_accepted and not is_slower else "gray"))
     badges += [table.pill("saw profile", "violet")] if a.is_profile_exposed else []
     if count and count.flagged:
         opens = f"{a.candidate_id}#Trust"

@@ -11,6 +11,7 @@ import streamlit as st
 
 from pages.parts import client, index, method, wording
 from pages.parts.run import selection
+from pages.parts.status import beside_base
 from storage.index import queries
 from storage.index.queries import FamilyRow, RunRow
 from storage.results.vocabulary import Verdict
@@ -30,12 +31,13 @@ _strip = st.components.v2.component(
 def draw(run: RunRow) -> None:
     """Draw the strip; a click on a kernel is told through `selection`. Nothing before the first kernel."""
     db = index.current()
-    nodes = place(queries.family(db, run.run_id))
+    family = queries.family(db, run.run_id)
+    nodes, kernels = place(family), {row.candidate_id: row for row in family}
     if not nodes:
         return
     step = method.words(run.run_id).step
     data = {
-        "nodes": [shown(node, step) for node in nodes],
+        "nodes": [shown(node, step, kernels.get(node.row.base_id or "")) for node in nodes],
         "roll_backs": [row.from_number for row in queries.roll_backs(db, run.run_id)],
         "note": note(len(nodes), run.attempts),
         "selected": selection.marked(run.run_id),
@@ -48,11 +50,11 @@ def note(drawn: int, total: int) -> str:
     return "" if drawn >= total else f"the newest {queries.NEWEST:,} of {total:,} kernels, and the best"
 
 
-def shown(node: Node, step: str) -> dict[str, Any]:
-    """One node for the browser."""
+def shown(node: Node, step: str, base: FamilyRow | None = None) -> dict[str, Any]:
+    """One node for the browser; `base` is the kernel that its step index started from."""
     row = node.row
     speed = f"{wording.speedup(row.speedup, row.noise)}, " if row.speedup else ""
-    outcome = speed + wording.outcome(row.verdict, row.is_accepted, row.is_pending)
+    outcome = speed + wording.outcome(row.verdict, row.is_accepted, row.is_pending, beside_base.is_slower(row, base))
     rank = ", best" if row.is_best else ", tied with the best" if row.is_tied else ""
     return {
         "id": row.candidate_id, "number": row.number, "lane": node.lane, "parent": node.parent,

@@ -1,13 +1,11 @@
 """Name and state of a run, the way back when nobody works on it, the keys of the page, and the menu of what can be done
-with a run as a whole: report, replay, comparison, recording, link. Below them how it stands, readable from across the
-room: state, best speed-up, headroom, and the handful of other numbers."""
+with a run as a whole: report, replay, comparison, recording, link."""
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from functools import partial
-from typing import Any, Literal
+from typing import Literal
 
 import streamlit as st
 
@@ -15,12 +13,12 @@ from engine import supervisor
 from engine.errors import EngineError
 from engine.evaluator import languages
 from engine.search.methods import catalogue
-from pages.parts import access, client, index, method, run_state, speed_of_light, wording
+from pages.parts import access, index, method, run_state, wording
 from pages.parts.report.report_run import file_name, run_report
 from pages.parts.status import (
     alerts,
-    alternatives,
     damaged,
+    measured_on,
     pinned_snapshot,
     provenance,
     settings_list,
@@ -62,17 +60,21 @@ def draw(run: RunRow, state: RunState) -> None:
             _menu(run, state)
     # Trap: without a container that is always there, a banner that comes or goes makes the browser forget the zoom.
     with st.container():
-        provenance.replay_banner(run, state)
-        provenance.example_note(run)
         damaged.banner(run.run_id)
-        if older := settings_list.older_rules(run.run_id):
-            st.caption(f":material/history: {wording.plain(older)}")
         with st.container(horizontal=True, vertical_alignment="center", gap="small", key="run_alert"):
             _alert(run, state)
             is_elsewhere = state is RunState.STOPPED and run_state.shown_state(run) is not RunState.WAITING
             problem = "" if is_elsewhere else offer_resume(run, state)
         if problem:
             st.error(wording.plain(problem), icon=":material/error:")
+
+
+def draw_notes(run: RunRow, state: RunState) -> None:
+    """Below the curve: where the run comes from, and which rules its kernels are judged by."""
+    provenance.replay_banner(run, state)
+    provenance.example_note(run)
+    if older := settings_list.older_rules(run.run_id):
+        st.caption(f":material/history: {wording.plain(older)}")
 
 
 EXAMPLE = "made on another machine and shipped with Tilewright; it counts in no total. Fork a kernel of it to go on"
@@ -92,10 +94,12 @@ def _name(run: RunRow) -> None:
     strategy = queries.strategy(index.current(), run.run_id)
     method = [] if catalogue.is_default(strategy) else [wording.plain(catalogue.short(strategy))]
     parts = [
+        *map(wording.plain, measured_on.words(run)),
         wording.CLASS_NAME[run.kernel_class], languages.label(run.language), run.toolchain, *method,
         wording.plain(run.model),
     ]  # fmt: skip
-    st.caption(" · ".join(parts), width="content")
+    with st.container(key="measured_on"):
+        st.caption(" · ".join(parts))
 
 
 def _may_act(run: RunRow, state: RunState, act: alerts.Act) -> bool:
@@ -143,7 +147,8 @@ def _alert(run: RunRow, state: RunState) -> None:
     if state is RunState.LOST and not damages.is_cut:
         rest = " Completed steps are saved; resume to continue." if damages.can_resume else ""
         st.warning(
-            f"**The run is lost: its engine ended{wording.plain(_where(run))}.**{rest}", icon=":material/warning:"
+            f"**The run was interrupted: its engine ended{wording.plain(_where(run))}.**{rest}",
+            icon=":material/warning:",
         )
 
 
@@ -249,104 +254,3 @@ def _key_help() -> None:
     with st.popover("Keys", key="keys", type="tertiary", help="keyboard shortcuts"):
         st.markdown("\n".join(f"- `{key}` {what}" for key, what in KEYS))
         st.caption("Off while you type.")
-
-
-ABOVE = 1.02  # a kernel this far beyond the limit shows that the limit was measured too low
-BEST = (
-    "The fastest correct kernel of the run, abandoned branches included. Kernels that it does not beat by more than "
-    "the noise are tied with it. Which kernel the search goes on from is the search method's choice, not this one's."
-)
-ENGINE_TIME = "Time spent in finished steps and the current one. Pauses and time without an engine are not counted."
-
-_figures = st.components.v2.component(
-    "tilewright_key_figures",
-    html='<dl class="figures"\n aria-label="Key figures"></dl>',
-    css=client.read("run/key_figures.css"),
-    js=client.read("run/key_figures.js"),
-)
-
-
-def draw_figures(run: RunRow, state: RunState) -> None:
-    """State and best speed-up first and large, then the headroom, then the rest."""
-    judged = run.passed + run.failed
-    failed = wording.cut(run.last_error, 200) if run.last_error else ""
-    others = [
-        ("Kernels", wording.count(run.attempts), "", ""),
-        (
-            "Correct",
-            f"{round(100 * run.passed / judged)} %" if judged else wording.NONE,
-            f"{run.passed:,} of {judged:,}",
-            f"last failure: {failed}" if failed else "",
-        ),
-        ("Model calls", wording.count(run.model_calls), "", ""),
-        ("Tokens", wording.tokens(run.tokens), "", ""),
-        ("Cost", wording.cost(run.cost_usd), "", ""),
-    ]
-    items = [{"label": label, "value": value, "note": note, "title": title} for label, value, note, title in others]
-    note = f"started {wording.moment(run.started_at or run.created_at)}"
-    clock = {"label": "Engine time", "title": ENGINE_TIME, "note": note, "spent_s": run.engine_s}
-    clock |= _current(run, state)
-    shown = {"state": _state(run, state), "best": _best(run), "headroom": headroom(run), "items": items, "clock": clock}
-    _figures(data=shown | {"server_now": time.time()}, key="figures")
-
-
-def _state(run: RunRow, state: RunState) -> dict[str, str]:
-    if state is RunState.STOPPED:
-        state = run_state.shown_state(run)
-    return {
-        "label": "State", "value": str(state), "tone": wording.STATE_TONE[state],
-        "note": method.words(run.run_id).place(run.depth, run.depths),
-    }  # fmt: skip
-
-
-def _best(run: RunRow) -> dict[str, str]:
-    measured = f"{wording.plus_minus(run.best_noise)} · {wording.latency(run.best_latency_ms)}"
-    nothing = "no correct kernel timed yet" if run.passed else "no correct kernel yet"
-    return {
-        "label": "Best speed-up over eager PyTorch",
-        "value": wording.speedup(run.best_speedup, run.best_noise),
-        "note": nothing if run.best_speedup is None else measured + (f" · {_tied(run)}" if run.tied_kernels else ""),
-        "title": BEST if run.best_speedup else "",
-        **_over_best_alternative(run),
-        "tone": {"green": "good", "orange": "poor"}.get(wording.gain_tone(run.best_low, run.best_high), ""),
-    }
-
-
-def _tied(run: RunRow) -> str:
-    """How many other kernels the best one does not beat beyond the noise."""
-    return f"tied with {wording.counted(run.tied_kernels, 'other kernel')}"
-
-
-def headroom(run: RunRow) -> dict[str, Any]:
-    """How much of the hardware's limit the best kernel has reached, and what is left."""
-    limit = queries.limit(index.current(), run.run_id)
-    share = speed_of_light.share(limit, run.best_latency_ms)
-    label = "Hardware limit"
-    if limit is None:
-        return {"label": label, "value": wording.NONE, "note": "not measured yet", "share": None}
-    sentence = speed_of_light.sentence(limit, run.best_latency_ms)
-    if share is None:
-        note = f"theoretical minimum {wording.latency(limit.limit_ms)}"
-        return {"label": label, "value": wording.NONE, "note": note, "share": None, "title": sentence}
-    left = f"{wording.significant(1 / share, 2)}× headroom" if share < 0.995 else "no headroom"
-    if share > ABOVE:
-        left = "faster than the measured limit"
-    value = f"{speed_of_light.percent(limit, run.best_latency_ms)} of the limit"
-    return {"label": label, "value": value, "note": left, "share": min(1.0, share), "title": sentence}
-
-
-def _over_best_alternative(run: RunRow) -> dict[str, str]:
-    """The best kernel over the best alternative, and whether it loses to it beyond the noise; in one short line, since
-    the bar keeps its height."""
-    fastest = queries.baseline(index.current(), run.run_id)
-    over = alternatives.over(fastest, run.best_speedup, run.best_noise, is_short=True)
-    if alternatives.loses(fastest, run.best_low, run.best_speedup, run.best_noise):
-        return {"second": f"{over}, which is faster", "second_tone": "poor"}
-    return {"second": over}
-
-
-def _current(run: RunRow, state: RunState) -> dict[str, float | None]:
-    """When the step in flight began, and the moment of the snapshot that the page is pinned to."""
-    pinned = pinned_snapshot.of(run.run_id)
-    step = queries.current_step(index.current(), run.run_id) if state is RunState.RUNNING else None
-    return {"since": step.started_at if step else None, "until": pinned.at if pinned else None}

@@ -82,7 +82,7 @@ def _heartbeat(f: TroubleRow, state: RunState, now: float) -> Alert | None:
         return Alert(
             AlertKind.HEARTBEAT,
             seq,
-            "The run is lost: its engine ended.",
+            "The run was interrupted: its engine ended.",
             "Completed steps are saved; resume to continue.",
         )
     silent_s = now - f.last_event_at if f.last_event_at else 0.0

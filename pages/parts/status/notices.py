@@ -31,7 +31,7 @@ TRIES = 3
 PATIENCE_S = 5.0
 WORDS = {
     "waiting": "{title} waits for you", "finished": "{title} has finished", "stopped": "{title} was stopped",
-    "failed": "{title} has failed", "lost": "{title} is lost: its engine ended",
+    "failed": "{title} has failed", "lost": "{title} was interrupted: its engine ended",
     "budget": "{title} has used 80 % of its limit",
 }  # fmt: skip
 

@@ -48,7 +48,7 @@ def draw(
     go_live: Callable[[], None] = lambda: None,
     asked: CommandKind | None = None,
 ) -> None:
-    """The bar above the curve; also watches.
+    """The bar under the curve; also watches. Of a run that has ended it shows nothing: its state stands in the figures.
 
     `asked` is a pause or a stop that the engine has not carried out yet. `usual_s` is how long such a step has taken in
     this run. A pinned page is not drawn again: its clock stands, and the bar counts what is new since and offers to go
@@ -56,7 +56,7 @@ def draw(
     """
     is_running = step is not None and state is RunState.RUNNING
     texts: dict[str, object] = {
-        "text": ending(asked, step) if asked and state is RunState.RUNNING else _text(run, state, step),
+        "text": ending(asked, step) if asked and state is RunState.RUNNING else _text(run, state, step, pinned),
         "is_ending": asked is CommandKind.PAUSE,
         "detail": detail(run, state, step),
         "tone": wording.STATE_TONE[state],
@@ -116,20 +116,20 @@ def ending(asked: CommandKind, step: StepRow | None) -> str:
     return f"Pausing after {ENDS_AFTER[StepKind(step.kind)]}"
 
 
-def _text(run: RunRow, state: RunState, step: StepRow | None) -> str:
+def _text(run: RunRow, state: RunState, step: StepRow | None, pinned: PinnedSnapshot | None) -> str:
     match state:
         case RunState.RUNNING:
             return step_sentences.sentence(step, method.words(run.run_id)) if step else _between(run)
         case RunState.STARTING:
             return "Starting the engine"
         case RunState.LOST:
-            return "Lost"
+            return "Interrupted"
         case RunState.PAUSED:
             return "Paused"
         case RunState.WAITING:
             return "Waiting"
         case _:
-            return str(state).capitalize()
+            return wording.capital(wording.STATE_NAME[state]) if pinned else ""
 
 
 def _between(run: RunRow) -> str:

@@ -32,7 +32,7 @@ def figures(db: Database, run: RunRow) -> list[Figure]:
         ),
         Figure(
             "Latency", f"{wording.latency(eager_ms)} → {wording.latency(run.best_latency_ms)}", "PyTorch → best kernel",
-            f"{wording.LATENCIES} {_anew(db, run)}".strip(),
+            f"{wording.LATENCIES} {timed_anew_words(db, run)}".strip(),
         ),
         *alternatives.figures(queries.baseline(db, run.run_id), run.best_speedup, run.best_noise),
         Figure(
@@ -73,7 +73,7 @@ def headline(db: Database, run: RunRow) -> str:
     return f"best kernel {best} ({wording.interval(run.best_low, run.best_high)}), {beyond}"
 
 
-def _anew(db: Database, run: RunRow) -> str:
+def timed_anew_words(db: Database, run: RunRow) -> str:
     """Why the best kernel is not the one with the lowest latency; empty where it is."""
     lowest = queries.lowest_latency(db, run.run_id)
     if lowest is None or not run.best_speedup or not run.best_latency_ms:

@@ -8,7 +8,7 @@ function figure(className, item) {
   const box = document.createElement("div")
   box.className = className
   if (item.title) box.title = item.title
-  for (const [tag, name] of [["dt", "label"], ["dd", "value"], ["dd", "note"], ["dd", "second"]]) {
+  for (const [tag, name] of [["dt", "label"], ["dd", "value"], ["dd", "said"], ["dd", "note"], ["dd", "second"]]) {
     if (!item[name]) continue
     const node = document.createElement(tag)
     node.className = name === "second" && item.second_tone ? `second ${item.second_tone}` : name
@@ -21,13 +21,13 @@ function figure(className, item) {
 function gauge(item) {
   const box = figure("headroom", item)
   if (item.share === null) return box
-  const track = document.createElement("dd"), fill = document.createElement("div")
+  const track = document.createElement("span"), fill = document.createElement("span")
   track.className = "track"
   fill.className = "fill"
   fill.style.width = `${Math.round(100 * item.share)}%`
   track.append(fill)
   track.setAttribute("aria-hidden", "true")
-  box.querySelector(".value").after(track)
+  box.querySelector(".value").append(track)
   return box
 }
 
@@ -35,8 +35,9 @@ export default function ({ data, parentElement }) {
   const list = parentElement.querySelector(".figures")
   const elapsed = figure("elapsed", { ...data.clock, value: "0:00" })
   list.replaceChildren(
-    figure(`state ${data.state.tone}`, data.state), figure(`best ${data.best.tone}`, data.best),
-    gauge(data.headroom), ...data.items.map(item => figure("", item)), elapsed)
+    figure(`state ${data.state.tone}`, data.state), figure(`best ${data.best.tone} ${data.best.said ? "words" : ""}`, data.best),
+    ...data.items.slice(0, 1).map(item => figure("", item)), gauge(data.headroom),
+    ...data.items.slice(1).map(item => figure("", item)), elapsed)
   const skew = data.server_now - Date.now() / 1000
   const tick = () => {
     const now = data.clock.until ?? Date.now() / 1000 + skew

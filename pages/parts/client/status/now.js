@@ -127,7 +127,8 @@ export default function (component) {
   })
   box.changedAt ??= Date.now()
   box.hidden = !data.text
-  box.querySelector(".text").textContent = box.querySelector(".text").title = data.text
+  box.querySelector(".text").textContent = data.text
+  box.querySelector(".text").title = [data.text, data.detail].filter(Boolean).join(", ")
   box.classList.toggle("working", Boolean(data.active))
   box.classList.toggle("frozen", Boolean(data.frozen))
   box.querySelector(".detail").textContent = data.detail

@@ -81,6 +81,77 @@ function remember(host, key, change) {
   zoomOf.set(key, zoom)
 }
 
+// Names on the chart stand one above the other where they would meet: each is moved, as little as can be, to where the
+// browser has measured that it covers none of those before it. Only those that ask for it (`meta.stacks`).
+const LINE_PX = 17
+async function stack(host, given) {
+  if (!given.meta?.stacks || !given.annotations?.length) return
+  const texts = [...host.querySelectorAll(".annotation")]
+  const { top, bottom } = host.querySelector(".plot")?.closest("svg").getBoundingClientRect() ?? {}
+  const placed = [], change = {}
+  const order = texts.map((node, i) => [node, i]).sort(([, a], [, b]) => weight(given.annotations[b]) - weight(given.annotations[a]))
+  for (const [node, i] of order) {
+    const was = host.layout.annotations[i].yshift ?? 0, wanted = given.annotations[i].yshift ?? 0
+    const box = node.getBoundingClientRect(), y = box.y + was - wanted
+    const isFree = lift => placed.every(other => box.right <= other.left || other.right <= box.left
+      || y - lift + box.height <= other.top || other.bottom <= y - lift) && y - lift >= top && y - lift + box.height <= bottom
+    const lift = LIFTS.find(isFree) ?? 0
+    placed.push({ left: box.left, right: box.right, top: y - lift, bottom: y - lift + box.height })
+    if (wanted + lift !== was) change[`annotations[${i}].yshift`] = wanted + lift
+  }
+  if (Object.keys(change).length) await window.Plotly.relayout(host, change)
+}
+const LIFTS = [0, ...Array.from({ length: 24 }, (_, i) => (i + 1) * LINE_PX / 4).flatMap(px => [px, -px])]
+const weight = note => note.font?.size ?? 12  // the best kernel's number stays, and small names give way
+
+// What a point is, beside it: as wide as a short line, and where it hides the fewest of the lines and points around it.
+const TIP_PX = 14
+function tip(host) {
+  const box = document.createElement("div")
+  box.className = "tilewright-tip"
+  box.hidden = true
+  host.append(box)
+  return box
+}
+
+function showTip(host, box, event) {
+  const point = event.points.find(p => typeof p.text === "string")
+  if (!point || !host.layout.meta?.tips) return
+  box.replaceChildren(...point.text.split("\n").map(text => Object.assign(document.createElement("div"), { textContent: text })))
+  box.hidden = false
+  const at = [point.xaxis._offset + point.xaxis.d2p(point.x), point.yaxis._offset + point.yaxis.d2p(point.y)]
+  const size = [box.offsetWidth, box.offsetHeight], lines = linePoints(host)
+  const least = (corner, k) => Math.max(4, Math.min(corner, [host.clientWidth, host.clientHeight][k] - size[k] - 4))
+  const places = [-1.25, -1, -0.5, 0, 0.25].flatMap(x => [-3, -2, -1.4, -1, 0, 0.4, 1, 2].map(y => [
+    least(at[0] + x * size[0] + (x >= 0 ? TIP_PX : x === -0.5 ? 0 : -TIP_PX), 0),
+    least(at[1] + y * size[1] + (y >= 0 ? TIP_PX : -TIP_PX), 1)]))
+  const hidden = ([x, y]) => lines.filter(p => p[0] > x - 6 && p[0] < x + size[0] + 6 && p[1] > y - 6 && p[1] < y + size[1] + 6).length
+  const far = ([x, y]) => Math.hypot(x + size[0] / 2 - at[0], y + size[1] / 2 - at[1])
+  const [x, y] = places.map(place => [100 * hidden(place) + far(place), place]).sort((a, b) => a[0] - b[0])[0][1]
+  box.style.transform = `translate(${x}px, ${y}px)`
+}
+
+// The drawn lines and points as places on the chart, a few pixels apart.
+function linePoints(host) {
+  const found = []
+  for (const trace of host._fullData) {
+    if (trace.visible !== true || trace.opacity === 0 || trace.fill === "toself") continue
+    const x = host._fullLayout[trace.xaxis.replace("x", "xaxis")], y = host._fullLayout[trace.yaxis.replace("y", "yaxis")]
+    const spots = [...trace.x].map((value, i) => value === null ? null : [x._offset + x.d2p(value), y._offset + y.d2p(trace.y[i])])
+    spots.forEach((spot, i) => {
+      if (!spot) return
+      found.push(spot)
+      if (trace.mode !== "lines" || !spots[i - 1]) return
+      const [from, corner] = [spots[i - 1], trace.line.shape === "hv" ? [spot[0], spots[i - 1][1]] : spot]
+      for (const [a, b] of [[from, corner], [corner, spot]]) {
+        const count = Math.ceil(Math.hypot(b[0] - a[0], b[1] - a[1]) / 8)
+        for (let k = 1; k < count; k++) found.push([a[0] + (b[0] - a[0]) * k / count, a[1] + (b[1] - a[1]) * k / count])
+      }
+    })
+  }
+  return found
+}
+
 async function draw(host, data, current) {
   const Plotly = await plotly()
   if (!host.isConnected) return
@@ -102,9 +173,16 @@ async function draw(host, data, current) {
   if (host.dataset.drawn === wanted) {  // else another width or theme has been drawn meanwhile, with room of its own
     host.legendRoom = room
     if (room && room !== figure.layout.margin.b) await Plotly.relayout(host, { "margin.b": room })
+    host.stacked = () => stack(host, given)
+    await host.stacked()
   }
+  if (host.tip) host.tip.hidden = true
   if (!isFirst) return
+  host.tip = tip(host)
+  host.on("plotly_hover", event => showTip(host, host.tip, event))
+  host.on("plotly_unhover", () => { host.tip.hidden = true })
   const openPoint = event => {
+    host.tip.hidden = true
     const point = event.points.find(p => p.customdata)
     if (point) host.current.open(point.customdata)
   }
@@ -113,7 +191,10 @@ async function draw(host, data, current) {
     openPoint(event)
     return false  // what is shown inside is the page's to say
   })
-  host.on("plotly_relayout", change => remember(host, host.current.zoomKey, change))
+  host.on("plotly_relayout", change => {
+    remember(host, host.current.zoomKey, change)
+    if (Object.keys(change).some(key => key.includes("axis"))) host.stacked?.()
+  })
   // Drawn anew for another width, in which other labels fit.
   const follow = () => draw(host, host.current.data).catch(() => Plotly.Plots.resize(host))
   new ResizeObserver(() => host.isConnected && Plotly.Plots.resize(host)?.then(follow)).observe(host)

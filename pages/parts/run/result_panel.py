@@ -1,5 +1,4 @@
-"""The end of a run: what it has come to, and everything that is done with a result. In place of the figures of a run at
-work."""
+"""The end of a run, beside the curve: what it has come to, and everything that is done with a result."""
 
 from __future__ import annotations
 
@@ -13,7 +12,6 @@ from pages.parts import access, index, run_state, texts, wording
 from pages.parts.run import run_header
 from pages.parts.status import alternatives, damaged, outcome
 from pages.parts.steering import dialogs
-from pages.parts.widgets import figures
 from storage.index import queries
 from storage.index.queries import RunRow
 from storage.results.relative import is_known
@@ -27,14 +25,12 @@ def is_due(run: RunRow, state: RunState) -> bool:
 
 
 def draw(run: RunRow, state: RunState) -> None:
-    """The sentence, the figures, the acts."""
+    """The sentence and the acts."""
     with st.container(border=True, key="result"):
-        st.markdown(
-            f"## :{wording.STATE_TONE[state]}[{wording.STATE_ICON[state]}] {wording.plain(sentence(run, state))}"
-        )
+        st.markdown("## Result")
+        st.markdown(wording.plain(sentence(run)))
         if lost := outcome.loses(index.current(), run):
             st.warning(wording.plain(lost), icon=":material/warning:")
-        figures.draw("Result of the run", outcome.figures(index.current(), run), key="result_figures")
         with st.container(horizontal=True, vertical_alignment="center", gap="small", key="result_acts"):
             problem = run_header.offer_resume(run, state)
             _acts(run, state)
@@ -42,8 +38,8 @@ def draw(run: RunRow, state: RunState) -> None:
             st.error(wording.plain(problem), icon=":material/error:")
 
 
-def sentence(run: RunRow, state: RunState) -> str:
-    """What came of the run."""
+def sentence(run: RunRow) -> str:
+    """What came of the run; that it has ended stands in the line of figures."""
     if run.best_speedup is None:
         came = f"{wording.counted(run.passed, 'correct kernel')}, none with a timing that counts"
         came = came if run.passed else "no correct kernel"
@@ -55,7 +51,7 @@ def sentence(run: RunRow, state: RunState) -> str:
         how_fast = interval if speedup == wording.UNKNOWN else f"{speedup} ({interval})"
         came = f"kernel {_number(run)} is {how_fast} as fast as eager PyTorch{_and_over(run)}"
     tied = f" {_tied(run)}" if run.best_speedup and run.tied_kernels else ""
-    return f"{str(state).capitalize()}: {came}.{tied}"
+    return f"{wording.capital(came)}.{tied}"
 
 
 def _and_over(run: RunRow) -> str:

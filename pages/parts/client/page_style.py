@@ -1,0 +1,57 @@
+"""The dashboard's style as part of the document that a browser loads first."""
+
+from __future__ import annotations
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from pages.parts import client
+
+# Trap: at the end, after the style sheets of Streamlit, which would win else where both name one class.
+END = b"</body>"
+# Compressed or only confirmed, the document could not be completed.
+LEFT_OUT = (b"accept-encoding", b"if-none-match", b"if-modified-since", b"range")
+
+
+class PageStyle:
+    """Middleware: puts page.css into the document. Drawn by the page itself it would come after the page's first parts,
+    which would all move then."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        self._style = f"<style>{client.read('page.css')}</style>".encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Complete what is HTML, and pass on the rest."""
+        headers = scope.get("headers", []) if scope["type"] == "http" else []
+        if not any(name == b"accept" and b"text/html" in value for name, value in headers):
+            return await self._app(scope, receive, send)
+        started: list[Message] = []
+        body = bytearray()
+
+        async def complete(message: Message) -> None:
+            if message["type"] == "http.response.start" and _is_html(message):
+                started.append(message)
+            elif not started or message["type"] != "http.response.body":
+                await send(message)
+            else:
+                body.extend(message.get("body", b""))
+                if not message.get("more_body"):
+                    await send(_sized(started[0], whole := self._completed(bytes(body))))
+                    await send({"type": "http.response.body", "body": whole})
+
+        asked = {**scope, "headers": [header for header in headers if header[0] not in LEFT_OUT]}
+        return await self._app(asked, receive, complete)
+
+    def _completed(self, body: bytes) -> bytes:
+        before, end, after = body.rpartition(END)
+        return before + self._style + end + after if end else body
+
+
+def _is_html(message: Message) -> bool:
+    return any(name == b"content-type" and value.startswith(b"text/html") for name, value in message["headers"])
+
+
+def _sized(message: Message, body: bytes) -> Message:
+    """Without what the document was before."""
+    kept = [header for header in message["headers"] if header[0] not in (b"content-length", b"etag", b"last-modified")]
+    return {**message, "headers": [*kept, (b"content-length", b"%d" % len(body))]}

@@ -1,0 +1,140 @@
+"""One line of figures under a run's name, readable from across the room: its state, the best speed-up, latency, the
+share of the hardware limit, and what it has taken. The same while it runs and when it has ended."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import streamlit as st
+
+from pages.parts import client, index, method, run_state, speed_of_light, wording
+from pages.parts.status import alternatives, outcome, pinned_snapshot
+from storage.index import queries
+from storage.index.queries import RunRow
+from storage.results import relative
+from storage.run.settings import RunState
+
+ABOVE = 1.02  # a kernel this far beyond the limit shows that the limit was measured too low
+BEST = (
+    "The fastest correct kernel of the run, abandoned branches included. Kernels that it does not beat by more than "
+    "the noise are tied with it. Which kernel the search goes on from is the search method's choice, not this one's."
+)
+ENGINE_TIME = "Time spent in finished steps and the current one. Pauses and time without an engine are not counted."
+
+_figures = st.components.v2.component(
+    "tilewright_key_figures",
+    html='<dl class="figures"\n aria-label="Key figures"></dl>',
+    css=client.read("run/key_figures.css"),
+    js=client.read("run/key_figures.js"),
+)
+
+
+def draw(run: RunRow, state: RunState) -> None:
+    """State and best speed-up first and large, then latency and headroom, then the rest."""
+    judged = run.passed + run.failed
+    failed = wording.cut(run.last_error, 200) if run.last_error else ""
+    kernels = "of those judged" + (f"; last failure: {failed}" if failed else "")
+    others = [
+        ("Correct", f"{run.passed:,} of {judged:,}", wording.counted(run.attempts, "kernel"), kernels),
+        ("Tokens", wording.tokens(run.tokens), wording.counted(run.model_calls, "call"), "of all model calls"),
+        ("Cost", wording.cost(run.cost_usd), "", "of the model calls"),
+    ]
+    items = [{"label": label, "value": value, "note": note, "title": title} for label, value, note, title in others]
+    started = f"Started {wording.moment(run.started_at or run.created_at)}. "
+    clock = {"label": "Engine time", "title": started + ENGINE_TIME, "spent_s": run.engine_s} | _current(run, state)
+    shown = {"state": _state(run, state), "best": _best(run, state), "headroom": headroom(run), "clock": clock}
+    _figures(data=shown | {"items": [_latency(run), *items], "server_now": time.time()}, key="figures")
+
+
+def _state(run: RunRow, state: RunState) -> dict[str, str]:
+    """The state, and where the run is or why it has ended."""
+    shown = run_state.shown_state(run) if state is RunState.STOPPED else state
+    place = method.words(run.run_id).place(run.depth, run.depths)
+    reason = run.state_reason if state.is_finished and state is not RunState.FAILED else ""
+    note = wording.cut(reason, 30) or place
+    return {
+        "label": "State", "value": wording.STATE_NAME[shown], "tone": wording.STATE_TONE[shown], "note": note,
+        "title": reason,
+    }  # fmt: skip
+
+
+def _best(run: RunRow, state: RunState) -> dict[str, str]:
+    nothing = "no correct kernel timed yet" if run.passed else "no correct kernel yet"
+    shown = {"label": "Over eager PyTorch", "title": BEST if run.best_speedup else "", **_over_best_alternative(run)}
+    if run.best_speedup is None:
+        return shown | {"value": wording.NONE, "note": nothing, "tone": ""}
+    measured = f"{wording.speedup(run.best_speedup, run.best_noise)} {wording.plus_minus(run.best_noise)}"
+    if beyond := outcome.not_faster(run.best_low, run.best_high):
+        first = gain_over_first(run)
+        said = f"{first} faster than its first kernel, {_not_yet(beyond, state)}" if first else _not_yet(beyond, state)
+        return shown | {"said": wording.capital(said), "note": f"{measured} over eager PyTorch", "tone": ""}
+    note = f"{wording.interval(run.best_low, run.best_high)}" + (f" · {_tied(run)}" if run.tied_kernels else "")
+    return shown | {"value": wording.speedup(run.best_speedup, run.best_noise), "note": note, "tone": "good"}
+
+
+def _not_yet(beyond: str, state: RunState) -> str:
+    """What is said of a best kernel that is no gain over eager."""
+    yet = "" if state.is_finished else " yet"
+    return f"not{yet} as fast as PyTorch" if beyond.startswith("slower") else f"not{yet} faster than PyTorch"
+
+
+def gain_over_first(run: RunRow) -> str:
+    """How many times as fast as the run's first timed kernel the best one is; empty where it is not faster for sure."""
+    timed = [kernel for kernel in index.attempts(run.run_id) if kernel.speedup and kernel.noise is not None]
+    if not timed or not run.best_speedup or run.best_noise is None:
+        return ""
+    first = timed[0]
+    gain = relative.between_sessions(run.best_speedup, run.best_noise, first.speedup or 0.0, first.noise or 0.0)
+    return wording.speedup(gain.speedup, gain.noise) if gain.is_faster and relative.is_known(gain.noise) else ""
+
+
+def _latency(run: RunRow) -> dict[str, str]:
+    """PyTorch's and the best kernel's."""
+    eager_ms = relative.baseline_ms(run.best_speedup, run.best_latency_ms)
+    anew = outcome.timed_anew_words(index.current(), run)
+    return {
+        "label": "Latency", "value": wording.latency(run.best_latency_ms),
+        "note": f"PyTorch {wording.latency(eager_ms)}" if eager_ms else "",
+        "title": f"{wording.LATENCIES} {anew}".strip(),
+    }  # fmt: skip
+
+
+def _tied(run: RunRow) -> str:
+    """How many other kernels the best one does not beat beyond the noise."""
+    return f"tied with {wording.counted(run.tied_kernels, 'other kernel')}"
+
+
+def headroom(run: RunRow) -> dict[str, Any]:
+    """How much of the hardware's limit the best kernel has reached, and what is left."""
+    limit = queries.limit(index.current(), run.run_id)
+    share = speed_of_light.share(limit, run.best_latency_ms)
+    label = "Of the hardware limit"
+    if limit is None:
+        return {"label": label, "value": wording.NONE, "note": "not measured yet", "share": None}
+    sentence = speed_of_light.sentence(limit, run.best_latency_ms)
+    if share is None:
+        return {"label": label, "value": wording.NONE, "note": f"limit {wording.latency(limit.limit_ms)}",
+                "share": None, "title": sentence}  # fmt: skip
+    left = f"{wording.significant(1 / share, 2)}× headroom" if share < 0.995 else "no headroom"
+    if share > ABOVE:
+        left = "faster than the measured limit"
+    value = speed_of_light.percent(limit, run.best_latency_ms)
+    return {"label": label, "value": value, "note": left, "share": min(1.0, share), "title": sentence}
+
+
+def _over_best_alternative(run: RunRow) -> dict[str, str]:
+    """The best kernel over the best alternative, and whether it loses to it beyond the noise; in one short line, since
+    the bar keeps its height."""
+    fastest = queries.baseline(index.current(), run.run_id)
+    over = alternatives.over(fastest, run.best_speedup, run.best_noise, is_short=True)
+    if alternatives.loses(fastest, run.best_low, run.best_speedup, run.best_noise):
+        return {"second": f"{over}, which is faster", "second_tone": "poor"}
+    return {"second": over}
+
+
+def _current(run: RunRow, state: RunState) -> dict[str, float | None]:
+    """When the step in flight began, and the moment of the snapshot that the page is pinned to."""
+    pinned = pinned_snapshot.of(run.run_id)
+    step = queries.current_step(index.current(), run.run_id) if state is RunState.RUNNING else None
+    return {"since": step.started_at if step else None, "until": pinned.at if pinned else None}

@@ -1,0 +1,134 @@
+"""The first screen of a run: what it was measured on, the line of figures, words for kernels that got slower."""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from starlette.types import Message, Receive, Scope, Send
+
+from pages.parts import index, wording
+from pages.parts.client.page_style import PageStyle
+from pages.parts.run import curve_chart, key_figures
+from pages.parts.status import beside_base, measured_on
+from storage.index import queries
+from storage.index.queries import RunRow
+from storage.results.vocabulary import Verdict
+from storage.run.settings import RunState
+from tests import samples
+from tests.pages.conftest import Open, words
+
+
+@pytest.mark.parametrize(
+    ("inputs", "shapes"),
+    [
+        ("[torch.rand(N, N), torch.rand(N, N)]", ["4096 × 4096"]),
+        ("[torch.randn((8, 2 * N)), torch.randint(0, 9, (8,))]", ["8 × 8192", "8"]),
+        ("[torch.rand(N, size())]", []),
+        ("[make(N)]", []),
+    ],
+)
+def test_shapes_are_told_where_the_reference_says_them_plainly(inputs: str, shapes: list[str]) -> None:
+    source = f"import torch\nN = 4096\n\ndef get_inputs():\n    return {inputs}\n"
+    assert measured_on.shapes(source) == shapes
+    settings = replace(samples.sample_settings("r1"), task_source=source, sizes={"N": 4096})
+    assert measured_on.of(settings) == (", ".join(shapes) or "N = 4,096", "fp32")
+
+
+def test_a_text_that_is_no_module_has_no_shapes() -> None:
+    assert measured_on.shapes("def") == measured_on.shapes("N = 1") == []
+
+
+def test_the_page_says_shape_format_and_device_under_the_title(home: Path, open_page: Open) -> None:
+    samples.write_run(home / "runs", "r1", depths=4)
+    app = open_page("run", run="r1")
+    assert any(caption.value.startswith("1024 × 1024 · fp32 · sample device · ") for caption in app.caption)
+    assert words(app).count("Finished") + words(app).count("finished:") <= 1
+
+
+def run_of(home: Path, open_page: Open, **changed: object) -> RunRow:
+    samples.write_run(home / "runs", "r1", depths=4)
+    open_page("run", run="r1")
+    run = queries.run(index.current(), "r1")
+    assert run is not None
+    return replace(run, **changed)  # type: ignore[arg-type]
+
+
+def test_before_a_first_gain_words_lead_and_the_number_is_small(home: Path, open_page: Open) -> None:
+    run = run_of(home, open_page)
+    first = next(kernel.speedup for kernel in index.attempts("r1") if kernel.speedup)
+    slow = replace(run, best_speedup=0.9, best_low=0.89, best_high=0.91, best_noise=0.01)
+    gain = wording.speedup(0.9 / first, 0.03)
+    shown = key_figures._best(slow, RunState.RUNNING)
+    assert shown["said"].startswith(gain[:3])
+    assert shown["said"].endswith("faster than its first kernel, not yet as fast as PyTorch")
+    assert shown["note"] == "0.90× ±1 % over eager PyTorch"
+    assert "value" not in shown
+    assert key_figures._best(slow, RunState.FINISHED)["said"].endswith(", not as fast as PyTorch")
+    level = replace(slow, best_speedup=first, best_low=first - 0.01, best_high=1.01)
+    assert key_figures._best(level, RunState.RUNNING)["said"] == "Not yet faster than PyTorch"
+    assert key_figures._best(replace(run, best_low=1.2), RunState.RUNNING)["value"]
+
+
+def test_an_accepted_kernel_that_is_slower_than_its_base_is_called_kept_as_base(home: Path, open_page: Open) -> None:
+    run_of(home, open_page)
+    made = [kernel for kernel in index.attempts("r1") if kernel.speedup and kernel.is_accepted]
+    base, kernel = replace(made[0], speedup=1.0, noise=0.01), replace(made[1], speedup=0.8, noise=0.01)
+    assert beside_base.is_slower(kernel, base)
+    assert not beside_base.is_slower(replace(kernel, speedup=0.99), base)
+    assert not beside_base.is_slower(kernel, None)
+    assert not beside_base.is_slower(base, base)
+    assert wording.outcome(Verdict.PASSED, True, False, is_slower=True) == "kept as base"
+    assert wording.outcome(Verdict.PASSED, True, False) == "accepted"
+
+
+def test_the_axis_of_latencies_names_the_limit_by_milliseconds_that_stay(home: Path, open_page: Open) -> None:
+    run = run_of(home, open_page)
+    rows = curve_chart.gather(run)
+    assert rows.limit_ms == pytest.approx(queries.limit(index.current(), "r1").limit_ms)  # type: ignore[union-attr]
+    for eager_ms in (1.9, 3.0):
+        layout = curve_chart.curve_figure(replace(rows, eager_ms=eager_ms), True, "r1")["layout"]
+        named = [note["text"] for note in layout["annotations"] if "hardware limit" in note.get("text", "")]
+        assert [text.rstrip(" ↑↓") for text in named] == [f"hardware limit {wording.latency(rows.limit_ms)}"]
+        axis = layout["yaxis3"]
+        assert (axis["side"], axis["matches"], axis["type"]) == ("right", "y", "log")
+        told = [float(text.split()[0]) for text in axis["ticktext"]]
+        assert told == pytest.approx([eager_ms / tick for tick in axis["tickvals"]])
+
+
+def test_a_run_that_its_engine_left_is_called_interrupted_and_keeps_its_state_in_the_journal() -> None:
+    assert wording.STATE_NAME[RunState.LOST] == "interrupted"
+    assert str(RunState.LOST) == "lost"
+
+
+def test_the_style_of_all_pages_is_part_of_the_document_and_of_nothing_else() -> None:
+    page = b"<html><body><div></div></body></html>"
+
+    def sent(kind: bytes) -> tuple[dict[bytes, bytes], bytes]:
+        async def app(scope: Scope, receive: Receive, send: Send) -> None:
+            assert not any(name == b"accept-encoding" for name, _ in scope["headers"])
+            headers = [(b"content-type", kind), (b"content-length", b"%d" % len(page)), (b"etag", b"x")]
+            await send({"type": "http.response.start", "status": 200, "headers": headers})
+            await send({"type": "http.response.body", "body": page[:20], "more_body": True})
+            await send({"type": "http.response.body", "body": page[20:]})
+
+        async def receive() -> Message:
+            return {"type": "http.request"}
+
+        async def send(message: Message) -> None:
+            messages.append(message)
+
+        messages: list[Message] = []
+        scope = {"type": "http", "headers": [(b"accept", b"text/html"), (b"accept-encoding", b"gzip")]}
+        with ThreadPoolExecutor(1) as pool:  # a browser's tests may have a loop in this thread
+            pool.submit(lambda: asyncio.run(PageStyle(app)(scope, receive, send))).result()
+        return dict(messages[0]["headers"]), b"".join(message["body"] for message in messages[1:])
+
+    headers, body = sent(b"text/html; charset=utf-8")
+    assert body.endswith(b"</style></body></html>")
+    assert b".st-key-curve_place" in body
+    assert headers == {b"content-type": b"text/html; charset=utf-8", b"content-length": b"%d" % len(body)}
+    assert sent(b"text/css")[1] == page
