@@ -37,10 +37,10 @@ def draw(run: RunRow, state: RunState) -> None:
             return
         if state.is_over:
             resume = "Resume the run to steer it." if damaged.of(run.run_id).can_resume else ""
-            over = "The run has finished." if state is RunState.FINISHED else resume
+            over = "" if state is RunState.FINISHED else resume
             if run.is_example and not run.replay_of:
                 over = "This is an example, made on another machine: fork one of its kernels to go on."
-            st.caption(f"No engine is running. {over}")
+            st.caption(f"No engine is running. {over}".strip())
             if not run.replay_of:
                 _go_on(run)
             return
