@@ -48,7 +48,9 @@ class PageStyle:
 
 
 def _is_html(message: Message) -> bool:
-    return any(name == b"content-type" and value.startswith(b"text/html") for name, value in message["headers"])
+    """A page, and no report that is downloaded."""
+    headers = dict(message["headers"])
+    return bytes(headers.get(b"content-type", b"")).startswith(b"text/html") and b"content-disposition" not in headers
 
 
 def _sized(message: Message, body: bytes) -> Message:

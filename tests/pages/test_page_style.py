@@ -1,0 +1,46 @@
+"""The dashboard's style stands in every page that a browser loads, and in no file that it downloads."""
+
+from __future__ import annotations
+
+import pytest
+from starlette.applications import Starlette
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.routing import Route
+from starlette.testclient import TestClient
+
+from pages.parts.client.page_style import PageStyle
+
+PAGE = "<html><body><p>words</p></body></html>"
+BROWSER = {"accept": "text/html,*/*", "accept-encoding": "gzip"}
+
+
+def answered(response: Response, **headers: str) -> str:
+    async def answer(_request: object) -> Response:
+        return response
+
+    client = TestClient(PageStyle(Starlette(routes=[Route("/", answer)])))
+    found = client.get("/", headers={**BROWSER, **headers})
+    assert int(found.headers["content-length"]) == len(found.content)
+    return found.text
+
+
+def test_a_page_has_the_style_at_its_end() -> None:
+    found = answered(HTMLResponse(PAGE))
+    assert found.startswith("<html><body><p>words</p><style>")
+    assert found.endswith("</style></body></html>")
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        HTMLResponse(PAGE, headers={"content-disposition": 'attachment; filename="report.html"'}),
+        PlainTextResponse(PAGE),
+    ],
+    ids=["a report that is downloaded", "what is no page"],
+)
+def test_all_else_is_passed_on_as_it_is(response: Response) -> None:
+    assert answered(response) == PAGE
+
+
+def test_who_asks_for_no_page_gets_what_is_there() -> None:
+    assert answered(HTMLResponse(PAGE), accept="application/json") == PAGE
