@@ -160,7 +160,7 @@ def test_a_proof_that_was_killed_goes_on_and_measures_nothing_twice(home_of_netw
     words = ["network", "apply", "paying", *used(home_of_network, "chain", "scaled", "shifted"), *FAST]
     folder = files.find("paying")
     before = len(files.read(folder))
-    for _ in range(3):
+    for _ in range(2):
         killed_after(words, before, RegionTried)
     assert main(words) == 0
     events = [line.event for line in files.read(folder)[before:]]
