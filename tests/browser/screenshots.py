@@ -1,7 +1,8 @@
 """Take a picture of every page, light and dark, wide and narrow: `python -m tests.browser.screenshots OUT --home HOME`.
 
 Shows the runs of HOME; without --home, synthetic ones. Those of README alone, of a home with the examples in it
-(`python -m engine examples open`): `python -m tests.browser.screenshots docs/screenshots --home HOME --docs`.
+(`python -m engine examples open`, `network try`):
+`python -m tests.browser.screenshots docs/screenshots --home HOME --docs`.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
+from engine.networks.starting import SMALL_NETWORK
 from pages.parts import index
 from storage.index import queries
 from storage.index.queries import AttemptRow, RunRow
@@ -90,6 +92,8 @@ def for_docs(home: Path, run_id: str | None) -> Iterator[Shot]:
     yield Shot("compare", "compare?runs=" + ",".join(one.run_id for one in gpu), "Compare", 1000)
     address = f"candidate?run={profiled.run_id}&candidate={profiled.best_candidate_id}"
     yield Shot("profile", address, "Kernel ", 1000, "Profile")
+    if (home / "networks" / SMALL_NETWORK).is_dir():  # `python -m engine network try`
+        yield Shot("network", f"networks?network={SMALL_NETWORK}", "Kernels in the network", 1500)
 
 
 def shown(home: Path, run_id: str | None) -> tuple[list[RunRow], RunRow, list[AttemptRow]]:

@@ -4,6 +4,7 @@ capture could not do."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
 import streamlit as st
 
@@ -40,7 +41,7 @@ def draw(network: Network, rows: Sequence[Ranked], run_count: int) -> None:
     """One line on what was captured, and one of figures."""
     parameters = sum(module.parameters for module in network.modules if not module.path)
     facts = [
-        wording.plain(network.entry), f"{network.mode} mode", wording.plain(network.device),
+        wording.plain(_entry(network)), f"{network.mode} mode", wording.plain(network.device),
         f"captured {wording.moment(network.captured_at)} in {wording.seconds(network.seconds)}",
     ]  # fmt: skip
     if parameters:
@@ -50,6 +51,12 @@ def draw(network: Network, rows: Sequence[Ranked], run_count: int) -> None:
     figures.draw(
         "Figures of the network", list(_figures(network, rows, run_count)), key="network_figures", is_strip=True
     )
+
+
+def _entry(network: Network) -> str:
+    """What makes it: of a file its name and folder, not the whole path."""
+    source, colon, function = network.entry.rpartition(":")
+    return f"{'/'.join(Path(source).parts[-2:])}{colon}{function}" if source.endswith(".py") else network.entry
 
 
 def _figures(network: Network, rows: Sequence[Ranked], run_count: int) -> Iterator[Figure]:
