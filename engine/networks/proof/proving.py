@@ -44,11 +44,7 @@ from storage.networks.records import (
 
 CONTENTS = 4
 SEED = 7
-TRIAL_S, STACK_S = 12.0, 20.0
-"""At most for one pair of ways and one workload."""
 NEW_TOKENS = 24
-COMPILED_WAYS = 8
-"""How often dynamo may compile one function here: once for each workload and side, with room."""
 
 
 @dataclass(slots=True)
@@ -61,16 +57,16 @@ class Prover:
     workloads: Sequence[Workload]
     proof: Proof
     say: Callable[[Event], None]
-    turn: Callable[[], AbstractContextManager[object]] = contextlib.nullcontext
-    trial_s: float = TRIAL_S
-    stack_s: float = STACK_S
+    turn: Callable[[], AbstractContextManager[object]]
+    trial_s: float
+    """At most for one pair of ways and one workload; `stack_s` for those of the stack at the end."""
+    stack_s: float
     _contents: dict[str, list[Workload]] = field(default_factory=dict)
     _expected: dict[str, Expected] = field(default_factory=dict)
     _gate: str = EAGER
 
     def run(self) -> None:
         """All steps that are left."""
-        torch._dynamo.config.recompile_limit = max(torch._dynamo.config.recompile_limit, COMPILED_WAYS)
         for workload in self.workloads:
             self._contents[workload.name] = unseen.drawn(workload, CONTENTS, SEED)
         self._time_original()
@@ -245,7 +241,7 @@ class Prover:
             return StackMeasured((), (), ())
         speeds: list[Speed] = []
         for way in self.proof.started.ways:
-            if {timed.way: timed.ms for timed in self.proof.originals if timed.ms is None}.get(way, 0) is None:
+            if any(timed.way == way and timed.ms is None for timed in self.proof.originals):
                 continue
             self._tell(f"measuring all kernels that were kept, {way}")
             try:
