@@ -7,7 +7,6 @@ capture goes on without it.
 from __future__ import annotations
 
 import contextlib
-import os
 import platform
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,7 +19,7 @@ from torch import fx, nn
 from torch.profiler import record_function
 
 from engine.evaluator import tasks
-from engine.evaluator.machine import devices, lease, quiet, turns
+from engine.evaluator.machine import quiet, turns
 from engine.networks import compiled, drafting, entries, fusing, graphs, grouping, place_times, watching, writing
 from engine.networks.compiled import Compiled
 from engine.networks.drafting import Draft
@@ -146,11 +145,7 @@ class _Capture:
     @contextlib.contextmanager
     def _turn(self) -> Iterator[None]:
         """While the network is timed nothing is evaluated on this device."""
-        if self._asked.device == "cpu":
-            files_of_locks = lease.of_host(*(f"cpu-{number}" for number in os.sched_getaffinity(0)))
-        else:
-            files_of_locks = lease.of_host(devices.usable()[0].lease)
-        with turns.hold(*files_of_locks):
+        with turns.hold(*place_times.device_locks(self._asked.device)):
             quiet.wait()
             yield
 

@@ -18,6 +18,7 @@ import torch
 from torch import nn
 from torch.profiler import ProfilerActivity, profile, record_function
 
+from engine.evaluator.machine import devices, lease
 from engine.networks import watching
 from engine.networks.entries import Workload
 from storage.networks.records import PlaceTime
@@ -43,6 +44,13 @@ def is_on_gpu(module: nn.Module, workload: Workload) -> bool:
     """Where it runs."""
     tensors = [*module.parameters(), *watching.tensors_of((workload.args, workload.kwargs))]
     return any(tensor.is_cuda for tensor in tensors)
+
+
+def device_locks(device: str) -> lease.Files:
+    """What every evaluation on the device takes too, so that none runs while a network is timed there."""
+    if device == "cpu":
+        return lease.of_host(*(f"cpu-{number}" for number in os.sched_getaffinity(0)))
+    return lease.of_host(devices.usable()[0].lease)
 
 
 def settle(is_gpu: bool) -> None:

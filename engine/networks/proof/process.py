@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.errors import NetworkCaptureError
-from engine.evaluator.machine import devices, lease, processes, quiet, turns
+from engine.evaluator.machine import lease, processes, quiet, turns
 from engine.evaluator.sandbox import filters, linux
 from storage import codec
 from storage.networks import files
@@ -72,7 +72,7 @@ def _prove(question: Question, say: Callable[[Event], None]) -> None:
         network.entry, device=device, mode=network.mode, seed=network.seed,
         sizes=entries.Sizes(network.batch, network.tokens),
     )  # fmt: skip
-    locks = _device_locks(device)
+    locks = place_times.device_locks(device)
     with lease.held_if_free(*locks):
         pass  # makes the files where there are none
     quiet.raise_priority()
@@ -86,13 +86,6 @@ def _prove(question: Question, say: Callable[[Event], None]) -> None:
     called = ways.Ways(loaded.module, package, is_training=network.mode == entries.TRAIN, is_gpu=is_gpu)
     turn = functools.partial(turns.hold, *locks)
     proving.Prover(network, called, loaded.workloads, proof, say, turn, question.trial_s, question.stack_s).run()
-
-
-def _device_locks(device: str) -> lease.Files:
-    """What every evaluation takes too, so that none runs while the network is timed."""
-    if device == "cpu":
-        return lease.of_host(*(f"cpu-{number}" for number in os.sched_getaffinity(0)))
-    return lease.of_host(devices.usable()[0].lease)
 
 
 def _give_up_rights(scratch: Path) -> None:
