@@ -89,7 +89,7 @@ def test_what_is_no_ordinary_file_is_refused_at_once(
     for read in (untrusted.read_bytes, untrusted.read_text, untrusted.read_json, untrusted.read_toml):
         with pytest.raises(UntrustedError, match=said):
             read(path)
-    assert time.monotonic() - began < 1
+    assert time.monotonic() - began < 30  # one that is read waits for ever
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")

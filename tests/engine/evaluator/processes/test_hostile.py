@@ -64,7 +64,7 @@ def test_an_attack_gets_a_verdict_in_time_and_leaves_nothing(
     result = short.check(small_swish, hostile.KINDS[kind])
     assert result.verdict is not Verdict.PASSED
     assert result.message
-    assert time.monotonic() - started < 30
+    assert time.monotonic() - started < 120  # without limits it would never end; a busy machine takes its time
     process = short._evaluator._process
     assert process is not None
     assert processes.descendants(process.pid) == []

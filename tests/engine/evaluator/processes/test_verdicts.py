@@ -105,7 +105,7 @@ def test_an_endless_loop_is_ended_in_time_with_all_its_children(small_swish: Tas
         result = toolchain.check(small_swish, source)
         assert result.verdict is Verdict.TIMEOUT
         assert "2 s" in result.message
-        assert time.monotonic() - started < 30
+        assert time.monotonic() - started < 120
         assert processes.descendants(forkserver_of(toolchain)) == []
         assert toolchain.check(small_swish, kernels.SWISH).verdict is Verdict.PASSED
 

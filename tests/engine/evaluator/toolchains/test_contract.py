@@ -290,7 +290,7 @@ def test_killed_or_closed_it_leaves_no_process_and_no_file_and_the_next_request_
     started = time.monotonic()
     with pytest.raises(ToolchainError, match="closed"):
         toolchain.check(own.task, endless)
-    assert time.monotonic() - started < 20
+    assert time.monotonic() - started < 120
     assert toolchain.compile(own.task, own.honest).is_ok, "a closed one begins anew"
     again = started_beside(others, toolchain)
     toolchain.close()
