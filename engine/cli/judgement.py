@@ -13,9 +13,10 @@ from engine.cli.terminal import printable
 from engine.evaluator.checks.screening import Finding
 from storage import codec
 from storage.results import deployment
-from storage.results.check_records import WORDS, CheckOutcome, StagedCheck, counted, worst_of_stages
+from storage.results.check_records import CheckOutcome, StagedCheck, worst_of_stages
 from storage.results.deployment import Deployment
 from storage.results.evaluation_results import CompileResult, KernelResources
+from storage.results.flags import counted, flags, in_words
 from storage.results.timeline import Timeline
 
 STYLE = {
@@ -44,6 +45,8 @@ def print_judgement(console: Console, answer: Mapping[str, Any]) -> None:
     if check_records:
         console.print(checks_table(check_records), highlight=False)
     console.print(counted(check_records), highlight=False)
+    for flag in flags(check_records):
+        console.print(f"{flag.name}: {flag.check}. {flag.advice}", highlight=False)
     for stage, plain in answer["timeline"].items():
         if plain is not None:
             words = codec.from_plain(Timeline, plain).in_words
@@ -81,8 +84,9 @@ def checks_table(check_records: list[StagedCheck]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in ("group", "check", "standing", "detail"):
         table.add_column(heading, overflow="fold", no_wrap=heading in ("group", "standing"))
+    found = flags(check_records)
     for check_record in check_records:
-        word = f"[{STYLE[check_record.standing]}]{WORDS[check_record.standing]}[/]"
+        word = f"[{STYLE[check_record.standing]}]{in_words(check_record, found)}[/]"
         table.add_row(
             str(check_record.group), escape(printable(check_record.check)), word, escape(printable(check_record.detail))
         )

@@ -10,7 +10,8 @@ import urllib.parse
 from datetime import datetime
 from typing import Literal
 
-from storage.results.check_records import WORDS, CheckOutcome, Group
+from storage.results import flags
+from storage.results.check_records import CheckOutcome, Group
 from storage.results.in_words import NONE as NONE
 from storage.results.in_words import UNKNOWN as UNKNOWN
 from storage.results.in_words import count as count
@@ -86,13 +87,14 @@ GROUP_ABOUT = {
     Group.CORRECTNESS: "Results compared with float64, on inputs the kernel cannot predict",
     Group.TIMING: "How the latency was measured against the baseline",
 }
-CHECK_OUTCOME_NAME = WORDS
-CHECK_OUTCOME_TONE: dict[CheckOutcome, Tone] = {
-    CheckOutcome.HELD: "green",
-    CheckOutcome.FLAGGED: "orange",
-    CheckOutcome.BROKEN: "red",
-    CheckOutcome.ABSENT: "gray",
+CHECK_TONE: dict[str, Tone] = {
+    flags.WORDS[CheckOutcome.HELD]: "green",
+    flags.LOOK: "orange",
+    flags.NOTE: "blue",
+    flags.WORDS[CheckOutcome.BROKEN]: "red",
+    flags.WORDS[CheckOutcome.ABSENT]: "gray",
 }
+"""By what `flags.in_words` says."""
 ORIGIN_NAME = {
     Origin.SYNTHESIS: "written from scratch",
     Origin.OPTIMISATION: "optimisation",

@@ -20,6 +20,7 @@ from storage.index.rows import Row, StateRow, TableRow, fields_of, storable
 from storage.results import relative
 from storage.results.check_records import CheckOutcome, StandingChecks
 from storage.results.evaluation_results import TimingFigures, headline
+from storage.results.flags import to_look_at
 from storage.results.hardware_limit import REACHED
 from storage.results.profile_results import DISTURBED
 from storage.results.vocabulary import Verdict
@@ -405,7 +406,7 @@ class RunFold:
         kernel, candidate = self._kernels[name], self.record.candidates[name]
         standing = candidate.standing
         timed = fields_of(standing) if standing else {}
-        outcomes = [check_record.standing for check_record in kernel.checks.worst()]
+        checks = kernel.checks.worst()
         spent = _spent(candidate.spent) if candidate.spent else {}
         of_kernel = {name: value for name, value in fields_of(kernel).items() if name != "checks"}
         return fields_of(candidate.created) | of_kernel | timed | spent | {
@@ -417,8 +418,8 @@ class RunFold:
             "measured_ms": candidate.figures.latency_ms if candidate.figures else None,
             "timed_seq": kernel.timed_seq if standing else None,
             "is_best": self._best is not None and self._best[0] == name,
-            "flagged": outcomes.count(CheckOutcome.FLAGGED),
-            "broken": outcomes.count(CheckOutcome.BROKEN),
+            "looks": to_look_at(checks),
+            "broken": sum(check_record.standing is CheckOutcome.BROKEN for check_record in checks),
         }  # fmt: skip
 
     def _step_row(self, step: _Step) -> Row:

@@ -56,7 +56,7 @@ CREATE TABLE kernels (
     baseline VARCHAR, timed_seq BIGINT, timed_at DOUBLE, spent_s DOUBLE, spent_calls BIGINT, spent_tokens BIGINT,
     spent_usd DOUBLE, spent_device_s DOUBLE,
     is_best BOOLEAN, is_tied BOOLEAN, is_accepted BOOLEAN, is_try BOOLEAN, is_profile_exposed BOOLEAN,
-    flagged BIGINT, broken BIGINT, profiled_seq BIGINT, profiled_ms DOUBLE, disturbed VARCHAR, measured_ms DOUBLE
+    looks BIGINT, broken BIGINT, profiled_seq BIGINT, profiled_ms DOUBLE, disturbed VARCHAR, measured_ms DOUBLE
 );
 
 -- One row per step, as it was begun last. seconds and ended_as (its kind) are NULL until it finishes. is_try: a try without a

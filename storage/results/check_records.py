@@ -59,12 +59,14 @@ class StagedCheck(CheckRecord):
 
 LOOKED_AT = (CheckOutcome.FLAGGED, CheckOutcome.BROKEN)
 INTENT_KEPT, SOFT_VERIFICATION = "intent kept", "soft verification"
+DEVICE_TIME = "device time"
+"""Where it held, what could be hidden after a call is no question (`flags`)."""
 
 
 class StandingChecks:
     """What stands of a candidate's checks: of each check the last word of each stage, and what was noted about its own
     edit and by a judge. A timing that finds a wrong result ends as a check, which must not hide what the check before
-    it had shown. A thin one keeps no more than what a person should look at, without details."""
+    it had shown. A thin one keeps no more than what tells whether a person should look, without details."""
 
     __slots__ = ("_found", "_is_thin")
 
@@ -85,7 +87,7 @@ class StandingChecks:
             same.setdefault((stage, by, check_record.group, check_record.check), []).append(staged)
         for key, several in same.items():
             self._found.pop(key, None)  # the last word stands last
-            if not self._is_thin or any(staged_check.standing in LOOKED_AT for staged_check in several):
+            if not self._is_thin or key[3] == DEVICE_TIME or any(staged.standing in LOOKED_AT for staged in several):
                 self._found[key] = tuple(several)
 
     def take_edit(self, flags: Iterable[str]) -> None:
@@ -127,21 +129,3 @@ def _worst_stage(same: Sequence[StagedCheck]) -> list[StagedCheck]:
     stages = tuple(dict.fromkeys(stage for check_record in same for stage in check_record.stages))
     worst = max(reversed(same), key=lambda check_record: check_record.standing.severity)
     return [replace(check_record, stages=stages) for check_record in same if check_record.stages == worst.stages]
-
-
-WORDS = {
-    CheckOutcome.HELD: "passed",
-    CheckOutcome.FLAGGED: "flagged",
-    CheckOutcome.BROKEN: "failed",
-    CheckOutcome.ABSENT: "not done",
-}
-
-
-def counted(check_records: Sequence[CheckRecord]) -> str:
-    """ "34 checks passed, 1 flagged, 2 not done"; kinds that there are none of are left out."""
-    number = {kind: sum(check_record.standing is kind for check_record in check_records) for kind in WORDS}
-    counts = [(number[kind], word) for kind, word in WORDS.items() if number[kind]]
-    if not counts:
-        return "no checks"
-    (first, word), *others = counts
-    return ", ".join([f"{first} {'check' if first == 1 else 'checks'} {word}", *(f"{n} {w}" for n, w in others)])

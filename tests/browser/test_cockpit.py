@@ -153,7 +153,7 @@ def test_a_failed_kernel_is_explained_beside_the_curve(page: Page, server: Serve
     expect(panel(page)).to_contain_text("2 edits, +2 −0 lines")
     panel(page).get_by_role("button", name="Repaired in kernel 4").click()
     expect(panel(page).get_by_role("heading", name="Kernel 4")).to_be_visible()
-    expect(panel(page).get_by_role("link", name="1 flagged")).to_be_visible()
+    expect(panel(page).get_by_role("link", name="1 to look at")).to_be_visible()
     panel(drawn(page)).get_by_role("link", name="Diff against its base").click()
     expect(page.get_by_role("tab", name="Diff")).to_have_attribute("aria-selected", "true")
     page.wait_for_url("**/candidate?*against=c001*")

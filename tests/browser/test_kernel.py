@@ -201,13 +201,13 @@ def test_keys_open_tabs_and_neighbours(page: Page, server: Server) -> None:
     page.keyboard.press("7")
     expect(page.get_by_role("tab", name="Trust")).to_have_attribute("aria-selected", "true")
     expect(page).to_have_url(re.compile("tab=Trust"))
-    expect(page.get_by_text(re.compile(r"Correct: \d+ checks passed, 1 flagged"))).to_be_visible()
+    expect(page.get_by_text(re.compile(r"Correct: \d+ checks passed, 1 to look at"))).to_be_visible()
     page.keyboard.press("j")
     expect(page.get_by_role("heading", name="Kernel 5")).to_be_visible()
     expect(page.get_by_role("tab", name="Trust")).to_have_attribute("aria-selected", "true")
     page.keyboard.press("k")
     expect(page.get_by_role("heading", name="Kernel 4")).to_be_visible()
-    expect(page.get_by_text(re.compile(r"Correct: \d+ checks passed, 1 flagged"))).to_be_visible()
+    expect(page.get_by_text(re.compile(r"Correct: \d+ checks passed, 1 to look at"))).to_be_visible()
     page.keyboard.press("6")
     page.get_by_label("Search in prompts and replies").fill("j7k")
     expect(page.get_by_role("heading", name="Kernel 4")).to_be_visible()
@@ -218,7 +218,7 @@ def test_keys_open_tabs_and_neighbours(page: Page, server: Server) -> None:
     expect(page.get_by_role("tab", name="Trust")).to_have_attribute("aria-selected", "true")
     expect(page).to_have_url(re.compile("candidate=c004.*tab=Trust"))
     expect(page.get_by_role("heading", name="Kernel 4")).to_be_visible()
-    expect(page.get_by_text(re.compile(r"Correct: \d+ checks passed, 1 flagged"))).to_be_visible()
+    expect(page.get_by_text(re.compile(r"Correct: \d+ checks passed, 1 to look at"))).to_be_visible()
 
 
 def test_a_key_counts_that_is_pressed_while_the_page_is_still_being_drawn(page: Page, server: Server) -> None:

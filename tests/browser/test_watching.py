@@ -125,13 +125,13 @@ def test_a_flag_in_the_list_opens_what_stands_behind_the_kernel_and_that_fits_a_
 ) -> None:
     samples.write_run(server.runs, "trusted", depths=4)
     page.goto(f"{server.url}/run?run=trusted")
-    page.locator('tr[data-id="c004"]').get_by_role("link", name="1 flagged").click()
+    page.locator('tr[data-id="c004"]').get_by_role("link", name="1 to look at").click()
     expect(page).to_have_url(re.compile("candidate=c004&tab=Trust"))
-    expect(page.get_by_text("Correct: 30 checks passed, 1 flagged, 3 not done.")).to_be_visible()
+    expect(page.get_by_text("Correct: 30 checks passed, 1 to look at, 3 not done.")).to_be_visible()
     for group, check in TRUST.items():
         expect(page.get_by_role("heading", name=group)).to_be_visible()
         row = page.get_by_role("table", name=f"Checks: {group}").get_by_role("row").filter(has_text=check)
-        expect(row).to_contain_text(re.compile("passed|flagged"))
+        expect(row).to_contain_text(re.compile("passed|look at this|note"))
     expect(page.get_by_role("figure", name=re.compile("Errors of 7 checks"))).to_be_visible()
     page.set_viewport_size({"width": 390, "height": 844})
     becomes(lambda: width_of_what_is_drawn(page), 390)
@@ -151,7 +151,7 @@ def test_a_flag_in_the_list_opens_what_stands_behind_the_kernel_and_that_fits_a_
     page.set_viewport_size(SIZE)
     page.get_by_role("tab", name="Source").click()
     expect(page.get_by_label("Kernel source")).to_be_visible()
-    page.get_by_role("button", name="1 flagged").click()
+    page.get_by_role("button", name="1 to look at").click()
     expect(page.get_by_text("this repair removed the CuTe structure")).to_be_visible()
 
 

@@ -15,7 +15,6 @@ from engine.evaluator.build.host.installation import find_cutlass
 from engine.evaluator.checks import tolerance
 from engine.evaluator.checks.distributions import restyle
 from engine.evaluator.checks.screening import screen
-from engine.evaluator.checks.timing_checks import DEVICE_TIME
 from engine.evaluator.checks.trials import IN_WORDS, PLAN, SHORT_PLAN, SPREADS, Style
 from engine.evaluator.processes import timing
 from engine.evaluator.toolchains.cpu import CpuToolchain
@@ -26,7 +25,7 @@ from engine.search.prompting import PROMPTS
 from engine.search.steps import briefing
 from storage import codec
 from storage.results import observed
-from storage.results.check_records import CheckOutcome, CheckRecord, Group
+from storage.results.check_records import DEVICE_TIME, CheckOutcome, CheckRecord, Group
 from storage.results.evaluation_results import CheckResult, CompileResult, KernelResources, TimingResult
 from storage.results.hardware_limit import DeviceFacts, HardwareLimit
 from storage.results.observed import ObservedKernel, ObservedOperator

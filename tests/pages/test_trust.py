@@ -16,7 +16,8 @@ from pages.parts.status import alternatives, settings_list
 from pages.parts.widgets import table
 from storage.index import queries
 from storage.results import observed
-from storage.results.check_records import CheckOutcome, Group, StagedCheck, counted
+from storage.results.check_records import CheckOutcome, Group, StagedCheck
+from storage.results.flags import counted, flags, in_words
 from storage.results.observed import ObservedKernel, ObservedOperator
 from storage.results.vocabulary import Verdict
 from storage.run.folder import RunFolder
@@ -30,7 +31,8 @@ def check(check: str, standing: CheckOutcome = CheckOutcome.HELD, group: Group =
     return StagedCheck(group, check, standing, "", stages=("check",))
 
 
-HELD, FLAGGED = check("same again"), check("clock", CheckOutcome.FLAGGED, Group.TIMING)
+HELD, FLAGGED = check("same again"), check("fresh inputs", CheckOutcome.FLAGGED, Group.TIMING)
+NOTED = check("noise", CheckOutcome.FLAGGED, Group.TIMING)
 ABSENT = check("network", CheckOutcome.ABSENT, Group.ISOLATION)
 BROKEN = check("no library fall-back", CheckOutcome.BROKEN, Group.SCREENING)
 
@@ -39,7 +41,14 @@ BROKEN = check("no library fall-back", CheckOutcome.BROKEN, Group.SCREENING)
     ("verdict", "is_timed", "check_records", "tone", "sentence"),
     [
         (Verdict.PASSED, True, [HELD, HELD, ABSENT], "green", "Correct: 2 checks passed, 1 not done."),
-        (Verdict.PASSED, True, [HELD, FLAGGED], "orange", "Correct: 1 check passed, 1 flagged. Flagged: “clock”."),
+        (Verdict.PASSED, True, [HELD, NOTED], "green", "Correct: 1 check passed, 1 noted."),
+        (
+            Verdict.PASSED,
+            True,
+            [HELD, FLAGGED],
+            "orange",
+            "Correct: 1 check passed, 1 to look at. Look at “fresh inputs”:",
+        ),
         (Verdict.PASSED, False, [HELD], "green", "Correct, not timed yet: 1 check passed."),
         (Verdict.PASSED, True, [HELD, BROKEN], "red", "Correct, although “no library fall-back” failed."),
         (Verdict.REFUSED, False, [BROKEN], "red", "Refused by screening: “no library fall-back” failed."),
@@ -73,27 +82,43 @@ def test_a_kernel_of_a_run_of_before_says_by_which_rules_it_was_judged(home: Pat
 
 
 def test_checks_are_counted_by_how_they_stand() -> None:
-    assert counted([HELD, HELD, FLAGGED, BROKEN, ABSENT]) == ("2 checks passed, 1 flagged, 1 failed, 1 not done")
-    assert counted([FLAGGED]) == "1 check flagged"
+    assert counted([HELD, HELD, FLAGGED, BROKEN, ABSENT]) == ("2 checks passed, 1 to look at, 1 failed, 1 not done")
+    assert counted([FLAGGED]) == "1 check to look at"
+    assert counted([NOTED, NOTED]) == "2 checks noted"
     assert counted([]) == "no checks"
 
 
+def test_what_could_be_hidden_after_a_call_is_no_question_where_the_device_explains_the_call() -> None:
+    later = check("nothing finishes later", CheckOutcome.FLAGGED, Group.TIMING)
+    explained = check("device time", CheckOutcome.HELD, Group.TIMING)
+    apart = check("device time", CheckOutcome.FLAGGED, Group.TIMING)
+    assert [flag.is_look for flag in flags([later])] == [True]
+    assert [flag.is_look for flag in flags([later, explained])] == [False]
+    assert [flag.check for flag in flags([NOTED, later, apart]) if flag.is_look] == [
+        "nothing finishes later",
+        "device time",
+    ]
+
+
 def test_every_standing_group_and_verdict_has_its_words() -> None:
-    assert set(wording.CHECK_OUTCOME_NAME) == set(wording.CHECK_OUTCOME_TONE) == set(CheckOutcome)
     assert set(wording.GROUP_NAME) == set(wording.GROUP_ABOUT) == set(Group)
     assert set(wording.VERDICT_NAME) == set(wording.VERDICT_TONE) == set(Verdict)
-    assert (
-        len(set(wording.CHECK_OUTCOME_NAME.values()))
-        == len(set(wording.CHECK_OUTCOME_TONE.values()))
-        == len(CheckOutcome)
-    )
+    words = [in_words(row, flags([row])) for row in (HELD, FLAGGED, NOTED, BROKEN, ABSENT)]
+    assert words == list(wording.CHECK_TONE)
+    assert len(set(wording.CHECK_TONE.values())) == len(words)
 
 
 def test_a_check_of_several_stages_says_where_it_did_not_hold() -> None:
     flagged = StagedCheck(Group.ISOLATION, "network", CheckOutcome.FLAGGED, "open", stages=("compile", "check"))
-    assert trust_tab.cells(flagged)["detail"]["note"] == "while building and checking"  # type: ignore[index]
+    assert note_of(flagged).startswith("while building and checking. Read what was found")
     held = StagedCheck(Group.ISOLATION, "network", CheckOutcome.HELD, "closed", stages=("compile", "check"))
-    assert trust_tab.cells(held)["detail"]["note"] == ""  # type: ignore[index]
+    assert note_of(held) == ""
+
+
+def note_of(row: StagedCheck) -> str:
+    cell = trust_tab.cells(row, flags([row]))["detail"]
+    assert isinstance(cell, dict)
+    return str(cell["note"])
 
 
 def test_a_kernel_refused_while_it_ran_is_not_said_to_have_never_run(home: Path, open_page: Open) -> None:
@@ -190,10 +215,10 @@ def test_a_flag_leads_to_the_tab(home: Path, open_page: Open) -> None:
     samples.write_run(home / "runs", "r1", depths=2)
     app = open_page("candidate", run="r1", candidate="c004")
     assert "Accepted" not in words(app)
-    assert "1 flagged" in app.button(key="flagged").label
+    assert "1 to look at" in app.button(key="flagged").label
     app.button(key="flagged").click().run()
     assert not app.exception
-    assert "Flagged: “intent kept”" in words(app).replace("\\", "")
+    assert "Look at “intent kept”" in words(app).replace("\\", "")
     assert "flagged" not in [b.key for b in open_page("candidate", run="r1", candidate="c001").button]
 
 

@@ -17,7 +17,7 @@ from engine.evaluator.checks.candidate_failures import TimedCallFailed
 from engine.evaluator.checks.clock import Call, Clock, DeviceClock, Session
 from engine.evaluator.checks.processor_time import Reading
 from engine.evaluator.machine import quiet
-from storage.results.check_records import CheckOutcome, CheckRecord, Group
+from storage.results.check_records import DEVICE_TIME, CheckOutcome, CheckRecord, Group
 from storage.results.evaluation_results import CheckResult, TimingResult
 from storage.results.hardware_limit import HardwareLimit
 from storage.results.policy import Policy
@@ -39,7 +39,6 @@ SLOW_MS = 200.0
 # An honest second call finds its inputs in nearer caches, and so does the reference's.
 REMEMBERED = 0.4
 LEAST_MS = 0.1
-DEVICE_TIME = "device time"
 SHORT_MS = 0.1
 LONG_MS = 1.0  # from here on the evaluator's clock is sharp by itself
 BLURRED = 10

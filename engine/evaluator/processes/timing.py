@@ -33,6 +33,7 @@ from engine.evaluator.processes.timed_worker import (
 )
 from engine.evaluator.processes.worker import Worker
 from engine.evaluator.processes.worker_pair import WorkerPair
+from storage.results.check_records import DEVICE_TIME
 from storage.results.evaluation_results import CheckResult, TimingResult
 from storage.results.timeline import Part
 from storage.results.vocabulary import Verdict
@@ -405,14 +406,14 @@ class Timing:
                 f"a call takes {clock.evaluator_ns / 1e6:.3g} ms, and at least {clock.traced_ns / 1e6:.3g} ms while "
                 f"its kernels are recorded, more than the recording costs: forward does other work when it is watched"
             )
-            raise TimedCallFailed(timing_checks.DEVICE_TIME, Failure(Verdict.REFUSED, message))
+            raise TimedCallFailed(DEVICE_TIME, Failure(Verdict.REFUSED, message))
         if clock.computes_ahead:
             message = (
                 f"the first call of a turn takes {clock.lead:.3g} times as long on the GPU as the calls after it, the "
                 f"reference's {clock.reference_lead:.3g} times: it computes results of the others. Compute in each "
                 "call what that call asks for"
             )
-            raise TimedCallFailed(timing_checks.DEVICE_TIME, Failure(Verdict.REFUSED, message))
+            raise TimedCallFailed(DEVICE_TIME, Failure(Verdict.REFUSED, message))
         return clock, statistics.median(candidate.host_ns)
 
     def _recall(self) -> Recall:

@@ -13,11 +13,10 @@ from engine.evaluator.build.tunables import CPP_LINE, PYTHON_LINE, REMARK
 from engine.evaluator.checks import tolerance
 from engine.evaluator.checks.operators import shares_of_pytorch
 from engine.evaluator.checks.screening.python_text import FLAGGED_IMPORTS, IMPORTS
-from engine.evaluator.checks.timing_checks import DEVICE_TIME
 from engine.evaluator.checks.trials import IN_WORDS, PLAN, Style
 from engine.evaluator.tasks import Task
 from engine.search import prompting
-from storage.results.check_records import CheckOutcome
+from storage.results.check_records import DEVICE_TIME, CheckOutcome
 from storage.results.evaluation_results import KernelResources, headline
 from storage.results.hardware_limit import REACHED, DeviceFacts, HardwareLimit
 from storage.results.policy import EVERYTHING, PRECISIONS, Draws, Policy, Strides

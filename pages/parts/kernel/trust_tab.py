@@ -16,8 +16,9 @@ from pages.parts.widgets import plot, table
 from storage.index import queries
 from storage.index.queries import CandidateRow, EvaluationRow
 from storage.results import deployment, kernel_names, observed
-from storage.results.check_records import CheckOutcome, CheckRecord, Group, StagedCheck, counted
+from storage.results.check_records import CheckOutcome, CheckRecord, Group, StagedCheck
 from storage.results.deployment import Told, Trait
+from storage.results.flags import Flag, counted, flags, in_words
 from storage.results.observed import ObservedKernel, ObservedOperator
 from storage.results.vocabulary import Verdict
 
@@ -141,7 +142,8 @@ def _group(
     st.markdown(f"## {heading} :gray[{wording.plain(counted(checks)) if checks else ''}]")
     st.caption(wording.GROUP_ABOUT[group])
     if checks:
-        rows = [table.Row(f"{i}", cells(row)) for i, row in enumerate(checks)]
+        found = flags(check_records)
+        rows = [table.Row(f"{i}", cells(row, found)) for i, row in enumerate(checks)]
         table.draw(f"Checks: {heading}", COLUMNS, rows, key=f"proofs:{group}:{name}", is_compact=True, is_folding=True)
     elif not facts or check_records:
         st.markdown(f":gray[{wording.plain(missing(group, candidate.verdict, evaluation))}]")
@@ -174,16 +176,17 @@ def _draw_alternatives(run_id: str, candidate: CandidateRow) -> None:
         )  # fmt: skip
 
 
-def cells(row: StagedCheck) -> dict[str, table.Cell]:
-    """One check as cells. Where it was made is told when that matters."""
+def cells(row: StagedCheck, found: Sequence[Flag]) -> dict[str, table.Cell]:
+    """One check as cells, with what to do about it where it is flagged. Where it was made is told when that matters."""
     where = f"while {' and '.join(STAGE_NAME.get(stage, stage) for stage in row.stages)}"
-    note = where if row.standing is not CheckOutcome.HELD and len(row.stages) > 1 else ""
+    is_flagged = row.standing is CheckOutcome.FLAGGED
+    notes = [where] if row.standing is not CheckOutcome.HELD and len(row.stages) > 1 else []
+    notes += [flag.advice for flag in found if is_flagged and flag.check == row.check]
+    word = in_words(row, found)
     return {
         "check": table.text(row.check, "strong", title=where),
-        "standing": table.pill(
-            wording.CHECK_OUTCOME_NAME[row.standing], wording.CHECK_OUTCOME_TONE[row.standing], str(row.standing)
-        ),
-        "detail": table.text(wording.as_written_here(row.detail[:DETAIL_LENGTH]), note=note),
+        "standing": table.pill(word, wording.CHECK_TONE[word], str(row.standing)),
+        "detail": table.text(wording.as_written_here(row.detail[:DETAIL_LENGTH]), note=". ".join(notes)),
     }
 
 
@@ -309,10 +312,9 @@ def overall(verdict: Verdict | None, is_timed: bool, check_records: Sequence[Che
             return Trust("red", f"Correct, although {broken} failed.", f"{counts}.")
         case Verdict.PASSED:
             word = "Correct" if is_timed else "Correct, not timed yet"
-            flagged = _checks(check_records, CheckOutcome.FLAGGED)
-            return Trust(
-                "orange" if flagged else "green", f"{word}: {counts}.", f"Flagged: {flagged}." if flagged else ""
-            )
+            looks = [flag for flag in flags(check_records) if flag.is_look]
+            told = " ".join(f"Look at “{flag.check}”: {flag.advice}" for flag in looks)
+            return Trust("orange" if looks else "green", f"{word}: {counts}.", told)
         case Verdict.COMPILE_ERROR:
             return Trust("red", "Does not compile: neither checked nor timed.", f"{counts}.")
         case _:

@@ -18,7 +18,7 @@ from storage import codec
 from storage.index import queries
 from storage.index.database import Database
 from storage.index.queries import AttemptRow, CommandRow, DepthRow, MetricChangeRow, RunRow
-from storage.results import counters, deployment
+from storage.results import counters, deployment, flags
 from storage.results.vocabulary import Verdict
 from storage.run import damage, folder
 from storage.run.settings import DepthOutcome
@@ -97,6 +97,7 @@ def _best(db: Database, run: RunRow, attempts: Sequence[AttemptRow]) -> dict[str
     if best is None:
         return {"best": None}
     check_records = queries.check_records(db, run.run_id, best.candidate_id)
+    found = flags.flags(check_records)
     return {
         "best": best,
         "alternatives": list(
@@ -110,10 +111,7 @@ def _best(db: Database, run: RunRow, attempts: Sequence[AttemptRow]) -> dict[str
         "alternative_heads": tuple(column.label for column in alternatives.COLUMNS),
         "tied": ", ".join(f"kernel {a.number}" for a in attempts if a.is_tied),
         "trust": trust_tab.overall(best.verdict, best.speedup is not None, check_records),
-        "checks": [
-            (wording.GROUP_NAME[p.group], p.check, wording.CHECK_OUTCOME_NAME[p.standing], p.detail)
-            for p in check_records
-        ],
+        "checks": [(wording.GROUP_NAME[p.group], p.check, flags.in_words(p, found), p.detail) for p in check_records],
     }
 
 

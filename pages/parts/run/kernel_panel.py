@@ -62,16 +62,16 @@ def _head(run: RunRow, kernel: CandidateRow | None, neighbours: NeighbourRow | N
     if kernel:
         with st.container(horizontal=True, gap="small"):
             kernel_header.badges(kernel)
-            if flagged := queries.outcome_counts(index.current(), run.run_id, [kernel.candidate_id]):
-                _flagged(run, kernel, flagged[kernel.candidate_id].flagged)
+            if counts := queries.outcome_counts(index.current(), run.run_id, [kernel.candidate_id]):
+                _looks(run, kernel, counts[kernel.candidate_id].looks)
 
 
-def _flagged(run: RunRow, kernel: CandidateRow, count: int) -> None:
+def _looks(run: RunRow, kernel: CandidateRow, count: int) -> None:
     if count:
         target = {"run": run.run_id, "candidate": kernel.candidate_id, "tab": "Trust"}
         st.page_link(
-            "candidate.py", label=f":orange-badge[:material/flag: {count} flagged]", query_params=target,
-            help="needs a look: open Trust", width="content",
+            "candidate.py", label=f":orange-badge[:material/flag: {count} to look at]", query_params=target,
+            help="could change the verdict: open Trust", width="content",
         )  # fmt: skip
 
 

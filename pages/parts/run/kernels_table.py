@@ -123,10 +123,10 @@ def _cells(
         outcome = wording.outcome(a.verdict, a.is_accepted, a.is_pending, is_slower).removeprefix("correct, ")
         badges.append(table.pill(outcome, "blue" if a.is_accepted and not is_slower else "gray"))
     badges += [table.pill("saw profile", "violet")] if a.is_profile_exposed else []
-    if count and count.flagged:
+    if count and count.looks:
         opens = f"{a.candidate_id}#Trust"
         href = f"candidate?run={wording.in_address(a.run_id)}&candidate={a.candidate_id}&tab=Trust"
-        badges.append(table.badge(f"{count.flagged} flagged", "orange", "flagged", opens, href))
+        badges.append(table.badge(f"{count.looks} to look at", "orange", "flagged", opens, href))
     return {
         "number": table.link(f"kernel {a.number}", f"from kernel {parent}" if parent else "", badges=()),
         "depth": str(a.depth),

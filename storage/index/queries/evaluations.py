@@ -232,7 +232,7 @@ class OutcomeCount:
     """How many checks of one candidate a person should look at, and how many led to a refusal."""
 
     candidate_id: str
-    flagged: int
+    looks: int
     broken: int
 
 
@@ -249,7 +249,7 @@ def check_records(db: Database, run_id: str, candidate_id: str) -> list[StagedCh
 
 def outcome_counts(db: Database, run_id: str, candidate_ids: Sequence[str] | None = None) -> dict[str, OutcomeCount]:
     """By candidate, of all or of those named; those with nothing to look at are left out."""
-    sql = """SELECT candidate_id, flagged, broken FROM kernels WHERE run_id = $run AND flagged + broken > 0
+    sql = """SELECT candidate_id, looks, broken FROM kernels WHERE run_id = $run AND looks + broken > 0
         AND ($all OR list_contains($candidates::VARCHAR[], candidate_id)) ORDER BY candidate_id"""
     asked = {"run": run_id, "all": candidate_ids is None, "candidates": list(candidate_ids or ())}
     return {row.candidate_id: row for row in fetch.rows(db, OutcomeCount, sql, asked)}

@@ -1,0 +1,108 @@
+"""What a flagged check means to a person: whether it could change the verdict, and what is to be done. Knows checks by
+name, not how one is made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from storage.results.check_records import DEVICE_TIME, INTENT_KEPT, SOFT_VERIFICATION, CheckOutcome, CheckRecord
+
+NOTHING_LATER = "nothing finishes later"
+LOOK, NOTE = "look at this", "note"
+
+NOTES: Mapping[str, str] = {
+    "noise": "The speed-up is known less well than usual: compare intervals, or measure again on a quiet machine.",
+    "machine": "Other programs took processors: measure again on a quiet machine.",
+    "fresh processes": "Other programs took processors, and the interval covers all timings: measure again on a quiet "
+    "machine.",
+    "clock": "One call is about as short as what the clock resolves: take larger sizes to know the speed-up better.",
+    "output layout": "Results lie in memory another way than the reference's: allow that where a program reads "
+    "strides.",
+    "task varies": "This is about the task, not the kernel: `tasks TASK --lint` says how well it tells wrong from "
+    "right.",
+    "special values": "NaN and infinities come out otherwise: where your inputs can hold them, set `special_values` to "
+    "required in the task's file and run again.",
+    "state_dict": "A checkpoint of the original does not load into this kernel's module.",
+}
+"""Flags that leave the verdict as it is."""
+
+LOOKS: Mapping[str, str] = {
+    NOTHING_LATER: "The whole gain is shorter than what could go on unseen after a call: take larger sizes, where it "
+    "cannot hide.",
+    DEVICE_TIME: "A call takes longer or shorter than its kernels explain: look in forward for work on the host.",
+    "re-measured": "The speed-up is beyond what is usual or possible: find in the source what work is no longer done.",
+    "precision kept": "The source names narrower types: make sure that they hold only parts of a value that is summed "
+    "exactly.",
+    "fresh inputs": "Every timed call had the same contents: look for results that are kept from one call to the next.",
+    "other weights": "It was judged with the constructor's weights only: look for such values in the source.",
+    INTENT_KEPT: "The change does something else than it says: read the difference to the kernel before.",
+    SOFT_VERIFICATION: "The judging model doubts it: read what it says beside the difference to the kernel before.",
+}
+OTHERWISE = "Read what was found, and the source at the lines that it names."
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """One flagged check. `is_look`: it could change the verdict. `advice` says in a sentence what to do."""
+
+    check: str
+    is_look: bool
+    advice: str
+
+    @property
+    def name(self) -> str:
+        """What it is called on screen."""
+        return LOOK if self.is_look else NOTE
+
+
+def flags(check_records: Iterable[CheckRecord]) -> list[Flag]:
+    """One for each check that is flagged, those to look at first.
+
+    What could be done after a call is no question where the device's own records explain how long the call took.
+    """
+    checks = list(check_records)
+    is_explained = any(row.check == DEVICE_TIME and row.standing is CheckOutcome.HELD for row in checks)
+    names = dict.fromkeys(row.check for row in checks if row.standing is CheckOutcome.FLAGGED)
+    found = [_flag(name, is_explained) for name in names]
+    return [flag for flag in found if flag.is_look] + [flag for flag in found if not flag.is_look]
+
+
+def _flag(check: str, is_explained: bool) -> Flag:
+    if check in NOTES:
+        return Flag(check, False, NOTES[check])
+    if check == NOTHING_LATER and is_explained:
+        return Flag(check, False, "The device's own records explain the call's time: nothing is hidden after it.")
+    return Flag(check, True, LOOKS.get(check, OTHERWISE))
+
+
+WORDS: Mapping[CheckOutcome, str] = {
+    CheckOutcome.HELD: "passed",
+    CheckOutcome.BROKEN: "failed",
+    CheckOutcome.ABSENT: "not done",
+}
+
+
+def in_words(check_record: CheckRecord, found: Iterable[Flag]) -> str:
+    """How a check ended, in words; `found` are the flags of all checks made with it."""
+    if check_record.standing is not CheckOutcome.FLAGGED:
+        return WORDS[check_record.standing]
+    return next(flag.name for flag in found if flag.check == check_record.check)
+
+
+def to_look_at(check_records: Sequence[CheckRecord]) -> int:
+    """How many findings could change the verdict."""
+    found = flags(check_records)
+    return sum(in_words(check_record, found) == LOOK for check_record in check_records)
+
+
+def counted(check_records: Sequence[CheckRecord]) -> str:
+    """ "34 checks passed, 1 to look at, 2 noted, 2 not done"; kinds that there are none of are left out."""
+    found = flags(check_records)
+    words = [in_words(check_record, found) for check_record in check_records]
+    kinds = ("passed", "passed"), (LOOK, "to look at"), (NOTE, "noted"), ("failed", "failed"), ("not done", "not done")
+    counts = [(words.count(word), told) for word, told in kinds if word in words]
+    if not counts:
+        return "no checks"
+    (first, word), *others = counts
+    return ", ".join([f"{first} {'check' if first == 1 else 'checks'} {word}", *(f"{n} {w}" for n, w in others)])
