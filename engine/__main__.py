@@ -94,6 +94,7 @@ def _done(options: Namespace) -> int:
         "list": subcommands.list_runs,
         "show": subcommands.show_run,
         "label": labelling.label_runs,
+        "mark": labelling.mark_kernel,
         "delete": labelling.delete_runs,
         "undelete": labelling.undelete_runs,
         "examples": labelling.run_examples,

@@ -49,8 +49,9 @@ def draw_suite(name: str) -> str | None:
     run_ids = [planned.run_id for planned in suite.planned if planned.run_id]
     head, tools = st.container(), st.container(horizontal=True, vertical_alignment="bottom")
     with tools:
-        suite, is_partial = choose(suite if folder.has_runner else as_left(suite, run_state.has_engine))
-    results = summary.gather(suite, run_results(index.current(), run_ids), is_partial)
+        suite, is_partial, only_clean = choose(suite if folder.has_runner else as_left(suite, run_state.has_engine))
+    runs = run_results(index.current(), run_ids)
+    results = summary.gather(suite, summary.only_clean(runs) if only_clean else runs, is_partial)
     with head:
         draw_head(results, folder.has_runner)
     with tools:
@@ -80,8 +81,9 @@ def draw_head(results: Results, has_runner: bool) -> None:
         st.markdown(f"- **{wording.plain(arm)}**:{wording.plain(rest)}")
 
 
-def choose(suite: Suite) -> tuple[Suite, bool]:
-    """The suite with the baseline arm that a person wants, and whether unfinished runs count."""
+def choose(suite: Suite) -> tuple[Suite, bool, bool]:
+    """The suite with the baseline arm that a person wants; whether unfinished runs count; whether only kernels that a
+    person has marked clean do."""
     arms = [arm.name for arm in suite.defined.arms]
     if len(arms) > 1:
         number = arms.index(suite.defined.baseline_arm) if suite.defined.baseline_arm in arms else 0
@@ -93,7 +95,11 @@ def choose(suite: Suite) -> tuple[Suite, bool]:
     is_partial = st.toggle(
         "Unfinished runs too", key="is_partial", help="count runs that have not ended, as far as they are"
     )
-    return suite, bool(is_partial)
+    only_clean = st.toggle(
+        "Only marked clean", key="only_clean", bind="query-params",
+        help="A run counts as solved only where a person has read its best kernel and marked it clean.",
+    )  # fmt: skip
+    return suite, bool(is_partial), bool(only_clean)
 
 
 def offer_files(results: Results) -> None:

@@ -11,6 +11,7 @@ from pages.parts.kernel import (
     diff_tab,
     errors_tab,
     kernel_header,
+    mark,
     profile_tab,
     prompts_tab,
     repair_tab,
@@ -88,3 +89,4 @@ def live() -> None:
 
 live()
 open_dialog.draw()
+mark.draw_if_open()

@@ -1,4 +1,4 @@
-"""The verbs by which people keep order among runs: label, delete, undelete, examples. Knows no run from within."""
+"""The verbs by which people keep order among runs: label, mark, delete, undelete, examples."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from argparse import Namespace
 from dataclasses import replace
 
 from engine import examples
+from engine.cli.arguments.one_run import NO_MARK
 from engine.cli.subcommands import OK
 from engine.errors import EngineError
+from engine.exporting.one_file import kernel_of, read_record
 from storage.run import labels, trash
 from storage.run.folder import find_run
-from storage.run.labels import LabelError, Labels
+from storage.run.labels import LabelError, Labels, MarkKind
 from storage.run.trash import TrashError
 
 
@@ -34,6 +36,24 @@ def label_runs(options: Namespace) -> int:
             print(f"{run.run_id}: {in_words(after)}")
     except LabelError as error:
         raise EngineError(str(error)) from error
+    return OK
+
+
+def mark_kernel(options: Namespace) -> int:
+    """Say what a person found of a kernel; without a kind, show what was found of the run's kernels."""
+    folder = find_run(options.run_id)
+    record = read_record(folder)
+    if options.kernel and not options.kind:
+        raise EngineError(f"say what you found of kernel {options.kernel}: {', '.join(MarkKind)}, or {NO_MARK}")
+    if options.kernel:
+        kernel = kernel_of(folder, record, options.kernel)
+        kind = None if options.kind == NO_MARK else MarkKind(options.kind)
+        try:
+            labels.change(folder, labels.marked(kernel.candidate_id, kind, options.note))
+        except LabelError as error:
+            raise EngineError(str(error)) from error
+    found = sorted((record.number(mark.candidate_id), mark.in_words) for mark in labels.read(folder).marks)
+    print("\n".join(f"kernel {number}: {words}" for number, words in found) or "No kernel of this run is marked.")
     return OK
 
 

@@ -13,6 +13,7 @@ from storage.results import relative
 from storage.results.check_records import CheckOutcome
 from storage.results.evaluation_results import TimingResult
 from storage.results.policy import kept_rules
+from storage.run.labels import Mark
 from storage.run.record import Candidate, Record
 from storage.run.settings import RunSettings
 
@@ -35,14 +36,18 @@ _OTHER_DTYPES = re.compile(
 _PLAIN_MODULES = {"torch", "math", "typing", "dataclasses", "collections", "functools", "itertools", "__future__"}
 
 
-def heading(run_id: str, record: Record, candidate: Candidate, number: int, measured: str) -> str:
-    """The comment at the top of the file of one kernel; `measured` is a sentence on a timing in one program."""
+def heading(
+    run_id: str, record: Record, candidate: Candidate, number: int, measured: str, mark: Mark | None = None
+) -> str:
+    """The comment at the top of the file of one kernel; `measured` is a sentence on a timing in one program, `mark`
+    what a person found who read it."""
     head = f"# Kernel {number} of Tilewright run {run_id}, task {record.settings.task_name}"
     timed = candidate.trusted if record.limit else None
     if timed and record.limit:
         head += f": {_over_eager(timed)} on {record.limit.device}{_over_best_alternative(record, timed)}"
     head += f"; {record.settings.policy.measured}" if record.settings.policy.variant else ""
     sentences = [
+        *([f"It was {mark.in_words.rstrip('.')}."] if mark else ()),
         *(_warnings(record, timed) if timed else ()),
         *_conditions(record, timed),
         *_notes(candidate, record.settings),

@@ -17,7 +17,7 @@ from engine.exporting import carried, in_program
 from engine.exporting.heading import heading, judged_dtype, judged_with
 from storage import codec
 from storage.results.hardware_limit import REACHED
-from storage.run import journal
+from storage.run import journal, labels
 from storage.run.blobs import Blobs
 from storage.run.folder import RunFolder
 from storage.run.record import Candidate, Record
@@ -49,7 +49,8 @@ def exported(folder: RunFolder, candidate_id: str | None, *, is_measured: bool =
     except SyntaxError as error:
         raise EngineError(f"kernel {number} of run {folder.run_id} is not valid Python: {error}") from error
     measured = in_program.measured(source, record.settings) if is_measured else ""
-    return f"{heading(folder.run_id, record, candidate, number, measured)}\n\n\n{text}"
+    mark = labels.read(folder).mark_of(candidate.candidate_id)
+    return f"{heading(folder.run_id, record, candidate, number, measured, mark)}\n\n\n{text}"
 
 
 def solution(folder: RunFolder, candidate_id: str | None, form: str) -> str:

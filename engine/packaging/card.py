@@ -94,6 +94,7 @@ def _of_kernel(kernel: PackagedKernel, left: str = ALONE) -> Iterator[str]:
         ("judged on", record.limit.device if record.limit else "a device that the run does not name"),
         ("precision", settings.policy.measured),
         ("checks", _checks(kernel)),
+        *([("read by a person", kernel.mark)] if kernel.mark else ()),
         ("run", f"`{kernel.run_id}`, kernel {record.number(kernel.candidate.candidate_id)}, SHA-256 `{kernel.hash}`"),
         ("written by", _author(kernel)),
     ]  # fmt: skip

@@ -6,7 +6,7 @@ import ast
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from engine import exporting
@@ -20,6 +20,7 @@ from engine.packaging.described import described
 from engine.packaging.literals import Build, Unreadable
 from engine.packaging.template.package._entries import Entry, Input
 from storage.results.deployment import Trait
+from storage.run import labels
 from storage.run.blobs import Blobs
 from storage.run.folder import RunFolder
 from storage.run.record import Candidate, Record
@@ -50,6 +51,8 @@ class PackagedKernel:
     builds: Mapping[str, Mapping[str, Any]]
     """What is compiled, by the library's name: the arguments that load_inline had."""
     only_children: Mapping[str, str] = field(default_factory=dict)
+    mark: str = ""
+    """What a person found who read it."""
 
     @property
     def name(self) -> str:
@@ -94,7 +97,9 @@ def of_run(folder: RunFolder, candidate_id: str | None, number: int, sizes: str)
             f"the C++ of run {folder.run_id}'s kernel cannot be read from its text ({error}): take another kernel "
             "with --candidate, or submit it with its texts written out"
         ) from error
-    return _packaged(folder.run_id, record, candidate, source, module, built, number, sizes)
+    mark = labels.read(folder).mark_of(candidate.candidate_id)
+    kernel = _packaged(folder.run_id, record, candidate, source, module, built, number, sizes)
+    return replace(kernel, mark=mark.in_words) if mark else kernel
 
 
 def _packaged(

@@ -34,9 +34,9 @@ CREATE TABLE progress (
     finished_steps BIGINT
 );
 
--- What a person calls a run; the last row of a run holds.
+-- What a person calls a run, and what was found of its kernels (each a Mark); the last row of a run holds.
 CREATE TABLE labels (
-    run_id VARCHAR, seq BIGINT, time DOUBLE, name VARCHAR, tags VARCHAR[], note VARCHAR, is_archived BOOLEAN
+    run_id VARCHAR, seq BIGINT, time DOUBLE, name VARCHAR, tags VARCHAR[], note VARCHAR, is_archived BOOLEAN, marks VARCHAR[]
 );
 
 -- step and candidate_id: what the event is about, NULL where it is about none.

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from storage import codec
 from storage.results.check_records import LOOKED_AT, CheckOutcome, StagedCheck
 from storage.results.hardware_limit import REACHED
 from storage.results.vocabulary import Verdict
 from storage.run import events as ev
-from storage.run import journal
+from storage.run import journal, labels
 from storage.run.folder import RunFolder, runs_folder
 from storage.run.journal import Entry
 from storage.run.record import Candidate, Record, checks_of, is_wasted
@@ -28,7 +29,9 @@ def of_suite(suite: Suite) -> dict[str, RunResult]:
             settings = folder.read_settings()
         except (OSError, codec.DecodeError):
             continue
-        results[settings.run_id] = of_run(settings, list(journal.read(folder.journal_file)))
+        run = of_run(settings, list(journal.read(folder.journal_file)))
+        mark = labels.read(folder).mark_of(run.best.candidate_id) if run.best else None
+        results[settings.run_id] = replace(run, mark=mark.kind) if mark else run
     return results
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from storage.results import relative
 from storage.results.check_records import CheckOutcome
+from storage.run.labels import MarkKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +104,8 @@ class RunResult:
     limited_by: str = ""
     bound: str = ""
     device_s: float = 0.0
+    mark: MarkKind | None = None
+    """What a person found of the best kernel."""
 
     @functools.cached_property
     def correct(self) -> int:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from storage.results import relative
+from storage.run.labels import MarkKind
 from storage.suites import statistics
 from storage.suites.records import Cell, CellState
 from storage.suites.results import RunResult
@@ -111,6 +112,13 @@ class Results:
     def figures(self) -> dict[tuple[str, str], ArmFigures]:
         """Those asked for so far, by arm and class."""
         return {}
+
+
+def only_clean(runs: Mapping[str, RunResult]) -> dict[str, RunResult]:
+    """The runs without the kernels of those whose best one no person has marked clean: they count as unsolved."""
+    return {
+        name: run if run.mark is MarkKind.CLEAN else replace(run, best=None, timed=()) for name, run in runs.items()
+    }
 
 
 def gather(suite: Suite, runs: Mapping[str, RunResult], is_partial: bool = False) -> Results:

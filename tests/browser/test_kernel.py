@@ -9,8 +9,11 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
+from engine import supervisor
 from storage.run import events as ev
+from storage.run import labels
 from storage.run.blobs import Blobs
+from storage.run.labels import MarkKind
 from storage.run.steering.verbs import CommandKind
 from tests import samples
 from tests.browser.conftest import Server, becomes, drawn, half_drawn, width_of_what_is_drawn
@@ -191,6 +194,23 @@ def test_an_error_shows_where_it_is_who_mended_it_and_who_else_made_it(page: Pag
     page.locator('a[href*="candidate=c004"][href*="against=c002"]').click()
     expect(page).to_have_url(re.compile("candidate=c004.*against=c002"))
     expect(page.locator("table.diff th").first).to_contain_text("kernel 2")
+
+
+def test_a_person_marks_a_kernel_and_everybody_sees_it_also_in_the_exported_file(page: Page, server: Server) -> None:
+    run = samples.write_run(server.runs, "marked", depths=4)
+    page.goto(f"{server.url}/candidate?run=marked&candidate=c004")
+    page.get_by_role("button", name="Mark").click()
+    page.get_by_role("radio", name="hack").click()
+    page.get_by_label("Why").fill("returns what the first call had")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("Kernel 4 is marked hack.")).to_be_visible()
+    expect(page.locator(".st-key-kernel_head")).to_contain_text("hack")
+    mark = labels.read(run).mark_of("c004")
+    assert mark is not None
+    assert (mark.kind, mark.note) == (MarkKind.HACK, "returns what the first call had")
+    page.goto(f"{server.url}/run?run=marked")
+    expect(page.locator('tr[data-id="c004"]')).to_contain_text("hack")
+    assert f"# It was {mark.in_words}." in supervisor.exported(run, "c004")
 
 
 def test_keys_open_tabs_and_neighbours(page: Page, server: Server) -> None:

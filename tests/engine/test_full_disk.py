@@ -36,6 +36,7 @@ def run(home: Path) -> Path:
     ("file", "words"),
     [
         ("labels.jsonl", ("label", "past", "--name", "mine")),
+        ("labels.jsonl", ("mark", "past", "1", "clean")),
         ("commands.jsonl", ("command", "past", "hint", "use vectors")),
     ],
 )

@@ -8,6 +8,9 @@ from pathlib import Path
 from streamlit.testing.v1 import AppTest
 
 from engine.suites import tables
+from storage.run import labels
+from storage.run.folder import find_run
+from storage.run.labels import MarkKind
 from storage.suites import files, measured, summary
 from storage.suites.records import Arm, CellLeft, CellLinked, CellState, Defined, RunnerStarted, SuiteTask
 from storage.suites.standing import LEFT_BEHIND, CellStanding, Suite, fold
@@ -60,6 +63,24 @@ def test_the_page_says_what_the_journals_say(home: Path, open_page: Open) -> Non
     listed = everything(open_page("benchmark"))
     assert f"benchmark?suite={NAME}" in listed
     assert "7 of 8 cells finished, 1 stopped" in listed
+
+
+def test_only_what_a_person_has_marked_clean_counts_where_that_is_asked_for(home: Path, open_page: Open) -> None:
+    write_suite(home, 2, 1, 1, 60)
+    suite = fold(files.read(files.find(NAME)))
+    assert suite is not None
+    runs = measured.of_suite(suite)
+    run_id, best = next((name, run.best) for name, run in runs.items() if run.best)
+    labels.change(find_run(run_id), labels.marked(best.candidate_id, MarkKind.CLEAN, "read", "ada"))
+    marked = measured.of_suite(suite)
+    assert {name: run.best is not None for name, run in summary.only_clean(marked).items()} == {
+        name: name == run_id for name in runs
+    }
+    assert all(run.best for run in marked.values())
+    clean = summary.gather(suite, summary.only_clean(marked))
+    shown = everything(open_page("benchmark", suite=NAME, only_clean="true"))
+    for row in tables.arms_table(clean).rows:
+        assert all(sent(text) in shown for text in row), row
 
 
 def test_a_suite_is_finished_with_a_cell_that_failed_and_stopped_with_one_that_may_go_on() -> None:

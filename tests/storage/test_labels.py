@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,7 @@ from storage.index.ingest import Ingest
 from storage.index.queries import Archive, GroupBy, RunFilter, RunSort
 from storage.run import labels, liveness, trash
 from storage.run.folder import RunFolder, find_run
-from storage.run.labels import LabelError, Labels
+from storage.run.labels import LabelError, Labels, MarkKind
 from storage.run.trash import TrashError
 from tests.samples import write_run
 
@@ -52,6 +53,33 @@ def test_changes_at_the_same_time_are_all_kept(root: Path) -> None:
     for thread in threads:
         thread.join()
     assert labels.read(run).tags == tuple(sorted(tags))
+
+
+def test_a_mark_stands_until_it_is_overturned_and_the_file_keeps_both(root: Path, db: Database) -> None:
+    run = write_run(root, "a", depths=2, has_blobs=False)
+    labels.change(run, labels.marked("c001", MarkKind.CLEAN, "read  every line\n", "ada"))
+    labels.change(run, lambda old: replace(old, name="renamed"))
+    (mark,) = labels.read(run).marks
+    assert (mark.kind, mark.note, mark.marked_by) == (MarkKind.CLEAN, "read every line", "ada")
+    assert re.fullmatch(r"marked clean by ada on \d{4}-\d\d-\d\d: read every line", mark.in_words)
+    size = (run.path / labels.FILE).stat().st_size
+    labels.change(run, labels.marked("c001", MarkKind.CLEAN, "read every line", "bob"))
+    assert (run.path / labels.FILE).stat().st_size == size, "the same finding is no change"
+    labels.change(run, labels.marked("c001", MarkKind.HACK, "", "bob"))
+    labels.change(run, labels.marked("c002", MarkKind.UNCLEAR, "", "bob"))
+    Ingest(db, root).catch_up()
+    found = queries.marks(db, ["a", "b"])
+    assert {name: (mark.kind, mark.marked_by) for name, mark in found["a"].items()} == {
+        "c001": (MarkKind.HACK, "bob"), "c002": (MarkKind.UNCLEAR, "bob"),
+    }  # fmt: skip
+    assert found.keys() == {"a"}
+    assert "read every line" in (run.path / labels.FILE).read_text()
+    labels.change(run, labels.marked("c001", None))
+    labels.change(run, labels.marked("c002", None))
+    Ingest(db, root).catch_up()
+    assert queries.marks(db, ["a"]) == {}
+    with pytest.raises(LabelError, match="shorten it to 1000"):
+        labels.change(run, labels.marked("c001", MarkKind.CLEAN, "n" * 1001))
 
 
 @pytest.mark.parametrize(

@@ -105,6 +105,9 @@ def suite(verbs: argparse._SubParsersAction[Parser]) -> None:
         "--baseline", metavar="ARM", help="the arm that others are compared with (default: the suite's)"
     )
     export.add_argument("--unfinished", action="store_true", help="count runs that have not ended, as far as they are")
+    export.add_argument(
+        "--only-clean", action="store_true", help="count only best kernels that a person has marked clean"
+    )
     adopt = what.add_parser("adopt", help="make cells of a suite from runs that were made one by one")
     adopt.add_argument("suite", metavar="NAME", help="name of the suite here; a new one is made")
     adopt.add_argument("run_ids", nargs="+", metavar="RUN", help="a run that has ended")

@@ -8,6 +8,7 @@ from engine.argument_types import Parser
 from engine.exporting import SOLUTIONS
 from engine.packaging import folders, packing
 from storage.results.vocabulary import KernelClass
+from storage.run.labels import MarkKind
 from storage.run.remeasurements import ROUNDS
 from storage.run.steering.verbs import VERBS, CommandKind
 
@@ -23,8 +24,11 @@ def shown(verbs: argparse._SubParsersAction[Parser]) -> None:
     show.add_argument("--json", action="store_true", help="print JSON")
 
 
+NO_MARK = "none"
+
+
 def labels(verbs: argparse._SubParsersAction[Parser]) -> None:
-    """`label`, `delete` and `undelete`."""
+    """`label`, `mark`, `delete` and `undelete`."""
     label = verbs.add_parser("label", help="give runs a name, tags, a note, or archive them; without options show them")
     label.add_argument("run_ids", nargs="+", metavar="RUN")
     label.add_argument("--name", metavar="TEXT", help="name on screen; an empty one takes it away")
@@ -34,6 +38,12 @@ def labels(verbs: argparse._SubParsersAction[Parser]) -> None:
     moving = label.add_mutually_exclusive_group()
     moving.add_argument("--archive", dest="archived", action="store_true", default=None, help="leave out of lists")
     moving.add_argument("--unarchive", dest="archived", action="store_false", help="bring back into lists")
+    mark = verbs.add_parser("mark", help="say what you found of a kernel that you read; without KIND show all marks")
+    mark.add_argument("run_id", metavar="RUN")
+    mark.add_argument("kernel", nargs="?", metavar="KERNEL", help="its number or id")
+    mark.add_argument("kind", nargs="?", choices=[*map(str, MarkKind), NO_MARK], metavar="KIND",
+                      help=f"{', '.join(MarkKind)}; {NO_MARK} takes the mark back")  # fmt: skip
+    mark.add_argument("--note", default="", metavar="TEXT", help="why")
     delete = verbs.add_parser("delete", help="move runs to the trash; undelete brings them back for seven days")
     delete.add_argument("run_ids", nargs="+", metavar="RUN")
     undelete = verbs.add_parser("undelete", help="bring deleted runs back; without a run list them")

@@ -8,6 +8,7 @@ retrieved.py                                     what the knowledge base had ans
 sweep_table.py                                   what the tuner tried for it
 workloads_table.py                               what was measured of it at each workload of its task
 same_kernel.py                                   the same source on each model of device that it was timed on
+mark.py                                          what a person found who read it
 tool_calls.py                                    what the model tried with tools before it
 walk.py                                          the edges that were weighed on the way to it
 profile_tab.py, roofline.py, machine_use.py      where its time goes

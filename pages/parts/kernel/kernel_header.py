@@ -7,7 +7,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.parts import access, client, index, method, run_state, speed_of_light, timed_anew, wording
-from pages.parts.kernel import story
+from pages.parts.kernel import mark, story
 from pages.parts.status import alternatives, beside_base, provenance
 from pages.parts.steering import dialogs
 from pages.parts.steering.dialogs import Dialog
@@ -41,6 +41,7 @@ def draw(run: RunRow, candidate: CandidateRow) -> None:
             st.title(f"Kernel {candidate.number}", anchor=False, width="content")
             provenance.replay_badge(run)
             badges(candidate)
+            mark.badge(run.run_id, candidate.candidate_id)
             _flags(run, candidate)
             step = wording.plain(method.words(run.run_id).step)
             st.caption(
@@ -244,6 +245,7 @@ def draw_actions(run: RunRow, candidate: CandidateRow) -> None:
         is_live = not state.is_over
         if is_live and candidate.verdict is Verdict.PASSED:
             _opens(Dialog.BASE, "Use as base kernel", ":material/keep:", run, candidate)
+        _opens(Dialog.MARK, "Mark", ":material/person_check:", run, candidate)
         if st.button("Edit by hand", icon=":material/edit:", key=f"kernel_edit:{run.run_id}"):
             target = {"run": run.run_id, "candidate": candidate.candidate_id}
             st.switch_page("edit.py", query_params=target)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import streamlit as st
 
@@ -13,7 +14,7 @@ from storage import locks
 from storage.index import queries
 from storage.index.queries import RunRow
 from storage.run import folder, labels, liveness, trash
-from storage.run.labels import Change, LabelError, Labels
+from storage.run.labels import Change, LabelError
 from storage.run.trash import TrashError
 
 _DELETED = "deleted_now"
@@ -50,8 +51,11 @@ def _one(run: RunRow) -> None:
     )
     _delete_button([run])
     if dialogs.buttons("labels", "Save", ":material/check:"):
-        edited = Labels(name, tuple(tags), note, is_archived)
-        _change([run], lambda _: edited, f"Saved {run.run_id}.")
+        _change([run], _edit(name, tuple(tags), note, is_archived), f"Saved {run.run_id}.")
+
+
+def _edit(name: str, tags: tuple[str, ...], note: str, is_archived: bool) -> Change:
+    return lambda old: replace(old, name=name, tags=tags, note=note, is_archived=is_archived)
 
 
 @st.dialog("Several runs", icon=":material/label:", on_dismiss=dialogs.close)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.parts import client, index, method, texts, wording
-from pages.parts.kernel import kernel_header, metrics, repair_tab, story
+from pages.parts.kernel import kernel_header, mark, metrics, repair_tab, story
 from pages.parts.kernel.metrics import Judgement
 from pages.parts.run import selection
 from pages.parts.widgets import diff, table
@@ -62,6 +62,7 @@ def _head(run: RunRow, kernel: CandidateRow | None, neighbours: NeighbourRow | N
     if kernel:
         with st.container(horizontal=True, gap="small"):
             kernel_header.badges(kernel)
+            mark.badge(run.run_id, kernel.candidate_id)
             if counts := queries.outcome_counts(index.current(), run.run_id, [kernel.candidate_id]):
                 _looks(run, kernel, counts[kernel.candidate_id].looks)
 

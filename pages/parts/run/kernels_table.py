@@ -8,6 +8,7 @@ from dataclasses import replace
 import streamlit as st
 
 from pages.parts import index, method, timed_anew, wording
+from pages.parts.kernel import mark
 from pages.parts.pass_rates import ABOUT, ABOUT_RANKING, PassRates, ranked
 from pages.parts.run import selection
 from pages.parts.status import beside_base
@@ -15,6 +16,7 @@ from pages.parts.widgets import table
 from storage.index import queries
 from storage.index.queries import AttemptRow, ErrorGroupRow, KernelFilter, OutcomeCount, RunRow
 from storage.results.vocabulary import Verdict
+from storage.run.labels import Mark
 
 PAGE_SIZE = 20
 REASON_LENGTH = 110
@@ -52,11 +54,12 @@ def draw(run: RunRow) -> str | None:
     number = min(int(st.session_state.get("kernels_page", 1)), -(-total // PAGE_SIZE))
     shown = queries.kernels(db, run.run_id, chosen, PAGE_SIZE, (number - 1) * PAGE_SIZE)
     flags = queries.outcome_counts(db, run.run_id, [k.candidate_id for k in shown])
+    marks = mark.of_run(run.run_id)
     made = {kernel.candidate_id: kernel for kernel in index.attempts(run.run_id)}
     rows = [
         table.Row(
             k.candidate_id,
-            _cells(k, k.parent_number, flags.get(k.candidate_id), made.get(k.base_id or "")),
+            _cells(k, k.parent_number, flags.get(k.candidate_id), made.get(k.base_id or ""), marks.get(k.candidate_id)),
             address(k),
         )
         for k in shown
@@ -113,7 +116,7 @@ def address(a: AttemptRow) -> str:
 
 
 def _cells(
-    a: AttemptRow, parent: int | None, count: OutcomeCount | None, base: AttemptRow | None
+    a: AttemptRow, parent: int | None, count: OutcomeCount | None, base: AttemptRow | None, found: Mark | None
 ) -> dict[str, table.Cell]:
     """One kernel as cells."""
     badges = [table.pill("best", "green", "finished")] if a.is_best else []
@@ -123,6 +126,8 @@ def _cells(
         outcome = wording.outcome(a.verdict, a.is_accepted, a.is_pending, is_slower).removeprefix("correct, ")
         badges.append(table.pill(outcome, "blue" if a.is_accepted and not is_slower else "gray"))
     badges += [table.pill("saw profile", "violet")] if a.is_profile_exposed else []
+    if found:
+        badges.append(table.pill(str(found.kind), mark.TONE[found.kind], "", mark.said(found)))
     if count and count.looks:
         opens = f"{a.candidate_id}#Trust"
         href = f"candidate?run={wording.in_address(a.run_id)}&candidate={a.candidate_id}&tab=Trust"

@@ -41,6 +41,7 @@ class Dialog(StrEnum):
     REVERT = "revert"
     IMPORT = "import"
     LABELS = "labels"
+    MARK = "mark"
     CAPTURE = "capture"
     DELETE_NETWORK = "delete_network"
     START_REGIONS = "start_regions"

@@ -166,6 +166,7 @@ from storage.index.queries.runs import first_example as first_example
 from storage.index.queries.runs import limit as limit
 from storage.index.queries.runs import limit_speedup as limit_speedup
 from storage.index.queries.runs import lowest_latency as lowest_latency
+from storage.index.queries.runs import marks as marks
 from storage.index.queries.runs import of_ids as of_ids
 from storage.index.queries.runs import overview as overview
 from storage.index.queries.runs import overview_version as overview_version

@@ -6,12 +6,14 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from storage import codec
 from storage.index.database import Database
 from storage.index.queries import fetch
 from storage.results import relative
 from storage.results.hardware_limit import HardwareLimit
 from storage.results.policy import PRECISIONS, arithmetic_of
 from storage.results.vocabulary import KernelClass
+from storage.run.labels import Mark
 from storage.run.settings import LEFT, RunState
 
 
@@ -300,3 +302,11 @@ def best_speedups(db: Database, run_ids: list[str]) -> list[RunSpeedup]:
     sql = """SELECT r.run_id, r.task_name, b.speedup FROM runs r JOIN kernels b USING (run_id)
         WHERE b.is_best AND r.run_id IN (SELECT unnest(?::VARCHAR[])) ORDER BY r.run_id"""
     return fetch.rows(db, RunSpeedup, sql, [run_ids])
+
+
+def marks(db: Database, run_ids: Sequence[str]) -> dict[str, dict[str, Mark]]:
+    """What people found of kernels, by run and kernel; a run without marks is left out."""
+    sql = f"SELECT run_id, marks FROM {LABELLED} WHERE run_id IN (SELECT unnest($ids::VARCHAR[])) AND len(marks) > 0"
+    rows = fetch.tuples(db, sql, {"ids": list(run_ids)})
+    read = {run_id: [codec.read_line(Mark, text.encode()) for text in texts] for run_id, texts in rows}
+    return {run_id: {mark.candidate_id: mark for mark in found} for run_id, found in read.items()}

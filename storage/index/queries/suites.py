@@ -8,10 +8,12 @@ from typing import Any
 
 from storage.index.database import Database
 from storage.index.queries import compare, fetch
+from storage.index.queries.runs import marks
 from storage.index.queries.tries import tries
 from storage.results.hardware_limit import HardwareLimit
 from storage.run.events import CandidateCreated, Checked, Compiled, Profiled, ReviewWritten, Timed
 from storage.run.journal import name_of
+from storage.run.labels import Mark, MarkKind
 from storage.run.record import Candidate, checks_of
 from storage.suites import measured
 from storage.suites.results import BestKernel, RunResult, TimedKernel, Try
@@ -44,7 +46,7 @@ def _read(db: Database, run_ids: Sequence[str]) -> dict[str, RunResult]:
     sql = f"""SELECT run_id, kernel_class, model, strategy, hardware_limit, model_calls FROM runs
         WHERE run_id IN {_CHOSEN}"""
     heads = fetch.rows(db, _HeadRow, sql, {"ids": list(run_ids)})
-    bests, tried = _bests(db, run_ids), _tries(db, run_ids)
+    bests, tried, found = _bests(db, run_ids), _tries(db, run_ids), marks(db, run_ids)
     timed: dict[str, list[TimedKernel]] = {}
     for at in compare.timed_kernels(db, run_ids):
         spent = at.depth, at.calls, at.engine_s, at.tokens, at.cost_usd, at.latency_ms, at.device_s
@@ -58,11 +60,17 @@ def _read(db: Database, run_ids: Sequence[str]) -> dict[str, RunResult]:
             tuple(timed.get(head.run_id, ())), tuple(tried.get(head.run_id, ())), head.model_calls,
             condition.engine_s, condition.tokens, condition.cost_usd,
             head.hardware_limit.bound_by if head.hardware_limit else "", bound, condition.device_s,
+            _kind(found.get(head.run_id, {}), best),
         )
         for head in heads
         for best, bound in [bests.get(head.run_id, (None, ""))]
         if (condition := conditions.get(head.run_id))
     }  # fmt: skip
+
+
+def _kind(found: Mapping[str, Mark], best: BestKernel | None) -> MarkKind | None:
+    mark = found.get(best.candidate_id) if best else None
+    return mark.kind if mark else None
 
 
 def _tries(db: Database, run_ids: Sequence[str]) -> dict[str, list[Try]]:
