@@ -23,6 +23,7 @@ from pages.parts.status import address, damaged, now
 from pages.parts.steering import open_dialog, steer
 from storage.index import queries
 from storage.index.queries import CandidateRow
+from storage.results.vocabulary import Verdict
 
 run_id = st.query_params.get("run", "")
 candidate_id = st.query_params.get("candidate", "")
@@ -45,6 +46,14 @@ LINKS = {"j": "Next", "k": "Previous"}
 def _address_tab() -> None:
     """The open tab stands in the address, so that a link leads back to it."""
     st.query_params["tab"] = str(st.session_state["tab"])
+
+
+def _first_tab(candidate: CandidateRow) -> str:
+    """What opens where the address names no tab: why a kernel failed, or what it changes; later whatever was chosen."""
+    if st.session_state.get("opened_kernel") == (candidate.run_id, candidate.candidate_id):
+        return ""
+    st.session_state["opened_kernel"] = candidate.run_id, candidate.candidate_id
+    return "Errors" if candidate.verdict not in (None, Verdict.PASSED) else "Diff"
 
 
 @st.fragment
@@ -70,7 +79,7 @@ def live() -> None:
     kernel_header.draw_actions(run, candidate)
     workloads_table.draw(run_id, candidate_id)
     same_kernel.draw(run_id, candidate_id)
-    asked_tab = st.query_params.get("tab", "")
+    asked_tab = st.query_params.get("tab", "") or _first_tab(candidate)
     # Trap: writing a widget's value overrules a click that is on its way, so never write what it shows already.
     if asked_tab in TABS and st.session_state.get("tab") != asked_tab:
         st.session_state["tab"] = asked_tab

@@ -241,6 +241,32 @@ def test_keys_open_tabs_and_neighbours(page: Page, server: Server) -> None:
     expect(page.get_by_text(re.compile(r"Correct: \d+ checks passed, 1 to look at"))).to_be_visible()
 
 
+def test_the_profile_stands_in_the_margin_of_source_and_diff(page: Page, server: Server) -> None:
+    samples.write_run(server.runs, "heated", depths=8)
+    page.goto(f"{server.url}/candidate?run=heated&candidate=c016&tab=Source")
+    hot = page.get_by_label("Kernel source").locator(".line", has=page.locator(".heat[title]"))
+    expect(hot.first.locator(".heat")).to_have_text("58 %")
+    expect(hot).to_have_count(2)
+    page.get_by_role("tab", name="Diff").click()
+    page.get_by_role("button", name="expand all").click()
+    margin = page.locator("table.diff td.heat[title]")
+    expect(margin.first).to_have_attribute("title", re.compile(r"58 % of the samples, about .* ms of the call; mostly"))
+    page.goto(f"{server.url}/candidate?run=heated&candidate=c001&tab=Source")
+    expect(page.get_by_label("Kernel source")).to_be_visible()
+    expect(page.locator(".heat")).to_have_count(0)
+
+
+def test_a_failed_kernel_opens_with_its_errors(page: Page, server: Server) -> None:
+    samples.write_run(server.runs, "opened", depths=4)
+    page.goto(f"{server.url}/candidate?run=opened&candidate=c003")
+    expect(page.get_by_role("tab", name="Errors")).to_have_attribute("aria-selected", "true")
+    page.get_by_role("tab", name="Source").click()
+    expect(page).to_have_url(re.compile("tab=Source"))
+    expect(page.get_by_label("Kernel source")).to_be_visible()
+    page.goto(f"{server.url}/candidate?run=opened&candidate=c004")
+    expect(page.get_by_role("tab", name="Diff")).to_have_attribute("aria-selected", "true")
+
+
 def test_a_key_counts_that_is_pressed_while_the_page_is_still_being_drawn(page: Page, server: Server) -> None:
     samples.write_run(server.runs, "early", depths=4)
     page.goto("about:blank")  # a page that is loaded reads the script

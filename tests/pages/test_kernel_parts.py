@@ -161,7 +161,7 @@ def rows_of(home: Path) -> Iterator[Look]:
 
 def test_the_story_says_what_changed_what_it_gave_and_what_the_model_knew(rows_of: Look) -> None:
     candidate, attempts = rows_of("c006")
-    told = " ".join(story.sentences(story.gather("r1", candidate)))
+    told = " ".join(story.lines(story.gather("r1", candidate)))
     assert told.startswith("Kernel 6 changes kernel 5: unroll the inner loop (+2 −0 lines).")
     by_number = {one.number: one for one in attempts}
     assert texts.counts(by_number[5], candidate) == (2, 0), "what a diff of the two tells"
@@ -174,7 +174,7 @@ def test_the_story_says_what_changed_what_it_gave_and_what_the_model_knew(rows_o
 
 def test_the_story_of_a_failed_kernel_names_the_one_that_mended_it(rows_of: Look) -> None:
     candidate, attempts = rows_of("c002")
-    told = " ".join(story.sentences(story.gather("r1", candidate)))
+    told = " ".join(story.lines(story.gather("r1", candidate)))
     assert "does not compile: candidate.py:11: error" in told
     assert "Repaired in kernel 4." in told
     mender = story.mended_by(candidate, attempts)
@@ -183,7 +183,7 @@ def test_the_story_of_a_failed_kernel_names_the_one_that_mended_it(rows_of: Look
     first = next(a for a in attempts if a.number == 1)
     assert story.ancestor(first, attempts) is None
     assert story.mended_by(replace(candidate, candidate_id="nobody"), attempts) is None
-    said = story.sentences(story.Facts(replace(candidate, summary="loads by `cp.async`."), None, None))
+    said = story.lines(story.Facts(replace(candidate, summary="loads by `cp.async`."), None, None))
     assert said[0].endswith(": loads by “cp.async”."), "one full stop, no backticks"
 
 
@@ -191,9 +191,9 @@ def test_a_difference_within_the_noise_is_told_as_none(rows_of: Look) -> None:
     candidate, attempts = rows_of("c006")
     parent = next(a for a in attempts if a.number == 5)
     close = replace(candidate, speedup=(parent.speedup or 1.0) * 1.03)
-    assert "No measurable difference from kernel 5 (±5 %)" in story.sentences(story.Facts(close, parent, parent))[1]
+    assert "No measurable difference from kernel 5 (±5 %)" in story.lines(story.Facts(close, parent, parent))[1]
     slow = replace(candidate, speedup=(parent.speedup or 1.0) * 0.8)
-    assert "20 % slower than kernel 5" in story.sentences(story.Facts(slow, parent, parent))[1]
+    assert "20 % slower than kernel 5" in story.lines(story.Facts(slow, parent, parent))[1]
 
 
 def test_each_kernel_stands_on_the_roofline_once_with_an_arrow_from_the_one_compared_with(rows_of: Look) -> None:

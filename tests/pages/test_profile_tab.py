@@ -252,10 +252,12 @@ def test_what_got_worse_is_never_left_out() -> None:
     assert foremost([*found, worse]) == [*found[:10], worse]
 
 
-def test_the_whole_source_has_each_lines_share_and_reason_in_front() -> None:
+def test_each_line_has_its_share_of_the_time_and_what_it_waits_for() -> None:
     rows = [SourceLine("k", "", 2, 30, "barrier", 20, ""), SourceLine("j", "", 2, 10, "wait", 9, "")]
-    rows.append(SourceLine("k", "cute/layout.hpp", 1, 60, "wait", 60, "a header's line"))
-    first, second = hot_lines.listing(["int a;", "int b;"], rows, 100).splitlines()
-    assert first.split() == ["1", "int", "a;"]
-    assert second.split() == ["40", "%", "barrier", "2", "int", "b;"]
-    assert first.index("int") == second.index("int")
+    rows += [SourceLine("k", "", 3, 20, "wait", 20, ""), SourceLine("k", "", 4, 1, "wait", 1, "")]
+    heat = hot_lines.heat_of(rows, 400, 2.0)
+    assert heat.keys() == {2, 3}, "too little to be seen"
+    assert (heat[2].level, heat[2].text, heat[3].level) == (1.0, "10 %", 0.5)
+    barrier = counters.STALLS["barrier"]
+    assert heat[2].meaning == f"10 % of the samples, about 0.200 ms of the call; mostly waits for: {barrier}"
+    assert hot_lines.heat_of([], 400, None) == {}

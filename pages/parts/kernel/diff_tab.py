@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 import streamlit as st
 
 from pages.parts import index, method, texts, wording
-from pages.parts.kernel import repair_tab, sweep_table
+from pages.parts.kernel import hot_lines, repair_tab, sweep_table
 from pages.parts.widgets import code, diff
 from storage.index.queries import AttemptRow, CandidateRow
 
@@ -41,7 +41,13 @@ def draw(run_id: str, candidate: CandidateRow) -> None:
             return
     key = f"diff:{candidate.candidate_id}:{other.candidate_id}:{is_swapped}"
     counts = texts.counts(*((candidate, other) if is_swapped else (other, candidate)))
-    diff.draw(old.text, new.text, (old_name, new_name), key=key, counts=counts)
+    heat = [hot_lines.heat(run_id, side.candidate_id, side.latency_ms) for side in (other, candidate)]
+    left, right = heat[::-1] if is_swapped else heat
+    if any(heat):
+        without = [name for name, side in ((old_name, left), (new_name, right)) if not side]
+        lacks = f" {wording.capital(without[0].split(' (')[0])} has no such profile." if without else ""
+        st.caption(f"{hot_lines.HEAT}{lacks}")
+    diff.draw(old.text, new.text, (old_name, new_name), key=key, counts=counts, heat=(left, right))
     sweep_table.draw(run_id, candidate.candidate_id)
 
 
@@ -181,4 +187,7 @@ def draw_source(run_id: str, candidate: CandidateRow) -> None:
     if count > MOST_LINES:
         st.info(f"Showing {MOST_LINES:,} of {count:,} lines; download it to see all.", icon=":material/content_cut:")
     lines = code.lines("\n".join(text.split("\n", MOST_LINES)[:MOST_LINES]))
-    code.draw("Kernel source", lines, key=f"source:{candidate.candidate_id}")
+    heat = hot_lines.heat(run_id, candidate.candidate_id, candidate.latency_ms)
+    if heat:
+        st.caption(hot_lines.HEAT)
+    code.draw("Kernel source", lines, key=f"source:{candidate.candidate_id}", heat=heat)

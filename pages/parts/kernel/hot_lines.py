@@ -1,5 +1,5 @@
-"""Where in its source a kernel's time went: lines with their share of the samples and what they wait for; the whole
-source and the instructions on demand."""
+"""Where in its source a kernel's time went: lines with their share of the samples and what they wait for, in a table
+and as heat in the margin of its source; the instructions on demand."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import streamlit as st
 
 from pages.parts import index, texts, wording
 from pages.parts.widgets import code, table
+from pages.parts.widgets.code import Heat, HeatMap
 from storage.index import queries
 from storage.index.queries import CandidateRow, ProfileRow
 from storage.results import counters, kernel_names
@@ -34,18 +35,13 @@ def draw(run_id: str, candidate: CandidateRow, profile: ProfileRow) -> None:
     where = f"in the profiled call, {only}" if only else "in the profiled call"
     st.caption(
         f"{wording.counted(profile.samples, 'sample')} of warps {where}. An inlined instruction "
-        "counts for each line that it came from."
+        "counts for each line that it came from. *Source* and *Diff* have the shares in their margins."
     )
     source = texts.read(run_id, candidate.source_blob)
     text = [] if source.is_gone else source.text.splitlines()
     rows = [_row(number, line, text, profile.samples) for number, line in enumerate(lines[:MOST_LINES])]
     table.draw("Source lines by their share of the samples", COLUMNS, rows, key="source_lines", is_compact=True)
     name = candidate.candidate_id
-    if text:
-        whole = st.expander("Whole source with samples", key=f"sampled_source:{name}", on_change="rerun")
-        if whole.open:
-            with whole:
-                code.draw_plain("The source with its samples", listing(text, lines, profile.samples), f"sampled:{name}")
     if profile.sass_blob:
         instructions = st.expander("Instructions (SASS)", key=f"sass:{name}", on_change="rerun")
         if instructions.open:
@@ -53,25 +49,45 @@ def draw(run_id: str, candidate: CandidateRow, profile: ProfileRow) -> None:
                 _instructions(run_id, name, profile.sass_blob)
 
 
+HEAT = "In the margin: the share of the profiler's samples on that line; hover for what it waits for."
+LEAST_SHARE = 0.005
+"""Lines with less of the samples have no heat."""
+
+
+def heat(run_id: str, candidate_id: str, latency_ms: float | None) -> HeatMap:
+    """How much of the time each line of the kernel's own source took; empty where no profile has looked at lines."""
+    profile = queries.profile(index.current(), run_id, candidate_id)
+    samples = profile.samples if profile and not profile.failure else 0
+    lines = [line for line in queries.source_lines(index.current(), run_id, candidate_id) if not line.file]
+    return heat_of(lines, samples, latency_ms) if samples else {}
+
+
+def heat_of(lines: Sequence[SourceLine], samples: int, latency_ms: float | None) -> HeatMap:
+    """Shares of `samples` by line; a line that several kernels share is added up."""
+    sums: dict[int, dict[str, int]] = {}
+    for line in lines:
+        at = sums.setdefault(line.line, {})
+        at[line.stall] = at.get(line.stall, 0) + line.samples
+    counts = {number: sum(waits.values()) for number, waits in sums.items()}
+    most = max(counts.values(), default=0)
+    return {
+        number: Heat(count / most, share(count, samples), _meaning(sums[number], samples, latency_ms))
+        for number, count in counts.items()
+        if count >= LEAST_SHARE * samples
+    }
+
+
+def _meaning(waits: Mapping[str, int], samples: int, latency_ms: float | None) -> str:
+    """What a reader is told of one line."""
+    count = sum(waits.values())
+    stall = max(waits, key=lambda name: waits[name])
+    of_call = f", about {wording.latency(latency_ms * count / samples)} of the call" if latency_ms else ""
+    return f"{share(count, samples)} of the samples{of_call}; mostly waits for: {counters.STALLS.get(stall, stall)}"
+
+
 def share(samples: int, of: int) -> str:
     """In percent, three digits at most."""
     return f"{wording.significant(100 * samples / of, 2)} %"
-
-
-def listing(source: Sequence[str], lines: Sequence[SourceLine], samples: int) -> str:
-    """The kernel's source, each line with its share of the samples and what most of them waited for in front."""
-    sums: dict[int, dict[str, int]] = {}
-    for line in lines:
-        if not line.file:
-            at = sums.setdefault(line.line, {})
-            at[line.stall] = at.get(line.stall, 0) + line.samples
-    return "\n".join(f"{_margin(sums.get(n, {}), samples)} {n:>4}  {text}" for n, text in enumerate(source, 1))
-
-
-def _margin(waits: Mapping[str, int], samples: int) -> str:
-    if not waits:
-        return " " * 28
-    return f"{share(sum(waits.values()), samples):>7} {max(waits, key=lambda name: waits[name]).replace('_', ' '):<20}"
 
 
 def _row(number: int, line: SourceLine, source: Sequence[str], samples: int) -> table.Row:

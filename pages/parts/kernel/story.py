@@ -32,10 +32,11 @@ class Facts:
     predicted: PredictionRow | None = None
 
 
-def sentences(facts: Facts) -> list[str]:
-    """What changed, what it gave and was to give, what moved inside, and what the model knew."""
-    parts = (_origin(facts), _result(facts), _predicted(facts), _moved(facts), _seen(facts))
-    return [part.replace("….", "…") for part in parts if part]
+def lines(facts: Facts) -> list[str]:
+    """What changed; what it gave and was to give; what moved inside, and what the model knew."""
+    parts = (_origin(facts),), (_result(facts), _predicted(facts)), (_moved(facts), _seen(facts))
+    told = [" ".join(filter(None, line)) for line in parts]
+    return [line.replace("….", "…") for line in told if line]
 
 
 def ancestor(candidate: AttemptRow, attempts: Sequence[AttemptRow]) -> AttemptRow | None:
@@ -168,8 +169,8 @@ def _seen(facts: Facts) -> str:
 
 
 def draw(run_id: str, candidate: CandidateRow) -> None:
-    """Sentences of facts, each of which the tabs below show."""
-    text = wording.plain(" ".join(sentences(gather(run_id, candidate))))
+    """Three short lines of facts, each of which the tabs below show."""
+    text = "  \n".join(map(wording.plain, lines(gather(run_id, candidate))))
     if candidate.summary:
         summary = wording.plain(_summary(candidate)).strip()
         text = text.replace(summary, f"**{summary}**", 1) if summary else text

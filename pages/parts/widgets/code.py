@@ -6,7 +6,8 @@ from __future__ import annotations
 import functools
 import html
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import streamlit as st
 from pygments.lexer import Lexer
@@ -26,8 +27,8 @@ _CLASSES = {"k", "kt", "kd", "kc", "kn", "c", "s", "m", "nf", "nc", "nb", "cp", 
 _source = st.components.v2.component(
     "tilewright_source",
     html='<pre tabindex="0"></pre>',
-    css=client.read("widgets/code.css") + client.read("widgets/source.css"),
-    js=client.read("widgets/source.js"),
+    css=client.read("widgets/code.css") + client.read("widgets/heat.css") + client.read("widgets/source.css"),
+    js=client.read("widgets/heat.js") + client.read("widgets/source.js"),
 )
 
 _listing = st.components.v2.component(
@@ -90,10 +91,31 @@ def _class(name: str) -> str:
     return name if name in _CLASSES else name[:1] if name[:1] in _CLASSES else ""
 
 
-def draw(name: str, lines: Sequence[Line], key: str, first: int = 1, marked: Sequence[int] = ()) -> None:
-    """`name` is what a reader hears; `marked` are line numbers, counted as the lines are from `first` on."""
+@dataclass(frozen=True, slots=True)
+class Heat:
+    """What stands in the margin of a line: `level` from 0 to 1, the hottest line's; a short text, and what it means."""
+
+    level: float
+    text: str
+    meaning: str
+
+
+HeatMap = Mapping[int, Heat]
+"""By line number, from 1; lines that took no time are left out."""
+
+
+def draw(
+    name: str, lines: Sequence[Line], key: str, first: int = 1, marked: Sequence[int] = (), heat: HeatMap | None = None
+) -> None:
+    """`name` is what a reader hears; `marked` and `heat` go by line number, counted as the lines are from `first`."""
     shown = [as_html(line) for line in lines]
-    _source(data={"name": name, "lines": shown, "first": first, "marked": list(marked)}, key=key)
+    data = {"name": name, "lines": shown, "first": first, "marked": list(marked), "heat": sent(heat or {})}
+    _source(data=data, key=key)
+
+
+def sent(heat: HeatMap) -> dict[str, list[float | str]]:
+    """For the browser: `[level, text, meaning]` by line number."""
+    return {str(line): [spot.level, spot.text, spot.meaning] for line, spot in heat.items()}
 
 
 def draw_plain(name: str, text: str, key: str, *, is_wrapped: bool = False) -> None:

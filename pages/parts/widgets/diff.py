@@ -16,7 +16,7 @@ import streamlit as st
 
 from pages.parts import client
 from pages.parts.widgets import code
-from pages.parts.widgets.code import Line
+from pages.parts.widgets.code import HeatMap, Line
 from storage.differences import PATIENCE, Comparison
 
 MOST_LINES = 4_000
@@ -30,8 +30,8 @@ Pair = tuple[str, int, int]
 _diff = st.components.v2.component(
     "tilewright_diff",
     html=client.read("widgets/diff.html"),
-    css=client.read("widgets/code.css") + client.read("widgets/diff.css"),
-    js=client.read("widgets/diff.js"),
+    css=client.read("widgets/code.css") + client.read("widgets/heat.css") + client.read("widgets/diff.css"),
+    js=client.read("widgets/heat.js") + client.read("widgets/diff.js"),
 )
 
 
@@ -42,11 +42,13 @@ def draw(
     key: str,
     is_compact: bool = False,
     counts: tuple[int, int] | None = None,
+    heat: tuple[HeatMap, HeatMap] = ({}, {}),
 ) -> None:
     """Draw the diff; both sources are escaped here, so that nothing in them can act as markup.
 
     A compact one is unified, has no bar and listens to no key. Of sources beyond `MOST_LINES` the rest is left out,
-    which is said. `counts` are the lines added and removed that are told of this pair elsewhere.
+    which is said. `counts` are the lines added and removed that are told of this pair elsewhere, `heat` stands in the
+    margin of the old and of the new source.
     """
     if old == new:
         st.caption("The sources are identical.")
@@ -57,6 +59,7 @@ def draw(
         "names": list(names),
         "summary": summary(old, new, counts),
         "is_compact": is_compact,
+        "heat": [code.sent(side) for side in heat] if any(heat) else None,
     }
     _diff(data=data | {"left_out": left_out(old, new)}, key=key)
 

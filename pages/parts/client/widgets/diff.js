@@ -3,55 +3,60 @@
 const NARROW_PX = 760
 
 const number = (i, look) => (i < 0 ? '<td class="no none"></td>' : `<td class="no ${look}">${i + 1}</td>`)
-const side = (i, html, look) => number(i, look) + (i < 0 ? '<td class="none"></td>' : `<td class="${look}">${html}</td>`)
+const margin = (heat, i, look) => (heat ? heatCell(heat[i + 1], "td", i < 0 ? "none" : look) : "")
+const side = (i, html, look, heat) =>
+  number(i, look) + margin(heat, i, look) + (i < 0 ? '<td class="none"></td>' : `<td class="${look}">${html}</td>`)
 
-function splitRow([kind, i, j, left, right]) {
+function splitRow([kind, i, j, left, right], heat) {
   const unchanged = kind === "="
-  return `<tr>${side(i, left, unchanged ? "" : "del")}${side(j, unchanged ? left : right, unchanged ? "" : "add")}</tr>`
+  const old = side(i, left, unchanged ? "" : "del", heat?.[0])
+  return `<tr>${old}${side(j, unchanged ? left : right, unchanged ? "" : "add", heat?.[1])}</tr>`
 }
 
-function line(i, j, html, look) {
-  return `<tr>${number(i, look)}${number(j, look)}<td class="${look} mark">${html}</td></tr>`
+function line(i, j, html, look, heat) {
+  const only = j < 0 ? margin(heat?.[0], i, look) : margin(heat?.[1], j, look)
+  return `<tr>${number(i, look)}${number(j, look)}${only}<td class="${look} mark">${html}</td></tr>`
 }
 
 // In a unified diff all removed lines of a block stand before all added ones.
-function unifiedRows(rows) {
+function unifiedRows(rows, heat) {
   let out = "", removed = "", added = ""
   for (const [kind, i, j, left, right] of rows) {
     if (kind === "=") {
-      out += removed + added + line(i, j, left, "")
+      out += removed + added + line(i, j, left, "", heat)
       removed = added = ""
       continue
     }
-    if (i >= 0) removed += line(i, -1, left, "del")
-    if (j >= 0) added += line(-1, j, right, "add")
+    if (i >= 0) removed += line(i, -1, left, "del", heat)
+    if (j >= 0) added += line(-1, j, right, "add", heat)
   }
   return out + removed + added
 }
 
 const isHunk = piece => piece.rows.some(row => row[0] !== "=")
 
-function body(piece, at, state) {
-  const columns = state.unified ? 3 : 4
+function body(piece, at, state, heat) {
+  const columns = state.unified ? (heat ? 4 : 3) : heat ? 6 : 4
   if (piece.fold && !state.open.has(at))
     return `<tbody class="fold"><tr><td colspan="${columns}"><button data-at="${at}">${piece.rows.length} unchanged lines</button></td></tr></tbody>`
-  const rows = state.unified ? unifiedRows(piece.rows) : piece.rows.map(splitRow).join("")
+  const rows = state.unified ? unifiedRows(piece.rows, heat) : piece.rows.map(row => splitRow(row, heat)).join("")
   return `<tbody${isHunk(piece) ? ' class="hunk"' : ""}>${rows}</tbody>`
 }
 
-function head(state, names) {
-  const columns = state.unified
-    ? '<col class="num"><col class="num"><col>' : '<col class="num"><col><col class="num"><col>'
-  const cells = state.unified ? '<th colspan="3" scope="col"></th>' : '<th colspan="2" scope="col"></th>'.repeat(2)
+function head(state, names, heat) {
+  const num = '<col class="num">', hot = heat ? '<col class="hot">' : ""
+  const columns = state.unified ? num + num + hot + "<col>" : (num + hot + "<col>").repeat(2)
+  const cells = state.unified
+    ? `<th colspan="${heat ? 4 : 3}" scope="col"></th>` : `<th colspan="${heat ? 3 : 2}" scope="col"></th>`.repeat(2)
   return [`<colgroup>${columns}</colgroup><thead><tr>${cells}</tr></thead>`, state.unified ? [names.join(" → ")] : names]
 }
 
 function paint(host) {
   const { state, data } = host
   const table = host.querySelector("table")
-  const [html, names] = head(state, data.names)
-  table.className = `diff ${state.unified ? "unified" : "split"}`
-  table.innerHTML = html + data.pieces.map((piece, at) => body(piece, at, state)).join("")
+  const [html, names] = head(state, data.names, data.heat)
+  table.className = `diff ${state.unified ? "unified" : "split"}${data.heat ? " heated" : ""}`
+  table.innerHTML = html + data.pieces.map((piece, at) => body(piece, at, state, data.heat)).join("")
   table.querySelectorAll("th").forEach((th, i) => { th.textContent = names[i] })
   table.setAttribute("aria-label", `Difference between ${data.names[0]} and ${data.names[1]}`)
   tell(host)
@@ -130,7 +135,7 @@ function click(host, button) {
     return paint(host)
   }
   host.state.open.add(Number(button.dataset.at))
-  button.closest("tbody").outerHTML = body(host.data.pieces[button.dataset.at], Number(button.dataset.at), host.state)
+  button.closest("tbody").outerHTML = body(host.data.pieces[button.dataset.at], Number(button.dataset.at), host.state, host.data.heat)
   tell(host)
 }
 
@@ -141,7 +146,7 @@ function isTyping(event) {
 
 export default function ({ data, parentElement }) {
   const host = parentElement.querySelector(".host")
-  const wanted = JSON.stringify([data.names, data.summary, data.left_out, data.pieces.length, data.is_compact])
+  const wanted = JSON.stringify([data.names, data.summary, data.left_out, data.pieces.length, data.is_compact, data.heat])
   host.data = data
   host.classList.toggle("compact", data.is_compact)
   host.querySelector(".summary").textContent = data.summary
