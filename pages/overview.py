@@ -21,7 +21,9 @@ PAGE_SIZE = 50
 @st.fragment
 def live() -> None:
     """The list; drawn again only when something in it has changed."""
-    welcome.go_to_demo()  # here, so that it is tried again when the demo's row arrives
+    if welcome.is_first_visit():
+        welcome.stay()
+        st.switch_page("first.py")
     open_dialog.follow()
     title = st.container(horizontal=True, vertical_alignment="center")
     title.title("Runs", anchor=False, width="content")
