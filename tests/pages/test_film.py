@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from engine import supervisor
+from pages.parts import run_state
 from pages.parts.film import run_film, screen
 from pages.parts.film.run_film import Row
 from storage import codec
@@ -20,6 +21,7 @@ from storage.index.ingest import Ingest
 from storage.run import journal
 from storage.run.folder import RunFolder
 from storage.run.record import Record
+from storage.run.settings import RunState
 from tests import samples
 from tests.pages.conftest import Open, everything, words
 
@@ -103,15 +105,25 @@ def test_a_run_without_a_best_kernel_makes_no_film() -> None:
         run_film.of({**FILES, "journal.jsonl": b"\n".join(head)})
 
 
-def test_how_far_the_demo_is_stands_in_one_sentence(home: Path) -> None:
+def test_the_end_of_the_film_tells_how_far_the_demo_is_and_leads_to_it(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     samples.write_run(home / "runs", "the-demo", depths=2)
     with open_database(index_file(home)) as db:
         Ingest(db, home / "runs").catch_up()
         run = queries.run(db, "the-demo")
     assert run is not None
-    assert screen.standing(run).startswith(f"It has made {run.attempts} kernels; the best is ")
-    assert screen.standing(replace(run, best_speedup=None)) == f"It has made {run.attempts} kernels so far."
-    assert screen.standing(replace(run, attempts=0, best_speedup=None)) == "It is writing its first kernel."
+    ended = screen.second_act(run)
+    assert (ended.title, ended.go, ended.leave) == ("Now on your processor", "Open the demo", screen.DEMO)
+    assert f"It has made {run.attempts} kernels; the best is " in ended.text
+    monkeypatch.setattr(run_state, "of", lambda run: RunState.RUNNING)
+    assert screen.second_act(run).title == "Now live, on your processor"
+    assert screen.second_act(run).text.endswith(f"It has made {run.attempts} kernels so far.")
+    assert screen.second_act(replace(run, attempts=0)).text.endswith("It is writing its first kernel.")
+    assert screen.second_act(run).steer
+    monkeypatch.setenv("TILEWRIGHT_READ_ONLY", "1")
+    assert not screen.second_act(run).steer
+    assert screen.second_act(None).leave == screen.RUNS
 
 
 def test_a_copy_without_the_run_of_the_film_says_so(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ from pages.parts.status import measured_on
 from pages.parts.widgets import code, diff
 from storage import codec, untrusted
 from storage.results import relative
-from storage.results.evaluation_results import TimingFigures
+from storage.results.evaluation_results import TimingFigures, TimingResult
 from storage.results.vocabulary import Verdict
 from storage.run import journal
 from storage.run.record import Candidate, Record
@@ -22,7 +22,7 @@ BEFORE_S, WRITTEN_S, STAGE_S, KERNEL_S = 0.9, 1.15, 0.3, 3.7
 BLANK_S = 0.3
 """Before the first kernel there is nothing to be read."""
 MOST_ROWS = 22
-NEAR = 1
+CONTEXTS = (8, 5, 3, 2, 1)
 GAP = ("⋯", "")
 ACTORS = {
     Origin.SYNTHESIS: "The model writes the first kernel",
@@ -86,19 +86,25 @@ def of(files: Mapping[str, bytes]) -> Film:
     sources = {
         name: files[f"blobs/{kernel.created.source_blob}"].decode() for name, kernel in record.candidates.items()
     }
-    best = record.best.standing if record.best else None
-    if best is None or record.limit is None or record.baseline is None or record.baseline.result is None:
+    best, other = record.best.standing if record.best else None, record.baseline
+    if best is None or record.limit is None or other is None or other.result is None:
         raise codec.DecodeError(f"{record.settings.run_id} has no best kernel to be told of")
     kernels = (_kernel(record, kernel, sources) for kernel in record.candidates.values())
     eager_ms = relative.baseline_ms(best.speedup, best.latency_ms) or best.baseline_latency_ms
     lines = (
         ("eager PyTorch", 1.0),
-        (record.baseline.name, record.baseline.result.speedup),
+        (other.name, other.result.speedup),
         ("hardware limit", eager_ms / record.limit.limit_ms),
     )
     device = record.limit.device
-    about = f"A run on an {device} with recorded replies: every kernel was compiled, checked and timed there."
-    scenes = (_module(record.settings, eager_ms, device), *kernels, _end(record, best, eager_ms))
+    model = record.settings.model
+    replies = "recorded replies" if model == "recorded" else f"replies of {model}"
+    about = f"A run on an {device} with {replies}: every kernel was compiled, checked and timed there."
+    scenes = (
+        _module(record.settings, eager_ms, device),
+        *kernels,
+        _end(record, best, eager_ms, (other.name, other.result)),
+    )
     return Film(record.settings.run_id, about, scenes, lines)
 
 
@@ -192,18 +198,17 @@ def _gain(figures: TimingFigures, before: TimingFigures, number: int) -> tuple[s
     return f"{percent} against kernel {number}, within the noise", "gray"
 
 
-def _end(record: Record, best: TimingFigures, eager_ms: float) -> Scene:
+def _end(record: Record, best: TimingFigures, eager_ms: float, other: tuple[str, TimingResult]) -> Scene:
     """What came of it."""
     number, count = record.number(record.best_id or ""), len(record.candidates)
-    other, failed = record.baseline, sum(kernel.has_failed for kernel in record.candidates.values())
-    assert other is not None
-    assert other.result is not None
-    over = relative.over(best.speedup, best.noise, other.result.speedup, other.result.noise)
+    failed = sum(kernel.has_failed for kernel in record.candidates.values())
+    name, timed = other
+    over = relative.over(best.speedup, best.noise, timed.speedup, timed.noise)
     return Scene(
         "Result",
         f"Kernel {number} is the best of {count}; {failed or 'none'} of them failed on the way",
         f"From {wording.latency(eager_ms)} to {wording.latency(best.latency_ms)}: "
-        f"{wording.speedup(over.speedup, over.noise)} over {other.name}, "
+        f"{wording.speedup(over.speedup, over.noise)} over {name}, "
         f"{speed_of_light.percent(record.limit, best.latency_ms)} of what the hardware allows",
         (END_S,),
         value=wording.speedup(best.speedup, best.noise),
@@ -214,22 +219,23 @@ def _end(record: Record, best: TimingFigures, eager_ms: float) -> Scene:
 
 
 def changed(old: str, new: str) -> tuple[Row, ...]:
-    """The lines that differ, each with a line around it; of more than fit, the stretch with most changes. A source that
-    is all new is shown from its kernel on."""
+    """The lines that differ, with as many around them as there is room for; of more than fit, the stretch with most
+    changes. A source that is all new is shown from its kernel on."""
     if not old:
         start = next((i for i, line in enumerate(new.split("\n")) if "__global__" in line), 0)
         return tuple(("+", code.as_html(line)) for line in code.lines(new)[start : start + MOST_ROWS])
-    rows = list(_rows(old, new))
+    each = [list(_rows(old, new, context)) for context in CONTEXTS]
+    rows = next((rows for rows in each if len(rows) <= MOST_ROWS), each[-1])
     starts = range(max(1, len(rows) - MOST_ROWS + 1))
     first = max(starts, key=lambda start: sum(mark in "+-" for mark, _ in rows[start : start + MOST_ROWS]))
     return tuple(rows[first : first + MOST_ROWS])
 
 
-def _rows(old: str, new: str) -> Iterator[Row]:
+def _rows(old: str, new: str, context: int) -> Iterator[Row]:
     """A diff as rows: of each change what goes before what comes."""
     left, right = code.lines(old), code.lines(new)
     pairs = diff.pairs(old, new)
-    near = {k for i, pair in enumerate(pairs) if pair[0] != "=" for k in range(i - NEAR, i + NEAR + 1)}
+    near = {k for i, pair in enumerate(pairs) if pair[0] != "=" for k in range(i - context, i + context + 1)}
     coming: list[Row] = []
     last = -1
     for place, (change, i, j) in enumerate(pairs):

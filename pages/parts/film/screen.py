@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 
 import streamlit as st
 
@@ -22,7 +22,7 @@ WHAT = (
     "Tilewright makes a PyTorch module faster: a language model writes GPU kernels for it, and each is compiled, "
     "checked against PyTorch and timed before it counts."
 )
-DEMO, EXAMPLE = "demo", "example"
+DEMO, RUNS, EXAMPLE = "demo", "runs", "example"
 
 _screen = st.components.v2.component(
     "tilewright_film",
@@ -48,14 +48,11 @@ def draw(shown: Film) -> str:
     content = {
         "what": WHAT,
         "film": asdict(shown),
-        "demo": standing(demo) if demo else "",
+        "next": asdict(second_act(demo)),
         "may_open": access.may_steer() or is_open(shown.run_id),
-        "steer": "You can pause it, stop it, send a hint, or go back to an earlier kernel."
-        if access.may_steer()
-        else "",
         "cookie": welcome.SEEN_COOKIE,
     }
-    told = _screen(data=content, key="film", on_leave_change=_draw_again, on_ended_change=_draw_again)
+    told = _screen(data=content, key="film", on_leave_change=lambda: None, on_ended_change=lambda: None)
     return str(told.leave or "")
 
 
@@ -76,15 +73,30 @@ def open_run(run_id: str) -> None:
         index.ingest().look_at([run_id])
 
 
-def _draw_again() -> None:
-    """Both are told by drawing the page once more."""
+@dataclass(frozen=True, slots=True)
+class SecondAct:
+    """What the end of the film says, and where it leads."""
+
+    leave: str
+    title: str
+    text: str
+    steer: str
+    go: str
+    skip: str
 
 
-def standing(demo: RunRow) -> str:
-    """How far the demo is, as a sentence."""
-    kernels = wording.counted(demo.attempts, "kernel")
-    if run_state.of(demo).is_over and demo.best_speedup is not None:
-        return (
-            f"It has made {kernels}; the best is {wording.speedup(demo.best_speedup)} over PyTorch on this processor."
-        )
-    return f"It has made {kernels} so far." if demo.attempts else "It is writing its first kernel."
+def second_act(demo: RunRow | None) -> SecondAct:
+    """The demo, live where it is at work; the list of runs where there is none."""
+    if demo is None:
+        text = "There is no demo here. The list has the runs of this server."
+        return SecondAct(RUNS, "Now your own", text, "", "All runs", "Skip to the runs")
+    what = "a matrix product with recorded replies; each kernel is really built and measured."
+    made = wording.counted(demo.attempts, "kernel")
+    if not run_state.of(demo).is_over:
+        so_far = f"It has made {made} so far." if demo.attempts else "It is writing its first kernel."
+        steer = "You can pause it, stop it, send a hint, or go back to an earlier kernel." if access.may_steer() else ""
+        text = f"The same search is at work on this machine: {what} {so_far}"
+        return SecondAct(DEMO, "Now live, on your processor", text, steer, "Watch it live", "Skip to the live demo")
+    best = f"; the best is {wording.speedup(demo.best_speedup)} over PyTorch" if demo.best_speedup else ""
+    text = f"The same search was made on this machine: {what} It has made {made}{best}."
+    return SecondAct(DEMO, "Now on your processor", text, "", "Open the demo", "Skip to the demo")

@@ -52,18 +52,13 @@ class Player {
 
   // What the server knows better by now: how far the demo is.
   tell() {
-    const { demo, steer, may_open: mayOpen } = this.data
-    this.find(".demo").textContent = demo
-      ? `The same search is at work on this machine: a matrix product with recorded replies; each kernel is really built and measured. ${demo}`
-      : "No demo runs here at the moment. The list of runs offers one, and runs from GPUs to look into."
-    this.find(".steer").textContent = demo ? steer : ""
-    this.find(".live h2").textContent = demo ? "Now live, on your processor" : "Now your own"
-    this.find(".first").textContent = demo ? "Watch it live" : "All runs"
-    this.find(".skip").textContent = demo ? "Skip to the live demo" : "Skip to the runs"
-    this.find(".open").hidden = !mayOpen
+    const { title, text, steer, go, skip } = this.data.next
+    for (const [name, words] of [["h2", title], [".text", text], [".steer", steer], [".first", go], [".skip", skip]])
+      this.find(name).textContent = words
+    this.find(".open").hidden = !this.data.may_open
   }
 
-  leave() { this.send("leave", this.data.demo ? "demo" : "runs") }
+  leave() { this.send("leave", this.data.next.leave) }
 
   listen() {
     document.addEventListener("keydown", this.press)
@@ -142,8 +137,10 @@ class Player {
     if (this.drawn !== scene) this.draw(scene)
     this.rows(scene)
     this.find(".stages").replaceChildren(...scene.stages.map((stage, i) => {
-      const isDone = i < this.phase - 1, item = make("li", isDone ? stage.is_passed ? "passed" : "failed" : "")
-      item.append(make("span", "sign", isDone ? stage.is_passed ? "✓" : "✗" : "○"), make("span", "", stage.name))
+      const isDone = i < this.phase - 1, isNext = i === this.phase - 1
+      const [name, sign] = isDone ? stage.is_passed ? ["passed", "✓"] : ["failed", "✗"] : isNext ? ["next", "●"] : ["", "○"]
+      const item = make("li", name)
+      item.append(make("span", "sign", sign), make("span", "", stage.name))
       if (isDone) item.append(make("span", "time", stage.about))
       return item
     }))
