@@ -14,6 +14,7 @@ from engine import supervisor
 from pages.parts import run_state
 from pages.parts.film import run_film, screen
 from pages.parts.film.run_film import Row
+from pages.parts.status import welcome
 from storage import codec
 from storage.index import queries
 from storage.index.database import index_file, open_database
@@ -126,7 +127,11 @@ def test_the_end_of_the_film_tells_how_far_the_demo_is_and_leads_to_it(
     assert screen.second_act(None).leave == screen.RUNS
 
 
-def test_a_copy_without_the_run_of_the_film_says_so(open_page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_copy_without_the_run_of_the_film_begins_with_the_list(
+    open_page: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert "may_open" in everything(open_page("first"))
     monkeypatch.setattr(screen, "film", lambda: None)
+    monkeypatch.setattr(welcome, "was_seen", lambda: False)
+    assert [title.value for title in open_page().title] == ["Runs"]
     assert "does not come with this copy" in words(open_page("first"))
