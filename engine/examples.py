@@ -129,6 +129,15 @@ def members(path: Path, names: Sequence[str] = ()) -> dict[str, bytes]:
     return contents
 
 
+def example_files(run_id: str) -> dict[str, bytes]:
+    """The files of one shipped example by name, as its run folder has them; nothing is opened.
+
+    Raises:
+        EngineError: there is no such example, or it is damaged.
+    """
+    return members(SHIPPED / f"{run_id}{ENDING}")
+
+
 def open_examples(run_ids: Sequence[str] = (), folder: Path | None = None) -> list[RunFolder]:
     """Put examples beside the runs that are here, all of them where none is named; those that are there stay as they
     are, and one that was deleted comes back from the trash.

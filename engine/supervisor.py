@@ -46,6 +46,7 @@ from engine.evaluator.tasks import TaskFile, made_of, of_text, problems, shipped
 from engine.examined import Examined as Examined
 from engine.examined import examined as examined
 from engine.examined import see_that_it_can_be_shown as see_that_it_can_be_shown
+from engine.examples import example_files as example_files
 from engine.examples import open_examples as open_examples
 from engine.examples import open_first_example as open_first_example
 from engine.examples import remove_examples as remove_examples

@@ -1,5 +1,6 @@
 """The screens: one file each, `_main.py` routes, `parts/` draws.
 
+first.py                                        what a first visitor sees: a run as a film
 overview.py, run.py, candidate.py, compare.py   all runs; one run; one kernel; several runs side by side
 new_run.py, edit.py, steering.py                start a run; edit a kernel by hand; every command ever asked
 benchmark.py, networks.py                       suites and experiments; whole networks and their regions

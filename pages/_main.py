@@ -7,7 +7,7 @@ from pathlib import Path
 import streamlit as st
 
 from pages.parts import access
-from pages.parts.status import address, away, behind, menu, notices, welcome
+from pages.parts.status import address, away, behind, menu, notices, presenting, welcome
 from pages.parts.steering import dialogs
 
 ASSETS = Path(__file__).parent / "assets"
@@ -17,6 +17,7 @@ st.logo(str(ASSETS / "logo.png"), size="large", link=None)
 access.pass_or_stop()
 away.draw()  # first: a server may end before it has drawn the rest
 menu.draw()
+presenting.draw()
 behind.banner()
 pages = [
     st.Page("overview.py", title="Runs", icon=":material/monitoring:", default=True),
@@ -27,6 +28,7 @@ pages = [
     st.Page("knowledge.py", title="Knowledge", icon=":material/school:"),
     st.Page("new_run.py", title="New run", icon=":material/add_circle:"),
     st.Page("system.py", title="System", icon=":material/dns:"),
+    st.Page("first.py", title="Tilewright in 40 seconds", visibility="hidden"),
     st.Page("run.py", title="Run", visibility="hidden"),
     st.Page("candidate.py", title="Kernel", visibility="hidden"),
     st.Page("edit.py", title="Edit by hand", visibility="hidden"),
@@ -43,5 +45,6 @@ if page is not pages[0]:
     welcome.stay()
 dialogs.enter(" ".join([page.url_path, *(st.query_params.get(name, "") for name in ("run", "technique", "state"))]))
 page.run()
-notices.draw()
+if page.url_path != "first":  # it fits on one screen
+    notices.draw()
 access.draw_foot()

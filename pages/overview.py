@@ -9,6 +9,7 @@ import streamlit as st
 from engine import supervisor
 from pages.parts import change_token, index, run_state
 from pages.parts.compare import compared_runs
+from pages.parts.film import screen
 from pages.parts.overview import example_runs, getting_started, label_dialogs, run_totals, runs_filter, runs_table
 from pages.parts.status import alerts, damaged, now, welcome
 from pages.parts.steering import open_dialog, steer
@@ -21,7 +22,9 @@ PAGE_SIZE = 50
 @st.fragment
 def live() -> None:
     """The list; drawn again only when something in it has changed."""
-    welcome.go_to_demo()  # here, so that it is tried again when the demo's row arrives
+    if welcome.is_first_visit() and screen.film():
+        welcome.stay()
+        st.switch_page("first.py")
     open_dialog.follow()
     title = st.container(horizontal=True, vertical_alignment="center")
     title.title("Runs", anchor=False, width="content")

@@ -50,7 +50,7 @@ def live() -> None:
     left, right = st.columns([1.3, 1] if chosen else [2.35, 1], gap="medium")
     with left, pinned_snapshot.view(run_id):
         draw_course(shown, token)
-    with right:
+    with right, st.container(key="run_side"):
         draw_side(run, state, shown, chosen)
     steer.give_word_back()
 

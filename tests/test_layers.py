@@ -101,6 +101,7 @@ SCREENS: dict[str, tuple[str, ...]] = {
     "report": ("", "client", "widgets", "status", "kernel", "compare"),
     "run": ("", "client", "widgets", "status", "steering", "kernel", "report"),
     "overview": ("", "widgets", "status", "steering"),
+    "film": ("", "client", "widgets", "status"),
     "models": ("", "widgets"),
     "new_run": ("", "widgets"),
     "knowledge": ("", "widgets", "status", "steering"),

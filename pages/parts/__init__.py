@@ -16,6 +16,7 @@ holds SQL. A folder imports only those above it in this list; `tests/test_layers
     kernel/, compare/                         one kernel; several runs side by side
     benchmark/ what suites say
     report/    a run or a comparison as one file
+    film/      a finished run as a film, for a first visit
     run/, overview/, models/, system/         one run; all runs; what models predict; this machine
     knowledge/ what runs have learned, and what a person changes of it
     network/   a network by place and by region

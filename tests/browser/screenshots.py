@@ -113,6 +113,7 @@ def plan(home: Path, run_id: str | None) -> Iterator[Shot]:
     best = next((a for a in attempts if a.is_best), attempts[-1])
     wrong = next((a for a in reversed(attempts) if a.verdict is Verdict.INCORRECT), None)
     broken = next((a for a in reversed(attempts) if a.verdict is Verdict.COMPILE_ERROR), None)
+    yield Shot("first", "first", "Play again", height=800)
     yield Shot("overview", "", run.title)
     yield Shot("run", f"run?run={run.run_id}", "Kernels", height=1250)
     yield Shot("panel", f"run?run={run.run_id}&candidate={best.candidate_id}", "Kernels", height=1250)

@@ -27,7 +27,7 @@ def test_examples_are_opened_read_compared_forked_and_removed(own_server: Callab
     expect(row).to_contain_text("example")
     expect(page.get_by_text(re.compile("^0 runs"))).to_be_visible()  # of one's own: examples stand beside them
     row.get_by_role("link").first.click()
-    expect(page.get_by_role("heading", name="Finished: kernel")).to_be_visible()
+    expect(page.get_by_role("heading", name="Result", exact=True)).to_be_visible()
     expect(page.get_by_text("This is an example, made on another machine")).to_be_visible()
     expect(page.get_by_role("button", name="Continue")).to_have_count(0)
     run = server.runs / name

@@ -28,6 +28,7 @@ LOOKS = [("light", 1280), ("dark", 390)]
 PAGES = {
     "overview": ("", 'tr[data-id="whole"]'),
     "overview with nothing that fits": ("?find=no+such+run", "text=No matching runs"),
+    "first": ("first", "text=Play again"),
     "compare": ("compare?runs=whole,stopped", "h1"),
     "suite": ("benchmark?suite=simulated", "text=Arms compared in pairs"),
     "cells of a suite": ("benchmark?suite=simulated&show_suite=cells", 'tr[data-id="square_matmul"] .pill'),

@@ -1,4 +1,4 @@
-"""The first visit without a browser: who is sent to the demo, and what is promised there."""
+"""The first visit without a browser: who is shown the film, and what is promised on the page of the demo."""
 
 from __future__ import annotations
 
@@ -18,33 +18,39 @@ from tests import samples
 from tests.pages.conftest import Open, everything, words
 
 
-def test_whoever_comes_before_the_demo_is_read_is_offered_no_second_one_and_sent_there_later(
-    home: Path, open_page: Open, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(welcome, "is_dismissed", lambda: False)  # there is no browser here with cookies to read
-    monkeypatch.setattr(welcome, "was_seen", lambda: False)
-    app = open_page()
+def test_whoever_comes_before_the_demo_is_read_is_offered_no_second_one(home: Path, open_page: Open) -> None:
+    app = open_page("models")  # so that the list, and not the film, comes next
     index.ingest().stop()  # it reads when this test says so
     demo = RunFolder(home / "runs" / "the-demo")
     demo.write_settings(samples.sample_settings(demo.run_id))
-    app.run()
+    app.switch_page("overview.py").run()
     assert "The demo run is starting" in words(app)
     assert "start_demo" not in [button.key for button in app.button]
     index.ingest().start()
     index.ingest().catch_up()
-    assert "A model writes" in everything(app.run())
+    assert "Open the demo run" in everything(app.run())
 
 
-def test_who_has_seen_the_demo_finds_the_list_on_the_next_visit(
-    home: Path, open_page: Open, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("has_demo", [True, False])
+def test_a_first_visit_begins_with_the_film_and_the_next_one_with_the_list(
+    home: Path, open_page: Open, monkeypatch: pytest.MonkeyPatch, has_demo: bool
 ) -> None:
-    samples.write_run(home / "runs", "the-demo", depths=2)
-    monkeypatch.setattr(welcome, "is_dismissed", lambda: False)
-    monkeypatch.setattr(welcome, "was_seen", lambda: True)
+    if has_demo:
+        samples.write_run(home / "runs", "the-demo", depths=2)
+    monkeypatch.setattr(welcome, "was_seen", lambda: True)  # there is no browser here with cookies to read
     app = open_page()
     assert [title.value for title in app.title] == ["Runs"]
     monkeypatch.setattr(welcome, "was_seen", lambda: False)
-    assert "A model writes" in everything(open_page())
+    assert "tilewright_film" in everything(open_page())
+    assert "tilewright_film" not in everything(open_page(find="softmax"))
+
+
+def test_who_has_runs_of_their_own_is_shown_no_film(
+    home: Path, open_page: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    samples.write_run(home / "runs", "own", seed=1, depths=2)
+    monkeypatch.setattr(welcome, "was_seen", lambda: False)
+    assert "tilewright_film" not in everything(open_page())
 
 
 @pytest.mark.parametrize("first", ["models", "system"])

@@ -44,6 +44,7 @@ def draw() -> None:
             if missing and access.may_steer():
                 label = f"Open examples from an H200 and an H100 ({len(missing)})"
                 st.button(label, icon=":material/folder_open:", key="open_examples", on_click=_open, args=(missing,))
+            st.page_link("first.py", label="Watch a run in 40 seconds", icon=":material/movie:", width="content")
             if opened:
                 st.button("Show only examples", icon=":material/filter_alt:", key="only_examples", on_click=_show)
             if opened and access.may_steer():

@@ -12,6 +12,7 @@ notices.py                   what people are told who do not look: desktop notif
 behind.py                    that the index does not follow the run folders
 undrawn.py                   that a page, or a part of one, cannot be drawn
 away.py, menu.py             that the server does not answer; the menu of a narrow screen
-welcome.py                   the first visit: what this is, what to see, what to do next
+presenting.py                a page for an audience: large type, no menus
+welcome.py                   the first visit: what there is to see, what to do next
 provenance.py, address.py    a fork or a replay of which run; the browser's address, also one that leads nowhere
 """

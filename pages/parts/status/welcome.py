@@ -1,6 +1,6 @@
-"""The first visit: the demo run opens by itself, with what Tilewright is, what is to be seen, and what to do next. Once
-dismissed it stays away in that browser; whoever has a run of their own has no need of it. A later visit begins with
-the list of runs, where the demo is a row like any other."""
+"""The first visit: it begins with the film of a run and goes on with the demo, which says what is to be seen and what
+to do next. Once dismissed that stays away in that browser; whoever has a run of their own has no need of it. A later
+visit begins with the list of runs, where the demo is a row like any other."""
 
 from __future__ import annotations
 
@@ -14,10 +14,7 @@ from storage.run.settings import RunState
 COOKIE = "tilewright-welcome"
 SEEN_COOKIE = "tilewright-demo-seen"
 _DISMISSED, _STAYS = "welcome_dismissed", "stays_with_list"
-WHAT = (
-    "Tilewright makes a PyTorch module faster, on a GPU or, as in this demo, on the processor: a language model writes "
-    "kernels for it, and each is compiled, proved correct and timed before it counts."
-)
+WHAT = "Live, on this machine's processor: kernels for a matrix product are written, compiled, checked and timed."
 _SEEN = (
     ("A model writes", "one change at a time; you see its reply arrive. In this demo the replies are recorded."),
     (
@@ -43,16 +40,12 @@ _welcome = st.components.v2.component(
 )
 
 
-def go_to_demo() -> None:
-    """Leave the list of runs for the demo run: once in a browser that has not seen it, where a visit begins there."""
-    db = index.current()
+def is_first_visit() -> bool:
+    """Whether the film comes before the list of runs: once in a browser that has not seen it, where a visit begins with
+    the list."""
     if st.query_params:  # a list that was asked for; what is left out later by a click asks for the list too
         stay()
-    if st.session_state.get(_STAYS) or was_seen() or queries.count_own_runs(db):
-        return
-    if demo := queries.demo_run(db):
-        stay()
-        st.switch_page("run.py", query_params={"run": demo})
+    return not (st.session_state.get(_STAYS) or was_seen() or queries.count_own_runs(index.current()))
 
 
 def stay() -> None:
@@ -79,7 +72,7 @@ def is_dismissed() -> bool:
 
 
 def was_seen() -> bool:
-    """Whether this browser has shown the welcome on an earlier visit, dismissed or not."""
+    """Whether this browser has shown the film or the welcome on an earlier visit, dismissed or not."""
     return is_dismissed() or SEEN_COOKIE in st.context.cookies
 
 
