@@ -83,7 +83,8 @@ def draw_list(chosen: RunFilter, sort: RunSort, lost: Sequence[str], everything:
     opened = None
     with slot:
         if shown:
-            opened = runs_table.draw(shown, states, alerts.of_runs(states), sort, compared_runs.MOST)
+            found = alerts.of_runs({run.run_id: states[run.run_id] for run in shown if not run.replay_of})
+            opened = runs_table.draw(shown, states, found, sort, compared_runs.MOST)
         else:
             runs_filter.nothing_fits(everything)
     st.caption(showing((number - 1) * PAGE_SIZE + 1, len(shown), listing.total, everything))

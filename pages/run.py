@@ -124,7 +124,8 @@ def draw_side(run: RunRow, state: RunState, shown: RunRow, chosen: str) -> None:
             result_panel.draw(shown, pinned_snapshot.state_of(shown))
     steering_panel.draw(run, state)
     spending.draw(run, state)
-    spending.draw_time(run)
+    with pinned_snapshot.view(run_id):
+        spending.draw_time(shown)
     settings_list.draw(run_id)
     command_list.draw(run)
     with pinned_snapshot.view(run_id):

@@ -127,7 +127,6 @@ def test_going_back_shows_the_diff_and_carries_the_profile_switch_and_a_hint(pag
     hint = dialog.get_by_label("Hint for the next prompt")
     hint.fill("keep the tile")
     engine.play_until(finished_depth)
-    hint.press("Control+Enter")
     expect(hint).to_have_value("keep the tile")
     dialog.get_by_role("button", name="Go back to kernel 1").click()
     expect(page.get_by_role("dialog")).to_have_count(0)
@@ -137,6 +136,46 @@ def test_going_back_shows_the_diff_and_carries_the_profile_switch_and_a_hint(pag
     assert asked == [
         (CommandKind.EXPOSE, "off"), (CommandKind.HINT, "keep the tile"), (CommandKind.ROLL_BACK, "c001"),
     ]  # fmt: skip
+
+
+def test_going_back_in_the_last_depth_offers_one_more(page: Page, server: Server) -> None:
+    engine = begin(page, server, "last")
+    engine.emit(ev.BudgetChanged(replace(engine.script.settings.budget, depths=3)))
+    dialog = press(page, "Go back or fork")
+    more = dialog.get_by_text("One more depth: 4 in all")
+    more.click()
+    expect(dialog.get_by_text("This is the last depth: going back ends the run.")).to_be_visible()
+    more.click()
+    expect(dialog.get_by_text("This is the last depth")).to_have_count(0)
+    dialog.get_by_role("button", name="Go back to kernel").click()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    asked = [(c.kind, c.argument) for c in engine.asked()]
+    assert asked[0] == (CommandKind.SET_BUDGET, "depths=4")
+    assert [kind for kind, _ in asked] == [CommandKind.SET_BUDGET, CommandKind.ROLL_BACK]
+
+
+def test_a_dialog_takes_the_cursor_keeps_what_was_typed_and_is_sent_from_the_keyboard(
+    page: Page, server: Server
+) -> None:
+    engine = begin(page, server, "minded")
+    page.keyboard.press("h")
+    hint = page.get_by_role("dialog").get_by_label("Hint")
+    expect(hint).to_be_focused()
+    page.keyboard.type("use shared memory")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    page.keyboard.press("h")
+    expect(hint).to_have_value("use shared memory")
+    expect(hint).to_be_focused()
+    page.keyboard.press("Control+Enter")
+    asked = engine.next_command()
+    assert (asked.kind, asked.argument) == (CommandKind.HINT, "use shared memory")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    page.keyboard.press("h")
+    expect(hint).to_have_value("")
+    page.keyboard.press("Escape")
+    dialog = press(page, "Stop")
+    expect(dialog).to_contain_text("minded")
 
 
 def test_a_fork_starts_a_run_of_its_own_with_other_settings_from_a_kernels_page(page: Page, server: Server) -> None:

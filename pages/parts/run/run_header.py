@@ -240,8 +240,14 @@ def _recording(run: RunRow) -> None:
     st.button(
         "Save as recording", icon=":material/save:", key=f"save_recording:{run.run_id}", type="tertiary",
         disabled=bool(why), help=why or "the model replies of this run; a run from them needs no API key",
-        on_click=dialogs.ask, args=(Dialog.RECORDING, run.run_id),
+        on_click=_ask_for_recording, args=(run.run_id,),
     )  # fmt: skip
+
+
+def _ask_for_recording(run_id: str) -> None:
+    """The menu closes, or it would lie over the dialog."""
+    st.session_state[f"run_menu-{run_id}"] = False
+    dialogs.ask(Dialog.RECORDING, run_id)
 
 
 def _address(run: RunRow) -> str:

@@ -163,12 +163,14 @@ def badge(alerts: Sequence[Alert]) -> list[table.Cell]:
 
 
 def draw(run: RunRow, state: RunState, may_act: Callable[[Act], bool], do: Callable[[str, Act], None]) -> None:
-    """A button with the number of alerts that opens the list, each with its act; nothing where there are none.
+    """A button with the number of alerts that opens the list, each with its act; nothing where there are none, nor in a
+    replay: what it shows is long past.
 
     `do` carries out an act on the run of that id; `may_act` tells whether the run takes it now.
     """
     dismissed: set[str] = st.session_state.setdefault(f"dismissed:{run.run_id}", set())
-    alerts = [a for a in of_runs({run.run_id: state}).get(run.run_id, []) if a.alert_id not in dismissed]
+    known = {} if run.replay_of else of_runs({run.run_id: state})
+    alerts = [a for a in known.get(run.run_id, []) if a.alert_id not in dismissed]
     if not alerts:
         return
     with st.popover(_count(alerts), icon=":material/warning:", key="alerts", help="Needs attention"):

@@ -165,7 +165,7 @@ def write_hint(run: RunRow) -> None:
     """Ask for it, say whom it reaches, confirm."""
     if steer.is_recorded(run):
         st.info(steer.RECORDED.format("a hint"), icon=":material/info:")
-    st.text_area("Hint", key="hint_text", height=110, max_chars=2000)
+    st.text_area("Hint", dialogs.draft("hint_text"), key="hint_text", height=110, max_chars=2000)
     st.caption("Used once, in the next prompt; not in the reply being written now.")
     if dialogs.buttons("hint", "Send the hint", ":material/lightbulb:"):
         steer.hint(run.run_id, "hint_text")
@@ -175,6 +175,7 @@ def write_hint(run: RunRow) -> None:
 @st.dialog("Stop this run?", icon=":material/stop:", on_dismiss=dialogs.close)
 def confirm_stop(run: RunRow) -> None:
     """Stopping ends the engine, so it asks once more."""
+    st.markdown(f"**{wording.plain(run.title)}** :gray[{wording.plain(run.run_id)}]")
     st.markdown(
         "The step in progress is cancelled and the engine ends. Completed steps are saved, and the run can be resumed."
     )
@@ -203,6 +204,7 @@ def draw_stop(run: RunRow, state: RunState) -> None:
 @st.dialog("Force stop?", icon=":material/dangerous:", on_dismiss=dialogs.close)
 def force_stop(run: RunRow) -> None:
     """Signals instead of words: first SIGTERM, then SIGKILL, to the engine and all it started."""
+    st.markdown(f"**{wording.plain(run.title)}** :gray[{wording.plain(run.run_id)}]")
     st.markdown(
         "The engine has not stopped by itself. It gets SIGTERM, and SIGKILL after 5 seconds. Completed steps are "
         "saved; the step in progress is repeated when the run is resumed."

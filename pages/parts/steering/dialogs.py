@@ -15,9 +15,16 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
+from pages.parts import client
 from storage.run.steering.verbs import CommandKind
 
-_KEY, _NEWS = "open_dialog", "dialog_news"
+_KEY, _NEWS, _DRAFTS = "open_dialog", "dialog_news", "dialog_drafts"
+DRAFTED = ("hint_text", "try_hint")
+"""Fields whose text is kept when their dialog is closed without having been confirmed."""
+
+_manners = st.components.v2.component(
+    "tilewright_manners", html="<span hidden></span>", js=client.read("steering/manners.js")
+)
 T = TypeVar("T")
 
 
@@ -94,9 +101,23 @@ def opened() -> Opened | None:
 
 
 def close() -> None:
-    """Forget what is open."""
+    """Forget what is open, but for what was typed."""
+    if dialog := opened():
+        drafts = st.session_state.setdefault(_DRAFTS, {})
+        drafts |= {(dialog.run_id, name): st.session_state[name] for name in DRAFTED if name in st.session_state}
     if st.session_state.pop(_KEY, None):
         st.session_state[_NEWS] = True
+
+
+def draft(name: str) -> str:
+    """What was typed into a field of `DRAFTED` when this dialog was open over this run before."""
+    dialog = opened()
+    return str(st.session_state.get(_DRAFTS, {}).get((dialog.run_id, name), "")) if dialog else ""
+
+
+def mind_manners() -> None:
+    """Have dialogs take the cursor and listen to Ctrl+Enter; shows nothing."""
+    _manners(key="manners")
 
 
 def sweep() -> None:
@@ -155,6 +176,7 @@ def take_confirmed() -> bool:
 
 
 def leave() -> None:
-    """Close the dialog and draw the whole page."""
+    """Close the dialog after its act, and draw the whole page."""
     close()
+    st.session_state.pop(_DRAFTS, None)
     st.rerun()

@@ -40,7 +40,7 @@ def change_limits(run: RunRow, state: RunState) -> None:
         if steer.is_recorded(run):
             st.caption(f":material/info: {BEYOND}")
     wrong: list[str] = []
-    text = _limits_form(run, allowed, raised(run, allowed) if state.is_over else {}, wrong)
+    text = _limits_form(run, allowed, raised(run, allowed) if state.is_over else {}, wrong, is_over=state.is_over)
     if not text and not wrong:
         st.caption(f":material/info: Fill in a number to {'go on' if state.is_over else 'change a limit'}.")
     if dialogs.buttons("limits", label(state.is_over), ":material/add_card:", may=bool(text) and not wrong) and text:
@@ -78,37 +78,47 @@ def why_over(run: RunRow, state: RunState, used_up: Mapping[str, float]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """One limit in the unit it is typed in; `used` and `now` as people read them."""
+    """One limit in the unit it is typed in; `used` and `now` as people read them, `spent` what `used` says."""
 
     name: str
     label: str
     used: str
     now: str
+    spent: float
     smallest: float = 1
 
 
 def limits(run: RunRow, allowed: AllowanceRow) -> list[Limit]:
     """The limits that can be changed, in the order of the form."""
     calls, tokens, cost, wall = allowed.max_model_calls, allowed.max_tokens, allowed.max_cost_usd, allowed.max_wall_s
+    depth, minutes = run.depth or 0, math.ceil(allowed.spent_s / 60)
     return [
-        Limit("depths", method.words(run.run_id).titles, str(run.depth or 0), str(allowed.depths)),
-        Limit("calls", "Model calls", wording.count(run.model_calls), wording.count(calls) if calls else NO_LIMIT),
-        Limit("tokens", "Tokens", wording.tokens(run.tokens), wording.tokens(tokens) if tokens else NO_LIMIT),
-        Limit("cost", "US dollars", wording.cost(run.cost_usd), wording.cost(cost) if cost else NO_LIMIT, 0.01),
-        Limit("minutes", "Minutes", wording.seconds(allowed.spent_s), wording.seconds(wall) if wall else NO_LIMIT),
-    ]
+        Limit("depths", method.words(run.run_id).titles, str(depth), str(allowed.depths), depth),
+        Limit("calls", "Model calls", wording.count(run.model_calls), wording.count(calls) if calls else NO_LIMIT,
+              run.model_calls),
+        Limit("tokens", "Tokens", wording.tokens(run.tokens), wording.tokens(tokens) if tokens else NO_LIMIT,
+              run.tokens),
+        Limit("cost", "US dollars", wording.cost(run.cost_usd), wording.cost(cost) if cost else NO_LIMIT,
+              run.cost_usd or 0.0, 0.01),
+        Limit("minutes", "Minutes", wording.seconds(allowed.spent_s), wording.seconds(wall) if wall else NO_LIMIT,
+              minutes),
+    ]  # fmt: skip
 
 
-def _limits_form(run: RunRow, allowed: AllowanceRow, filled: Mapping[str, float], wrong: list[str]) -> str:
-    """The fields, some filled in; returns the change as `set_budget` takes it, empty while nothing is filled in."""
+def _limits_form(
+    run: RunRow, allowed: AllowanceRow, filled: Mapping[str, float], wrong: list[str], *, is_over: bool
+) -> str:
+    """The fields, some filled in; returns the change as `set_budget` takes it, empty while nothing is filled in. A run
+    that is over goes on only with more than it has used."""
     st.caption("Empty fields stay as they are. A number is the new limit for the whole run, not an amount to add.")
     columns, given = st.columns(2), dict[Limit, float]()
     for number, limit in enumerate(limits(run, allowed)):
         with columns[number % 2]:
             unit = int if limit.smallest == 1 else float
+            least = limit.smallest + limit.spent if is_over else limit.smallest
             value = number_field.draw(
                 st.container(), limit.label, f"more_{limit.name}",
-                unit(filled[limit.name]) if limit.name in filled else None, unit(limit.smallest), wrong,
+                unit(filled[limit.name]) if limit.name in filled else None, unit(least), wrong,
                 placeholder=limit.now, help=f"the new limit; now {limit.now}",
             )  # fmt: skip
             st.caption(wording.plain(f"{limit.used} used{', ' if limit.now == NO_LIMIT else ' of '}{limit.now}"))

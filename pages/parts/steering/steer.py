@@ -22,7 +22,9 @@ from storage.run.steering import commands
 from storage.run.steering.commands import CommandError
 from storage.run.steering.verbs import CommandKind
 
-NEWS_S = 20.0
+NEWS_S, ERROR_S = 4.0, 12.0
+OLD_S = 20.0
+"""A word that the browser gets later than this is no news: a page that was opened anew does not say it again."""
 RECORDED = (
     "The replies of this run are recorded: {} stands in the prompt, but no model reads it and the reply stays the "
     "same. To see it act, choose another model under *More* → *Model*, or start a run with a model of your own."
@@ -148,8 +150,8 @@ def give_word_back() -> None:
     page's first elements.
     """
     latest: Word | None = st.session_state.get("word_back")
-    word = latest if latest and time.time() - latest.at < NEWS_S else _SILENCE
-    _word(data=asdict(word) | {"seconds": NEWS_S}, key="word_back_shown")
+    word = latest if latest and time.time() - latest.at < OLD_S else _SILENCE
+    _word(data=asdict(word) | {"seconds": ERROR_S if word.is_error else NEWS_S}, key="word_back_shown")
 
 
 @dataclass(frozen=True, slots=True)
