@@ -170,8 +170,11 @@ def lowest_latency(db: Database, run_id: str) -> LowestLatency | None:
 
 
 def first_example(db: Database) -> str | None:
-    """The example that was made first; None where none is open."""
-    rows = fetch.tuples(db, "SELECT arg_min(run_id, created_at) FROM runs WHERE is_example AND replay_of IS NULL")
+    """The example to be seen first, which has the tag, or else the one that was made first; None where none is open."""
+    sql = f"""SELECT r.run_id FROM runs r LEFT JOIN {LABELLED} l USING (run_id)
+        WHERE r.is_example AND r.replay_of IS NULL
+        ORDER BY list_contains(l.tags, 'first') DESC NULLS LAST, r.created_at LIMIT 1"""
+    rows = fetch.tuples(db, sql)
     return rows[0][0] if rows else None
 
 
