@@ -26,7 +26,7 @@ pytestmark = pytest.mark.browser
 
 
 def expect_question(page: Page, title: str, depth: int) -> None:
-    heading = page.get_by_role("heading", name=re.compile(f"{title}.*depth {depth}"))
+    heading = page.get_by_role("heading", name=re.compile(f"{title}.*depth {depth}", re.IGNORECASE))
     expect(heading).to_be_visible(timeout=SLOW_MS)
 
 
@@ -80,7 +80,7 @@ def test_a_manual_run_started_from_the_form_outlives_its_server_and_is_answered_
     settings = run.read_settings()
     assert (settings.model, dict(settings.sizes), settings.budget.depths) == ("manual", SIZES, 1)
     assert settings.strategy_options["max_repairs"] == 4
-    expect(page.get_by_text("Waiting for you").first).to_be_visible(timeout=SLOW_MS)
+    expect(page.get_by_text("Your reply is needed").first).to_be_visible(timeout=SLOW_MS)
     assert [e.kind for e in told(run, ev.StepStarted) if isinstance(e, ev.StepStarted)] == ["synthesise"]
     drawn(page).get_by_text("Settings", exact=True).click()
     expect(page.get_by_text("Maximum repairs per kernel")).to_be_visible()

@@ -166,7 +166,7 @@ def has_come_to_rest(page: Page, run: RunFolder, times: int) -> None:
         return [e for e in changes if isinstance(e, ev.StateChanged) and e.state is RunState.WAITING]
 
     becomes(lambda: len(waits()) >= times, True, SLOW_MS)
-    expect(page.get_by_text("Waiting for you").first).to_be_visible(timeout=SLOW_MS)
+    expect(page.get_by_text(re.compile("Waiting for you|Your reply is needed")).first).to_be_visible(timeout=SLOW_MS)
     drawn(page)
 
 

@@ -174,6 +174,26 @@ def percent(count: int, whole: int) -> str:
     return f"{share:.0f} %" if share >= 1 else "under 1 %"
 
 
+def _before(run_id: str, prompt: Prompt) -> tuple[PromptRow | None, list[SentMessage] | None]:
+    """The prompt before this one, and its messages; None where there is none, or its text is gone."""
+    earlier = queries.prompt_before(index.current(), run_id, prompt)
+    kept = texts.read(run_id, earlier.prompt_blob) if earlier else None
+    return earlier, read(kept.text) if kept and not kept.is_gone else None
+
+
+def draw_new(run_id: str, prompt: Prompt) -> bool:
+    """What a prompt has that the one before had not; False where there was none before, or either is gone."""
+    stored = texts.read(run_id, prompt.prompt_blob)
+    earlier, before = _before(run_id, prompt)
+    if stored.is_gone or earlier is None or before is None:
+        return False
+    messages = read(stored.text)
+    st.caption(f"Compared with {wording.plain(relation(earlier, method.words(run_id).distinct))}.")
+    with st.container(gap="xsmall"):
+        _changes(changes(before, messages), prompt.seq, characters_per_token(prompt, messages))
+    return True
+
+
 def draw(run_id: str, prompt: Prompt) -> None:
     """A prompt as it was sent, in sections that fold, or what changed in it since the one before."""
     stored = texts.read(run_id, prompt.prompt_blob)
@@ -181,9 +201,7 @@ def draw(run_id: str, prompt: Prompt) -> None:
         texts.say_gone(stored, "prompt")
         return
     messages = read(stored.text)
-    earlier = queries.prompt_before(index.current(), run_id, prompt)
-    kept = texts.read(run_id, earlier.prompt_blob) if earlier else None
-    before = read(kept.text) if kept and not kept.is_gone else None
+    earlier, before = _before(run_id, prompt)
     st.caption(wording.plain(size_line(prompt, messages, before)))
     per = characters_per_token(prompt, messages)
     if sums := shares(messages):

@@ -24,7 +24,7 @@ from pages.parts.status import (
     settings_list,
     step_sentences,
 )
-from pages.parts.steering import dialogs, steer
+from pages.parts.steering import dialogs, reply_form, steer
 from pages.parts.steering.dialogs import Dialog
 from storage.index import queries
 from storage.index.queries import RunRow
@@ -137,6 +137,8 @@ def failure(run: RunRow) -> str:
 
 def _alert(run: RunRow, state: RunState) -> None:
     """What a person has to know or do before anything else."""
+    if reply_form.is_due(run, state):
+        return  # the form below says so, and has the button
     if state is RunState.WAITING:
         st.warning(f"**Waiting for you.** {wording.plain(run.waiting_reason)}", icon=":material/schedule:")
     elif state is RunState.FAILED:
@@ -169,6 +171,8 @@ def offer_resume(run: RunRow, state: RunState) -> str:
         return ""
     if state not in (RunState.LOST, RunState.STOPPED, RunState.FAILED) or not damaged.of(run.run_id).can_resume:
         return ""
+    if state is RunState.STOPPED and reply_form.is_due(run, state) and not reply_form.has_reply(run.run_id):
+        return ""  # without a reply there is nothing to go on with
     if not st.button("Resume run", icon=":material/play_arrow:", type="primary", key=f"resume:{run.run_id}"):
         return ""
     try:

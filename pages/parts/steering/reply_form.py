@@ -7,6 +7,7 @@ import json
 import streamlit as st
 
 from pages.parts import access, index, method, texts, wording
+from pages.parts.kernel import prompt_sections
 from pages.parts.steering import steer
 from pages.parts.steering.verb_words import VERB_WORDS
 from pages.parts.widgets import code
@@ -24,13 +25,13 @@ NO_KERNEL = ("text", "json")  # expected of a reply that brings no kernel
 def draw(run: RunRow, state: RunState) -> None:
     """The form while a call waits for a person; nothing at all otherwise."""
     question = queries.open_question(index.current(), run.run_id)
-    is_closed = state in (RunState.FINISHED, RunState.FAILED) or run.is_example  # no engine will work on an example
-    if question is None or is_closed or not access.may_steer():
+    if question is None or not is_due(run, state):
         return
     with st.container(border=True, key="answer_box"):
         words = method.words(run.run_id)
         task = words.task(question.role)
-        st.markdown(f"## {task[:1].upper()}{task[1:]} :gray[{wording.plain(words.distinct)} {question.depth}]")
+        step = f"{wording.plain(words.distinct)} {question.depth}"
+        st.markdown(f"## :material/schedule: Your reply is needed: {task[:1].lower()}{task[1:]} :gray[{step}]")
         takes = REPLY_TAKES.get(question.expects, "a reply in the form that it asks for")
         st.caption(wording.plain(f"The prompt takes {takes}. Your reply is checked like a model's."))
         refused = _last_refused(run.run_id, question)
@@ -42,9 +43,31 @@ def draw(run: RunRow, state: RunState) -> None:
                 st.code(refused.note, language=None, wrap_lines=True)
             if state.is_over:
                 st.caption("No engine is running: your reply is saved and used when the run is advanced or resumed.")
-        with st.expander("Prompt", expanded=refused is None):
+        has_new = _draw_new(run.run_id)
+        with st.expander("Whole prompt, to copy" if has_new else "Prompt", expanded=refused is None and not has_new):
             code.draw_plain("Prompt", prompt(run.run_id, question), key="asked_prompt", is_wrapped=True)
         _boxes(run.run_id, question, refused)
+
+
+def _draw_new(run_id: str) -> bool:
+    """What the prompt has that the one before had not; False where all of it is new."""
+    asked = queries.last_prompt(index.current(), run_id)
+    if asked is None or queries.prompt_before(index.current(), run_id, asked) is None:
+        return False
+    with st.expander("What is new in the prompt", expanded=True):
+        return prompt_sections.draw_new(run_id, asked)
+
+
+def is_due(run: RunRow, state: RunState) -> bool:
+    """Whether a call waits for a reply that a person can write here."""
+    is_closed = state in (RunState.FINISHED, RunState.FAILED) or run.is_example  # no engine will work on an example
+    return not is_closed and access.may_steer() and queries.open_question(index.current(), run.run_id) is not None
+
+
+def has_reply(run_id: str) -> bool:
+    """Whether a reply was sent that no engine has taken yet."""
+    asked = queries.commands(index.current(), run_id)
+    return any(c.kind is CommandKind.ANSWER and c.effective_at is None and c.refused_at is None for c in asked)
 
 
 def prompt(run_id: str, question: QuestionRow) -> str:
