@@ -11,6 +11,7 @@ run_settings.py, run_options.py, capabilities.py   settings of a new run; its op
 examined.py             whether kernels can be judged on a task
 forking.py, importing.py, replaying.py, recording_runs.py, remeasuring.py   other ways a run begins or is used again
 exporting/              a kernel as one file that plain PyTorch loads
+shown/                  what programs are told of runs, suites and networks: versioned JSON
 examples.py             runs that come with Tilewright
 doctor.py               what this machine has and lacks
 argument_types.py       what words of a command line are read as, and what is said of wrong ones
