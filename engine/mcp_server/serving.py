@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import anyio
+import uvicorn
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp_types import CallToolResult, InputRequiredResult, TextContent
-from starlette.applications import Starlette
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -34,6 +34,7 @@ from storage.untrusted import UntrustedError
 
 HOST = "127.0.0.1"
 PATH = "/mcp"
+CLOSING_S = 3
 INSTRUCTIONS = """\
 Tilewright judges kernels that replace a PyTorch module. list_tasks and describe_task say what is wanted. Write one
 Python file with class ModelNew. screen and compile cost nothing; check, evaluate, profile, tune and submit cost
@@ -73,12 +74,6 @@ class Server(MCPServer[Any]):
             content = [TextContent(type="text", text=json.dumps(plain))]
             return CallToolResult(content=list(content), structured_content=plain, is_error=True)
 
-    def streamable_http_app(self, **settings: Any) -> Starlette:
-        """Behind the gate."""
-        app = super().streamable_http_app(**settings)
-        app.add_middleware(Gate)
-        return app
-
 
 def serve(offer: Offer, open_evaluator: Callable[[], Evaluator], port: int | None) -> None:
     """Serve until whoever started it is gone, or it is ended; with a port over HTTP.
@@ -102,7 +97,10 @@ def serve(offer: Offer, open_evaluator: Callable[[], Evaluator], port: int | Non
 def _serve_http(server: Server, port: int) -> None:
     hosts = [f"{name}:{port}" for name in (HOST, "localhost")]
     security = TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=[f"http://{host}" for host in hosts])
-    server.run("streamable-http", host=HOST, port=port, streamable_http_path=PATH, transport_security=security)
+    app = Gate(server.streamable_http_app(streamable_http_path=PATH, transport_security=security, host=HOST))
+    # A call that is at work when the server is asked to end is cancelled after that time, not waited for.
+    config = uvicorn.Config(app, host=HOST, port=port, log_level="warning", timeout_graceful_shutdown=CLOSING_S)
+    uvicorn.Server(config).run()
 
 
 class Gate:

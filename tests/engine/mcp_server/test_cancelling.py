@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
+from mcp import MCPError
 
 from engine.evaluator.machine import lease, processes
 from engine.evaluator.toolchains.cpu import CpuToolchain
-from tests.engine.mcp_server.clients import Agent, over_stdio, run
+from tests.engine.mcp_server.clients import Agent, http_server, over_http, over_stdio, run
 from tests.engine.swish_story import FIRST
 
 ASKED = {"task": "swish", "sizes": {"batch_size": 16, "dim": 4096}, "source": FIRST}
@@ -48,10 +50,9 @@ async def cancelled(agent: Agent, is_time: Callable[[], bool]) -> None:
         with anyio.fail_after(120):
             while not is_time():
                 await anyio.sleep(0.02)
+        judges = judging()
         group.cancel_scope.cancel()
-    with anyio.fail_after(WITHIN_S):
-        while judging():
-            await anyio.sleep(0.02)
+    await all_gone(judges)
 
 
 async def ask(agent: Agent) -> Any:
@@ -63,10 +64,49 @@ def is_free(files: lease.Files) -> bool:
         return is_ours
 
 
-def judging() -> list[str]:
-    """Processes below this one that judge kernels."""
-    lines = []
-    for pid in processes.descendants(os.getpid()):
-        path = Path(f"/proc/{pid}/cmdline")
-        lines.append(path.read_bytes().replace(b"\0", b" ").decode() if path.exists() else "")
-    return [line for line in lines if "spawn_main" in line or "engine.evaluator" in line]
+def judging() -> set[int]:
+    """Processes below the servers of this process that judge kernels."""
+    servers = [pid for pid in processes.children(os.getpid()) if "-m engine mcp" in words_of(pid)]
+    below = {pid for server in servers for pid in processes.descendants(server)}
+    return {pid for pid in below if "spawn_main" in words_of(pid) or "engine.evaluator" in words_of(pid)}
+
+
+async def all_gone(judges: set[int]) -> None:
+    """Wait until none of them lives, and no other that judges."""
+    assert judges
+    with anyio.fail_after(WITHIN_S):
+        while judging() or any(words_of(pid) for pid in judges):
+            await anyio.sleep(0.02)
+
+
+def words_of(pid: int) -> str:
+    """The command line of a process; empty once it has ended."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+
+
+def test_a_server_that_is_ended_in_the_middle_of_a_call_leaves_nothing_that_judges(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TILEWRIGHT_TIMING_SECONDS", "60")
+    monkeypatch.delenv("TILEWRIGHT_API_TOKEN", raising=False)
+    with http_server() as (port, pid):
+        run(ended, port, pid)
+
+
+async def ended(port: int, pid: int) -> None:
+    async with over_http(port) as agent, anyio.create_task_group() as group:
+        group.start_soon(broken_off, agent)
+        with anyio.fail_after(120):
+            while "timing" not in agent.progress:
+                await anyio.sleep(0.02)
+        judges = judging()
+        os.kill(pid, signal.SIGTERM)
+        await all_gone(judges)
+
+
+async def broken_off(agent: Agent) -> None:
+    with pytest.raises(MCPError):
+        await ask(agent)

@@ -12,7 +12,7 @@ import pytest
 
 from engine.evaluator.toolchains.cpu import CpuToolchain
 from tests.engine.mcp_server.clients import Agent, http_server, over_http, over_stdio, run
-from tests.engine.mcp_server.test_cancelling import is_free, judging
+from tests.engine.mcp_server.test_cancelling import all_gone, is_free, judging
 from tests.engine.swish_story import BROKEN, FIRST, WRONG
 
 SIZES = {"batch_size": 16, "dim": 4096}
@@ -93,18 +93,18 @@ async def optimised(transport: str) -> None:
 
 async def cancelled(agent: Agent) -> None:
     """A call that is cancelled while it is timed leaves no process and holds no device."""
+    judges = set[int]()
     with anyio.CancelScope() as scope:
 
         async def on_progress(progress: float, total: float | None, message: str | None) -> None:
             if message == "timing":
+                judges.update(judging())
                 scope.cancel()
 
         asked = {"task": "swish", "sizes": SIZES, "source": OTHER}
         await agent.client.call_tool("evaluate", asked, progress_callback=on_progress)
     assert scope.cancelled_caught
-    with anyio.fail_after(30):
-        while judging():
-            await anyio.sleep(0.05)
+    await all_gone(judges)
     with CpuToolchain() as toolchain:
         assert is_free(toolchain.lease_files)
 
