@@ -6,6 +6,7 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -18,10 +19,11 @@ from tests.engine.swish_story import BROKEN, FIRST, WRONG
 SIZES = {"batch_size": 16, "dim": 4096}
 SLOW = FIRST.replace(
     "{ return x / (1.f + std::exp(-x)); }",
-    "{ volatile float e = 0.f; for (int i = 0; i < 24; ++i) e = std::exp(-x); return x / (1.f + e); }",
+    "{ volatile float e = 0.f; for (int i = 0; i < 100; ++i) e = std::exp(-x); return x / (1.f + e); }",
 )
 OTHER = FIRST.replace("static float", "static inline float")
-EVALUATIONS = 6
+EVALUATIONS = 12
+TRIES = 3  # a busy machine may spoil a timing, which then decides nothing
 TOKEN = "agents"
 
 
@@ -42,6 +44,7 @@ def test_an_agent_optimises_swish_from_a_compile_error_to_a_run_within_its_budge
     home: Path, monkeypatch: pytest.MonkeyPatch, transport: str
 ) -> None:
     monkeypatch.setenv("TILEWRIGHT_API_TOKEN", TOKEN)
+    monkeypatch.setenv("TILEWRIGHT_TIMING_SECONDS", "0.5")
     run(optimised, transport)
 
 
@@ -59,9 +62,9 @@ async def optimised(transport: str) -> None:
         assert (broken["verdict"], "expected" in broken["message"]) == ("compile_error", True)
         wrong = await agent.call("check", **task, source=WRONG)
         assert (wrong["verdict"], "1 of 65536 elements" in wrong["message"]) == ("incorrect", True)
-        slow = await agent.call("evaluate", **task, source=SLOW)
+        slow = await timed(agent, SLOW)
         assert (slow["verdict"], slow["is_best_here"]) == ("passed", None)
-        fast = await agent.call("evaluate", **task, source=FIRST)
+        fast = await timed(agent, FIRST)
         assert (fast["is_best_here"], fast["latency_ms"] < slow["latency_ms"]) == (True, True)
         assert {"building", "checking", "timing"} <= set(agent.progress)
         profiled = await agent.call("profile", **task, source=FIRST)
@@ -75,20 +78,30 @@ async def optimised(transport: str) -> None:
 
         started = (await agent.call("start_run", **task, model="manual", depths=1))["run"]
         await agent.call("submit", run=started, source=FIRST, note="one pass")
-        told = await agent.call("wait", run=started, seconds=120)
-        while not told["best"]:
-            assert told["state"] not in ("failed", "lost", "finished"), told
-            told = await agent.call("wait", run=started, seconds=120)
+        with anyio.fail_after(300):
+            while not (told := await agent.call("wait", run=started, seconds=120))["best"]:
+                assert told["state"] not in ("failed", "lost", "finished"), told
         best = await agent.call("best_kernels", task="swish", sizes=SIZES)
         assert (best["here"][0]["kernel"], best["runs"][0]["run"]) == (fast["kernel"], started)
         await agent.call("steer", run=started, command="stop")
         while (await agent.call("wait", run=started, seconds=60))["state"] not in ("stopped", "finished"):
             pass
 
-        assert best["left"]["evaluations"] == 0
-        assert "--max-evaluations" in await agent.refused("check", **task, source=OTHER)
+        for _ in range(best["left"]["evaluations"]):
+            assert (await agent.call("check", **task, source=FIRST))["verdict"] == "passed"
+        assert "--max-evaluations" in await agent.refused("check", **task, source=FIRST)
         assert "--max-runs" in await agent.refused("start_run", **task, model="manual")
         assert_nothing_is_told(agent)
+
+
+async def timed(agent: Agent, source: str) -> dict[str, Any]:
+    """The evaluation of a correct kernel, asked for again as long as its timing decides nothing."""
+    for _ in range(TRIES):
+        answer = await agent.call("evaluate", task="swish", sizes=SIZES, source=source)
+        assert answer["verdict"] == "passed"
+        if "speedup" in answer:
+            break
+    return answer
 
 
 async def cancelled(agent: Agent) -> None:

@@ -82,7 +82,7 @@ def test_what_a_run_tells_to_do_next_is_a_command_line(home: Path, capsys: pytes
 def test_a_suite_tells_its_best_cell_what_failed_and_what_a_runner_would_do(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    suite = sample_suites.write_suite(home, tasks=2, arms=2, repeats=1)
+    suite = sample_suites.write_suite(home, tasks=2, arms=2, repeats=1, iterations=40)
     told = held("suite_show", printed(capsys, "suite", "show", suite.name))
     assert told["best"]["speedup"] == max(cell["speedup"] or 0 for cell in told["cells_of"])
     assert len(told["to_try"]) == len([cell for cell in told["cells_of"] if cell["state"] != "finished"])
