@@ -29,6 +29,8 @@ from engine.evaluator.request import Evaluator
 from engine.evaluator.tasks import Task
 from engine.evaluator.toolchain_table import find_toolchain
 from engine.search.llm.recording import read_recording
+from engine.shown import sweeps
+from storage import codec
 from storage.results.evaluation_results import TimingResult, median_ranks
 from storage.run.models import CHARACTERS_PER_TOKEN
 
@@ -145,8 +147,12 @@ def run(name: str, case: Case, toolchain: Evaluator, variants: int, rounds: int,
     source = declaring(case, written)
     task = tasks.find(case.task).task(case.toolchain, dict(case.sizes) | dict(sizes))
     toolchain.compile_all(task, [source, later])
-    sweep, best, seconds = tuned.tune(
-        toolchain, task, source, variants, lambda progress: print(f"{name}: {progress}", file=sys.stderr, flush=True)
+
+    def say(progress: str) -> None:
+        print(f"{name}: {progress}", file=sys.stderr, flush=True)
+
+    sweep, best, seconds = sweeps.tune(
+        toolchain, task, source, variants, say, lambda number, sweep: say(tuned.variant_line(number, sweep))
     )
     sources = {"as written": source, "tuned": best or source, "model": later}
     speedups = in_turns(toolchain, task, sources, rounds)
@@ -161,7 +167,7 @@ def run(name: str, case: Case, toolchain: Evaluator, variants: int, rounds: int,
         "gain": ratio(speedups["tuned"], speedups["as written"]),
         "model_gain": ratio(speedups["model"], speedups["as written"]),
         "model_calls": calls, "model_reply_tokens": tokens, "rounds": rounds, "speedups": speedups,
-        "sweep": tuned.plain("", sweep),
+        "sweep": codec.to_plain(sweeps.form("", sweep)),
     }  # fmt: skip
 
 

@@ -10,7 +10,9 @@ run_settings.py, run_options.py, capabilities.py   settings of a new run; its op
                         machine can do
 examined.py             whether kernels can be judged on a task
 forking.py, importing.py, replaying.py, recording_runs.py, remeasuring.py   other ways a run begins or is used again
+mcp_server/             the evaluator, the knowledge base and runs as tools for agents
 exporting/              a kernel as one file that plain PyTorch loads
+shown/                  what programs are told of runs, suites and networks: versioned JSON
 examples.py             runs that come with Tilewright
 doctor.py               what this machine has and lacks
 argument_types.py       what words of a command line are read as, and what is said of wrong ones

@@ -12,6 +12,9 @@ import traceback
 from argparse import Namespace
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 from engine import examples, supervisor
@@ -43,6 +46,7 @@ from engine.evaluator.pool import LOCAL, POOL, Pool, pool_name
 from engine.evaluator.pool.local import LocalPool
 from engine.evaluator.pool.pooled import PooledToolchain
 from engine.evaluator.request import Evaluator
+from engine.evaluator.toolchains.cached import CachedToolchain
 from engine.importing import import_kernels, read_kernels, take_over_kernel
 from engine.knowledge import consulting
 from engine.search import abreast, accounts, calling, loop, prompt_pack, prompting
@@ -59,6 +63,7 @@ from engine.search.methods import words_of
 from engine.search.methods.loading import open_strategy
 from storage import codec, files, locks
 from storage.device_use import DEVICE
+from storage.home import home
 from storage.knowledge import files as knowledge_files
 from storage.knowledge.exported import KnowledgeError
 from storage.networks import files as network_files
@@ -122,6 +127,7 @@ def _done(options: Namespace) -> int:
         "reproduce": lambda options: reproducing.reproduce(
             options, lambda name: _toolchain(name, None, options.device)
         ),
+        "mcp": serve_agents,
         "pool": pool_status.run_verb,
         "doctor": examine_machine,
         "try-model": try_model,
@@ -416,6 +422,27 @@ def compile_file(options: Namespace) -> int:
     else:
         judgement.print_compiled(Console(), result)
     return OK if result.is_ok else FAILED
+
+
+def serve_agents(options: Namespace) -> int:
+    """Let agents use the evaluator, the knowledge base and runs, until they are gone."""
+    if find_spec("mcp") is None:
+        raise ToolchainError("the package mcp is not installed: `python -m pip install mcp==2.3.0` installs it")
+    from engine.mcp_server import serving
+    from engine.mcp_server.budgets import Allowed
+
+    _visible_with(options.device)
+    allowed = Allowed(options.max_evaluations, options.max_device_seconds, options.max_runs)
+    offer = serving.Offer(options.toolchain, options.device, options.places, allowed)
+    # By the name that the process which judges can import: there `__main__` is another module.
+    remembering = import_module("engine.__main__")._remembering
+    serving.serve(offer, partial(remembering, options), options.port)
+    return OK
+
+
+def _remembering(options: Namespace) -> Evaluator:
+    """Whoever judges what agents ask, and judges nothing twice."""
+    return CachedToolchain(_toolchain_of(options), home() / "cache" / "evaluations")
 
 
 def examine_machine(options: Namespace) -> int:

@@ -11,5 +11,6 @@ codec.py        records to JSON and back
 untrusted.py    whatever is not ours, read within limits of bytes, depth, digits and time
 device_use.py   what the devices of this host do
 differences.py  in which lines two texts differ, in bounded time
+access_token.py the token of whatever is served over HTTP
 read_only.py    the one guard in front of everything a dashboard can write
 """

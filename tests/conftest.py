@@ -64,6 +64,8 @@ JUDGING = (
     "engine/test_supervisor.py",
     "engine/test_live_run.py",
     "engine/test_forking.py",
+    "engine/mcp_server/test_cancelling.py",
+    "engine/mcp_server/test_optimisation.py",
     # These play runs of test_loop's kernels, which a worker judges once.
     "engine/test_tools.py",
     "engine/knowledge/test_evidence.py",

@@ -14,7 +14,7 @@ knowledge.py            what is known across runs: list, show, change, export, i
 report.py               runs from their folders
 experience.py           a run as training data: prompt, reply, reward
 live.py                 a run at work on a terminal
-tuned.py                sweeps over a kernel's tunables; one outside a run
+tuned.py                sweeps over a kernel's tunables
 kernel_files.py         one kernel file outside a run: evaluate, tune, screen
 engine_process.py       how a process becomes the engine of a run
 judgement.py            one evaluation, one compilation, on a terminal

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from argparse import Namespace
 from collections.abc import Callable
@@ -16,6 +17,7 @@ from engine.evaluator import tasks
 from engine.evaluator.request import Evaluator
 from engine.evaluator.toolchains.cached import CachedToolchain
 from engine.evaluator.toolchains.evaluating import evaluate
+from engine.shown import sweeps
 from storage import codec, files
 from storage.home import home
 from storage.results import baselines
@@ -47,19 +49,16 @@ def tune_file(options: Namespace, open_toolchain: Callable[[Namespace], Evaluato
         raise EngineError(f"at least one variant is tried, not {options.variants}: choose --variants 1 or more")
     task = _task(options)
     source, console = given.kernel(options.candidate), Console(stderr=True)
+    say = functools.partial(console.print, markup=False, highlight=False)
     toolchain = open_toolchain(options)
     try:
-        sweep, best, seconds = tuned.tune(
-            toolchain,
-            task,
-            source,
-            options.variants,
-            lambda progress: console.print(progress, markup=False, highlight=False),
+        sweep, best, seconds = sweeps.tune(
+            toolchain, task, source, options.variants, say, lambda number, sweep: say(tuned.variant_line(number, sweep))
         )
     finally:
         toolchain.close()
     if options.json:
-        print(json.dumps(tuned.plain("", sweep) | {"seconds": seconds, "source": best or None}))
+        print(json.dumps(codec.to_plain(sweeps.form("", sweep)) | {"seconds": seconds, "source": best or None}))
     else:
         tuned.print_sweep(Console(), Path(options.candidate).name, sweep)
     if options.output and best:

@@ -26,6 +26,7 @@ from engine.cli.terminal import Console, printable, widen
 from engine.errors import EngineError, NetworkCaptureError
 from engine.evaluator.request import Evaluator
 from engine.networks import applying, limiting
+from engine.shown import networks as shown
 from engine.suites.formats import percent, times
 from storage import codec, read_only
 from storage.files import make_folder
@@ -193,7 +194,7 @@ def rank_network(options: Namespace, open_toolchain: Open) -> int:
         _measure(folder, options, open_toolchain)
     rows = limiting.ranked(folder)
     if options.json:
-        print(json.dumps(_plain(network, rows)))
+        print(json.dumps(codec.to_plain(shown.form(standing(folder), rows))))
     else:
         _print_rows(Console(), network, rows)
     return OK
@@ -309,19 +310,3 @@ def _print_rows(console: Console, network: Network, rows: list[Ranked]) -> None:
             f"If all of them reached {ranking.REACHED_SHARE:.0%} of their limits, the network would be "
             f"{times(ceiling)} as fast as with {alternative}.", highlight=False, soft_wrap=True,
         )  # fmt: skip
-
-
-def _plain(network: Network, rows: list[Ranked]) -> dict[str, object]:
-    whole = ranking.whole_of(network)
-    return {
-        "network": network.name,
-        "eager_ms": whole.eager_ms, "compiled_ms": whole.compiled_ms, "alternative": whole.alternative,
-        "ceiling": ranking.ceiling_of(network, [row for row in rows if row.is_worth_it]),
-        "regions": [
-            {"region": row.region.name, "form": str(row.region.form), "places": list(row.region.places),
-             "calls": row.calls, "share": row.share, "in_place_ms": row.in_place_ms, "is_at_most": row.is_at_most,
-             "limit_ms": row.limit_ms, "saving_ms": row.saving_ms, "ceiling": row.ceiling,
-             "is_worth_it": row.is_worth_it, "reason": row.reason, "cost": row.cost, "task": row.region.task}
-            for row in rows
-        ],
-    }  # fmt: skip

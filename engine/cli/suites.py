@@ -24,6 +24,7 @@ from engine.cli.terminal import Console, printable, widen
 from engine.errors import EngineError, ToolchainError
 from engine.evaluator.machine import devices
 from engine.evaluator.pool import LOCAL, pool_name
+from engine.shown import suites as shown
 from engine.suites import adopting, definition, exporting, manifest
 from engine.suites.runner import Runner, hold
 from storage import codec, read_only
@@ -234,7 +235,7 @@ def show_suite(options: Namespace) -> int:
     folder = files.find(options.suite)
     suite = _known(folder)
     if options.json:
-        print(json.dumps(_plain(folder, _seen(folder, suite))))
+        print(json.dumps(codec.to_plain(shown.form(folder, _seen(folder, suite)))))
     else:
         _print_suite(folder, _seen(folder, suite))
     return OK
@@ -297,41 +298,22 @@ def list_suites(options: Namespace) -> int:
     """Suites that were started, and files that come with Tilewright."""
     suites = [(folder, suite) for folder in files.all_suites() if (suite := fold(files.read(folder)))]
     if options.json:
-        print(json.dumps({"suites": [_head(*pair) for pair in suites], "shipped": definition.shipped()}))
+        print(
+            json.dumps(
+                {"suites": [codec.to_plain(shown.head(*pair)) for pair in suites], "shipped": definition.shipped()}
+            )
+        )
         return OK
     for folder, suite in suites:
-        head = _head(folder, suite)
-        print(f"{head['name']:24} {head['state']:10} {head['finished']} of {head['cells']} cells finished")
+        head = shown.head(folder, suite)
+        print(f"{head.name:24} {head.state:10} {head.finished} of {head.cells} cells finished")
     print(f"shipped: {', '.join(definition.shipped())}")
     return OK
 
 
-def _head(folder: SuiteFolder, suite: Suite) -> dict[str, Any]:
-    finished, all_cells = suite.counts[CellState.FINISHED], len(suite.planned)
-    return {
-        "name": folder.name, "title": suite.defined.title, "state": suite.state(folder.has_runner),
-        "reason": suite.reason, "cells": all_cells,
-        "finished": finished, "counts": {str(state): count for state, count in suite.counts.items()},
-        "spent": codec.to_plain(suite.spent),
-    }  # fmt: skip
-
-
-def _plain(folder: SuiteFolder, suite: Suite) -> dict[str, Any]:
-    cells = [codec.to_plain(standing) | {"speedup": _speedup(standing.run_id)} for standing in suite.planned]
-    return _head(folder, suite) | {"repeats": suite.defined.repeats, "cells_of": cells}
-
-
-def _speedup(run_id: str | None) -> float | None:
-    run = RunFolder(runs_folder() / (run_id or "-"))
-    if not run.settings_file.exists():
-        return None
-    best = report.load(run).best
-    return best.timed.speedup if best and best.timed else None
-
-
 def _words(standing: CellStanding) -> dict[str, str]:
     """A cell by heading."""
-    gain = _speedup(standing.run_id)
+    gain = shown.speedup(standing.run_id)
     why = "" if standing.state is CellState.FINISHED else escape(printable(standing.reason))
     return {
         "task": standing.cell.task, "arm": standing.cell.arm, "repeat": str(standing.cell.repeat),
@@ -350,8 +332,8 @@ def _print_suite(folder: SuiteFolder, suite: Suite) -> None:
         table.add_row(*(row[heading] for heading in headings))
     widen(console, table)
     console.print(table)
-    head = _head(folder, suite)
-    line = f"{folder.name}: {head['state']}, {head['finished']} of {head['cells']} cells finished. {suite.reason}"
+    head = shown.head(folder, suite)
+    line = f"{folder.name}: {head.state}, {head.finished} of {head.cells} cells finished. {suite.reason}"
     console.print(line, highlight=False, markup=False, soft_wrap=True)
     for standing in (standing for standing in suite.planned if standing.headroom):
         line = f"{standing.cell.words}: {printable(standing.headroom)}"

@@ -6,7 +6,6 @@ Streamlit keeps a login (OpenID Connect) in a signed cookie and tells pages who 
 
 from __future__ import annotations
 
-import hmac
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -22,9 +21,8 @@ from streamlit.errors import StreamlitAuthError
 
 from pages.parts import wording
 from pages.parts.streamlit_internals import is_login_configured, user_of
-from storage import read_only
+from storage import access_token, read_only
 
-TOKEN_VARIABLE = "TILEWRIGHT_API_TOKEN"
 USERS_VARIABLE = "TILEWRIGHT_USERS"
 OURS = ("/api/", "/metrics")
 UPLOADS = "/_stcore/upload_file"
@@ -57,14 +55,12 @@ def person() -> str:
 
 def may_read(request: Request) -> bool:
     """Whether a route of ours answers: with the token, or to a person who is welcome, or to all if neither is set."""
-    token, path = os.environ.get(TOKEN_VARIABLE, ""), request.url.path
-    given = request.headers.get("authorization", "").removeprefix("Bearer ").encode()
-    if token and hmac.compare_digest(given, token.encode()):
+    if access_token.is_in(request.headers.get("authorization", "")):
         return True
     if is_login_configured():
         return is_welcome(user_of(request.cookies))
     # Pages cannot know the token, and what these tell is on the page already.
-    return not token or path in FOR_PAGES
+    return not access_token.is_set() or request.url.path in FOR_PAGES
 
 
 def is_of_this_server(headers: Headers) -> bool:
@@ -117,7 +113,8 @@ class Gate:
         is_ours, is_upload = path.startswith(OURS), UPLOADS in path and is_login_configured()
         if not (is_ours or is_upload) or may_read(Request(scope)):
             return await self._app(scope, receive, send)
-        remedy = f"log in with a browser, or send the header “Authorization: Bearer” with the server's {TOKEN_VARIABLE}"
+        variable = access_token.VARIABLE
+        remedy = f"log in with a browser, or send the header “Authorization: Bearer” with the server's {variable}"
         refusal = {"error": "login required", "remedy": remedy}
         headers = {"WWW-Authenticate": "Bearer", "Cache-Control": "no-store"}
         return await JSONResponse(refusal, 401, headers)(scope, receive, send)

@@ -99,7 +99,7 @@ def test_a_candidates_words_cannot_act_on_the_terminal() -> None:
 def test_a_run_shows_what_is_flagged_and_broken(tmp_path: Path) -> None:
     folder = write_run(tmp_path, depths=8)
     rows = {row["candidate"]: row for row in report.details(folder)["attempts"]}
-    assert rows["c004"]["flags"] == [LOST_STRUCTURE]
+    assert rows["c004"]["flags"] == (LOST_STRUCTURE,)
     assert [len(row["flagged"]) for row in rows.values()].count(1) >= 1
     refused = next(row for row in rows.values() if row["verdict"] == "refused")
     assert refused["broken"][0].startswith("no library fall-back: line 31")

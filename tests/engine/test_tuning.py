@@ -22,6 +22,7 @@ from engine.search.steps.briefing import headroom
 from engine.search.steps.candidates import conclude
 from engine.search.steps.compiler import show_compiler
 from engine.search.steps.tune import tuned_first
+from engine.shown import sweeps
 from storage.results.evaluation_results import CheckResult, CompileResult, TimingResult, Tunable
 from storage.results.vocabulary import Verdict
 from storage.run import events as ev
@@ -268,7 +269,7 @@ def test_a_kernel_that_fails_when_it_is_timed_again_has_failed_once_and_no_varia
     said = "as written it failed when timed again (off by two), so none was taken"
     assert said in headroom(context.record, context.record.candidates["c001"])
     sweep = context.record.sweeps["c001"]
-    assert "failed when timed again: incorrect: off by two." in tuned.plain("c001", sweep)["failed_again"]
+    assert "failed when timed again: incorrect: off by two." in sweeps.form("c001", sweep).failed_again
     tuned.print_sweep(console := Console(record=True, width=200), "kernel 1", sweep)
     assert "failed when timed again: incorrect: off by two. Nothing is kept." in console.export_text()
     context.folder.journal_file.write_bytes(b"".join(lines[:-1]))

@@ -111,13 +111,18 @@ def _of_run(run_id: str, newest: int) -> Iterator[tuple[str, Any]]:
     assert row is not None
     yield f"{run_id} api", [api_answers.whole(row), *(api_answers.whole_kernel(run_id, one) for one in kernels)]
     yield f"{run_id} list", report.summary(folder)
-    yield f"{run_id} show", report.details(folder) if "task" in report.summary(folder) else None
+    yield f"{run_id} show", _details(folder) if "task" in report.summary(folder) else None
     yield f"{run_id} report", _text(run_report(db, run_id))
     for page in ("run", "steering", "learning"):
         yield f"{run_id} page {page}", _page(page, run=run_id)
     shown = dict.fromkeys([*kernels[-newest:], *([row.best_candidate_id] if row.best_candidate_id else [])])
     for name, tab in itertools.product(shown, TABS):
         yield f"{run_id} page {name} {tab}", _page("candidate", run=run_id, candidate=name, tab=tab)
+
+
+def _details(folder: RunFolder) -> dict[str, Any]:
+    """Without what the knowledge base offers, which changes with the base."""
+    return {name: value for name, value in report.details(folder).items() if name != "to_try"}
 
 
 def _of_all(runs: Sequence[str]) -> Iterator[tuple[str, Any]]:

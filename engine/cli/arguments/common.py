@@ -29,6 +29,11 @@ def sizes(parser: argparse.ArgumentParser) -> None:
         metavar="K=V",
         help="set a module-level number of the task; may be repeated",
     )
+    toolchain(parser)
+
+
+def toolchain(parser: argparse.ArgumentParser) -> None:
+    """Toolchain and device."""
     parser.add_argument("--toolchain", default="cpu", choices=TOOLCHAINS, help="where kernels run (default: cpu)")
     parser.add_argument(
         "--device", default="", metavar="GPU",

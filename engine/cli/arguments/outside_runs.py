@@ -1,10 +1,11 @@
-"""The grammar of the verbs about a kernel file outside a run. Knows words, not what they do."""
+"""The grammar of the verbs about a kernel file outside a run, and of the server for agents. Knows words, not what they
+do."""
 
 from __future__ import annotations
 
 import argparse
 
-from engine.argument_types import Parser
+from engine.argument_types import Parser, count, positive, seconds
 from engine.cli.arguments import common
 
 
@@ -64,3 +65,28 @@ def patch(verbs: argparse._SubParsersAction[Parser]) -> None:
     patch = verbs.add_parser("patch", help="apply a raw model reply to a source file, as a run would")
     patch.add_argument("source", metavar="SOURCE", help="kernel file")
     patch.add_argument("reply", metavar="REPLY", help="file with the raw reply, or - for standard input")
+
+
+def mcp(verbs: argparse._SubParsersAction[Parser]) -> None:
+    """`mcp`."""
+    mcp = verbs.add_parser("mcp", help="let agents use the evaluator, the knowledge base and runs; see docs/mcp.md")
+    mcp.add_argument(
+        "--task", dest="places", action="append", default=[], metavar="PATH",
+        help="serve this task beside the shipped ones: a file, or a folder with files; may be repeated. References run "
+        "as trusted programs",
+    )  # fmt: skip
+    mcp.add_argument(
+        "--http", dest="port", type=positive, metavar="PORT",
+        help="serve over HTTP at this port of 127.0.0.1 (default: over standard streams)",
+    )  # fmt: skip
+    mcp.add_argument(
+        "--max-evaluations", type=count, default=100, metavar="N",
+        help="evaluations that agents may ask for: check, evaluate, profile, tune, submit (default 100)",
+    )  # fmt: skip
+    mcp.add_argument(
+        "--max-device-seconds", type=seconds, default=1800.0, metavar="S",
+        help="seconds that they may hold the device (default 1800)",
+    )  # fmt: skip
+    mcp.add_argument("--max-runs", type=count, default=2, metavar="N", help="runs that agents may start (default 2)")
+    common.toolchain(mcp)
+    common.pool(mcp)
