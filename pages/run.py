@@ -44,7 +44,7 @@ def live() -> None:
     with pinned_snapshot.view(run_id):
         draw_standing(shown)
     with st.container():  # always there: what comes and goes in it must not move the curve to another place
-        reply_form.draw(run, state)
+        reply_form.draw(run, state, activity.draw_new_in_prompt)
         approval.draw(run, state)
     chosen = selection.current()
     left, right = st.columns([1.3, 1] if chosen else [2.35, 1], gap="medium")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 import streamlit as st
 
 from pages.parts import access, index, method, texts, wording
-from pages.parts.kernel import prompt_sections
 from pages.parts.steering import steer
 from pages.parts.steering.verb_words import VERB_WORDS
 from pages.parts.widgets import code
@@ -22,8 +22,9 @@ from storage.run.steering.verbs import CommandKind
 NO_KERNEL = ("text", "json")  # expected of a reply that brings no kernel
 
 
-def draw(run: RunRow, state: RunState) -> None:
-    """The form while a call waits for a person; nothing at all otherwise."""
+def draw(run: RunRow, state: RunState, draw_new: Callable[[str], bool]) -> None:
+    """The form while a call waits for a person; nothing at all otherwise. `draw_new` draws what the run's last prompt
+    has that the one before had not, and returns False where all of it is new."""
     question = queries.open_question(index.current(), run.run_id)
     if question is None or not is_due(run, state):
         return
@@ -43,19 +44,10 @@ def draw(run: RunRow, state: RunState) -> None:
                 st.code(refused.note, language=None, wrap_lines=True)
             if state.is_over:
                 st.caption("No engine is running: your reply is saved and used when the run is advanced or resumed.")
-        has_new = _draw_new(run.run_id)
+        has_new = draw_new(run.run_id)
         with st.expander("Whole prompt, to copy" if has_new else "Prompt", expanded=refused is None and not has_new):
             code.draw_plain("Prompt", prompt(run.run_id, question), key="asked_prompt", is_wrapped=True)
         _boxes(run.run_id, question, refused)
-
-
-def _draw_new(run_id: str) -> bool:
-    """What the prompt has that the one before had not; False where all of it is new."""
-    asked = queries.last_prompt(index.current(), run_id)
-    if asked is None or queries.prompt_before(index.current(), run_id, asked) is None:
-        return False
-    with st.expander("What is new in the prompt", expanded=True):
-        return prompt_sections.draw_new(run_id, asked)
 
 
 def is_due(run: RunRow, state: RunState) -> bool:
