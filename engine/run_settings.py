@@ -24,8 +24,10 @@ from engine.search.methods.options import Option, Value, complete
 from engine.search.prompt_pack import shipped
 from storage.knowledge.choice import OFF
 from storage.results import baselines
-from storage.run import budgets
+from storage.run import budgets, saved_models
 from storage.run.folder import id_for
+from storage.run.models import Options
+from storage.run.saved_models import Saved, SavedModelError
 from storage.run.settings import Budget, RunSettings, Start, Switch
 from storage.run.steering.command_arguments import MANUAL
 
@@ -92,11 +94,24 @@ def new_settings(
         model=model,
         recording=recording,
         policy=chosen.policy,
+        saved_models=saved_for(model, fields.get("model_options", ())),
         created_at=created,
         strategy=strategy,
         strategy_options=chosen_options,
         **fields,
     )
+
+
+def saved_for(model: str, options: Options, before: Saved = ()) -> Saved:
+    """What a run that asks these models keeps of `models.toml`.
+
+    Raises:
+        ModelError: an entry that it asks cannot be read.
+    """
+    try:
+        return saved_models.used_by(model, options, before)
+    except SavedModelError as error:
+        raise ModelError(f"{error}") from error
 
 
 def _check(fields: Mapping[str, Any], language: str, toolchain: str) -> None:
@@ -183,7 +198,7 @@ def recording_note(task_name: str, toolchain: str, strategy: str = DEFAULT, lang
     method += "" if language == LANGUAGE else f" in the language {language}"
     return (
         f"No recorded replies for task {task_name} on {toolchain}{method}. {choose} "
-        "OPENAI_API_KEY (and OPENAI_BASE_URL) to use a live model."
+        "OPENAI_API_KEY (and OPENAI_BASE_URL), or save a model on the page Models, to use a live model."
     )
 
 
