@@ -16,7 +16,6 @@ from engine.evaluator import languages, tasks
 from engine.evaluator.languages import DEFAULT as LANGUAGE
 from engine.evaluator.languages import Triton
 from engine.knowledge import consulting
-from engine.search.llm.environment import configured_model, is_configured
 from engine.search.llm.recording import recorded_settings, recorded_tasks, shipped_recording
 from engine.search.methods import check_width, independence_of, usual_knowledge
 from engine.search.methods.loading import DEFAULT, find_strategy, options_of
@@ -166,12 +165,13 @@ def import_settings(
     overrides: Mapping[str, int | float] | None,
     depths: int,
 ) -> RunSettings:
-    """Settings of a run that is filled from elsewhere. Who goes on from it: the model named, an endpoint, or a person.
+    """Settings of a run that is filled from elsewhere. Who goes on from it: the model named, one that is
+    connected, or a person.
 
     Raises:
         TaskError: no such task.
     """
-    model = model or (configured_model() if is_configured() else MANUAL)
+    model = model or next(name for name in available_models() if name != "recorded")
     budget = Budget(depths=depths)
     return new_settings(task, toolchain=toolchain, model=model, overrides=overrides, device=device, budget=budget)
 

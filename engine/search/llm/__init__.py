@@ -101,7 +101,8 @@ OnText = Callable[[str], None]
 
 
 class LanguageModel(Protocol):
-    """Anything that answers: an endpoint, a program, a recording, a person. A call brings the whole conversation; none is kept."""
+    """Anything that answers: an endpoint, a program, a recording, a person. A call brings the whole conversation; none
+    is kept."""
 
     name: str
 

@@ -118,6 +118,10 @@ def settings(run_id: str) -> Mapping[str, Any] | None:
         {name: value for name, value in option.items() if name not in ("base_url", "key_variable")}
         for option in plain.pop("model_options", ())
     ]
+    plain["saved_models"] = [
+        {"name": entry.name, "kind": entry.kind, "model": entry.endpoint.model if entry.endpoint else None}
+        for entry in fixed.saved_models
+    ]
     prompts = plain["prompts"] | {"folder": fixed.prompts.name, "files": list(fixed.prompts.files)}
     plain = (
         defaults | plain | {"prompts": prompts, "knowledge": choice.name_of(fixed.knowledge)}

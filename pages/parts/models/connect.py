@@ -17,7 +17,7 @@ from storage.run.saved_models import KeyPlace, ModelKind, Program, SavedModel, S
 
 PROGRAM = "a program"
 OWN = "a program of your own"
-_NAME_HELP = "what you call it: --model NAME, and in New run"
+_NAME_HELP = "what you call it: --model NAME, and in New run; a saved model of this name is replaced"
 _KEY_HELP = (
     "Kept in the system's keyring or, where there is none, in a file that only this user may read; never in a setting, "
     "a journal or a log. Leave it empty to keep the one that is saved under this name."
