@@ -127,3 +127,24 @@ def test_a_guard_that_is_told_to_end_ends_everything_with_it(guard: Callable[[st
     program.terminate()
     assert program.wait() != 0
     until(lambda: not [pid for pid in below if Path(f"/proc/{pid}").exists()], "all of them to be gone")
+
+
+def test_a_program_ends_with_the_engine_that_asked_it(folder: Path) -> None:
+    code = (
+        "import os, subprocess, sys; from pathlib import Path; from engine.evaluator.sandbox import hiding;"
+        "_, failed = os.pipe(); words = hiding.guarded(os.getpid(), failed, Path(sys.argv[1]), [Path(sys.argv[2])]);"
+        "subprocess.run([*words, 'sh', '-c', 'setsid sleep 600 & sleep 600'], pass_fds=[failed])"
+    )
+    words = [sys.executable, "-c", code, str(folder / "scratch"), str(folder / "home")]
+    with subprocess.Popen(words, cwd=ROOT) as engine:
+        until(lambda: len(processes.descendants(engine.pid)) >= 4, "the program and what it starts")
+        below = processes.descendants(engine.pid)
+        engine.kill()
+    until(lambda: not [pid for pid in below if is_at_work(pid)], "all of them to be gone")
+
+
+def is_at_work(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
