@@ -118,8 +118,8 @@ def readable() -> Saved:
 
 
 def used(names: Iterable[str | None], before: Saved = ()) -> Saved:
-    """The entries that these names stand for, those of `before` where the file has none by now. A file that cannot be
-    read is told only where it has one of them.
+    """The entries that these names stand for, those of `before` where the file has none by now or cannot be read. That
+    it cannot is told only where it has one of the others.
 
     Raises:
         SavedModelError: an entry that is named cannot be read.
@@ -128,7 +128,7 @@ def used(names: Iterable[str | None], before: Saved = ()) -> Saved:
     try:
         saved = read() if wanted else ()
     except SavedModelError:
-        if wanted & _named_in(home() / FILE):
+        if (wanted - {entry.name for entry in before}) & _named_in(home() / FILE):
             raise
         saved = ()
     by_name = {entry.name: entry for entry in (*before, *saved)}

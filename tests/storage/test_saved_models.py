@@ -75,6 +75,7 @@ def test_a_file_that_cannot_be_read_stops_only_those_that_use_it(home: Path) -> 
     (home / "models.toml").write_text('[broken]\nkind = "endpoint"\n\n[["x"\n')
     assert saved_models.readable() == saved_models.used(["gpt-5", "recorded", None]) == ()
     assert saved_models.used(["old"], (SavedModel("old", ModelOptions(model="m")),))[0].name == "old"
+    assert saved_models.used(["broken"], (SavedModel("broken", ModelOptions(model="m")),))[0].name == "broken"
     with pytest.raises(SavedModelError):
         saved_models.used(["broken"])
     with pytest.raises(SavedModelError):
