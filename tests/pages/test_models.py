@@ -92,6 +92,16 @@ def test_a_model_is_saved_with_its_key_tried_offered_and_removed(home: Path, ope
     assert list((home / "keys").iterdir()) == []
 
 
+def test_a_model_without_a_name_of_its_own_is_called_as_at_its_endpoint(home: Path, open_page: Open) -> None:
+    app = open_page("models")
+    fill(app, Model="org/small:1")
+    app.button(key="save_model").click().run()
+    (entry,) = saved_models.read()
+    assert entry.name == "org-small-1"
+    assert entry.endpoint is not None
+    assert entry.endpoint.model == "org/small:1"
+
+
 def test_a_program_is_saved_from_its_profile_and_says_that_it_was_not_tried(home: Path, open_page: Open) -> None:
     app = open_page("models")
     app.button_group(key="where").set_value("a program").run()
@@ -139,7 +149,7 @@ def test_a_key_is_refused_where_programs_could_read_it(
 ) -> None:
     monkeypatch.setattr(connecting, "_hidden_by", lambda: (None, "this system has neither namespaces nor Landlock"))
     app = open_page("models")
-    fill(app, Model="small", Key=KEY)
+    fill(app, Model="org/small:1", Key=KEY)
     app.button(key="save_model").click().run()
     assert "No key is saved here, since kernels and programs could read it" in app.error[0].value
     assert saved_models.read() == ()

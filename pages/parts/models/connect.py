@@ -3,6 +3,7 @@ runs can use at once. A key that is typed here goes into its place alone."""
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -68,7 +69,8 @@ def _endpoint(kind: Kind, draft: int) -> tuple[SavedModel | None, str, str]:
     left, middle, right = st.columns([1.4, 1, 1])
     address = left.text_input("Address", kind.address, key=f"address:{suffix}").strip()
     model = middle.text_input("Model", kind.model, key=f"model_at:{suffix}", placeholder="its name there").strip()
-    name = right.text_input("Name", model, key=f"name:{suffix}:{model}", help=_NAME_HELP).strip()
+    usual = re.sub(r"[^A-Za-z0-9._-]+", "-", model).strip("-._")
+    name = right.text_input("Name", key=f"name:{suffix}", placeholder=usual, help=_NAME_HELP).strip() or usual
     key = left.text_input(
         "Key", type="password", key=f"key:{suffix}", help=_KEY_HELP,
         placeholder="" if kind.needs_key else "none needed",
