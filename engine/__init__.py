@@ -8,6 +8,7 @@ knowledge/              what is asked of the knowledge base and given to it
 supervisor.py           starts, finds and stops engine processes
 run_settings.py, run_options.py, capabilities.py   settings of a new run; its options, each described once; what this
                         machine can do
+connecting.py           saved models: tried, kept with their keys, removed
 examined.py             whether kernels can be judged on a task
 forking.py, importing.py, replaying.py, recording_runs.py, remeasuring.py   other ways a run begins or is used again
 mcp_server/             the evaluator, the knowledge base and runs as tools for agents

@@ -53,7 +53,7 @@ from engine.search import abreast, accounts, calling, loop, prompt_pack, prompti
 from engine.search.actions import Finish
 from engine.search.context import RunContext
 from engine.search.human.inbox import LEFT, Inbox
-from engine.search.llm import LanguageModel, trial
+from engine.search.llm import LanguageModel, environment, trial
 from engine.search.llm.manual import ManualModel
 from engine.search.llm.opening import Models, OnDivergence
 from engine.search.llm.prices import Price
@@ -71,17 +71,20 @@ from storage.networks.files import NetworkError
 from storage.results.hardware_limit import REACHED
 from storage.results.policy import kept_rules
 from storage.run import events as ev
-from storage.run import liveness
+from storage.run import liveness, saved_models
 from storage.run.blobs import Blobs
 from storage.run.folder import RunFolder, find_run, runs_folder
 from storage.run.journal import DamagedJournalError, Journal
 from storage.run.models import ModelOptions, read_options
 from storage.run.record import Record
+from storage.run.saved_models import SavedModel
 from storage.run.settings import RunState
 from storage.run.steering import commands
 from storage.run.steering.verbs import CommandKind
 from storage.suites.files import SuiteError
 from storage.untrusted import UntrustedError
+
+GIVEN_BYTES = 1 << 20
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -257,7 +260,7 @@ def work(folder: RunFolder, console: Console, device: str | None = None, *, is_p
     toolchain = PooledToolchain(pool, settings.toolchain, folder.run_id, *_measured_on(record))
     is_here = isinstance(pool, LocalPool) and supervisor.has_gpu(settings.toolchain)
     missing = _missing_gpu(record, is_patient=is_patient) if is_here else ""
-    models = Models(settings, _replay, _connect)
+    models = Models(settings, _replay, _connect, _run_program)
     context = RunContext(
         folder, journal, record, task, models.own(), toolchain, Blobs(folder.blobs), open_strategy(settings.strategy)
     )
@@ -454,9 +457,13 @@ def examine_machine(options: Namespace) -> int:
 
 
 def try_model(options: Namespace) -> int:
-    """One small call to the model endpoint."""
+    """One small call to a model."""
     asked = read_options("\n".join(options.model_options))
-    result = trial.try_model(options.model, asked, _connect)
+    entry = key = None
+    if options.given:
+        stated = trial.given(sys.stdin.buffer.read(GIVEN_BYTES))
+        entry, key = stated.entry, stated.key
+    result = trial.try_model(options.model, asked, _connect, _run_program, key, entry)
     print(json.dumps(codec.to_plain(result)) if options.json else trial.sentence(result))
     return FAILED if result.failure else OK
 
@@ -471,6 +478,17 @@ def _connect(options: ModelOptions, address: str, key: str, price: Price | None)
     from engine.search.llm.endpoint import EndpointModel
 
     return EndpointModel(options, address, key, price)
+
+
+def _run_program(entry: SavedModel, price: Price | None, timeout_s: float | None) -> LanguageModel:
+    from engine.evaluator.sandbox import hiding
+    from engine.search.llm.command import CommandModel
+
+    def around(failed: int, scratch: Path) -> list[str]:
+        return hiding.guarded(os.getpid(), failed, scratch, [home()])
+
+    variables = [saved.endpoint.key_variable for saved in saved_models.readable() if saved.endpoint]
+    return CommandModel(entry, around, environment.withheld(variables), price, timeout_s)
 
 
 def _toolchain_of(options: Namespace) -> Evaluator:

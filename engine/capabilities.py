@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,10 +16,11 @@ from engine.search import daily
 from engine.search.daily import Ledger
 from engine.search.llm.environment import configured_model, is_configured
 from engine.search.llm.prices import FILE, read_prices
-from engine.search.llm.trial import Trial
 from storage import read_only
 from storage.home import home
+from storage.run import saved_models
 from storage.run.models import ModelRole, TokenUsage, for_role
+from storage.run.saved_models import Saved, SavedModelError
 from storage.run.settings import RunSettings
 from storage.run.steering.command_arguments import MANUAL
 
@@ -56,44 +57,27 @@ def examine(limit_s: float = 240.0) -> list[Finding]:
         raise EngineError(f"the doctor failed: {' '.join(lines) or 'no output'}") from error
 
 
-def try_model(model: str, lines: Sequence[str], limit_s: float = 90.0) -> Trial:
-    """Have a child ask an endpoint for one word: `lines` are model options, such as `base_url=http://localhost:8000/v1`.
-
-    Raises:
-        EngineError: the child itself did not come to an end.
-    """
-    command = [sys.executable, "-m", "engine", "try-model", "--json", "--model", model]
-    for line in lines:
-        command += ["--option", line]
-    try:
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=limit_s, check=False)
-        return Trial(**json.loads(done.stdout))
-    except subprocess.TimeoutExpired as error:
-        raise EngineError(f"no answer within {limit_s:.0f} s") from error
-    except (ValueError, TypeError, OSError) as error:
-        reason = done.stderr.strip().splitlines()[-1:] if isinstance(error, ValueError) else [str(error)]
-        raise EngineError(" ".join(reason).removeprefix("tilewright: ") or "the call ended without a word") from error
-
-
 def is_model_configured() -> bool:
-    """Whether the environment names a model endpoint."""
-    return is_configured()
+    """Whether a model is saved, or the environment names an endpoint."""
+    return is_configured() or bool(saved_models.readable())
 
 
 def available_models() -> list[str]:
     """Model names that a run can use here, the default first."""
-    return [configured_model(), "recorded", MANUAL] if is_configured() else ["recorded", MANUAL]
+    of_environment = [configured_model()] if is_configured() else []
+    return list(dict.fromkeys([*of_environment, *(entry.name for entry in saved_models.readable()), *FREE_MODELS]))
 
 
-def price_note(model: str) -> str:
+def price_note(model: str, before: Saved = ()) -> str:
     """What is wrong with the price of a model, as a sentence; empty when its cost will be known."""
     try:
-        price = read_prices(home() / FILE).get(model)
+        name = _priced_as(model, before)
+        price = read_prices(home() / FILE).get(name)
     except ModelError as error:
         return str(error)
     if price is None or price.input is None or price.output is None:
         return (
-            f"The price of {model} is not in {home() / FILE}: its cost is unknown, so a cost limit cannot be enforced."
+            f"The price of {name} is not in {home() / FILE}: its cost is unknown, so a cost limit cannot be enforced."
         )
     return ""
 
@@ -103,10 +87,18 @@ def cost_of(model: str, input_tokens: float, output_tokens: float) -> float | No
     if model in FREE_MODELS:
         return 0.0
     try:
-        price = read_prices(home() / FILE).get(model)
+        price = read_prices(home() / FILE).get(_priced_as(model))
     except ModelError:
         return None
     return price.cost(TokenUsage(round(input_tokens), round(output_tokens))) if price else None
+
+
+def _priced_as(model: str, before: Saved = ()) -> str:
+    """Under which name the table of prices has a model."""
+    try:
+        return next((entry.priced_as for entry in saved_models.used([model], before) if entry.name == model), model)
+    except SavedModelError as error:
+        raise ModelError(f"{error}") from error
 
 
 def see_that_money_can_be_kept(settings: RunSettings) -> None:
@@ -119,7 +111,7 @@ def see_that_money_can_be_kept(settings: RunSettings) -> None:
         return
     asked = {for_role(settings.model_options, role).model or settings.model for role in ModelRole}
     for model in sorted(asked):
-        if note := price_note(model):
+        if note := price_note(model, settings.saved_models):
             raise ModelError(note)
 
 

@@ -29,6 +29,7 @@ from engine.search import daily
 from engine.search.llm import environment
 from storage import codec, files
 from storage.home import home
+from storage.run import saved_models
 
 ALLOW_NAMESPACES = (
     "a kernel 5.13 or later (6.12 for every part of the sandbox) with user namespaces allowed: on Ubuntu `sysctl "
@@ -149,7 +150,9 @@ def _endpoint() -> Checked:
     if environment.is_configured():
         where = without_secrets(os.environ.get("OPENAI_BASE_URL", "")) or "OpenAI"
         return Checked("model endpoint", True, f"{environment.configured_model()} at {where}", "")
-    remedy = "set OPENAI_API_KEY, and OPENAI_BASE_URL for another provider or a local server"
+    if saved := saved_models.readable():
+        return Checked("model endpoint", True, f"saved: {', '.join(entry.name for entry in saved)}", "")
+    remedy = "save one on the page Models, or set OPENAI_API_KEY, and OPENAI_BASE_URL for another provider"
     return Checked("model endpoint", False, "not set; runs use recorded replies; optional", remedy)
 
 

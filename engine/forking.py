@@ -11,7 +11,7 @@ from typing import Any
 from engine.errors import EngineError
 from engine.evaluator import languages, tasks
 from engine.knowledge import consulting
-from engine.run_settings import take_options
+from engine.run_settings import saved_for, take_options
 from engine.search.methods.loading import options_of
 from engine.search.methods.options import Option
 from engine.search.prompt_pack import with_pack
@@ -65,6 +65,8 @@ def fork_settings(
     options = options_of(settings.strategy) if options is None else options
     fields["strategy_options"] = take_options(options, fields, settings.strategy_options)
     fields["knowledge"] = consulting.check(fields.get("knowledge", settings.knowledge))
+    model, asked = fields.get("model", settings.model), fields.get("model_options", settings.model_options)
+    fields["saved_models"] = saved_for(model, asked, settings.saved_models)
     return replace(settings, **fields)
 
 

@@ -16,7 +16,6 @@ from engine.evaluator import languages, tasks
 from engine.evaluator.languages import DEFAULT as LANGUAGE
 from engine.evaluator.languages import Triton
 from engine.knowledge import consulting
-from engine.search.llm.environment import configured_model, is_configured
 from engine.search.llm.recording import recorded_settings, recorded_tasks, shipped_recording
 from engine.search.methods import check_width, independence_of, usual_knowledge
 from engine.search.methods.loading import DEFAULT, find_strategy, options_of
@@ -24,8 +23,10 @@ from engine.search.methods.options import Option, Value, complete
 from engine.search.prompt_pack import shipped
 from storage.knowledge.choice import OFF
 from storage.results import baselines
-from storage.run import budgets
+from storage.run import budgets, saved_models
 from storage.run.folder import id_for
+from storage.run.models import Options
+from storage.run.saved_models import Saved, SavedModelError
 from storage.run.settings import Budget, RunSettings, Start, Switch
 from storage.run.steering.command_arguments import MANUAL
 
@@ -92,11 +93,24 @@ def new_settings(
         model=model,
         recording=recording,
         policy=chosen.policy,
+        saved_models=saved_for(model, fields.get("model_options", ())),
         created_at=created,
         strategy=strategy,
         strategy_options=chosen_options,
         **fields,
     )
+
+
+def saved_for(model: str, options: Options, before: Saved = ()) -> Saved:
+    """What a run that asks these models keeps of `models.toml`.
+
+    Raises:
+        ModelError: an entry that it asks cannot be read.
+    """
+    try:
+        return saved_models.used_by(model, options, before)
+    except SavedModelError as error:
+        raise ModelError(f"{error}") from error
 
 
 def _check(fields: Mapping[str, Any], language: str, toolchain: str) -> None:
@@ -151,12 +165,13 @@ def import_settings(
     overrides: Mapping[str, int | float] | None,
     depths: int,
 ) -> RunSettings:
-    """Settings of a run that is filled from elsewhere. Who goes on from it: the model named, an endpoint, or a person.
+    """Settings of a run that is filled from elsewhere. Who goes on from it: the model named, one that is
+    connected, or a person.
 
     Raises:
         TaskError: no such task.
     """
-    model = model or (configured_model() if is_configured() else MANUAL)
+    model = model or next(name for name in available_models() if name != "recorded")
     budget = Budget(depths=depths)
     return new_settings(task, toolchain=toolchain, model=model, overrides=overrides, device=device, budget=budget)
 
@@ -183,7 +198,7 @@ def recording_note(task_name: str, toolchain: str, strategy: str = DEFAULT, lang
     method += "" if language == LANGUAGE else f" in the language {language}"
     return (
         f"No recorded replies for task {task_name} on {toolchain}{method}. {choose} "
-        "OPENAI_API_KEY (and OPENAI_BASE_URL) to use a live model."
+        "OPENAI_API_KEY (and OPENAI_BASE_URL), or save a model on the page Models, to use a live model."
     )
 
 

@@ -33,7 +33,12 @@ from engine.capabilities import price_note as price_note
 from engine.capabilities import see_that_money_can_be_kept as see_that_money_can_be_kept
 from engine.capabilities import set_day_limits as set_day_limits
 from engine.capabilities import spent_today as spent_today
-from engine.capabilities import try_model as try_model
+from engine.connecting import key_place as key_place
+from engine.connecting import profiles as profiles
+from engine.connecting import remove_model as remove_model
+from engine.connecting import save_model as save_model
+from engine.connecting import saved_models as saved_models
+from engine.connecting import try_model as try_model
 from engine.errors import EngineError, TaskError
 from engine.evaluator import fitting
 from engine.evaluator.fitting import OVERFLOWS as OVERFLOWS

@@ -1,12 +1,12 @@
-"""How to connect a model; and those that have replied so far: how often they are right and what they cost, how much of
-what they wrote could be applied, and whether their changes gained what they predicted."""
+"""Models that are saved, and how to connect one; and those that have replied so far: how often they are right and what
+they cost, how much of what they wrote could be applied, and whether their changes gained what they predicted."""
 
 from __future__ import annotations
 
 import streamlit as st
 
 from pages.parts import change_token, index, wording
-from pages.parts.models import by_model, calibration, connect
+from pages.parts.models import by_model, calibration, connect, saved_list
 from pages.parts.status import now
 from pages.parts.widgets import table
 from storage.index import queries
@@ -63,5 +63,6 @@ def cells(row: PatchRateRow) -> dict[str, table.Cell]:
 
 
 st.title("Models", anchor=False)
+saved_list.draw()
 connect.draw()
 live()

@@ -7,6 +7,7 @@ knowledge/      what is kept across runs
 suites/         many runs as one
 networks/       whole networks, as they were captured
 home.py, files.py, locks.py   where it all lies; lines appended and files replaced so that nothing is lost; locks
+keys.py         keys of saved models, in a keyring or in files of their own
 codec.py        records to JSON and back
 untrusted.py    whatever is not ours, read within limits of bytes, depth, digits and time
 device_use.py   what the devices of this host do

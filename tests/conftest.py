@@ -39,6 +39,8 @@ os.environ |= {"TILEWRIGHT_TIMING_SECONDS": "0.2", "TILEWRIGHT_CHECK_SECONDS": "
 os.environ["TILEWRIGHT_LEASES"] = tempfile.mkdtemp(prefix="tilewright.leases.")
 # A test that asks for no home of its own must neither read nor write the user's.
 os.environ["TILEWRIGHT_HOME"] = tempfile.mkdtemp(prefix="tilewright.home.")
+# Nor keep a key in the user's keyring.
+os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.fail.Keyring"
 for _name in ("TILEWRIGHT_LEASES", "TILEWRIGHT_HOME"):
     atexit.register(shutil.rmtree, os.environ[_name], ignore_errors=True)
 

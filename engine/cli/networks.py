@@ -19,6 +19,7 @@ from pathlib import Path
 from rich.markup import escape
 from rich.table import Table
 
+from engine import connecting
 from engine.cli import network_kernels
 from engine.cli.arguments.networks import SMALL_FOLDER
 from engine.cli.subcommands import OK
@@ -38,6 +39,8 @@ from storage.networks.standing import standing
 
 WIDTHS = {"remark": 40}
 Open = Callable[[Namespace], Evaluator]
+
+HIDDEN = "TILEWRIGHT_KEYS_HIDDEN"  # set for the process that begins anew
 
 
 def run_verb(options: Namespace, open_toolchain: Open) -> int:
@@ -62,6 +65,7 @@ def run_verb(options: Namespace, open_toolchain: Open) -> int:
 def capture_network(options: Namespace, open_toolchain: Open) -> int:
     """Capture a network and measure what the hardware allows for its regions."""
     read_only.guard(EngineError, "capture networks")
+    _leave_keys()
     folder = files.folder_of(options.name or _name_of(options.entry))
     _place(folder, options.output)
     lock = files.hold(folder)
@@ -125,6 +129,15 @@ def _clear(folder: NetworkFolder, *, is_again: bool) -> None:
         )
     folder.network_file.unlink(missing_ok=True)
     shutil.rmtree(folder.path / files.REGIONS, ignore_errors=True)
+
+
+def _leave_keys() -> None:
+    """Begin anew where this process cannot see the saved keys: from here on it runs the user's code."""
+    words = connecting.without_keys()
+    if words and not os.environ.get(HIDDEN):
+        os.environ[HIDDEN] = "1"
+        sys.stdout.flush()
+        os.execv(words[0], [*words, sys.executable, *sys.orig_argv[1:]])
 
 
 def _captured(folder: NetworkFolder, options: Namespace, open_toolchain: Open) -> Network:

@@ -18,6 +18,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from engine import connecting
 from engine.errors import EngineError
 from engine.packaging import networks as packages
 from engine.packaging.kernels import PackagedKernel
@@ -353,10 +354,10 @@ def _run_process(
         "PYTHONDONTWRITEBYTECODE": "1", **_threads(network),
     }  # fmt: skip
     where = network.folder if Path(network.folder or "/nowhere").is_dir() else str(ROOT)
+    command = [*connecting.without_keys(), sys.executable, "-m", "engine.networks.proof.process"]
     with subprocess.Popen(
-        [sys.executable, "-m", "engine.networks.proof.process"], cwd=where, env={**os.environ, **variables},
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-    ) as process:  # fmt: skip
+        command, cwd=where, env={**os.environ, **variables}, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
         try:
             reason = _listened(folder, process, json.dumps(question), say)
             return process.wait(), reason

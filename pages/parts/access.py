@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -123,6 +124,27 @@ class Gate:
 def may_steer() -> bool:
     """False when TILEWRIGHT_READ_ONLY is set."""
     return not read_only.is_on()
+
+
+def why_nothing_is_saved() -> str:
+    """Why models and keys are neither tried nor saved from a page; empty where they are. A program that is saved runs
+    as this server's user."""
+    if not may_steer():
+        return "this server is read-only and calls no model"
+    address = st.get_option("server.address")
+    if is_login_configured() or (address and _is_of_this_machine(str(address))):
+        return ""
+    return (
+        "this server listens beyond this machine and asks for no login: set up a login (docs/deployment.md), or write "
+        "the model into models.toml"
+    )
+
+
+def _is_of_this_machine(address: str) -> bool:
+    try:
+        return address == "localhost" or ip_address(address).is_loopback
+    except ValueError:
+        return False
 
 
 def pass_or_stop() -> None:

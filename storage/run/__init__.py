@@ -1,6 +1,7 @@
 """A run: what it was asked to do, what has happened in it, what that comes to; and the files that hold it.
 
 settings.py, models.py, budgets.py   what a run was asked to do
+saved_models.py                      models by name, in a file that all runs share
 events/, journal.py                  everything that can happen in a run, and the file it is written to
 record.py                            the fold of the journal: kernels, steps, calls, steering, spending; read this first
 lanes.py, owners.py                  the same as each of several step indexes at work sees it; whose an event is

@@ -12,6 +12,7 @@ from storage.results.policy import Policy
 from storage.results.vocabulary import KernelClass
 from storage.run.forks import Fork
 from storage.run.models import Options
+from storage.run.saved_models import Saved
 from storage.run.steering.command_arguments import AskFirst
 
 
@@ -168,6 +169,8 @@ class RunSettings:
     own_baseline: OwnBaseline | None = None
     """What the person would run instead, timed as the other baselines are."""
     model_options: Options = ()
+    saved_models: Saved = ()
+    """What `models.toml` said, when the run was made, of the models that the two before name; never a key."""
     ask_first: AskFirst = field(default_factory=AskFirst)
     """Which steps wait for a person's yes."""
     prompts: Prompts = field(default_factory=Prompts)

@@ -193,6 +193,10 @@ def test_no_answer_tells_a_key_or_a_place_of_this_machine(api: Server) -> None:
     settings["run_id"] = "telling"
     settings["recording"] = f"{api.home}/replies.jsonl"
     settings["model_options"] = [{"role": "all", "base_url": "http://secret.example:9/v1"}]
+    settings["saved_models"] = [
+        {"name": "work", "endpoint": {"model": "gpt-x", "base_url": "http://secret.example:9/v1"}, "key": "file"},
+        {"name": "mine", "program": {"command": [f"{api.home}/program"]}},
+    ]
     settings["prompts"] = {"hash": "ab", "shipped": "cd", "folder": f"{api.home}/packs/terse", "files": {"hint.md": ""}}
     folder = api.runs / "telling"
     folder.mkdir()
@@ -204,6 +208,9 @@ def test_no_answer_tells_a_key_or_a_place_of_this_machine(api: Server) -> None:
         said = ask(api, path).body.decode()
         assert not [word for word in (str(api.home), str(ROOT), KEY, "secret.example") if word in said], path
     assert ask(api, "/api/runs/telling").json["settings"]["recording"] == "replies.jsonl"
+    assert ask(api, "/api/runs/telling").json["settings"]["saved_models"] == [
+        {"name": "work", "kind": "endpoint", "model": "gpt-x"}, {"name": "mine", "kind": "command", "model": None},
+    ]  # fmt: skip
     prompts = {"hash": "ab", "shipped": "cd", "folder": "terse", "files": ["hint.md"]}
     assert ask(api, "/api/runs/telling").json["settings"]["prompts"] == prompts
     assert "<home>/runs/x" in ask(api, "/api/runs/telling/events").body.decode()

@@ -7,18 +7,33 @@ import time
 from pathlib import Path
 
 import pytest
+import streamlit
+from streamlit.testing.v1 import AppTest
 
-from engine import supervisor
-from pages.parts import index
+from engine import connecting, supervisor
+from pages.parts import access, index
 from pages.parts.models import by_model
 from pages.parts.status import outcome
 from storage.index import queries
 from storage.index.database import index_file, open_database
 from storage.index.ingest import Ingest
 from storage.index.queries import GroupBy
+from storage.run import saved_models
+from storage.run.models import ModelOptions
+from storage.run.saved_models import KeyPlace, SavedModel
 from tests import samples
 from tests.chat_server import fails, says, serving
 from tests.pages.conftest import Open, words
+
+BEYOND = "this server listens beyond this machine and asks for no login"
+KEY = "sk-planted-40c1d7e2"
+
+
+def fill(app: AppTest, **values: str) -> None:
+    fields = {one.label: one for one in app.text_input}
+    for label, value in values.items():
+        fields[label.replace("_", " ")].set_value(value)
+    app.run()
 
 
 def test_a_connection_is_tried_with_one_small_call(
@@ -29,27 +44,116 @@ def test_a_connection_is_tried_with_one_small_call(
     with serving(says("re", "ady"), fails(401, "no such key")) as server:
         app = open_page("models")
         assert app.button(key="try_model").disabled is False
-        fields = {one.label: one for one in app.text_input}
-        fields["Address"].set_value(server.address)
-        fields["Model"].set_value("small")
-        fields["Variable that holds the key"].set_value("MY_KEY")
+        fill(app, Address=server.address, Model="small", Or_the_variable_that_holds_it="MY_KEY")
         app.button(key="try_model").click().run()
         assert "replied “ready”" in words(app)
         assert "cost $0.018" in words(app).replace("\\", "")
+        fill(app, Key=KEY)
         app.button(key="try_model").click().run()
         assert "No reply." in words(app)
         assert "no such key" in words(app)
-        assert "secret-key" not in words(app)
-        assert f"OPENAI_BASE_URL={server.address}" in app.code[0].value
-        next(one for one in app.text_input if one.label == "Address").set_value("not an address")
-        app.button(key="try_model").click().run()
-        said = app.error[0].value.replace("\\", "")
-        assert said == "The address (base_url) must look like http://localhost:8000/v1."
-        next(one for one in app.text_input if one.label == "Model").set_value("").run()
+        fill(app, Address="not an address")
         assert app.button(key="try_model").disabled
-        assert "Test* is off: name the model first." in words(app)
-    assert server.keys == ["secret-key"] * 2
+        assert "the address (base_url) must look like http://localhost:8000/v1" in words(app).replace("\\", "")
+        fill(app, Model="")
+        assert "Test* and *Save* are off: name the model first." in words(app)
+        assert "secret-key" not in words(app) + (text := told(app))
+        assert KEY not in text.replace(f"value='{KEY}'", "")
+    assert server.keys == ["secret-key", KEY]
     assert len(str(server.requests[0])) < 400
+
+
+def told(app: AppTest) -> str:
+    return " ".join(str(one) for one in app.main)
+
+
+def test_a_model_is_saved_with_its_key_tried_offered_and_removed(home: Path, open_page: Open) -> None:
+    with serving(says("ready")) as server:
+        app = open_page("models")
+        fill(app, Address=server.address, Model="small")
+        fill(app, Name="work", Key=KEY, Options="window=64000")
+        app.button(key="save_model").click().run()
+        assert not app.error
+        assert "**work** · endpoint · small at" in words(app)
+        assert "key in a file that only this user may read" in words(app)
+        assert not [one for one in app.text_input if one.value == KEY]
+        app.button(key="try:work").click().run()
+        assert "replied “ready”" in words(app)
+    assert server.keys == [KEY]
+    assert supervisor.available_models() == ["work", "recorded", "manual"]
+    (entry,) = saved_models.read()
+    assert entry.endpoint is not None
+    assert (entry.endpoint.window, entry.key) == (64000, KeyPlace.FILE)
+    holders = [file for file in home.rglob("*") if file.is_file() and KEY in file.read_text(errors="replace")]
+    assert holders == [home / "keys" / "work"]
+    app.button(key="remove:work").click().run()
+    assert "**work**" not in words(app)
+    assert saved_models.read() == ()
+    assert list((home / "keys").iterdir()) == []
+
+
+def test_a_model_without_a_name_of_its_own_is_called_as_at_its_endpoint(home: Path, open_page: Open) -> None:
+    app = open_page("models")
+    fill(app, Model="org/small:1")
+    app.button(key="save_model").click().run()
+    (entry,) = saved_models.read()
+    assert entry.name == "org-small-1"
+    assert entry.endpoint is not None
+    assert entry.endpoint.model == "org/small:1"
+
+
+def test_a_program_is_saved_from_its_profile_and_says_that_it_was_not_tried(home: Path, open_page: Open) -> None:
+    app = open_page("models")
+    app.button_group(key="where").set_value("a program").run()
+    assert "were not tried against the real program" in words(app)
+    assert "write its command first" in words(app)
+    app.selectbox[0].set_value("llm").run()
+    fill(app, Command="sh -c 'echo ready'", Time_limit_in_s="9")
+    app.button(key="try_model").click().run()
+    assert "replied “ready”" in words(app)
+    app.button(key="save_model").click().run()
+    (entry,) = saved_models.read()
+    assert entry.program is not None
+    assert (entry.name, entry.program.command, entry.program.timeout_s) == ("llm", ("sh", "-c", "echo ready"), 9.0)
+
+
+@pytest.mark.parametrize(
+    ("variable", "address", "said"),
+    [
+        ("1", "127.0.0.1", "this server is read-only"),
+        ("", "0.0.0.0", BEYOND),
+        ("", "", BEYOND),
+    ],
+)
+def test_nothing_is_saved_on_a_server_that_anybody_can_reach(
+    home: Path, open_page: Open, monkeypatch: pytest.MonkeyPatch, variable: str, address: str, said: str
+) -> None:
+    saved_models.keep(SavedModel("work", ModelOptions(model="m", base_url="http://localhost:9/v1")))
+    monkeypatch.setenv("TILEWRIGHT_READ_ONLY", variable)
+    monkeypatch.setattr(streamlit, "get_option", {"server.address": address}.get)
+    app = open_page("models")
+    keys = ("try_model", "save_model", "try:work")
+    assert [app.button(key=key).disabled for key in keys] == [True] * 3
+    assert f"*Test* and *Save* are off: {said}" in words(app).replace("\\", "")
+
+
+def test_a_login_makes_saving_possible_on_any_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streamlit, "get_option", {"server.address": "0.0.0.0"}.get)
+    assert access.why_nothing_is_saved()
+    monkeypatch.setattr(access, "is_login_configured", lambda: True)
+    assert access.why_nothing_is_saved() == ""
+
+
+def test_a_key_is_refused_where_programs_could_read_it(
+    home: Path, open_page: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connecting, "_hidden_by", lambda: (None, "this system has neither namespaces nor Landlock"))
+    app = open_page("models")
+    fill(app, Model="org/small:1", Key=KEY)
+    app.button(key="save_model").click().run()
+    assert "No key is saved here, since kernels and programs could read it" in app.error[0].value
+    assert saved_models.read() == ()
+    assert not (home / "keys").exists()
 
 
 def test_figures_by_model_are_those_of_its_runs(home: Path) -> None:

@@ -29,8 +29,10 @@ from pages.parts.steering import fork_dialog
 from pages.parts.steering.dialogs import Dialog, Opened
 from pages.parts.widgets import editor
 from storage.index.queries import PaceRow, TokensRow
-from storage.run import liveness
+from storage.run import liveness, saved_models
 from storage.run.method_words import AS_STORED
+from storage.run.models import ModelOptions
+from storage.run.saved_models import SavedModel
 from storage.run.settings import Budget, RunSettings
 from tests import samples
 from tests.engine.search.methods.test_catalogue import MINE
@@ -473,7 +475,7 @@ def test_a_module_that_is_no_task_is_refused_and_one_without_a_name_is_not_taken
     assert list(home.rglob("*.py")) == []
 
 
-def test_a_pasted_module_stays_in_its_box_has_no_recording_and_is_kept_by_the_start(
+def test_a_pasted_module_stays_in_its_box_has_a_live_model_or_a_person_and_is_kept_by_the_start(
     home: Path, open_page: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The box is a component, into which nothing can be typed here; it begins with the text that it is given."""
@@ -492,16 +494,19 @@ def test_a_pasted_module_stays_in_its_box_has_no_recording_and_is_kept_by_the_st
     app = open_page("new_run")
     field(app, "Module from").set_value(module_field.PASTED).run()
     field(app, "Name").set_value("square_matmul").run()
-    assert app.button(key="start").disabled
-    assert "Recorded replies exist only for shipped tasks" in app.warning[0].value
-    assert "no model is asked" not in words(app), "nothing is estimated where nothing can start"
+    assert app.selectbox(key="model").options == ["manual"]
+    assert not app.button(key="start").disabled
+    assert [link.proto.label for link in app.get("page_link")] == ["Connect a model"]
     field(app, "Module from").set_value(module_field.SHIPPED).run()
+    assert app.selectbox(key="model").value == "recorded"
+    saved_models.keep(SavedModel("work", ModelOptions(model="m", base_url="http://localhost:9/v1")))
     field(app, "Module from").set_value(module_field.PASTED).run()
+    assert app.selectbox(key="model").options == ["work", "manual"]
+    assert app.selectbox(key="model").value == "work"
     assert begins_with[-1] == module_field.EXAMPLE
     assert "activation or elementwise at a guess, kernel class named in the first reply; no sizes" in words(app)
     assert field(app, "Name").value == "square_matmul"
     assert list(home.rglob("*.py")) == []
-    app.selectbox(key="model").set_value("manual").run()
     assert not commands(app)
     assert "can be copied here once the module is kept" in words(app)
     app.button(key="start").click().run()

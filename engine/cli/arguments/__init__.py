@@ -160,6 +160,7 @@ def _machine(verbs: argparse._SubParsersAction[Parser]) -> None:
     status = what.add_parser("status", help="each device: what it does, how busy it was in the last hour, who waits")
     status.add_argument("--json", action="store_true", help="print JSON")
     tried = verbs.add_parser("try-model", help="ask the model endpoint for one word, to see whether a run could use it")
-    tried.add_argument("--model", help="model name at the endpoint (default: TILEWRIGHT_MODEL)")
+    tried.add_argument("--model", help="a saved model, or a name at the endpoint (default: TILEWRIGHT_MODEL)")
     common.model_options(tried)
+    tried.add_argument("--given", action="store_true", help=argparse.SUPPRESS)  # what the page Models asks, with a key
     tried.add_argument("--json", action="store_true", help="print what came of it as JSON")

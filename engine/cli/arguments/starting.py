@@ -34,7 +34,8 @@ def run(verbs: argparse._SubParsersAction[Parser]) -> None:
     common.model_options(run)
     run.add_argument(
         "--model",
-        help="model name, 'recorded', or 'manual' (you write the replies); default: the endpoint's, else recorded",
+        help="a saved model (page Models, models.toml), an endpoint's model name, 'recorded', or 'manual' (you write "
+        "the replies); default: the endpoint's, else the first saved one, else recorded",
     )
     run.add_argument("--recording", metavar="FILE", help="recorded replies to replay instead of the shipped ones")
     called = ", ".join(f"{catalogue.words(name).steps} of {name}" for name in TABLE)

@@ -10,6 +10,7 @@ toolchain's own folders hold. Where neither namespaces nor Landlock exist a chil
 
     probe.py, isolation.py      the strongest isolation that holds here, tried out
     child.py                    starting a child in it, a program too
+    hiding.py                   programs of this user's from which keys and runs are hidden: less than a sandbox
     filesystem.py, filters.py, linux.py     what it sees, the filters, the Linux calls Python lacks
 """
 

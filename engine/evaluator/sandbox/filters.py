@@ -25,6 +25,7 @@ from engine.evaluator.sandbox import linux
 _VERSION_QUESTION = 1
 _PATH_BENEATH = 1
 _EXECUTE, _WRITE, _READ, _LIST = 1 << 0, 1 << 1, 1 << 2, 1 << 3
+_MAKE_BLOCK_DEVICE = 1 << 11
 _TRUNCATE, _IOCTL = 1 << 14, 1 << 15
 _OF_A_FILE = _EXECUTE | _WRITE | _READ | _TRUNCATE | _IOCTL
 _BITS_BY_VERSION = {1: 13, 2: 14, 3: 15, 4: 15, 5: 16}
@@ -54,6 +55,34 @@ def restrict_files(readable: Iterable[Path], writable: Iterable[Path]) -> None:
             _allow(ruleset, path, _EXECUTE | _READ | _LIST)
         for path in writable:
             _allow(ruleset, path, files)
+        linux.call(linux.LANDLOCK_RESTRICT_SELF, ruleset, 0)
+    finally:
+        os.close(ruleset)
+
+
+def restrict_to(allowed: Iterable[Path]) -> None:
+    """From now on files outside of these trees can be neither read nor changed, and nothing outside can be signalled
+    or traced. Folders can still be listed.
+
+    Needs no_new_privs.
+    """
+    rights = ((1 << _BITS_BY_VERSION[min(landlock_version(), 5)]) - 1) & ~(_LIST | _EXECUTE)
+    _enter(rights, ((path, rights) for path in allowed))
+
+
+def part_from_others() -> None:
+    """From now on nothing outside can be signalled or traced. Needs no_new_privs."""
+    _enter(_MAKE_BLOCK_DEVICE, ())  # a ruleset has to refuse something of files
+
+
+def _enter(handled: int, allowed: Iterable[tuple[Path, int]]) -> None:
+    is_scoped = landlock_version() >= 6
+    rules = struct.pack("QQQ", handled, 0, _SIGNALS_AND_ABSTRACT_SOCKETS)[: 24 if is_scoped else 8]
+    ruleset = linux.call(linux.LANDLOCK_CREATE_RULESET, rules, len(rules), 0)
+    try:
+        for path, rights in allowed:
+            with suppress(PermissionError):
+                _allow(ruleset, path, rights)
         linux.call(linux.LANDLOCK_RESTRICT_SELF, ruleset, 0)
     finally:
         os.close(ruleset)

@@ -4,7 +4,8 @@ endpoint.py, protocols.py               any OpenAI-compatible endpoint and its t
 server_events.py, watched_client.py     an answer from its bytes to its events; a client that can be broken off
 faults.py, retrying.py                  what a call that came to nothing is called; whether it is sent again
 recorded.py, recording.py, manual.py    recorded replies; a person
-opening.py, environment.py              which model answers which role
+command.py, output.py                   any program; what it printed, read as a reply (command_profiles.toml: examples)
+opening.py, environment.py, saved.py    which model answers which role; what a model's name stands for
 tools.py                                what a model may call within one turn
 prices.py, trial.py                     what a model costs; one small question to see whether it replies
 """
@@ -100,7 +101,8 @@ OnText = Callable[[str], None]
 
 
 class LanguageModel(Protocol):
-    """Anything that answers: an endpoint, a recording, a person. A call brings the whole conversation; none is kept."""
+    """Anything that answers: an endpoint, a program, a recording, a person. A call brings the whole conversation; none
+    is kept."""
 
     name: str
 

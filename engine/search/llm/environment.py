@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 
 from engine.errors import ModelError
 
@@ -10,6 +11,7 @@ DEFAULT_MODEL = "gpt-5"
 KEY = "OPENAI_API_KEY"
 OPENAI = "https://api.openai.com/v1"
 NO_KEY = "none"
+BUS = "DBUS_SESSION_BUS_ADDRESS"
 
 
 def is_configured() -> bool:
@@ -44,6 +46,11 @@ def key_in(variable: str | None, address: str) -> str:
     if not key.isascii() or not key.isprintable() or " " in key:
         raise ModelError(f"the key in {variable or KEY} contains spaces or characters that no key has: set it again")
     return key or NO_KEY
+
+
+def withheld(variables: Iterable[str | None]) -> frozenset[str]:
+    """What no program gets that is a model: keys of ours, and the way to the system's keyring."""
+    return frozenset({KEY, BUS, *filter(None, variables)})
 
 
 def forget(variables: set[str]) -> None:

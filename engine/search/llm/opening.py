@@ -10,8 +10,11 @@ from engine.errors import EngineError
 from engine.search.llm import Completion, LanguageModel, Message, OnText, Purpose, Terms, environment
 from engine.search.llm.manual import ManualModel
 from engine.search.llm.prices import FILE, Price, read_prices
+from engine.search.llm.saved import endpoint_of
 from storage.home import home
+from storage.run import saved_models
 from storage.run.models import ModelOptions, ModelRole, Options, for_role
+from storage.run.saved_models import SavedModel, SavedModelError
 from storage.run.settings import RunSettings
 from storage.run.steering.command_arguments import MANUAL, ModelChoice
 
@@ -44,6 +47,8 @@ RECORDED = "recorded"
 OnDivergence = Callable[[Purpose, bool, str], None]
 Replay = Callable[[Path, float, OnDivergence], LanguageModel]
 Connect = Callable[[ModelOptions, str, str, Price | None], LanguageModel]
+RunProgram = Callable[[SavedModel, Price | None, float | None], LanguageModel]
+"""A model that a program is: its entry, its price, and a time limit in the place of the entry's own."""
 
 
 @dataclass(slots=True)
@@ -53,6 +58,7 @@ class Models:
     settings: RunSettings
     replay: Replay
     connect: Connect
+    run_program: RunProgram
     on_divergence: OnDivergence = lambda purpose, is_bridged, reason: None
     _keys: dict[str, str] = field(default_factory=dict)
     _opened: dict[ModelChoice, LanguageModel] = field(default_factory=dict)
@@ -90,14 +96,28 @@ class Models:
         """The endpoint of each role."""
         prices, models = read_prices(home() / FILE), dict[ModelRole, LanguageModel]()
         asked = _options_of(self.settings, choice)
-        for role in set(PLAYED_BY.values()):
+        saved = {entry.name: entry for entry in self._saved(choice.model, asked)}
+        for role in sorted(set(PLAYED_BY.values())):
             options = for_role(asked, role)
-            options = replace(options, model=options.model or choice.model)
-            address = options.base_url or environment.configured_address()
-            key = self._key(options.key_variable, address)
-            models[role] = self.connect(options, address, key, prices.get(options.model or ""))
+            name = options.model or choice.model
+            models[role] = self._model(replace(options, model=name), saved.get(name), prices)
         environment.forget(set(self._keys) | {environment.KEY})
         return ModelsByRole(models)
+
+    def _saved(self, model: str, options: Options) -> saved_models.Saved:
+        """The saved models that are asked; those that the run began with are as they were then."""
+        began_with = self.settings.saved_models
+        try:
+            by_name = {entry.name: entry for entry in saved_models.used_by(model, options, began_with)}
+        except SavedModelError as error:
+            raise EngineError(f"{error}") from error
+        return tuple((by_name | {entry.name: entry for entry in began_with}).values())
+
+    def _model(self, options: ModelOptions, entry: SavedModel | None, prices: Mapping[str, Price]) -> LanguageModel:
+        if entry is not None and entry.program is not None:
+            return self.run_program(entry, prices.get(entry.name), options.timeout_s)
+        endpoint = endpoint_of(options, entry, self._key)
+        return self.connect(endpoint.options, endpoint.address, endpoint.key, prices.get(endpoint.options.model or ""))
 
     def _key(self, variable: str | None, address: str) -> str:
         name = variable or environment.KEY

@@ -1,23 +1,26 @@
-"""One small question to an endpoint, to see whether a run could use it: asked again when a run would ask again. Knows
+"""One small question to a model, to see whether a run could use it: asked again when a run would ask again. Knows
 no run; changes nothing."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from engine.errors import CallError, ModelError
 from engine.search.llm import Completion, LanguageModel, Message, Purpose, environment
-from engine.search.llm.prices import FILE, Price, read_prices
+from engine.search.llm.opening import Connect, RunProgram
+from engine.search.llm.prices import FILE, read_prices
 from engine.search.llm.retrying import pause_before_next
+from engine.search.llm.saved import Endpoint, KeyIn, endpoint_of
+from storage import codec
 from storage.home import home
+from storage.run import saved_models
 from storage.run.models import ModelOptions, ModelRole, Options, for_role
+from storage.run.saved_models import SavedModel
 
 QUESTION = "Reply with the single word: ready"
 ROOM = 2_000  # tokens; a model that reasons spends some before its first word
 LIMIT_S = 60.0
-Connect = Callable[[ModelOptions, str, str, Price | None], LanguageModel]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,22 +37,50 @@ class Trial:
     cost_usd: float | None = None
 
 
-def try_model(model: str | None, options: Options, connect: Connect) -> Trial:
-    """Ask the endpoint that options or the environment name for one word."""
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A model that need not be saved yet, with a key of its own where it has one."""
+
+    entry: SavedModel
+    key: str | None = None
+
+
+def given(text: bytes) -> Given:
+    """What `codec.dumps` wrote of one.
+
+    Raises:
+        ModelError: it is none; the message does not quote it, since it holds a key.
+    """
+    try:
+        stated: Given = codec.read_line(Given, text)
+    except codec.DecodeError:
+        raise ModelError("--given takes a model as JSON on standard input") from None
+    return stated
+
+
+def try_model(
+    model: str | None, options: Options, connect: Connect, run_program: RunProgram, key: str | None = None,
+    entry: SavedModel | None = None,
+) -> Trial:  # fmt: skip
+    """Ask the model that a name, options or the environment say for one word: the saved one of that name, or `entry`,
+    which need not be saved yet; with `key`, where there is one, in the place of its own.
+    """
     asked = for_role((*options, ModelOptions(timeout_s=LIMIT_S, silence_s=LIMIT_S)), ModelRole.WRITER)
     name = model or asked.model or environment.configured_model()
-    address = asked.base_url or environment.configured_address()
-    began = time.monotonic()
+    address, began = asked.base_url or environment.configured_address(), time.monotonic()
     try:
-        key = environment.key_in(asked.key_variable, address)
-        price = read_prices(home() / FILE).get(name)
-        resolved = ModelOptions(
-            ModelRole.WRITER, name, asked.base_url, asked.key_variable, asked.reasoning_effort, asked.temperature,
-            LIMIT_S, LIMIT_S, asked.max_output, asked.window, asked.protocol,
-        )  # fmt: skip
+        entry = entry or next((each for each in saved_models.used([name]) if each.name == name), None)
+        prices = read_prices(home() / FILE)
+        if entry is not None and entry.program is not None:
+            address = entry.program.command[0]
+            opened = run_program(entry, prices.get(entry.name), LIMIT_S)
+        else:
+            endpoint = _endpoint(replace(asked, model=name), entry, key)
+            address, name = endpoint.address, endpoint.options.model or name
+            opened = connect(endpoint.options, address, endpoint.key, prices.get(name))
         purpose = Purpose("synthesise", None, 0, output_limit=asked.max_output or ROOM)
-        reply = _ask(connect(resolved, address, key, price), purpose, began + LIMIT_S)
-    except ModelError as error:
+        reply = _ask(opened, purpose, began + LIMIT_S)
+    except (ModelError, saved_models.SavedModelError) as error:
         return Trial(name, address, failure=str(error), seconds=time.monotonic() - began)
     if reply.finish_reason == "length":
         return Trial(name, address, _cut(reply), seconds=time.monotonic() - began)
@@ -57,6 +88,19 @@ def try_model(model: str | None, options: Options, connect: Connect) -> Trial:
         name, address, "", reply.text.strip()[:200], reply.seconds, reply.input_tokens, reply.output_tokens,
         reply.cost_usd,
     )  # fmt: skip
+
+
+def _endpoint(options: ModelOptions, entry: SavedModel | None, key: str | None) -> Endpoint:
+    """The endpoint as a run would ask it, within the limits of a trial."""
+
+    def given(variable: str | None, address: str) -> str:
+        return key or environment.NO_KEY
+
+    key_in: KeyIn = environment.key_in if key is None else given
+    if key is not None and entry is not None:
+        entry = replace(entry, key=None)
+    endpoint = endpoint_of(options, entry, key_in)
+    return replace(endpoint, options=replace(endpoint.options, patches=None, timeout_s=LIMIT_S, silence_s=LIMIT_S))
 
 
 def _ask(model: LanguageModel, purpose: Purpose, deadline: float) -> Completion:

@@ -118,10 +118,16 @@ def settings(run_id: str) -> Mapping[str, Any] | None:
         {name: value for name, value in option.items() if name not in ("base_url", "key_variable")}
         for option in plain.pop("model_options", ())
     ]
+    saved = [
+        {"name": entry.name, "kind": entry.kind, "model": entry.endpoint.model if entry.endpoint else None}
+        for entry in fixed.saved_models
+    ]
+    plain.pop("saved_models")
     prompts = plain["prompts"] | {"folder": fixed.prompts.name, "files": list(fixed.prompts.files)}
     plain = (
         defaults | plain | {"prompts": prompts, "knowledge": choice.name_of(fixed.knowledge)}
     )  # beside the others, where they stood before strategies had options of their own
+    plain |= {"saved_models": saved} if saved else {}
     return plain | {"model_options": options, "recording": recording and recording.replace("\\", "/").split("/")[-1]}
 
 

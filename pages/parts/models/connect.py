@@ -1,8 +1,9 @@
-"""How to connect a model, with one small call to see whether it replies. No key is typed here or kept: the server reads
-it from its environment."""
+"""How to connect a model: an endpoint or a program is described, tried with one small call, and saved by a name that
+runs can use at once. A key that is typed here goes into its place alone."""
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,9 +13,17 @@ import streamlit as st
 from engine import supervisor
 from engine.errors import EngineError
 from pages.parts import access, wording
-from storage.run.models import read_options
+from pages.parts.models import trial_result
+from storage.run.saved_models import KeyPlace, ModelKind, Program, SavedModel, SavedModelError, checked
 
-KEY, NO_KEY = "OPENAI_API_KEY", "none"
+PROGRAM = "a program"
+OWN = "a program of your own"
+_NAME_HELP = "what you call it: --model NAME, and in New run; a saved model of this name is replaced"
+_KEY_HELP = (
+    "Kept in the system's keyring or, where there is none, in a file that only this user may read; never in a setting, "
+    "a journal or a log. Leave it empty to keep the one that is saved under this name."
+)
+_READING_HELP = "a JSON path such as $.result, or a regular expression with one group"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,56 +49,109 @@ KINDS: Mapping[str, Kind] = {
 
 
 def draw() -> None:
-    """What to fill in, the test, and what to set so that runs use it."""
+    """What to fill in, the test, and the way to save it."""
     is_there = supervisor.is_model_configured()
     name = "Connect another model" if is_there else "Connect a model"
     with st.expander(name, icon=":material/power:", expanded=not is_there, key="connect"):
-        kind = KINDS[
-            str(st.segmented_control("Where it is", list(KINDS), default="OpenAI", required=True, key="where"))
-        ]
-        st.caption(kind.about)
-        left, middle, right = st.columns([1.4, 1, 1])
-        address = left.text_input("Address", kind.address, key=f"address:{kind.address}").strip()
-        model = middle.text_input("Model", kind.model, key=f"model_at:{kind.address}", placeholder="its name there")
-        variable = right.text_input(
-            "Variable that holds the key", KEY if kind.needs_key else "", key=f"variable:{kind.address}",
-            placeholder="none", help="the name of an environment variable of this server, never the key itself",
-        ).strip()  # fmt: skip
-        _test(address, model.strip(), variable)
-        st.caption("To use it in runs, set this before `make run`:")
-        st.code(settings(address, model.strip(), variable), language=None)
+        where = str(
+            st.segmented_control("Where it is", [*KINDS, PROGRAM], default="OpenAI", required=True, key="where")
+        )
+        draft = st.session_state.setdefault("connect_draft", 0)  # another one empties the fields once a model is saved
+        entry, key, why = _program(draft) if where == PROGRAM else _endpoint(KINDS[where], draft)
+        _buttons(entry, key, why)
         st.caption("Prices for costs and cost limits: `prices.toml` in TILEWRIGHT_HOME. All options: docs/models.md.")
 
 
-def settings(address: str, model: str, variable: str) -> str:
-    """Lines for a shell."""
-    lines = [f"export {KEY}=..."] if variable == KEY else []
-    lines += [f"export OPENAI_BASE_URL={shlex.quote(address)}"] if address != KINDS["OpenAI"].address else []
-    lines.append(f"export TILEWRIGHT_MODEL={shlex.quote(model) if model else '...'}")
-    if variable not in ("", KEY):
-        lines.append(f"# in New run, further options: key_variable={variable}")
-    return "\n".join(lines)
-
-
-def _test(address: str, model: str, variable: str) -> None:
-    why = "" if access.may_steer() else "this server is read-only and calls no model"
-    why = why or ("" if model else "name the model first")
-    if why:
-        st.caption(f":material/info: *Test* is off: {why}.")
-    if not st.button("Test", icon=":material/network_check:", key="try_model", disabled=bool(why),
-                     help=None if why else "one call that asks for one word"):  # fmt: skip
-        return
-    lines = [f"base_url={address}", f"key_variable={variable or NO_KEY}"]
+def _endpoint(kind: Kind, draft: int) -> tuple[SavedModel | None, str, str]:
+    """What the fields describe, the key, and why they describe nothing yet."""
+    st.caption(kind.about)
+    suffix = f"{kind.address}:{draft}"
+    left, middle, right = st.columns([1.4, 1, 1])
+    address = left.text_input("Address", kind.address, key=f"address:{suffix}").strip()
+    model = middle.text_input("Model", kind.model, key=f"model_at:{suffix}", placeholder="its name there").strip()
+    usual = re.sub(r"[^A-Za-z0-9._-]+", "-", model).strip("-._")
+    name = right.text_input("Name", key=f"name:{suffix}", placeholder=usual, help=_NAME_HELP).strip() or usual
+    key = left.text_input(
+        "Key", type="password", key=f"key:{suffix}", help=_KEY_HELP,
+        placeholder="" if kind.needs_key else "none needed",
+    ).strip()  # fmt: skip
+    variable = middle.text_input(
+        "Or the variable that holds it", key=f"variable:{suffix}", placeholder="none",
+        help="the name of an environment variable of this server, never the key itself",
+    ).strip()  # fmt: skip
+    more = right.text_input(
+        "Options", key=f"options:{suffix}", placeholder="window=64000 reasoning_effort=high"
+    ).strip()
+    if not model:
+        return None, key, "name the model first"
+    words = [word.partition("=") for word in more.split()]
+    given = {"model": model, "base_url": address, "key_variable": variable, **{name: value for name, _, value in words}}
     try:
-        read_options("\n".join(lines))
-        with st.spinner("Asking for one word"):
-            reply = supervisor.try_model(model, lines)
-    except (EngineError, ValueError) as error:
-        st.error(f"{wording.sentence(str(error))}.", icon=":material/error:")
+        return checked(ModelKind.ENDPOINT, name, given), key, ""
+    except SavedModelError as error:
+        return None, key, str(error)
+
+
+def _program(draft: int) -> tuple[SavedModel | None, str, str]:
+    """The same of a program; it has no key of ours."""
+    st.caption(
+        "The prompt goes to its standard input, its reply is what it prints. It runs as this server's user, with a "
+        "folder of its own, and sees neither runs nor keys. Programs that are offered here are described from their "
+        "documentation and were not tried against the real program."
+    )
+    shipped = {entry.name: entry.program for entry in supervisor.profiles() if entry.program is not None}
+    profile = str(st.selectbox("Begin with", [OWN, *shipped], key=f"profile:{draft}"))
+    start, suffix = shipped.get(profile, Program(())), f"{profile}:{draft}"
+    left, right = st.columns([2.4, 1])
+    line = left.text_input(
+        "Command", shlex.join(start.command), key=f"command:{suffix}", placeholder="my-program --quiet",
+        help="{prompt_file} stands for a file with the prompt, {messages_file} for one with its messages as JSON",
+    )  # fmt: skip
+    name = right.text_input("Name", "" if profile == OWN else profile, key=f"program:{suffix}", help=_NAME_HELP).strip()
+    columns, read = st.columns(5), {}
+    labels = {"reply": "Reply", "input_tokens": "Tokens in", "output_tokens": "Tokens out", "cost_usd": "Cost in USD"}
+    for column, (field, label) in zip(columns, labels.items(), strict=False):
+        empty = "all of it" if field == "reply" else "unknown"
+        read[field] = column.text_input(
+            label, getattr(start, field), key=f"{field}:{suffix}", placeholder=empty, help=_READING_HELP
+        ).strip()  # fmt: skip
+    limit = columns[4].text_input("Time limit in s", key=f"limit:{suffix}", placeholder="1800").strip()
+    try:
+        given = {"command": shlex.split(line), "timeout_s": float(limit) if limit else None, **read}
+        if not given["command"]:
+            return None, "", "write its command first"
+        return checked(ModelKind.COMMAND, name, given), "", ""
+    except (SavedModelError, ValueError) as error:
+        return None, "", str(error)
+
+
+def _buttons(entry: SavedModel | None, key: str, why: str) -> None:
+    refusal = access.why_nothing_is_saved()
+    row = st.container(horizontal=True)
+    reason = refusal or why
+    if reason:
+        st.caption(f":material/info: *Test* and *Save* are off: {wording.plain(reason)}.")
+    is_tried = row.button("Test", icon=":material/network_check:", key="try_model", disabled=bool(reason),
+                          help=None if reason else "one call that asks for one word")  # fmt: skip
+    is_saved = row.button("Save", icon=":material/save:", key="save_model", type="primary", disabled=bool(reason),
+                          help=None if reason else "runs can use it at once")  # fmt: skip
+    if reason or entry is None:
         return
-    if reply.failure:
-        st.error(f"**No reply.** {wording.plain(wording.capital(reply.failure))}", icon=":material/error:")
+    if is_tried:
+        trial_result.draw(entry, key)
+    if is_saved:
+        _save(entry, key)
+
+
+def _save(entry: SavedModel, key: str) -> None:
+    try:
+        with st.spinner("Saving"):
+            saved = supervisor.save_model(entry, key)
+    except EngineError as error:
+        st.error(f"{wording.plain(wording.sentence(str(error)))}", icon=":material/error:")
         return
-    counted = f"{wording.tokens(reply.input_tokens)} tokens in, {wording.tokens(reply.output_tokens)} out"
-    sentence = f"It replied “{wording.cut(reply.reply, 60)}” in {wording.seconds(reply.seconds)}; {counted}; cost "
-    st.success(wording.plain(sentence + f"{wording.cost(reply.cost_usd)}."), icon=":material/check:")
+    kept = {KeyPlace.KEYRING: "; its key is in this system's keyring", KeyPlace.FILE: "; its key is in a file"}
+    where = kept.get(saved.key, "") if saved.key else ""
+    st.toast(f"{wording.plain(saved.name)} is saved{where}. New run offers it.", icon=":material/check:")
+    st.session_state["connect_draft"] += 1
+    st.rerun()

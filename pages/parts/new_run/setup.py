@@ -11,10 +11,12 @@ from engine.evaluator import languages
 from engine.search.methods import catalogue
 from engine.search.methods.catalogue import StrategyDescription
 from pages.parts import wording
+from pages.parts.new_run.module_field import PASTED, UPLOADED
 
+RECORDED = "recorded"
 _MODEL_HELP = (
-    "“recorded” uses stored model replies; no API key needed. For a live model set OPENAI_API_KEY (and OPENAI_BASE_URL "
-    "for a provider other than OpenAI) and restart. “manual”: you write each reply yourself, on the run's page."
+    "“recorded” uses stored model replies of shipped tasks; no API key needed. A live model is connected on the page "
+    "Models. “manual”: you write each reply yourself, on the run's page."
 )
 _STRATEGY_HELP = (
     "The search method: what the model is asked, in which order, and which kernel comes next. TILEWRIGHT_STRATEGIES "
@@ -42,7 +44,8 @@ def draw() -> Setup:
     """Model, method, toolchain and language, side by side."""
     st.markdown("## How")
     first = st.columns(2)
-    model = str(first[0].selectbox("Model", supervisor.available_models(), key="model", help=_MODEL_HELP))
+    with first[0]:
+        model = _model()
     with first[1]:
         strategy = _strategy()
     if strategy.about:
@@ -53,6 +56,21 @@ def draw() -> Setup:
     with second[1]:
         language = _language(toolchain)
     return Setup(toolchain, device, language, model, strategy)
+
+
+def _model() -> str:
+    """The model; of a module that is pasted or uploaded there is no recording, so that another one is chosen for it."""
+    models, kept = supervisor.available_models(), st.session_state
+    if kept.get("task_source") in (PASTED, UPLOADED):
+        models = [model for model in models if model != RECORDED]
+        if kept.get("model") not in models:
+            kept["model"] = kept["model_for_own"] = models[0]
+    elif (chosen := kept.pop("model_for_own", None)) and chosen == kept.get("model"):
+        kept["model"] = supervisor.available_models()[0]
+    model = str(st.selectbox("Model", models, key="model", help=_MODEL_HELP))
+    if model in supervisor.FREE_MODELS:
+        st.page_link("models.py", label="Connect a model", icon=":material/power:", width="content")
+    return model
 
 
 def _toolchain() -> tuple[str, str]:

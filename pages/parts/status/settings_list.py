@@ -15,6 +15,7 @@ from storage.knowledge import choice
 from storage.results import baselines
 from storage.results.policy import Policy, kept_rules
 from storage.run import folder
+from storage.run.saved_models import SavedModel
 from storage.run.settings import RunSettings
 
 
@@ -49,6 +50,8 @@ def rows(settings: RunSettings) -> Iterator[tuple[str, str]]:
         yield "GPU", settings.device
     yield "Strategy", settings.strategy
     yield from catalogue.in_words(settings)
+    if settings.saved_models:
+        yield "Saved models", ", ".join(map(_saved, settings.saved_models))
     yield "Knowledge base", choice.in_words(settings.knowledge)
     yield from run_options.in_words(settings)
     if settings.prompts.hash:
@@ -63,6 +66,11 @@ def rows(settings: RunSettings) -> Iterator[tuple[str, str]]:
         f"stop at {wording.percent(budget.limit_share)} of the hardware limit" if budget.limit_share else "",
     ]
     yield "Limits at the start", ", ".join(limit for limit in limits if limit)
+
+
+def _saved(entry: SavedModel) -> str:
+    """What answers by a name; no address, since reports show it too."""
+    return f"{entry.name} ({entry.endpoint.model if entry.endpoint else 'a program'})"
 
 
 def _tried(policy: Policy) -> Iterator[tuple[str, str]]:

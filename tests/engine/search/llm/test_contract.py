@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -10,13 +11,16 @@ from pathlib import Path
 import pytest
 
 from engine.errors import CallError, ModelError, StopRequested
+from engine.evaluator.sandbox import hiding
 from engine.search.llm import Completion, LanguageModel, Message, OnText, Purpose
+from engine.search.llm.command import CommandModel
 from engine.search.llm.endpoint import EndpointModel
 from engine.search.llm.manual import ManualModel
 from engine.search.llm.opening import ModelsByRole
 from engine.search.llm.recorded import NAP_S, RecordedModel
 from engine.search.llm.recording import Line, read_recording, write_recording
 from storage.run.models import CallFailure, ModelOptions, ModelRole, WireProtocol
+from storage.run.saved_models import Program, SavedModel
 from storage.run.settings import StepKind
 from tests import documented
 from tests.chat_server import ChatServer, fails, hangs, says, serving
@@ -28,7 +32,7 @@ UNKNOWN = Purpose(StepKind.REPAIR, "b" * 64, 0, depth=7)
 MESSAGES = [Message("system", "s"), Message("user", "u")]
 PROTOCOLS = {"chat": WireProtocol.CHAT, "responses": WireProtocol.RESPONSES}
 ENDPOINTS = (*PROTOCOLS, "by role")
-OTHERS = ("recorded", "manual", "program")  # what asks no server: the same purpose gets the same reply
+OTHERS = ("recorded", "manual", "program", "command")  # what asks no server: the same purpose gets the same reply
 KINDS = (*ENDPOINTS, *OTHERS)
 
 
@@ -49,7 +53,7 @@ class Stage:
                 return RecordedModel(read_recording(self._file), reply_seconds, self.naps.append)
             case "manual":
                 return ManualModel({PURPOSE: TEXT}.get)
-            case "program":
+            case "program" | "command":
                 self._file.write_bytes(TEXT.encode())
                 return self.program("cat", str(self._file))
             case "by role":
@@ -58,7 +62,9 @@ class Stage:
                 return self._endpoint(PROTOCOLS[self.kind])
 
     def program(self, *command: str) -> LanguageModel:
-        """The example of docs/extending.md."""
+        """The example of docs/extending.md, or what is shipped."""
+        if self.kind == "command":
+            return command_model(self._file.parent, *command)
         model: LanguageModel = documented.module("program.py").ProgramModel(list(command))
         return model
 
@@ -84,6 +90,16 @@ def stage(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stage]:
         stage = Stage(request.param, tmp_path, server)
         yield stage
         stage.close()
+
+
+def command_model(folder: Path, *command: str) -> CommandModel:
+    """A program behind what it is started behind in a run."""
+    (folder / "home").mkdir(exist_ok=True)
+
+    def around(failed: int, scratch: Path) -> list[str]:
+        return hiding.guarded(os.getpid(), failed, scratch, [folder / "home"])
+
+    return CommandModel(SavedModel("mine", program=Program(command)), around, ())
 
 
 def every(*kinds: str) -> pytest.MarkDecorator:
@@ -162,14 +178,14 @@ def test_a_slow_replay_can_be_broken_off_between_its_pieces(stage: Stage) -> Non
         answer(stage.open(reply_seconds=60.0), raising(told, lambda piece: not piece))
 
 
-@every("program")
+@every("program", "command")
 def test_a_silent_program_can_be_broken_off(stage: Stage) -> None:
     told = StopRequested("stop")
     with pytest.raises(StopRequested):
         answer(stage.program("sleep", "60"), raising(told, lambda piece: True))
 
 
-@every("program")
+@every("program", "command")
 def test_what_a_program_has_started_ends_with_it_when_it_is_broken_off(stage: Stage, tmp_path: Path) -> None:
     told, held = StopRequested("stop"), tmp_path / "held"
     command = f"exec 9>{held}; flock 9; sleep 60 & echo begun; wait"  # the child holds the lock for as long as it lives

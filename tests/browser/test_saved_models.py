@@ -1,0 +1,50 @@
+"""A model that is connected in the browser: saved with its key, used at once, removed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import Server, drawn
+from tests.browser.test_manual import fill_in
+from tests.chat_server import says, serving
+
+pytestmark = pytest.mark.browser
+
+KEY = "sk-planted-91d2ee07"
+
+
+def test_a_model_is_saved_in_the_page_offered_for_a_pasted_module_and_removed(
+    own_server: Callable[..., Server], page: Page
+) -> None:
+    server = own_server()
+    with serving(says("ready")) as endpoint:
+        page.goto(f"{server.url}/models")
+        fill_in(page, "Address", endpoint.address)
+        fill_in(page, "Model", "small")
+        fill_in(page, "Name", "work")
+        fill_in(page, "Key", KEY)
+        drawn(page).get_by_role("button", name="Save").click()
+        row = page.locator("[class*=st-key-saved]")
+        expect(row.get_by_text("small at")).to_be_visible()
+        expect(row.get_by_text("key in a file that only this user may read")).to_be_visible()
+        row.get_by_role("button", name="Test").click()
+        expect(row.get_by_text("It replied “ready”")).to_be_visible()
+        assert endpoint.keys == [KEY]
+    holders = [file for file in server.home.rglob("*") if file.is_file() and KEY.encode() in file.read_bytes()]
+    assert holders == [server.home / "keys" / "work"]
+    assert holders[0].stat().st_mode & 0o777 == 0o600
+    assert KEY not in page.content()
+    page.goto(f"{server.url}/new_run")
+    drawn(page).get_by_role("radio", name="paste").click()
+    box = page.get_by_label("Module", exact=True)
+    box.fill(box.get_attribute("placeholder") or "")
+    expect(page.get_by_role("combobox", name="Model")).to_have_value("work")
+    expect(drawn(page).get_by_role("button", name="Start run")).to_be_enabled()
+    page.goto(f"{server.url}/models")
+    drawn(page).get_by_role("button", name="Remove").click()
+    page.get_by_role("button", name="Remove work").click()
+    expect(page.get_by_text("Saved models")).to_be_hidden()
+    assert list((server.home / "keys").iterdir()) == []
