@@ -15,6 +15,7 @@ mcp_server/             the evaluator, the knowledge base and runs as tools for 
 exporting/              a kernel as one file that plain PyTorch loads
 shown/                  what programs are told of runs, suites and networks: versioned JSON
 examples.py             runs that come with Tilewright
+learned_examples.py     what these show of techniques, for the knowledge base
 doctor.py               what this machine has and lacks
 argument_types.py       what words of a command line are read as, and what is said of wrong ones
 errors.py               our own failures

@@ -56,6 +56,7 @@ from engine.examples import open_examples as open_examples
 from engine.examples import open_first_example as open_first_example
 from engine.examples import remove_examples as remove_examples
 from engine.examples import shipped_examples as shipped_examples
+from engine.learned_examples import learn_from_examples as learn_from_examples
 from engine.packaging import packing
 from engine.run_settings import DEMO_TASK as DEMO_TASK
 from engine.run_settings import demo_settings as demo_settings

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
+from engine import supervisor
+from engine.errors import EngineError
 from pages.parts import access, change_token, index, wording
 from pages.parts.knowledge import (
     amend_dialogs,
@@ -27,7 +29,7 @@ from storage.knowledge import browsing, files
 from storage.knowledge.browsing import EdgeRow, KnowledgeSums
 from storage.knowledge.records import Technique
 
-TECHNIQUES, STATES, ATTEMPTS, NEGATIVE = "techniques", "states", "attempts", "negative evidence"
+TECHNIQUES, STATES, ATTEMPTS, NEGATIVE = "techniques", "states", "attempts", "did not help"
 FROM_STATES, FROM_TECHNIQUES = "state to technique", "technique to technique"
 RULES, PICTURE, RUNS, CHANGES = "failure rules", "picture", "runs", "changes"
 ABOUT = (
@@ -55,7 +57,7 @@ def live() -> None:
         case "attempts":
             if attempt := evidence_table.draw():
                 evidence_table.open_attempt(attempt)
-        case "negative evidence":
+        case "did not help":
             opened = known_tables.draw_negative()
         case "failure rules":
             if case := failure_rules.draw():
@@ -98,12 +100,24 @@ def draw_sums(sums: KnowledgeSums, failures: int) -> None:
             "imported runs add nothing. Techniques and states are those that Tilewright is shipped with"
             + ("; failure rules are learned from runs here." if failures else ".")
         )
+        if access.may_steer():
+            st.button(
+                "Take over what the examples show", icon=":material/school:", key="learn_examples", on_click=_learn,
+                help="the attempts of the finished runs from an H200 and an H100 that come with Tilewright",
+            )  # fmt: skip
     if sums.damaged:
         lines = wording.counted(sums.damaged, "line")
         st.warning(
             f"{lines} under `{files.folder()}` cannot be read and {'is' if sums.damaged == 1 else 'are'} left out.",
             icon=":material/broken_image:",
         )
+
+
+def _learn() -> None:
+    try:
+        steer.say(f"{wording.counted(supervisor.learn_from_examples(), 'attempt')} of the examples taken over.")
+    except (EngineError, OSError) as error:
+        steer.say(str(error), is_error=True)
 
 
 def draw_picture() -> str | None:

@@ -14,6 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from engine.cli.terminal import Console, printable
+from engine.learned_examples import learn_from_examples
 from storage import codec
 from storage.knowledge import changes, exported, files, merging
 from storage.knowledge.base import Base
@@ -35,6 +36,7 @@ def run_verb(options: Namespace) -> int:
         "revisions": list_revisions,
         "export": export_all,
         "import": import_file,
+        "learn": lambda _: print(f"{learn_from_examples()} attempts of the shipped examples were new."),
         "revert": lambda o: _append(o, changes.reverted(files.load(), o.revision, o.why)),
         "disable": lambda o: _append(o, changes.switched(files.load(), o.name, True, o.why)),
         "enable": lambda o: _append(o, changes.switched(files.load(), o.name, False, o.why)),

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from engine.learned_examples import learn_from_examples
 from pages.parts import access, index, wording
 from pages.parts.knowledge import (
     amendments,
@@ -34,7 +35,7 @@ from storage.run.settings import DepthOutcome
 from tests import sample_knowledge, samples
 from tests.pages.conftest import Open, words
 
-VIEWS = ["techniques", "states", "attempts", "negative evidence", "failure rules", "picture", "runs", "changes"]
+VIEWS = ["techniques", "states", "attempts", "did not help", "failure rules", "picture", "runs", "changes"]
 ATTEMPT = Evidence(
     "r1", "c001", "operator <fusion>", Outcome.FASTER, 1.75e9, state="cache_inefficient", task="softmax",
     kernel_class="reduction", device="NVIDIA H200", architecture="sm_90a", predicted_gain=1.4, gain=1.3, gain_low=1.28,
@@ -136,10 +137,22 @@ def test_a_state_has_its_sentences_its_techniques_and_every_attempt_from_it(home
     assert "No state is called **nobody**" in words(open_page("kernel_state", state="nobody"))
 
 
+def test_a_base_without_attempts_takes_over_those_of_the_shipped_examples_once(home: Path, open_page: Open) -> None:
+    app = open_page("knowledge")
+    app.button(key="learn_examples").click().run()
+    assert not app.exception
+    taken = files.load().rows
+    assert len(taken) > 40
+    assert {row.origin for row in taken} == {"examples"}
+    assert {row.outcome for row in taken} >= {Outcome.FASTER, Outcome.SAME, Outcome.SLOWER}
+    assert "learn_examples" not in [button.key for button in open_page("knowledge").button]
+    assert learn_from_examples() == 0
+
+
 def test_negative_evidence_is_a_view_of_its_own(home: Path, open_page: Open) -> None:
     slower = [replace(ATTEMPT, candidate_id=f"c{n}", technique="TMA", outcome=Outcome.SLOWER, gain=0.8) for n in "123"]
     files.append_evidence(slower, home / "knowledge")
-    app = open_page("knowledge", show="negative evidence")
+    app = open_page("knowledge", show="did not help")
     assert "Showing 1–1 of 1 pair" in words(app)
     (row,) = browsing.negative(files.load())
     assert part(known_tables.negative_cells(row)["attempts"], "text") == "0 of 3"

@@ -30,6 +30,7 @@ def knowledge(verbs: argparse._SubParsersAction[Parser]) -> None:
     imported.add_argument("file", metavar="FILE")
     imported.add_argument("--prefer", choices=[str(side) for side in Prefer], help="whose version counts on a conflict")
     imported.add_argument("--origin", default="", help="name of where it is from (default: as the file says)")
+    what.add_parser("learn", help="take over what the shipped examples show of techniques")
     revert = what.add_parser("revert", help="undo a revision; reverting a revert brings it back")
     revert.add_argument("revision", metavar="REVISION")
     disable = what.add_parser("disable", help="offer a technique, state or failure rule to no run any more")

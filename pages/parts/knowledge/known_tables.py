@@ -308,7 +308,7 @@ def draw_negative() -> str | None:
     pairs = browsing.negative(index.known())
     if not pairs:
         st.info(
-            "No negative evidence: no technique was tried at least twice and mostly failed or made kernels slower.",
+            "Nothing here: no technique was tried at least twice and mostly failed or made kernels slower.",
             icon=":material/thumb_up:",
         )
         return None
