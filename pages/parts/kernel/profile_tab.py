@@ -325,8 +325,8 @@ def _offer_profiles(run: RunRow, switch: Switch) -> None:
     is_worked_on = not state.is_finished and run_state.has_engine(run.run_id)
     if not is_worked_on:
         st.caption(
-            f"No engine is running (the run is {state}), so nothing can be profiled here. To profile this kernel by "
-            "itself, download its source and run `python -m engine evaluate TASK FILE --profile`."
+            f"No engine is running (the run is {wording.STATE_NAME[state]}), so nothing can be profiled here. To "
+            "profile this kernel by itself, download its source and run `python -m engine evaluate TASK FILE --profile`."
         )
         return
     if switch is Switch.ON:

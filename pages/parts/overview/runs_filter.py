@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
+from pages.parts import wording
 from storage.index.queries import Archive, Choices, GroupBy, RunFilter, RunSort
 from storage.run.settings import RunState
 
@@ -32,6 +33,7 @@ GROUP_NAME: dict[str, str] = {"": "no groups"} | {str(by): f"by {by}" for by in 
 # Names of their own: other pages have fields called task and model, and an address holds only this page's.
 FIND, STATE, TASK, MODEL, STRATEGY, TAG = "find", "state", "task_name", "model_name", "strategy_name", "tag"
 SORT, PAGE, GROUP = "sort", "page", "groups"
+NAMES = {str(state): name for state, name in wording.STATE_NAME.items()}
 _ASKED = "asked_fields"
 OF_GROUP = {GroupBy.TASK: TASK, GroupBy.MODEL: MODEL, GroupBy.STRATEGY: STRATEGY, GroupBy.TAG: TAG}
 
@@ -66,7 +68,7 @@ def _choice(label: str, key: str, options: Sequence[str], width: int) -> str:
     """One of the options, or any. Trap: the address holds the name on screen, so it must not change with the data."""
     return str(
         st.selectbox(
-            label, ["", *options], format_func=lambda option: option or "any", key=key, width=width,
+            label, ["", *options], format_func=lambda option: NAMES.get(option, option) or "any", key=key, width=width,
             bind="query-params", on_change=first_page,
         ) or ""
     )  # fmt: skip
