@@ -326,7 +326,8 @@ def _offer_profiles(run: RunRow, switch: Switch) -> None:
     if not is_worked_on:
         st.caption(
             f"No engine is running (the run is {wording.STATE_NAME[state]}), so nothing can be profiled here. To "
-            "profile this kernel by itself, download its source and run `python -m engine evaluate TASK FILE --profile`."
+            "profile this kernel by itself, download its source and run "
+            "`python -m engine evaluate TASK FILE --profile`."
         )
         return
     if switch is Switch.ON:
