@@ -18,7 +18,6 @@ access.pass_or_stop()
 away.draw()  # first: a server may end before it has drawn the rest
 menu.draw()
 presenting.draw()
-dialogs.mind_manners()
 behind.banner()
 pages = [
     st.Page("overview.py", title="Runs", icon=":material/monitoring:", default=True),

@@ -1,4 +1,5 @@
-"""From page to page: the menu on a narrow screen, where it lies over the page, and the browser's way back."""
+"""What a browser does on every page: the menu on a narrow screen, where it lies over the page; one step back for each
+step forth; and the manners of dialogs."""
 
 from __future__ import annotations
 
@@ -6,9 +7,11 @@ import streamlit as st
 
 from pages.parts import client
 
-_menu = st.components.v2.component("tilewright_menu", html="<span></span>", js=client.read("status/menu.js"))
+_menu = st.components.v2.component(
+    "tilewright_menu", html="<span></span>", js=client.read("steering/manners.js") + client.read("status/menu.js")
+)
 
 
 def draw() -> None:
-    """Close the menu when a page is chosen from it, and make each step one step back; shows nothing."""
+    """Listen; shows nothing."""
     _menu(key="menu")

@@ -15,16 +15,11 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
-from pages.parts import client
 from storage.run.steering.verbs import CommandKind
 
 _KEY, _NEWS, _DRAFTS = "open_dialog", "dialog_news", "dialog_drafts"
 DRAFTED = ("hint_text", "try_hint")
 """Fields whose text is kept when their dialog is closed without having been confirmed."""
-
-_manners = st.components.v2.component(
-    "tilewright_manners", html="<span hidden></span>", js=client.read("steering/manners.js")
-)
 T = TypeVar("T")
 
 
@@ -113,11 +108,6 @@ def draft(name: str) -> str:
     """What was typed into a field of `DRAFTED` when this dialog was open over this run before."""
     dialog = opened()
     return str(st.session_state.get(_DRAFTS, {}).get((dialog.run_id, name), "")) if dialog else ""
-
-
-def mind_manners() -> None:
-    """Have dialogs take the cursor and listen to Ctrl+Enter; shows nothing."""
-    _manners(key="manners")
 
 
 def sweep() -> None:

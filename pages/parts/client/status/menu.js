@@ -31,4 +31,5 @@ export default function () {
   window.tilewrightMenu = true
   document.addEventListener("click", close)
   goInOneStep()
+  mindManners()
 }

@@ -2,7 +2,7 @@
 // hands over what was typed before it closes, so that it can be kept.
 const DIALOG = '[role="dialog"]'
 
-function open(dialog) {
+function takeCursor(dialog) {
   if (!dialog.contains(document.activeElement) || document.activeElement === dialog || document.activeElement.tagName === "BUTTON")
     dialog.querySelector("textarea, input[type=text]")?.focus()
 }
@@ -16,15 +16,13 @@ function press(event) {
   setTimeout(() => dialog.querySelector('button[kind="primary"]:not(:disabled)')?.click())
 }
 
-export default function () {
-  if (window.tilewrightManners) return
-  window.tilewrightManners = true
+function mindManners() {
   addEventListener("keydown", press, true)
   let shown = null
   new MutationObserver(() => {
     const dialog = document.querySelector(DIALOG)
-    if (dialog === shown || (dialog && !dialog.querySelector("textarea, input, button[kind]"))) return
+    if (dialog === shown || (dialog && !dialog.querySelector('button[kind="primary"]'))) return  // its last part is still to come
     shown = dialog
-    if (dialog) setTimeout(() => open(dialog))
+    if (dialog) setTimeout(() => takeCursor(dialog), 50)  // after Streamlit's own focus
   }).observe(document.body, { childList: true, subtree: true })
 }
