@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from engine.networks import starting
+from engine.networks import small, starting
 from pages.parts import access, change_token, index, network_folders, wording
 from pages.parts.network import (
     compiled_kernels,
@@ -232,7 +232,7 @@ def try_small_network() -> None:
         help="captures the network that comes with Tilewright, replays a recorded search for its kernels, and measures "
         "them in it; needs no model and takes some minutes",
     ) and network_dialogs.begin(starting.try_small_network):  # fmt: skip
-        st.switch_page("networks.py", query_params={"network": starting.SMALL_NETWORK})
+        st.switch_page("networks.py", query_params={"network": small.NAME})
 
 
 asked, asked_region = st.query_params.get("network", ""), st.query_params.get("region", "")

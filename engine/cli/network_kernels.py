@@ -39,7 +39,7 @@ def optimise(options: Namespace) -> int:
     code = _search(folder, network, options)
     if code != OK or options.search_only or _waits(network):
         return code
-    return _apply(folder, applying.Times(options.seconds, 1.6 * options.seconds))
+    return _apply(folder, applying.Times.of_trial(options.seconds))
 
 
 def _search(folder: NetworkFolder, network: Network, options: Namespace) -> int:
@@ -78,7 +78,7 @@ def apply(options: Namespace) -> int:
     folder, _ = _captured(options.network)
     without = [name for name in options.without.split(",") if name]
     ways = [way for way in options.ways.split(",") if way]
-    times = applying.Times(options.seconds, 1.6 * options.seconds)
+    times = applying.Times.of_trial(options.seconds)
     return _apply(folder, times, dict(options.use), without, ways, is_anew=options.again)
 
 
@@ -111,14 +111,14 @@ def ship(options: Namespace) -> int:
         licence=options.licence,
     )  # fmt: skip
     kernels = applying.kept_kernels(network, proof)
-    applying.write_package(target, network, kernels, asked, proof)
+    applying.write(target, applying.texts(network, kernels, asked, proof))
     print(f"Wrote the package of {len(kernels)} {'kernel' if len(kernels) == 1 else 'kernels'} to {target}.")
     return OK
 
 
 def reproduce(options: Namespace) -> int:
     """Measure a shipped package once more in its network."""
-    times = applying.Times(options.seconds, 1.6 * options.seconds)
+    times = applying.Times.of_trial(options.seconds)
     found = applying.reproduced(Path(options.folder).absolute(), options.entry, _say, times)
     console = Console()
     print_proof(console, found.network, found.now)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import errno
 import json
 import os
-import re
 import shutil
 import sys
 import time
@@ -21,12 +20,11 @@ from rich.table import Table
 
 from engine import connecting
 from engine.cli import network_kernels
-from engine.cli.arguments.networks import SMALL_FOLDER
 from engine.cli.subcommands import OK
 from engine.cli.terminal import Console, printable, widen
 from engine.errors import EngineError, NetworkCaptureError
 from engine.evaluator.request import Evaluator
-from engine.networks import applying, limiting
+from engine.networks import applying, limiting, small
 from engine.shown import networks as shown
 from engine.suites.formats import percent, times
 from storage import codec, read_only
@@ -66,7 +64,7 @@ def capture_network(options: Namespace, open_toolchain: Open) -> int:
     """Capture a network and measure what the hardware allows for its regions."""
     read_only.guard(EngineError, "capture networks")
     _leave_keys()
-    folder = files.folder_of(options.name or _name_of(options.entry))
+    folder = files.folder_of(options.name or files.name_for(options.entry))
     _place(folder, options.output)
     lock = files.hold(folder)
     try:
@@ -83,7 +81,7 @@ def try_small(options: Namespace, open_toolchain: Open) -> int:
     """The shipped small network: capture it, replay the recorded search, put back, measure. It goes on where it was."""
     options.network, options.search_only = options.name, False
     if standing(files.folder_of(options.name)).network is None:
-        options.entry, options.again, options.output = f"{SMALL_FOLDER / 'network.py'}:make", True, None
+        options.entry, options.again, options.output = small.ENTRY, True, None
         capture_network(options, open_toolchain)
     return optimise_network(options, open_toolchain)
 
@@ -98,13 +96,6 @@ def optimise_network(options: Namespace, open_toolchain: Open) -> int:
         options.device = "cpu" if network.device == "cpu" else "cuda"
         _measure(folder, options, open_toolchain)
     return network_kernels.optimise(options)
-
-
-def _name_of(entry: str) -> str:
-    """Of the file or the configuration, as far as a network's name can hold it."""
-    words = entry.removeprefix("hf:").rstrip("/").partition(":")[0]
-    name = Path(words.removesuffix("/config.json")).name.removesuffix(".py")
-    return re.sub(r"[^A-Za-z0-9._-]+", "_", name).strip("._-") or "network"
 
 
 def _place(folder: NetworkFolder, output: str | None) -> None:

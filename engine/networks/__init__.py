@@ -20,6 +20,7 @@ applying.py    kernels put back: which ones, their package, the process that mea
 proof/         what that process does: engaged? right? faster in place?
 reporting.py   what came of it, as a file for a browser
 starting.py    these commands, started from a page
+small.py       the network that comes with Tilewright
 
 `limiting`, `placing`, `optimising`, `applying`, `reporting` and `starting` import no torch; the others run in the
 process of a capture, or of a proof.

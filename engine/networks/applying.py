@@ -74,6 +74,11 @@ class Times:
     trial_s: float = 12.0
     stack_s: float = 20.0
 
+    @classmethod
+    def of_trial(cls, seconds: float) -> Times:
+        """Those of so long a trial; what is kept at the end is worth longer."""
+        return cls(seconds, 1.6 * seconds)
+
 
 @dataclass(frozen=True, slots=True)
 class Shipped:
@@ -288,7 +293,7 @@ def _write_package(folder: NetworkFolder, network: Network, started: ProofStarte
     if not taken:
         return ""
     say(f"writing the package of {len(taken)} {'kernel' if len(taken) == 1 else 'kernels'}")
-    write_package(folder.package(started.number), network, taken, Asked(name), None)
+    write(folder.package(started.number), texts(network, taken, Asked(name), None))
     return name
 
 
@@ -297,14 +302,13 @@ def _known(folder: NetworkFolder) -> Collection[str]:
     return proof.tried.keys() if proof else ()
 
 
-def write_package(
-    target: Path, network: Network, taken: Sequence[tuple[Region, PackagedKernel]], asked: Asked, proof: Proof | None
-) -> None:
-    """Write a network's package into a folder of its own.
+def texts(
+    network: Network, taken: Sequence[tuple[Region, PackagedKernel]], asked: Asked, proof: Proof | None
+) -> dict[str, str]:
+    """The files of a network's package by path.
 
     Raises:
         EngineError: the package's name is none.
-        OSError: the disk is full or may not be written.
     """
     written = packages.packaged(network, taken, asked, proof)
     if proof is not None:
@@ -316,7 +320,16 @@ def write_package(
             network, entry=entry, folder="", weights="", modules=(), times=(), kernels=(), notes=(), regions=regions
         )  # fmt: skip
         written[SHIPPED] = json.dumps(codec.to_plain(Shipped(lean, proof)), ensure_ascii=False, indent=1)
-    for path, text in written.items():
+    return written
+
+
+def write(target: Path, texts: Mapping[str, str]) -> None:
+    """Write a package into a folder of its own.
+
+    Raises:
+        OSError: the disk is full or may not be written.
+    """
+    for path, text in texts.items():
         stored.make_folder((target / path).parent)
         stored.replace(target / path, text)
 

@@ -3,17 +3,15 @@ no torch."""
 
 from __future__ import annotations
 
-import re
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from engine.errors import EngineError
-from engine.networks import applying, optimising
+from engine.networks import applying, optimising, small
 from engine.packaging import networks as packages
 from engine.packaging import packing
 from engine.supervisor import ROOT, tail
@@ -31,8 +29,6 @@ BEGINS_S = 30.0
 """How long is waited until a command of `network` has begun: a capture imports PyTorch first."""
 _begun: list[tuple[str, subprocess.Popen[bytes]]] = []
 """What was started from this process, by the network's name."""
-SMALL_NETWORK = "small_decoder"
-"""The network that comes with Tilewright, under tasks/networks, and what it is called here."""
 
 
 def capture_network(entry: str, name: str, mode: str, device: str) -> NetworkFolder:
@@ -46,7 +42,7 @@ def capture_network(entry: str, name: str, mode: str, device: str) -> NetworkFol
     read_only.guard(EngineError, "capture networks")
     entry = _entry_of(entry.strip())
     try:
-        folder = files.folder_of(name.strip() or _name_of(entry))
+        folder = files.folder_of(name.strip() or files.name_for(entry))
     except NetworkError as error:
         raise EngineError(str(error)) from error
     if folder.network_file.exists() or folder.has_capture_at_work:
@@ -58,7 +54,7 @@ def capture_network(entry: str, name: str, mode: str, device: str) -> NetworkFol
 
 def has_small_network() -> bool:
     """Whether the small network came with this Tilewright."""
-    return (ROOT / "tasks" / "networks" / SMALL_NETWORK).is_dir()
+    return small.FOLDER.is_dir()
 
 
 def try_small_network() -> NetworkFolder:
@@ -74,7 +70,7 @@ def try_small_network() -> NetworkFolder:
         raise EngineError(
             "the demo run is at work on this machine, and both would be timed wrongly: wait until it ends"
         )
-    folder = files.folder_of(SMALL_NETWORK)
+    folder = files.folder_of(small.NAME)
     _see_that_nothing_works_on(folder)
     _begin_capture(folder, ["try"], KERNELS_LOG, "the small network")
     return folder
@@ -202,11 +198,7 @@ def archive(name: str) -> bytes:
         raise EngineError(f"no kernel was measured in network {name} yet")
     kernels = applying.kept_kernels(stands.network, stands.proof)
     package = packages.name_of(name)
-    with tempfile.TemporaryDirectory() as target:
-        root = Path(target)
-        applying.write_package(root, stands.network, kernels, packing.Asked(package), stands.proof)
-        texts = {str(path.relative_to(root)): path.read_text() for path in root.rglob("*") if path.is_file()}
-    return packing.zipped(texts, package)
+    return packing.zipped(applying.texts(stands.network, kernels, packing.Asked(package), stands.proof), package)
 
 
 def _entry_of(entry: str) -> str:
@@ -222,12 +214,6 @@ def _entry_of(entry: str) -> str:
     if not (path.is_absolute() and path.is_file()):
         raise EngineError(f"there is no file {source} on the machine of this server: give its whole path")
     return f"{path}:{function}"
-
-
-def _name_of(entry: str) -> str:
-    """What a network is called that was given no name: as its file, module or configuration."""
-    source = entry.removeprefix(HUGGING_FACE) if entry.startswith(HUGGING_FACE) else entry.rpartition(":")[0]
-    return re.sub(r"[^A-Za-z0-9._-]+", "_", Path(source).stem).strip("._-") or "network"
 
 
 def capture_log(folder: NetworkFolder) -> str:

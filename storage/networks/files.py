@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import shutil
 import time
 import typing
@@ -250,3 +251,10 @@ def delete(folder: NetworkFolder) -> int:
 def size_of(folder: NetworkFolder) -> int:
     """Bytes on disk."""
     return sum(path.stat().st_size for path in folder.path.rglob("*") if path.is_file())
+
+
+def name_for(entry: str) -> str:
+    """What a network is called that was given no name: as its file, module or configuration, as far as a name can."""
+    words = entry.removeprefix("hf:").rstrip("/").partition(":")[0]
+    name = Path(words.removesuffix("/config.json")).name.removesuffix(".py")
+    return re.sub(r"[^A-Za-z0-9._-]+", "_", name).strip("._-") or "network"

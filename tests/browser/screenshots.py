@@ -17,7 +17,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from engine.networks.starting import SMALL_NETWORK
+from engine.networks import small
 from pages.parts import index
 from storage.index import queries
 from storage.index.queries import AttemptRow, RunRow
@@ -92,8 +92,8 @@ def for_docs(home: Path, run_id: str | None) -> Iterator[Shot]:
     yield Shot("compare", "compare?runs=" + ",".join(one.run_id for one in gpu), "Compare", 1000)
     address = f"candidate?run={profiled.run_id}&candidate={profiled.best_candidate_id}"
     yield Shot("profile", address, "Kernel ", 1000, "Profile")
-    if (home / "networks" / SMALL_NETWORK).is_dir():  # `python -m engine network try`
-        yield Shot("network", f"networks?network={SMALL_NETWORK}", "Kernels in the network", 1500)
+    if (home / "networks" / small.NAME).is_dir():  # `python -m engine network try`
+        yield Shot("network", f"networks?network={small.NAME}", "Kernels in the network", 1500)
 
 
 def shown(home: Path, run_id: str | None) -> tuple[list[RunRow], RunRow, list[AttemptRow]]:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from engine.argument_types import Parser, positive, size
+from engine.networks import small
 
-SMALL_FOLDER = Path(__file__).resolve().parent.parent.parent.parent / "tasks" / "networks" / "small_decoder"
 """The network that comes with Tilewright, with recorded replies for its regions."""
 
 
@@ -113,10 +112,10 @@ def _kernels(optimise: Parser, apply: Parser, ship: Parser, trial: Parser) -> No
     ship.add_argument("--layout", choices=("wheel", "kernels"), default="wheel", help="(default: wheel)")
     ship.add_argument("--arch", default="", metavar="SM,...", help="GPUs that the wheel is built for")
     ship.add_argument("--licence", default="", help="of the kernels, as an SPDX name (default: not stated)")
-    trial.add_argument("--name", default="small_decoder", help="of the network here (default: small_decoder)")
+    trial.add_argument("--name", default=small.NAME, help="of the network here (default: %(default)s)")
     trial.set_defaults(
         device="cpu", mode="eval", seed=0, keep=2, most_mb=4000, least_share=0.3, batch=1, tokens=256, no_compile=False,
-        no_limits=False, recordings=str(SMALL_FOLDER / "recordings"),
+        no_limits=False, recordings=str(small.FOLDER / "recordings"),
     )  # fmt: skip
 
 
