@@ -65,14 +65,14 @@ def start_text(name: str, toml: str) -> SuiteFolder:
         raise
 
 
-def resume(name: str) -> None:
+def resume(name: str) -> SuiteFolder:
     """Go on with a suite.
 
     Raises:
         SuiteError: there is none of this name.
         EngineError: as of `start_shipped`, or a runner is at work on it.
     """
-    _launch(["resume", files.find(name).name])
+    return _launch(["resume", files.find(name).name])
 
 
 def _launch(words: Sequence[str]) -> SuiteFolder:

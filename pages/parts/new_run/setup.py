@@ -11,6 +11,7 @@ from engine.evaluator import languages
 from engine.search.methods import catalogue
 from engine.search.methods.catalogue import StrategyDescription
 from pages.parts import wording
+from pages.parts.new_run.like import Like
 
 _MODEL_HELP = (
     "“recorded” uses stored model replies; no API key needed. For a live model set OPENAI_API_KEY (and OPENAI_BASE_URL "
@@ -38,24 +39,30 @@ class Setup:
     strategy: StrategyDescription
 
 
-def draw() -> Setup:
-    """Model, method, toolchain and language, side by side."""
+def draw(like: Like | None = None) -> Setup:
+    """Model, method, toolchain and language, side by side; they begin as those of another run, as far as that can be
+    had here."""
     st.markdown("## How")
+    usual = like.settings if like else None
     first = st.columns(2)
-    model = str(first[0].selectbox("Model", supervisor.available_models(), key="model", help=_MODEL_HELP))
+    models = supervisor.available_models()
+    begins = models.index(usual.model) if usual and usual.model in models else 0
+    model = str(first[0].selectbox("Model", models, begins, key="model", help=_MODEL_HELP))
+    if usual and usual.model not in models:
+        first[0].caption(f":material/block: {wording.plain(usual.model)} is not connected here.")
     with first[1]:
-        strategy = _strategy()
+        strategy = _strategy(usual.strategy if usual else "")
     if strategy.about:
         st.caption(wording.plain(strategy.about))
     second = st.columns(2)
     with second[0]:
-        toolchain, device = _toolchain()
+        toolchain, device = _toolchain(usual.toolchain if usual else "", usual.device if usual else "")
     with second[1]:
-        language = _language(toolchain)
+        language = _language(toolchain, usual.language if usual else "")
     return Setup(toolchain, device, language, model, strategy)
 
 
-def _toolchain() -> tuple[str, str]:
+def _toolchain(begins: str, device_begins: str) -> tuple[str, str]:
     """The toolchain, and the GPU where one is named."""
     toolchains = supervisor.available_toolchains()
     usable = [name for name, reason in toolchains.items() if not reason]
@@ -66,12 +73,13 @@ def _toolchain() -> tuple[str, str]:
             icon=":material/error:",
         )
         st.stop()
-    chosen = str(st.segmented_control("Toolchain", usable, default=usable[0], required=True, key="toolchain"))
+    first = begins if begins in usable else usable[0]
+    chosen = str(st.segmented_control("Toolchain", usable, default=first, required=True, key="toolchain"))
     _unavailable(toolchains)
     if not supervisor.has_gpu(chosen):
         return chosen, ""
     device = st.text_input(
-        "GPU", key="device", placeholder="the first that is visible", width=260,
+        "GPU", device_begins, key="device", placeholder="the first that is visible", width=260,
         help="A number, GPU-… or MIG-…, as in CUDA_VISIBLE_DEVICES, or a part of a model's name such as H200.",
     )  # fmt: skip
     return chosen, device.strip()
@@ -83,20 +91,22 @@ def _unavailable(toolchains: dict[str, str]) -> None:
             st.caption(f":material/block: Toolchain {name} not available: {wording.plain(reason)}")
 
 
-def _language(toolchain: str) -> str:
+def _language(toolchain: str, begins: str) -> str:
     """In which kernels are written, of those that the toolchain can run."""
     names = languages.of_toolchain(toolchain)
     chosen = st.segmented_control(
-        "Language", names, default=names[0], required=True, key=f"language:{toolchain}", help=_LANGUAGE_HELP
-    )
+        "Language", names, default=begins if begins in names else names[0], required=True, key=f"language:{toolchain}",
+        help=_LANGUAGE_HELP,
+    )  # fmt: skip
     return str(chosen)
 
 
-def _strategy() -> StrategyDescription:
+def _strategy(begins: str) -> StrategyDescription:
     """The search method; those that cannot be used are named with the reason."""
     descriptions = catalogue.descriptions()
     usable = {description.name: description for description in descriptions if description.is_usable}
-    name = st.selectbox("Strategy", list(usable), key="strategy", help=_STRATEGY_HELP)
+    first = list(usable).index(begins) if begins in usable else 0
+    name = st.selectbox("Strategy", list(usable), first, key="strategy", help=_STRATEGY_HELP)
     for description in descriptions:
         if description.failure:
             reason = description.failure.removeprefix(f"strategy {description.name!r} ")
