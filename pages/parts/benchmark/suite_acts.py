@@ -51,7 +51,7 @@ def _start(suite: str) -> None:
         try:
             defined = definition.read(definition.find(suite), words)
         except EngineError as error:
-            why_not = wording.sentence(str(error))
+            why_not = wording.opened(str(error))
     else:
         why_not = f"Enter {' and '.join(parameter.upper() for parameter in parameters)}."
     if defined:
@@ -108,7 +108,7 @@ def begin(start: Callable[[], SuiteFolder]) -> SuiteFolder | None:
         with st.spinner("Starting: every run of the suite is looked at first"):
             return start()
     except (EngineError, SuiteError, OSError) as error:
-        st.error(wording.plain(wording.sentence(str(error))), icon=":material/error:")
+        st.error(wording.sentence(str(error)), icon=":material/error:")
         return None
 
 

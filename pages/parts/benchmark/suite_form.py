@@ -44,7 +44,7 @@ def draw(source: str) -> None:
     try:
         start = beginning(source)
     except (EngineError, SuiteError) as error:
-        st.warning(wording.plain(wording.sentence(str(error))), icon=":material/search_off:")
+        st.warning(wording.sentence(str(error)), icon=":material/search_off:")
         return
     wrong: list[str] = []
     left, right = st.columns([1.75, 1], gap="medium")
@@ -241,7 +241,7 @@ def _summary(name: str, draft: Draft, wrong: list[str]) -> None:
         try:
             defined = definition.of_text(toml, Path(f"{name}.toml"))
         except EngineError as error:
-            why_not = wording.sentence(str(error))
+            why_not = wording.opened(str(error))
     if defined:
         st.markdown(suite_acts.takes(defined))
     if why_not:

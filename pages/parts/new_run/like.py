@@ -40,7 +40,7 @@ def of_page() -> Like | None:
     try:
         settings = folder.find_run(run_id).read_settings()
     except (OSError, codec.DecodeError, UnicodeDecodeError) as error:
-        st.warning(wording.plain(wording.sentence(f"no run can be taken as a pattern: {error}")),
+        st.warning(wording.sentence(f"no run can be taken as a pattern: {error}"),
                    icon=":material/search_off:")  # fmt: skip
         return None
     st.caption(ABOUT.format(wording.plain(run_id), wording.in_address(run_id)))
