@@ -138,7 +138,7 @@ def draw_view(results: Results, view: str) -> str | None:
     """One view; the run opened just now, if any."""
     if view == CELLS:
         opened = cells_matrix.draw(results)
-        st.caption(cells_matrix.ABOUT)
+        st.caption(cells_matrix.about(results))
         text_tables.draw(tables.headroom_table(results), "headroom_table", has_title=True)
         return opened
     if view == CURVES:

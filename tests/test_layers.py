@@ -97,7 +97,7 @@ SCREENS: dict[str, tuple[str, ...]] = {
     "steering": ("", "client", "widgets", "status"),
     "kernel": ("", "client", "widgets", "status", "steering"),
     "compare": ("", "widgets", "status"),
-    "benchmark": ("", "widgets", "status", "compare"),
+    "benchmark": ("", "widgets", "status", "steering", "compare"),
     "report": ("", "client", "widgets", "status", "kernel", "compare"),
     "run": ("", "client", "widgets", "status", "steering", "kernel", "report"),
     "overview": ("", "widgets", "status", "steering"),

@@ -24,6 +24,16 @@ ABOUT = (
     "beside eager. A flag counts the checks of that kernel that a person should look at."
 )
 
+ABOUT_CHECK = (
+    "A cell opens its run. It works once it has a correct kernel that was timed; how fast that is stands below it. A "
+    "flag counts the checks of that kernel that a person should look at."
+)
+
+
+def about(results: Results) -> str:
+    """What a cell says."""
+    return ABOUT_CHECK if results.suite.defined.checks is Purpose.WORKS else ABOUT
+
 
 def draw(results: Results) -> str | None:
     """The matrix; the run opened just now, if any."""
@@ -56,8 +66,8 @@ def cell(result: CellResult, *, is_check: bool = False) -> table.Cell:
     if best:
         spread, over = interval(Estimate(best.speedup, best.low, best.high)), over_alternative(result)
         note = f"{spread}; {over}" if over else spread
-        if is_check and is_done:
-            text, tone, note = "works", "green", f"{text}, {note}"
+        if is_check:
+            text, tone, note = "works", "green" if is_done else tone, f"{text}, {note}"
     if not run_id:
         return table.pill(text, tone, "", reason, note)
     flags: list[table.Cell] = []

@@ -113,9 +113,19 @@ def begin(start: Callable[[], SuiteFolder]) -> SuiteFolder | None:
 
 
 def draw(folder: SuiteFolder, suite: Suite) -> None:
-    """Stop while a runner works on it, Continue where work is left; the command of each, to copy."""
+    """Stop while a runner works on it, Continue where work is left; and a new one that begins as it is."""
     if suite.defined.is_example or not access.may_steer():
         return
+    with st.container(horizontal=True, vertical_alignment="center"):
+        _steer(folder, suite)
+        if not any(arm.is_adopted for arm in suite.defined.arms):
+            st.page_link(
+                "benchmark.py", label="Edit a copy", icon=":material/content_copy:", width="content",
+                query_params={"new": folder.name},
+            )  # fmt: skip
+
+
+def _steer(folder: SuiteFolder, suite: Suite) -> None:
     name = folder.name
     if folder.has_runner:
         st.button(

@@ -17,7 +17,7 @@ from engine.evaluator.tasks import TaskFile
 from engine.search.methods import catalogue
 from engine.suites import definition, starting
 from engine.suites.formats import name as spaced
-from pages.parts import number_field, wording
+from pages.parts import number_field, suite_folders, wording
 from pages.parts.benchmark import suite_acts
 from pages.parts.benchmark.suite_draft import ArmDraft, Draft, draft_of, toml_of
 from pages.parts.widgets import table
@@ -71,17 +71,15 @@ def beginning(source: str) -> Draft:
     """What the form begins with.
 
     Raises:
-        EngineError: no such suite, or it takes words that only a terminal can give.
-        SuiteError: no suite can have this name.
+        EngineError: it takes words that the form has no field for.
+        SuiteError: there is no such suite.
     """
     if source == FRESH:
         return USUAL
-    own = files.folder_of(source).definition_file
-    path = own if own.is_file() else definition.find(source)
-    if own != path and definition.outline(source)[1]:
-        raise EngineError(f"the suite {source} takes further words: start it from the list")
-    text = untrusted.read_text(path)
-    return draft_of(definition.read(path), untrusted.toml_table(text, source))
+    if source in definition.shipped():
+        return draft_of(definition.read(definition.find(source)), untrusted.read_toml(definition.find(source)))
+    suite = suite_folders.read(files.find(source))
+    return draft_of(suite.defined, untrusted.toml_table(suite.defined.toml, source)) if suite else USUAL
 
 
 def _name(source: str, wrong: list[str]) -> str:
