@@ -19,7 +19,7 @@ from engine.suites import definition, starting
 from engine.suites.formats import name as spaced
 from pages.parts import number_field, suite_folders, wording
 from pages.parts.benchmark import suite_acts
-from pages.parts.benchmark.suite_draft import ArmDraft, Draft, draft_of, toml_of
+from pages.parts.benchmark.suite_draft import TOOLCHAIN, ArmDraft, Draft, draft_of, toml_of
 from pages.parts.widgets import table
 from storage import untrusted
 from storage.suites import files
@@ -58,13 +58,21 @@ def draw(source: str) -> None:
         with st.container(border=True):
             rest = _limits(source, start, wrong)
     draft = Draft(chosen, arms, start.title, rest.pop("about"), toolchain, kept=start.kept, **rest)
-    if unanswered := [arm.name for arm in arms if any(replies(task, arm, toolchain) is None for task in chosen)]:
-        named = ", ".join(dict.fromkeys(unanswered))
-        wrong.append(f"There are no recorded replies for all runs of {named}: choose another model, method or task.")
     with right, st.container(border=True, key="new_suite_summary"):
         _summary(name, draft, wrong)
     with left:
         _cells(draft)
+
+
+def lacking(draft: Draft) -> str:
+    """Why the suite cannot begin on this machine, in words; empty where nothing is known against it."""
+    for arm in draft.arms:
+        if why := suite_acts.unavailable(f"{TOOLCHAIN} {draft.toolchain} {arm.words}"):
+            return why
+    named = [arm.name for arm in draft.arms if any(replies(task, arm, draft.toolchain) is None for task in draft.tasks)]
+    if not named:
+        return ""
+    return f"There are no recorded replies for all runs of {', '.join(named)}: choose another model, method or task."
 
 
 def beginning(source: str) -> Draft:
@@ -120,13 +128,10 @@ def _class(task: TaskFile) -> str:
 
 
 def _toolchain(source: str, start: Draft) -> str:
-    reasons = supervisor.available_toolchains()
-    usable = [name for name, reason in reasons.items() if not reason] or list(reasons)
-    if start.toolchain not in usable:
-        why = reasons.get(start.toolchain, "unknown here")
-        st.caption(wording.plain(f"The suite asks for the toolchain {start.toolchain}, which is not available: {why}"))
-    first = start.toolchain if start.toolchain in usable else usable[0]
-    return str(st.segmented_control("Toolchain", usable, default=first, required=True, key=f"suite_on:{source}"))
+    """Any: the file may be for another machine."""
+    names = list(supervisor.available_toolchains())
+    first = start.toolchain if start.toolchain in names else names[0]
+    return str(st.segmented_control("Toolchain", names, default=first, required=True, key=f"suite_on:{source}"))
 
 
 def _arms(source: str, start: Draft, toolchain: str, wrong: list[str]) -> tuple[ArmDraft, ...]:
@@ -242,6 +247,7 @@ def _summary(name: str, draft: Draft, wrong: list[str]) -> None:
             why_not = wording.opened(str(error))
     if defined:
         st.markdown(suite_acts.takes(defined))
+        why_not = lacking(draft)
     if why_not:
         st.warning(wording.plain(why_not), icon=":material/warning:")
     is_asked = st.button(
@@ -250,7 +256,7 @@ def _summary(name: str, draft: Draft, wrong: list[str]) -> None:
     )  # fmt: skip
     if is_asked and not why_not and (folder := suite_acts.begin(lambda: starting.start_text(name, toml))):
         st.switch_page("benchmark.py", query_params={"suite": folder.name})
-    if not wrong:
+    if defined:
         st.caption("The same as a file:")
         st.code(toml, language="toml", wrap_lines=True)
         st.caption(wording.plain(f"Kept as {name}.toml, it is started from a terminal with:"))
