@@ -563,3 +563,11 @@ def test_a_run_like_another_begins_with_its_task_sizes_model_method_and_limits(h
     assert app.session_state["pasted_text"] == module_field.EXAMPLE
     assert "valid Python" in words(app)
     assert "no run can be taken as a pattern" in words(open_page("new_run", like="gone")).lower()
+
+
+def test_the_page_of_a_run_that_has_ended_leads_to_a_new_one_like_it(home: Path, open_page: Open) -> None:
+    samples.write_run(home / "runs", "ended", depths=3)
+    app = open_page("run", run="ended").button(key="like:ended").click().run()
+    assert not app.exception
+    assert app.title[0].value == "New run"
+    assert "are those of [ended](run?run=ended)" in words(app)
