@@ -23,6 +23,7 @@ from typing import Any
 
 from engine.errors import EngineError
 from engine.evaluator.tasks import SHIPPED as TASKS
+from engine.suites import example_suites
 from storage import codec, locks, read_only, untrusted
 from storage.home import home
 from storage.run import damage, journal, labels, liveness, trash
@@ -140,7 +141,7 @@ def example_files(run_id: str) -> dict[str, bytes]:
 
 def open_examples(run_ids: Sequence[str] = (), folder: Path | None = None) -> list[RunFolder]:
     """Put examples beside the runs that are here, all of them where none is named; those that are there stay as they
-    are, and one that was deleted comes back from the trash.
+    are, and one that was deleted comes back from the trash. A suite of examples that are all open is made too.
 
     Raises:
         EngineError: there is no such example, one is damaged, or this server only shows runs.
@@ -150,7 +151,9 @@ def open_examples(run_ids: Sequence[str] = (), folder: Path | None = None) -> li
     by_id = {example.run_id: example for example in shipped_examples(folder)}
     if unknown := [name for name in run_ids if name not in by_id]:
         raise EngineError(f"no example {', '.join(unknown)}: `python -m engine examples list` shows all")
-    return [_open(by_id[name]) for name in run_ids or by_id]
+    runs = [_open(by_id[name]) for name in run_ids or by_id]
+    example_suites.lay_out(folder or SHIPPED)
+    return runs
 
 
 FIRST = "first"
@@ -195,13 +198,14 @@ def _open(example: Example) -> RunFolder:
 
 
 def remove_examples() -> tuple[list[str], list[str]]:
-    """Move every example that is open here to the trash, and replays of them; returns their ids, and for each that
-    cannot be moved why.
+    """Move every example that is open here to the trash, and replays of them, and delete suites of them; returns the
+    runs' ids, and for each that cannot be moved why.
 
     Raises:
         EngineError: this server only shows runs.
     """
     read_only.guard(EngineError, "remove examples")
+    example_suites.remove()
     gone, refused = [], []
     for run in list(all_runs()):
         try:

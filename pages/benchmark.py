@@ -1,4 +1,5 @@
-"""Suites: the list, and what one of them says: which arm, how much, how sure, at what cost. `?suite=` names it."""
+"""Suites: the list, a new one, and what one of them says: which arm, how much, how sure, at what cost. `?suite=` names
+one, `?new=` what a new one begins with."""
 
 from __future__ import annotations
 
@@ -8,13 +9,15 @@ from dataclasses import replace
 import streamlit as st
 
 from engine.suites import exporting, formats, tables
-from pages.parts import change_token, index, run_state, suite_folders, wording
-from pages.parts.benchmark import benchmark_charts, cells_matrix, suites_list, text_tables
+from pages.parts import access, change_token, index, run_state, suite_folders, wording
+from pages.parts.benchmark import benchmark_charts, cells_matrix, suite_acts, suite_form, suites_list, text_tables
 from pages.parts.status import address, now
+from pages.parts.steering import dialogs, steer
 from pages.parts.suite_folders import WATCHED
 from storage.index.queries.suites import run_results
 from storage.suites import files, summary
 from storage.suites.files import SuiteError
+from storage.suites.records import Purpose
 from storage.suites.standing import Suite, as_left
 from storage.suites.summary import Results
 
@@ -26,13 +29,25 @@ SUMMARY, CELLS, CURVES, SCORECARD, PAPER, KERNELBENCH = (
 @st.fragment
 def live(name: str) -> None:
     """The page; drawn again when a suite has news."""
+    dialogs.sweep()
     watched = [f"{WATCHED}{name}"]
     now.watch(watched, is_overview=False, token=change_token.of(watched, is_overview=False))
     opened = draw_suite(name) if name else suites_list.draw()
     if opened and name:
         st.switch_page("run.py", query_params={"run": opened})
     if opened:
-        st.switch_page("benchmark.py", query_params={"suite": opened})
+        follow(opened)
+    steer.give_word_back()
+
+
+def follow(opened: str) -> None:
+    """Go where a click in the lists leads."""
+    if opened.startswith(suites_list.START):
+        suite_acts.ask_start(opened.removeprefix(suites_list.START))
+        st.rerun()
+    if opened.startswith(suites_list.COPY):
+        st.switch_page("benchmark.py", query_params={"new": opened.removeprefix(suites_list.COPY)})
+    st.switch_page("benchmark.py", query_params={"suite": opened})
 
 
 def draw_suite(name: str) -> str | None:
@@ -47,18 +62,22 @@ def draw_suite(name: str) -> str | None:
         st.info("The suite's journal does not say yet what it is.", icon=":material/hourglass_top:")
         return None
     run_ids = [planned.run_id for planned in suite.planned if planned.run_id]
-    head, tools = st.container(), st.container(horizontal=True, vertical_alignment="bottom")
+    head, acts = st.container(), st.container()
+    tools = st.container(horizontal=True, vertical_alignment="bottom")
     with tools:
         suite, is_partial, only_clean = choose(suite if folder.has_runner else as_left(suite, run_state.has_engine))
     runs = run_results(index.current(), run_ids)
     results = summary.gather(suite, summary.only_clean(runs) if only_clean else runs, is_partial)
     with head:
         draw_head(results, folder.has_runner)
+    with acts:  # always there: what comes and goes in it must not move the rest
+        suite_acts.draw(folder, suite)
     with tools:
         offer_files(results)
     views = [SUMMARY, CELLS, CURVES, SCORECARD, *([PAPER] if tables.paper_table(results) else []), KERNELBENCH]
+    first = CELLS if suite.defined.checks is Purpose.WORKS else SUMMARY
     view = st.segmented_control(
-        "Show", views, default=SUMMARY, required=True, key="show_suite", bind="query-params",
+        "Show", views, default=first, required=True, key="show_suite", bind="query-params",
         label_visibility="collapsed",
     )  # fmt: skip
     return draw_view(results, str(view))
@@ -73,9 +92,11 @@ def draw_head(results: Results, has_runner: bool) -> None:
         st.caption(wording.plain(suite.defined.about))
     devices = ", ".join(map(wording.plain, results.devices)) or "nothing measured yet"
     used = f"{wording.cost(spent.cost_usd)} and {wording.seconds(spent.engine_s)} of engine time spent"
-    st.markdown(" · ".join([f"**{state}**", tables.progress_line(results), used, devices]))
+    example = ["an example, made on another machine"] if suite.defined.is_example else []
+    st.markdown(" · ".join([f"**{state}**", *example, tables.progress_line(results), used, devices]))
     if suite.is_left_behind:  # it was killed, or its machine was switched off
-        st.caption(f"No runner is at work on it. `python -m engine suite resume {suite.defined.name}` goes on with it.")
+        st.caption("No runner is at work on it. *Continue* goes on with it, as this does from a terminal:")
+        st.code(suite_acts.command(["resume", suite.defined.name]), language=None, wrap_lines=True)
     for sentence in tables.headline(results):
         arm, _, rest = sentence.partition(":")
         st.markdown(f"- **{wording.plain(arm)}**:{wording.plain(rest)}")
@@ -117,7 +138,7 @@ def draw_view(results: Results, view: str) -> str | None:
     """One view; the run opened just now, if any."""
     if view == CELLS:
         opened = cells_matrix.draw(results)
-        st.caption(cells_matrix.ABOUT)
+        st.caption(cells_matrix.about(results))
         text_tables.draw(tables.headroom_table(results), "headroom_table", has_title=True)
         return opened
     if view == CURVES:
@@ -159,10 +180,26 @@ def choose_class(results: Results) -> str:
     )  # fmt: skip
 
 
+def head(suite: str, new: str) -> None:
+    """The title with the way back, or to a new suite."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.title(wording.plain(suite) or ("New suite" if new else "Benchmark"), anchor=False, width="content")
+        if suite or new:
+            st.page_link("benchmark.py", label="All suites", icon=":material/arrow_back:", width="content")
+        elif access.may_steer():
+            st.space("stretch")
+            st.page_link(
+                "benchmark.py", label="New suite", icon=":material/add:", query_params={"new": suite_form.FRESH},
+                width="content",
+            )  # fmt: skip
+
+
 asked = st.query_params.get("suite", "")
-address.confirm("benchmark", asked)
-with st.container(horizontal=True, vertical_alignment="center"):
-    st.title(wording.plain(asked) or "Benchmark", anchor=False, width="content")
-    if asked:
-        st.page_link("benchmark.py", label="All suites", icon=":material/arrow_back:", width="content")
-live(asked)
+asked_new = st.query_params.get("new", "") if access.may_steer() and not asked else ""
+address.confirm("benchmark", f"{asked} {asked_new}")
+head(asked, asked_new)
+if asked_new:
+    suite_form.draw(asked_new)
+else:
+    live(asked)
+suite_acts.draw_dialog()

@@ -21,12 +21,14 @@ from engine.search.methods.catalogue import StrategyDescription
 from pages.parts import access, change_token, number_field, wording
 from pages.parts.change_token import CLOCK
 from pages.parts.new_run import baselines_form, budget_form, command_line, examination, forecast, module_field
+from pages.parts.new_run import like as another
 from pages.parts.new_run import setup as setup_form
+from pages.parts.new_run.like import Like
 from pages.parts.new_run.setup import Setup
 from pages.parts.status import now
 from pages.parts.steering import approval, options_form
 from storage.knowledge import choice
-from storage.results.policy import DTYPES, EVERYTHING, OWN_DTYPE, PRECISIONS
+from storage.results.policy import DTYPES, EVERYTHING, OWN_DTYPE, PRECISIONS, Policy
 from storage.run.models import NAMES, ModelRole, Options, PatchForm, read_options
 from storage.run.settings import Prompts, RunSettings, Start
 from storage.run.steering.command_arguments import MANUAL
@@ -47,14 +49,15 @@ EXAMPLE = "diagnoser.model=a-smaller-model\nrepairer.temperature=0.2"
 
 def form() -> None:
     """What to optimise and how on the left; what it will take and the way to start it on the right."""
+    like = another.of_page()
     left, right = st.columns([1.75, 1], gap="medium")
     with left:
         what, how = st.container(border=True), st.container(border=True)
     with how:
-        setup = setup_form.draw()
+        setup = setup_form.draw(like)
     wrong: list[str] = []
     with what:
-        chosen = _task(setup, wrong)
+        chosen = _task(setup, like, wrong)
     if chosen is None:
         with right, st.container(border=True, key="new_run_summary"):
             st.markdown("## This run")
@@ -68,10 +71,11 @@ def form() -> None:
         limits, more = st.container(border=True), st.container(border=True)
     no_recording = _no_recording(setup, task, name)
     with limits:
-        budget = budget_form.draw(setup, "" if no_recording else name, wrong)
+        start = budget_form.of_budget(like.settings.budget) if like else None
+        budget = budget_form.draw(setup, "" if no_recording else name, wrong, start)
     with more:
         fields = (
-            _options(strategy, budget.depths, model, wrong)
+            _options(strategy, budget.depths, model, like, wrong)
             | {"device": setup.device, "language": setup.language}
             | policy
         )
@@ -182,23 +186,25 @@ def _start_button(why_not: str) -> bool:
     return is_asked and not why_not  # a click may arrive together with the text that turns the button off
 
 
-def _task(setup: Setup, wrong: list[str]) -> tuple[TaskFile, dict[str, Size], dict[str, Any]] | None:
+def _task(setup: Setup, like: Like | None, wrong: list[str]) -> tuple[TaskFile, dict[str, Size], dict[str, Any]] | None:
     """The task chosen, the sizes that differ from its own, its rules; None while there is no usable task."""
     st.markdown("## What")
     try:
-        task = module_field.draw(setup.toolchain, setup.strategy.name, setup.language)
+        task = module_field.draw(setup.toolchain, setup.strategy.name, setup.language, like)
     except TaskError as error:
         st.error(wording.sentence(str(error)), icon=":material/error:")
         return None
     if task is None:
         return None
-    sizes = _sizes(task, setup.toolchain, wrong)
-    return task, sizes, _policy(task)
+    same = like.settings if like and like.is_of(task) else None
+    begins = same.sizes if same and same.toolchain == setup.toolchain else {}
+    sizes = _sizes(task, setup.toolchain, begins, wrong)
+    return task, sizes, _policy(task, same.policy if same else task.policy)
 
 
-def _policy(task: TaskFile) -> dict[str, Any]:
+def _policy(task: TaskFile, begins: Policy) -> dict[str, Any]:
     """What kernels may leave to PyTorch, how exact they must be, and whether the backward pass is theirs too."""
-    usual = task.policy.library_operators
+    usual = begins.library_operators
     if EVERYTHING in usual:
         usual = ("all",)
     library = st.text_input(
@@ -206,34 +212,38 @@ def _policy(task: TaskFile) -> dict[str, Any]:
     )
     row = st.container(horizontal=True, vertical_alignment="bottom", gap="medium")
     precision = row.segmented_control(
-        "Precision", PRECISIONS, default=task.policy.precision, required=True, key=f"precision:{task.path}",
+        "Precision", PRECISIONS, default=begins.precision, required=True, key=f"precision:{task.path}",
         help="tf32 lets tensor cores round the operands of products; half lets kernels round them to bfloat16 or "
         "float16. The reference is timed in the same class.",
     )  # fmt: skip
     dtype = row.segmented_control(
-        "Tensors", (OWN_DTYPE, *DTYPES), default=task.policy.dtype or OWN_DTYPE, required=True,
+        "Tensors", (OWN_DTYPE, *DTYPES), default=begins.dtype or OWN_DTYPE, required=True,
         key=f"dtype:{task.path}",
         help="own: as the task is written. bf16 or fp16: floating-point inputs and parameters are converted, on both "
         "sides; a precision class of its own, so Precision stays at fp32.",
     )  # fmt: skip
     mode = row.segmented_control(
-        "Mode", tuple(_MODES), default=task.policy.mode or OWN_MODE, required=True, key=f"mode:{task.path}",
+        "Mode", tuple(_MODES), default=begins.mode or OWN_MODE, required=True, key=f"mode:{task.path}",
         format_func=_MODES.__getitem__,
         help="What both modules are put into. As constructed is training mode for most modules: there batch "
         "normalisation takes its statistics from the batch, and dropout draws random numbers.",
     )  # fmt: skip
     backward = row.checkbox(
-        "Forward and backward", task.policy.backward, key=f"backward:{task.path}",
+        "Forward and backward", begins.backward, key=f"backward:{task.path}",
         help="Gradients of inputs and parameters are checked too, and both passes are timed together, the reference "
         "through autograd. ModelNew then calls a torch.autograd.Function of its own.",
     )  # fmt: skip
-    chosen = {"library": library.strip() or "none", "precision": str(precision), "compare_modules": _modules(task, row)}
+    chosen = {
+        "library": library.strip() or "none",
+        "precision": str(precision),
+        "compare_modules": _modules(task, begins, row),
+    }
     return chosen | {"backward": backward, "dtype": str(dtype), "mode": str(mode)}
 
 
-def _modules(task: TaskFile, row: DeltaGenerator) -> int:
+def _modules(task: TaskFile, begins: Policy, row: DeltaGenerator) -> int:
     """How many names deep modules are compared: asked only where that is chosen, by the task or as what mends it."""
-    key, usual = f"compare_modules:{task.path}", task.policy.compare_modules
+    key, usual = f"compare_modules:{task.path}", begins.compare_modules
     if not (usual or st.session_state.get(key)):
         return 0
     st.session_state.setdefault(key, usual)
@@ -254,8 +264,9 @@ def _variant(task: TaskFile, chosen: Mapping[str, Any]) -> str:
     return replace(task, policy=replace(task.policy, **shared, dtype=dtype, mode=mode)).name
 
 
-def _sizes(task: TaskFile, toolchain: str, wrong: list[str]) -> dict[str, Size]:
-    """The sizes that differ from the task's own; what is wrong with one is told and added to `wrong`."""
+def _sizes(task: TaskFile, toolchain: str, begins: Mapping[str, Size], wrong: list[str]) -> dict[str, Size]:
+    """The sizes that differ from the task's own, at first those of `begins`; what is wrong with one is told and added
+    to `wrong`."""
     start = task.task(toolchain).sizes
     if not start:
         return {}
@@ -264,7 +275,8 @@ def _sizes(task: TaskFile, toolchain: str, wrong: list[str]) -> dict[str, Size]:
     sizes: dict[str, Size] = {}
     for column, (name, value) in zip(columns, start.items(), strict=False):
         key = f"size:{task.path}:{toolchain}:{name}"
-        given = number_field.draw_typed(column, name, key, f"{value}", tasks.least_size(value), wrong)
+        shown = f"{begins.get(name, value)}"
+        given = number_field.draw_typed(column, name, key, shown, tasks.least_size(value), wrong)
         if given is not None:
             sizes[name] = int(given) if isinstance(value, int) else given
     return {name: value for name, value in sizes.items() if value != start[name]}
@@ -290,12 +302,16 @@ def _ask_again(source: str, backward: bool, examined: Task | None, setup: Setup)
         st.rerun()
 
 
-def _options(strategy: StrategyDescription, depths: int, model: str, wrong: list[str]) -> dict[str, Any]:
-    """The method with its options, folded away: their defaults are those of its authors."""
+def _options(
+    strategy: StrategyDescription, depths: int, model: str, like: Like | None, wrong: list[str]
+) -> dict[str, Any]:
+    """The method with its options, folded away: their defaults are those of its authors, or of another run."""
     with st.expander("Options of the strategy", icon=":material/tune:"):
         if not strategy.options:
             st.caption("This strategy has no options.")
         start = {option.name: option.default_for(model) for option in strategy.options}
+        if like and like.settings.strategy == strategy.name:
+            start |= {name: value for name, value in like.settings.strategy_options.items() if name in start}
         chosen = options_form.draw(strategy.options, strategy.name, start, depths, strategy.words.step, wrong)
     return {"strategy": strategy.name, "options": strategy.options, "strategy_options": chosen}
 

@@ -21,7 +21,7 @@ LIGHT_ENGINE = {
     "engine.run_options",
     "engine", "engine.supervisor", "engine.evaluator.tasks", "engine.errors", "engine.doctor",
     "engine.suites", "engine.suites.definition", "engine.suites.tables", "engine.suites.formats",
-    "engine.suites.exporting", "engine.networks.small", "engine.networks.starting",
+    "engine.suites.exporting", "engine.suites.starting", "engine.networks.small", "engine.networks.starting",
     "engine.search.methods.options", "engine.evaluator.languages", "engine.search.methods.catalogue",
 }  # fmt: skip
 # What knows no run, as far as those who judge kernels may use it.
@@ -97,7 +97,7 @@ SCREENS: dict[str, tuple[str, ...]] = {
     "steering": ("", "client", "widgets", "status"),
     "kernel": ("", "client", "widgets", "status", "steering"),
     "compare": ("", "widgets", "status"),
-    "benchmark": ("", "widgets", "status", "compare"),
+    "benchmark": ("", "widgets", "status", "steering", "compare"),
     "report": ("", "client", "widgets", "status", "kernel", "compare"),
     "run": ("", "client", "widgets", "status", "steering", "kernel", "report"),
     "overview": ("", "widgets", "status", "steering"),

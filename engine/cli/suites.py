@@ -25,7 +25,7 @@ from engine.errors import EngineError, ToolchainError
 from engine.evaluator.machine import devices
 from engine.evaluator.pool import LOCAL, pool_name
 from engine.shown import suites as shown
-from engine.suites import adopting, definition, exporting, manifest
+from engine.suites import adopting, definition, example_suites, exporting, manifest, starting, tables
 from engine.suites.runner import Runner, hold
 from storage import codec, read_only
 from storage.files import make_folder
@@ -33,12 +33,10 @@ from storage.files import replace as replace_file
 from storage.run import liveness
 from storage.run.folder import RunFolder, find_run, runs_folder
 from storage.run.settings import RunSettings
-from storage.run.steering import commands
 from storage.run.steering.command_arguments import MANUAL
-from storage.run.steering.verbs import CommandKind
 from storage.suites import files, measured, summary
 from storage.suites.files import SuiteFolder
-from storage.suites.records import BudgetRule, Cell, CellState, Defined, StopAsked, SuiteLimits
+from storage.suites.records import BudgetRule, Cell, CellState, Defined, Purpose, SuiteLimits
 from storage.suites.standing import CellStanding, Suite, as_left, fold
 
 
@@ -63,6 +61,7 @@ def run_suite(options: Namespace) -> int:
     defined = replace(defined, name=options.name or defined.name, settings=settings, weight=weight)
     folder = files.folder_of(defined.name)
     before = fold(files.read(folder))
+    example_suites.refuse(before)
     if before is not None:
         defined = definition.joined(before.defined, defined)
     return define(folder, before, defined, options)
@@ -73,6 +72,7 @@ def resume_suite(options: Namespace) -> int:
     read_only.guard(EngineError, "run suites")
     folder = files.find(options.suite)
     suite = _known(folder)
+    example_suites.refuse(suite)
     repeats = suite.defined.repeats if options.repeats is None else options.repeats
     if repeats < suite.defined.repeats:
         raise EngineError(f"suite {folder.name} has {suite.defined.repeats} repeats already: give at least so many")
@@ -214,19 +214,13 @@ def limits_of(limits: SuiteLimits, changes: list[tuple[str, int | float]]) -> Su
 
 def stop_suite(options: Namespace) -> int:
     """Ask the runner to end; engines that have none any more are asked themselves."""
-    read_only.guard(EngineError, "stop suites")
     folder = files.find(options.suite)
-    files.append(folder, StopAsked())
-    if folder.has_runner:
+    _known(folder)
+    asked = starting.stop(folder.name)
+    if asked is None:
         print(f"Asked suite {folder.name} to stop. `python -m engine suite resume {folder.name}` goes on with it.")
-        return OK
-    asked = 0
-    for standing in _known(folder).planned:
-        run = RunFolder(runs_folder() / (standing.run_id or "-"))
-        if standing.run_id and liveness.is_held(run):
-            commands.send(run.commands_file, CommandKind.STOP)
-            asked += 1
-    print(f"Suite {folder.name} has no runner." + (f" Asked {asked} engines to stop." if asked else ""))
+    else:
+        print(f"Suite {folder.name} has no runner." + (f" Asked {asked} engines to stop." if asked else ""))
     return OK
 
 
@@ -276,7 +270,8 @@ def adopt_runs(options: Namespace) -> int:
     runs = [find_run(run_id) for run_id in options.run_ids]
     lock = _held(folder)  # no runner may take up a cell meanwhile
     try:
-        events = adopting.adopt(folder.name, runs, fold(files.read(folder)), like, options.arm)
+        example_suites.refuse(before := fold(files.read(folder)))
+        events = adopting.adopt(folder.name, runs, before, like, options.arm)
         files.append(folder, *events)
     finally:
         os.close(lock)
@@ -305,8 +300,8 @@ def list_suites(options: Namespace) -> int:
         )
         return OK
     for folder, suite in suites:
-        head = shown.head(folder, suite)
-        print(f"{head.name:24} {head.state:10} {head.finished} of {head.cells} cells finished")
+        head, example = shown.head(folder, suite), ", example" if suite.defined.is_example else ""
+        print(f"{head.name:24} {head.state:10} {head.finished} of {head.cells} cells finished{example}")
     print(f"shipped: {', '.join(definition.shipped())}")
     return OK
 
@@ -335,6 +330,9 @@ def _print_suite(folder: SuiteFolder, suite: Suite) -> None:
     head = shown.head(folder, suite)
     line = f"{folder.name}: {head.state}, {head.finished} of {head.cells} cells finished. {suite.reason}"
     console.print(line, highlight=False, markup=False, soft_wrap=True)
+    if suite.defined.checks is Purpose.WORKS:
+        works = tables.whether_it_works(summary.gather(suite, measured.of_suite(suite)))
+        console.print(works, highlight=False, markup=False, soft_wrap=True)
     for standing in (standing for standing in suite.planned if standing.headroom):
         line = f"{standing.cell.words}: {printable(standing.headroom)}"
         console.print(line, highlight=False, markup=False, soft_wrap=True)

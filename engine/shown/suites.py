@@ -43,6 +43,8 @@ class SuiteHead:
     finished: int
     counts: Mapping[str, int]
     spent: Spent
+    is_example: bool
+    """Made of runs that come with Tilewright."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,7 @@ def head(folder: SuiteFolder, suite: Suite) -> SuiteHead:
     finished = suite.counts[CellState.FINISHED]
     return SuiteHead(
         folder.name, suite.defined.title, suite.state(folder.has_runner), suite.reason, len(suite.planned), finished,
-        counts, suite.spent,
+        counts, suite.spent, suite.defined.is_example,
     )  # fmt: skip
 
 
@@ -78,7 +80,7 @@ def form(folder: SuiteFolder, suite: Suite) -> SuiteForm:
     short, cells = head(folder, suite), tuple(_cell(standing) for standing in suite.planned)
     return SuiteForm(
         short.name, short.title, short.state, short.reason, short.cells, short.finished, short.counts, short.spent,
-        suite.defined.repeats, cells,
+        short.is_example, suite.defined.repeats, cells,
         max((cell for cell in cells if cell.speedup), key=lambda cell: cell.speedup or 0.0, default=None),
         tuple(cell for cell in cells if cell.state == CellState.FAILED)[-SHOWN_FAILURES:],
         tuple(standing.cell for standing in suite.startable),

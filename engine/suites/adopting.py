@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from engine.errors import EngineError
-from engine.suites.metering import Meter
-from engine.suites.runner import state_of
+from engine.suites.metering import Meter, state_of
 from storage.run import liveness
 from storage.run.folder import RunFolder
 from storage.run.settings import LEFT

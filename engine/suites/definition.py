@@ -3,7 +3,8 @@
 A file names `tasks` (shipped ones, or files; `*` stands for any characters), `arms` (name = words of `engine run`),
 `settings` (words for every cell), `repeats` and `weight` (the share of devices that all cells have together). With
 `budget = "headroom"` what the cells leave of `[limits]` goes, `more_steps` at a time, where most is left to save;
-`[time_shares]` says which share of the total time each task has.
+`[time_shares]` says which share of the total time each task has. `checks = "works"` asks whether every cell makes a
+correct, timed kernel, in place of how fast it is.
 `parameters` are words that are given beside the file's name and stand in braces in its texts; `{here}` is the folder of
 the file.
 """
@@ -20,7 +21,7 @@ from engine.errors import EngineError
 from engine.evaluator.tasks import SHIPPED as TASKS
 from storage import codec, untrusted
 from storage.results.vocabulary import KernelClass
-from storage.suites.records import NAME, Arm, BudgetRule, Defined, SuiteLimits, SuiteTask
+from storage.suites.records import NAME, Arm, BudgetRule, Defined, Purpose, SuiteLimits, SuiteTask
 from storage.untrusted import UntrustedError
 
 SHIPPED = TASKS / "suites"
@@ -28,7 +29,7 @@ MOST_REPEATS, MOST_CELLS, MOST_WEIGHT = 1000, 50_000, 1e6
 ALL_TIME = 1.005  # shares are rounded
 KEYS = {
     "name", "title", "about", "parameters", "tasks", "settings", "repeats", "arms", "baseline", "limits", "classes",
-    "task_settings", "paper", "weight", "budget", "more_steps", "time_shares",
+    "task_settings", "paper", "weight", "budget", "more_steps", "time_shares", "checks",
 }  # fmt: skip
 
 
@@ -63,8 +64,16 @@ def read(path: Path, words: Sequence[str] = ()) -> Defined:
     """
     try:
         text = untrusted.read_text(path)
-        plain = untrusted.toml_table(text, f"{path}")
     except (FileNotFoundError, UntrustedError) as error:
+        raise EngineError(f"a suite cannot be read: {error}") from error
+    return of_text(text, path, words)
+
+
+def of_text(text: str, path: Path, words: Sequence[str] = ()) -> Defined:
+    """What a file at this path would say with this text; raises as `read`."""
+    try:
+        plain = untrusted.toml_table(text, f"{path}")
+    except UntrustedError as error:
         raise EngineError(f"a suite cannot be read: {error}") from error
     if unknown := sorted(plain.keys() - KEYS):
         raise EngineError(f"{path}: unknown entry {', '.join(unknown)}. A suite has: {', '.join(sorted(KEYS))}")
@@ -111,13 +120,15 @@ def _defined(path: Path, plain: Mapping[str, Any], text: str, words: tuple[str, 
         raise EngineError(f"{path}: budget = {budget!r} is none of {', '.join(BudgetRule)}")
     if type(more_steps) is not int or not 1 <= more_steps <= MOST_REPEATS:
         raise EngineError(f"{path}: more_steps = {more_steps!r} is no number from 1 to {MOST_REPEATS:,}")
+    if (checks := plain.get("checks", Purpose.SPEED)) not in list(Purpose):
+        raise EngineError(f"{path}: checks = {checks!r} is none of {', '.join(Purpose)}")
     title, about, settings = (str(plain.get(key, "")) for key in ("title", "about", "settings"))
     tasks = tuple(_tasks(path, plain))
     if (cells := len(tasks) * len(arms) * repeats) > MOST_CELLS:
         raise EngineError(f"{path}: {cells:,} runs are too many for one suite: at most {MOST_CELLS:,}")
     return Defined(
         name, tasks, tuple(arms), repeats, title, about, settings, baseline, _limits(path, plain), text, words,
-        float(weight), BudgetRule(budget), more_steps,
+        float(weight), BudgetRule(budget), more_steps, checks=Purpose(checks),
     )  # fmt: skip
 
 

@@ -28,8 +28,13 @@ def estimate(ratio: Estimate | None) -> str:
 
 
 def percent(value: float | None) -> str:
-    """A share from 0 to 1; below 0 where a gap has grown."""
+    """A share from 0 to 1; below 0 where something has grown."""
     return NONE if value is None else f"{100 * value:.0f} %".replace("-", "−")
+
+
+def closed(gap: float | None) -> str:
+    """How much of the gap to the hardware limit is closed; none where it has grown."""
+    return "none" if gap is not None and gap < 0 else percent(gap)
 
 
 def part(share: Estimate | None) -> str:

@@ -8,7 +8,8 @@ from storage.run import events as ev
 from storage.run import journal
 from storage.run.folder import RunFolder
 from storage.run.record import Usage
-from storage.suites.records import Spent
+from storage.run.settings import LEFT, RunState
+from storage.suites.records import CellState, Spent
 
 
 @dataclass(slots=True)
@@ -41,3 +42,12 @@ class Meter:
         """What the run has spent, as a suite counts it."""
         usage = self.usage
         return Spent(usage.model_calls, usage.tokens + usage.assumed_tokens, usage.cost_usd, usage.engine_s)
+
+
+def state_of(state: RunState, reason: str) -> CellState:
+    """What a run that ended so makes of its cell."""
+    if state is RunState.FINISHED:
+        return CellState.FINISHED
+    if state is RunState.FAILED:
+        return CellState.FAILED
+    return CellState.WAITING if reason.startswith(LEFT) else CellState.STOPPED

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 
 from engine import supervisor
 from engine.suites import headroom
-from engine.suites.metering import Meter
+from engine.suites.metering import Meter, state_of
 from storage import locks
 from storage.run import liveness
 from storage.run.folder import RunFolder, runs_folder
@@ -251,15 +251,6 @@ def hold(folder: SuiteFolder) -> int:
         raise locks.AlreadyRunningError(
             f"suite {folder.name} is already running: follow it with `suite show`, or stop it first"
         ) from error
-
-
-def state_of(state: RunState, reason: str) -> CellState:
-    """What a run that ended so makes of its cell."""
-    if state is RunState.FINISHED:
-        return CellState.FINISHED
-    if state is RunState.FAILED:
-        return CellState.FAILED
-    return CellState.WAITING if reason.startswith(LEFT) else CellState.STOPPED
 
 
 def _reason(meter: Meter) -> str:

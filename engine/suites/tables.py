@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from engine.suites.formats import (
     NONE,
     UNKNOWN,
+    closed,
     counted,
     estimate,
     interval,
@@ -22,7 +23,7 @@ from engine.suites.formats import (
 from storage.suites import statistics
 from storage.suites.curves import fast_curve
 from storage.suites.reaching import SPENT, reaching
-from storage.suites.records import CellState
+from storage.suites.records import CellState, Purpose
 from storage.suites.results import BestKernel
 from storage.suites.statistics import Estimate
 from storage.suites.summary import (
@@ -42,6 +43,10 @@ SURE = 0.05  # chance of the sign test below which one arm is called better
 PAPER = "CuTeGen, arXiv 2604.01489, Table 2: RTX 4090, CUDA 13.0, PyTorch 2.8.0, GPT-5"
 KERNELBENCH_TOLERANCE = 1e-4
 KERNELBENCH_EXCESSIVE = 10.0
+ARM = "one set of settings, such as a method with a model: every task is run with each of them"
+FAST_P = "fast_p: share of runs whose kernel is correct and more than p times as fast"
+PASS_AT = "share of tasks with a correct kernel among the first {k} that the model has written"
+COMPILED_AT = "share of tasks with a kernel that compiles among the first {k} that the model has written"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +66,15 @@ class TextTable:
     columns: tuple[Heading, ...]
     rows: tuple[tuple[str, ...], ...]
     about: str = ""
+    row_abouts: Mapping[str, str] = field(default_factory=dict)
+    """What is in a row, by its first text."""
 
 
 def headline(results: Results) -> list[str]:
-    """Which arm, how much, how sure, at what cost; one sentence an arm, and one a comparison."""
+    """Which arm, how much, how sure, at what cost; one sentence an arm, and one a comparison. Of a suite that only
+    checks whether everything works: whether it does."""
+    if results.suite.defined.checks is Purpose.WORKS:
+        return [whether_it_works(results)]
     sentences = [_arm_in_words(figures(results, arm), results) for arm in results.arms]
     if len(results.devices) > 1:
         sentences.append(
@@ -75,6 +85,16 @@ def headline(results: Results) -> list[str]:
             f"Measured in several classes: {'; '.join(results.measured)}. Speed-ups of different ones do not compare."
         )
     return [sentence for sentence in [*sentences, *(comparison(pair) for pair in comparisons(results))] if sentence]
+
+
+def whether_it_works(results: Results) -> str:
+    """How many cells have made a correct, timed kernel, and which have ended without one."""
+    made = sum(cell.speedup is not None for cell in results.cells)
+    said = f"{made} of {counted(len(results.cells), 'cell')} made a correct, timed kernel"
+    if failed := [cell for cell in results.counted if cell.speedup is None]:
+        left = "; ".join(cell.cell.words + (f" ({why})" if (why := cell.standing.reason) else "") for cell in failed)
+        return f"does not work: {said}. Without one: {left}."
+    return f"{'works' if made == len(results.cells) else 'so far'}: {said}."
 
 
 def comparisons(results: Results, kernel_class: str = ALL) -> list[Paired]:
@@ -123,18 +143,30 @@ def comparison(pair: Paired) -> str:
 def arms_table(results: Results) -> TextTable:
     """How good each arm is, over all tasks and per class."""
     columns = (
-        Heading("Arm", is_number=False),
+        Heading("Arm", ARM, False),
         Heading("Tasks of", "the kernel class; all tasks together first", False),
         Heading("Solved", "tasks with a correct kernel in at least one repeat"),
         Heading("Speed-up over eager", "geometric mean over solved tasks, 95 % interval (Student, of the logarithms)"),
         Heading("Over the best alternative", "the faster of eager and the other baselines, where one was timed"),
-        Heading("As used", "over that, of all tasks: it counts (1×) where it is faster or there is no kernel"),
+        Heading(
+            "As used",
+            "what you would have gained over the best alternative if you used a kernel only where it is faster: a task "
+            "without such a kernel counts as 1×; geometric mean over all tasks",
+        ),
         Heading("Valid", "share of runs with a correct kernel, 95 % interval (Wilson)"),
-        Heading("fast_1", "share of runs with a correct kernel that is faster than eager"),
-        Heading("fast_1 over the best", "the same, faster than the best alternative"),
+        Heading("fast_1", f"{FAST_P}; here p is 1: faster than eager PyTorch at all"),
+        Heading("fast_1 over the best", "the same, faster than the best alternative in place of eager PyTorch"),
         Heading("Of the limit", "hardware limit's time over the kernel's, geometric mean"),
-        Heading("SOL score", "0.5 at eager's speed, 1 at the hardware limit (SOL-ExecBench), mean over runs"),
-        Heading("Gap closed", "of the way from eager to the hardware limit; below 0 where slower; mean over runs"),
+        Heading(
+            "SOL score",
+            "how near the kernel is to what the hardware can do at most (speed of light): 1 at that limit, 0.5 as fast "
+            "as eager PyTorch, less where slower; mean over runs (after SOL-ExecBench)",
+        ),
+        Heading(
+            "Gap closed",
+            "how much of the time between eager PyTorch and the hardware limit is saved: 100 % is at the limit; mean "
+            "over runs, none where kernels slower than eager lose more than the others save",
+        ),
     )
     rows = [
         (
@@ -142,7 +174,7 @@ def arms_table(results: Results) -> TextTable:
             estimate(stats.over_best), estimate(stats.used), part(stats.valid), part(stats.fast_1),
             part(stats.fast_1_best),
             percent(stats.limit_share.value if stats.limit_share else None),
-            NONE if stats.sol_score is None else f"{stats.sol_score:.2f}", percent(stats.gap_closed),
+            NONE if stats.sol_score is None else f"{stats.sol_score:.2f}", closed(stats.gap_closed),
         )
         for kernel_class in _classes(results) for arm in results.arms
         if (stats := figures(results, arm, kernel_class)).cells
@@ -201,13 +233,15 @@ def costs_table(results: Results, kernel_class: str = ALL) -> TextTable:
         "before it beyond the noise."
     )
     columns = (Heading("What", is_number=False), *(Heading(stats.arm) for stats in per_arm))
-    return TextTable("How often it works, and at what cost", columns, tuple(rows) if per_arm else (), about)
+    abouts = {f"Pass@{k}": PASS_AT.format(k=k) for k in within}
+    abouts |= {f"Compiled@{k}": COMPILED_AT.format(k=k) for k in within}
+    return TextTable("How often it works, and at what cost", columns, tuple(rows) if per_arm else (), about, abouts)
 
 
 def paired_table(results: Results) -> TextTable:
     """Arms against the baseline arm, task by task."""
     columns = (
-        Heading("Arm", is_number=False), Heading("Against", is_number=False),
+        Heading("Arm", ARM, False), Heading("Against", "the baseline arm", False),
         Heading("Tasks of", is_number=False),
         Heading("Median ratio", "of the best kernels of tasks that both have solved; 95 % interval from six tasks on"),
         Heading("Faster", "tasks, those that only this arm has solved included"),
@@ -229,7 +263,7 @@ def paired_table(results: Results) -> TextTable:
 def fast_table(results: Results, bars: Sequence[float], against: Against) -> TextTable:
     """fast_p of each arm at some speed-ups."""
     curves = [(arm, fast_curve(results, arm, against)) for arm in results.arms]
-    columns = (Heading("Arm", is_number=False), *(Heading(f"p = {bar:g}") for bar in bars))
+    columns = (Heading("Arm", ARM, False), *(Heading(f"p = {bar:g}", FAST_P) for bar in bars))
     rows = tuple((arm, *(percent(curve.at(bar)) for bar in bars)) for arm, curve in curves if curve)
     unknown = sum(curve.unknown for _, curve in curves if curve)
     left = f" {counted(unknown, 'run')} without such a baseline not counted." if unknown else ""
@@ -481,7 +515,7 @@ def kernelbench_fast(results: Results) -> TextTable:
         best = best_of(cell)
         return best is not None and best.ratio_of_means > bar
 
-    columns = (Heading("Arm", is_number=False), *(Heading(f"fast_{bar:g}") for bar in bars))
+    columns = (Heading("Arm", ARM, False), *(Heading(f"fast_{bar:g}", FAST_P) for bar in bars))
     rows = tuple(
         (arm, *(part(share_of_tasks(tasks, lambda cell, bar=bar: is_fast(cell, bar))) for bar in bars))  # type: ignore[misc]
         for arm in results.arms if (tasks := results.of(arm))

@@ -19,6 +19,10 @@ ABOUT_RANKING = (
     "correlation (Spearman's) is between what the model predicts of earlier kernels that it was not shown and their "
     "rewards: 1 is the right order, 0 is chance. Where it is not above that of the order of arrival, it does not rank."
 )
+HELP = {
+    "Perf@1": "speed-up over eager PyTorch that one try brings, 0 for one without a correct kernel",
+    "Cost a pass": "US dollars of all model calls for each correct kernel",
+}
 SHOWN = (1, 2, 4, 8, 16, 32, 64)
 
 
@@ -71,6 +75,13 @@ class PassRates:
                 yield f"Pass@{k}", share_text(probability, is_estimate=self.is_independent)
         yield "Perf@1", wording.speedup(self.perf_at_1)
         yield "Cost a pass", cost(self)
+
+
+def help_of(name: str) -> str:
+    """What a figure is, in plain words."""
+    if name.startswith("Pass@"):
+        return f"whether there was a correct kernel among the first {name.removeprefix('Pass@')} tries, or how likely"
+    return HELP[name]
 
 
 def share_text(share: float, *, is_estimate: bool) -> str:

@@ -28,6 +28,13 @@ class BudgetRule(StrEnum):
     HEADROOM = "headroom"
 
 
+class Purpose(StrEnum):
+    """What a suite finds out: how fast kernels are, or whether every cell makes a correct, timed one."""
+
+    SPEED = "speed"
+    WORKS = "works"
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class Cell:
     """One run of the suite. `repeat` counts from 1."""
@@ -135,6 +142,9 @@ class Defined:
     budget: BudgetRule = BudgetRule.EVEN
     more_steps: int = 2
     least_saving: float = 0.0
+    checks: Purpose = Purpose.SPEED
+    is_example: bool = False
+    """A suite of runs that came with Tilewright: it was made elsewhere, and stays as it is."""
 
     @property
     def cells(self) -> list[Cell]:

@@ -3,18 +3,35 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
 
+from engine import supervisor
+from engine.suites import starting
+from storage.run.folder import RunFolder
+from storage.suites import files
 from storage.suites.files import append
 from storage.suites.records import Cell, CellLeft, CellState
 from tests.browser.conftest import Server, drawn, new_home
+from tests.browser.test_real_engine import SLOW_MS
 from tests.sample_suites import NAME, write_suite
 
 pytestmark = pytest.mark.browser
+
+
+@pytest.fixture
+def suite_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shared_cache: Path) -> Iterator[Path]:
+    """A home whose runners and engines end with the test."""
+    home = new_home(tmp_path / "home", shared_cache)
+    monkeypatch.setenv("TILEWRIGHT_HOME", str(home))
+    yield home
+    for folder in files.all_suites():
+        starting.stop(folder.name)
+    for path in (home / "runs").iterdir():
+        supervisor.stop(RunFolder(path))
 
 
 def test_a_suite_is_read_from_the_list_to_one_run_and_follows_its_runner(
@@ -33,3 +50,38 @@ def test_a_suite_is_read_from_the_list_to_one_run_and_follows_its_runner(
     drawn(page).get_by_role("radio", name="cells").click()
     drawn(page).locator('tr[data-id="standard_matmul"] a.pill').last.click()
     expect(page).to_have_url(re.compile(r"run\?run=run-0003"))
+
+
+def test_a_suite_is_made_in_the_form_started_stopped_and_continued(
+    own_server: Callable[..., Server], page: Page, suite_home: Path
+) -> None:
+    page.goto(f"{own_server().url}/benchmark")
+    drawn(page).get_by_role("link", name="New suite").click()
+    drawn(page).get_by_label("Name", exact=True).fill("tiny")
+    drawn(page).get_by_label("Depths", exact=True).fill("0")
+    expect(page.get_by_text('cutegen = "--strategy cutegen --depths 0"')).to_be_visible()
+    drawn(page).get_by_role("button", name="Start suite").click()
+    expect(page).to_have_url(re.compile("suite=tiny"), timeout=SLOW_MS)
+    drawn(page).get_by_role("button", name="Stop", exact=True).click(timeout=SLOW_MS)
+    expect(page.get_by_text(re.compile("· 0 of 1 cells finished, 1 stopped"))).to_be_visible(timeout=SLOW_MS)
+    drawn(page).get_by_role("button", name="Continue").click()
+    expect(page.get_by_text(re.compile("· 1 of 1 cells finished"))).to_be_visible(timeout=2 * SLOW_MS)
+    expect(page.get_by_role("button", name="Continue")).to_have_count(0)
+    assert files.find("tiny").definition_file.exists()
+
+
+def test_a_shipped_suite_is_started_from_the_list_after_a_look_at_what_it_takes(
+    own_server: Callable[..., Server], page: Page, suite_home: Path
+) -> None:
+    page.goto(f"{own_server().url}/benchmark")
+    drawn(page).get_by_role("button", name="Start quick").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_text("python -m engine suite run quick")).to_be_visible()
+    dialog.get_by_label("Further settings", exact=True).fill("--nonsense")
+    dialog.get_by_role("button", name="Start", exact=True).click()
+    expect(dialog.get_by_text(re.compile("The suite did not start: .*--nonsense"))).to_be_visible(timeout=SLOW_MS)
+    dialog.get_by_label("Further settings", exact=True).fill("--model manual")
+    dialog.get_by_role("button", name="Start", exact=True).click()
+    expect(page).to_have_url(re.compile("suite=quick"), timeout=SLOW_MS)
+    expect(page.get_by_text(re.compile("· 0 of 4 cells finished, 4 waiting"))).to_be_visible(timeout=2 * SLOW_MS)
+    expect(page.get_by_text("0 of 4 cells made a correct, timed kernel.")).to_be_visible()

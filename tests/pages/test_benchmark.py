@@ -3,16 +3,33 @@
 from __future__ import annotations
 
 import json
+import os
+import shlex
+from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from streamlit.testing.v1 import AppTest
 
-from engine.suites import tables
+from engine.suites import definition, tables
+from engine.suites.runner import hold
+from pages.parts.benchmark import suite_draft
+from storage import untrusted
 from storage.run import labels
 from storage.run.folder import find_run
 from storage.run.labels import MarkKind
 from storage.suites import files, measured, summary
-from storage.suites.records import Arm, CellLeft, CellLinked, CellState, Defined, RunnerStarted, SuiteTask
+from storage.suites.records import (
+    Arm,
+    CellLeft,
+    CellLinked,
+    CellState,
+    Defined,
+    Purpose,
+    RunnerStarted,
+    StopAsked,
+    SuiteTask,
+)
 from storage.suites.standing import LEFT_BEHIND, CellStanding, Suite, fold
 from tests import samples
 from tests.pages.conftest import Open, everything, words
@@ -32,8 +49,8 @@ def read(app: AppTest) -> str:
 def test_without_a_suite_the_page_says_what_one_is_and_how_to_start_it(home: Path, open_page: Open) -> None:
     said = everything(open_page("benchmark"))
     assert "No suite has been started here" in said
-    assert "python -m engine suite run quick" in said
-    assert "python -m engine suite run kernelbench LEVEL PATH" in said
+    assert all(act in said for act in ("Start quick", "Start kernelbench", "Edit a copy of demo"))
+    assert "Edit a copy of kernelbench" not in said  # it takes words that a form has no field for
     assert "no suite 'gone' was started here" in words(open_page("benchmark", suite="gone"))
     assert "is no name of a suite" in words(open_page("benchmark", suite="../x"))
 
@@ -51,7 +68,7 @@ def test_the_page_says_what_the_journals_say(home: Path, open_page: Open) -> Non
     for sentence in tables.headline(results):
         assert sentence in read(app)
     assert "7 of 8 cells finished, 1 stopped" in words(app)  # no engine and no runner lives
-    assert f"suite resume {NAME}" in words(app)
+    assert f"suite resume {NAME}" in everything(app)
     for view, shown in (
         ("cells", "run?run=run-0007"), ("cells", "over torch.compile"),
         ("curves", "fast_p over eager at every speed-up"),
@@ -63,6 +80,84 @@ def test_the_page_says_what_the_journals_say(home: Path, open_page: Open) -> Non
     listed = everything(open_page("benchmark"))
     assert f"benchmark?suite={NAME}" in listed
     assert "7 of 8 cells finished, 1 stopped" in listed
+
+
+@pytest.mark.parametrize("name", [name for name in definition.shipped() if not definition.outline(name)[1]])
+def test_a_copy_of_a_shipped_suite_says_what_the_suite_says(name: str) -> None:
+    before = definition.read(path := definition.find(name))
+    draft = suite_draft.draft_of(before, untrusted.read_toml(path))
+    copy = definition.of_text(suite_draft.toml_of(draft), path)
+
+    def said(defined: Defined) -> dict[str, set[str]]:
+        return {arm.name: {*shlex.split(defined.settings), *shlex.split(arm.settings)} for arm in defined.arms}
+
+    assert said(copy) == said(before)
+    assert replace(copy, settings=before.settings, arms=before.arms, toml=before.toml) == before
+
+
+def test_the_form_says_what_it_makes_and_what_keeps_it_from_starting(home: Path, open_page: Open) -> None:
+    write_suite(home, 1, 1, 1, 20)
+    app = open_page("benchmark", new="blank")
+    assert not app.exception
+    assert "1 task × 1 arm × 1 repeat = **1 run**" in words(app)
+    app.button(key="add_arm:blank").click().run()
+    app.text_input(key="arm_name:blank:1").set_value("short")
+    app.text_input(key="arm_depths:blank:1").set_value("1").run()
+    app.text_input(key="suite_minutes:blank").set_value("90").run()
+    toml = app.code[0].value
+    made = definition.of_text(toml, Path("mine.toml"))
+    assert [(arm.name, arm.settings) for arm in made.arms] == [
+        ("cutegen", "--strategy cutegen"), ("short", "--strategy cutegen --depths 1"),
+    ]  # fmt: skip
+    assert made.limits.engine_s == 5400
+    assert app.code[1].value == "python -m engine suite run mine.toml"
+    assert not app.button(key="start_new_suite").disabled
+    for key, value, why in (
+        ("arm_name:blank:1", "cutegen", "two arms have one name"),
+        ("arm_name:blank:1", "short", ""),
+        ("suite_name:blank", NAME, "was started here before"),
+        ("suite_name:blank", "mine", ""),
+        ("arm_depths:blank:1", "many", "“many” is not valid"),
+        ("arm_depths:blank:1", "99", ""),
+    ):
+        app.text_input(key=key).set_value(value).run()
+        assert app.button(key="start_new_suite").disabled == bool(why), key
+        assert why in words(app)
+    assert "replies for 8" in everything(app)  # that is all there is recorded
+    app.multiselect(key="suite_tasks:blank").set_value(["relu"]).run()
+    assert "no recorded replies for all runs of cutegen, short" in words(app)
+    app.multiselect(key="suite_tasks:blank").set_value([]).run()
+    assert "Choose a task." in read(app)
+
+
+def test_a_suite_at_work_is_stopped_and_a_read_only_server_changes_none(
+    home: Path, open_page: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = write_suite(home, 1, 1, 2, 20)
+    lock = hold(folder)
+    files.append(folder, RunnerStarted(1))
+    app = open_page("benchmark", suite=NAME)
+    app.button(key=f"stop_suite:{NAME}").click().run()
+    assert isinstance(files.read(folder)[-1].event, StopAsked)
+    assert app.button(key=f"stop_suite:{NAME}").disabled
+    os.close(lock)
+    assert not open_page("benchmark", suite=NAME).button(key=f"resume_suite:{NAME}").disabled
+    monkeypatch.setenv("TILEWRIGHT_READ_ONLY", "1")
+    assert [button.key for button in open_page("benchmark", suite=NAME).button] == []
+    said = everything(open_page("benchmark", new="blank"))
+    assert "Shipped suites" in said
+    assert not any(act in said for act in ("Start quick", "Edit a copy", "New suite"))
+
+
+def test_a_check_says_whether_it_works_and_an_example_that_it_is_one(home: Path, open_page: Open) -> None:
+    folder = write_suite(home, 2, 1, 1, 60)
+    defined = next(line.event for line in files.read(folder) if isinstance(line.event, Defined))
+    files.append(folder, replace(defined, checks=Purpose.WORKS, is_example=True))
+    app = open_page("benchmark", suite=NAME)
+    assert "works: 2 of 2 cells made a correct, timed kernel." in read(app)
+    assert "an example, made on another machine" in words(app)
+    assert not app.button  # nobody goes on with it
+    assert "over eager PyTorch (95" not in read(app)
 
 
 def test_only_what_a_person_has_marked_clean_counts_where_that_is_asked_for(home: Path, open_page: Open) -> None:

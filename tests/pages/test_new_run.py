@@ -30,6 +30,7 @@ from pages.parts.steering.dialogs import Dialog, Opened
 from pages.parts.widgets import editor
 from storage.index.queries import PaceRow, TokensRow
 from storage.run import liveness, saved_models
+from storage.run.folder import RunFolder
 from storage.run.method_words import AS_STORED
 from storage.run.models import ModelOptions
 from storage.run.saved_models import SavedModel
@@ -540,3 +541,38 @@ def test_a_file_that_is_uploaded_after_a_bad_one_takes_its_place(open_page: Open
     app.file_uploader[0].upload(*bad).upload(*good).run()
     assert not app.error
     assert wording.plain("Only good.py counts, as uploaded last; left out: bad.py.") in words(app)
+
+
+def test_a_run_like_another_begins_with_its_task_sizes_model_method_and_limits(home: Path, open_page: Open) -> None:
+    settings = supervisor.new_settings(
+        "softmax", model="manual", strategy="coder_judge", overrides={"dim": 512}, precision="tf32",
+        budget=Budget(depths=4, model_calls=9, tokens=7000, wall_s=600.0, limit_share=0.9),
+    )  # fmt: skip
+    RunFolder(home / "runs" / settings.run_id).write_settings(settings)
+    app = open_page("new_run", like=settings.run_id)
+    assert not app.exception
+    assert [field(app, label).value for label in ("Model", "Strategy", "dim", "Precision")] == [
+        "manual", "coder_judge", "512", "tf32",
+    ]  # fmt: skip
+    assert field(app, "What to optimise").value.startswith("Softmax")
+    (said,) = (code.value for code in app.code if "engine run" in code.value)
+    for flags in (
+        "run softmax", "--model manual", "--set dim=512", "--strategy coder_judge", "--precision tf32", "--depths 4",
+        "--max-calls 9", "--max-tokens 7000", "--max-minutes 10", "--stop-at 0.9",
+    ):  # fmt: skip
+        assert flags in said, said
+    own = replace(settings, run_id="own-run", task_name="own", task_source=module_field.EXAMPLE)
+    RunFolder(home / "runs" / own.run_id).write_settings(own)
+    app = open_page("new_run", like=own.run_id)
+    assert field(app, "Module from").value == module_field.PASTED
+    assert app.session_state["pasted_text"] == module_field.EXAMPLE
+    assert "valid Python" in words(app)
+    assert "no run can be taken as a pattern" in words(open_page("new_run", like="gone")).lower()
+
+
+def test_the_page_of_a_run_that_has_ended_leads_to_a_new_one_like_it(home: Path, open_page: Open) -> None:
+    samples.write_run(home / "runs", "ended", depths=3)
+    app = open_page("run", run="ended").button(key="like:ended").click().run()
+    assert not app.exception
+    assert app.title[0].value == "New run"
+    assert "are those of [ended](run?run=ended)" in words(app)

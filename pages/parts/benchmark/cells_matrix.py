@@ -6,7 +6,7 @@ from engine.suites.formats import interval, name, times
 from engine.suites.tables import best_of, over_alternative
 from pages.parts import wording
 from pages.parts.widgets import table
-from storage.suites.records import CellState
+from storage.suites.records import CellState, Purpose
 from storage.suites.statistics import Estimate
 from storage.suites.summary import CellResult, Results
 
@@ -24,6 +24,16 @@ ABOUT = (
     "beside eager. A flag counts the checks of that kernel that a person should look at."
 )
 
+ABOUT_CHECK = (
+    "A cell opens its run. It works once it has a correct kernel that was timed; how fast that is stands below it. A "
+    "flag counts the checks of that kernel that a person should look at."
+)
+
+
+def about(results: Results) -> str:
+    """What a cell says."""
+    return ABOUT_CHECK if results.suite.defined.checks is Purpose.WORKS else ABOUT
+
 
 def draw(results: Results) -> str | None:
     """The matrix; the run opened just now, if any."""
@@ -31,19 +41,20 @@ def draw(results: Results) -> str | None:
     columns = [table.Column("task", "Task", "nowrap")]
     for arm in results.arms:
         columns += [table.Column(f"{arm}:{n}", f"{arm} · {n}" if repeats > 1 else arm) for n in range(1, repeats + 1)]
+    is_check = results.suite.defined.checks is Purpose.WORKS
     classes = {result.cell.task: result.kernel_class for result in results.cells}
     rows: dict[str, dict[str, table.Cell]] = {
         task.name: {"task": table.text(name(task.name), "strong", name(classes.get(task.name, "")))}
         for task in results.suite.defined.tasks
     }
     for result in results.cells:
-        rows[result.cell.task][f"{result.cell.arm}:{result.cell.repeat}"] = cell(result)
+        rows[result.cell.task][f"{result.cell.arm}:{result.cell.repeat}"] = cell(result, is_check=is_check)
     table_rows = [table.Row(task, cells) for task, cells in rows.items()]
     return table.draw("Cells of the suite", columns, table_rows, key="suite_cells", is_cards=True, is_compact=True)
 
 
-def cell(result: CellResult) -> table.Cell:
-    """A cell: its figure where it has one, else its state in a word."""
+def cell(result: CellResult, *, is_check: bool = False) -> table.Cell:
+    """A cell: its figure where it has one, else its state in a word; of a check whether it works, before the figure."""
     state, best, run_id = result.standing.state, best_of(result), result.standing.run_id
     is_done = state is CellState.FINISHED
     text = times(best.speedup) if best else "no correct kernel" if is_done else str(state)
@@ -55,6 +66,8 @@ def cell(result: CellResult) -> table.Cell:
     if best:
         spread, over = interval(Estimate(best.speedup, best.low, best.high)), over_alternative(result)
         note = f"{spread}; {over}" if over else spread
+        if is_check:
+            text, tone, note = "works", "green" if is_done else tone, f"{text}, {note}"
     if not run_id:
         return table.pill(text, tone, "", reason, note)
     flags: list[table.Cell] = []

@@ -1,4 +1,4 @@
-"""Suites that were started under this home, and those that come with Tilewright with the command that starts them."""
+"""Suites that were started under this home, and those that come with Tilewright, to be started or copied."""
 
 from __future__ import annotations
 
@@ -7,29 +7,34 @@ import functools
 import streamlit as st
 
 from engine.suites import definition
-from engine.suites.tables import progress_line
-from pages.parts import run_state, suite_folders, wording
+from engine.suites.tables import ARM, progress_line
+from pages.parts import access, run_state, suite_folders, wording
 from pages.parts.widgets import table
 from storage.suites import files, summary
+from storage.suites.records import Defined
 from storage.suites.standing import Suite, as_left
 
 COLUMNS = [
     table.Column("name", "Suite"),
     table.Column("state", "State"),
     table.Column("cells", "Cells"),
-    table.Column("size", "Tasks × arms × repeats"),
+    table.Column("size", "Tasks × arms × repeats", help=f"an arm is {ARM}"),
     table.Column("spent", "Spent", "right", "by runs that the runner has let go of"),
 ]
 SHIPPED = [
     table.Column("name", "Shipped suite"),
-    table.Column("about", "What it is to find out"),
-    table.Column("command", "Command that starts it"),
+    table.Column("about", "What it is to find out", "words"),
+    table.Column("size", "Tasks × arms × repeats", help=f"an arm is {ARM}"),
+    table.Column("needs", "Needs"),
 ]
+ACTS = table.Column("do", "Actions", "right")
+START, COPY = "start:", "copy:"
+GPU_AND_MODEL = "a GPU and a model"
+EXAMPLE = table.pill("example", "gray", title="runs that come with Tilewright, made on another machine")
 TONES: dict[str, wording.Tone] = {"running": "blue", "finished": "green", "stopped": "gray"}
 NO_SUITES = (
     "No suite has been started here. A suite runs tasks × arms × repeats, an arm being one set of settings, and this "
-    "page shows what came of it: which arm is better, by how much, how sure that is, and at what cost. Start one "
-    "from a terminal with a command below; it appears here by itself."
+    "page shows what came of it: which arm is better, by how much, how sure that is, and at what cost."
 )
 
 
@@ -47,16 +52,23 @@ def draw() -> str | None:
         else:
             st.info(NO_SUITES, icon=":material/leaderboard:")
     st.markdown("## Shipped suites")
-    rows = [table.Row(name, {"name": table.text(name, "strong"), "about": about, "command": command})
-            for name, about, command in shipped()]  # fmt: skip
-    table.draw("Shipped suites", SHIPPED, rows, key="shipped_suites", is_cards=True)
-    return opened
+    may_steer = access.may_steer()
+    rows = [table.Row(name, cells | ({"do": _acts(name)} if may_steer else {})) for name, cells in shipped().items()]
+    columns = [*SHIPPED, *([ACTS] if may_steer else [])]
+    return opened or table.draw("Shipped suites", columns, rows, key="shipped_suites", is_cards=True)
+
+
+def _acts(name: str) -> table.Cell:
+    start = table.button("Start", "running", f"{START}{name}", f"Start {name}")
+    if definition.outline(name)[1]:
+        return table.buttons([start])
+    return table.buttons([start, table.button("Edit a copy", "", f"{COPY}{name}", f"Edit a copy of {name}")])
 
 
 def _cells(name: str, suite: Suite, has_runner: bool) -> dict[str, table.Cell]:
     state, defined, spent = suite.state(has_runner), suite.defined, suite.spent
     return {
-        "name": table.link(name, wording.cut(defined.title, 70)),
+        "name": table.link(name, wording.cut(defined.title, 70), [EXAMPLE] if defined.is_example else ()),
         "state": table.pill(state, TONES[state], state, title=suite.reason),
         "cells": progress_line(summary.gather(suite if has_runner else as_left(suite, run_state.has_engine), {})),
         "size": f"{len(defined.tasks)} × {len(defined.arms)} × {defined.repeats}",
@@ -69,11 +81,26 @@ def _cells(name: str, suite: Suite, has_runner: bool) -> dict[str, table.Cell]:
 
 
 @functools.cache
-def shipped() -> list[tuple[str, str, str]]:
-    """(name, about, command) of each shipped suite."""
-    described = []
+def shipped() -> dict[str, dict[str, table.Cell]]:
+    """What is said of each shipped suite, by its name; those that need nothing first."""
+    described: dict[str, dict[str, table.Cell]] = {}
     for name in definition.shipped():
         about, parameters = definition.outline(name)
-        words = " ".join([name, *(parameter.upper() for parameter in parameters)])
-        described.append((name, about, f"python -m engine suite run {words}"))
-    return described
+        defined = None if parameters else definition.read(definition.find(name))
+        described[name] = {
+            "name": table.text(name, "strong", wording.cut(defined.title, 60) if defined else ""),
+            "about": about,
+            "size": _size(defined) if defined else "every file of a folder",
+            "needs": _needs(defined) if defined else GPU_AND_MODEL,
+        }
+    return dict(sorted(described.items(), key=lambda item: item[1]["needs"] == GPU_AND_MODEL))
+
+
+def _size(defined: Defined) -> table.Cell:
+    tasks, arms = len(defined.tasks), len(defined.arms)
+    runs = wording.counted(tasks * arms * defined.repeats, "run")
+    return table.text(f"{tasks} × {arms} × {defined.repeats}", "", runs, ", ".join(arm.name for arm in defined.arms))
+
+
+def _needs(defined: Defined) -> str:
+    return GPU_AND_MODEL if "--toolchain cuda" in defined.settings else "nothing: recorded replies, processor"

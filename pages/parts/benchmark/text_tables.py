@@ -22,7 +22,10 @@ def draw(text_table: TextTable, key: str, *, has_title: bool = False) -> None:
     rows = [
         table.Row(
             f"r{number}",
-            {f"c{i}": table.text(text, "strong" if not i else "") for i, text in enumerate(row)},
+            {
+                f"c{i}": table.text(text, "" if i else "strong", title="" if i else text_table.row_abouts.get(text, ""))
+                for i, text in enumerate(row)
+            },
         )
         for number, row in enumerate(text_table.rows)
     ]

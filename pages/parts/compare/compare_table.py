@@ -9,7 +9,7 @@ import streamlit as st
 from engine.evaluator import languages
 from pages.parts import method, wording
 from pages.parts.compare.compared_runs import Compared, pass_rates
-from pages.parts.pass_rates import ABOUT
+from pages.parts.pass_rates import ABOUT, help_of
 from pages.parts.status import alternatives, settings_list
 from pages.parts.widgets import table
 from storage.index.queries import ConditionsRow
@@ -60,7 +60,7 @@ def draw_tries(runs: Sequence[Compared]) -> None:
     columns = [
         table.Column("run", "Run"),
         table.Column("tries", "Tries", "right", "correct kernels of those tried"),
-        *(table.Column(name, name, "right") for name in [*names, "Perf@1", "Cost a pass"]),
+        *(table.Column(name, name, "right", help_of(name)) for name in [*names, "Perf@1", "Cost a pass"]),
     ]
     rows = [
         table.Row(

@@ -7,4 +7,5 @@ baselines_form.py what its kernels are told over beside eager
 examination.py    whether kernels can be judged on it
 forecast.py       what the run will take: recording, memory, time, tokens and money
 command_line.py   the same run as a command
+like.py           what it begins with where it is to be like another run
 """

@@ -25,8 +25,10 @@ class Preset:
     depths: int | None = None
     calls: int | None = None
     cost: float | None = None
-    minutes: int | None = None
+    minutes: float | None = None
     target: float | None = None
+    tokens: int | None = None
+    percent: float | None = None
 
 
 PRESETS: Mapping[str, Preset] = {
@@ -42,14 +44,24 @@ PRESETS: Mapping[str, Preset] = {
 }
 
 
-def draw(setup: Setup, recorded_task: str, wrong: list[str]) -> Budget:
+def of_budget(budget: Budget) -> Preset:
+    """The limits of another run as those that the form begins with."""
+    minutes = None if budget.wall_s is None else budget.wall_s / 60
+    percent = None if budget.limit_share is None else 100 * budget.limit_share
+    return Preset(
+        "as before", budget.depths, budget.model_calls, budget.cost_usd, minutes, budget.target_speedup, budget.tokens,
+        percent,
+    )  # fmt: skip
+
+
+def draw(setup: Setup, recorded_task: str, wrong: list[str], start: Preset | None = None) -> Budget:
     """The limits; what is wrong with one of them is told and added to `wrong`.
 
     The number of step indexes always, the rest optional; a preset fills fields in. `recorded_task` is empty where the
-    task has no recording."""
+    task has no recording; `start` is what the form begins with."""
     st.markdown("## Limits")
     name = st.pills("Presets", list(PRESETS), key="preset", help="fills the limits below; change what you like")
-    preset = PRESETS[name] if name else Preset()
+    preset = PRESETS[name] if name else start or Preset()
     recorded = None
     if setup.model == "recorded" and recorded_task:
         recorded = supervisor.recorded_depths(recorded_task, setup.toolchain, setup.strategy.name, setup.language)
@@ -73,11 +85,11 @@ def draw(setup: Setup, recorded_task: str, wrong: list[str]) -> Budget:
     depth_count = number_field.take(first[0], words.titles, steps, 1, wrong, MOST_DEPTHS, may_be_empty=False)
     calls = field(first[1], "Maximum model calls", f"max_calls{suffix}", preset.calls)
     cost = field(first[2], "Maximum cost (US dollars)", f"max_cost{suffix}", preset.cost, 0.01)
-    tokens = field(second[0], "Maximum tokens", "max_tokens", None)
+    tokens = field(second[0], "Maximum tokens", f"max_tokens{suffix}", preset.tokens)
     minutes = field(second[1], "Maximum engine time (minutes)", f"max_minutes{suffix}", preset.minutes)
     target = field(second[2], "Stop at speed-up", f"target{suffix}", preset.target, 0.1, "no target")
     percent = field(
-        third[0], "Stop at % of the hardware limit", "stop_at", None, 1, "no share", most=100,
+        third[0], "Stop at % of the hardware limit", f"stop_at{suffix}", preset.percent, 1, "no share", most=100,
         help="The run stops once its best kernel reaches so much of what the hardware can do at most, or once what is "
         "left to that is below the noise of a timing.",
     )  # fmt: skip

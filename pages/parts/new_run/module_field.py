@@ -12,6 +12,7 @@ from engine.errors import EngineError, TaskError
 from engine.evaluator import tasks
 from engine.evaluator.tasks import TaskFile
 from pages.parts import wording
+from pages.parts.new_run.like import Like
 from pages.parts.widgets import editor
 
 SOURCES = SHIPPED, OWN_FILE, PASTED, UPLOADED = "shipped task", "file on this machine", "paste", "upload"
@@ -35,25 +36,31 @@ def get_init_inputs():
 """
 
 
-def draw(toolchain: str, strategy: str, language: str) -> TaskFile | None:
-    """The task chosen; None while there is none.
+def draw(toolchain: str, strategy: str, language: str, like: Like | None) -> TaskFile | None:
+    """The task chosen, at first that of another run; None while there is none.
 
     Raises:
         TaskError: what was given is no task; the message says what is missing.
     """
+    if like and like.path is None and st.session_state.get("pasted_like") != like.settings.run_id:
+        st.session_state["pasted_like"] = like.settings.run_id
+        st.session_state["pasted_name"] = like.settings.task_name
+        st.session_state["pasted_text"] = like.settings.task_source
+    first = PASTED if like and like.path is None else SHIPPED
     source = st.segmented_control(
-        "Module from", SOURCES, default=SHIPPED, required=True, key="task_source", label_visibility="collapsed"
+        "Module from", SOURCES, default=first, required=True, key="task_source", label_visibility="collapsed"
     )
     if source == SHIPPED:
-        return _shipped(toolchain, strategy, language)
+        return _shipped(toolchain, strategy, language, like.path if like else None)
     if source == OWN_FILE:
         return _file()
     return _pasted() if source == PASTED else _uploaded()
 
 
-def _shipped(toolchain: str, strategy: str, language: str) -> TaskFile:
+def _shipped(toolchain: str, strategy: str, language: str, begins: Path | None) -> TaskFile:
     by_title = {_title(task, toolchain, strategy, language): task for task in sorted(tasks.shipped(), key=_class)}
-    first = next((i for i, task in enumerate(by_title.values()) if task.name == supervisor.DEMO_TASK), 0)
+    usual = begins or next((task.path for task in by_title.values() if task.name == supervisor.DEMO_TASK), None)
+    first = next((number for number, task in enumerate(by_title.values()) if task.path == usual), 0)
     return by_title[st.selectbox("What to optimise", list(by_title), index=first, key="task")]
 
 

@@ -11,6 +11,7 @@ from engine.evaluator import languages
 from engine.search.methods import catalogue
 from engine.search.methods.catalogue import StrategyDescription
 from pages.parts import wording
+from pages.parts.new_run.like import Like
 from pages.parts.new_run.module_field import PASTED, UPLOADED
 
 RECORDED = "recorded"
@@ -40,25 +41,27 @@ class Setup:
     strategy: StrategyDescription
 
 
-def draw() -> Setup:
-    """Model, method, toolchain and language, side by side."""
+def draw(like: Like | None = None) -> Setup:
+    """Model, method, toolchain and language, side by side; they begin as those of another run, as far as that can be
+    had here."""
     st.markdown("## How")
+    usual = like.settings if like else None
     first = st.columns(2)
     with first[0]:
-        model = _model()
+        model = _model(usual.model if usual else "")
     with first[1]:
-        strategy = _strategy()
+        strategy = _strategy(usual.strategy if usual else "")
     if strategy.about:
         st.caption(wording.plain(strategy.about))
     second = st.columns(2)
     with second[0]:
-        toolchain, device = _toolchain()
+        toolchain, device = _toolchain(usual.toolchain if usual else "", usual.device if usual else "")
     with second[1]:
-        language = _language(toolchain)
+        language = _language(toolchain, usual.language if usual else "")
     return Setup(toolchain, device, language, model, strategy)
 
 
-def _model() -> str:
+def _model(begins: str) -> str:
     """The model; of a module that is pasted or uploaded there is no recording, so that another one is chosen for it."""
     models, kept = supervisor.available_models(), st.session_state
     if kept.get("task_source") in (PASTED, UPLOADED):
@@ -67,13 +70,16 @@ def _model() -> str:
             kept["model"] = kept["model_for_own"] = models[0]
     elif (chosen := kept.pop("model_for_own", None)) and chosen == kept.get("model"):
         kept["model"] = supervisor.available_models()[0]
-    model = str(st.selectbox("Model", models, key="model", help=_MODEL_HELP))
+    first = models.index(begins) if begins in models and "model" not in kept else 0
+    model = str(st.selectbox("Model", models, first, key="model", help=_MODEL_HELP))
+    if begins and begins not in models:
+        st.caption(f":material/block: {wording.plain(begins)} is not connected here.")
     if model in supervisor.FREE_MODELS:
         st.page_link("models.py", label="Connect a model", icon=":material/power:", width="content")
     return model
 
 
-def _toolchain() -> tuple[str, str]:
+def _toolchain(begins: str, device_begins: str) -> tuple[str, str]:
     """The toolchain, and the GPU where one is named."""
     toolchains = supervisor.available_toolchains()
     usable = [name for name, reason in toolchains.items() if not reason]
@@ -84,12 +90,13 @@ def _toolchain() -> tuple[str, str]:
             icon=":material/error:",
         )
         st.stop()
-    chosen = str(st.segmented_control("Toolchain", usable, default=usable[0], required=True, key="toolchain"))
+    first = begins if begins in usable else usable[0]
+    chosen = str(st.segmented_control("Toolchain", usable, default=first, required=True, key="toolchain"))
     _unavailable(toolchains)
     if not supervisor.has_gpu(chosen):
         return chosen, ""
     device = st.text_input(
-        "GPU", key="device", placeholder="the first that is visible", width=260,
+        "GPU", device_begins, key="device", placeholder="the first that is visible", width=260,
         help="A number, GPU-… or MIG-…, as in CUDA_VISIBLE_DEVICES, or a part of a model's name such as H200.",
     )  # fmt: skip
     return chosen, device.strip()
@@ -101,20 +108,22 @@ def _unavailable(toolchains: dict[str, str]) -> None:
             st.caption(f":material/block: Toolchain {name} not available: {wording.plain(reason)}")
 
 
-def _language(toolchain: str) -> str:
+def _language(toolchain: str, begins: str) -> str:
     """In which kernels are written, of those that the toolchain can run."""
     names = languages.of_toolchain(toolchain)
     chosen = st.segmented_control(
-        "Language", names, default=names[0], required=True, key=f"language:{toolchain}", help=_LANGUAGE_HELP
-    )
+        "Language", names, default=begins if begins in names else names[0], required=True, key=f"language:{toolchain}",
+        help=_LANGUAGE_HELP,
+    )  # fmt: skip
     return str(chosen)
 
 
-def _strategy() -> StrategyDescription:
+def _strategy(begins: str) -> StrategyDescription:
     """The search method; those that cannot be used are named with the reason."""
     descriptions = catalogue.descriptions()
     usable = {description.name: description for description in descriptions if description.is_usable}
-    name = st.selectbox("Strategy", list(usable), key="strategy", help=_STRATEGY_HELP)
+    first = list(usable).index(begins) if begins in usable else 0
+    name = st.selectbox("Strategy", list(usable), first, key="strategy", help=_STRATEGY_HELP)
     for description in descriptions:
         if description.failure:
             reason = description.failure.removeprefix(f"strategy {description.name!r} ")

@@ -98,6 +98,11 @@ def _acts(run: RunRow, state: RunState) -> None:
         run_header.start_replay(run, None)
     if st.button("Compare", icon=":material/stacked_line_chart:", key=f"compare:{run.run_id}", help="with other runs"):
         st.switch_page("compare.py", query_params={"runs": original})
+    if may_steer and st.button(
+        "New run like this", icon=":material/content_copy:", key=f"like:{run.run_id}",
+        help="opens New run with the task, sizes, model, method and limits of this one",
+    ):  # fmt: skip
+        st.switch_page("new_run.py", query_params={"like": original})
     if state is RunState.FINISHED and may_steer and not run.is_example and damaged.of(run.run_id).can_resume:
         st.button(
             "Continue", icon=":material/play_arrow:", key=f"continue:{run.run_id}", on_click=dialogs.ask,

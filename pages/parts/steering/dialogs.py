@@ -48,6 +48,7 @@ class Dialog(StrEnum):
     DELETE_NETWORK = "delete_network"
     START_REGIONS = "start_regions"
     SEARCH_KERNELS = "search_kernels"
+    START_SUITE = "start_suite"
 
 
 # Where a person is asked once more, by verb. To go back is of use without an engine too, as a new run; and a run that

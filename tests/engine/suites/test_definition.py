@@ -13,6 +13,7 @@ from engine.errors import EngineError
 from engine.suites import definition
 from storage.suites.records import Arm, Cell, Defined, Spent, SuiteLimits, SuiteTask
 
+RECORDED = ("quick", "demo")  # which have recorded replies for all of their tasks
 WORDS = {"kernelbench": ("1", "{here}")}
 KERNEL = "class Model: ...\ndef get_inputs(): ...\ndef get_init_inputs(): ...\n"
 
@@ -31,9 +32,9 @@ def test_every_cell_of_a_shipped_suite_has_settings(name: str, tmp_path: Path) -
     defined = definition.read(definition.find(name), [str(tmp_path) if "{" in w else w for w in WORDS.get(name, ())])
     assert defined.title
     assert defined.about
-    if name != "quick":  # which has recorded replies for all of its tasks
+    if name not in RECORDED:
         defined = replace(defined, settings=f"{defined.settings} --model manual")
-    for task, arm in itertools.product(defined.tasks if name == "quick" else defined.tasks[:1], defined.arms):
+    for task, arm in itertools.product(defined.tasks if name in RECORDED else defined.tasks[:1], defined.arms):
         settings = settings_of_cell(defined, Cell(task.name, arm.name, 1))
         assert settings.run_id
     if name == "kernelbench":

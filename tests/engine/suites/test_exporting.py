@@ -7,13 +7,15 @@ import html
 import io
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from engine.__main__ import main
-from engine.suites import exporting, tables
+from engine.suites import exporting, formats, tables
 from storage.suites import files, measured, summary
+from storage.suites.records import CellState, Purpose
 from storage.suites.standing import fold
 from storage.suites.summary import Results
 from tests.sample_suites import NAME, write_suite
@@ -41,6 +43,25 @@ def test_every_form_holds_every_table(results: Results) -> None:
             assert missing == [], table.title
     assert not re.search(r"https?://|<script|src=|@import|url\(", page)
     assert page.count("<figure>") == 2
+
+
+def test_a_suite_that_checks_whether_everything_works_says_so_in_place_of_a_speed_up(results: Results) -> None:
+    suite = results.suite
+    check = replace(results, suite=replace(suite, defined=replace(suite.defined, checks=Purpose.WORKS)))
+    assert tables.headline(check) == ["works: 16 of 16 cells made a correct, timed kernel."]
+    last = check.cells[-1]
+    unsolved = replace(last, result=None)
+    assert tables.headline(replace(check, cells=(*check.cells[:-1], unsolved))) == [
+        "so far: 15 of 16 cells made a correct, timed kernel."
+    ]
+    failed = replace(unsolved, standing=replace(last.standing, state=CellState.FAILED, reason="no compiler"))
+    assert tables.headline(replace(check, cells=(*check.cells[:-1], failed))) == [
+        f"does not work: 15 of 16 cells made a correct, timed kernel. Without one: {last.cell.words} (no compiler)."
+    ]
+
+
+def test_a_gap_that_has_grown_is_not_closed() -> None:
+    assert [formats.closed(gap) for gap in (None, -9.38, 0.45)] == ["–", "none", "45 %"]
 
 
 def test_figures_are_written_unrounded(results: Results) -> None:

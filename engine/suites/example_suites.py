@@ -1,0 +1,64 @@
+"""Finished suites of the runs that come with Tilewright: each `tasks/examples/*.toml` lists runs. Starts nothing.
+
+A file names `like` (the shipped suite whose tasks and paper's figures it takes over), `arm` and `runs`. The suite is
+made from the runs once all of them are open here.
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+from engine.errors import EngineError
+from engine.evaluator.tasks import SHIPPED as TASKS
+from engine.suites import adopting, definition
+from storage import untrusted
+from storage.run.folder import RunFolder, runs_folder
+from storage.suites import files
+from storage.suites.records import CellLeft, CellState, Event
+from storage.suites.standing import Suite, fold
+
+SHIPPED = TASKS / "examples"
+
+
+def lay_out(folder: Path = SHIPPED) -> None:
+    """Write each suite whose runs are all open here; one that is there stays as it is.
+
+    Raises:
+        OSError: the disk is full or may not be written.
+    """
+    for path in sorted(folder.glob("*.toml")):
+        plain = untrusted.read_toml(path)
+        suite, runs = files.folder_of(path.stem), [RunFolder(runs_folder() / run_id) for run_id in plain["runs"]]
+        if suite.journal_file.exists() or not all(run.settings_file.exists() for run in runs):
+            continue
+        like = replace(definition.read(definition.find(plain["like"])), title=plain["title"], about=plain["about"])
+        defined, *cells = adopting.adopt(path.stem, runs, None, replace(like, is_example=True), plain["arm"])
+        files.append(suite, defined, *map(_over, cells))
+
+
+def _over(event: Event) -> Event:
+    """Nobody goes on with such a run: its cell is finished, wherever a person has stopped it."""
+    return replace(event, state=CellState.FINISHED) if isinstance(event, CellLeft) else event
+
+
+def remove() -> None:
+    """Delete those that are here; they are made anew with their runs."""
+    for folder in files.all_suites():
+        suite = fold(files.read(folder))
+        if suite is not None and suite.defined.is_example:
+            shutil.rmtree(folder.path)
+
+
+def refuse(suite: Suite | None) -> None:
+    """Keep a runner, and runs of a person's own, from a suite of examples.
+
+    Raises:
+        EngineError: it is one.
+    """
+    if suite is not None and suite.defined.is_example:
+        raise EngineError(
+            f"suite {suite.defined.name} is an example, made on another machine. `python -m engine suite adopt NAME "
+            "RUN ...` makes one of your own of its runs"
+        )

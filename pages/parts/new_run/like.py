@@ -1,0 +1,56 @@
+"""What a new run begins with where `?like=` names another run: its task, sizes, rules, model, method and limits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import streamlit as st
+
+from engine.errors import TaskError
+from engine.evaluator import tasks
+from engine.evaluator.tasks import TaskFile
+from pages.parts import wording
+from storage import codec
+from storage.run import folder
+from storage.run.settings import RunSettings
+
+ABOUT = (
+    "Task, sizes, precision, model, method and limits are those of [{}](run?run={}). Change what you like; all else is "
+    "as usual."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Like:
+    """Another run. `path` is that of its shipped task, None for a module of a person's own."""
+
+    settings: RunSettings
+    path: Path | None
+
+    def is_of(self, task: TaskFile) -> bool:
+        """Whether this is the other run's task."""
+        return task.path == self.path or task.text == self.settings.task_source
+
+
+def of_page() -> Like | None:
+    """The run that the address names, with a word about it; None without one."""
+    if not (run_id := st.query_params.get("like", "")):
+        return None
+    try:
+        settings = folder.find_run(run_id).read_settings()
+    except (OSError, codec.DecodeError, UnicodeDecodeError) as error:
+        st.warning(wording.sentence(f"no run can be taken as a pattern: {error}"),
+                   icon=":material/search_off:")  # fmt: skip
+        return None
+    st.caption(ABOUT.format(wording.plain(run_id), wording.in_address(run_id)))
+    return Like(settings, _shipped(settings))
+
+
+def _shipped(settings: RunSettings) -> Path | None:
+    """The shipped task that a run is of. One of a person's own may have the name of a shipped one."""
+    try:
+        task = tasks.find(settings.task_name)
+        return task.path if task.task(settings.toolchain, settings.sizes).source == settings.task_source else None
+    except TaskError:
+        return None

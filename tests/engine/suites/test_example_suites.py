@@ -1,0 +1,40 @@
+"""The suite of shipped examples: made with its runs, finished, left alone, gone with them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from engine import examples
+from engine.__main__ import main
+from engine.suites import tables
+from storage.suites import files, measured, summary
+from storage.suites.standing import fold
+
+SUITE = "table2_h200"
+
+
+def test_examples_bring_a_finished_suite_that_nobody_goes_on_with(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = examples.shipped_examples()[0]
+    examples.open_examples([first.run_id])
+    assert not files.all_suites()  # which needs all of its runs
+    examples.open_examples()
+    suite = fold(files.read(files.find(SUITE)))
+    assert suite is not None
+    assert suite.defined.is_example
+    assert suite.state(has_runner=False) == "finished"
+    results = summary.gather(suite, measured.of_suite(suite))
+    assert len(results.counted) == len(suite.planned) == 26
+    paper = tables.paper_table(results)
+    assert paper is not None
+    assert all(row[3] != "–" for row in paper.rows)
+    for words in (["resume", SUITE], ["adopt", SUITE, first.run_id], ["run", "quick", "--name", SUITE]):
+        assert main(["suite", *words]) == 2
+        assert "is an example" in capsys.readouterr().err
+    assert main(["suite", "list"]) == 0
+    assert "26 of 26 cells finished, example" in capsys.readouterr().out
+    examples.remove_examples()
+    assert not files.all_suites()
