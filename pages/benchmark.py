@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import time
 from dataclasses import replace
 
 import streamlit as st
@@ -10,7 +11,7 @@ import streamlit as st
 from engine.suites import exporting, formats, tables
 from pages.parts import change_token, index, run_state, suite_folders, wording
 from pages.parts.benchmark import benchmark_charts, cells_matrix, suites_list, text_tables
-from pages.parts.status import address, now
+from pages.parts.status import address, now, waiting_strip
 from pages.parts.suite_folders import WATCHED
 from storage.index.queries.suites import run_results
 from storage.suites import files, summary
@@ -18,8 +19,8 @@ from storage.suites.files import SuiteError
 from storage.suites.standing import Suite, as_left
 from storage.suites.summary import Results
 
-SUMMARY, CELLS, CURVES, SCORECARD, PAPER, KERNELBENCH = (
-    "summary", "cells", "curves", "scorecard", "paper's table", "KernelBench's terms",
+SUMMARY, CELLS, CURVES, TIMELINE, SCORECARD, PAPER, KERNELBENCH = (
+    "summary", "cells", "curves", "timeline", "scorecard", "paper's table", "KernelBench's terms",
 )  # fmt: skip
 
 
@@ -56,11 +57,22 @@ def draw_suite(name: str) -> str | None:
         draw_head(results, folder.has_runner)
     with tools:
         offer_files(results)
-    views = [SUMMARY, CELLS, CURVES, SCORECARD, *([PAPER] if tables.paper_table(results) else []), KERNELBENCH]
+    views = [
+        SUMMARY,
+        CELLS,
+        CURVES,
+        TIMELINE,
+        SCORECARD,
+        *([PAPER] if tables.paper_table(results) else []),
+        KERNELBENCH,
+    ]
     view = st.segmented_control(
         "Show", views, default=SUMMARY, required=True, key="show_suite", bind="query-params",
         label_visibility="collapsed",
     )  # fmt: skip
+    if view == TIMELINE:
+        waiting_strip.draw_runs(run_ids, time.time())
+        return None
     return draw_view(results, str(view))
 
 
