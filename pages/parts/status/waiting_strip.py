@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -37,7 +38,7 @@ _TONES = {lane: lane.name.lower() for lane in Lane}
 _LEAST = 0.005  # what would be said as 0 %
 TICKS = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 28800, 86400)
 MOST_TICKS = 4
-DEVICE_NAME = 14  # characters of a device's id
+GPU_ID = re.compile("(GPU-[0-9a-f]{8})-[0-9a-f-]+")  # as a driver names it; the first characters tell GPUs apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,20 +127,20 @@ def sentence(strip: Strip) -> str:
 
 def sentence_of_devices(strip: Strip) -> str:
     """How long each device worked, for several runs beside each other."""
-    said = [
-        f"{device_name(device)} worked {wording.percent(strip.busy[Lane.DEVICE, device] / strip.whole_s)} of the time"
-        for device in strip.devices
-    ]
-    wrote = strip.busy.get((Lane.MODEL, ""), 0.0) / strip.whole_s
-    waited = strip.busy.get((Lane.LEASE, ""), 0.0) / strip.whole_s
-    said += [f"a model was writing {wording.percent(min(wrote, 1))}"] if wrote >= _LEAST else []
-    said += [f"a run waited for a device {wording.percent(min(waited, 1))}"] if waited >= _LEAST else []
-    return f"{'; '.join(said)}." if said else "No device was held."
+
+    def percent(lane: Lane, device: str = "") -> str:
+        share = min(1.0, strip.busy.get((lane, device), 0.0) / strip.whole_s)
+        return "less than 1 %" if 0 < share < _LEAST else wording.percent(share)
+
+    said = [f"{device_name(device)} worked {percent(Lane.DEVICE, device)} of the time" for device in strip.devices]
+    said += [f"models were writing {percent(Lane.MODEL)} of it"] if (Lane.MODEL, "") in strip.busy else []
+    said += [f"a run waited for a device {percent(Lane.LEASE)} of it"] if (Lane.LEASE, "") in strip.busy else []
+    return f"{'; '.join(said) or 'No device was held'}."
 
 
 def device_name(device: str) -> str:
-    """A device's id, cut: those of GPUs are long, and differ in their first characters."""
-    return "Device" if not device else device if len(device) <= DEVICE_NAME else device[: DEVICE_NAME - 2]
+    """A device's id as it is shown."""
+    return GPU_ID.sub(r"\1", device) or NAMES[Lane.DEVICE]
 
 
 def draw(strip: Strip, said: str, key: str, is_clock: bool = False, titles: Mapping[str, str] | None = None) -> None:

@@ -47,14 +47,15 @@ _CHOSEN = """SELECT s.run_id, s.lane, s.what, s.outcome, s.candidate_id, greates
 _BARS = f"""
 WITH chosen AS ({_CHOSEN}),
  width AS (SELECT greatest((max(ended) - min(began)) / {_SHORTEST}, 1e-6) AS shortest, count(*) AS spans FROM chosen),
- placed AS (SELECT *, CASE WHEN spans <= {MOST_BARS} OR ended - began >= shortest
-    THEN row_number() OVER () ELSE -1 - floor(began / shortest)::BIGINT END AS place FROM chosen, width)
-SELECT any_value(p.run_id) AS run_id, lane, device, min(began) AS began,
+ placed AS (SELECT c.*, CASE WHEN w.spans <= {MOST_BARS} OR ended - began >= w.shortest THEN began
+    ELSE -1 - floor(began / w.shortest) END AS place, CASE WHEN place >= 0 THEN run_id ELSE '' END AS of_run
+    FROM chosen c, width w),
+ merged AS (SELECT arg_max(run_id, ended - began) AS run_id, lane, device, min(began) AS began,
     least(min(began) + sum(ended - began), max(ended)) AS ended, count(*) AS count,
-    arg_max(what, ended - began) AS what, arg_max(k.number, ended - began) AS number,
-    arg_max(outcome, ended - began) AS outcome
-FROM placed p LEFT JOIN kernels k ON k.run_id = p.run_id AND k.candidate_id = p.candidate_id
-GROUP BY lane, device, place ORDER BY began"""
+    arg_max(what, ended - began) AS what, arg_max(outcome, ended - began) AS outcome,
+    arg_max(coalesce(candidate_id, ''), ended - began) AS candidate_id FROM placed GROUP BY lane, device, place, of_run)
+SELECT m.* EXCLUDE (candidate_id), k.number
+FROM merged m LEFT JOIN kernels k ON k.run_id = m.run_id AND k.candidate_id = m.candidate_id ORDER BY began"""
 _PARTS = f"""
 WITH chosen AS ({_CHOSEN}), seen AS (SELECT *, max(ended) OVER (PARTITION BY lane, device ORDER BY began, ended
     ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS until FROM chosen)
