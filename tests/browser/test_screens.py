@@ -68,7 +68,8 @@ PAGES = {
 # The same page with other contents: axe-core, which takes longest, reads it once, dark and narrow.
 VARIANTS = ("overview with nothing that fits", "no such page", "state", "attempts", "changes of what is known",
             "curves of a suite", "timeline of a suite", "half a run", "running run", "lost run",
-            "run without anything yet", "kernel that failed", "kernels of a network", "capture that failed")  # fmt: skip
+            "run without anything yet", "kernel that failed", "kernels of a network",
+            "capture that failed")  # fmt: skip
 # Only loading leads there: the way back to a list is to the list as it was left, and Streamlit has no page "nowhere".
 LOADED = ("", "nowhere")
 TABS = {

@@ -62,9 +62,14 @@ def test_a_device_is_idle_where_nobody_holds_it_and_an_engine_is_at_work() -> No
         return Bar("r1", lane, "", began, ended, 1, "check", None, "")
 
     bars = bar(Lane.DEVICE, 10, 20), bar(Lane.LEASE, 30, 40), bar(Lane.DEVICE, 40, 45)
-    strip = waiting_strip.Strip(0, 100, bars, {(Lane.DEVICE, ""): 15.0}, ((60, 80),))
+    strip = waiting_strip.Strip(0, 100, bars, ((60, 80),))
     assert strip.idle("") == [(0, 10), (20, 30), (45, 60), (80, 100)]
-    assert strip.whole_s == 80
+    assert strip.share(Lane.DEVICE) == 15 / 80
+
+
+def test_calls_beside_each_other_are_counted_as_one_time() -> None:
+    bars = tuple(Bar("r1", Lane.MODEL, "", began, began + 20, 1, "draw", None, "") for began in (0, 10, 60))
+    assert waiting_strip.Strip(0, 100, bars).share(Lane.MODEL) == 0.5
 
 
 def test_a_run_that_told_no_device_time_says_so_and_shades_nothing(home: Path, open_page: Open) -> None:

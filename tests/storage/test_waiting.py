@@ -170,7 +170,7 @@ def add_up(db: Database, run_id: str, usage: Usage) -> None:
     assert sum(row.tokens for row in rows) == usage.tokens
     costs = [row.cost_usd for row in rows]
     assert (None if None in costs else pytest.approx(sum(cost or 0.0 for cost in costs))) == usage.cost_usd
-    held = [part.seconds for part in waiting.parts(db, [run_id]) if part.lane is Lane.DEVICE]
+    held = [bar.ended - bar.began for bar in waiting.bars(db, [run_id]) if bar.lane is Lane.DEVICE]
     assert sum(held) == pytest.approx(usage.device_s, abs=0.01)
 
 

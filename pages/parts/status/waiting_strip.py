@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import streamlit as st
@@ -45,13 +45,12 @@ GPU_ID = re.compile("(GPU-[0-9a-f]{8})-[0-9a-f-]+")  # as a driver names it; the
 class Strip:
     """What is drawn: `bars` of lanes between two moments in epoch seconds, those that go on up to the second.
 
-    `busy` has the seconds in which a lane had work, by lane and device; `off` when no engine was at work.
+    `off` is when no engine was at work.
     """
 
     began: float
     ended: float
     bars: tuple[Bar, ...]
-    busy: Mapping[tuple[Lane, str], float]
     off: tuple[tuple[float, float], ...] = ()
 
     @property
@@ -60,9 +59,24 @@ class Strip:
         return max(self.ended - self.began - sum(ended - began for began, ended in self.off), 1e-9)
 
     @property
+    def rows(self) -> list[tuple[Lane, str]]:
+        """The lanes that had work, with the device of each that is one, in the order in which they are shown."""
+        rows = {(bar.lane, bar.device) for bar in self.bars}
+        return sorted(rows, key=lambda row: (list(NAMES).index(row[0]), row[1]))
+
+    @property
     def devices(self) -> list[str]:
         """The devices that were held, by id; one without an id has an empty name."""
-        return sorted(device for lane, device in self.busy if lane is Lane.DEVICE)
+        return [device for lane, device in self.rows if lane is Lane.DEVICE]
+
+    def share(self, lane: Lane, device: str = "") -> float:
+        """Of the time that in which a lane had work, once or several times over."""
+        seconds, until = 0.0, self.began
+        for bar in sorted(self.bars, key=lambda bar: bar.began):
+            if (bar.lane, bar.device) == (lane, device):
+                seconds += max(0.0, bar.ended - max(bar.began, until))
+                until = max(until, bar.ended)
+        return min(1.0, seconds / self.whole_s)
 
     def idle(self, device: str) -> list[tuple[float, float]]:
         """When nobody held a device though an engine was at work, or a host is looked at. While a run alone waits for
@@ -92,14 +106,11 @@ def _strip(db: Database, run_ids: Sequence[str], since: float, until: float, is_
     going = [bar for bar in _going_on(db, run_ids, until) if bar.ended > since]
     if not ended and not going:
         return None
-    busy = {(part.lane, part.device): part.seconds for part in waiting.parts(db, run_ids, since, is_apart)}
-    for bar in going:
-        busy[bar.lane, ""] = busy.get((bar.lane, ""), 0.0) + bar.ended - max(bar.began, since)
     off = () if is_apart else tuple((bar.began, bar.ended) for bar in ended if bar.lane is Lane.OFF)
-    shown = tuple(bar for bar in (*ended, *going) if bar.lane is not Lane.OFF)
+    shown = tuple(replace(bar, began=max(bar.began, since)) for bar in (*ended, *going) if bar.lane is not Lane.OFF)
     began = since or min(bar.began for bar in shown or ended)
     last = until if since or going else max(bar.ended for bar in ended)
-    return Strip(began, last, shown, busy, off)
+    return Strip(began, last, shown, off)
 
 
 def _going_on(db: Database, run_ids: Sequence[str], until: float) -> list[Bar]:
@@ -114,7 +125,7 @@ def _going_on(db: Database, run_ids: Sequence[str], until: float) -> list[Bar]:
 
 def sentence(strip: Strip) -> str:
     """How the time of a run went, for people who cannot see the strip, and for its report."""
-    shares = {lane: min(1.0, strip.busy.get((lane, ""), 0.0) / strip.whole_s) for lane in NAMES}
+    shares = {lane: strip.share(lane) for lane in NAMES}
     said = [
         f"{wording.percent(shares[lane])} {_SAID[lane]}"
         for lane in sorted(_SAID, key=lambda lane: -shares[lane])
@@ -129,12 +140,12 @@ def sentence_of_devices(strip: Strip) -> str:
     """How long each device worked, for several runs beside each other."""
 
     def percent(lane: Lane, device: str = "") -> str:
-        share = min(1.0, strip.busy.get((lane, device), 0.0) / strip.whole_s)
+        share = strip.share(lane, device)
         return "less than 1 %" if 0 < share < _LEAST else wording.percent(share)
 
     said = [f"{device_name(device)} worked {percent(Lane.DEVICE, device)} of the time" for device in strip.devices]
-    said += [f"models were writing {percent(Lane.MODEL)} of it"] if (Lane.MODEL, "") in strip.busy else []
-    said += [f"a run waited for a device {percent(Lane.LEASE)} of it"] if (Lane.LEASE, "") in strip.busy else []
+    said += [f"models were writing {percent(Lane.MODEL)} of it"] if (Lane.MODEL, "") in strip.rows else []
+    said += [f"a run waited for a device {percent(Lane.LEASE)} of it"] if (Lane.LEASE, "") in strip.rows else []
     return f"{'; '.join(said) or 'No device was held'}."
 
 
@@ -146,7 +157,7 @@ def device_name(device: str) -> str:
 def draw(strip: Strip, said: str, key: str, is_clock: bool = False, titles: Mapping[str, str] | None = None) -> None:
     """Draw it; `is_clock` writes times of day on the axis, else time since it began. `titles` names the run of each
     bar."""
-    rows = [_row(strip, lane, device, titles or {}) for lane, device in _rows(strip)]
+    rows = [_row(strip, lane, device, titles or {}) for lane, device in strip.rows]
     lanes.draw(f"{TITLE}. {said}", rows, _ticks(strip, is_clock), bool(strip.devices), key)
 
 
@@ -162,11 +173,6 @@ def draw_runs(run_ids: Sequence[str], now: float, since: float = 0.0) -> None:
     draw(strip, said, "who_waited", is_clock=bool(since), titles=queries.titles(db, run_ids))
 
 
-def _rows(strip: Strip) -> list[tuple[Lane, str]]:
-    rows = {(bar.lane, bar.device) for bar in strip.bars}
-    return sorted(rows, key=lambda row: (list(NAMES).index(row[0]), row[1]))
-
-
 def _row(strip: Strip, lane: Lane, device: str, titles: Mapping[str, str]) -> LaneRow:
     idle = [(*_placed(strip, *gap), "idle", _idle_words(strip, gap)) for gap in strip.idle(device)]
     bars = [
@@ -180,7 +186,7 @@ def _row(strip: Strip, lane: Lane, device: str, titles: Mapping[str, str]) -> La
 
 def _placed(strip: Strip, began: float, ended: float) -> tuple[float, float]:
     whole_s = max(strip.ended - strip.began, 1e-9)
-    return round(max(0.0, began - strip.began) / whole_s, 5), round((ended - max(began, strip.began)) / whole_s, 5)
+    return round((began - strip.began) / whole_s, 5), round((ended - began) / whole_s, 5)
 
 
 def _words(strip: Strip, bar: Bar, titles: Mapping[str, str]) -> str:

@@ -1,4 +1,4 @@
-"""Who waited for what in one run, or in several beside each other: spans of time and what they add up to."""
+"""Who waited for what in one run, or in several beside each other: spans of time."""
 
 from __future__ import annotations
 
@@ -30,15 +30,6 @@ class Bar:
     outcome: str
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
-    """`seconds` of the time in which a lane had work, whatever went on beside."""
-
-    lane: Lane
-    device: str
-    seconds: float
-
-
 _CHOSEN = """SELECT s.run_id, s.lane, s.what, s.outcome, s.candidate_id, greatest(s.began, $since) AS began, s.ended,
     CASE WHEN s.lane <> 'device' OR NOT $apart THEN '' WHEN s.device <> '' THEN s.device
         ELSE coalesce(nullif(r.device_model, ''), r.toolchain) END AS device
@@ -47,31 +38,21 @@ _CHOSEN = """SELECT s.run_id, s.lane, s.what, s.outcome, s.candidate_id, greates
 _BARS = f"""
 WITH chosen AS ({_CHOSEN}),
  width AS (SELECT greatest((max(ended) - min(began)) / {_SHORTEST}, 1e-6) AS shortest, count(*) AS spans FROM chosen),
- placed AS (SELECT c.*, CASE WHEN w.spans <= {MOST_BARS} OR ended - began >= w.shortest THEN began
-    ELSE -1 - floor(began / w.shortest) END AS place, CASE WHEN place >= 0 THEN run_id ELSE '' END AS of_run
-    FROM chosen c, width w),
+ placed AS (SELECT c.*, w.spans <= {MOST_BARS} OR ended - began >= w.shortest AS is_alone,
+    CASE WHEN is_alone THEN began ELSE floor(began / w.shortest) END AS place FROM chosen c, width w),
  merged AS (SELECT arg_max(run_id, ended - began) AS run_id, lane, device, min(began) AS began,
     least(min(began) + sum(ended - began), max(ended)) AS ended, count(*) AS count,
     arg_max(what, ended - began) AS what, arg_max(outcome, ended - began) AS outcome,
-    arg_max(coalesce(candidate_id, ''), ended - began) AS candidate_id FROM placed GROUP BY lane, device, place, of_run)
+    arg_max(coalesce(candidate_id, ''), ended - began) AS candidate_id FROM placed
+    GROUP BY lane, device, place, is_alone, CASE WHEN is_alone THEN run_id END)
 SELECT m.* EXCLUDE (candidate_id), k.number
 FROM merged m LEFT JOIN kernels k ON k.run_id = m.run_id AND k.candidate_id = m.candidate_id ORDER BY began"""
-_PARTS = f"""
-WITH chosen AS ({_CHOSEN}), seen AS (SELECT *, max(ended) OVER (PARTITION BY lane, device ORDER BY began, ended
-    ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS until FROM chosen)
-SELECT lane, device, sum(greatest(0, ended - greatest(began, coalesce(until, began)))) AS seconds FROM seen
-GROUP BY lane, device ORDER BY lane, device"""
 
 
 def bars(db: Database, run_ids: Sequence[str], since: float = 0.0, apart: bool = False) -> list[Bar]:
     """What was after a moment, about MOST_BARS at most, in the order in which they begin; what goes on in a run is not
     among them. `apart`: each device has a lane of its own, else all have one."""
     return fetch.rows(db, Bar, _BARS, {"ids": list(run_ids), "since": since, "apart": apart})
-
-
-def parts(db: Database, run_ids: Sequence[str], since: float = 0.0, apart: bool = False) -> list[Part]:
-    """How long each lane had work after a moment; what goes on is not counted."""
-    return fetch.rows(db, Part, _PARTS, {"ids": list(run_ids), "since": since, "apart": apart})
 
 
 def going_on(db: Database, run_ids: Sequence[str], until: float) -> dict[str, list[Span]]:
