@@ -23,7 +23,7 @@ TITLE = "Who waited for what"
 ABOUT = (
     "One row for each who can have the work. The parts of an evaluation are known by their lengths; they stand in the "
     "order in which an evaluation goes. The evaluator's row is what evaluations do beside the device, and what they "
-    "did not tell apart."
+    "did not tell apart. A replay is drawn at its own pace."
 )
 NAMES = {
     Lane.PERSON: "Person", Lane.PAUSED: "Paused", Lane.MODEL: "Model", Lane.COMPILER: "Compiler",
