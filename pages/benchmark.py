@@ -4,6 +4,7 @@ one, `?new=` what a new one begins with."""
 from __future__ import annotations
 
 import functools
+import time
 from dataclasses import replace
 
 import streamlit as st
@@ -11,7 +12,7 @@ import streamlit as st
 from engine.suites import exporting, formats, tables
 from pages.parts import access, change_token, index, run_state, suite_folders, wording
 from pages.parts.benchmark import benchmark_charts, cells_matrix, suite_acts, suite_form, suites_list, text_tables
-from pages.parts.status import address, now
+from pages.parts.status import address, now, waiting_strip
 from pages.parts.steering import dialogs, steer
 from pages.parts.suite_folders import WATCHED
 from storage.index.queries.suites import run_results
@@ -21,8 +22,8 @@ from storage.suites.records import Purpose
 from storage.suites.standing import Suite, as_left
 from storage.suites.summary import Results
 
-SUMMARY, CELLS, CURVES, SCORECARD, PAPER, KERNELBENCH = (
-    "summary", "cells", "curves", "scorecard", "paper's table", "KernelBench's terms",
+SUMMARY, CELLS, CURVES, TIMELINE, SCORECARD, PAPER, KERNELBENCH = (
+    "summary", "cells", "curves", "timeline", "scorecard", "paper's table", "KernelBench's terms",
 )  # fmt: skip
 
 
@@ -74,12 +75,16 @@ def draw_suite(name: str) -> str | None:
         suite_acts.draw(folder, suite)
     with tools:
         offer_files(results)
-    views = [SUMMARY, CELLS, CURVES, SCORECARD, *([PAPER] if tables.paper_table(results) else []), KERNELBENCH]
+    paper = [PAPER] if tables.paper_table(results) else []
+    views = [SUMMARY, CELLS, CURVES, TIMELINE, SCORECARD, *paper, KERNELBENCH]
     first = CELLS if suite.defined.checks is Purpose.WORKS else SUMMARY
     view = st.segmented_control(
         "Show", views, default=first, required=True, key="show_suite", bind="query-params",
         label_visibility="collapsed",
     )  # fmt: skip
+    if view == TIMELINE:
+        waiting_strip.draw_runs(run_ids, time.time())
+        return None
     return draw_view(results, str(view))
 
 

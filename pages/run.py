@@ -125,7 +125,7 @@ def draw_side(run: RunRow, state: RunState, shown: RunRow, chosen: str) -> None:
     steering_panel.draw(run, state)
     spending.draw(run, state)
     with pinned_snapshot.view(run_id):
-        spending.draw_time(shown)
+        spending.draw_time(shown, pinned_snapshot.state_of(shown))
     settings_list.draw(run_id)
     command_list.draw(run)
     with pinned_snapshot.view(run_id):

@@ -267,6 +267,13 @@ def uses(since: float, until: float) -> list[Use]:
     return sorted((use for use in kept if since < use.ended <= until), key=lambda use: use.ended)
 
 
+def last_held(now: float) -> float:
+    """When a device of this host was held last: `now` while one is, 0.0 where none was in the last hour."""
+    if any(entry.stage is Stage.HOLDING for entry in claims()):
+        return now
+    return max((use.ended for use in uses(now - HOUR_S, now)), default=0.0)
+
+
 def _keep(use: Use) -> None:
     hour = int(use.ended // HOUR_S)
     with suppress(OSError):

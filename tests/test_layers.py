@@ -106,7 +106,7 @@ SCREENS: dict[str, tuple[str, ...]] = {
     "new_run": ("", "widgets"),
     "knowledge": ("", "widgets", "status", "steering"),
     "network": ("", "widgets", "status", "steering", "new_run"),
-    "system": ("", "widgets"),
+    "system": ("", "widgets", "status"),
     "api": ("", "status"),
 }
 

@@ -41,7 +41,7 @@ def behind() -> str:
 
 
 def engines(run_ids: Sequence[str]) -> str:
-    """One sign per run: has it an engine, and has that one been silent for long?"""
+    """One sign per run: has it an engine, and has that one been silent for long, or so long that a device is idle?"""
     return "".join(_sign(name) for name in run_ids)
 
 
@@ -52,7 +52,7 @@ def _sign(run_id: str) -> str:
         silent_s = time.time() - run_at(run_id).journal_file.stat().st_mtime
     except OSError:
         return "+"
-    return "!" if silent_s > run_state.SILENT_S else "+"
+    return "!" if silent_s > run_state.SILENT_S else "~" if silent_s > run_state.IDLE_S else "+"
 
 
 def _measured(run_ids: Sequence[str]) -> str:

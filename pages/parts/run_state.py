@@ -16,6 +16,7 @@ from storage.run.steering.verbs import CommandKind
 
 STARTING_S = 20.0
 SILENT_S = 900.0
+IDLE_S = 180.0  # that a device may stand idle while a model writes, before it is worth a word
 STOP_GRACE_S = 10.0
 
 

@@ -29,6 +29,7 @@ from storage.run import exposure, folder
 from storage.run.journal import Entry
 from storage.run.record import Record, Usage, is_wasted, take_checks
 from storage.run.settings import DepthOutcome, Origin, RunSettings, RunState
+from storage.run.waiting import Waiting
 
 SNAPSHOT_EVENTS = 5_000
 """A journal of at least so many events is not folded from its beginning when a server starts again."""
@@ -123,6 +124,7 @@ class RunFold:
         self._settled_seq: int | None = None
         self._is_imported = False
         self._warned: dict[str, int] = {}
+        self._waiting = Waiting()
         self._kernels: dict[str, _Kernel] = {}
         self._reviews: dict[str, list[_Review]] = {}
         self._steps: dict[int, _Step] = {}
@@ -152,6 +154,7 @@ class RunFold:
             self.record.apply(event)
         finally:
             yield from self._take(entry)
+            yield from (("spans", fields_of(span) | self._head(entry)) for span in self._waiting.apply(entry))
 
     def _take(self, entry: Entry) -> Iterator[TableRow]:
         event = entry.event
@@ -399,7 +402,8 @@ class RunFold:
         return {
             "run_id": self._run_id, "last_seq": self.seq, "last_event_at": self._last_at, "depth": self._deepest,
             "engine_s": self.record.usage.engine_s, "device_s": self.record.usage.device_s,
-            "finished_steps": self.record.steps_finished,
+            "finished_steps": self.record.steps_finished, "idle_since": self._waiting.idle_since,
+            "open_spans": [codec.dumps(span) for span in self._waiting.open_spans],
         }  # fmt: skip
 
     def _kernel_row(self, name: str) -> Row:

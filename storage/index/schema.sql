@@ -7,7 +7,7 @@
 -- offsets make reading exact. Mappings and records are JSON text.
 --
 -- The file's name carries the hash of this text, so a change here starts a new index, refilled from the journals: raise the
--- version when fold.py writes something else into the same columns. Version 4.
+-- version when fold.py writes something else into the same columns. Version 5.
 
 -- One row per run: its settings, and what the record says of it as a whole. state: a RunState. depths to stagnation_depths:
 -- the limits in force, asked_depths that of the start. hardware_limit, steering, question and approval are records,
@@ -28,10 +28,16 @@ CREATE TABLE runs (
 );
 
 -- What changes with almost every event of a run, so that the rest can be remembered. engine_s: the time that engines worked,
--- in finished steps.
+-- in finished steps. open_spans: each a Span, of what goes on; idle_since: since when nothing but the model has the work.
 CREATE TABLE progress (
     run_id VARCHAR, last_seq BIGINT, last_event_at DOUBLE, depth BIGINT, engine_s DOUBLE, device_s DOUBLE,
-    finished_steps BIGINT
+    finished_steps BIGINT, idle_since DOUBLE, open_spans VARCHAR[]
+);
+
+-- Who had the work from when to when (storage.run.waiting), a row for each span that has ended.
+CREATE TABLE spans (
+    run_id VARCHAR, seq BIGINT, lane VARCHAR, began DOUBLE, ended DOUBLE, what VARCHAR, step BIGINT, candidate_id VARCHAR,
+    outcome VARCHAR, device VARCHAR
 );
 
 -- What a person calls a run, and what was found of its kernels (each a Mark); the last row of a run holds.

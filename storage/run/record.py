@@ -36,6 +36,8 @@ from storage.run.tuning import Sweep
 
 WRITTEN = (Origin.SYNTHESIS, Origin.REPAIR, Origin.OPTIMISATION)
 """What a model writes."""
+EVALUATED = (ev.Compiled, ev.Checked, ev.Timed, ev.Profiled, ev.VariantCompiled, ev.VariantChecked, ev.VariantTimed,
+             ev.BaselineMeasured)  # fmt: skip
 STAGES: Mapping[type, str] = {ev.Compiled: "compile", ev.Checked: "check", ev.Timed: "time", ev.Profiled: "profile"}
 
 
@@ -54,14 +56,15 @@ class Usage:
     cost_usd: float | None = 0.0
     engine_s: float = 0.0
     device_s: float = 0.0
-    """How long its evaluations have held the device."""
+    """How long its evaluations have held the device, those of baselines and of a sweep's variants too."""
 
     def take(self, event: ev.Event) -> None:
         """Add what was spent by a call that may have cost something, the time of a step, and that on the device."""
         if isinstance(event, ev.StepFinished):
             self.engine_s += event.seconds or 0.0
-        elif isinstance(event, ev.Compiled | ev.Checked | ev.Timed | ev.Profiled):
-            self.device_s += event.result.timeline.lease_s if event.result.timeline else 0.0
+        elif isinstance(event, EVALUATED):
+            timeline = event.result.timeline if event.result else None
+            self.device_s += timeline.lease_s if timeline else 0.0
         elif isinstance(event, ev.ModelCalled) or (isinstance(event, ev.CallFailed) and event.is_charged):
             self._count(event)
 
@@ -330,6 +333,8 @@ class Record:
             self.events.append(event)
         self.human.apply(event)
         self.steering = self.steering.after_event(event)
+        if isinstance(event, EVALUATED) and not self.is_view:
+            self.usage.take(event)
         match event:
             case ev.EngineStarted():
                 self.state, self.ended = RunState.RUNNING, None

@@ -33,6 +33,7 @@ PAGES = {
     "suite": ("benchmark?suite=simulated", "text=Arms compared in pairs"),
     "cells of a suite": ("benchmark?suite=simulated&show_suite=cells", 'tr[data-id="square_matmul"] .pill'),
     "curves of a suite": ("benchmark?suite=simulated&show_suite=curves", "h2:has-text('Over what was spent')"),
+    "timeline of a suite": ("benchmark?suite=simulated&show_suite=timeline", "text=Point at a bar"),
     "networks": ("networks", 'tr[data-id="tiny"]'),
     "network": ("networks?network=tiny", 'tr[data-id="mlp_act"]'),
     "kernels of a network": (
@@ -66,8 +67,9 @@ PAGES = {
 }
 # The same page with other contents: axe-core, which takes longest, reads it once, dark and narrow.
 VARIANTS = ("overview with nothing that fits", "no such page", "state", "attempts", "changes of what is known",
-            "curves of a suite", "half a run", "running run", "lost run", "run without anything yet",
-            "kernel that failed", "kernels of a network", "capture that failed")  # fmt: skip
+            "curves of a suite", "timeline of a suite", "half a run", "running run", "lost run",
+            "run without anything yet", "kernel that failed", "kernels of a network",
+            "capture that failed")  # fmt: skip
 # Only loading leads there: the way back to a list is to the list as it was left, and Streamlit has no page "nowhere".
 LOADED = ("", "nowhere")
 TABS = {

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests import samples
-from tests.browser import curve
+from tests.browser import curve, rules
 from tests.browser.conftest import SIZE, Server, becomes, start_server, stop_server, width_of_what_is_drawn
 from tests.browser.play import PretendEngine, finished_depth, model_step
 
@@ -186,3 +186,23 @@ def test_the_system_page_looks_again_when_asked(page: Page, server: Server) -> N
     expect(looked, "the click was taken, but no report has come").to_be_visible()
     expect(looked, "a report has come, but it is the old one").not_to_have_text(before)
     expect(building).to_contain_text("compiler")
+
+
+def test_who_waited_for_what_is_seen_while_a_run_works_and_a_bar_says_what_it_is(page: Page, server: Server) -> None:
+    engine = PretendEngine(server.runs, "lanes", depths=6)
+    engine.play_until(finished_depth)
+    page.goto(f"{server.url}/run?run=lanes")
+    strip = page.get_by_role("img", name="Who waited for what")
+    expect(strip).to_contain_text("Compiler")
+    bars = strip.locator("i.model")
+    before = bars.count()
+    engine.play_until(finished_depth, times=2)
+    becomes(lambda: bars.count() > before, True)
+    engine.play_until(model_step)
+    engine.die()
+    for width in (1280, 390):
+        page.set_viewport_size({"width": width, "height": 900})
+        bars.first.hover(force=True)
+        expect(page.get_by_text(re.compile("^(Model|Compiler|Evaluator) · .* after the beginning"))).to_be_visible()
+        assert width_of_what_is_drawn(page) <= width
+    assert rules.broken_in_both_themes(page) == []

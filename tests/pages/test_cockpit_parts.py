@@ -40,6 +40,11 @@ def test_a_run_that_goes_well_raises_no_alert() -> None:
     assert kinds() == []
 
 
+def test_an_idle_device_is_an_alert_only_after_a_while_and_only_of_a_run_that_runs() -> None:
+    assert kinds(idle_since=NOW - 179.0) == []
+    assert kinds(RunState.WAITING, idle_since=NOW - 1000.0) == []
+
+
 @pytest.mark.parametrize(
     ("changed", "kind"),
     [
@@ -49,6 +54,7 @@ def test_a_run_that_goes_well_raises_no_alert() -> None:
         ({"budgets": ["tokens"], "budget_seq": 7}, AlertKind.BUDGET),
         ({"last_event_at": NOW - 1000.0}, AlertKind.HEARTBEAT),
         ({"recent_failed": 7, "last_message": "no such header"}, AlertKind.FAILING),
+        ({"idle_since": NOW - 181.0}, AlertKind.IDLE),
     ],
 )
 def test_each_trouble_is_an_alert_of_its_own_that_says_what_to_do(changed: dict[str, object], kind: AlertKind) -> None:

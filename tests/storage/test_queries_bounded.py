@@ -47,6 +47,7 @@ GIVEN: dict[str, list[Any]] = {
     "toolchain": ["cpu"],
     "model": ["recorded-replies"],
     "since": [0.0],
+    "until": [2e9],
     "by": list(queries.GroupBy),
 }
 # Other values than the default where those are harder to answer.

@@ -31,6 +31,7 @@ from storage.home import home
 from storage.index import queries
 from storage.index.database import Database
 from storage.index.queries import AttemptRow, BaselineRow, DepthRow, EventRow, PredictionRow, RunFilter, RunRow, RunSort
+from storage.index.queries.call_outcomes import call_outcomes
 from storage.knowledge import choice
 from storage.run import damage, folder
 from storage.run.settings import RunState
@@ -87,6 +88,7 @@ def whole(row: RunRow) -> dict[str, Any]:
     depths, kernels = queries.depths(db, row.run_id), queries.attempts(db, row.run_id)
     return run(row) | {
         "settings": settings(row.run_id),
+        "calls": [_plain(row) for row in call_outcomes(db, row.run_id)],
         "baselines": [baseline(measured) for measured in queries.baselines(db, row.run_id)],
         "depth_count": len(depths),
         "depth_list": [depth(step) for step in depths[-SHOWN:]],

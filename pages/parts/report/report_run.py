@@ -12,7 +12,7 @@ from pages.parts import method, run_state, texts, wording
 from pages.parts.kernel import repair_tab, story, sweep_table, trust_tab
 from pages.parts.kernel.metrics import before_and_after
 from pages.parts.report.report_html import Curve, Level, Series, Spot, render
-from pages.parts.status import alternatives, damaged, outcome, settings_list, step_sentences
+from pages.parts.status import alternatives, damaged, outcome, settings_list, step_sentences, waiting_strip
 from pages.parts.widgets import diff
 from storage import codec
 from storage.index import queries
@@ -49,6 +49,9 @@ def run_report(db: Database, run_id: str) -> str:
         time_title=outcome.TIME_TITLE,
         time_about=outcome.TIME_ABOUT,
         time_bars=outcome.time_bars(db, run_id),
+        waited=_waited(db, run),
+        calls_title=outcome.CALLS_TITLE,
+        call_bars=outcome.call_bars(db, run_id),
         curve=_curve(db, run, attempts, {depth.depth for depth in shown}),
         depths=list(_depths(db, run, shown, attempts)),
         depth_count=len(depths),
@@ -57,6 +60,11 @@ def run_report(db: Database, run_id: str) -> str:
         **_best(db, run, attempts),
         **_settings(run_id),
     )
+
+
+def _waited(db: Database, run: RunRow) -> str:
+    strip = waiting_strip.of_run(db, run.run_id, run.last_event_at or 0.0)
+    return waiting_strip.sentence(strip) if strip else ""
 
 
 def file_name(run: RunRow) -> str:

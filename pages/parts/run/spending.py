@@ -1,14 +1,16 @@
 """What a run has spent of its limits, by limit and by role, the way to go on with more, the limits that all runs of
-this machine keep to in one day; and where its time went."""
+this machine keep to in one day; what its calls came to; and where its time went."""
 
 from __future__ import annotations
+
+import time
 
 import streamlit as st
 
 from engine import supervisor
 from engine.errors import EngineError
 from pages.parts import access, index, number_field, wording
-from pages.parts.status import damaged, outcome
+from pages.parts.status import damaged, outcome, pinned_snapshot, waiting_strip
 from pages.parts.steering import dialogs, limits_dialog
 from pages.parts.widgets import bars as bar_list
 from storage.home import home
@@ -35,9 +37,11 @@ def draw(run: RunRow, state: RunState) -> None:
                 st.caption(f":orange[:material/warning: {left}]")
         if not rows:
             st.caption("No model calls yet.")
-        elif st.toggle("Calls by role", key="spending_by_role"):
-            for row in rows:
-                st.caption(line(row))
+        else:
+            bar_list.draw(outcome.CALLS_TITLE, outcome.call_bars(index.current(), run.run_id), "", key="call_outcomes")
+            if st.toggle("Calls by role", key="spending_by_role"):
+                for row in rows:
+                    st.caption(line(row))
         _unknown(rows)
         if run.replay_of:
             st.caption("A replay costs nothing; these are the costs of the original run.")
@@ -46,12 +50,22 @@ def draw(run: RunRow, state: RunState) -> None:
             _day_limits()
 
 
-def draw_time(run: RunRow) -> None:
-    """Where the engine time went, a bar for each stage; nothing before the first step has ended."""
-    if time_bars := outcome.time_bars(index.current(), run.run_id):
-        with st.container(border=True, key="time_spent"):
-            st.markdown(f"## {outcome.TIME_TITLE}", help=outcome.TIME_ABOUT)
-            bar_list.draw("", time_bars, "", key="time_by_stage")
+def draw_time(run: RunRow, state: RunState) -> None:
+    """Where the engine time went, a bar for each stage, and who waited for what; nothing before the first step has
+    ended."""
+    time_bars = outcome.time_bars(index.current(), run.run_id)
+    if not time_bars:
+        return
+    is_live = not state.is_over and pinned_snapshot.of(run.run_id) is None
+    strip = waiting_strip.of_run(index.current(), run.run_id, time.time() if is_live else run.last_event_at or 0.0)
+    with st.container(border=True, key="time_spent"):
+        st.markdown(f"## {outcome.TIME_TITLE}", help=outcome.TIME_ABOUT)
+        bar_list.draw("", time_bars, "", key="time_by_stage")
+        if strip:
+            said = waiting_strip.sentence(strip)
+            st.markdown(f"**{waiting_strip.TITLE}**", help=waiting_strip.ABOUT)
+            st.caption(wording.plain(said))
+            waiting_strip.draw(strip, said, key="who_waited")
 
 
 def bars(run: RunRow, allowed: AllowanceRow) -> list[tuple[str, float]]:

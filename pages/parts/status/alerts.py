@@ -5,15 +5,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import streamlit as st
 
 from pages.parts import index, method, wording
-from pages.parts.run_state import SILENT_S
+from pages.parts.run_state import IDLE_S, SILENT_S
 from pages.parts.status import damaged
 from pages.parts.widgets import table
+from storage import device_use
 from storage.index import queries
 from storage.index.queries import RunRow, TroubleRow
 from storage.results import relative
@@ -35,6 +36,7 @@ class AlertKind(StrEnum):
     REGRESSION = "slower"
     STAGNATION = "no progress"
     BUDGET = "budget"
+    IDLE = "device idle"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,7 @@ def find(facts: TroubleRow, state: RunState, now: float, words: MethodWords = PL
     if state in (RunState.FINISHED, RunState.STOPPED):
         return []
     looked_for = (_heartbeat(facts, state, now), _repeated(facts), _failing(facts), _regression(facts, words),
-                  _stagnation(facts, words), _budget(facts))  # fmt: skip
+                  _stagnation(facts, words), _budget(facts), _idle(facts, state, now))  # fmt: skip
     return [alert for alert in looked_for if alert]
 
 
@@ -142,6 +144,15 @@ def _budget(f: TroubleRow) -> Alert | None:
                  "Raise the limit, or let the run end at it.", LIMITS)  # fmt: skip
 
 
+def _idle(f: TroubleRow, state: RunState, now: float) -> Alert | None:
+    """Of a GPU alone, which is what is paid for by the hour."""
+    if state is not RunState.RUNNING or f.idle_since is None or now - f.idle_since < IDLE_S:
+        return None
+    text = f"The device has been idle since {wording.clock(f.idle_since)}: the model is writing."
+    advice = "Start other runs that use it meanwhile, such as a suite with --at-once 4, or choose a faster model."
+    return Alert(AlertKind.IDLE, int(f.idle_since), text, advice)
+
+
 def _cut(text: str) -> str:
     return wording.cut(text, 140)
 
@@ -149,12 +160,19 @@ def _cut(text: str) -> str:
 def of_runs(states: Mapping[str, RunState]) -> dict[str, list[Alert]]:
     """Alerts by run; only runs that are not over are asked about."""
     open_runs = [run_id for run_id, state in states.items() if not state.is_finished]
-    facts = queries.troubles(index.current(), open_runs)
+    facts, now = queries.troubles(index.current(), open_runs), time.time()
     return {
-        run_id: find(row, states[run_id], time.time(), method.words(run_id))
+        run_id: find(_of_host(row, now), states[run_id], now, method.words(run_id))
         for run_id, row in facts.items()
         if not (states[run_id] is RunState.LOST and damaged.of(run_id).is_damaged)  # its banner says more
     }
+
+
+def _of_host(f: TroubleRow, now: float) -> TroubleRow:
+    """A device that others of this host have used meanwhile was not idle."""
+    if f.idle_since is None or now - f.idle_since < IDLE_S:
+        return f
+    return replace(f, idle_since=max(f.idle_since, device_use.last_held(now)))
 
 
 def badge(alerts: Sequence[Alert]) -> list[table.Cell]:

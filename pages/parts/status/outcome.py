@@ -10,12 +10,14 @@ from pages.parts.widgets.figures import Figure
 from storage.index import queries
 from storage.index.database import Database
 from storage.index.queries import RunRow
+from storage.index.queries.call_outcomes import call_outcomes
 from storage.results import relative
 
 STAGE_NAME = {
     "model": "Model", "compile": "Compile", "check": "Check", "time": "Time", "profile": "Profile",
     "tune": "Tune", "other": "Other",
 }  # fmt: skip
+CALLS_TITLE = "What the calls came to"
 TIME_TITLE = "Where the time went"
 TIME_ABOUT = "Engine time in finished steps, by what was done; pauses and time without an engine are not counted."
 
@@ -94,4 +96,23 @@ def time_bars(db: Database, run_id: str) -> list[Bar]:
             f"{wording.seconds(row.seconds)} · {wording.percent(row.seconds / total)}",
         )
         for row in rows
+    ]  # fmt: skip
+
+
+def call_bars(db: Database, run_id: str) -> list[Bar]:
+    """A bar for each outcome that calls came to: their share of the cost where it is known, else of the tokens, else of
+    the calls. Empty before the first call."""
+    rows = call_outcomes(db, run_id)
+    is_priced = all(row.cost_usd is not None for row in rows) and any(row.cost_usd for row in rows)
+    is_counted = not any(row.uncounted for row in rows) and any(row.tokens for row in rows)
+    shares = [(row.cost_usd or 0.0) if is_priced else row.tokens if is_counted else row.calls for row in rows]
+    total, most = sum(shares), max(shares, default=0)
+    return [
+        Bar(
+            f"{str(row.outcome).capitalize()}, {wording.counted(row.calls, 'call')}", share / most,
+            f"{wording.cost(row.cost_usd)} · {wording.percent(share / total)}" if is_priced
+            else wording.percent(share / total),
+            note=f"{wording.tokens(row.tokens)} tokens" if is_counted else "",
+        )
+        for row, share in zip(rows, shares, strict=True)
     ]  # fmt: skip

@@ -9,12 +9,15 @@ from collections.abc import Iterator
 import streamlit as st
 
 from pages.parts import index, wording
+from pages.parts.status import waiting_strip
 from pages.parts.widgets import table
 from storage import device_use
 from storage.device_use import Claimed, DeviceStanding, Place, PoolStanding
 from storage.index.queries import device_results
 from storage.index.queries.device_results import DeviceModelRow
+from storage.index.queries.waiting import at_work
 
+HOURS = 3
 COLUMNS = [
     table.Column("device", "Device", "nowrap"),
     table.Column("state", "State", "nowrap"),
@@ -52,7 +55,7 @@ MODELS = [
 
 
 def draw() -> None:
-    """A heading and both tables; a sentence where no engine has used a device yet."""
+    """A heading, the tables, who waited for what in the last hours; a sentence where no engine has used a device."""
     st.markdown("## Devices")
     standing = device_use.standing()
     if not standing.devices:
@@ -65,6 +68,10 @@ def draw() -> None:
             table.draw("Waiting for a device", LINE, waiting, key="device_line", is_compact=True, is_cards=True)
         sentence = _beside(len(standing.queue), len(standing.beside)) or ("" if waiting else "No evaluation waits. ")
         st.caption(f"{sentence}At {wording.clock(standing.at)}.")
+    since = 60.0 * ((standing.at - HOURS * device_use.HOUR_S) // 60)  # a round one: what was read is used again
+    if run_ids := at_work(index.current(), since):
+        st.markdown(f"## {waiting_strip.TITLE} in the last {HOURS} hours", help=waiting_strip.ABOUT)
+        waiting_strip.draw_runs(run_ids, standing.at, since)
     models = device_results.device_results(index.current())
     if models:
         shown = [table.Row(model.model, model_cells(model)) for model in models]

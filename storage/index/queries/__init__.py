@@ -4,6 +4,8 @@ runs.py, listing.py         runs as the overview and monitoring show them
 attempts.py, points.py      a run's kernels: one by one, as a family, depths, a filtered list; the points of its curve
 evaluations.py, profiles.py one kernel's results, with the checks behind them and the baselines
 calls.py                    model calls, what came of their edits, and what they cost
+call_outcomes.py            what calls came to, and what they cost by that; imported by itself
+waiting.py                  who waited for what, in one run or in several; imported by itself
 steps.py, feed.py           what happens and what came of it
 news.py                     what a person wants to be told of, wherever that person looks
 troubles.py                 failures by kind, and what may need a person

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from storage.index.database import Database
-from storage.index.queries import fetch
+from storage.index.queries import fetch, waiting
 from storage.index.queries.runs import last_events
 from storage.results.vocabulary import Verdict
 
@@ -56,7 +56,7 @@ class TroubleRow:
     newest_*: the last kernel that a depth accepted, base_*: the one that depth started from. `since_gain` counts the
     depths finished since the first kernel that the best does not beat beyond the noise, `patience` is what the run's
     own limit allows, None without one. recent_*: the last kernels judged, at most RECENT. last_*: the last two of them,
-    when both failed.
+    when both failed. `idle_since`: the GPU of the run has been of no use to it since then because a model writes.
     """
 
     run_id: str
@@ -81,6 +81,7 @@ class TroubleRow:
     budget_seq: int | None
     last_event_at: float | None
     base_id: str | None = None
+    idle_since: float | None = None
 
 
 _TROUBLES = f"""
@@ -118,6 +119,8 @@ def troubles(db: Database, run_ids: Sequence[str]) -> dict[str, TroubleRow]:
     """Facts by run; runs that are not in the index are left out."""
     if not run_ids:
         return {}
-    last = last_events(db, run_ids)
+    last, idle = last_events(db, run_ids), waiting.idle_since(db, run_ids)
     rows = fetch.rows(db, TroubleRow, _TROUBLES, {"runs": list(run_ids)})
-    return {row.run_id: replace(row, last_event_at=last.get(row.run_id)) for row in rows}
+    return {
+        row.run_id: replace(row, last_event_at=last.get(row.run_id), idle_since=idle.get(row.run_id)) for row in rows
+    }
