@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from engine.errors import EngineError
 from engine.networks import applying, optimising, small
@@ -31,9 +32,12 @@ _begun: list[tuple[str, subprocess.Popen[bytes]]] = []
 """What was started from this process, by the network's name."""
 
 
-def capture_network(entry: str, name: str, mode: str, device: str) -> NetworkFolder:
+def capture_network(
+    entry: str, name: str, mode: str, device: str, numbers: Mapping[str, int] = MappingProxyType({})
+) -> NetworkFolder:
     """Start capturing a network in a session of its own, and wait until it has begun; what it writes is kept in the
-    network's folder. Without a name it has that of the entry's file.
+    network's folder. Without a name it has that of the entry's file. `numbers` are options of `network capture` by
+    name: keep, batch, tokens.
 
     Raises:
         EngineError: the server is read-only, the entry or the name cannot be used, or the capture ended at once; what
@@ -48,6 +52,7 @@ def capture_network(entry: str, name: str, mode: str, device: str) -> NetworkFol
     if folder.network_file.exists() or folder.has_capture_at_work:
         raise EngineError(f"a network {folder.name} was captured here: choose another name, or delete that one")
     command = ["capture", entry, "--name", folder.name, "--mode", mode, "--device", device]
+    command += [word for option, number in numbers.items() for word in (f"--{option}", str(number))]
     _begin_capture(folder, command, CAPTURE_LOG, "the capture")
     return folder
 

@@ -203,7 +203,8 @@ def test_a_capture_that_fails_keeps_what_it_wrote_and_can_be_begun_again(home: P
     file.write_text("def make():\n    raise ValueError('no checkpoint')\n")
     folder = networks.folder_of("my_app")
     for _ in range(2):
-        assert starting.capture_network(f"{file}:make", "", "eval", "cpu") == folder
+        numbers = {"keep": 3, "batch": 2, "tokens": 16}
+        assert starting.capture_network(f"{file}:make", "", "eval", "cpu", numbers) == folder
         until(lambda: standing(folder).state is not NetworkState.CAPTURING, "the end of the capture")
         assert standing(folder).state is NetworkState.FAILED
         assert "no checkpoint" in standing(folder).words

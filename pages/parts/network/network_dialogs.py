@@ -101,16 +101,31 @@ def _capture() -> None:
     )
     devices = ["cpu", *(["cuda"] if not supervisor.available_toolchains().get("cuda", "none") else [])]
     device = row.segmented_control("Device", devices, default=devices[-1], required=True, key="network_device")
+    wrong: list[str] = []
+    numbers = _capture_numbers(entry.strip().startswith(starting.HUGGING_FACE), wrong)
     st.caption("The capture imports your file and calls your network, as you would. It may take minutes.")
-    if dialogs.buttons("capture", "Capture", ":material/play_arrow:"):
+    if dialogs.buttons("capture", "Capture", ":material/play_arrow:", may=not wrong):
         try:
             with st.spinner("Starting the capture"):
-                folder = starting.capture_network(entry, name, str(mode), str(device))
+                folder = starting.capture_network(entry, name, str(mode), str(device), numbers)
         except EngineError as error:
             st.error(wording.sentence(str(error)), icon=":material/error:")
             return
         dialogs.close()
         st.switch_page("networks.py", query_params={"network": folder.name})
+
+
+def _capture_numbers(is_configuration: bool, wrong: list[str]) -> dict[str, int]:
+    """How many calls of each region are kept; and of a configuration, which says nothing of inputs, how large those
+    are."""
+    fields = {"keep": ("Calls kept of each region", 2, "their tensors are what kernels are judged with")}
+    if is_configuration:
+        fields |= {"batch": ("Batch", 1, "of the inputs"), "tokens": ("Tokens", 256, "of each input")}
+    columns = st.columns(3)
+    return {
+        option: int(number_field.draw(column, label, f"network_{option}", usual, 1, wrong, help=about) or usual)
+        for (option, (label, usual, about)), column in zip(fields.items(), columns, strict=False)
+    }
 
 
 @st.dialog("Delete the network", icon=":material/delete:", on_dismiss=dialogs.close)
