@@ -15,6 +15,7 @@ import functools
 
 from engine.argument_types import Parser
 from engine.cli.arguments import across_runs, common, networks, one_run, outside_runs, starting
+from storage.run import saved_models
 
 DESCRIPTION = """\
 Optimise the kernels of a PyTorch module, on a GPU or the processor, with a language model in the loop.
@@ -160,7 +161,9 @@ def _machine(verbs: argparse._SubParsersAction[Parser]) -> None:
     status = what.add_parser("status", help="each device: what it does, how busy it was in the last hour, who waits")
     status.add_argument("--json", action="store_true", help="print JSON")
     tried = verbs.add_parser("try-model", help="ask the model endpoint for one word, to see whether a run could use it")
-    tried.add_argument("--model", help="a saved model, or a name at the endpoint (default: TILEWRIGHT_MODEL)")
+    tried.add_argument(
+        "--model", type=saved_models.named, help="a saved model, or a name at the endpoint (default: TILEWRIGHT_MODEL)"
+    )
     common.model_options(tried)
     tried.add_argument("--given", action="store_true", help=argparse.SUPPRESS)  # what the page Models asks, with a key
     tried.add_argument("--json", action="store_true", help="print what came of it as JSON")
