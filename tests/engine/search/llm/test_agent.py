@@ -122,7 +122,7 @@ def test_its_time_stands_still_while_a_tool_works_and_counts_otherwise(ask: Ask,
 
 def test_it_reads_no_key_and_changes_nothing_of_what_judges(ask: Ask, tmp_path: Path) -> None:
     judging = ROOT / "engine/evaluator/request.py"
-    script = f"cat {tmp_path}/home/keys/work; echo x >> {judging}; touch {sys.prefix}/made; echo tried; touch here"
+    script = f"cat {tmp_path / 'home/keys/work'}; echo x >> {judging}; touch {sys.prefix}/made; echo tried; touch here"
     before = judging.read_bytes()
     assert ask(script).text == "tried\n"
     assert judging.read_bytes() == before
