@@ -131,6 +131,7 @@ def _done(options: Namespace) -> int:
             options, lambda name: _toolchain(name, None, options.device)
         ),
         "mcp": serve_agents,
+        "skill": install_skill,
         "pool": pool_status.run_verb,
         "doctor": examine_machine,
         "try-model": try_model,
@@ -440,6 +441,18 @@ def serve_agents(options: Namespace) -> int:
     # By the name that the process which judges can import: there `__main__` is another module.
     remembering = import_module("engine.__main__")._remembering
     serving.serve(offer, partial(remembering, options), options.port)
+    return OK
+
+
+def install_skill(options: Namespace) -> int:
+    """Write what teaches an agent to work with Tilewright."""
+    from engine.skill import installing
+
+    folder = Path(options.folder)
+    written = installing.install(folder)
+    for path in written:
+        print(f"wrote {path}")
+    print(f"Your agent reads {folder / 'SKILL.md'} first." if written else f"The skill is in {folder} already.")
     return OK
 
 

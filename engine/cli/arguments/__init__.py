@@ -4,7 +4,7 @@ starting.py       verbs that start a run or go on with one
 one_run.py        verbs about runs that are there
 across_runs.py    verbs about many runs: knowledge, suites
 networks.py       verbs about a network
-outside_runs.py   verbs about a kernel file outside a run; the server for agents
+outside_runs.py   verbs about a kernel file outside a run; what agents are given
 common.py         options that several verbs share
 """
 
@@ -41,6 +41,7 @@ examples:
   python -m engine advance RUN RUN ...                go on with all replies that you have written
   python -m engine knowledge list                     what runs have learned: states, techniques, figures
   python -m engine mcp --max-evaluations 50           tools for your agent; see docs/mcp.md
+  python -m engine skill install DIR                  teach your agent to write kernels with it
   python -m engine network capture app.py:make        a whole network; see docs/networks.md
   python -m engine network try                        a small one, from capture to result, without a key
   python -m engine suite run quick                    four tasks as one suite; see docs/suites.md
@@ -101,6 +102,7 @@ def _whole() -> Parser:
     networks.network(verbs)
     _reproduce(verbs)
     outside_runs.mcp(verbs)
+    outside_runs.skill(verbs)
     _machine(verbs)
     return parser
 
