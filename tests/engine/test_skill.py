@@ -85,9 +85,7 @@ def test_its_script_judges_a_right_and_a_wrong_kernel(home: Path, tmp_path: Path
     for name, text in (("right", FIRST), ("wrong", BROKEN)):
         (tmp_path / f"{name}.py").write_text(text)
         command = [sys.executable, "scripts/judge.py", str(tmp_path / "module.py"), str(tmp_path / f"{name}.py")]
-        done = subprocess.run(
-            [*command, "--baselines", "none"], cwd=folder, capture_output=True, text=True, check=False
-        )
+        done = subprocess.run([*command], cwd=folder, capture_output=True, text=True, check=False)
         said[name] = (done.returncode, done.stdout.splitlines())
     code, lines = said["right"]
     assert (code, lines[0]) == (0, "verdict: passed"), lines

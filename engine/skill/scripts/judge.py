@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Judges a kernel file with Tilewright and says in a few lines what came of it and what to do next.
 
-    scripts/judge.py TASK KERNEL [--toolchain cuda] [--profile] [--baselines none] [options of `evaluate`]
+    scripts/judge.py TASK KERNEL [--toolchain cuda] [--profile] [--baselines compile] [options of `evaluate`]
 
 Exit code: 0 correct, 1 not correct, 2 and more: it could not be judged.
 """
@@ -35,7 +35,8 @@ def main(words: Sequence[str]) -> int:
 def told(answer: dict[str, Any]) -> Iterator[str]:
     """The answer of `evaluate` as lines."""
     yield f"verdict: {answer['verdict']}"
-    yield from filter(None, [answer["message"].strip(), *answer["remarks"]])
+    remarks = [] if answer["profile"] else answer["remarks"]  # a profile has them too
+    yield from filter(None, [answer["message"].strip(), *remarks])
     if answer["max_error"] is not None:
         yield f"error: {answer['max_error']:.2g} of {answer['tolerance']:.2g} allowed"
     if answer["speedup"] is not None:
