@@ -60,7 +60,7 @@ else:
     print("Approach: one pass")
 """
 HANGS = f"""{OUTSIDE}
-note("asked", os.getpid())
+note("asked", os.getpid(), os.getcwd())
 kernel.write_text({WRONG!r})
 tool("check")
 if notes.read_text().count("asked") == 1:
@@ -122,8 +122,9 @@ def test_a_kill_in_the_middle_of_its_turn_ends_it_and_it_is_asked_once_more(home
     until(lambda: "check 1" in notes.read_text(), "the agent to read it")
     os.kill(engine_pid(folder), signal.SIGKILL)
     until(lambda: not supervisor.is_alive(folder), "the lock of a dead engine to be free")
-    pid = int(notes.read_text().split()[1])
+    _, pid, scratch, *_ = notes.read_text().split()
     until(lambda: not Path(f"/proc/{pid}").exists(), "the agent to end with its engine")
+    until(lambda: not Path(scratch).exists(), "its folder to be removed")
     supervisor.resume(folder)
     until(lambda: events_of(folder, ev.RunEnded), "the end of the run")
     assert notes.read_text().count("asked") == len(events_of(folder, ev.CallSent)) == 2

@@ -3,8 +3,8 @@
     python -m engine.evaluator.sandbox.hiding --try FOLDER
     python -m engine.evaluator.sandbox.hiding [--guard PARENT FAILED SCRATCH] [--hide|--keep FOLDER ...] -- COMMAND
 
-With `--guard` this process stays: it ends whatever the program leaves behind, and all of it when PARENT ends. FAILED
-is an open pipe that hears why the program could not be started.
+With `--guard` this process stays: it ends whatever the program leaves behind, and all of it, SCRATCH too, when PARENT
+ends. FAILED is an open pipe that hears why the program could not be started.
 
 Covered, by a mount namespace or else by Landlock: reading and writing below the folders that are hidden, writing below
 those that are kept, and what stands of them in the memory of other processes. With a mount namespace, D-Bus too, behind
@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import signal
 import sys
 import time
@@ -201,6 +202,8 @@ def _guard(
                 os.waitpid(-1, os.WNOHANG)
             time.sleep(TICK_S)
         processes.end_descendants()
+        if os.getppid() != parent:  # nobody else is left to remove it
+            shutil.rmtree(scratch, ignore_errors=True)
         os._exit(128 + number)
 
     signal.signal(signal.SIGTERM, end)
