@@ -138,8 +138,9 @@ def test_what_is_left_is_read_only_where_it_is_a_plain_file_of_the_folder(ask: A
 def test_a_folder_that_was_put_in_the_place_of_its_own_is_not_read(ask: Ask, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     (tmp_path / "other/kernel.py").write_text("secret")
-    done = ask(f"here=$(pwd); cd /; mv $here {tmp_path}/moved; ln -s {tmp_path}/other $here; echo left")
-    assert done.text == "left\n"
+    done = ask(f"here=$(pwd); cd /; mv $here {tmp_path}/moved; ln -s {tmp_path}/other $here; echo $here")
+    Path(done.text.splitlines()[0]).unlink()
+    assert "secret" not in done.text
 
 
 def test_its_tools_are_offered_over_the_protocol_that_agents_speak(ask: Ask, bench: Bench, tmp_path: Path) -> None:
