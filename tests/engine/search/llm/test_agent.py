@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -73,7 +74,14 @@ def test_it_finds_the_step_as_files_and_is_told_so_on_standard_input(ask: Ask) -
     assert "You have 2 evaluations" in text
     assert f"{GUIDE}{NO_TOOLS.reference}{REST}" in text
     assert {"kernel.py", ".mcp.json", "tilewright", "TASK.md"} <= set(text.split())
+    assert "change it there" in text
     assert "profile.md" not in text.rpartition(REST)[2].split()
+
+
+def test_a_first_kernel_is_not_there_yet(ask: Ask, bench: Bench) -> None:
+    text = ask("cat; ls", Workbench(NO_TOOLS.reference, "", bench)).text
+    assert "It is not here yet: write it." in text
+    assert "kernel.py" not in text.rpartition("line of its own.")[2].split()
 
 
 def test_what_it_leaves_is_the_reply_after_what_it_says_of_it(ask: Ask) -> None:
@@ -115,9 +123,21 @@ def test_each_call_of_a_tool_is_carried_out_and_counted_until_none_is_left(ask: 
     assert "gone.py: No such file or directory" in text
 
 
-def test_its_time_stands_still_while_a_tool_works_and_counts_otherwise(ask: Ask, bench: Bench) -> None:
+def test_its_time_stands_still_while_a_tool_works_and_counts_otherwise(
+    ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(CallError, match="did not end within 1 seconds"):
         ask("sleep 600", timeout_s=1)
+    real, passed = time.monotonic, [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: real() + passed[0])
+
+    def slow(tool: str, source: str, is_left: bool) -> ToolAnswer:
+        passed[0] += 1000.0
+        return ToolAnswer("right", is_passed=True, was_done=True)
+
+    done = ask("./tilewright check", Workbench(NO_TOOLS.reference, FIRST, slow), timeout_s=100)
+    assert done.text.startswith("right")
+    assert done.seconds > 1000
 
 
 def test_it_reads_no_key_and_changes_nothing_of_what_judges(ask: Ask, tmp_path: Path) -> None:
