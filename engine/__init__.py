@@ -12,6 +12,7 @@ connecting.py           saved models: tried, kept with their keys, removed
 examined.py             whether kernels can be judged on a task
 forking.py, importing.py, replaying.py, recording_runs.py, remeasuring.py   other ways a run begins or is used again
 mcp_server/             the evaluator, the knowledge base and runs as tools for agents
+skill/                  what teaches a coding agent to write kernels with Tilewright
 exporting/              a kernel as one file that plain PyTorch loads
 shown/                  what programs are told of runs, suites and networks: versioned JSON
 examples.py             runs that come with Tilewright

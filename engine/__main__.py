@@ -77,7 +77,7 @@ from storage.run.folder import RunFolder, find_run, runs_folder
 from storage.run.journal import DamagedJournalError, Journal
 from storage.run.models import ModelOptions, read_options
 from storage.run.record import Record
-from storage.run.saved_models import SavedModel
+from storage.run.saved_models import ModelKind, SavedModel
 from storage.run.settings import RunState
 from storage.run.steering import commands
 from storage.run.steering.verbs import CommandKind
@@ -131,6 +131,7 @@ def _done(options: Namespace) -> int:
             options, lambda name: _toolchain(name, None, options.device)
         ),
         "mcp": serve_agents,
+        "skill": install_skill,
         "pool": pool_status.run_verb,
         "doctor": examine_machine,
         "try-model": try_model,
@@ -443,6 +444,18 @@ def serve_agents(options: Namespace) -> int:
     return OK
 
 
+def install_skill(options: Namespace) -> int:
+    """Write what teaches an agent to work with Tilewright."""
+    from engine.skill import installing
+
+    folder = Path(options.folder)
+    written = installing.install(folder)
+    for path in written:
+        print(f"wrote {path}")
+    print(f"Your agent reads {folder / 'SKILL.md'} first." if written else f"The skill is in {folder} already.")
+    return OK
+
+
 def _remembering(options: Namespace) -> Evaluator:
     """Whoever judges what agents ask, and judges nothing twice."""
     return CachedToolchain(_toolchain_of(options), home() / "cache" / "evaluations")
@@ -482,13 +495,28 @@ def _connect(options: ModelOptions, address: str, key: str, price: Price | None)
 
 def _run_program(entry: SavedModel, price: Price | None, timeout_s: float | None) -> LanguageModel:
     from engine.evaluator.sandbox import hiding
+    from engine.search.llm.agent import AgentModel
     from engine.search.llm.command import CommandModel
 
+    is_agent = entry.kind is ModelKind.AGENT
+
     def around(failed: int, scratch: Path) -> list[str]:
-        return hiding.guarded(os.getpid(), failed, scratch, [home()])
+        hidden = [home(), *(_others_scratch(scratch) if is_agent else ())]
+        return hiding.guarded(os.getpid(), failed, scratch, hidden, _evaluators_own() if is_agent else ())
 
     variables = [saved.endpoint.key_variable for saved in saved_models.readable() if saved.endpoint]
-    return CommandModel(entry, around, environment.withheld(variables), price, timeout_s)
+    model = AgentModel if is_agent else CommandModel
+    return model(entry, around, environment.withheld(variables), price, timeout_s)
+
+
+def _others_scratch(own: Path) -> list[Path]:
+    """What other evaluations and calls of this user have in the folder for temporary files."""
+    return [folder for folder in own.parent.glob("tilewright.*") if folder.is_dir() and folder != own]
+
+
+def _evaluators_own() -> list[Path]:
+    """The programs that judge: Tilewright, and Python with its packages."""
+    return [Path(__file__).resolve().parent.parent, Path(sys.prefix), Path(sys.base_prefix)]
 
 
 def _toolchain_of(options: Namespace) -> Evaluator:

@@ -21,7 +21,7 @@ def lines(folder: RunFolder) -> Iterator[str]:
 
     `state` is the prompt as messages, `action` the reply. `reward` is that of the kernel which the call brought, null
     where nothing has decided it; a reply that could not be used has that of a kernel which does not compile, one that
-    called tools has none and lists them. Money is
+    called tools before another has none; each lists those that it called. Money is
     in US dollars, times are in milliseconds; null stands for what is not known.
     """
     record, blobs = load(folder), Blobs(folder.blobs)
@@ -30,7 +30,9 @@ def lines(folder: RunFolder) -> Iterator[str]:
         calls = [called for (number, _), called in sorted(record.calls.items()) if number == step]
         for called in calls:
             brought = by_step.get(step) if called is calls[-1] else None
-            yield json.dumps(_row(folder, record, called, brought, blobs), ensure_ascii=False)
+            yield json.dumps(
+                _row(folder, record, called, brought, blobs, is_last=called is calls[-1]), ensure_ascii=False
+            )
 
 
 def _steps(record: Record) -> Iterator[int]:
@@ -41,7 +43,7 @@ def _steps(record: Record) -> Iterator[int]:
 
 
 def _row(
-    folder: RunFolder, record: Record, called: ev.ModelCalled, kernel: Candidate | None, blobs: Blobs
+    folder: RunFolder, record: Record, called: ev.ModelCalled, kernel: Candidate | None, blobs: Blobs, *, is_last: bool
 ) -> dict[str, Any]:
     timed = kernel.timed if kernel is not None else None
     tools = [
@@ -62,7 +64,7 @@ def _row(
         "model": called.model,
         "state": prompt,
         "action": blobs.get(called.reply_blob),
-        "reward": None if tools else reward(kernel),
+        "reward": reward(kernel) if is_last or not tools else None,
         "tools": tools,
         "kernel": kernel.candidate_id if kernel is not None else None,
         "parent": kernel.created.parent_id if kernel is not None else None,

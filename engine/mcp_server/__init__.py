@@ -12,4 +12,6 @@ budgets.py       what may be spent, and what is left
 bench.py         the server's side of judging: one call at a time, progress, cancelling
 judge.py         the process that judges: it can be killed with all that it started
 stages.py        what that process does: stage after stage
+
+workspace_tools.py   the tools of an agent in a folder of a run, beside the server and without most of it
 """

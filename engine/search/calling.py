@@ -20,6 +20,7 @@ from engine.search.human.replies import ask_person
 from engine.search.llm import Completion, Message, Purpose, Terms
 from engine.search.llm.retrying import pause_before_next
 from engine.search.prompting import as_json, fit_conversation
+from engine.search.steps.tool_calls import workbench
 from storage.run import events as ev
 from storage.run.models import CallFailure
 
@@ -49,6 +50,7 @@ def reply_to(
             raise BudgetExhausted(reason)
         return ask_person(context, ask, call, messages)
     purpose = replace(context.purpose(ask.label, ask.about), wants_edits=wants_edits, tools_left=tools_left)
+    purpose = replace(purpose, bench=workbench(context, ask, call))
     completion = Question(context, call, purpose, messages, ask.about, ask.shows_profile).ask()
     _warn(context, is_metered=context.speaker.terms(purpose) is not None)
     return completion

@@ -45,6 +45,14 @@ def exhausted(record: Record) -> str | None:
     return None
 
 
+def out_of_time(record: Record, step_s: float) -> str | None:
+    """That the time limit is used up, with so many seconds of the step at work, as a sentence, or None."""
+    used, allowed = record.usage.engine_s + step_s, record.budget.wall_s
+    if allowed is None or used < allowed:
+        return None
+    return f"limit reached: {used:.0f} of {allowed:g} seconds of work"
+
+
 def has_no_room(record: Record, held: Spent, more: Spent) -> bool:
     """Whether a limit could be exceeded by one more call if calls at work take all that is reserved for them."""
     budget, usage = record.budget, record.usage
@@ -74,9 +82,7 @@ def forbids(record: Record, terms: Terms, expected_tokens: int, step_s: float) -
         return f"limit reached: the next prompt would exceed the {budget.tokens:g} tokens of the run"
     if budget.cost_usd is not None and (usage.cost_usd or 0.0) + (cost or 0.0) > budget.cost_usd:
         return f"limit reached: the next prompt would exceed the {budget.cost_usd:g} US dollars of the run"
-    if budget.wall_s is not None and usage.engine_s + step_s >= budget.wall_s:
-        return f"limit reached: {usage.engine_s + step_s:.0f} of {budget.wall_s:g} seconds of work"
-    return None
+    return out_of_time(record, step_s)
 
 
 def warnings(record: Record) -> Iterator[tuple[str, float, float]]:

@@ -1,5 +1,5 @@
-"""Models that a person has given names, in `models.toml` under the home folder: endpoints and programs. Holds no key;
-knows neither a client nor a process.
+"""Models that a person has given names, in `models.toml` under the home folder: endpoints, programs and agents. Holds
+no key; knows neither a client nor a process.
 
     [work]                                  [mine]
     kind = "endpoint"                       kind = "command"
@@ -25,6 +25,8 @@ from storage.untrusted import UntrustedError
 
 FILE = "models.toml"
 TAKEN = ("recorded", "manual")
+AGENT = "agent:"  # may stand before the name of one
+EVALUATIONS = 8
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _HEADER = re.compile(r"^[ \t]*\[[ \t]*(?:\"([^\"]*)\"|'([^']*)'|([A-Za-z0-9_-]+))[ \t]*\][ \t]*(?:#.*)?$", re.MULTILINE)
 
@@ -38,6 +40,7 @@ class ModelKind(StrEnum):
 
     ENDPOINT = "endpoint"
     COMMAND = "command"
+    AGENT = "agent"
 
 
 class KeyPlace(StrEnum):
@@ -62,6 +65,8 @@ class Program:
     cost_usd: str = ""
     window: int | None = None
     """Tokens of prompt and reply together."""
+    evaluations: int | None = None
+    """Of an agent: how often one call of it may check, time or profile. None for a program that only replies."""
 
 
 def is_path(spec: str) -> bool:
@@ -71,7 +76,7 @@ def is_path(spec: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class SavedModel:
-    """One entry: an endpoint, whose options hold its model and address, or a program."""
+    """One entry: an endpoint, whose options hold its model and address, or a program, which may be an agent."""
 
     name: str
     endpoint: ModelOptions | None = None
@@ -81,7 +86,9 @@ class SavedModel:
     @property
     def kind(self) -> ModelKind:
         """What answers."""
-        return ModelKind.ENDPOINT if self.program is None else ModelKind.COMMAND
+        if self.program is None:
+            return ModelKind.ENDPOINT
+        return ModelKind.COMMAND if self.program.evaluations is None else ModelKind.AGENT
 
     @property
     def priced_as(self) -> str:
@@ -115,6 +122,12 @@ def readable() -> Saved:
         return read()
     except SavedModelError:
         return ()
+
+
+def named(name: str) -> str:
+    """The name of a saved model by itself: that of an agent may have `agent:` before it."""
+    rest = name.removeprefix(AGENT)
+    return rest if any(entry.name == rest and entry.kind is ModelKind.AGENT for entry in readable()) else name
 
 
 def used(names: Iterable[str | None], before: Saved = ()) -> Saved:
@@ -219,15 +232,24 @@ def _endpoint(name: str, given: dict[str, Any], place: _Place) -> SavedModel:
 
 
 def _command(name: str, given: dict[str, Any], place: _Place) -> SavedModel:
-    _see_that_known(given, tuple(field.name for field in fields(Program)), place)
+    _see_that_known(given, _PROGRAM, place)
+    return _program(name, given, place)
+
+
+def _agent(name: str, given: dict[str, Any], place: _Place) -> SavedModel:
+    _see_that_known(given, (*_PROGRAM, "evaluations"), place)
+    return _program(name, {"evaluations": EVALUATIONS} | given, place)
+
+
+def _program(name: str, given: dict[str, Any], place: _Place) -> SavedModel:
     command = given.pop("command", None)
     is_list = isinstance(command, list) and all(isinstance(word, str) for word in command)
     if not is_list or not command or not command[0]:
         raise place.fault('command is a list of the program and its arguments, as ["llm", "-m", "gpt-5"]')
-    for number in ("timeout_s", "window"):
+    for number in ("timeout_s", *_WHOLE):
         value = given.get(number)
         is_number = isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < float("inf")
-        if value is not None and not (is_number and (number != "window" or isinstance(value, int))):
+        if value is not None and not (is_number and (number not in _WHOLE or isinstance(value, int))):
             raise place.fault(f"{number} is a number above 0, not {value!r}")
     for spec in ("reply", "input_tokens", "output_tokens", "cost_usd"):
         if (value := given.get(spec)) is not None and (why := _fault_of(value)):
@@ -235,9 +257,12 @@ def _command(name: str, given: dict[str, Any], place: _Place) -> SavedModel:
     return SavedModel(name, program=Program(tuple(command), **given))
 
 
+_PROGRAM = tuple(field.name for field in fields(Program) if field.name != "evaluations")
+_WHOLE = ("window", "evaluations")
 _KINDS: Mapping[ModelKind, Callable[[str, dict[str, Any], _Place], SavedModel]] = {
     ModelKind.ENDPOINT: _endpoint,
     ModelKind.COMMAND: _command,
+    ModelKind.AGENT: _agent,
 }
 
 

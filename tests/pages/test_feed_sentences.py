@@ -40,7 +40,7 @@ TOLD_AS: dict[type, FeedKind | str] = {
     ev.SweepStarted: "its step tells it", ev.CompilerShown: "the first prompt has it",
     ev.VariantCompiled: "the kernel's page lists them",
     ev.VariantChecked: "the kernel's page lists them", ev.VariantTimed: "the kernel's page lists them",
-    ev.ToolCalled: "its answer tells both", ev.ToolAnswered: "the kernel's page lists them",
+    ev.ToolCalled: "its answer tells both", ev.ToolAnswered: FeedKind.TOOL,
 }  # fmt: skip
 
 
@@ -62,12 +62,14 @@ def test_the_feed_tells_every_kind_of_item(db: Database, home: Path) -> None:
     grow(db, home / "runs", ev.ClassProposed(KernelClass.MATMUL), ev.BudgetChanged(Budget(depths=9, cost_usd=2.5)))
     grow(db, home / "runs", ev.DeploymentSeen("c001", Deployment(Trait.HELD)))
     grow(db, home / "runs", ev.StepStarted(900, StepKind.OPTIMISE, 99, "c001"))
+    grow(db, home / "runs", ev.ToolAnswered(900, 0, 0, "check", "a" * 64, "passed", "it passes", "b" * 64, 1.0))
     shown = {item.kind: item.text for item in reversed(items(db, "sample", limit=2000))}
     assert set(shown) == set(FeedKind)
     assert "torch.compile measured: 1.28× over eager" in shown[FeedKind.BASELINE]
     assert shown[FeedKind.BUDGET] == "Limits changed: 9 depths, $2.50"
     assert "40.0 GB/s, 2.40 TFLOP/s" in shown[FeedKind.LIMIT]
     assert "The reply's patch did not apply to kernel 3: edit 1" in shown[FeedKind.PATCH]
+    assert shown[FeedKind.TOOL] == "The model called check on a kernel of its own: it passes"
     assert shown[FeedKind.BASE].startswith("Depth 99 starts from kernel 1 again, not from kernel ")
     assert shown[FeedKind.BASE].endswith(
         ": by the rule of this run, since 2 depths in a row brought no gain beyond the noise"

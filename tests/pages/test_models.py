@@ -117,6 +117,20 @@ def test_a_program_is_saved_from_its_profile_and_says_that_it_was_not_tried(home
     assert (entry.name, entry.program.command, entry.program.timeout_s) == ("llm", ("sh", "-c", "echo ready"), 9.0)
 
 
+def test_a_program_is_saved_as_an_agent_with_its_evaluations(home: Path, open_page: Open) -> None:
+    app = open_page("models")
+    app.button_group(key="where").set_value("a program").run()
+    fill(app, Command="sh -c 'echo ready'", Name="mine")
+    next(group for group in app.button_group if group.label == "What it does").set_value("works as an agent").run()
+    app.number_input[0].set_value(5).run()
+    app.button(key="try_model").click().run()
+    assert "replied “ready”" in words(app)
+    app.button(key="save_model").click().run()
+    (entry,) = saved_models.read()
+    assert (entry.kind, entry.program and entry.program.evaluations) == (saved_models.ModelKind.AGENT, 5)
+    assert "'echo ready' · 5 evaluations a call" in words(app)
+
+
 @pytest.mark.parametrize(
     ("variable", "address", "said"),
     [

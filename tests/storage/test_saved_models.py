@@ -44,7 +44,7 @@ def test_entries_that_are_kept_at_once_are_all_kept() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('[a]\nkind = "endpoint"\nmodel = "m"\n\n[b]\nkind = "agent"\n', "line 5, [b]: kind must be one of endpoint"),
+        ('[a]\nkind = "endpoint"\nmodel = "m"\n\n[b]\nkind = "robot"\n', "line 5, [b]: kind must be one of endpoint"),
         (
             '[a]\nkind = "endpoint"\nmodel = "m"\napi_key = "sk-1"\n',
             "line 1, [a]: unknown api_key; there are kind, model",

@@ -4,7 +4,7 @@ starting.py       verbs that start a run or go on with one
 one_run.py        verbs about runs that are there
 across_runs.py    verbs about many runs: knowledge, suites
 networks.py       verbs about a network
-outside_runs.py   verbs about a kernel file outside a run; the server for agents
+outside_runs.py   verbs about a kernel file outside a run; what agents are given
 common.py         options that several verbs share
 """
 
@@ -15,6 +15,7 @@ import functools
 
 from engine.argument_types import Parser
 from engine.cli.arguments import across_runs, common, networks, one_run, outside_runs, starting
+from storage.run import saved_models
 
 DESCRIPTION = """\
 Optimise the kernels of a PyTorch module, on a GPU or the processor, with a language model in the loop.
@@ -40,6 +41,7 @@ examples:
   python -m engine advance RUN RUN ...                go on with all replies that you have written
   python -m engine knowledge list                     what runs have learned: states, techniques, figures
   python -m engine mcp --max-evaluations 50           tools for your agent; see docs/mcp.md
+  python -m engine skill install DIR                  teach your agent to write kernels with it
   python -m engine network capture app.py:make        a whole network; see docs/networks.md
   python -m engine network try                        a small one, from capture to result, without a key
   python -m engine suite run quick                    four tasks as one suite; see docs/suites.md
@@ -100,6 +102,7 @@ def _whole() -> Parser:
     networks.network(verbs)
     _reproduce(verbs)
     outside_runs.mcp(verbs)
+    outside_runs.skill(verbs)
     _machine(verbs)
     return parser
 
@@ -160,7 +163,9 @@ def _machine(verbs: argparse._SubParsersAction[Parser]) -> None:
     status = what.add_parser("status", help="each device: what it does, how busy it was in the last hour, who waits")
     status.add_argument("--json", action="store_true", help="print JSON")
     tried = verbs.add_parser("try-model", help="ask the model endpoint for one word, to see whether a run could use it")
-    tried.add_argument("--model", help="a saved model, or a name at the endpoint (default: TILEWRIGHT_MODEL)")
+    tried.add_argument(
+        "--model", type=saved_models.named, help="a saved model, or a name at the endpoint (default: TILEWRIGHT_MODEL)"
+    )
     common.model_options(tried)
     tried.add_argument("--given", action="store_true", help=argparse.SUPPRESS)  # what the page Models asks, with a key
     tried.add_argument("--json", action="store_true", help="print what came of it as JSON")

@@ -1,4 +1,4 @@
-"""The grammar of the verbs about a kernel file outside a run, and of the server for agents. Knows words, not what they
+"""The grammar of the verbs about a kernel file outside a run, and of what agents are given. Knows words, not what they
 do."""
 
 from __future__ import annotations
@@ -65,6 +65,14 @@ def patch(verbs: argparse._SubParsersAction[Parser]) -> None:
     patch = verbs.add_parser("patch", help="apply a raw model reply to a source file, as a run would")
     patch.add_argument("source", metavar="SOURCE", help="kernel file")
     patch.add_argument("reply", metavar="REPLY", help="file with the raw reply, or - for standard input")
+
+
+def skill(verbs: argparse._SubParsersAction[Parser]) -> None:
+    """`skill`."""
+    skill = verbs.add_parser("skill", help="teach your coding agent to write kernels with Tilewright")
+    what = skill.add_subparsers(dest="what", required=True, metavar="COMMAND")
+    install = what.add_parser("install", help="write SKILL.md, AGENTS.md, references and scripts; overwrites nothing")
+    install.add_argument("folder", metavar="DIR", help="such as .claude/skills/tilewright in your project")
 
 
 def mcp(verbs: argparse._SubParsersAction[Parser]) -> None:

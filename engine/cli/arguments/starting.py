@@ -14,7 +14,7 @@ from engine.search.methods import catalogue, usual_knowledge
 from engine.search.methods.loading import DEFAULT, TABLE, find_strategy
 from storage.knowledge.choice import OFF
 from storage.results.vocabulary import KernelClass
-from storage.run import budgets
+from storage.run import budgets, saved_models
 from storage.run.models import with_option
 from storage.run.settings import Budget
 
@@ -34,8 +34,9 @@ def run(verbs: argparse._SubParsersAction[Parser]) -> None:
     common.model_options(run)
     run.add_argument(
         "--model",
-        help="a saved model (page Models, models.toml), an endpoint's model name, 'recorded', or 'manual' (you write "
-        "the replies); default: the endpoint's, else the first saved one, else recorded",
+        type=saved_models.named,
+        help="a saved model, also as agent:NAME (page Models, models.toml), an endpoint's model name, 'recorded', or "
+        "'manual' (you write the replies); default: the endpoint's, else the first saved one, else recorded",
     )
     run.add_argument("--recording", metavar="FILE", help="recorded replies to replay instead of the shipped ones")
     called = ", ".join(f"{catalogue.words(name).steps} of {name}" for name in TABLE)
@@ -114,7 +115,7 @@ def fork(verbs: argparse._SubParsersAction[Parser]) -> None:
     fork = verbs.add_parser("fork", help="start a new run from a kernel of another run")
     fork.add_argument("run_id", metavar="RUN")
     fork.add_argument("candidate", metavar="KERNEL", help="number of the kernel to start from")
-    fork.add_argument("--model", help="another model (default: that of RUN)")
+    fork.add_argument("--model", type=saved_models.named, help="another model (default: that of RUN)")
     fork.add_argument(
         "--toolchain", choices=list(TOOLCHAINS),
         help="another toolchain, such as cpu where there is no GPU; a shipped task then has its sizes for it",
@@ -153,7 +154,9 @@ def import_(verbs: argparse._SubParsersAction[Parser]) -> None:
     imported.add_argument("folder", metavar="FOLDER", help="saved nodes (JSON) or source files, one per step")
     imported.add_argument("--task", required=True, metavar="TASK", help="the task of these kernels: a name or a file")
     common.sizes(imported)
-    imported.add_argument("--model", help="model of the resumed run (default: the endpoint's, else manual)")
+    imported.add_argument(
+        "--model", type=saved_models.named, help="model of the resumed run (default: the endpoint's, else manual)"
+    )
     imported.add_argument("--depths", type=int, default=10, help="search steps to add when the run is resumed")
     imported.add_argument("--evaluate", action="store_true", help="build, check and time each kernel here first")
 

@@ -60,14 +60,14 @@ def restrict_files(readable: Iterable[Path], writable: Iterable[Path]) -> None:
         os.close(ruleset)
 
 
-def restrict_to(allowed: Iterable[Path]) -> None:
-    """From now on files outside of these trees can be neither read nor changed, and nothing outside can be signalled
-    or traced. Folders can still be listed.
+def restrict_to(allowed: Iterable[Path], readable: Iterable[Path] = ()) -> None:
+    """From now on files outside of these trees can be neither read nor changed, those of the readable trees not
+    changed, and nothing outside can be signalled or traced. Folders can still be listed.
 
     Needs no_new_privs.
     """
     rights = ((1 << _BITS_BY_VERSION[min(landlock_version(), 5)]) - 1) & ~(_LIST | _EXECUTE)
-    _enter(rights, ((path, rights) for path in allowed))
+    _enter(rights, [*((path, rights) for path in allowed), *((path, _READ) for path in readable)])
 
 
 def part_from_others() -> None:

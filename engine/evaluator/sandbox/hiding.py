@@ -1,20 +1,22 @@
 """Starts a program of this user's that cannot see some folders. Knows neither what is in them nor what runs.
 
     python -m engine.evaluator.sandbox.hiding --try FOLDER
-    python -m engine.evaluator.sandbox.hiding [--guard PARENT FAILED SCRATCH] --hide FOLDER ... -- COMMAND
+    python -m engine.evaluator.sandbox.hiding [--guard PARENT FAILED SCRATCH] [--hide|--keep FOLDER ...] -- COMMAND
 
-With `--guard` this process stays: it ends whatever the program leaves behind, and all of it when PARENT ends. FAILED
-is an open pipe that hears why the program could not be started.
+With `--guard` this process stays: it ends whatever the program leaves behind, and all of it, SCRATCH too, when PARENT
+ends. FAILED is an open pipe that hears why the program could not be started.
 
-Covered, by a mount namespace or else by Landlock: reading and writing below the folders, and what stands of them in
-the memory of other processes. With a mount namespace, D-Bus too, behind which a system's keyring is. Not covered: the
-network, and every other file of this user, which the program may read and write as its own.
+Covered, by a mount namespace or else by Landlock: reading and writing below the folders that are hidden, writing below
+those that are kept, and what stands of them in the memory of other processes. With a mount namespace, D-Bus too, behind
+which a system's keyring is. Not covered: the network, and every other file of this user, which the program may read and
+write as its own.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import signal
 import sys
 import time
@@ -48,24 +50,26 @@ def prefix(hidden: Sequence[Path]) -> list[str]:
     return [sys.executable, "-m", "engine.evaluator.sandbox.hiding", *words, "--"]
 
 
-def guarded(parent: int, failed: int, scratch: Path, hidden: Sequence[Path]) -> list[str]:
-    """The same under a guard, in `scratch` as its folder."""
-    command = prefix(hidden)
-    return [*command[:3], "--guard", f"{parent}", f"{failed}", str(scratch), *command[3:]]
+def guarded(parent: int, failed: int, scratch: Path, hidden: Sequence[Path], kept: Sequence[Path] = ()) -> list[str]:
+    """The same under a guard, in `scratch` as its folder; it can read the folders that are kept and not change them."""
+    command, words = prefix(hidden), [word for folder in kept for word in ("--keep", str(folder))]
+    return [*command[:3], "--guard", f"{parent}", f"{failed}", str(scratch), *words, *command[3:]]
 
 
-def hide(folders: Sequence[Path], *, is_guarded: bool) -> Way:
-    """Take the folders out of this process's sight, for good, and of all it starts. It must have one thread.
+def hide(folders: Sequence[Path], kept: Sequence[Path] = (), *, is_guarded: bool) -> Way:
+    """Take the folders out of this process's sight, for good, and of all it starts, and let it change nothing in those
+    that are kept. It must have one thread.
 
     Raises:
         HidingError: neither way holds here.
     """
     resolved = [folder.resolve() for folder in folders if folder.is_dir()]
+    whole = sorted({folder.resolve() for folder in kept if folder.is_dir()})
     secrets = [path for folder in resolved for path in _one_file(folder)]
     tried = []
     for way, act in ((Way.MOUNTS, _by_mounts), (Way.LANDLOCK, _by_landlock)):
         try:
-            act(resolved)
+            act(resolved, whole)
         except OSError as error:
             tried.append(f"{way}: {error.strerror or error}")
             continue
@@ -78,10 +82,13 @@ def hide(folders: Sequence[Path], *, is_guarded: bool) -> Way:
     raise HidingError("; ".join(tried))
 
 
-def _by_mounts(folders: Sequence[Path]) -> None:
+def _by_mounts(folders: Sequence[Path], kept: Sequence[Path] = ()) -> None:
     linux.prctl(linux.PR_SET_NO_NEW_PRIVS, 1)
     _leave_mounts()
     linux.mount("none", Path("/"), None, linux.MS_REC | linux.MS_PRIVATE)
+    for folder in kept:
+        linux.mount(str(folder), folder, None, linux.MS_BIND | linux.MS_REC)
+        linux.set_mount(folder, linux.ATTR_RDONLY, recursive=True)
     for folder in folders:
         linux.mount("tilewright", folder, "tmpfs", linux.MS_NOSUID | linux.MS_NODEV | linux.MS_RDONLY, "size=4k")
     if (bus := Path(f"/run/user/{os.getuid()}/bus")).exists():
@@ -101,13 +108,13 @@ def _leave_mounts() -> None:
     Path("/proc/self/gid_map").write_text(f"{group} {group} 1")
 
 
-def _by_landlock(folders: Sequence[Path]) -> None:
+def _by_landlock(folders: Sequence[Path], kept: Sequence[Path] = ()) -> None:
     """Everything but the folders and those that they lie in stays open: a rule holds for all that is below it."""
     if not filters.landlock_version():
         raise OSError(0, "the kernel has none")
     linux.prctl(linux.PR_SET_NO_NEW_PRIVS, 1)
     linux.drop_capabilities()  # with some of root's the memory of others can be read all the same
-    filters.restrict_to(_beside(Path("/"), folders))
+    filters.restrict_to(_beside(Path("/"), [*folders, *kept]), kept)
 
 
 def _part_from_others() -> None:
@@ -175,13 +182,15 @@ def _tried_in_words(folder: Path) -> str:
         return f"{error}"
 
 
-def _guard(parent: int, failed: int, scratch: Path, hidden: Sequence[Path], command: list[str]) -> int:
+def _guard(
+    parent: int, failed: int, scratch: Path, hidden: Sequence[Path], kept: Sequence[Path], command: list[str]
+) -> int:
     """Start the program, wait for it, and end what it leaves behind."""
     processes.adopt_orphans()
     me = os.getpid()
     program = os.fork()
     if program == 0:
-        _become(me, failed, scratch, hidden, command)
+        _become(me, failed, scratch, hidden, kept, command)
     os.close(failed)
 
     def end(number: int, frame: object) -> None:
@@ -193,6 +202,8 @@ def _guard(parent: int, failed: int, scratch: Path, hidden: Sequence[Path], comm
                 os.waitpid(-1, os.WNOHANG)
             time.sleep(TICK_S)
         processes.end_descendants()
+        if os.getppid() != parent:  # nobody else is left to remove it
+            shutil.rmtree(scratch, ignore_errors=True)
         os._exit(128 + number)
 
     signal.signal(signal.SIGTERM, end)
@@ -205,11 +216,13 @@ def _guard(parent: int, failed: int, scratch: Path, hidden: Sequence[Path], comm
     return code if code >= 0 else 128 - code
 
 
-def _become(guard: int, failed: int, scratch: Path, hidden: Sequence[Path], command: list[str]) -> None:
+def _become(
+    guard: int, failed: int, scratch: Path, hidden: Sequence[Path], kept: Sequence[Path], command: list[str]
+) -> None:
     """Never returns: becomes the program, or says why not."""
     try:
         processes.die_with_parent(guard)
-        hide(hidden, is_guarded=True)
+        hide(hidden, kept, is_guarded=True)
         os.chdir(scratch)
         os.set_inheritable(failed, False)
         os.execvp(command[0], command)
@@ -226,6 +239,7 @@ def main(words: Sequence[str]) -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--guard", nargs=3)
     parser.add_argument("--hide", action="append", type=Path, default=[])
+    parser.add_argument("--keep", action="append", type=Path, default=[])
     if words[0] == "--try":
         print(_tried_in_words(Path(words[1])))
         return 0
@@ -233,9 +247,9 @@ def main(words: Sequence[str]) -> int:
     asked = parser.parse_args(ours)
     if asked.guard:
         parent, failed, scratch = asked.guard
-        return _guard(int(parent), int(failed), Path(scratch), asked.hide, command)
+        return _guard(int(parent), int(failed), Path(scratch), asked.hide, asked.keep, command)
     try:
-        hide(asked.hide, is_guarded=False)
+        hide(asked.hide, asked.keep, is_guarded=False)
     except HidingError as error:
         print(f"tilewright: the saved keys cannot be hidden from your code here ({error}): remove them in Models",
               file=sys.stderr)  # fmt: skip

@@ -5,6 +5,7 @@ server_events.py, watched_client.py     an answer from its bytes to its events; 
 faults.py, retrying.py                  what a call that came to nothing is called; whether it is sent again
 recorded.py, recording.py, manual.py    recorded replies; a person
 command.py, output.py                   any program; what it printed, read as a reply (command_profiles.toml: examples)
+agent.py, workspace.py                  a program that works in a folder and calls tools there
 opening.py, environment.py, saved.py    which model answers which role; what a model's name stands for
 tools.py                                what a model may call within one turn
 prices.py, trial.py                     what a model costs; one small question to see whether it replies
@@ -13,7 +14,7 @@ prices.py, trial.py                     what a model costs; one small question t
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 
@@ -32,6 +33,29 @@ class Message:
     role: str
     text: str
     sections: tuple[Section, ...] = ()
+
+
+class ToolAnswer(NamedTuple):
+    """What a tool call was answered. `was_done` is False where nothing was carried out for it."""
+
+    text: str
+    is_passed: bool
+    was_done: bool
+
+
+UseTool = Callable[[str, str, bool], ToolAnswer]
+"""Carries out a tool's call on the text of a kernel file, or only says that none is left where the last is False."""
+
+
+@dataclass(frozen=True, slots=True)
+class Workbench:
+    """What a model that works in a folder of its own gets beside the prompt."""
+
+    reference: str
+    kernel: str
+    """The source of the kernel that the call is about; empty where there is none."""
+    use: UseTool | None
+    """None where the reply is to be no kernel."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +78,8 @@ class Purpose:
     """How many tool calls the reply may make; None where no tools are offered."""
     task: str = ""
     """Says to a person what is to be done."""
+    bench: Workbench | None = field(default=None, compare=False, repr=False)
+    """For an agent; None where nothing can be tried."""
 
 
 @dataclass(frozen=True, slots=True)

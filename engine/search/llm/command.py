@@ -13,7 +13,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 
 from engine.errors import CallError
@@ -37,6 +37,8 @@ _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD", re.IGNORECASE)
 _SECRET_TEXT = re.compile(r"\b(?:sk|pk|ghp|gsk|xox[a-z]|AIza)[-_A-Za-z0-9]{16,}")
 Around = Callable[[int, Path], list[str]]
 """The words before a program's command, from an open pipe that hears why it could not be started, and its folder."""
+Beside = tuple[int, Callable[[selectors.BaseSelector], None]]
+"""An open file that is listened to beside the program, and what reads it then."""
 
 
 class CommandModel:
@@ -71,20 +73,21 @@ class CommandModel:
             CallError: it cannot be started, takes too long, fails, prints without end, or nothing that is a reply.
         """
         began = time.monotonic()
-        scrubber = Scrubber(value for name, value in os.environ.items() if _SECRET_NAME.search(name))
         with tempfile.TemporaryDirectory(prefix="tilewright.model.", ignore_cleanup_errors=True) as folder:
-            call = _Call(Path(folder), scrubber, on_text if not self._program.reply else _only_waits(on_text))
-            call.run(self._command(Path(folder), messages), self._around, self._environment(), began + self._timeout_s,
-                     self._timeout_s)  # fmt: skip
+            place = Path(folder)
+            (place / "prompt.md").write_text(as_prompt(messages), encoding="utf-8", errors="replace")
+            heard = on_text if not self._program.reply else only_waits(on_text)
+            call = Call(place, place / "prompt.md", secrets(), heard, self._timeout_s)
+            call.run(self._command(place, messages), self._around, self._environment())
         found = read_output(self._program, call.text, call.errors)
+        self._see_that_it_ended_well(found, call)
         self._see_that_it_replied(found, call)
         if self._program.reply:
             on_text(found.reply)
-        return self._completion(found, time.monotonic() - began)
+        return self._completion(found, found.reply, time.monotonic() - began)
 
     def _command(self, folder: Path, messages: Sequence[Message]) -> list[str]:
-        """The command, with the prompt in files beside it; standard input is the first of them."""
-        (folder / "prompt.md").write_text(as_prompt(messages), encoding="utf-8", errors="replace")
+        """The command, with the prompt's messages in a file beside it."""
         plain = [{"role": message.role, "text": message.text} for message in messages]
         (folder / "messages.json").write_text(json.dumps(plain), encoding="utf-8")
         names = {"{prompt_file}": f"{folder / 'prompt.md'}", "{messages_file}": f"{folder / 'messages.json'}"}
@@ -101,10 +104,12 @@ class CommandModel:
             if name not in self._withheld and not name.startswith(OURS)
         }  # fmt: skip
 
-    def _see_that_it_replied(self, found: Found, call: _Call) -> None:
+    def _see_that_it_ended_well(self, found: Found, call: Call) -> None:
         if call.code:
             message = f"{self.name} ended with {_code(call.code)}: {call.last_words() or '(no words)'}"
             raise CallError(CallFailure.SERVER_ERROR, message, is_charged=True, text=call.text, usage=_usage(found))
+
+    def _see_that_it_replied(self, found: Found, call: Call) -> None:
         if not found.is_there:
             message = f"{self.name} printed nothing that its reply ({self._program.reply}) could be read from"
             raise CallError(CallFailure.MALFORMED, message, is_charged=True, text=call.text, usage=_usage(found))
@@ -114,20 +119,25 @@ class CommandModel:
                 CallFailure.EMPTY, f"{self.name} printed an empty reply{words}", is_charged=True, usage=_usage(found)
             )
 
-    def _completion(self, found: Found, seconds: float) -> Completion:
+    def _completion(self, found: Found, text: str, seconds: float) -> Completion:
         cost = found.cost_usd
         if cost is None and not self._program.cost_usd:
             cost = self._price.cost(TokenUsage(found.input_tokens, found.output_tokens))
-        return Completion(
-            found.reply, self.name, "stop", seconds, found.input_tokens, found.output_tokens, None, None, cost
-        )
+        return Completion(text, self.name, "stop", seconds, found.input_tokens, found.output_tokens, None, None, cost)
 
 
-class _Call:
+def secrets() -> Scrubber:
+    """Takes what the environment's names call secret out of what a program says."""
+    return Scrubber(value for name, value in os.environ.items() if _SECRET_NAME.search(name))
+
+
+class Call:
     """One call of a program: its process, and what has come of it."""
 
-    def __init__(self, folder: Path, scrubber: Scrubber, on_text: OnText) -> None:
-        self._folder, self._scrubber, self._on_text = folder, scrubber, on_text
+    def __init__(self, folder: Path, asked: Path, scrubber: Scrubber, on_text: OnText, limit_s: float) -> None:
+        """`asked` is the file on its standard input."""
+        self._folder, self._asked, self._scrubber, self._on_text = folder, asked, scrubber, on_text
+        self._limit_s, self.deadline = limit_s, time.monotonic() + limit_s
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._plain = PlainText()
         self._pieces: list[str] = []
@@ -146,12 +156,12 @@ class _Call:
         return self._scrubber.whole(PlainText.whole(self._errors.decode("utf-8", "replace")))
 
     def run(
-        self, command: list[str], around: Around, environment: dict[str, str], deadline: float, limit_s: float
+        self, command: list[str], around: Around, environment: dict[str, str], beside: Iterable[Beside] = ()
     ) -> None:
-        """Start it and hear it to its end; what `on_text` raises ends it."""
+        """Start it and hear it to its end, and what else is to be heard; what that or `on_text` raises ends it."""
         hears, failed = os.pipe()
         try:
-            with open(self._folder / "prompt.md", "rb") as prompt:
+            with open(self._asked, "rb") as prompt:
                 process = subprocess.Popen(
                     [*around(failed, self._folder), *command], stdin=prompt, stdout=subprocess.PIPE, bufsize=0,
                     stderr=subprocess.PIPE, cwd=ROOT, env=environment, pass_fds=[failed], start_new_session=True,
@@ -160,7 +170,7 @@ class _Call:
             failed = -1
             with process:
                 try:
-                    self._hear(process, deadline, limit_s)
+                    self._hear(process, beside)
                 finally:
                     _end(process)
             self.code = process.returncode
@@ -172,15 +182,20 @@ class _Call:
             if failed >= 0:
                 os.close(failed)
 
-    def _hear(self, process: subprocess.Popen[bytes], deadline: float, limit_s: float) -> None:
+    def _hear(self, process: subprocess.Popen[bytes], beside: Iterable[Beside]) -> None:
         assert process.stdout is not None
         assert process.stderr is not None
         with selectors.DefaultSelector() as streams:
             for stream in (process.stdout, process.stderr):
                 streams.register(stream, selectors.EVENT_READ)
-            while streams.get_map():
-                self._wait(deadline, limit_s)
+            for file, read in beside:
+                streams.register(file, selectors.EVENT_READ, read)
+            while process.poll() is None or not all(key.data for key in streams.get_map().values()):
+                self._wait()
                 for key, _ in streams.select(TICK_S):
+                    if key.data is not None:
+                        key.data(streams)
+                        continue
                     piece = os.read(key.fd, 1 << 16)
                     if not piece:
                         streams.unregister(key.fileobj)
@@ -189,15 +204,12 @@ class _Call:
                     else:
                         self._errors = (self._errors + piece)[-KEPT_ERRORS:]
         self._add(self._decoder.decode(b"", final=True), is_last=True)
-        while process.poll() is None:
-            self._wait(deadline, limit_s)
-            time.sleep(TICK_S)
 
-    def _wait(self, deadline: float, limit_s: float) -> None:
+    def _wait(self) -> None:
         self._on_text("")
-        if time.monotonic() > deadline:
+        if time.monotonic() > self.deadline:
             words = f": {self.last_words()}" if self.last_words() else ""
-            message = f"the program did not end within {limit_s:g} seconds{words}"
+            message = f"the program did not end within {self._limit_s:g} seconds{words}"
             raise CallError(CallFailure.TIMED_OUT, message, is_charged=True, text=self.text)
 
     def _take(self, piece: bytes) -> None:
@@ -226,7 +238,7 @@ def as_prompt(messages: Sequence[Message]) -> str:
     return "\n\n".join(f"# {HEADINGS.get(message.role, message.role)}\n\n{message.text}" for message in messages) + "\n"
 
 
-def _only_waits(on_text: OnText) -> OnText:
+def only_waits(on_text: OnText) -> OnText:
     """For output that is not yet the reply: the caller hears that there is something to wait for."""
     return lambda piece: on_text("")
 

@@ -1,5 +1,5 @@
-"""What a model may call within one turn: compile, check and profile a kernel. Knows the wire and the text of a reply,
-not what a tool does.
+"""What a model may call within one turn: compile, check and profile a kernel; an agent may screen and evaluate one too.
+Knows the wire and the text of a reply, not what a tool does.
 
 In a reply's text a call is one JSON object, `{"tool": NAME, "arguments": {...}}`, so that a reply is kept, read again
 and played back as any other.
@@ -24,6 +24,15 @@ TOOLS: Mapping[str, str] = {
     CHECK: "Compile a kernel file and compare it with the reference. Returns whether it is right, or what is wrong.",
     PROFILE: "Compile, check, time and profile a kernel file. Returns time, speed-up and what the profile shows.",
 }
+SCREEN, EVALUATE = "screen", "evaluate"
+OF_AGENTS: Mapping[str, str] = {
+    SCREEN: "Say at once what in the text of a kernel file would be refused. Builds and runs nothing. Free.",
+    COMPILE: f"{TOOLS[COMPILE]} Free.",
+    CHECK: f"{TOOLS[CHECK]} Costs one evaluation.",
+    EVALUATE: "Check a kernel file and, if it is right, time it against eager PyTorch. Costs one evaluation.",
+    PROFILE: f"{TOOLS[PROFILE]} Costs one evaluation.",
+}
+COSTLY = (CHECK, EVALUATE, PROFILE)  # what counts against an agent's evaluations
 ROLE = "tool"  # of a message that answers a call
 _SOURCE = {"type": "string", "description": "the whole Python file with class ModelNew, as in the final reply"}
 _PARAMETERS = {

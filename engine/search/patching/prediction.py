@@ -41,7 +41,7 @@ NOTHING_PREDICTED = Prediction()
 def read_prediction(reply: str) -> Prediction:
     """The first `Technique:` and the first readable `Predicted gain:` of a reply, outside its code."""
     technique, gain = "", None
-    for line in _prose(answer_part(reply)):
+    for line in prose(answer_part(reply)):
         match = _GAIN.search(line)
         if match and gain is None:
             gain = read_gain(match[1])
@@ -88,7 +88,7 @@ def _mean(low: str | None, high: str) -> float:
     return math.sqrt(float(low.replace(",", ".")) * top) if low else top
 
 
-def _prose(answer: str) -> Iterator[str]:
+def prose(answer: str) -> Iterator[str]:
     """The lines outside of closed fenced blocks."""
     code = {n for block in fences(answer) for n in range(block.line, block.line + block.text.count("\n") + 2)}
     return (line for number, line in enumerate(answer.split("\n")) if number not in code)

@@ -10,6 +10,6 @@ knowledge.py                asking the knowledge base, and teaching it
 ranking.py                  drawn kernels ranked before they cost device time
 compiler.py                 what torch.compile writes for the task, as a hint
 tune.py                     a sweep over the numbers that a kernel declares open to tuning
-tools.py                    a turn in which the model calls tools
+tools.py, tool_calls.py     a turn in which the model calls tools; one call carried out
 evaluate.py                 judging a kernel; a failure in words for the model
 """

@@ -9,12 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from engine import supervisor
 from engine.errors import EngineError
 from pages.parts import access, wording
 from pages.parts.models import trial_result
-from storage.run.saved_models import KeyPlace, ModelKind, Program, SavedModel, SavedModelError, checked
+from storage.run.saved_models import EVALUATIONS, KeyPlace, ModelKind, Program, SavedModel, SavedModelError, checked
 
 PROGRAM = "a program"
 OWN = "a program of your own"
@@ -97,10 +98,13 @@ def _program(draft: int) -> tuple[SavedModel | None, str, str]:
     st.caption(
         "The prompt goes to its standard input, its reply is what it prints. It runs as this server's user, with a "
         "folder of its own, and sees neither runs nor keys. Programs that are offered here are described from their "
-        "documentation and were not tried against the real program."
+        "documentation and were not tried against the real program. An agent works in that folder on the kernel, with "
+        "tools that judge it."
     )
     shipped = {entry.name: entry.program for entry in supervisor.profiles() if entry.program is not None}
-    profile = str(st.selectbox("Begin with", [OWN, *shipped], key=f"profile:{draft}"))
+    left, right = st.columns([2.4, 1])
+    profile = str(left.selectbox("Begin with", [OWN, *shipped], key=f"profile:{draft}"))
+    allowed = _evaluations(right, shipped.get(profile, Program(())), f"{profile}:{draft}")
     start, suffix = shipped.get(profile, Program(())), f"{profile}:{draft}"
     left, right = st.columns([2.4, 1])
     line = left.text_input(
@@ -117,12 +121,26 @@ def _program(draft: int) -> tuple[SavedModel | None, str, str]:
         ).strip()  # fmt: skip
     limit = columns[4].text_input("Time limit in s", key=f"limit:{suffix}", placeholder="1800").strip()
     try:
-        given = {"command": shlex.split(line), "timeout_s": float(limit) if limit else None, **read}
+        given = {"command": shlex.split(line), "timeout_s": float(limit) if limit else None, **read, **allowed}
         if not given["command"]:
             return None, "", "write its command first"
-        return checked(ModelKind.COMMAND, name, given), "", ""
+        return checked(ModelKind.AGENT if allowed else ModelKind.COMMAND, name, given), "", ""
     except (SavedModelError, ValueError) as error:
         return None, "", str(error)
+
+
+def _evaluations(column: DeltaGenerator, start: Program, suffix: str) -> dict[str, int]:
+    """What makes the program an agent; nothing where it only replies."""
+    names = {"replies": False, "works as an agent": True}
+    usual = "replies" if start.evaluations is None else "works as an agent"
+    how = column.segmented_control("What it does", [*names], default=usual, required=True, key=f"how:{suffix}")
+    if not names[str(how)]:
+        return {}
+    number = column.number_input(
+        "Evaluations a call", 1, 1000, start.evaluations or EVALUATIONS, key=f"evaluations:{suffix}",
+        help="how often it may check, time or profile a kernel in one call; compiling is free",
+    )  # fmt: skip
+    return {"evaluations": int(number)}
 
 
 def _buttons(entry: SavedModel | None, key: str, why: str) -> None:

@@ -12,7 +12,7 @@ from pages.parts import access, wording
 from pages.parts.models import trial_result
 from storage.run.saved_models import KeyPlace, ModelKind, SavedModel
 
-KINDS = {ModelKind.ENDPOINT: "endpoint", ModelKind.COMMAND: "program"}
+KINDS = {ModelKind.ENDPOINT: "endpoint", ModelKind.COMMAND: "program", ModelKind.AGENT: "agent"}
 KEYS = {KeyPlace.KEYRING: "key in this system's keyring", KeyPlace.FILE: "key in a file that only this user may read"}
 
 
@@ -54,7 +54,8 @@ def _remove(name: str) -> None:
 def about(entry: SavedModel) -> str:
     """Where it is, and where its key."""
     if entry.program is not None:
-        return shlex.join(entry.program.command)
+        allowed = entry.program.evaluations
+        return shlex.join(entry.program.command) + (f" · {allowed} evaluations a call" if allowed else "")
     assert entry.endpoint is not None
     variable = entry.endpoint.key_variable
     key = KEYS[entry.key] if entry.key else f"key in the variable {variable}" if variable else "no key"

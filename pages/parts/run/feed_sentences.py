@@ -40,6 +40,7 @@ class FeedKind(StrEnum):
     IMPORT = "import"
     PATCH = "patch"
     DEPLOYMENT = "deployment"
+    TOOL = "tool"
 
 
 Said = tuple[FeedKind, str | None, str]
@@ -126,6 +127,12 @@ def _beside_a_step(event: ev.Event, number: int) -> Said:
         case ev.PatchTried():
             text = f"The reply's {_offered(event.form)} did not apply to kernel {number}"
             return FeedKind.PATCH, "patch_failed", _with(text, event.reason)
+        case ev.ToolAnswered():
+            return (
+                FeedKind.TOOL,
+                event.outcome,
+                f"The model called {event.tool} on a kernel of its own: {event.summary}",
+            )
         case _:
             raise ValueError(f"the feed has no sentence for {type(event).__name__}")
 

@@ -405,8 +405,8 @@ def allowance(db: Database, run_id: str) -> AllowanceRow | None:
 
 @dataclass(frozen=True, slots=True)
 class ToolCallRow:
-    """A kernel of its own that the model had compiled, checked or profiled in the turn that brought a kernel. `outcome`
-    is a verdict, or unreadable, or done where nothing was carried out."""
+    """A kernel of its own that the model had compiled, checked or profiled in the turn that brought a kernel, answered
+    `at`. `outcome` is a verdict, or unreadable, or done where nothing was carried out."""
 
     call: int
     number: int
@@ -416,6 +416,7 @@ class ToolCallRow:
     source_blob: str
     text_blob: str
     seconds: float
+    at: float
 
 
 def tool_calls(db: Database, run_id: str, candidate_id: str) -> list[ToolCallRow]:
@@ -423,8 +424,9 @@ def tool_calls(db: Database, run_id: str, candidate_id: str) -> list[ToolCallRow
     answered = fetch.events(
         db, run_id, ToolAnswered, where=f"step IN (SELECT step {_KERNEL})", parameters={"candidate": candidate_id}
     )
-    last = {(entry.event.call, entry.event.number): entry.event for entry in answered}
+    last = {(entry.event.call, entry.event.number): entry for entry in answered}
     return [
-        ToolCallRow(e.call, e.number, e.tool, e.outcome, e.summary, e.source_blob, e.text_blob, e.seconds)
-        for _, e in sorted(last.items())
+        ToolCallRow(e.call, e.number, e.tool, e.outcome, e.summary, e.source_blob, e.text_blob, e.seconds, last[key].at)
+        for key in sorted(last)
+        for e in (last[key].event,)
     ]

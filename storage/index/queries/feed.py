@@ -62,6 +62,7 @@ _NEWS = (
     *_STATES, ev.DepthFinished, ev.CommandAcknowledged, ev.CommandEffective, ev.CommandRefused, ev.BudgetWarned,
     ev.CallFailed, ev.BaselineMeasured, ev.LimitMeasured, ev.ClassProposed, ev.BudgetChanged, ev.QuestionAsked,
     ev.ApprovalAsked, ev.ApprovalSettled, ev.Diverged, ev.Imported, ev.PatchTried, ev.DeploymentSeen,
+    ev.ToolAnswered,
 )  # fmt: skip
 # Steps that no step index begins with that starts from an accepted kernel.
 _NOT_FROM_A_BASE = [*NO_CALLS, "synthesise", "diagnose", "repair"]

@@ -81,10 +81,29 @@ def test_what_is_hidden_is_neither_read_nor_changed_and_everything_else_is(folde
     assert sorted(path.name for path in (folder / "home").iterdir()) == ["keys", "runs"]
 
 
+def test_what_is_kept_is_read_and_not_changed(folder: Path, way: Way) -> None:
+    act = {Way.MOUNTS: hiding._by_mounts, Way.LANDLOCK: hiding._by_landlock}[way]
+    said, other = folder / "said", folder / "other"
+    script = (
+        f"cat {other}/file; echo x > {other}/file || rm {other}/file || touch {other}/new; touch {folder}/scratch/new"
+    )
+
+    def body() -> None:
+        with said.open("wb") as file:
+            os.dup2(file.fileno(), 1)
+        act([folder / "home"], [other])
+        os.execv("/bin/sh", ["sh", "-c", script])
+
+    assert in_child(body) == 0
+    assert said.read_text() == "open"
+    assert [path.name for path in other.iterdir()] == ["file"]
+    assert (folder / "scratch/new").exists()
+
+
 def test_it_is_tried_out_before_anything_relies_on_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert hiding.tried(folder / "home") in set(Way)
-    monkeypatch.setattr(hiding, "_by_mounts", lambda folders: None)
-    monkeypatch.setattr(hiding, "_by_landlock", lambda folders: None)
+    monkeypatch.setattr(hiding, "_by_mounts", lambda folders, kept: None)
+    monkeypatch.setattr(hiding, "_by_landlock", lambda folders, kept: None)
     with pytest.raises(HidingError, match="Landlock: tried and did not hold"):
         hiding.tried(folder / "home")
 

@@ -13,6 +13,7 @@ import pytest
 from engine.errors import CallError, ModelError, StopRequested
 from engine.evaluator.sandbox import hiding
 from engine.search.llm import Completion, LanguageModel, Message, OnText, Purpose
+from engine.search.llm.agent import AgentModel
 from engine.search.llm.command import CommandModel
 from engine.search.llm.endpoint import EndpointModel
 from engine.search.llm.manual import ManualModel
@@ -32,7 +33,13 @@ UNKNOWN = Purpose(StepKind.REPAIR, "b" * 64, 0, depth=7)
 MESSAGES = [Message("system", "s"), Message("user", "u")]
 PROTOCOLS = {"chat": WireProtocol.CHAT, "responses": WireProtocol.RESPONSES}
 ENDPOINTS = (*PROTOCOLS, "by role")
-OTHERS = ("recorded", "manual", "program", "command")  # what asks no server: the same purpose gets the same reply
+OTHERS = (
+    "recorded",
+    "manual",
+    "program",
+    "command",
+    "agent",
+)  # what asks no server: the same purpose gets the same reply
 KINDS = (*ENDPOINTS, *OTHERS)
 
 
@@ -53,7 +60,7 @@ class Stage:
                 return RecordedModel(read_recording(self._file), reply_seconds, self.naps.append)
             case "manual":
                 return ManualModel({PURPOSE: TEXT}.get)
-            case "program" | "command":
+            case "program" | "command" | "agent":
                 self._file.write_bytes(TEXT.encode())
                 return self.program("cat", str(self._file))
             case "by role":
@@ -65,6 +72,8 @@ class Stage:
         """The example of docs/extending.md, or what is shipped."""
         if self.kind == "command":
             return command_model(self._file.parent, *command)
+        if self.kind == "agent":
+            return command_model(self._file.parent, *command, kind=AgentModel)
         model: LanguageModel = documented.module("program.py").ProgramModel(list(command))
         return model
 
@@ -92,14 +101,14 @@ def stage(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stage]:
         stage.close()
 
 
-def command_model(folder: Path, *command: str) -> CommandModel:
+def command_model(folder: Path, *command: str, kind: type[CommandModel] = CommandModel) -> CommandModel:
     """A program behind what it is started behind in a run."""
     (folder / "home").mkdir(exist_ok=True)
 
     def around(failed: int, scratch: Path) -> list[str]:
         return hiding.guarded(os.getpid(), failed, scratch, [folder / "home"])
 
-    return CommandModel(SavedModel("mine", program=Program(command)), around, ())
+    return kind(SavedModel("mine", program=Program(command)), around, ())
 
 
 def every(*kinds: str) -> pytest.MarkDecorator:
