@@ -60,7 +60,7 @@ def _head(run: RunRow, kernel: CandidateRow | None, neighbours: NeighbourRow | N
             on_click=selection.clear,
         )  # fmt: skip
     if kernel:
-        with st.container(horizontal=True, gap="small"):
+        with st.container(horizontal=True, gap="small", vertical_alignment="center"):
             kernel_header.badges(kernel)
             mark.badge(run.run_id, kernel.candidate_id)
             if counts := queries.outcome_counts(index.current(), run.run_id, [kernel.candidate_id]):
