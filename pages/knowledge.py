@@ -33,8 +33,8 @@ TECHNIQUES, STATES, ATTEMPTS, NEGATIVE = "techniques", "states", "attempts", "di
 FROM_STATES, FROM_TECHNIQUES = "state to technique", "technique to technique"
 RULES, PICTURE, RUNS, CHANGES = "failure rules", "picture", "runs", "changes"
 ABOUT = (
-    "Which techniques made kernels in which state faster or slower, and how failures were mended: a run whose "
-    "knowledge base is on is told of it before it changes a kernel."
+    "What made kernels faster, what did not, and how failures were mended. A run whose knowledge base is on is told of "
+    "it before it changes a kernel."
 )
 VIEWS = [TECHNIQUES, STATES, ATTEMPTS, NEGATIVE, RULES, PICTURE, RUNS, CHANGES]
 

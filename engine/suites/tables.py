@@ -421,6 +421,9 @@ def _robust(stats: ArmFigures) -> str:
 def _efficient(stats: ArmFigures) -> str:
     if not stats.kernels:
         return "no correct kernel"
+    if stats.tokens == 0:
+        time = minutes(stats.per(stats.minutes, stats.kernels))
+        return f"no model was paid (recorded replies, or a person's); {time} a correct kernel"
     each = tokens(stats.per(stats.tokens, stats.kernels)), money(stats.per(stats.cost_usd, stats.kernels))
     return f"{each[0]} tokens, {each[1]} and {minutes(stats.per(stats.minutes, stats.kernels))} a correct kernel"
 

@@ -74,8 +74,9 @@ def test_a_judgement_is_printed_with_one_row_per_check() -> None:
     assert told.startswith("passed, 1.95x over eager (1.91 to 2), 1.05 ms (baseline 2.05 ms)")
     rows = [line.split() for line in told.splitlines()]
     assert [row[2] for row in rows if row[:2] == ["isolation", "network"]] == ["passed"]
-    assert [row[2:5] for row in rows if row[:2] == ["timing", "machine"]] == [["flagged", "waiting", "for"]]
-    assert "30 checks passed, 1 flagged, 2 not done" in told
+    assert [row[2:5] for row in rows if row[:2] == ["timing", "machine"]] == [["note", "waiting", "for"]]
+    assert "30 checks passed, 1 noted, 2 not done" in told
+    assert "note: machine. Other programs took processors" in told
     assert "check took 4.0 s: the reference's answers 1.5 s, comparing 1.0 s, everything else 1.0 s" in told
     assert told.rstrip().endswith("Memory-bound.")
 

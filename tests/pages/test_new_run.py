@@ -368,7 +368,8 @@ def test_what_an_examination_found_stands_above_start_and_a_remedy_that_is_an_op
     assert app.button(key="start").disabled
     app.button(key="mend_mode").click().run()
     assert field(app, "Mode").value == "eval"
-    assert "Examined: decided. Weights that vary: fc.weight. Weights that stay as constructed: table." in told(app)
+    judged = "Kernels can be judged on this module. Its checks give these weights other values, too: fc.weight. "
+    assert f"{judged}These stay as constructed: table." in told(app)
     assert not app.button(key="start").disabled
     assert "--mode eval" in commands(app)[0]
     field(app, "Mode").set_value("train")
@@ -377,7 +378,7 @@ def test_what_an_examination_found_stands_above_start_and_a_remedy_that_is_an_op
     assert not [one for one in app.number_input if one.label == "Compare modules"]
     app.button(key="mend_modules").click().run()
     assert field(app, "Compare modules").value == 2
-    assert "Examined: decided." in told(app)
+    assert "Kernels can be judged on this module." in told(app)
     assert "--compare-modules 2" in commands(app)[0]
     field(app, "Compare modules").set_value(0)
     for answer, part in ((None, "Being examined"), (Examined("not examined", "no compiler"), "no compiler")):
@@ -400,7 +401,7 @@ def test_no_command_is_shown_where_start_is_off(open_page: Open) -> None:
     (command,) = commands(app)
     assert "--dtype bf16" in command
     assert "Replies, which you write" in words(app)
-    assert ", beside the time in which you write" in words(app)
+    assert ", plus the time in which you write" in words(app)
     assert "Model calls" not in [one.value.partition("**")[2][:11] for one in app.markdown]
 
 
@@ -505,7 +506,7 @@ def test_a_pasted_module_stays_in_its_box_has_a_live_model_or_a_person_and_is_ke
     assert app.selectbox(key="model").options == ["work", "manual"]
     assert app.selectbox(key="model").value == "work"
     assert begins_with[-1] == module_field.EXAMPLE
-    assert "activation or elementwise at a guess, kernel class named in the first reply; no sizes" in words(app)
+    assert "activation or elementwise at a guess; the first reply settles the kernel class; no sizes" in words(app)
     assert field(app, "Name").value == "square_matmul"
     assert list(home.rglob("*.py")) == []
     assert not commands(app)

@@ -47,7 +47,7 @@ def test_a_waiting_call_shows_its_prompt_and_sends_what_is_pasted(home: Path, op
     tell(folder, question(folder))
     app = open_page("run", run="r1")
     assert not app.exception
-    assert "Make one optimisation" in words(app)
+    assert "Your reply is needed: make one optimisation" in words(app)
     assert "takes line edits as JSON, SEARCH" in words(app)
     assert "Make it **faster**." in everything(app)
     next(b for b in app.button if b.label == "Send reply").click().run()

@@ -51,6 +51,7 @@ def draw(run: RunRow, candidate: CandidateRow) -> None:
         with st.container(horizontal=True, gap="small", width="content", key="kernel_neighbours"):
             _neighbours(run, candidate)
     story.draw(run.run_id, candidate)
+    mark.caption(run.run_id, candidate.candidate_id)
     _imported(run, candidate)
     _family(run, candidate)
     _numbers(run, candidate)

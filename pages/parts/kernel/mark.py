@@ -45,6 +45,12 @@ def badge(run_id: str, candidate_id: str) -> None:
         st.badge(str(mark.kind), color=TONE[mark.kind], icon=":material/person_check:", help=said(mark))
 
 
+def caption(run_id: str, candidate_id: str) -> None:
+    """Who marked it, when and why, in a line; nothing where nobody has."""
+    if mark := of(run_id, candidate_id):
+        st.caption(f":material/person_check: {said(mark)}")
+
+
 def said(mark: Mark) -> str:
     """One sentence."""
     return wording.plain(wording.sentence(wording.capital(mark.in_words)))
@@ -66,8 +72,8 @@ def _draw(run: RunRow, candidate: CandidateRow) -> None:
     """The dialog."""
     before = of(run.run_id, candidate.candidate_id)
     st.caption(
-        "For somebody who has read the source. Suites can count only kernels marked clean; an exported file says the "
-        "mark. The verdict stays, and anybody may mark it anew."
+        "Your judgement after reading the source. It is shown and exported, and suites can count only kernels marked "
+        "clean; it does not change the verdict. Anybody may mark the kernel anew."
     )
     kinds = [*map(str, MarkKind), NOTHING]
     chosen = st.segmented_control(

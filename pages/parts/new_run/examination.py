@@ -59,11 +59,11 @@ def draw(task: Task, toolchain: str, device: str, mode_key: str, modules_key: st
 
 def decided(examined: Examined) -> Sequence[str]:
     """What a person should know of a task that is decided, a sentence each."""
-    sentences = ["Examined: decided."]
+    sentences = ["Kernels can be judged on this module."]
     if examined.varied:
-        sentences.append(f"Weights that vary: {_named(examined.varied)}.")
+        sentences.append(f"Its checks give these weights other values, too: {_named(examined.varied)}.")
     if examined.stays:
-        sentences.append(f"Weights that stay as constructed: {_named(examined.stays)}.")
+        sentences.append(f"These stay as constructed: {_named(examined.stays)}.")
     return [*sentences, *(f"{wording.capital(remark)}." for remark in examined.remarks)]
 
 

@@ -96,7 +96,7 @@ def _basis(pace: PaceRow | None, is_free: bool, same: Sequence[str]) -> str:
     alike = "".join(f", the same {word}" for word in same)
     part = f"{pace.unfinished} of them unfinished" if pace.runs > 1 else "unfinished"
     which = f"{wording.counted(pace.runs, 'run')}{f' ({part})' if pace.unfinished else ''}"
-    return f"Estimated from {which}: this toolchain{alike}. Limits are kept in any case."
+    return f"Estimated from {which}: this toolchain{alike}. The run stops at its limits even where this is wrong."
 
 
 def draw_badges(
@@ -119,7 +119,7 @@ def draw(forecast: Forecast) -> None:
     time = wording.about_seconds(forecast.engine_s) if forecast.engine_s else "not known yet"
     calls = f"about {forecast.calls:.0f}" if forecast.calls else "not known yet"
     rows = [
-        ("Time", f"{time}, beside the time in which you write" if forecast.is_manual else time),
+        ("Time", f"{time}, plus the time in which you write" if forecast.is_manual else time),
         ("Replies, which you write", calls) if forecast.is_manual else ("Model calls", calls),
         ("Tokens", "none: no model is asked" if forecast.cost_usd == 0 and not forecast.tokens
          else f"about {wording.tokens(round(forecast.tokens))}" if forecast.tokens else "not known yet"),

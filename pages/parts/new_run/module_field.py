@@ -73,7 +73,7 @@ def _title(task: TaskFile, toolchain: str, strategy: str, language: str) -> str:
 def _class(task: TaskFile) -> str:
     if task.kernel_class:
         return wording.CLASS_NAME[task.kernel_class]
-    return f"{wording.CLASS_NAME[task.guessed_class]} at a guess, kernel class named in the first reply"
+    return f"{wording.CLASS_NAME[task.guessed_class]} at a guess; the first reply settles the kernel class"
 
 
 def _file() -> TaskFile | None:
@@ -145,7 +145,7 @@ def _valid(task: TaskFile) -> TaskFile:
     if task.remark:
         st.caption(wording.plain(f"{task.remark}."))
     is_kept = task.path.exists()
-    where = f"Kept as `{task.path}`." if is_kept else f"The start keeps it as `{task.path}`."
+    where = f"Kept as `{task.path}`." if is_kept else f"It is saved as `{task.path}` when the run starts."
     st.markdown(f":green-badge[:material/check: valid Python] {wording.plain(summary)}. {where}")
     if not is_kept and st.button("Keep it now", key="keep_module", help="so that a terminal finds the file"):
         try:

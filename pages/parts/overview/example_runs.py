@@ -15,8 +15,8 @@ from pages.parts.steering import steer
 from storage.index import queries
 
 ABOUT = (
-    "runs with every prompt, kernel, profile and check; most were stopped once they had the kernel that they are here "
-    "to show. Read, compare, replay and fork them; none needs a GPU, and none counts in the totals."
+    "runs with every prompt, kernel, profile and check; most were stopped as soon as they had a good kernel. Read, "
+    "compare, replay and fork them; none needs a GPU, and none counts in the totals."
 )
 
 

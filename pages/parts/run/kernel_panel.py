@@ -65,6 +65,7 @@ def _head(run: RunRow, kernel: CandidateRow | None, neighbours: NeighbourRow | N
             mark.badge(run.run_id, kernel.candidate_id)
             if counts := queries.outcome_counts(index.current(), run.run_id, [kernel.candidate_id]):
                 _looks(run, kernel, counts[kernel.candidate_id].looks)
+        mark.caption(run.run_id, kernel.candidate_id)
 
 
 def _looks(run: RunRow, kernel: CandidateRow, count: int) -> None:

@@ -165,10 +165,10 @@ def write_hint(run: RunRow) -> None:
     """Ask for it, say whom it reaches, confirm."""
     if steer.is_recorded(run):
         st.info(steer.RECORDED.format("a hint"), icon=":material/info:")
-    st.text_area("Hint", dialogs.draft("hint_text"), key="hint_text", height=110, max_chars=2000)
+    text = dialogs.text_area("Hint", "hint_text", 110)
     st.caption("Used once, in the next prompt; not in the reply being written now.")
     if dialogs.buttons("hint", "Send the hint", ":material/lightbulb:"):
-        steer.hint(run.run_id, "hint_text")
+        steer.hint(run.run_id, text)
         dialogs.leave()
 
 

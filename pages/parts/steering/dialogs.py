@@ -86,6 +86,9 @@ class Opened:
 
 def ask(dialog: Dialog, run_id: str = "", candidate_id: str = "", subject: str = "") -> None:
     """Have it open from the next drawing on; for the callback of a button."""
+    drafts = st.session_state.get(_DRAFTS, {})
+    for name in DRAFTED:  # set, not left to the field: a browser would show what was sent the last time
+        st.session_state[name] = drafts.get((run_id, name), "")
     st.session_state[_KEY] = Opened(dialog, run_id, candidate_id, subject=subject)
     st.session_state[_NEWS] = True
 
@@ -105,10 +108,9 @@ def close() -> None:
         st.session_state[_NEWS] = True
 
 
-def draft(name: str) -> str:
-    """What was typed into a field of `DRAFTED` when this dialog was open over this run before."""
-    dialog = opened()
-    return str(st.session_state.get(_DRAFTS, {}).get((dialog.run_id, name), "")) if dialog else ""
+def text_area(label: str, name: str, height: int, placeholder: str = "") -> str:
+    """A field of `DRAFTED`."""
+    return str(st.text_area(label, key=name, height=height, max_chars=2000, placeholder=placeholder) or "")
 
 
 def sweep() -> None:

@@ -76,14 +76,14 @@ def go_back_or_fork(run: RunRow, state: RunState, candidate_id: str = "") -> Non
         help="a profile tells the model where its kernel spends time; without one it sees only the source",
     )  # fmt: skip
     profiles = PROFILES[str(name)]
-    hint = st.text_area(
-        "Hint for the next prompt", dialogs.draft("try_hint"), key="try_hint", height=68, max_chars=2000,
-        placeholder="optional",
-    )  # fmt: skip
+    hint = dialogs.text_area("Hint for the next prompt", "try_hint", 68, "optional")
     if strategy is None:
         note = command_dialogs.OFF_RECORDING if steer.is_recorded(run) else ""
-        depths = _one_more(run, words)
-        st.info(_back_preview(chosen, state, profiles, words) + note, icon=":material/visibility:")
+        depths, is_end = _one_more(run, words)
+        if is_end:
+            st.warning(f"This is the last {words.distinct}: going back ends the run.", icon=":material/warning:")
+        else:
+            st.info(_back_preview(chosen, state, profiles, words) + note, icon=":material/visibility:")
         if dialogs.buttons("try", f"Go back to kernel {chosen.number}", ":material/undo:"):
             if depths:
                 steer.send(run.run_id, CommandKind.SET_BUDGET, f"depths={depths}")
@@ -148,19 +148,17 @@ def _back_preview(chosen: AttemptRow, state: RunState, profiles: Profiles, words
     )
 
 
-def _one_more(run: RunRow, words: MethodWords) -> int | None:
-    """The new limit of depths where the run is in its last one and a person wants it to go on; going back abandons that
-    one, and the run would end."""
+def _one_more(run: RunRow, words: MethodWords) -> tuple[int | None, bool]:
+    """The new limit of depths where the run is in its last one and a person wants it to go on; and whether going back,
+    which abandons that one, ends the run."""
     allowed = queries.allowance(index.current(), run.run_id)
     if allowed is None or (run.depth or 0) < allowed.depths:
-        return None
+        return None, False
     if steer.refusal(run, CommandKind.SET_BUDGET) is not None:
-        return None
+        return None, True
     label = f"One more {words.distinct}: {allowed.depths + 1} in all"
-    if st.toggle(label, value=True, key="try_one_more"):
-        return allowed.depths + 1
-    st.warning(f"This is the last {words.distinct}: going back ends the run.", icon=":material/warning:")
-    return None
+    is_wanted = st.toggle(label, value=True, key="try_one_more")
+    return (allowed.depths + 1 if is_wanted else None), not is_wanted
 
 
 def _change(run: RunRow, chosen: AttemptRow) -> None:

@@ -23,10 +23,10 @@ from storage.run.steering.commands import CommandError
 from storage.run.steering.verbs import CommandKind
 
 NEWS_S, ERROR_S = 4.0, 12.0
-OLD_S = 20.0
+OLD_S = 10.0
 """A word that the browser gets later than this is no news: a page that was opened anew does not say it again."""
 RECORDED = (
-    "The replies of this run are recorded: {} stands in the prompt, but no model reads it and the reply stays the "
+    "This run plays recorded replies: {} stands in the prompt, but no model reads it and the reply stays the "
     "same. To see it act, choose another model under *More* → *Model*, or start a run with a model of your own."
 )
 
@@ -117,10 +117,10 @@ def pending(run_id: str) -> CommandKind | None:
     return None if is_settled else newest.kind
 
 
-def hint(run_id: str, key: str) -> None:
-    """Send what stands in the text box of that key."""
-    if text := str(st.session_state[key]).strip():
-        send(run_id, CommandKind.HINT, text)
+def hint(run_id: str, text: str) -> None:
+    """Send a hint; an empty one is told."""
+    if text.strip():
+        send(run_id, CommandKind.HINT, text.strip())
     else:
         say("Hint not sent: it is empty.", is_error=True)
 

@@ -53,7 +53,8 @@ RECENT = 10
 class TroubleRow:
     """Facts of one run; None where there is nothing of the kind yet. Each `_seq` names the event a fact rests on.
 
-    newest_*: the last kernel that a depth accepted, base_*: the one that depth started from. `since_gain` counts the
+    newest_*: the last kernel that a depth accepted, its speed-up None once a later kernel is the best; base_*: the one
+    that depth started from. `since_gain` counts the
     depths finished since the first kernel that the best does not beat beyond the noise, `patience` is what the run's
     own limit allows, None without one. recent_*: the last kernels judged, at most RECENT. last_*: the last two of them,
     when both failed. `idle_since`: the GPU of the run has been of no use to it since then because a model writes.
@@ -90,6 +91,7 @@ WITH chosen AS (SELECT * FROM runs WHERE list_contains($runs::VARCHAR[], run_id)
  known AS (SELECT run_id, candidate_id, number, depth, speedup, noise, verdict, message, judged_seq AS seq,
     is_best OR is_tied AS is_top FROM kernels WHERE run_id IN (SELECT run_id FROM chosen)),
  gained AS (SELECT run_id, min(depth) AS depth FROM known WHERE is_top GROUP BY run_id),
+ tops AS (SELECT run_id, max(seq) AS seq FROM known WHERE is_top GROUP BY run_id),
  stale AS (SELECT e.run_id, count(*) AS since_gain FROM ended e JOIN gained g
     ON g.run_id = e.run_id AND e.depth > g.depth GROUP BY e.run_id),
  newest AS (SELECT run_id, arg_max(candidate_id, seq) AS id, arg_max(base_id, seq) AS base_id,
@@ -100,8 +102,9 @@ WITH chosen AS (SELECT * FROM runs WHERE list_contains($runs::VARCHAR[], run_id)
     arg_max(verdict, seq, 2) AS verdicts, arg_max(class, seq, 2) AS classes, arg_max(message, seq) AS message,
     max(seq) AS seq FROM judged GROUP BY run_id)
 SELECT r.run_id, w.id AS newest_id, n.number AS newest_number, w.depth AS newest_depth, w.seq AS newest_seq,
-    n.speedup AS newest_speedup, n.noise AS newest_noise, b.number AS base_number, b.speedup AS base_speedup,
-    b.noise AS base_noise, coalesce(stale.since_gain, 0) AS since_gain, r.stagnation_depths AS patience,
+    CASE WHEN tops.seq > w.seq THEN NULL ELSE n.speedup END AS newest_speedup, n.noise AS newest_noise,
+    b.number AS base_number, b.speedup AS base_speedup, b.noise AS base_noise,
+    coalesce(stale.since_gain, 0) AS since_gain, r.stagnation_depths AS patience,
     coalesce(recent.judged, 0) AS recent_judged, coalesce(recent.failed, 0) AS recent_failed,
     nullif(recent.verdicts[1], 'passed') AS last_verdict,
     CASE WHEN recent.verdicts[1] <> 'passed' THEN coalesce(recent.message, '') ELSE '' END AS last_message,
@@ -110,6 +113,7 @@ SELECT r.run_id, w.id AS newest_id, n.number AS newest_number, w.depth AS newest
         AND recent.classes[1] = recent.classes[2], FALSE) AS is_repeated,
     r.warned AS budgets, r.warned_seq AS budget_seq, NULL AS last_event_at, w.base_id
 FROM chosen r LEFT JOIN newest w USING (run_id) LEFT JOIN stale USING (run_id) LEFT JOIN recent USING (run_id)
+LEFT JOIN tops USING (run_id)
 LEFT JOIN known n ON n.run_id = r.run_id AND n.candidate_id = w.id
 LEFT JOIN known b ON b.run_id = r.run_id AND b.candidate_id = w.base_id
 """

@@ -26,10 +26,20 @@ function goInOneStep() {
   for (const act of ["pointerdown", "keydown"]) addEventListener(act, () => { halfway = null }, true)
 }
 
+// For the keyboard: from the top of a run's page straight to what steers it.
+function offerControls() {
+  const way = document.createElement("button")
+  way.className = "tilewright-way"
+  way.textContent = "To the controls"
+  way.onclick = () => document.querySelector(".st-key-steer_first button")?.focus()
+  document.body.prepend(way)
+}
+
 export default function () {
   if (window.tilewrightMenu) return
   window.tilewrightMenu = true
   document.addEventListener("click", close)
   goInOneStep()
   mindManners()
+  offerControls()
 }
