@@ -30,6 +30,7 @@ from storage.run import damage, journal, labels, liveness, trash
 from storage.run import events as ev
 from storage.run.folder import RUN_ID, RunFolder, all_runs, runs_folder
 from storage.run.labels import Labels
+from storage.run.record import Record
 from storage.run.settings import LEFT, RunSettings, RunState
 from storage.run.trash import TrashError
 from storage.untrusted import Limits, UntrustedError
@@ -137,6 +138,18 @@ def example_files(run_id: str) -> dict[str, bytes]:
         EngineError: there is no such example, or it is damaged.
     """
     return members(SHIPPED / f"{run_id}{ENDING}")
+
+
+def record_of(contents: Mapping[str, bytes]) -> Record:
+    """The record of a run from its files, as `example_files` gives them.
+
+    Raises:
+        codec.DecodeError: the settings are none.
+        UntrustedError: they are no JSON.
+    """
+    reader = journal.Reader()
+    entries = [entry for line in contents[JOURNAL].split(b"\n") if (entry := reader.take(line)[0])]
+    return Record.of(codec.from_plain(RunSettings, untrusted.json_value(contents[SETTINGS], SETTINGS)), entries)
 
 
 def open_examples(run_ids: Sequence[str] = (), folder: Path | None = None) -> list[RunFolder]:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 
 from engine import examples
 from engine.errors import EngineError
 from engine.knowledge import evidence
-from storage import codec, read_only, untrusted
+from storage import read_only
 from storage.knowledge import files
 from storage.knowledge.records import Evidence
-from storage.run import journal
-from storage.run.record import Record
-from storage.run.settings import RunSettings
 
 ORIGIN = "examples"
 
@@ -32,13 +29,6 @@ def learn_from_examples() -> int:
 
 def _rows(run_id: str) -> Iterator[Evidence]:
     contents = examples.example_files(run_id)
-    record = _record(contents)
+    record = examples.record_of(contents)
     told = evidence.rows(record, lambda blob: contents[f"blobs/{blob}"].decode(), time.time(), is_ending=True)
     yield from (replace(row, origin=ORIGIN) for row in told)
-
-
-def _record(contents: Mapping[str, bytes]) -> Record:
-    reader = journal.Reader()
-    entries = [entry for line in contents["journal.jsonl"].split(b"\n") if (entry := reader.take(line)[0])]
-    settings = codec.from_plain(RunSettings, untrusted.json_value(contents["run.json"], "run.json"))
-    return Record.of(settings, entries)

@@ -54,6 +54,7 @@ from engine.examined import see_that_it_can_be_shown as see_that_it_can_be_shown
 from engine.examples import example_files as example_files
 from engine.examples import open_examples as open_examples
 from engine.examples import open_first_example as open_first_example
+from engine.examples import record_of as record_of
 from engine.examples import remove_examples as remove_examples
 from engine.examples import shipped_examples as shipped_examples
 from engine.learned_examples import learn_from_examples as learn_from_examples

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -338,8 +338,3 @@ def _toml(value: Any) -> str:
     """A value as TOML writes it: its strings and lists are those of JSON, but for DEL."""
     plain = [*value] if isinstance(value, tuple) else value
     return json.dumps(plain, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def with_key(entry: SavedModel, place: KeyPlace | None) -> SavedModel:
-    """The entry with its key kept elsewhere."""
-    return replace(entry, key=place)

@@ -174,7 +174,7 @@ def test_a_profile_is_asked_for_where_there_is_none(page: Page, server: Server) 
     assert (asked.kind, asked.argument) == (CommandKind.COLLECT, "on")
     engine.play_until(lambda event: isinstance(event, ev.StepStarted))
     engine.die()
-    expect(page.get_by_text("No engine is running (the run is lost)")).to_be_visible()
+    expect(page.get_by_text("No engine is running (the run is interrupted)")).to_be_visible()
     expect(page.get_by_role("button", name="Profile every correct kernel")).to_have_count(0)
 
 

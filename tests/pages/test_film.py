@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -29,6 +30,10 @@ from tests.pages.conftest import Open, everything, words
 FILES = supervisor.example_files(screen.RUN)
 
 
+def film_of(files: Mapping[str, bytes]) -> run_film.Film:
+    return run_film.of(supervisor.record_of(files), files)
+
+
 @pytest.fixture(scope="module")
 def record(tmp_path_factory: pytest.TempPathFactory) -> Record:
     """The run as its folder tells it."""
@@ -50,7 +55,7 @@ def source(record: Record, candidate_id: str | None) -> list[str]:
 
 
 def test_the_film_tells_every_kernel_of_the_run_with_its_own_figures_and_words(record: Record) -> None:
-    film = run_film.of(FILES)
+    film = film_of(FILES)
     assert sum(sum(scene.seconds) for scene in film.scenes) == pytest.approx(40)
     kernels = [scene for scene in film.scenes if scene.is_kernel]
     assert len(kernels) == len(record.candidates) == 9
@@ -78,7 +83,7 @@ def test_the_film_tells_every_kernel_of_the_run_with_its_own_figures_and_words(r
 
 
 def test_a_gain_is_told_with_what_it_is_against_and_only_beyond_the_noise(record: Record) -> None:
-    by_name = {scene.name: scene for scene in run_film.of(FILES).scenes}
+    by_name = {scene.name: scene for scene in film_of(FILES).scenes}
     assert (by_name["Kernel 1"].change, by_name["Kernel 1"].tone) == ("correct, but slower than PyTorch", "orange")
     assert (by_name["Kernel 3"].change, by_name["Kernel 3"].tone) == ("+28 % against kernel 2", "green")
     assert (by_name["Kernel 5"].change, by_name["Kernel 5"].tone) == ("−33 % against kernel 3", "orange")
@@ -97,13 +102,13 @@ def test_the_limit_of_the_film_is_that_of_the_runs_own_page(home: Path) -> None:
     with open_database(index_file(home)) as db:
         Ingest(db, home / "runs").catch_up()
         limit = queries.limit_speedup(db, screen.RUN)
-    assert dict(run_film.of(FILES).lines)["hardware limit"] == pytest.approx(limit)
+    assert dict(film_of(FILES).lines)["hardware limit"] == pytest.approx(limit)
 
 
 def test_a_run_without_a_best_kernel_makes_no_film() -> None:
     head = FILES["journal.jsonl"].split(b"\n")[:8]
     with pytest.raises(codec.DecodeError, match="no best kernel"):
-        run_film.of({**FILES, "journal.jsonl": b"\n".join(head)})
+        film_of({**FILES, "journal.jsonl": b"\n".join(head)})
 
 
 def test_the_end_of_the_film_tells_how_far_the_demo_is_and_leads_to_it(

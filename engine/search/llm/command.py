@@ -142,7 +142,7 @@ class Call:
         self._plain = PlainText()
         self._pieces: list[str] = []
         self._errors = b""
-        self._bytes = 0
+        self._bytes = self._length = 0
         self.code = 0
 
     @property
@@ -215,7 +215,7 @@ class Call:
     def _take(self, piece: bytes) -> None:
         self._bytes += len(piece)
         self._add(self._decoder.decode(piece))
-        if self._bytes > MOST_BYTES or sum(map(len, self._pieces)) > LONGEST:
+        if self._bytes > MOST_BYTES or self._length > LONGEST:
             message = f"the call was cancelled: the program printed more than {LONGEST:,} characters"
             raise CallError(CallFailure.ENDLESS, message, is_charged=True, text=self.text)
 
@@ -225,6 +225,7 @@ class Call:
             piece += self._scrubber.feed(self._plain.rest()) + self._scrubber.rest()
         if piece:
             self._pieces.append(piece)
+            self._length += len(piece)
             self._on_text(piece)
 
     def last_words(self) -> str:

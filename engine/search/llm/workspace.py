@@ -48,8 +48,8 @@ class Workspace:
             self.listener.close()
         os.close(self._place)
 
-    def furnish(self, messages: Sequence[Message], prompt: str) -> str:
-        """Write the step as files. Returns what the agent is told first."""
+    def furnish(self, messages: Sequence[Message], prompt: str) -> None:
+        """Write the step as files."""
         bench = self._bench
         self._write("prompt.md", prompt)
         for name, text in _sections(messages).items():
@@ -58,9 +58,7 @@ class Workspace:
             self._write("reference.py", bench.reference)
         if bench is not None and bench.kernel:
             self._write(KERNEL, bench.kernel)
-        task = self._task()
-        self._write("TASK.md", task)
-        return task
+        self._write("TASK.md", self._task())
 
     def _task(self) -> str:
         if self._bench is None or self._bench.use is None:

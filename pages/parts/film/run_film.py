@@ -9,11 +9,10 @@ from dataclasses import dataclass, replace
 from pages.parts import speed_of_light, wording
 from pages.parts.status import measured_on
 from pages.parts.widgets import code, diff
-from storage import codec, untrusted
+from storage import codec
 from storage.results import relative
 from storage.results.evaluation_results import TimingFigures, TimingResult
 from storage.results.vocabulary import Verdict
-from storage.run import journal
 from storage.run.record import Candidate, Record
 from storage.run.settings import Origin, RunSettings
 
@@ -74,15 +73,12 @@ class Film:
     lines: tuple[tuple[str, float], ...]
 
 
-def of(files: Mapping[str, bytes]) -> Film:
-    """The film of a run, from the files of its folder by name; the run has a best kernel, a limit and a baseline.
+def of(record: Record, files: Mapping[str, bytes]) -> Film:
+    """The film of a run, from its record and the files of its folder by name.
 
     Raises:
-        codec.DecodeError: the files are no such run.
+        codec.DecodeError: the run has no best kernel, no limit or no baseline.
     """
-    reader = journal.Reader()
-    entries = [entry for line in files["journal.jsonl"].split(b"\n") if (entry := reader.take(line)[0])]
-    record = Record.of(codec.from_plain(RunSettings, untrusted.json_value(files["run.json"], "run.json")), entries)
     sources = {
         name: files[f"blobs/{kernel.created.source_blob}"].decode() for name, kernel in record.candidates.items()
     }

@@ -36,7 +36,8 @@ _screen = st.components.v2.component(
 def film() -> Film | None:
     """The film that is shown; None where its run does not come with this copy."""
     try:
-        return run_film.of(supervisor.example_files(RUN))
+        files = supervisor.example_files(RUN)
+        return run_film.of(supervisor.record_of(files), files)
     except (EngineError, codec.DecodeError, KeyError):
         return None
 

@@ -27,6 +27,7 @@ ICON = {Verdict.PASSED: ":material/check:", Verdict.REFUSED: ":material/block:"}
 
 def draw(run: RunRow, candidate: CandidateRow) -> None:
     """Header with the measured numbers under it."""
+    found = mark.of(run.run_id, candidate.candidate_id)
     with st.container(
         horizontal=True, vertical_alignment="center", horizontal_alignment="distribute", gap="small", key="kernel_head"
     ):
@@ -41,7 +42,7 @@ def draw(run: RunRow, candidate: CandidateRow) -> None:
             st.title(f"Kernel {candidate.number}", anchor=False, width="content")
             provenance.replay_badge(run)
             badges(candidate)
-            mark.badge(run.run_id, candidate.candidate_id)
+            mark.badge(found)
             _flags(run, candidate)
             step = wording.plain(method.words(run.run_id).step)
             st.caption(
@@ -51,7 +52,7 @@ def draw(run: RunRow, candidate: CandidateRow) -> None:
         with st.container(horizontal=True, gap="small", width="content", key="kernel_neighbours"):
             _neighbours(run, candidate)
     story.draw(run.run_id, candidate)
-    mark.caption(run.run_id, candidate.candidate_id)
+    mark.caption(found)
     _imported(run, candidate)
     _family(run, candidate)
     _numbers(run, candidate)

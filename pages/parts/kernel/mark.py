@@ -39,15 +39,15 @@ def of_run(run_id: str) -> Mapping[str, Mark]:
     return queries.marks(index.current(), [run_id]).get(run_id, {})
 
 
-def badge(run_id: str, candidate_id: str) -> None:
+def badge(mark: Mark | None) -> None:
     """The mark, with who set it and why behind it; nothing where there is none."""
-    if mark := of(run_id, candidate_id):
+    if mark:
         st.badge(str(mark.kind), color=TONE[mark.kind], icon=":material/person_check:", help=said(mark))
 
 
-def caption(run_id: str, candidate_id: str) -> None:
+def caption(mark: Mark | None) -> None:
     """Who marked it, when and why, in a line; nothing where nobody has."""
-    if mark := of(run_id, candidate_id):
+    if mark:
         st.caption(f":material/person_check: {said(mark)}")
 
 

@@ -188,10 +188,17 @@ def draw_new(run_id: str, prompt: Prompt) -> bool:
     if stored.is_gone or earlier is None or before is None:
         return False
     messages = read(stored.text)
+    with st.expander("What is new in the prompt", expanded=True):
+        _draw_new(run_id, prompt, earlier, before, messages)
+    return True
+
+
+def _draw_new(
+    run_id: str, prompt: Prompt, earlier: PromptRow, before: Sequence[SentMessage], messages: Sequence[SentMessage]
+) -> None:
     st.caption(f"Compared with {wording.plain(relation(earlier, method.words(run_id).distinct))}.")
     with st.container(gap="xsmall"):
         _changes(changes(before, messages), prompt.seq, characters_per_token(prompt, messages))
-    return True
 
 
 def draw(run_id: str, prompt: Prompt) -> None:

@@ -17,8 +17,6 @@ from storage.networks.ranking import Ranked
 from storage.networks.records import Network, NetworkState, WorkloadFacts
 from storage.networks.standing import Standing
 
-LOG_LINES = 200
-
 
 def state(stands: Standing, log: str) -> None:
     """The state in a sentence; of a capture that has failed, what it wrote."""

@@ -86,10 +86,7 @@ def _last(run: RunRow) -> str:
 def draw_new_in_prompt(run_id: str) -> bool:
     """What the run's last prompt has that the one before had not; False where all of it is new."""
     asked = queries.last_prompt(index.current(), run_id)
-    if asked is None or queries.prompt_before(index.current(), run_id, asked) is None:
-        return False
-    with st.expander("What is new in the prompt", expanded=True):
-        return prompt_sections.draw_new(run_id, asked)
+    return asked is not None and prompt_sections.draw_new(run_id, asked)
 
 
 def draw_prompt(run: RunRow, state: RunState) -> None:

@@ -60,12 +60,13 @@ def _head(run: RunRow, kernel: CandidateRow | None, neighbours: NeighbourRow | N
             on_click=selection.clear,
         )  # fmt: skip
     if kernel:
+        found = mark.of(run.run_id, kernel.candidate_id)
         with st.container(horizontal=True, gap="small", vertical_alignment="center"):
             kernel_header.badges(kernel)
-            mark.badge(run.run_id, kernel.candidate_id)
+            mark.badge(found)
             if counts := queries.outcome_counts(index.current(), run.run_id, [kernel.candidate_id]):
                 _looks(run, kernel, counts[kernel.candidate_id].looks)
-        mark.caption(run.run_id, kernel.candidate_id)
+        mark.caption(found)
 
 
 def _looks(run: RunRow, kernel: CandidateRow, count: int) -> None:
