@@ -2,10 +2,23 @@
 // hands over what was typed before it closes, so that it can be kept.
 const DIALOG = '[role="dialog"]'
 
+const LOOK_MS = 60, HELD = 15
+
+// A dialog is drawn in parts, and Streamlit gives the focus to its frame once it is there: the cursor is set until it has
+// stayed for a moment, or until a person does something.
 function takeCursor(dialog) {
-  if (!dialog.contains(document.activeElement) || document.activeElement === dialog || document.activeElement.tagName === "BUTTON")
-    dialog.querySelector("textarea, input[type=text]")?.focus()
+  const opened = performance.now()
+  let held = 0
+  const timer = setInterval(() => {
+    const field = dialog.querySelector("textarea, input[type=text]:not([role=combobox])")
+    if (!dialog.isConnected || held > HELD || acted > opened) return clearInterval(timer)
+    if (!field) return
+    if (document.activeElement === field) held += 1
+    else field.focus()
+  }, LOOK_MS)
 }
+
+let acted = 0
 
 function press(event) {
   const dialog = event.target.closest?.(DIALOG)
@@ -18,11 +31,12 @@ function press(event) {
 
 function mindManners() {
   addEventListener("keydown", press, true)
+  for (const act of ["pointerdown", "keydown"]) addEventListener(act, () => { acted = performance.now() }, true)
   let shown = null
   new MutationObserver(() => {
     const dialog = document.querySelector(DIALOG)
-    if (dialog === shown || (dialog && !dialog.querySelector('button[kind="primary"]'))) return  // its last part is still to come
+    if (dialog === shown) return
     shown = dialog
-    if (dialog) setTimeout(() => takeCursor(dialog), 50)  // after Streamlit's own focus
+    if (dialog) takeCursor(dialog)
   }).observe(document.body, { childList: true, subtree: true })
 }
