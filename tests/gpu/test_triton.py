@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from engine.evaluator import tasks
+from storage.results.check_records import DEVICE_TIME
 from storage.results.evaluation_results import TimingResult
 from storage.results.vocabulary import Verdict
 from tests.cheats.declaration import TRITON_KERNELS
@@ -28,10 +29,10 @@ def test_a_kernel_is_compiled_and_tuned_in_its_compile_step_and_judged_with_what
     assert gpu.check(TASK, KERNEL).verdict is Verdict.PASSED  # at the other sizes too, which compile anew
     timed = gpu.time(TASK, KERNEL)
     assert isinstance(timed, TimingResult), timed.message
-    assert timed.device_interval is not None
-    assert (
-        timed.device_interval[0] > 1
-    )  # a call takes 0.04 ms here: the GPU's own records tell it, the clock's noise hides it
+    # A call takes 0.02 ms here: the device's clock decides, or where it may not, the interval covers what it says.
+    [device] = [proof for proof in timed.proofs if proof.check == DEVICE_TIME]
+    assert "the device's clock decides" in device.detail or timed.device_interval is not None
+    assert timed.speedup > 1
     assert "swish_kernel" in gpu.profile(TASK, KERNEL, timed).summary
 
 

@@ -200,6 +200,7 @@ class Timing:
                 "timed outputs checked": str(self._compared),
                 "weights": f"changed {self._changes} times" if self._changes else "as constructed",
                 timing_checks.WAITED: f"{waited_share(self._session.reference_calls):.3f}",
+                **timing_checks.copied(setting),
                 **machine,
             },
             proofs=timing_checks.of(self._session, setting),

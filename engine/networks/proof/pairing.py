@@ -51,7 +51,7 @@ def paired(
     while len(pairs) < LEAST_PAIRS or (
         len(pairs) < MOST_PAIRS and time.monotonic() < deadline and clock.half_width(_as_pairs(pairs)) > PRECISE
     ):
-        mine = [contents[order.randrange(len(contents))] for _ in range(burst)]
+        mine = [contents[order.randrange(len(contents))]]
         if order.random() < 0.5:
             first = _turn_ms(before, mine, burst, is_gpu)
             pairs.append((first, _turn_ms(after, mine, burst, is_gpu)))

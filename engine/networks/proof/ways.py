@@ -129,15 +129,31 @@ class Ways:
         except Exception as error:
             torch.cuda.synchronize()
             raise NoWay(f"a CUDA graph does not take it: {graphs.reason_of(error)}") from error
-        into = watching.tensors_of((held.args, held.kwargs))
+        inputs = _Inputs(watching.tensors_of((held.args, held.kwargs)))
 
         def replayed(workload: Workload) -> Any:
-            for target, source in zip(into, watching.tensors_of((workload.args, workload.kwargs)), strict=True):
-                target.copy_(source)
+            inputs.take(watching.tensors_of((workload.args, workload.kwargs)))
             graph.replay()
             return result
 
         return replayed
+
+
+@dataclass(slots=True)
+class _Inputs:
+    """The tensors that a CUDA graph reads. One that lies there already is not copied again: a cache of keys and values
+    stays where it is from token to token, as it does for eager calls."""
+
+    held: list[torch.Tensor]
+    _taken: list[tuple[torch.Tensor, int]] = field(default_factory=list)
+
+    def take(self, given: list[torch.Tensor]) -> None:
+        now = [(tensor, tensor._version) for tensor in given]
+        for number, (target, (tensor, version)) in enumerate(zip(self.held, now, strict=True)):
+            lies_there = self._taken and self._taken[number][0] is tensor and self._taken[number][1] == version
+            if not lies_there:
+                target.copy_(tensor)
+        self._taken = now
 
 
 def twin_of(network: nn.Module) -> nn.Module:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from engine.evaluator import tasks
@@ -9,6 +11,7 @@ from engine.evaluator.checks import timing_checks
 from engine.evaluator.checks.clock import Call, Clock
 from engine.evaluator.checks.timing_checks import Recall, Twice
 from engine.evaluator.toolchains.cpu import CpuToolchain
+from storage.results.check_records import DEVICE_TIME, CheckOutcome, CheckRecord, Group
 from storage.results.evaluation_results import CheckResult, TimingResult, is_improvement
 from storage.results.vocabulary import Verdict
 from tests.engine.evaluator.toolchains.kernels import forward
@@ -132,6 +135,13 @@ def test_of_several_timings_the_first_that_nobody_disturbed_counts_alone() -> No
     assert together.speedup_interval == calm.speedup_interval
     assert not together.untrusted
     assert timing_checks.of_sessions([calm]) == calm
+
+
+def test_clocks_that_differ_because_a_candidate_computes_on_the_host_do_not_show_a_busy_machine() -> None:
+    apart = CheckRecord(Group.TIMING, DEVICE_TIME, CheckOutcome.FLAGGED, "the device's does not decide")
+    timed = replace(busy(0.2, 0.3, 0.01), proofs=(apart,), device_interval=(0.2, 40.0))
+    assert timing_checks.is_disturbed(timed)
+    assert not timing_checks.is_disturbed(replace(timed, evidence={timing_checks.COPIED: "yes"}))
 
 
 def test_timings_on_a_busy_machine_cover_each_other_and_decide_nothing_where_that_is_wide() -> None:
