@@ -205,7 +205,7 @@ def _sentences(linted: Linted) -> Iterator[str]:
         return
     if examination.is_decided:
         allowed, idle = _figure(examination.allowed), _figure(examination.idle)
-        yield f"allowed error {allowed}; doing nothing is off by {idle} at least"
+        yield f"allowed error {allowed}; an answer of zeros or of other inputs is off by {idle} at least"
         yield from _tensors("weights that vary: ", examination.varied)
         yield from _tensors("stays as constructed: ", examination.stays)
     yield from (f"note: {remark}" for remark in examination.remarks)
