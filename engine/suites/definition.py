@@ -4,7 +4,8 @@ A file names `tasks` (shipped ones, or files; `*` stands for any characters), `a
 `settings` (words for every cell), `repeats` and `weight` (the share of devices that all cells have together). With
 `budget = "headroom"` what the cells leave of `[limits]` goes, `more_steps` at a time, where most is left to save;
 `[time_shares]` says which share of the total time each task has. `checks = "works"` asks whether every cell makes a
-correct, timed kernel, in place of how fast it is.
+correct, timed kernel, in place of how fast it is. `[in_order]` names arms whose tasks are worked in the order of the
+file, so many at a time.
 `parameters` are words that are given beside the file's name and stand in braces in its texts; `{here}` is the folder of
 the file.
 """
@@ -20,16 +21,16 @@ from typing import Any
 from engine.errors import EngineError
 from engine.evaluator.tasks import SHIPPED as TASKS
 from storage import codec, untrusted
-from storage.results.vocabulary import KernelClass
 from storage.suites.records import NAME, Arm, BudgetRule, Defined, Purpose, SuiteLimits, SuiteTask
 from storage.untrusted import UntrustedError
 
 SHIPPED = TASKS / "suites"
 MOST_REPEATS, MOST_CELLS, MOST_WEIGHT = 1000, 50_000, 1e6
+CLASS = re.compile(r"[A-Za-z0-9][A-Za-z0-9 _-]{0,39}")
 ALL_TIME = 1.005  # shares are rounded
 KEYS = {
     "name", "title", "about", "parameters", "tasks", "settings", "repeats", "arms", "baseline", "limits", "classes",
-    "task_settings", "paper", "weight", "budget", "more_steps", "time_shares", "checks",
+    "task_settings", "paper", "weight", "budget", "more_steps", "time_shares", "checks", "in_order",
 }  # fmt: skip
 
 
@@ -105,7 +106,9 @@ def _defined(path: Path, plain: Mapping[str, Any], text: str, words: tuple[str, 
     name = plain.get("name", path.stem)
     if not isinstance(name, str) or not NAME.fullmatch(name):
         raise EngineError(f"{path}: {name!r} is no name of a suite: use letters, digits, '.', '_' and '-'")
-    arms = [Arm(arm, settings) for arm, settings in _texts(path, plain, "arms").items()] or [Arm("default")]
+    orders = _in_order(path, plain)
+    arms = [Arm(arm, settings, in_order=orders.get(arm, 0)) for arm, settings in _texts(path, plain, "arms").items()]
+    arms = arms or [Arm("default")]
     baseline = plain.get("baseline", arms[0].name)
     if baseline not in [arm.name for arm in arms]:
         raise EngineError(f"{path}: baseline = {baseline!r} is none of its arms")
@@ -137,9 +140,9 @@ def _tasks(path: Path, plain: Mapping[str, Any]) -> list[SuiteTask]:
     paper, listed = plain.get("paper", {}), plain.get("tasks", [])
     if not isinstance(listed, list) or not isinstance(paper, dict):
         raise EngineError(f"{path}: tasks must be a list of names, and [paper] lines such as name = 1.5")
-    for name, kernel_class in classes.items():
-        if kernel_class not in list(KernelClass):
-            raise EngineError(f"{path}: classes.{name} = {kernel_class!r} is none of {', '.join(KernelClass)}")
+    for name, label in classes.items():
+        if not CLASS.fullmatch(label):
+            raise EngineError(f"{path}: classes.{name} = {label!r}: use letters, digits, spaces, '_' and '-'")
     paths = [task for text in listed for task in _named(path, str(text))]
     names = [Path(task).stem for task in paths]
     if not names or len(set(names)) != len(names):
@@ -183,6 +186,15 @@ def _texts(path: Path, plain: Mapping[str, Any], key: str) -> dict[str, str]:
     if not isinstance(texts, dict) or not all(isinstance(text, str) for text in texts.values()):
         raise EngineError(f'{path}: [{key}] must be lines such as name = "text"')
     return texts
+
+
+def _in_order(path: Path, plain: Mapping[str, Any]) -> dict[str, int]:
+    orders = plain.get("in_order", {})
+    if not isinstance(orders, dict) or not all(type(size) is int and size > 0 for size in orders.values()):
+        raise EngineError(f"{path}: [in_order] must be lines such as arm = 1, so many tasks at a time")
+    if strangers := sorted(set(orders) - set(_texts(path, plain, "arms"))):
+        raise EngineError(f"{path}: in_order: {', '.join(strangers)} is none of its arms")
+    return dict(orders)
 
 
 def _time_shares(path: Path, plain: Mapping[str, Any]) -> dict[str, float]:

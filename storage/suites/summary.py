@@ -15,14 +15,13 @@ from enum import StrEnum
 from storage.results import relative
 from storage.run.labels import MarkKind
 from storage.suites import statistics
-from storage.suites.records import Cell, CellState
+from storage.suites.records import Cell
 from storage.suites.results import RunResult
-from storage.suites.standing import CellStanding, Suite
+from storage.suites.standing import ENDED, CellStanding, Suite
 from storage.suites.statistics import Estimate
 
 ALL = ""  # the class of all tasks
 WITHIN = (1, 2, 4, 8, 16, 32, 64)
-_ENDED = (CellState.FINISHED, CellState.FAILED)
 
 
 class Against(StrEnum):
@@ -72,7 +71,7 @@ class Results:
         partial = self.is_partial
         return [
             cell for cell in self.cells
-            if cell.standing.state in _ENDED or cell.standing.more_steps or (partial and cell.standing.run_id)
+            if cell.standing.state in ENDED or cell.standing.more_steps or (partial and cell.standing.run_id)
         ]  # fmt: skip
 
     @property

@@ -1,0 +1,52 @@
+"""The suite of KernelBench's levels 2 and 3: its rule, its files, its order."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+from engine.cli.suites import settings_of_cell
+from engine.evaluator import tasks
+from engine.suites import definition
+from storage.suites.records import Cell
+
+STEP, LAST = 8, {2: 100, 3: 50}
+REPLACED = {2: {80: 81}, 3: {24: 25, 48: 50}}
+LEVELS = definition.read(definition.find("levels"))
+FOLDER = definition.SHIPPED / "levels"
+
+
+def numbers(level: int) -> list[int]:
+    paths = (Path(task.task) for task in LEVELS.tasks)
+    return sorted(int(path.stem.partition("_")[0]) for path in paths if path.parent.name == f"level{level}")
+
+
+def test_every_eighth_file_is_a_task_or_replaced_by_a_later_one() -> None:
+    for level, last in LAST.items():
+        eighths = range(STEP, last + 1, STEP)
+        assert numbers(level) == [REPLACED[level].get(number, number) for number in eighths]
+    assert (len(numbers(2)), len(numbers(3))) == (12, 6)
+
+
+def test_its_files_are_there_with_their_licence_and_no_others() -> None:
+    assert {Path(task.task) for task in LEVELS.tasks} == set(FOLDER.glob("*/*.py"))
+    assert "MIT License" in (FOLDER / "LICENSE").read_text()
+    assert all(tasks.read(Path(task.task)).policy.mode == "" for task in LEVELS.tasks)
+
+
+def test_tables_count_networks_apart_from_chains() -> None:
+    levels = {task.kernel_class: set[str]() for task in LEVELS.tasks}
+    for task in LEVELS.tasks:
+        levels[task.kernel_class].add(re.sub(r".*/(level\d)/.*", r"\1", task.task))
+    assert levels == {"level 2": {"level2"}, "network": {"level3"}}
+
+
+def test_one_arm_learns_from_its_own_earlier_tasks_alone() -> None:
+    manual = LEVELS.settings + " --model manual"
+    words = {arm.name: arm for arm in LEVELS.arms}
+    assert words["with_memory"].settings.replace("own:memory", "off") == words["without_memory"].settings
+    assert (words["with_memory"].in_order, words["without_memory"].in_order) == (3, 0)
+    defined = replace(LEVELS, settings=manual)
+    settings = settings_of_cell(defined, Cell(LEVELS.tasks[0].name, "with_memory", 1))
+    assert settings.knowledge == "own:levels.memory"
