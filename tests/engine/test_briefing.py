@@ -353,6 +353,11 @@ def test_headroom_is_what_is_beside_the_operators_that_are_left_to_pytorch(tmp_p
     ]
     on_gpu = told(operators(None) | {observed.KERNELS: observed.to_text(kernels)})
     assert "50% of its time is in addmm, left to PyTorch; the rest, 2 ms" in on_gpu
+    assert "`gemm` (PyTorch's, by aten::addmm) 0.005 ms, 50%; `copy` (" in on_gpu
+    assert "; `mine` (yours) 0.003 ms, 30%." in on_gpu
+    assert "These take 0.01 ms together, the call 4 ms: in the rest no kernel runs" in on_gpu
+    alone = told(operators(None) | {observed.KERNELS: observed.to_text(kernels[2:])})
+    assert "On the device" not in alone
 
 
 def test_headroom_says_that_operations_bound_a_task_that_computes_much(tmp_path: Path) -> None:
