@@ -91,6 +91,15 @@ def is_chain(source: str) -> bool:
     return large > 1 or any(name not in _LARGE for name in others) or _is_arithmetic(module)
 
 
+def is_recurrence(source: str, left: Collection[str] = ()) -> bool:
+    """Whether a module has recurrent layers that are not left to PyTorch."""
+    try:
+        module = parse(source, "the task")
+    except TaskError:
+        return False
+    return any(name in _RECURRENT.values() and not _is_left(name, left) for name, _ in _large(module, 1))
+
+
 def may_have_weights(source: str) -> bool:
     """Whether a module's text may make parameters or buffers; false only where everything that it makes has none."""
     try:

@@ -24,10 +24,12 @@ def guide(context: RunContext) -> str:
 
 
 def fusion(context: RunContext) -> str:
-    """How a chain of operators becomes few passes, and what is to be gained beside operators that are left to PyTorch;
-    empty where the task is one operator."""
-    left = context.task.policy.library_operators
-    if not tasks.is_chain(context.task.source):
+    """How a chain of operators becomes few passes, or a recurrence one launch, and what is to be gained beside what is
+    left to PyTorch; empty where the task is one operator."""
+    source, left = context.task.source, context.task.policy.library_operators
+    if tasks.is_recurrence(source, left):
+        return prompting.text(prompting.for_toolchain("recurrence", context.toolchain.name)).strip()
+    if not tasks.is_chain(source):
         return ""
     passes = prompting.text(prompting.for_toolchain("fusion", context.toolchain.name)).strip()
     if not left:

@@ -5,12 +5,25 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
+
+import pytest
 
 from engine.cli.suites import settings_of_cell
 from engine.evaluator import tasks
+from engine.evaluator.request import Evaluator
+from engine.search.actions import Ask, Expects
+from engine.search.steps import guidance
+from engine.search.steps.conversation import synthesise
 from engine.suites import definition
-from storage.suites.records import Cell
+from storage.run import events as ev
+from storage.suites.records import Cell, SuiteTask
+from tests.engine.contexts import open_context
+from tests.engine.every_prompt import limit_of
+from tests.engine.test_cli import tilewright
+from tests.guard.engine_side import NoToolchain
 
+MOST_CHARACTERS = 20_000  # of a first prompt with its system message
 STEP, LAST = 8, {2: 100, 3: 50}
 REPLACED = {2: {80: 81}, 3: {24: 25, 48: 50}}
 LEVELS = definition.read(definition.find("levels"))
@@ -50,3 +63,30 @@ def test_one_arm_learns_from_its_own_earlier_tasks_alone() -> None:
     defined = replace(LEVELS, settings=manual)
     settings = settings_of_cell(defined, Cell(LEVELS.tasks[0].name, "with_memory", 1))
     assert settings.knowledge == "own:levels.memory"
+
+
+@pytest.mark.parametrize("task", LEVELS.tasks, ids=lambda task: task.name)
+def test_a_first_prompt_is_short_and_says_how_a_chain_becomes_few_passes(task: SuiteTask, tmp_path: Path) -> None:
+    file = tasks.read(Path(task.task))
+    context = open_context(tmp_path, language="cuda", task_name=file.name, kernel_class=file.guessed_class)
+    context.task, context.toolchain = file.task("cuda"), cast(Evaluator, NoToolchain("cuda"))
+    context.record.apply(ev.LimitMeasured(limit_of("sm_90a")))
+    messages = synthesise(context, Ask("synthesise", 0, None, Expects.SOURCE, synthesise))
+    assert sum(len(message.text) for message in messages) <= MOST_CHARACTERS
+    guide = guidance.fusion(context)
+    assert guide.startswith("The reference is a recurrence" if "GRU" in task.name else "The reference is a chain")
+    assert guide in messages[1].text
+    assert guide in guidance.guide(context)
+    left = file.policy.library_operators
+    assert ("your share is everything between them" in guide) is bool(left)
+    assert all(f"`{name}`" in guide for name in left)
+
+
+def test_a_shipped_suite_is_shown_before_it_is_started(home: Path) -> None:
+    shown = tilewright("suite", "show", "levels")
+    assert shown.returncode == 0
+    assert "arm with_memory: " in shown.stdout
+    assert "3 at a time, in this order" in shown.stdout
+    assert all(task.name in shown.stdout for task in LEVELS.tasks)
+    assert "levels: not started here. `python -m engine suite run levels` starts it." in shown.stdout
+    assert "suite run kernelbench LEVEL PATH` starts it" in tilewright("suite", "show", "kernelbench").stdout
