@@ -227,6 +227,7 @@ def costs_table(results: Results, kernel_class: str = ALL) -> TextTable:
         rows.append((f"Tokens{what}", *(tokens(stats.per(stats.tokens, n)) if n else NONE for stats, n in pairs)))
         rows.append((f"Cost{what}", *(money(stats.per(stats.cost_usd, n)) if n else NONE for stats, n in pairs)))
         rows.append((f"Engine time{what}", *(minutes(stats.per(stats.minutes, n)) for stats, n in pairs)))
+        rows.append((f"Device time{what}", *(minutes(stats.per(stats.device_minutes, n)) for stats, n in pairs)))
     about = (
         "Pass@k and Compiled@k: a kernel that is correct, or compiles, within the first k that the model has written, "
         "repairs and useless replies included; mean over tasks. A gain is a kernel that was faster than the best "

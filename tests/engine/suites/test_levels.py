@@ -59,7 +59,7 @@ def test_one_arm_learns_from_its_own_earlier_tasks_alone() -> None:
     manual = LEVELS.settings + " --model manual"
     words = {arm.name: arm for arm in LEVELS.arms}
     assert words["with_memory"].settings.replace("own:memory", "off") == words["without_memory"].settings
-    assert (words["with_memory"].in_order, words["without_memory"].in_order) == (3, 0)
+    assert (words["with_memory"].in_order, words["without_memory"].in_order) == (4, 0)
     defined = replace(LEVELS, settings=manual)
     settings = settings_of_cell(defined, Cell(LEVELS.tasks[0].name, "with_memory", 1))
     assert settings.knowledge == "own:levels.memory"
@@ -86,7 +86,7 @@ def test_a_shipped_suite_is_shown_before_it_is_started(home: Path) -> None:
     shown = tilewright("suite", "show", "levels")
     assert shown.returncode == 0
     assert "arm with_memory: " in shown.stdout
-    assert "3 at a time, in this order" in shown.stdout
+    assert "4 at a time, in this order" in shown.stdout
     assert all(task.name in shown.stdout for task in LEVELS.tasks)
     assert "levels: not started here. `python -m engine suite run levels` starts it." in shown.stdout
     assert "suite run kernelbench LEVEL PATH` starts it" in tilewright("suite", "show", "kernelbench").stdout
