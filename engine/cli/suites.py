@@ -57,7 +57,8 @@ def run_suite(options: Namespace) -> int:
     """Start a suite, or add to it what is new."""
     read_only.guard(EngineError, "run suites")
     defined = definition.read(definition.find(options.suite), options.words)
-    defined = definition.chosen(defined, [name for name in options.arms.split(",") if name], options.repeats)
+    arms = [name for name in options.arms.split(",") if name]
+    defined = definition.chosen(defined, arms, options.repeats, options.first)
     settings = f"{defined.settings} {options.settings}".strip()
     weight = defined.weight if options.weight is None else options.weight
     defined = replace(defined, name=options.name or defined.name, settings=settings, weight=weight)

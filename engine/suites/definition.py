@@ -223,12 +223,14 @@ def _limits(path: Path, plain: Mapping[str, Any]) -> SuiteLimits:
     return replace(limits, engine_s=None if hours is None else 3600.0 * hours)
 
 
-def chosen(defined: Defined, arms: Sequence[str], repeats: int | None) -> Defined:
-    """The definition with these arms alone and so many repeats, where they are given.
+def chosen(defined: Defined, arms: Sequence[str], repeats: int | None, first: int | None = None) -> Defined:
+    """The definition with these arms alone, so many repeats and its first tasks alone, where they are given.
 
     Raises:
-        EngineError: no such arm, or no such number of repeats.
+        EngineError: no such arm, or no such number of repeats or tasks.
     """
+    if first is not None and not 1 <= first <= len(defined.tasks):
+        raise EngineError(f"suite {defined.name} has {len(defined.tasks)} tasks: --first takes a number from 1 to that")
     by_name = {arm.name: arm for arm in defined.arms}
     if unknown := [name for name in arms if name not in by_name]:
         raise EngineError(f"no arm {', '.join(unknown)} in suite {defined.name}: it has {', '.join(by_name)}")
@@ -236,7 +238,9 @@ def chosen(defined: Defined, arms: Sequence[str], repeats: int | None) -> Define
         raise EngineError(f"{repeats} repeats cannot be run: give a number from 1 to {MOST_REPEATS:,}")
     kept = tuple(by_name[name] for name in dict.fromkeys(arms)) or defined.arms
     baseline = defined.baseline_arm if defined.baseline_arm in [arm.name for arm in kept] else kept[0].name
-    return replace(defined, arms=kept, repeats=repeats or defined.repeats, baseline_arm=baseline)
+    return replace(
+        defined, tasks=defined.tasks[:first], arms=kept, repeats=repeats or defined.repeats, baseline_arm=baseline
+    )
 
 
 def joined(before: Defined, now: Defined) -> Defined:

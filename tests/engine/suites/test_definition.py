@@ -103,6 +103,11 @@ def test_a_suite_grows_and_nothing_of_it_changes() -> None:
         definition.joined(grown, Defined("s", (), (Arm("two"),)))
     with pytest.raises(EngineError, match="it has one"):
         definition.chosen(before, ["three"], None)
+    part = definition.chosen(grown, [], None, 1)
+    assert [task.name for task in part.tasks] == ["a"]
+    assert [task.name for task in definition.joined(part, grown).tasks] == ["a", "b"]
+    with pytest.raises(EngineError, match="has 2 tasks: --first takes a number from 1 to that"):
+        definition.chosen(grown, [], None, 3)
 
 
 def test_a_limit_of_all_cells_is_told_when_it_is_reached() -> None:
