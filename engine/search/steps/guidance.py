@@ -27,12 +27,12 @@ def fusion(context: RunContext) -> str:
     """How a chain of operators becomes few passes, or a recurrence one launch, and what is to be gained beside what is
     left to PyTorch; empty where the task is one operator."""
     source, left = context.task.source, context.task.policy.library_operators
-    if tasks.is_recurrence(source, left):
-        return prompting.text(prompting.for_toolchain("recurrence", context.toolchain.name)).strip()
-    if not tasks.is_chain(source):
+    folder = "recurrence" if tasks.is_recurrence(source, left) else "fusion" if tasks.is_chain(source) else ""
+    if not folder:
         return ""
-    passes = prompting.text(prompting.for_toolchain("fusion", context.toolchain.name)).strip()
-    if not left:
+    file = prompting.for_language(prompting.for_toolchain(folder, context.toolchain.name), context.language.name)
+    passes = prompting.text(file).strip()
+    if not left or folder == "recurrence":
         return passes
     names = "All operators" if EVERYTHING in left else ", ".join(f"`{name}`" for name in left)
     return f"{passes}\n\n{prompting.fill('fusion/left.md', operators=names).strip()}"
