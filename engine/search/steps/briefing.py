@@ -226,6 +226,12 @@ def headroom(record: Record, candidate: Candidate) -> str:
     return prompting.fill("headroom.md", lines="\n".join(f"- {line}" for line in lines)).strip()
 
 
+def room(limit: HardwareLimit | None) -> str:
+    """How fast the device lets a task be, for who writes its first kernel; empty where that was not measured."""
+    lines = "\n".join(f"- {line}" for line in _limit(limit))
+    return prompting.fill("headroom.md", lines=lines).strip() if limit is not None else ""
+
+
 def _limit(limit: HardwareLimit | None) -> Iterator[str]:
     if limit is None:
         yield "No limit was measured."

@@ -76,6 +76,7 @@ def test_a_first_prompt_is_short_and_says_how_a_chain_becomes_few_passes(task: S
     guide = guidance.fusion(context)
     assert guide.startswith("The reference is a recurrence" if "GRU" in task.name else "The reference is a chain")
     assert guide in messages[1].text
+    assert "Headroom on this device:\n- The hardware allows " in messages[1].text
     assert guide in guidance.guide(context)
     left = file.policy.library_operators
     assert ("your share is everything between them" in guide) is bool(left)
