@@ -19,7 +19,7 @@ from engine.search import prompting
 from storage.results import observed
 from storage.results.check_records import DEVICE_TIME, CheckOutcome
 from storage.results.evaluation_results import KernelResources, headline
-from storage.results.hardware_limit import REACHED, DeviceFacts, HardwareLimit
+from storage.results.hardware_limit import REACHED, CalledOperator, DeviceFacts, HardwareLimit
 from storage.results.kernel_names import short
 from storage.results.observed import ObservedKernel
 from storage.results.policy import EVERYTHING, PRECISIONS, Draws, Policy, Strides
@@ -47,6 +47,7 @@ SHOWN_SIZES = 12
 SHOWN_KERNELS = 4
 SHOWN_OPERATORS, LEAST_SHARE = 4, 0.05
 SHOWN_ON_DEVICE, BUSY_SHARE = 6, 0.8
+FEW_OPERATORS, SHOWN_CALLED = 8, 10
 SHOWN_VARIANTS, SHOWN_FAILED = 3, 2
 AT_LIMIT = 0.95
 NEAR_LIMIT = 0.6
@@ -228,8 +229,23 @@ def headroom(record: Record, candidate: Candidate) -> str:
 
 def room(limit: HardwareLimit | None) -> str:
     """How fast the device lets a task be, for who writes its first kernel; empty where that was not measured."""
-    lines = "\n".join(f"- {line}" for line in _limit(limit))
+    lines = "\n".join(f"- {line}" for line in [*_limit(limit), *_operators(limit)])
     return prompting.fill("headroom.md", lines=lines).strip() if limit is not None else ""
+
+
+def _operators(limit: HardwareLimit | None) -> Iterator[str]:
+    """What one call of a reference runs, where it runs many operators."""
+    rows = limit.operators if limit else ()
+    if (count := sum(row.calls for row in rows)) <= FEW_OPERATORS:
+        return
+    told = "; ".join(map(_called, rows[:SHOWN_CALLED]))
+    more = f"; {len(rows) - SHOWN_CALLED} more kinds" if len(rows) > SHOWN_CALLED else ""
+    yield f"Eager PyTorch runs {count} operators in a call, so often and with so many elements as input: {told}{more}."
+
+
+def _called(row: CalledOperator) -> str:
+    size = f", {row.elements / 1e6:.3g} million" if row.elements >= 0 else ""
+    return f"`{row.name}` {row.calls} {'time' if row.calls == 1 else 'times'}{size}"
 
 
 def _limit(limit: HardwareLimit | None) -> Iterator[str]:
