@@ -24,12 +24,14 @@ from engine.cli.terminal import Console, printable, widen
 from engine.errors import EngineError, ToolchainError
 from engine.evaluator.machine import devices
 from engine.evaluator.pool import LOCAL, pool_name
+from engine.knowledge import consulting
 from engine.shown import suites as shown
 from engine.suites import adopting, definition, example_suites, exporting, manifest, starting, tables
 from engine.suites.runner import Runner, hold
 from storage import codec, read_only
 from storage.files import make_folder
 from storage.files import replace as replace_file
+from storage.knowledge.choice import OWN, own_name
 from storage.run import liveness
 from storage.run.folder import RunFolder, find_run, runs_folder
 from storage.run.settings import RunSettings
@@ -55,7 +57,8 @@ def run_suite(options: Namespace) -> int:
     """Start a suite, or add to it what is new."""
     read_only.guard(EngineError, "run suites")
     defined = definition.read(definition.find(options.suite), options.words)
-    defined = definition.chosen(defined, [name for name in options.arms.split(",") if name], options.repeats)
+    arms = [name for name in options.arms.split(",") if name]
+    defined = definition.chosen(defined, arms, options.repeats, options.first)
     settings = f"{defined.settings} {options.settings}".strip()
     weight = defined.weight if options.weight is None else options.weight
     defined = replace(defined, name=options.name or defined.name, settings=settings, weight=weight)
@@ -155,7 +158,10 @@ def settings_of_cell(defined: Defined, cell: Cell) -> RunSettings:
             raise EngineError("--background, --until-waiting and --json are the suite's own affair")
         if options.weight is not None:
             raise EngineError("the cells of a suite share one weight: give it to suite run, or write it into the file")
-        return replace(settings_of(options), weight=defined.weight, suite=defined.name)
+        settings = settings_of(options)
+        if name := own_name(settings.knowledge):  # no other suite adds to it
+            settings = replace(settings, knowledge=consulting.check(f"{OWN}{defined.name}.{name}"))
+        return replace(settings, weight=defined.weight, suite=defined.name)
     except SystemExit as ended:
         raise EngineError(f"{cell.words}: {errors.getvalue().strip().removeprefix('tilewright: ')}") from ended
     except (ValueError, EngineError) as error:
@@ -225,7 +231,11 @@ def stop_suite(options: Namespace) -> int:
 
 
 def show_suite(options: Namespace) -> int:
-    """One suite and its cells."""
+    """One suite and its cells; a shipped one that was not started, and takes no words, as it would be."""
+    folder = files.folder_of(options.suite)
+    if not (options.json or folder.journal_file.exists()) and options.suite in definition.shipped():
+        _print_shipped(options.suite)
+        return OK
     folder = files.find(options.suite)
     suite = _known(folder)
     if options.json:
@@ -233,6 +243,26 @@ def show_suite(options: Namespace) -> int:
     else:
         _print_suite(folder, _seen(folder, suite))
     return OK
+
+
+def _print_shipped(name: str) -> None:
+    """What a shipped suite would run."""
+    about, words = definition.outline(name)
+    console, start = Console(), " ".join(["python -m engine suite run", name, *(word.upper() for word in words)])
+    console.print(about, highlight=False, markup=False, soft_wrap=True)
+    if not words:
+        defined = definition.read(definition.find(name))
+        for arm in defined.arms:
+            line = f"arm {arm.name}: {defined.settings} {arm.settings}".rstrip()
+            line += f", {arm.in_order} at a time, in this order" if arm.in_order else ""
+            console.print(line, highlight=False, markup=False, soft_wrap=True)
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        for heading in ("task", "class", "settings"):
+            table.add_column(heading, no_wrap=heading == "task")
+        for task in defined.tasks:
+            table.add_row(task.name, task.kernel_class or "-", escape(task.settings) or "-")
+        console.print(table)
+    console.print(f"{name}: not started here. `{start}` starts it.", highlight=False, markup=False, soft_wrap=True)
 
 
 def _seen(folder: SuiteFolder, suite: Suite) -> Suite:

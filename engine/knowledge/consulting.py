@@ -14,7 +14,7 @@ from pathlib import Path
 from engine.errors import EngineError
 from storage.knowledge import choice, files, seed
 from storage.knowledge.base import Attempts, Base
-from storage.knowledge.choice import CHOICES, EMPTY, FROZEN, OFF, ON, SEED, is_frozen
+from storage.knowledge.choice import CHOICES, EMPTY, FROZEN, OFF, ON, OWN, SEED, is_frozen, own_name
 from storage.knowledge.records import Advised, Category, Evidence, FailureCase, Figures, Revision, Technique
 
 MOST_IN_ALL = 24  # techniques of an answer where the state is not known
@@ -45,12 +45,14 @@ def check(knowledge: str) -> str:
         if (named := choice.base_of(knowledge)) in CHOICES and named != SEED:
             raise EngineError(f"{named!r} cannot be frozen: use {FROZEN}{SEED} or {FROZEN}PATH")
         return FROZEN + check(named)
-    if knowledge in CHOICES:
+    if knowledge in CHOICES or own_name(knowledge):
         return knowledge
+    if knowledge.startswith(OWN):
+        raise EngineError(f"{knowledge!r} names no base: after {OWN} use letters, digits, '.', '_' and '-'")
     folder = Path(knowledge).expanduser().absolute()
     words = ", ".join(CHOICES)
     if not knowledge or not folder.exists():
-        raise EngineError(f"there is no knowledge base at {knowledge!r}: use {words}, or the path of one")
+        raise EngineError(f"there is no knowledge base at {knowledge!r}: use {words}, {OWN}NAME, or the path of one")
     if folder.is_dir() and not any((folder / name).is_file() for name in (files.EVIDENCE, files.REVISIONS)):
         raise EngineError(
             f"{folder} holds neither {files.EVIDENCE} nor {files.REVISIONS}: use {words}, or such a folder"
@@ -81,10 +83,12 @@ def base_of(
         return base_of(choice.base_of(knowledge), None, (), ())
     if knowledge == ON and home is not None:
         return files.load(home)
+    if (name := own_name(knowledge)) and home is not None:
+        return files.load(files.own_folder(name, home), seeded=False)
     attempts, revisions, mark, seen = Attempts(), list[Revision](), "", list[FailureCase]()
     if knowledge in (ON, SEED):
         revisions, mark = [seed.revision()], f"seed:{seed.digest()}"
-    elif knowledge != EMPTY:
+    elif knowledge != EMPTY and not own_name(knowledge):
         check(knowledge)
         there = _read(Path(knowledge))
         revisions, mark, seen = list(there.revisions), there.mark, list(there.cases)

@@ -117,6 +117,7 @@ SECTIONS: Mapping[str, str] = {
     "examples": "Examples of the step",
     "failure": "What failed",
     "failure_rules": "Failure rules",
+    "fusion": "Guide",
     "guide": "Guide",
     "headroom": "Headroom",
     "hint": "Person's hint",

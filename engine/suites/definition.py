@@ -4,7 +4,8 @@ A file names `tasks` (shipped ones, or files; `*` stands for any characters), `a
 `settings` (words for every cell), `repeats` and `weight` (the share of devices that all cells have together). With
 `budget = "headroom"` what the cells leave of `[limits]` goes, `more_steps` at a time, where most is left to save;
 `[time_shares]` says which share of the total time each task has. `checks = "works"` asks whether every cell makes a
-correct, timed kernel, in place of how fast it is.
+correct, timed kernel, in place of how fast it is. `[in_order]` names arms whose tasks are worked in the order of the
+file, so many at a time.
 `parameters` are words that are given beside the file's name and stand in braces in its texts; `{here}` is the folder of
 the file.
 """
@@ -20,16 +21,16 @@ from typing import Any
 from engine.errors import EngineError
 from engine.evaluator.tasks import SHIPPED as TASKS
 from storage import codec, untrusted
-from storage.results.vocabulary import KernelClass
 from storage.suites.records import NAME, Arm, BudgetRule, Defined, Purpose, SuiteLimits, SuiteTask
 from storage.untrusted import UntrustedError
 
 SHIPPED = TASKS / "suites"
 MOST_REPEATS, MOST_CELLS, MOST_WEIGHT = 1000, 50_000, 1e6
+CLASS = re.compile(r"[A-Za-z0-9][A-Za-z0-9 _-]{0,39}")
 ALL_TIME = 1.005  # shares are rounded
 KEYS = {
     "name", "title", "about", "parameters", "tasks", "settings", "repeats", "arms", "baseline", "limits", "classes",
-    "task_settings", "paper", "weight", "budget", "more_steps", "time_shares", "checks",
+    "task_settings", "paper", "weight", "budget", "more_steps", "time_shares", "checks", "in_order",
 }  # fmt: skip
 
 
@@ -105,7 +106,9 @@ def _defined(path: Path, plain: Mapping[str, Any], text: str, words: tuple[str, 
     name = plain.get("name", path.stem)
     if not isinstance(name, str) or not NAME.fullmatch(name):
         raise EngineError(f"{path}: {name!r} is no name of a suite: use letters, digits, '.', '_' and '-'")
-    arms = [Arm(arm, settings) for arm, settings in _texts(path, plain, "arms").items()] or [Arm("default")]
+    orders = _in_order(path, plain)
+    arms = [Arm(arm, settings, in_order=orders.get(arm, 0)) for arm, settings in _texts(path, plain, "arms").items()]
+    arms = arms or [Arm("default")]
     baseline = plain.get("baseline", arms[0].name)
     if baseline not in [arm.name for arm in arms]:
         raise EngineError(f"{path}: baseline = {baseline!r} is none of its arms")
@@ -137,9 +140,9 @@ def _tasks(path: Path, plain: Mapping[str, Any]) -> list[SuiteTask]:
     paper, listed = plain.get("paper", {}), plain.get("tasks", [])
     if not isinstance(listed, list) or not isinstance(paper, dict):
         raise EngineError(f"{path}: tasks must be a list of names, and [paper] lines such as name = 1.5")
-    for name, kernel_class in classes.items():
-        if kernel_class not in list(KernelClass):
-            raise EngineError(f"{path}: classes.{name} = {kernel_class!r} is none of {', '.join(KernelClass)}")
+    for name, label in classes.items():
+        if not CLASS.fullmatch(label):
+            raise EngineError(f"{path}: classes.{name} = {label!r}: use letters, digits, spaces, '_' and '-'")
     paths = [task for text in listed for task in _named(path, str(text))]
     names = [Path(task).stem for task in paths]
     if not names or len(set(names)) != len(names):
@@ -185,6 +188,15 @@ def _texts(path: Path, plain: Mapping[str, Any], key: str) -> dict[str, str]:
     return texts
 
 
+def _in_order(path: Path, plain: Mapping[str, Any]) -> dict[str, int]:
+    orders = plain.get("in_order", {})
+    if not isinstance(orders, dict) or not all(type(size) is int and size > 0 for size in orders.values()):
+        raise EngineError(f"{path}: [in_order] must be lines such as arm = 1, so many tasks at a time")
+    if strangers := sorted(set(orders) - set(_texts(path, plain, "arms"))):
+        raise EngineError(f"{path}: in_order: {', '.join(strangers)} is none of its arms")
+    return dict(orders)
+
+
 def _time_shares(path: Path, plain: Mapping[str, Any]) -> dict[str, float]:
     shares = plain.get("time_shares", {})
     if not isinstance(shares, dict) or not all(type(share) in (int, float) and share > 0 for share in shares.values()):
@@ -211,12 +223,14 @@ def _limits(path: Path, plain: Mapping[str, Any]) -> SuiteLimits:
     return replace(limits, engine_s=None if hours is None else 3600.0 * hours)
 
 
-def chosen(defined: Defined, arms: Sequence[str], repeats: int | None) -> Defined:
-    """The definition with these arms alone and so many repeats, where they are given.
+def chosen(defined: Defined, arms: Sequence[str], repeats: int | None, first: int | None = None) -> Defined:
+    """The definition with these arms alone, so many repeats and its first tasks alone, where they are given.
 
     Raises:
-        EngineError: no such arm, or no such number of repeats.
+        EngineError: no such arm, or no such number of repeats or tasks.
     """
+    if first is not None and not 1 <= first <= len(defined.tasks):
+        raise EngineError(f"suite {defined.name} has {len(defined.tasks)} tasks: --first takes a number from 1 to that")
     by_name = {arm.name: arm for arm in defined.arms}
     if unknown := [name for name in arms if name not in by_name]:
         raise EngineError(f"no arm {', '.join(unknown)} in suite {defined.name}: it has {', '.join(by_name)}")
@@ -224,7 +238,9 @@ def chosen(defined: Defined, arms: Sequence[str], repeats: int | None) -> Define
         raise EngineError(f"{repeats} repeats cannot be run: give a number from 1 to {MOST_REPEATS:,}")
     kept = tuple(by_name[name] for name in dict.fromkeys(arms)) or defined.arms
     baseline = defined.baseline_arm if defined.baseline_arm in [arm.name for arm in kept] else kept[0].name
-    return replace(defined, arms=kept, repeats=repeats or defined.repeats, baseline_arm=baseline)
+    return replace(
+        defined, tasks=defined.tasks[:first], arms=kept, repeats=repeats or defined.repeats, baseline_arm=baseline
+    )
 
 
 def joined(before: Defined, now: Defined) -> Defined:

@@ -81,6 +81,7 @@ def as_csv(results: Results) -> str:
         "speedup", "speedup_low", "speedup_high", "latency_ms", "eager_ms", "alternative_speedup", "limit_ms",
         "first_kernel_speedup", "ratio_of_means", "max_abs_error", "flags", "kernels_written", "kernels_compiled",
         "kernels_correct", "gains", "model_calls", "tokens", "cost_usd", "engine_s", "device_s", "alternative",
+        "own_share",
     ))  # fmt: skip
     for measured in results.cells:
         run, best, cell = measured.result, tables.best_of(measured), measured.cell
@@ -102,7 +103,8 @@ def as_csv(results: Results) -> str:
         if run:
             row += [len(run.tries), sum(t.is_compiled for t in run.tries), run.correct, run.gains, run.calls]
             row += [run.tokens, run.cost_usd, run.engine_s, run.device_s, run.second_name]
-        writer.writerow(["" if value is None else value for value in row + [None] * (32 - len(row))])
+            row += [best.own_share if best else None]
+        writer.writerow(["" if value is None else value for value in row + [None] * (33 - len(row))])
     return out.getvalue()
 
 

@@ -107,15 +107,23 @@ class Runner:
             if stopping:
                 self._stop(at_work.values())
             while not stopping and (free := [slot for slot in self.slots if slot not in at_work]):
-                cell = queue.popleft() if queue else self._given(suite, at_work.values())
+                cell = self._next_of(queue) if queue else self._given(suite, at_work.values())
                 if cell is None:
                     break
                 if (work := self._take_up(self._suite(), cell)) is not None:
                     at_work[free[0]] = work
-            if not at_work and (stopping or not queue):
+            if not at_work and (stopping or not self._next_of(queue.copy())):
                 self._tell_who_was_left()
                 return stopping or _summary(self._suite())
             time.sleep(POLL_S)
+
+    def _next_of(self, queue: deque[Cell]) -> Cell | None:
+        """The first cell of the queue that no other holds up, taken out of it."""
+        suite = self._suite()
+        cell = next((cell for cell in queue if suite.held_by(cell) is None), None)
+        if cell is not None:
+            queue.remove(cell)
+        return cell
 
     def _given(self, suite: Suite, at_work: Iterable[_Work]) -> Cell | None:
         """The cell that gets the next steps of what is left of the budget; None where none is given any now. All others

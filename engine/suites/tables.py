@@ -227,6 +227,7 @@ def costs_table(results: Results, kernel_class: str = ALL) -> TextTable:
         rows.append((f"Tokens{what}", *(tokens(stats.per(stats.tokens, n)) if n else NONE for stats, n in pairs)))
         rows.append((f"Cost{what}", *(money(stats.per(stats.cost_usd, n)) if n else NONE for stats, n in pairs)))
         rows.append((f"Engine time{what}", *(minutes(stats.per(stats.minutes, n)) for stats, n in pairs)))
+        rows.append((f"Device time{what}", *(minutes(stats.per(stats.device_minutes, n)) for stats, n in pairs)))
     about = (
         "Pass@k and Compiled@k: a kernel that is correct, or compiles, within the first k that the model has written, "
         "repairs and useless replies included; mean over tasks. A gain is a kernel that was faster than the best "
@@ -321,6 +322,7 @@ def cells_table(results: Results) -> TextTable:
         Heading("Repeat"), Heading("State", is_number=False), Heading("Speed-up"), Heading("95 % interval"),
         Heading("Latency"), Heading("Over the best alternative", "eager, or a faster baseline, which is named"),
         Heading("Of the limit", "the hardware limit of the task over the kernel's latency"),
+        Heading("Own share", "of a call's time in the kernel's own code; the rest is operators left to PyTorch"),
         Heading("Bound by", "what sets that limit; then what the kernel's profile says", False),
         Heading("To look at", "checks that a person should see", False),
         Heading("Run", is_number=False),
@@ -334,7 +336,8 @@ def cells_table(results: Results) -> TextTable:
             interval(Estimate(best.speedup, best.low, best.high)) if best else "",
             f"{best.latency_ms:.4g} ms" if best else NONE, over_alternative(cell) or NONE,
             percent(cell.result.limit_ms / best.latency_ms if best and cell.result and cell.result.limit_ms else None),
-            _bound(cell), ", ".join(best.flags) if best else "", cell.standing.run_id or NONE,
+            percent(best.own_share if best else None), _bound(cell), ", ".join(best.flags) if best else "",
+            cell.standing.run_id or NONE,
         ))  # fmt: skip
     return TextTable("Every run", columns, tuple(rows))
 

@@ -42,6 +42,11 @@ def folder() -> Path:
     return home() / "knowledge"
 
 
+def own_folder(name: str, place: Path | None = None) -> Path:
+    """Where a base of its own lies, in this home's folder or another."""
+    return (place or folder()) / "own" / name
+
+
 def append_evidence(rows: Iterable[Evidence], folder: Path | None = None) -> int:
     """Write attempts, those whose id is there already apart. Returns how many were new; they are on disk then.
 

@@ -58,11 +58,22 @@ class DeviceFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class CalledOperator:
+    """An operator of PyTorch in one call of a reference: `elements` of its largest inputs in all, -1 where nobody can
+    tell."""
+
+    name: str
+    calls: int
+    elements: int
+
+
+@dataclass(frozen=True, slots=True)
 class HardwareLimit:
     """Speed of light of one task on one machine: the larger of bytes over bandwidth and operations over peak.
 
     `facts` is None in runs made before devices were described. `signature` is how the task's forward is called and
-    what it returns, with shapes and dtypes, where its text does not tell plainly.
+    what it returns, with shapes and dtypes, where its text does not tell plainly. `operators` are what one call of it
+    runs that computes or copies, the largest first.
     """
 
     device: str
@@ -72,6 +83,7 @@ class HardwareLimit:
     min_flop: int
     facts: DeviceFacts | None = None
     signature: str = ""
+    operators: tuple[CalledOperator, ...] = ()
 
     def raised_to(self, latency_ms: float) -> HardwareLimit:
         """The limit with both rates raised so far that a kernel of this latency stands exactly on it."""

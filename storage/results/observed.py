@@ -9,6 +9,7 @@ from dataclasses import astuple, dataclass
 
 KEY = "operators"
 KERNELS = "kernels"
+OWN, COMPUTES = "own", "computes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,3 +71,13 @@ def kernels_of(evidence: Mapping[str, str]) -> list[ObservedKernel] | None:
         return [ObservedKernel(*row) for row in json.loads(evidence[KERNELS])]
     except (KeyError, ValueError, TypeError):
         return None
+
+
+def own_share(evidence: Mapping[str, str]) -> float | None:
+    """The share of a call that a kernel's own code takes, 0..1: on a GPU of the device's time, else what PyTorch's
+    operators that compute leave of the call's; None where nobody looked."""
+    if kernels := kernels_of(evidence):
+        return min(1.0, sum(kernel.share for kernel in kernels if kernel.origin == OWN))
+    shares = [row.share for row in of(evidence) or () if row.does == COMPUTES]
+    known = [share for share in shares if share is not None]
+    return max(0.0, 1.0 - sum(known)) if of(evidence) is not None and len(known) == len(shares) else None

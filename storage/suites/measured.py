@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from storage import codec
+from storage.results import observed
 from storage.results.check_records import LOOKED_AT, CheckOutcome, StagedCheck
 from storage.results.hardware_limit import REACHED
 from storage.results.vocabulary import Verdict
@@ -105,7 +106,7 @@ def best_kernel(best: Candidate, stood: list[StagedCheck]) -> BestKernel | None:
         statistics.fmean(timed.baseline_ms) / statistics.fmean(timed.candidate_ms), len(timed.candidate_ms),
         checked.precision, checked.max_error, checked.max_abs_error, len(checked.trials), checked.seed,
         tuple(sorted({check.check for check in stood if check.standing in LOOKED_AT})),
-        _outcome(stood, "other shapes"), _outcome(stood, "special values"),
+        _outcome(stood, "other shapes"), _outcome(stood, "special values"), observed.own_share(checked.evidence),
     )  # fmt: skip
 
 

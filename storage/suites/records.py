@@ -70,12 +70,14 @@ class SuiteTask:
 class Arm:
     """One set of settings, as the words that `engine run` takes.
 
-    Those of an arm that `is_adopted` are not known: it was made of runs that were there before.
+    Those of an arm that `is_adopted` are not known: it was made of runs that were there before. With `in_order` the
+    arm's tasks are worked so many at a time, and the next ones begin when these have ended; 0: in any order.
     """
 
     name: str
     settings: str = ""
     is_adopted: bool = False
+    in_order: int = 0
 
 
 @dataclass(frozen=True, slots=True)

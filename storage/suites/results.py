@@ -49,7 +49,8 @@ class BestKernel:
 
     `ratio_of_means`: mean baseline latency over mean candidate latency of the timed pairs. `flags` name the checks that
     a person should look at. `other_shapes` and `special_values` say how those checks ended, None where they were not
-    recorded. Errors and `seed` are as in CheckResult.
+    recorded. Errors and `seed` are as in CheckResult. `own_share` is the share of a call in the kernel's own code, the
+    rest being operators left to PyTorch; None where it was not observed.
     """
 
     candidate_id: str
@@ -70,6 +71,7 @@ class BestKernel:
     flags: tuple[str, ...]
     other_shapes: CheckOutcome | None
     special_values: CheckOutcome | None
+    own_share: float | None = None
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,8 @@ from storage.suites.records import (
     Weighed,
 )
 
+ENDED = (CellState.FINISHED, CellState.FAILED)
+
 
 @dataclass(frozen=True, slots=True)
 class CellStanding:
@@ -73,6 +75,16 @@ class Suite:
         unfinished = [standing for standing in self.planned if standing.state is not CellState.FINISHED]
         return [standing for standing in unfinished if standing.run_id or standing.cell.arm not in adopted]
 
+    def held_by(self, cell: Cell) -> CellStanding | None:
+        """The first cell that must end before this one begins, in an arm whose tasks are worked in their order."""
+        size = next((arm.in_order for arm in self.defined.arms if arm.name == cell.arm), 0)
+        if not size or self.cells.get(cell, CellStanding(cell)).run_id:
+            return None
+        line = [standing for standing in self.planned if standing.cell.arm == cell.arm]
+        place = [standing.cell for standing in line].index(cell)
+        before = line[: place - place % size]
+        return next((standing for standing in before if standing.state not in ENDED), None)
+
     @property
     def finished(self) -> list[CellStanding]:
         """What may get more steps: cells whose runs have finished and whose settings are known."""
@@ -99,7 +111,7 @@ class Suite:
         """Whether a runner works on it, or why not; with a cell that failed for good it is finished too."""
         if has_runner:
             return "running"
-        ended = self.counts[CellState.FINISHED] + self.counts[CellState.FAILED]
+        ended = sum(self.counts[state] for state in ENDED)
         return "finished" if ended == len(self.planned) else "stopped"
 
 

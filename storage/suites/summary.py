@@ -15,14 +15,13 @@ from enum import StrEnum
 from storage.results import relative
 from storage.run.labels import MarkKind
 from storage.suites import statistics
-from storage.suites.records import Cell, CellState
+from storage.suites.records import Cell
 from storage.suites.results import RunResult
-from storage.suites.standing import CellStanding, Suite
+from storage.suites.standing import ENDED, CellStanding, Suite
 from storage.suites.statistics import Estimate
 
 ALL = ""  # the class of all tasks
 WITHIN = (1, 2, 4, 8, 16, 32, 64)
-_ENDED = (CellState.FINISHED, CellState.FAILED)
 
 
 class Against(StrEnum):
@@ -72,7 +71,7 @@ class Results:
         partial = self.is_partial
         return [
             cell for cell in self.cells
-            if cell.standing.state in _ENDED or cell.standing.more_steps or (partial and cell.standing.run_id)
+            if cell.standing.state in ENDED or cell.standing.more_steps or (partial and cell.standing.run_id)
         ]  # fmt: skip
 
     @property
@@ -181,7 +180,8 @@ class ArmFigures:
 
     `mean` is over the tasks with a correct kernel. `over_best` and `fast_1_best` are over the best alternative, eager
     or another baseline, where one was timed; `used` counts it (1) where it is faster or there is no kernel. `pass_at`
-    and `compiled_at` are (k, mean over tasks). Costs are over all counted cells; a gain is a kernel that was faster
+    and `compiled_at` are (k, mean over tasks). Costs are over all counted cells, `minutes` those of engines and
+    `device_minutes` those for which evaluations held a device; a gain is a kernel that was faster
     than the best before it. None: not known, or nothing to divide by.
     """
 
@@ -211,6 +211,7 @@ class ArmFigures:
     tokens: int | None
     cost_usd: float | None
     minutes: float
+    device_minutes: float = 0.0
 
     def per(self, total: float | None, count: int) -> float | None:
         """A sum for each kernel or gain."""
@@ -258,7 +259,7 @@ def _figures(results: Results, arm: str, kernel_class: str) -> ArmFigures:
         sum(run.correct for run in runs), sum(run.gains for run in runs), sum(run.calls for run in runs),
         None if any(run.tokens is None for run in runs) else sum(run.tokens or 0 for run in runs),
         None if any(run.cost_usd is None for run in runs) else sum(run.cost_usd or 0.0 for run in runs),
-        sum(run.engine_s for run in runs) / 60,
+        sum(run.engine_s for run in runs) / 60, sum(run.device_s for run in runs) / 60,
     )  # fmt: skip
 
 

@@ -84,6 +84,7 @@ POLICIES = (  # the longest tasks of the first two classes have weights
 )  # fmt: skip
 PLACE = "It stands at layers.0.norm and 31 more."
 STATISTICS = "\n\n# In training mode nn.BatchNorm1d updates its statistics.\n"
+RECURRENT = "\n\nclass Encoder(nn.Module):\n    def __init__(self):\n        self.layers = nn.GRU(8, 8, 2)\n"
 IMPORTED = "from storage.results.vocabulary import KernelClass\n"
 
 
@@ -334,7 +335,8 @@ def a_run(folder: Path, strategy: str, kernel_class: KernelClass, seed: int) -> 
     context.blobs = QuickBlobs(context.blobs.folder)
     policy = POLICIES[list(KernelClass).index(kernel_class) % len(POLICIES)]
     task = task_of(kernel_class)
-    source = task.source + STATISTICS + IMPORTED if policy.mode == "train" else task.source
+    source = task.source + (STATISTICS + IMPORTED if policy.mode == "train" else "")
+    source += RECURRENT if kernel_class is KernelClass.OTHER else ""
     place = PLACE if policy.recorded else ""
     context.strategy, context.task = open_strategy(strategy), replace(task, policy=policy, source=source, place=place)
     context.toolchain = cast(Evaluator, NoToolchain("cpu"))

@@ -27,7 +27,7 @@ from storage import codec
 from storage.results import observed
 from storage.results.check_records import DEVICE_TIME, CheckOutcome, CheckRecord, Group
 from storage.results.evaluation_results import CheckResult, CompileResult, KernelResources, TimingResult
-from storage.results.hardware_limit import DeviceFacts, HardwareLimit
+from storage.results.hardware_limit import CalledOperator, DeviceFacts, HardwareLimit
 from storage.results.observed import ObservedKernel, ObservedOperator
 from storage.results.policy import PRECISIONS, Draws, Policy, SpecialValues, StateDict, Strides, Weights
 from storage.results.profile_results import Metric, ProfileResult
@@ -353,6 +353,22 @@ def test_headroom_is_what_is_beside_the_operators_that_are_left_to_pytorch(tmp_p
     ]
     on_gpu = told(operators(None) | {observed.KERNELS: observed.to_text(kernels)})
     assert "50% of its time is in addmm, left to PyTorch; the rest, 2 ms" in on_gpu
+    assert "`gemm` (PyTorch's, by aten::addmm) 0.005 ms, 50%; `copy` (" in on_gpu
+    assert "; `mine` (yours) 0.003 ms, 30%." in on_gpu
+    assert "These take 0.01 ms together, the call 4 ms: in the rest no kernel runs" in on_gpu
+    alone = told(operators(None) | {observed.KERNELS: observed.to_text(kernels[2:])})
+    assert "On the device" not in alone
+
+
+def test_the_writer_of_a_first_kernel_is_told_the_limit_and_of_a_network_what_eager_runs() -> None:
+    assert briefing.room(None) == ""
+    few = (CalledOperator("conv2d", 1, 4_000_000), CalledOperator("relu", 1, 2_000_000))
+    told = briefing.room(replace(LIMIT, operators=few))
+    assert "- The hardware allows " in told
+    assert "Eager PyTorch" not in told, "its text shows them"
+    many = (CalledOperator("conv2d", 98, 4_000_000), *few[1:], CalledOperator("cat", 97, -1))
+    line = "runs 196 operators in a call, so often and with so many elements as input: `conv2d` 98 times, 4 million; "
+    assert f"{line}`relu` 1 time, 2 million; `cat` 97 times." in briefing.room(replace(LIMIT, operators=many))
 
 
 def test_headroom_says_that_operations_bound_a_task_that_computes_much(tmp_path: Path) -> None:

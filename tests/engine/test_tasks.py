@@ -116,9 +116,10 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         (["self.a = nn.Conv2d(3, 8, 3)", "self.b = nn.Linear(8, 8)"], ()),
         (["self.parts = [nn.Linear(8, 8) for _ in range(9)]", "self.b = nn.Conv2d(3, 8, 3)"], ("conv2d", "linear")),
         (["for _ in range(9):", "    self.parts.append(nn.Linear(8, 8))"], ()),
+        (["self.a = nn.TransformerEncoderLayer(8, 2)"], ("linear", "scaled_dot_product_attention")),
         (["self.a, self.b = nn.LSTM(8, 8), nn.GRU(8, 8)", "x @ y", "torch.matmul(x, y)"], ("gru", "lstm", "matmul")),
     ],
-    ids=["few", "made in a loop", "one in a loop", "several kinds"],
+    ids=["few", "made in a loop", "one in a loop", "a layer of several", "several kinds"],
 )
 def test_a_whole_network_leaves_its_large_operators_to_pytorch(
     tmp_path: Path, lines: list[str], proposed: tuple[str, ...]
@@ -129,6 +130,32 @@ def test_a_whole_network_leaves_its_large_operators_to_pytorch(
     assert tasks.read(tmp_path / "net.py").policy.library_operators == proposed
     (tmp_path / "net.toml").write_text("[policy]\nlibrary_operators = []\n")
     assert tasks.read(tmp_path / "net.py").policy.library_operators == ()
+
+
+@pytest.mark.parametrize(
+    ("layers", "line", "is_chain"),
+    [
+        ("nn.Linear(8, 8)", "self.a(x)", False),
+        ("nn.Linear(8, 8)", "torch.relu(self.a(x))", True),
+        ("nn.Linear(8, 8)", "self.a(x) * 0.5", True),
+        ("nn.Linear(8, 8)", "x @ x", True),
+        ("nn.GELU()", "torch.softmax(self.a(x), 1)", False),
+        ("nn.TransformerEncoderLayer(8, 2)", "self.a(x)", True),
+        ("nn.Identity()", "torch.softmax(x @ x, 1) @ x", False),
+    ],
+    ids=["one layer", "epilogue", "arithmetic", "two products", "no product", "transformer", "attention"],
+)
+def test_a_chain_has_a_product_and_something_behind_it(layers: str, line: str, is_chain: bool) -> None:
+    module = f"class Model(nn.Module):\n    def __init__(self):\n        self.a = {layers}\n\n"
+    assert tasks.is_chain(f"{module}    def forward(self, x):\n        return {line}\n") is is_chain
+    assert not tasks.is_chain("class")
+
+
+def test_recurrent_layers_that_pytorch_does_not_keep_make_a_recurrence() -> None:
+    module = "class Model(nn.Module):\n    def __init__(self):\n        self.a = nn.GRU(8, 8)\n"
+    assert tasks.is_recurrence(module)
+    assert not tasks.is_recurrence(module, ["gru"])
+    assert not tasks.is_recurrence(module.replace("GRU", "Linear"))
 
 
 GATED = """import torch

@@ -27,16 +27,16 @@ LINEAGE = (
     "is_accepted", "is_pending", "is_best", "is_tied",
 )  # fmt: skip
 Ask = Callable[[Database, str], Any]
-# What rows tell today beside what they told: Compare has model calls as an axis, a limit may say what the device is,
-# a method may have several lines of kernels, two parents and a reward of its own, people label runs, profiles have
-# samples by source line, a speed-up its noise, a baseline its cost, a step its end and a question what its answer has
-# to be; a run has held its device so long, and a timing may decide nothing.
+# What rows tell today beside what they told: Compare has model calls as an axis, a limit may say what the device is and
+# what a call of the reference runs, a method may have several lines of kernels, two parents and a reward of its own,
+# people label runs, profiles have samples by source line, a speed-up its noise, a baseline its cost, a step its end and
+# a question what its answer has to be; a run has held its device so long, and a timing may decide nothing.
 NEW = (
     *((queries.TimedRow, name) for name in ("calls", "device_s", "latency_ms")),
     *((kind, "device_s") for kind in (queries.ReachedRow, queries.ConditionsRow)),
     (queries.EvaluationRow, "untrusted"),
     (queries.BaselineRow, "seconds"),
-    *((HardwareLimit, name) for name in ("facts", "signature")),
+    *((HardwareLimit, name) for name in ("facts", "signature", "operators")),
     (queries.AttemptRow, "trajectory"),
     (queries.AttemptRow, "second_parent_id"),
     (queries.CommandRow, "effective_seq"),

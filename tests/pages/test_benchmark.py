@@ -92,6 +92,7 @@ def test_a_copy_of_a_shipped_suite_says_what_the_suite_says(name: str) -> None:
         return {arm.name: {*shlex.split(defined.settings), *shlex.split(arm.settings)} for arm in defined.arms}
 
     assert said(copy) == said(before)
+    assert [(arm.name, arm.in_order) for arm in copy.arms] == [(arm.name, arm.in_order) for arm in before.arms]
     assert replace(copy, settings=before.settings, arms=before.arms, toml=before.toml) == before
 
 

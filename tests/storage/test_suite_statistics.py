@@ -11,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.suites import tables
+from storage.results import observed
+from storage.results.observed import ObservedKernel, ObservedOperator
 from storage.suites import curves, statistics, summary
 from storage.suites.curves import Spending
 from storage.suites.reaching import reaching
@@ -98,6 +100,22 @@ def best(speedup: float) -> BestKernel:
         "c001", "blob", speedup, speedup * 0.99, speedup * 1.01, 0.01, 2 / speedup, 2.0, speedup, 9, "fp32", 1e-7, 1e-6,
         14, 7, (), None, None,
     )  # fmt: skip
+
+
+def test_the_share_of_a_call_that_is_the_kernels_own_is_told_where_it_was_observed() -> None:
+    operators = [
+        ObservedOperator("aten::conv2d", "computes", 1, 9.0, 0.6),
+        ObservedOperator("aten::view", "views", 1, 9.0, 0.1),
+    ]
+    on_host = {observed.KEY: observed.to_text(operators)}
+    assert observed.own_share(on_host) == pytest.approx(0.4)
+    kernels = [
+        ObservedKernel("mine", "own", "", 3, 2.0, 0.2),
+        ObservedKernel("gemm", "PyTorch", "aten::mm", 1, 8.0, 0.8),
+    ]
+    assert observed.own_share(on_host | {observed.KERNELS: observed.to_text(kernels)}) == 0.2
+    assert observed.own_share({observed.KEY: observed.to_text([replace(operators[0], share=None)])}) is None
+    assert observed.own_share({}) is None
 
 
 def run(

@@ -68,6 +68,9 @@ def suite(verbs: argparse._SubParsersAction[Parser]) -> None:
     )
     run.add_argument("words", nargs="*", metavar="WORD", help="what the suite takes, such as LEVEL PATH of kernelbench")
     run.add_argument("--arms", default="", metavar="NAME,...", help="only these arms (default: all of the file)")
+    run.add_argument(
+        "--first", type=int, metavar="N", help="only the first N tasks of the file; a later `suite run` adds the others"
+    )
     run.add_argument("--name", help="name of the suite here (default: that of the file)")
     run.add_argument(
         "--settings", default="", metavar="WORDS",

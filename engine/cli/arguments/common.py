@@ -9,7 +9,7 @@ from engine.evaluator.languages import LANGUAGES
 from engine.evaluator.tasks import OWN_MODE
 from engine.evaluator.toolchain_table import TABLE as TOOLCHAINS
 from engine.search.methods.loading import TABLE, options_of
-from storage.knowledge.choice import CHOICES, FROZEN, SEED
+from storage.knowledge.choice import CHOICES, FROZEN, OWN, SEED
 from storage.results.baselines import NONE, USUAL_IN_WORDS, Instead
 from storage.results.policy import DTYPES, MODES, OWN_DTYPE, PRECISIONS, Draws, StateDict, Strides, Weights
 from storage.run.models import NAMES, ModelRole, with_option
@@ -129,8 +129,9 @@ def asked_base(parser: argparse.ArgumentParser, usual: str) -> None:
     choices = "; ".join(f"{name}: {about}" for name, about in CHOICES.items())
     parser.add_argument(
         "--knowledge", metavar="BASE",
-        help=f"knowledge base that the run asks before a change: {choices}; or the path of another one, which is only "
-        f"read; {FROZEN}{SEED} or {FROZEN}PATH: nothing that the run learns counts either (default: {usual})",
+        help=f"knowledge base that the run asks before a change: {choices}; {OWN}NAME: one that begins empty and holds "
+        f"only what runs that name it have learned; or the path of another one, which is only read; {FROZEN}{SEED} or "
+        f"{FROZEN}PATH: nothing that the run learns counts either (default: {usual})",
     )  # fmt: skip
 
 

@@ -148,6 +148,12 @@ def read(report: Any) -> list[Operator]:
     return [Operator(*row) for row in rows]
 
 
+def at_work(rows: Iterable[Operator]) -> list[Operator]:
+    """Those that compute or copy, the largest first."""
+    working = [row for row in rows if row.leaf in COPIES or not is_harmless(row.leaf)]
+    return sorted(working, key=lambda row: -row.elements)
+
+
 @dataclass(slots=True)
 class Observed:
     """What ran in a candidate's calls so far. `moves` says that the task itself only moves data, `written` where the

@@ -60,6 +60,7 @@ from storage.results.timeline import Part
 from storage.results.vocabulary import Verdict
 
 SCREEN_S = 30.0
+MOST_OPERATORS = 40  # kinds that are told of a reference
 
 
 class Gate:
@@ -262,9 +263,10 @@ def describe(request: EvaluationRequest, folder: Path) -> dict[str, Any]:
     """Bytes and operations the task needs at least: inputs, parameters and outputs once; products as counted. And how
     forward is called, where the task's text does not tell plainly."""
     with WorkerPair(request, folder, with_candidate=False, is_timed=False) as workers:
-        size, operations, signature = workers.needs()
+        size, operations, signature, rows = workers.needs()
         operations = int(operations * request.policy.counts_operations)
-        return {"min_bytes": size, "min_flop": operations, "signature": signature}
+        ran = [[row.leaf, row.calls, row.elements] for row in rows[:MOST_OPERATORS]]
+        return {"min_bytes": size, "min_flop": operations, "signature": signature, "operators": ran}
 
 
 def examine(request: EvaluationRequest, folder: Path) -> Examination:

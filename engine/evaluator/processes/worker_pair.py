@@ -33,7 +33,7 @@ from engine.evaluator.checks.candidate_failures import (
 from engine.evaluator.checks.contract import Expected
 from engine.evaluator.checks.gradients import Plan
 from engine.evaluator.checks.launches import Launches, Trace, kernel_names
-from engine.evaluator.checks.operators import Observed
+from engine.evaluator.checks.operators import Observed, Operator
 from engine.evaluator.checks.poison import Poison
 from engine.evaluator.checks.screening.python_text import fall_backs
 from engine.evaluator.machine import quiet, shared_tensors
@@ -234,13 +234,13 @@ class WorkerPair:
         self._shared.size_to({name: layout[name] for name in ("inputs", "own", "weights")})
         self._construction = reply
 
-    def needs(self) -> tuple[int, int, str]:
-        """Bytes of the inputs, outputs and weights, operations, and how forward is called where the task's text does
-        not tell; no GPU is opened for it but by the reference."""
+    def needs(self) -> tuple[int, int, str, list[Operator]]:
+        """Bytes of the inputs, outputs and weights, operations, how forward is called where the task's text does not
+        tell, and what a call of it runs; no GPU is opened for it but by the reference."""
         reply = self._described()
         layout = shared_tensors.from_plain(reply["layout"])
         size = sum(spec.nbytes for name in ("inputs", "own", "weights") for spec in layout[name])
-        return size, int(reply["flop"]), str(reply["signature"])
+        return size, int(reply["flop"]), str(reply["signature"]), operators.at_work(operators.read(reply["seen"]))
 
     def _described(self, meanwhile: Callable[[], object] = lambda: None) -> dict[str, Any]:
         with self.spent.on(Part.DESCRIBING):

@@ -8,7 +8,7 @@ problems.py     problems of SOL-ExecBench and flashinfer-bench as modules
 workloads.py    a task that is timed at several sizes
 imported.py     what the modules that it imports say now
 shown.py        of those what its text reaches, as prompts show it
-operators.py    what its text calls: the kernel class, and what a whole network leaves to PyTorch
+operators.py    what its text calls: kernel class, chain or recurrence, and what a whole network leaves to PyTorch
 """
 
 from engine.evaluator.tasks import imported as imported
@@ -31,6 +31,8 @@ from engine.evaluator.tasks.files import of_text as of_text
 from engine.evaluator.tasks.files import read as read
 from engine.evaluator.tasks.files import shipped as shipped
 from engine.evaluator.tasks.files import shipped_names as shipped_names
+from engine.evaluator.tasks.operators import is_chain as is_chain
+from engine.evaluator.tasks.operators import is_recurrence as is_recurrence
 from engine.evaluator.tasks.operators import may_have_weights as may_have_weights
 from engine.evaluator.tasks.policies import DEEPEST as DEEPEST
 from engine.evaluator.tasks.policies import OWN_MODE as OWN_MODE

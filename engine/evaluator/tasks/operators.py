@@ -22,9 +22,14 @@ _LARGE = {
     **dict.fromkeys(("scaled_dot_product_attention", "MultiheadAttention"), "scaled_dot_product_attention"),
     **_RECURRENT,
 }
+# Layers that are made of several large operators.
+_MADE_OF = {
+    f"Transformer{part}": ("linear",) * 4 + ("scaled_dot_product_attention",)
+    for part in ("", "Encoder", "EncoderLayer", "Decoder", "DecoderLayer")
+}
 _LOSS = re.compile(r"loss|^cross_entropy$|^kl_div$|^binary_cross_entropy|cosine_similarity")
 _REDUCES = re.compile(
-    r"norm|pool|softmax|softmin|^(cum)?(sum|prod|max|min)$|^mean$|^var$|^std$|logsumexp|^arg(max|min)$|^topk$|^sort$|^any$|"
+    r"norm|pool|softmax|^transformer|softmin|^(cum)?(sum|prod|max|min)$|^mean$|^var$|^std$|logsumexp|^arg(max|min)$|^topk$|^sort$|^any$|"
     r"^all$|^median$|^flip$"
 )
 _ACTIVATES = re.compile(
@@ -72,6 +77,29 @@ def guessed_class(module: ast.Module, left: Collection[str] = ()) -> KernelClass
     return next((kernel_class for kernel_class, holds in choices if holds), KernelClass.OTHER)
 
 
+def is_chain(source: str) -> bool:
+    """Whether operators of a module's text follow one another, at least one of them a large one; attention is one
+    operator."""
+    try:
+        module = parse(source, "the task")
+    except TaskError:
+        return False
+    large = sum(count for _, count in _large(module, 1))
+    if not large or (large < NETWORK and guessed_class(module) is KernelClass.ATTENTION):
+        return False
+    others = (name for name in _called(module) if _REDUCES.search(_lower(name)) or _ACTIVATES.search(_lower(name)))
+    return large > 1 or any(name not in _LARGE for name in others) or _is_arithmetic(module)
+
+
+def is_recurrence(source: str, left: Collection[str] = ()) -> bool:
+    """Whether a module has recurrent layers that are not left to PyTorch."""
+    try:
+        module = parse(source, "the task")
+    except TaskError:
+        return False
+    return any(name in _RECURRENT.values() and not _is_left(name, left) for name, _ in _large(module, 1))
+
+
 def may_have_weights(source: str) -> bool:
     """Whether a module's text may make parameters or buffers; false only where everything that it makes has none."""
     try:
@@ -96,7 +124,11 @@ def _imported(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
 
 def _is_arithmetic(module: ast.Module) -> bool:
     forwards = (node for node in ast.walk(module) if isinstance(node, ast.FunctionDef) and node.name == "forward")
-    return any(isinstance(node, ast.BinOp) for forward in forwards for node in ast.walk(forward))
+    return any(
+        isinstance(node, ast.BinOp) and not isinstance(node.op, ast.MatMult)
+        for forward in forwards
+        for node in ast.walk(forward)
+    )
 
 
 def _is_left(name: str, left: Collection[str]) -> bool:
@@ -127,7 +159,6 @@ def _large(node: ast.AST, count: int) -> Iterator[tuple[str, int]]:
         yield "matmul", count
     if isinstance(node, ast.Call):
         name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-        if name in _LARGE:
-            yield _LARGE[name], count
+        yield from ((part, count) for part in _MADE_OF.get(name, (_LARGE[name],) if name in _LARGE else ()))
     for child in ast.iter_child_nodes(node):
         yield from _large(child, count)

@@ -54,7 +54,7 @@ from storage.results.baselines import Instead
 from storage.results.deployment import Deployment
 from storage.results.evaluation_results import CheckResult, CompileResult, TimedWorkload, TimingResult
 from storage.results.examination import Examination
-from storage.results.hardware_limit import HardwareLimit
+from storage.results.hardware_limit import CalledOperator, HardwareLimit
 from storage.results.policy import EVERYTHING, Policy
 from storage.results.profile_results import ProfileResult
 from storage.results.timeline import Part
@@ -565,6 +565,11 @@ def _evaluator_code() -> str:
         for path in sorted((ENGINE / folder).rglob("*.py")):
             code.update(path.read_bytes())
     return code.hexdigest()
+
+
+def called(needs: Mapping[str, Any]) -> tuple[CalledOperator, ...]:
+    """What one call of a reference runs, as `describe` tells it."""
+    return tuple(CalledOperator(str(name), int(calls), int(size)) for name, calls, size in needs["operators"])
 
 
 def baseline_source(task: Task, how: str) -> str:

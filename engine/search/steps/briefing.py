@@ -16,9 +16,12 @@ from engine.evaluator.checks.screening.python_text import FLAGGED_IMPORTS, IMPOR
 from engine.evaluator.checks.trials import IN_WORDS, PLAN, Style
 from engine.evaluator.tasks import Task
 from engine.search import prompting
+from storage.results import observed
 from storage.results.check_records import DEVICE_TIME, CheckOutcome
 from storage.results.evaluation_results import KernelResources, headline
-from storage.results.hardware_limit import REACHED, DeviceFacts, HardwareLimit
+from storage.results.hardware_limit import REACHED, CalledOperator, DeviceFacts, HardwareLimit
+from storage.results.kernel_names import short
+from storage.results.observed import ObservedKernel
 from storage.results.policy import EVERYTHING, PRECISIONS, Draws, Policy, Strides
 from storage.results.vocabulary import FAILED
 from storage.run import tuning
@@ -43,6 +46,8 @@ LEAST_LANES = 8
 SHOWN_SIZES = 12
 SHOWN_KERNELS = 4
 SHOWN_OPERATORS, LEAST_SHARE = 4, 0.05
+SHOWN_ON_DEVICE, BUSY_SHARE = 6, 0.8
+FEW_OPERATORS, SHOWN_CALLED = 8, 10
 SHOWN_VARIANTS, SHOWN_FAILED = 3, 2
 AT_LIMIT = 0.95
 NEAR_LIMIT = 0.6
@@ -222,6 +227,27 @@ def headroom(record: Record, candidate: Candidate) -> str:
     return prompting.fill("headroom.md", lines="\n".join(f"- {line}" for line in lines)).strip()
 
 
+def room(limit: HardwareLimit | None) -> str:
+    """How fast the device lets a task be, for who writes its first kernel; empty where that was not measured."""
+    lines = "\n".join(f"- {line}" for line in [*_limit(limit), *_operators(limit)])
+    return prompting.fill("headroom.md", lines=lines).strip() if limit is not None else ""
+
+
+def _operators(limit: HardwareLimit | None) -> Iterator[str]:
+    """What one call of a reference runs, where it runs many operators."""
+    rows = limit.operators if limit else ()
+    if (count := sum(row.calls for row in rows)) <= FEW_OPERATORS:
+        return
+    told = "; ".join(map(_called, rows[:SHOWN_CALLED]))
+    more = f"; {len(rows) - SHOWN_CALLED} more kinds" if len(rows) > SHOWN_CALLED else ""
+    yield f"Eager PyTorch runs {count} operators in a call, so often and with so many elements as input: {told}{more}."
+
+
+def _called(row: CalledOperator) -> str:
+    size = f", {row.elements / 1e6:.3g} million" if row.elements >= 0 else ""
+    return f"`{row.name}` {row.calls} {'time' if row.calls == 1 else 'times'}{size}"
+
+
 def _limit(limit: HardwareLimit | None) -> Iterator[str]:
     if limit is None:
         yield "No limit was measured."
@@ -317,6 +343,30 @@ def _built(candidate: Candidate) -> Iterator[str]:
         yield f"By the driver's records: {recorded.detail}."
     elif launches:
         yield f"Launches in one call: {len(launches)}."
+    yield from _on_device(candidate)
+
+
+def _on_device(candidate: Candidate) -> Iterator[str]:
+    """Of a call with several kernels, which of them take how long, and whether the device waits between them."""
+    rows = observed.kernels_of(candidate.checked.evidence) if candidate.checked else None
+    if not rows or sum(row.launches for row in rows) < 2:
+        return
+    rest = sum(row.launches for row in rows[SHOWN_ON_DEVICE:])
+    more = f"; {rest:g} more launches" if rest else ""
+    yield f"On the device, in one call: {'; '.join(map(_launched, rows[:SHOWN_ON_DEVICE]))}{more}."
+    busy_ms = sum(row.microseconds for row in rows) / 1e3
+    if candidate.trusted and busy_ms < BUSY_SHARE * candidate.trusted.latency_ms:
+        took = f"{candidate.trusted.latency_ms:.4g} ms"
+        yield (
+            f"These take {busy_ms:.4g} ms together, the call {took}: in the rest no kernel runs, the device waits for "
+            "the host. Fewer launches and less Python gain there, faster kernels do not."
+        )
+
+
+def _launched(row: ObservedKernel) -> str:
+    whose = "yours" if row.origin == observed.OWN else f"PyTorch's, by {row.by}" if row.by else row.origin
+    times = "" if row.launches == 1 else f"{row.launches:g} launches, "
+    return f"`{short(row.name)}` ({whose}) {times}{row.microseconds / 1e3:.3g} ms, {row.share:.0%}"
 
 
 def _swept(record: Record, candidate: Candidate) -> Iterator[str]:

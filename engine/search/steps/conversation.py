@@ -55,6 +55,8 @@ def _first_kernel(context: RunContext, ask: Ask, earlier: str | Ranked) -> list[
         ask,
         "synthesise.md",
         task=reference(context),
+        fusion=guidance.fusion(context),
+        headroom=briefing.room(record.limit),
         example=as_code(exemplars.opening(context.toolchain.name, record.kernel_class, language)),
         compiler=compiler_section(context),
         start=prompting.of_language("start", language),

@@ -5,18 +5,37 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from engine.evaluator import tasks
 from engine.search import exemplars, prompting
 from engine.search.context import RunContext
 from storage.knowledge.records import Advised, ToldRule
+from storage.results.policy import EVERYTHING
 from storage.run.record import Candidate
 
 MOST_KNOWN, MOST_NEGATIVE = 5, 2
 
 
 def guide(context: RunContext) -> str:
-    """How a kernel of the run's class is made faster on its device: structure first, then tuning."""
+    """How a kernel of the run's class is made faster on its device: structure first, then tuning; of a chain of
+    operators first how they become few passes."""
     folder = prompting.for_toolchain("guides", context.toolchain.name)
-    return prompting.for_class(folder, context.record.kernel_class, ".md", context.language.name).strip()
+    of_class = prompting.for_class(folder, context.record.kernel_class, ".md", context.language.name).strip()
+    return "\n\n".join(filter(None, (fusion(context), of_class)))
+
+
+def fusion(context: RunContext) -> str:
+    """How a chain of operators becomes few passes, or a recurrence one launch, and what is to be gained beside what is
+    left to PyTorch; empty where the task is one operator."""
+    source, left = context.task.source, context.task.policy.library_operators
+    folder = "recurrence" if tasks.is_recurrence(source, left) else "fusion" if tasks.is_chain(source) else ""
+    if not folder:
+        return ""
+    file = prompting.for_language(prompting.for_toolchain(folder, context.toolchain.name), context.language.name)
+    passes = prompting.text(file).strip()
+    if not left or folder == "recurrence":
+        return passes
+    names = "All operators" if EVERYTHING in left else ", ".join(f"`{name}`" for name in left)
+    return f"{passes}\n\n{prompting.fill('fusion/left.md', operators=names).strip()}"
 
 
 def debugging(context: RunContext) -> str:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 from engine.errors import EngineError
 from engine.knowledge import consulting, evidence, failures, states, transitions
@@ -18,7 +19,7 @@ from storage import codec
 from storage.knowledge import failures as rules
 from storage.knowledge import files
 from storage.knowledge.base import Base
-from storage.knowledge.choice import OFF, ON
+from storage.knowledge.choice import OFF, ON, own_name
 from storage.knowledge.records import Evidence, Revision
 from storage.run.blobs import BlobError
 from storage.run.events import Consulted, RulesTold, Taught
@@ -121,19 +122,30 @@ def teach(context: RunContext, action: Teach) -> str:
         revision = replace(action.revision, revision_id=f"{run_id}:{context.step}", at=time.time(), by=run_id)
         blob = context.blobs.put(codec.dumps(revision))
         context.emit(Taught(context.step, action.index, revision.revision_id, _summary(revision), blob))
-    if context.knowledge is not None and context.record.settings.knowledge == ON:
-        files.append_revision(_revision(context, context.record.taught[context.step].revision_blob), context.knowledge)
+    asked = context.record.settings.knowledge
+    if (places := _added_to(context)) and (asked == ON or own_name(asked)):
+        files.append_revision(_revision(context, context.record.taught[context.step].revision_blob), places[-1])
     return "taught"
 
 
 def keep_evidence(context: RunContext, *, is_ending: bool = False) -> None:
     """Write down the attempts that are over and what kernels show of failures, whatever the run's strategy; what stands
     there already stays."""
-    if context.knowledge is not None and (rows := _rows(context, is_ending=is_ending)):
-        files.append_evidence(rows, context.knowledge)
+    rows = _rows(context, is_ending=is_ending)
     shown = failures.cases(context.record, time.time(), is_ending=is_ending)
-    if context.knowledge is not None and shown:
-        files.append_cases(shown, context.knowledge)
+    for place in _added_to(context):
+        if rows:
+            files.append_evidence(rows, place)
+        if shown:
+            files.append_cases(shown, place)
+
+
+def _added_to(context: RunContext) -> list[Path]:
+    """The folders that what a run shows goes into: its home's base and, last, the base of its own that it asks."""
+    if context.knowledge is None:
+        return []
+    name = own_name(context.record.settings.knowledge)
+    return [context.knowledge, *([files.own_folder(name, context.knowledge)] if name else [])]
 
 
 def _rows(context: RunContext, *, is_ending: bool = False) -> list[Evidence]:

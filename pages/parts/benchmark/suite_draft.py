@@ -7,6 +7,7 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from storage.suites.records import BudgetRule, Defined, SuiteLimits
@@ -14,9 +15,9 @@ from storage.suites.records import BudgetRule, Defined, SuiteLimits
 # Words of `engine run` that have a field of their own, in the order of an arm's row.
 STRATEGY, LANGUAGE, MODEL, DEPTHS, TOOLCHAIN = "--strategy", "--language", "--model", "--depths", "--toolchain"
 OF_ARM = (STRATEGY, LANGUAGE, MODEL, DEPTHS)
-# What a file may say that the form has no field for; a copy keeps it, as far as it is about tasks that are left.
-OF_TASKS = ("classes", "task_settings", "paper")
-KEPT = ("checks", "weight", *OF_TASKS)
+# What a file may say that the form has no field for; a copy keeps it, as far as its tasks and arms are left.
+OF_TASKS, OF_ARMS = ("classes", "task_settings", "paper"), ("in_order",)
+KEPT = ("checks", "weight", *OF_TASKS, *OF_ARMS)
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
@@ -99,13 +100,16 @@ def toml_of(draft: Draft) -> str:
     entries |= {"baseline": draft.arms[0].name} if draft.arms else {}
     if draft.budget is not BudgetRule.EVEN:
         entries |= {"budget": str(draft.budget), "more_steps": draft.more_steps}
-    entries |= {key: value for key, value in draft.kept.items() if key not in OF_TASKS}
+    entries |= {key: value for key, value in draft.kept.items() if key not in (*OF_TASKS, *OF_ARMS)}
     tables: dict[str, dict[str, Any]] = {
         "arms": {arm.name: arm.words for arm in draft.arms},
         "limits": _limits(draft.limits),
     }
-    for key in OF_TASKS:
-        tables[key] = {task: value for task, value in draft.kept.get(key, {}).items() if task in draft.tasks}
+    tasks, arms = [Path(task).stem for task in draft.tasks], [arm.name for arm in draft.arms]
+    for keys, names in ((OF_TASKS, tasks), (OF_ARMS, arms)):
+        tables |= {
+            key: {name: draft.kept[key][name] for name in draft.kept.get(key, {}) if name in names} for key in keys
+        }
     lines = [f"{key} = {_value(value)}" for key, value in entries.items()]
     for name, table in tables.items():
         if table:

@@ -298,6 +298,31 @@ def test_what_a_run_teaches_stays_in_it_unless_it_asks_the_base_of_all_runs(tmp_
     assert base is None or "fusion" in base.techniques
 
 
+def test_a_base_of_its_own_begins_empty_and_holds_what_runs_that_name_it_have_learned(tmp_path: Path) -> None:
+    place = tmp_path / "knowledge"
+    files.append_evidence([a_row("c001")], place)
+    context = opened(tmp_path, consulting.check("own:arm"))
+    base = open_base(context)
+    assert base is not None
+    assert (base.rows, list(base.revisions)) == ([], [])
+    loop.take_step(context, Teach(0, TAUGHT))
+    parent = add_candidate(context, speedup=1.0)
+    name = add_candidate(context, parent=parent, speedup=1.5)
+    created = context.record.candidates[name].created
+    context.record.events[context.record.events.index(created)] = replace(created, technique="fusion")
+    keep_evidence(context)
+    assert {row.candidate_id for row in files.load(place).rows} == {"c001", name}, "all runs' base has it too"
+    later = consulting.base_of("own:arm", place, [], [])
+    other = consulting.base_of("own:another", place, [], [])
+    assert later is not None
+    assert other is not None
+    assert ([row.candidate_id for row in later.rows], "fusion" in later.techniques) == ([name], True)
+    assert (list(other.rows), "fusion" in other.techniques) == ([], False)
+    assert not files.load(place, seeded=False).revisions
+    with pytest.raises(EngineError, match="'own:../x' names no base: after own: use letters"):
+        consulting.check("own:../x")
+
+
 @pytest.mark.parametrize("is_written", [False, True])
 def test_a_run_killed_while_it_teaches_teaches_once(tmp_path: Path, is_written: bool) -> None:
     context = opened(tmp_path)

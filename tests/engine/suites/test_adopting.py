@@ -37,7 +37,7 @@ def test_runs_become_cells_and_a_table_with_what_bounds_them(home: Path, capsys:
     capsys.readouterr()
     assert main(["suite", "export", "mine"]) == 0
     told = capsys.readouterr().out
-    assert "| Of the limit | Bound by |" in told
+    assert "| Of the limit | Own share | Bound by |" in told
     assert "profile: " in told
     assert all(f"| r{n} |" in told for n in (0, 1, 3))
 

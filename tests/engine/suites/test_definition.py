@@ -69,6 +69,9 @@ def test_the_cells_of_a_suite_share_its_weight_and_have_none_of_their_own(tmp_pa
         ('tasks = ["swish"]\nbaseline = "b"\n[arms]\na = ""', "none of its arms"),
         ('tasks = ["swish"]\n[limits]\nminutes = 3', "unknown limit minutes"),
         ('tasks = ["swish"]\n[classes]\nsoftmax = "activation"', "none of its tasks"),
+        ('tasks = ["swish"]\n[classes]\nswish = "a/b"', "use letters, digits"),
+        ('tasks = ["swish"]\n[in_order]\na = 1', "in_order: a is none of its arms"),
+        ('tasks = ["swish"]\n[arms]\na = ""\n[in_order]\na = 0', "so many tasks at a time"),
         ('tasks = ["swish"]\nbudget = "most"', "budget = 'most' is none of even, headroom"),
         ('tasks = ["swish"]\nmore_steps = 0', "more_steps = 0 is no number from 1"),
         ('tasks = ["swish"]\n[time_shares]\nswish = -1', "lines such as name = 0.3"),
@@ -100,6 +103,11 @@ def test_a_suite_grows_and_nothing_of_it_changes() -> None:
         definition.joined(grown, Defined("s", (), (Arm("two"),)))
     with pytest.raises(EngineError, match="it has one"):
         definition.chosen(before, ["three"], None)
+    part = definition.chosen(grown, [], None, 1)
+    assert [task.name for task in part.tasks] == ["a"]
+    assert [task.name for task in definition.joined(part, grown).tasks] == ["a", "b"]
+    with pytest.raises(EngineError, match="has 2 tasks: --first takes a number from 1 to that"):
+        definition.chosen(grown, [], None, 3)
 
 
 def test_a_limit_of_all_cells_is_told_when_it_is_reached() -> None:

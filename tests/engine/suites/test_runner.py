@@ -81,6 +81,22 @@ def test_a_run_that_ended_while_no_runner_lived_is_taken_over_and_repeats_are_ad
     assert not [line for line in files.read(folder)[before:] if isinstance(line.event, (CellLinked, CellLeft))]
 
 
+def test_an_arm_in_order_begins_its_next_tasks_when_those_before_have_ended(home: Path) -> None:
+    folder = files.folder_of("mine")
+    tasks = tuple(SuiteTask(name, name) for name in ("swish", "gelu", "elu"))
+    files.append(folder, replace(MANUAL, tasks=tasks, arms=(Arm("a", in_order=2), Arm("b"))))
+    assert work(folder) == "1 planned, 5 waiting of 6 cells"
+    held = Cell("elu", "a", 1)
+    blocked = suite_of(folder).held_by(held)
+    assert blocked is not None
+    assert (blocked.cell, suite_of(folder).held_by(Cell("elu", "b", 1))) == (A, None)
+    for cell in (A, Cell("gelu", "a", 1)):
+        files.append(folder, CellLeft(cell, suite_of(folder).cells[cell].run_id or "", CellState.FINISHED))
+    assert suite_of(folder).held_by(held) is None
+    work(folder, waits=True)
+    assert suite_of(folder).cells[held].state is CellState.WAITING
+
+
 def test_nothing_is_started_once_a_limit_is_reached_or_a_person_has_said_stop(home: Path) -> None:
     folder = files.folder_of("mine")
     limited = replace(MANUAL, limits=SuiteLimits(model_calls=3))

@@ -16,12 +16,13 @@ from storage.results.hardware_limit import HardwareLimit
 from storage.results.kernel_names import short
 from storage.results.profile_results import Advice
 
-SHOWN_LAUNCHES = 4
+SHOWN_LAUNCHES, SHOWN_KERNELS = 4, 10
 SHOWN_ADVICE = 5
 ADVICE_LENGTH = 320
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
 STALL_SHARE = 0.1
 MINOR_SHARE = 0.05
+IDLE_SHARE = 0.1  # of a call in which no kernel runs
 CACHES = (
     "l1tex__throughput.avg.pct_of_peak_sustained_active",
     "lts__throughput.avg.pct_of_peak_sustained_elapsed",
@@ -44,7 +45,7 @@ class Seen:
 
 def text(seen: Seen) -> str:
     """What the model is shown of a profile: the call, its launches, the profiler's advice."""
-    return "\n".join(line for part in (_call(seen), _launches(seen), _advice(seen), _end(seen)) for line in part)
+    return "\n".join(line for part in (_call(seen), _shown(seen), _advice(seen), _end(seen)) for line in part)
 
 
 def without_counters(
@@ -58,8 +59,9 @@ def without_counters(
         f"{percent(shares[1])} of the arithmetic limit; what the kernel really moved is not known."
     )
     total = launch_counters.seconds_of(trace.launches)
-    for launch in trace.launches[:SHOWN_LAUNCHES]:
-        yield from launch_lines(launch, total)
+    if trace.launches and total < (1 - IDLE_SHARE) * seconds:
+        yield f"No kernel runs in {percent(100 - 100 * total / seconds)} of that time: the device waits for launches."
+    yield from _launches(trace.launches, total)
     for resources in trace.compiled[:SHOWN_LAUNCHES]:
         spilled = f", {resources.stack_bytes} bytes of stack per thread" if resources.stack_bytes else ", no stack"
         registers, shared = resources.registers, size(resources.shared_bytes)
@@ -100,16 +102,37 @@ def _arithmetic(all_of_it: Whole, ceilings: DeviceCeilings) -> Iterator[str]:
         )
 
 
-def _launches(seen: Seen) -> Iterator[str]:
-    longest = sorted(seen.launches, key=lambda launch: -(launch.value(counters.TIME) or 0.0))
-    for launch in sorted(longest[:SHOWN_LAUNCHES], key=lambda launch: launch.number):
-        yield from launch_lines(launch, seen.whole.seconds)
-    rest = longest[SHOWN_LAUNCHES:]
-    if rest and seen.whole.seconds:
-        share = 100 * launch_counters.seconds_of(rest) / seen.whole.seconds
-        yield f"{_count(len(rest), 'more launch')}, {percent(share)} of the time."
+def _shown(seen: Seen) -> Iterator[str]:
+    yield from _launches(seen.launches, seen.whole.seconds)
     if seen.is_cut:
         yield f"Only the first {len(seen.launches)} launches were profiled."
+
+
+def _launches(launches: Sequence[Launch], total_s: float) -> Iterator[str]:
+    """Few launches in their order; of many the kernels that take longest in all, each with its longest launch."""
+    if len(launches) <= SHOWN_LAUNCHES:
+        for launch in launches:
+            yield from launch_lines(launch, total_s)
+        return
+    by_kernel: dict[str, list[Launch]] = {}
+    for launch in launches:
+        by_kernel.setdefault(short(launch.kernel), []).append(launch)
+    kernels = sorted(by_kernel.items(), key=lambda kernel: -launch_counters.seconds_of(kernel[1]))
+    yield f"By kernel, those first that take longest in all; below each its longest launch, of {len(launches)}:"
+    for name, own in kernels[:SHOWN_LAUNCHES]:
+        own_s = launch_counters.seconds_of(own)
+        if len(own) > 1:
+            yield f"{name}: {len(own)} launches, {duration(own_s)} in all, {_share(own_s, total_s)} of the time"
+        yield from launch_lines(max(own, key=lambda launch: launch.value(counters.TIME) or 0.0), total_s, own_s)
+    for name, own in kernels[SHOWN_LAUNCHES:SHOWN_KERNELS]:
+        yield f"{name}: {_count(len(own), 'launch')}, {_share(launch_counters.seconds_of(own), total_s)} of the time"
+    if rest := [launch for _, own in kernels[SHOWN_KERNELS:] for launch in own]:
+        share = _share(launch_counters.seconds_of(rest), total_s)
+        yield f"{_count(len(rest), 'more launch')} of {len(kernels) - SHOWN_KERNELS} kernels, {share} of the time."
+
+
+def _share(part_s: float, total_s: float) -> str:
+    return percent(100 * part_s / total_s if total_s else None)
 
 
 def _advice(seen: Seen) -> Iterator[str]:
@@ -138,13 +161,14 @@ def _count(number: int, what: str) -> str:
     return f"{number} {what}" if number == 1 else f"{number} {what}es"
 
 
-def launch_lines(launch: Launch, total_s: float) -> Iterator[str]:
-    """A heading, and for a launch that matters to a call of `total_s` seconds the rest."""
+def launch_lines(launch: Launch, total_s: float, stands_for_s: float = 0.0) -> Iterator[str]:
+    """A heading, and for a launch that matters to a call of `total_s` seconds the rest; it may stand for all launches
+    of its kernel."""
     value = launch.value
     took = value(counters.TIME)
     share = f" ({percent(100 * took / total_s)} of the time)" if took and total_s else ""
     yield f"Launch {launch.number}: {short(launch.kernel)}{', ' + duration(took) if took else ''}{share}"
-    if took and took < MINOR_SHARE * total_s:
+    if took and max(took, stands_for_s) < MINOR_SHARE * total_s:
         return
     yield "  " + "; ".join(_shape(launch))
     yield "  " + "; ".join(_shares(launch))

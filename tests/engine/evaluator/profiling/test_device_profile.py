@@ -275,8 +275,29 @@ def test_of_many_launches_the_longest_are_kept_in_full_and_all_in_outline() -> N
     by_launch = {i: {m.name for m in found.metrics if m.launch == i} for i in range(30)}
     assert all(by_launch[i] >= OUTLINE and counters.ELIGIBLE not in by_launch[i] for i in range(22))
     assert all(counters.ELIGIBLE in by_launch[i] for i in range(22, 30))
-    assert "26 more launches" in found.summary
+    assert "launches, 465 us in all, 100 % of the time\nLaunch 29: " in found.summary
     assert found.evidence["report"] == "5.2 MB, too large to keep"
+
+
+def test_of_many_launches_the_kernel_that_takes_longest_in_all_comes_first() -> None:
+    """No launch of it is among the longest."""
+    one = launch_counters.read_launches(recorded("two_launches_raw.csv"))[1]
+    times = {"small": [4e-6] * 26, "large": [20e-6], **{f"other_{n}": [(30 - n) * 1e-7] for n in range(12)}}
+    launches = [
+        replace(one, number=number, kernel=f"{kernel}(float*)", values={**one.values, counters.TIME: ("s", took)})
+        for number, (kernel, took) in enumerate((kernel, took) for kernel, each in times.items() for took in each)
+    ]
+    told = counted("hash", nsight.Collected(launches, (), (), "", "2025", 39, "", 1), H200, LIMIT, 1.0).summary
+    small, _, large = told.partition("Launch 26: large, 20 us (13 % of the time)")
+    assert "small: 26 launches, 104 us in all, 68 % of the time" in small
+    assert " blocks of " in small, "the small kernel is told in full"
+    assert "other_2: 1 launch, " in large
+    assert "4 more launches of 4 kernels, " in told
+
+
+def test_a_call_in_which_mostly_no_kernel_runs_is_said_to_wait_for_launches(tmp_path: Path) -> None:
+    found = profile(subject(tmp_path), None, RecordedRun(tmp_path, done(), trace=TRACE))
+    assert "the device waits for launches" in found.summary
 
 
 def test_source_lines_have_their_samples_and_what_they_wait_for(tmp_path: Path) -> None:

@@ -74,6 +74,7 @@ def test_a_matrix_product_gets_a_tolerance_that_grows_with_its_depth_and_a_limit
     assert checked.verdict is Verdict.PASSED, checked.message
     limit = cpu.limit(task)
     assert limit.min_flop == 2 * 192**3
+    assert [(row.name, row.calls, row.elements) for row in limit.operators] == [("matmul", 1, 192 * 192)]
     assert limit.min_bytes == 3 * 192 * 192 * 4
     assert limit.limit_ms > 0
     triangles = tasks.find("lower_triangular_matmul").task("cpu", {"M": 192})
