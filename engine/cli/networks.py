@@ -274,6 +274,8 @@ def _print_network(console: Console, folder: NetworkFolder, network: Network, ro
         words = [f"eager {eager:.4g} ms"]
         if workload.compiled_ms:
             words.append(f"torch.compile {ranking.median(workload.compiled_ms):.4g} ms")
+        if workload.replayed_ms:
+            words.append(f"that as a CUDA graph {ranking.median(workload.replayed_ms):.4g} ms")
         if workload.device_ms is not None and eager:
             words.append(
                 f"kernels {workload.device_ms:.4g} ms, so {percent(ranking.host_share(workload))} is the host's"
@@ -281,7 +283,8 @@ def _print_network(console: Console, folder: NetworkFolder, network: Network, ro
         if workload.peak_bytes is not None:
             words.append(f"peak {workload.peak_bytes / 1e6:,.0f} MB")
         console.print(f"  {escape(workload.name)} (weight {workload.weight:g}): {', '.join(words)}", highlight=False)
-        for note in (ranking.gap_of(workload, roots.get(workload.name, 0.0)), workload.compiled_note):
+        gap = ranking.gap_of(workload, roots.get(workload.name, 0.0))
+        for note in (gap, workload.compiled_note, workload.replayed_note):
             if note:
                 console.print(f"    {escape(printable(note))}", highlight=False, soft_wrap=True)
     for note in network.notes:
@@ -309,7 +312,7 @@ def _print_rows(console: Console, network: Network, rows: list[Ranked]) -> None:
     console.print(table)
     ceiling = ranking.ceiling_of(network, [row for row in rows if row.is_worth_it])
     if ceiling is not None:
-        alternative = ranking.whole_of(network).alternative
+        alternative = ranking.in_words(ranking.whole_of(network).alternative)
         console.print(
             f"If all of them reached {ranking.REACHED_SHARE:.0%} of their limits, the network would be "
             f"{times(ceiling)} as fast as with {alternative}.", highlight=False, soft_wrap=True,

@@ -5,6 +5,7 @@ entries.py     where a network comes from: a function of the user's file, or a t
 watching.py    one call seen from inside: which modules are called, with what, and what they return
 place_times.py what each place takes in a call, by the profiler's ranges
 compiled.py    the same call under torch.compile: kernels, and the places they come from
+cuda_graphs.py a call as one CUDA graph, replayed with other inputs
 grouping.py    equal modules as one region
 drafting.py    regions before they are written: names, inputs, parameters
 graphs.py      a module as operators (torch.export), run and timed operator by operator

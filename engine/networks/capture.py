@@ -360,7 +360,10 @@ def _rest(workload: Workload, seen: place_times.Watched) -> PlaceTime:
 def _of_compiled(seen: Compiled | None) -> dict[str, Any]:
     if seen is None:
         return {"compiled_note": "torch.compile was left out"}
-    return {"compiled_ms": seen.walls_ms, "compiled_note": seen.note, "graph_breaks": seen.graph_breaks}
+    return {
+        "compiled_ms": seen.walls_ms, "compiled_note": seen.note, "graph_breaks": seen.graph_breaks,
+        "replayed_ms": seen.replayed_ms, "replayed_note": seen.replayed_note,
+    }  # fmt: skip
 
 
 def _modules(module: nn.Module) -> tuple[ModuleFacts, ...]:

@@ -19,7 +19,7 @@ import torch
 from torch import fx, nn
 from torch.profiler import profile
 
-from engine.networks import graphs, place_times, watching
+from engine.networks import cuda_graphs, graphs, place_times, watching
 from engine.networks.entries import Workload
 from storage.networks.records import CompiledKernel
 
@@ -37,6 +37,8 @@ class Compiled:
     note: str = ""
     graph_breaks: int = 0
     kernels: tuple[CompiledKernel, ...] = ()
+    replayed_ms: tuple[float, ...] = ()
+    replayed_note: str = ""
 
 
 @dataclass(slots=True)
@@ -66,12 +68,22 @@ def watched(module: nn.Module, workload: Workload, *, is_training: bool) -> Comp
             place_times.settle(is_gpu)
         kernels = tuple(_kernels(workload.name, seen, origins, is_gpu))
         walls = place_times.walls_ms(work, is_gpu)
+        replayed, replayed_note = _replayed(network, workload) if is_gpu and not is_training else ((), "")
     except Exception as error:  # noqa: BLE001 - the compiler runs the user's code and may raise anything
         return Compiled(note=f"torch.compile does not take it: {graphs.reason_of(error)}")
     finally:
         torch._dynamo.reset()
     note = "" if any(kernel.places for kernel in kernels) else "which places its kernels work for cannot be told"
-    return Compiled(walls, note, breaks, kernels)
+    return Compiled(walls, note, breaks, kernels, replayed, replayed_note)
+
+
+def _replayed(network: Any, workload: Workload) -> tuple[tuple[float, ...], str]:
+    """Times of the compiled network's calls as one CUDA graph; or why there are none."""
+    try:
+        replay = cuda_graphs.captured(lambda held: watching.call(network, held), workload)
+    except Exception as error:  # noqa: BLE001 - the compiler runs the user's code and may raise anything
+        return (), f"a CUDA graph does not take it: {graphs.reason_of(error)}"
+    return place_times.walls_ms(lambda: replay(workload), True), ""
 
 
 def _graph_breaks() -> int:

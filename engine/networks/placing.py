@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from storage.networks import ranking
 from storage.networks.ranking import REACHED_SHARE, Ranked
-from storage.networks.records import CompiledKernel, Network, Region, TensorFacts
+from storage.networks.records import EAGER, CompiledKernel, Network, Region, TensorFacts
 
 MOST_NAMED = 4
 MOST_KERNELS = 6
@@ -29,15 +30,24 @@ def words_of(network: Network, row: Ranked) -> str:
     if row.ceiling is not None:
         lines.append(
             f"At {REACHED_SHARE:.0%} of its hardware limit the whole network would be {row.ceiling:.2f} times as "
-            f"fast as it is with {row.alternative}."
+            f"fast as it is with {ranking.in_words(row.alternative)}."
         )
     return "\n".join(lines)
+
+
+def _in_place(network: Network, row: Ranked) -> str:
+    """The share by the way in which one would call the network."""
+    best_ms = ranking.whole_of(network).best_ms
+    if row.alternative == EAGER or not best_ms:
+        return ""
+    most = "at most " if row.is_at_most else ""
+    return f" in eager PyTorch, {most}{100 * row.in_place_ms / best_ms:.1f} % with {ranking.in_words(row.alternative)}"
 
 
 def _where(network: Network, row: Ranked) -> str:
     region = row.region
     calls = ", ".join(f"{use.calls} in a call of workload {use.workload}" for use in region.uses)
-    share = f" They take {100 * row.share:.1f} % of its time." if row.share else ""
+    share = f" They take {100 * row.share:.1f} % of its time{_in_place(network, row)}." if row.share else ""
     places = _listed([place or "the whole" for place in region.places])
     return f"This module is part of a network, {network.name}: it stands at {places}, and is called {calls}.{share}"
 

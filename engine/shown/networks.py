@@ -53,6 +53,8 @@ class NetworkForm:
     state: str
     eager_ms: float
     compiled_ms: float | None
+    replayed_ms: float | None
+    """As a CUDA graph; null on a processor and where it cannot be captured."""
     alternative: str
     ceiling: float | None
     regions: tuple[RegionForm, ...]
@@ -74,7 +76,7 @@ def form(stands: Standing, rows: list[Ranked]) -> NetworkForm:
     tried = proof.tried if proof else {}
     new = tuple(row.region.name for row in worth if not stands.runs.get(row.region.name))
     return NetworkForm(
-        network.name, str(stands.state), whole.eager_ms, whole.compiled_ms, whole.alternative,
+        network.name, str(stands.state), whole.eager_ms, whole.compiled_ms, whole.replayed_ms, whole.alternative,
         ranking.ceiling_of(network, worth), tuple(_region(row, stands) for row in rows),
         tuple(name for name, trial in tried.items() if trial.verdict is Verdict.KEPT),
         tuple(

@@ -2,7 +2,8 @@
 fast the whole could be. Pure figures; knows no file.
 
 Times are those of one call of every workload, times its weight. A region stands against the best that the user could
-run instead, in place: where the network is faster under torch.compile, against the compiler's kernels there. Kernels
+run instead, in place: where the network is faster under torch.compile, or as a CUDA graph of what that gives, against
+the compiler's kernels there. Kernels
 that also do work of other places count whole, so such a saving is at most what is told.
 """
 
@@ -13,7 +14,17 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from storage.knowledge.records import Evidence, Outcome
-from storage.networks.records import COMPILED, EAGER, Form, Network, Region, RegionLimited, RegionUse, WorkloadFacts
+from storage.networks.records import (
+    COMPILED,
+    CUDA_GRAPH,
+    EAGER,
+    Form,
+    Network,
+    Region,
+    RegionLimited,
+    RegionUse,
+    WorkloadFacts,
+)
 
 REACHED_SHARE = 0.9
 """Of its limit that a kernel is taken to reach."""
@@ -67,6 +78,8 @@ class Whole:
     eager_ms: float
     compiled_ms: float | None
     """None where one workload or more could not be compiled."""
+    replayed_ms: float | None
+    """As CUDA graphs of the compiled network; None on a processor, and where a workload cannot be captured."""
     attributed_ms: float
     """What places take together in the calls that were watched."""
     watched_ms: float
@@ -74,12 +87,22 @@ class Whole:
     @property
     def alternative(self) -> str:
         """What a user would rather run."""
-        return COMPILED if self.compiled_ms is not None and self.compiled_ms < self.eager_ms else EAGER
+        return min(self._ways, key=lambda way: self._ways[way])
 
     @property
     def best_ms(self) -> float:
         """The time of that."""
-        return self.eager_ms if self.compiled_ms is None else min(self.eager_ms, self.compiled_ms)
+        return min(self._ways.values())
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether the compiler's kernels run in it."""
+        return self.alternative in (COMPILED, CUDA_GRAPH)
+
+    @property
+    def _ways(self) -> dict[str, float]:
+        ways = {EAGER: self.eager_ms, COMPILED: self.compiled_ms, CUDA_GRAPH: self.replayed_ms}
+        return {way: ms for way, ms in ways.items() if ms is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,15 +130,22 @@ class Ranked:
     """What a gain on kernels of its class has cost so far."""
 
 
+def in_words(alternative: str) -> str:
+    """A way to call a network within a sentence."""
+    return {EAGER: "eager PyTorch", CUDA_GRAPH: "a CUDA graph of what torch.compile gives"}.get(
+        alternative, alternative
+    )
+
+
 def whole_of(network: Network) -> Whole:
     """The network's own figures."""
-    eager, compiled = _weighted(network, lambda workload: median(workload.eager_ms)), None
-    if network.workloads and all(workload.compiled_ms for workload in network.workloads):
-        compiled = _weighted(network, lambda workload: median(workload.compiled_ms))
+    eager = _weighted(network, lambda workload: median(workload.eager_ms))
+    compiled = _of_all(network, lambda workload: workload.compiled_ms)
+    replayed = _of_all(network, lambda workload: workload.replayed_ms)
     roots = {time.workload: time.inclusive_ms for time in network.times if not time.path}
     attributed = _weighted(network, lambda workload: roots.get(workload.name, 0.0))
     watched = _weighted(network, lambda workload: workload.device_ms or workload.profiled_ms)
-    return Whole(eager, compiled, attributed, watched)
+    return Whole(eager, compiled, replayed, attributed, watched)
 
 
 def ranked(
@@ -228,19 +258,19 @@ def _in_place(uses: Iterable[RegionUse], weights: Mapping[str, float], whole: Wh
     """What the region takes by the whole's best alternative, and whether that may be less."""
     total, is_at_most = 0.0, False
     for use in uses:
-        is_compiled = whole.alternative == COMPILED and use.compiled_ms is not None
+        is_compiled = whole.is_compiled and use.compiled_ms is not None
         ms = use.compiled_ms if is_compiled and use.compiled_ms else use.eager_ms
         # Kernels that also do other work may take longer than the region did without a compiler.
         total += weights[use.workload] * (min(ms, use.eager_ms) if use.is_shared else ms)
-        is_at_most |= use.is_shared if is_compiled else whole.alternative == COMPILED
+        is_at_most |= use.is_shared if is_compiled else whole.is_compiled
     return total, is_at_most
 
 
 def _why_not(region: Region, share: float, best_share: float, saving_ms: float | None, whole_ms: float) -> str:
     if not region.task:
         return region.reason or "it has no task"
-    if max(share, best_share) < LEAST_SAVING:
-        return f"it takes {100 * share:.1f} % of the network, and less than {LEAST_SAVING:.0%} cannot be measured in it"
+    if (most := max(share, best_share)) < LEAST_SAVING:
+        return f"it takes {100 * most:.1f} % of the network, and less than {LEAST_SAVING:.0%} cannot be measured in it"
     if saving_ms is not None and saving_ms < LEAST_SAVING * whole_ms:
         return f"near its limit: a kernel at {REACHED_SHARE:.0%} of it would save {100 * saving_ms / whole_ms:.1f} %"
     return ""
@@ -248,6 +278,13 @@ def _why_not(region: Region, share: float, best_share: float, saving_ms: float |
 
 def _ceiling(whole_ms: float, saving_ms: float) -> float | None:
     return whole_ms / (whole_ms - saving_ms) if 0 <= saving_ms < whole_ms else None
+
+
+def _of_all(network: Network, times_of: Callable[[WorkloadFacts], tuple[float, ...]]) -> float | None:
+    """None where one workload or more has no such times."""
+    if not network.workloads or not all(times_of(workload) for workload in network.workloads):
+        return None
+    return _weighted(network, lambda workload: median(times_of(workload)))
 
 
 def _weighted(network: Network, time_of: Callable[[WorkloadFacts], float]) -> float:

@@ -68,6 +68,10 @@ class WorkloadFacts:
     """Calls under torch.compile; empty where it failed, and `compiled_note` says why."""
     compiled_note: str = ""
     graph_breaks: int = 0
+    replayed_ms: tuple[float, ...] = ()
+    """Calls replayed as one CUDA graph, compiled where that works; empty on a processor and where nothing captures
+    it, and `replayed_note` says why."""
+    replayed_note: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,8 +24,12 @@ from storage.networks.records import (
 )
 
 
-def network(*regions: Region, compiled_ms: tuple[float, ...] = ()) -> Network:
-    workload = WorkloadFacts("call", 2.0, (10.0, 10.0, 11.0), 10.0, compiled_ms=compiled_ms)
+def network(
+    *regions: Region, compiled_ms: tuple[float, ...] = (), replayed_ms: tuple[float, ...] = ()
+) -> Network:  # fmt: skip
+    workload = WorkloadFacts(
+        "call", 2.0, (10.0, 10.0, 11.0), 10.0, compiled_ms=compiled_ms, replayed_ms=replayed_ms
+    )  # fmt: skip
     times = (PlaceTime("call", "", 1, 10.0, 1.0),)
     return Network("net", "app.py:make", "eval", "cpu", 0, 0.0, 1.0, {}, (workload,), (), times, regions)
 
@@ -58,6 +62,16 @@ def test_a_region_stands_against_the_compiler_where_the_network_is_faster_with_i
     (slower,) = ranking.ranked(network(one, compiled_ms=(50.0,)), limit("norm", 0.45))
     assert slower.alternative == "eager"
     assert slower.in_place_ms == pytest.approx(8.0)
+
+
+def test_a_region_is_a_larger_part_of_a_network_that_a_cuda_graph_frees_of_its_host() -> None:
+    one = region("norm", 1.0, "norm", compiled=0.9)
+    (compiled,) = ranking.ranked(network(one, compiled_ms=(9.0,)), limit("norm", 0.45))
+    (replayed,) = ranking.ranked(network(one, compiled_ms=(9.0,), replayed_ms=(2.0,)), limit("norm", 0.45))
+    assert (compiled.alternative, replayed.alternative) == ("torch.compile", "CUDA graph")
+    assert compiled.in_place_ms == replayed.in_place_ms
+    assert compiled.ceiling == pytest.approx(18.0 / (18.0 - 0.8))
+    assert replayed.ceiling == pytest.approx(4.0 / (4.0 - 0.8))
 
 
 def test_what_is_not_worth_it_says_why_and_stands_last() -> None:

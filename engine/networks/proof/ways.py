@@ -20,7 +20,7 @@ import torch
 from torch import nn
 from torch.utils import _pytree as pytree
 
-from engine.networks import graphs, watching
+from engine.networks import cuda_graphs, graphs, watching
 from engine.networks.entries import Workload
 from engine.networks.proof.pairing import Called
 from storage.networks.records import CUDA_GRAPH, EAGER, MAX_AUTOTUNE
@@ -114,46 +114,10 @@ class Ways:
             raise NoWay("there is no GPU here")
         if self.is_training:
             raise NoWay("a training step is not captured")
-        args, kwargs = watching.copied((example.args, dict(example.kwargs)))
-        held = Workload(example.name, example.weight, args, kwargs)
-        make_stream: Any = torch.cuda.Stream
-        stream = make_stream()
         try:
-            with torch.cuda.stream(stream):
-                for _ in range(3):
-                    called(held)
-            stream.synchronize()
-            graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(graph):
-                result = called(held)
+            return cuda_graphs.captured(called, example)
         except Exception as error:
-            torch.cuda.synchronize()
             raise NoWay(f"a CUDA graph does not take it: {graphs.reason_of(error)}") from error
-        inputs = _Inputs(watching.tensors_of((held.args, held.kwargs)))
-
-        def replayed(workload: Workload) -> Any:
-            inputs.take(watching.tensors_of((workload.args, workload.kwargs)))
-            graph.replay()
-            return result
-
-        return replayed
-
-
-@dataclass(slots=True)
-class _Inputs:
-    """The tensors that a CUDA graph reads. One that lies there already is not copied again: a cache of keys and values
-    stays where it is from token to token, as it does for eager calls."""
-
-    held: list[torch.Tensor]
-    _taken: list[tuple[torch.Tensor, int]] = field(default_factory=list)
-
-    def take(self, given: list[torch.Tensor]) -> None:
-        now = [(tensor, tensor._version) for tensor in given]
-        for number, (target, (tensor, version)) in enumerate(zip(self.held, now, strict=True)):
-            lies_there = self._taken and self._taken[number][0] is tensor and self._taken[number][1] == version
-            if not lies_there:
-                target.copy_(tensor)
-        self._taken = now
 
 
 def twin_of(network: nn.Module) -> nn.Module:

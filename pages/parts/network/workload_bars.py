@@ -12,7 +12,16 @@ from pages.parts.network import network_kernels
 from pages.parts.widgets import bars, table
 from pages.parts.widgets.bars import Bar
 from storage.networks import ranking
-from storage.networks.records import COMPILED, EAGER, Network, RegionLimited, Speed, StackMeasured, WorkloadFacts
+from storage.networks.records import (
+    COMPILED,
+    CUDA_GRAPH,
+    EAGER,
+    Network,
+    RegionLimited,
+    Speed,
+    StackMeasured,
+    WorkloadFacts,
+)  # fmt: skip
 
 AFTER = "with kernels"
 AFTERWARDS = f"“{AFTER}” stays empty until kernels are measured in the network."
@@ -102,6 +111,8 @@ def of_workload(
 def _before(workload: WorkloadFacts, stack: StackMeasured | None) -> dict[str, float | None]:
     """Milliseconds by way: as measured beside the kernels, else as captured. None where it failed."""
     captured = {EAGER: ranking.median(workload.eager_ms), COMPILED: ranking.median(workload.compiled_ms) or None}
+    if workload.replayed_ms:
+        captured[CUDA_GRAPH] = ranking.median(workload.replayed_ms)
     if stack is None:
         return captured
     of_it = [speed for speed in (*stack.speeds, *stack.best) if speed.workload == workload.name]
