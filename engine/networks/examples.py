@@ -63,7 +63,7 @@ from storage.untrusted import Limits, UntrustedError
 SHIPPED = Path(__file__).resolve().parent.parent.parent / "tasks" / "networks" / "examples"
 SUITE, RUNS, TASK, POLICY = "suite.jsonl", "runs", "task.py", "task.toml"
 LARGEST_BYTES = 8_000_000
-ARCHIVE, NETWORK_JSON = Limits(most_bytes=256 << 20, most_members=20_000), Limits(most_bytes=32 << 20)
+ARCHIVE, NETWORK_JSON = Limits(most_bytes=64 << 20, most_members=20_000), Limits(most_bytes=32 << 20)
 _MEMBER = re.compile(
     rf"{re.escape(files.NETWORK)}|{re.escape(files.JOURNAL)}|{SUITE}|{files.REGIONS}/(?!\.)[\w.-]+/(?:{TASK}|{POLICY})|{RUNS}/(?!\.)[\w.-]+/.+",
     re.ASCII,
@@ -279,6 +279,11 @@ def open_archive(path: Path, name: str = "") -> NetworkFolder:
     if not folder.network_file.exists():
         _lay_out(folder, unpacked)
     return folder
+
+
+def run_ids(folder: NetworkFolder) -> list[str]:
+    """Runs of an opened network's regions."""
+    return [run_id for started in applying.runs_by_region(standing(folder)).values() for run_id in started]
 
 
 def _vacant(network: Network) -> NetworkFolder:
