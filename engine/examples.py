@@ -7,6 +7,7 @@ and archives, not what is in a run beyond its settings and its last event.
 
 from __future__ import annotations
 
+import contextlib
 import getpass
 import hashlib
 import io
@@ -26,6 +27,7 @@ from engine.evaluator.tasks import SHIPPED as TASKS
 from engine.suites import example_suites
 from storage import codec, locks, read_only, untrusted
 from storage.home import home
+from storage.networks import files as networks
 from storage.run import damage, journal, labels, liveness, trash
 from storage.run import events as ev
 from storage.run.folder import RUN_ID, RunFolder, all_runs, runs_folder
@@ -40,7 +42,7 @@ ENDING = ".tar.xz"
 RUN_JSON, ARCHIVE = Limits(most_bytes=16 << 20), Limits(most_bytes=512 << 20)
 LARGEST_BYTES = 1_000_000
 SETTINGS, JOURNAL, COMMANDS = "run.json", "journal.jsonl", "commands.jsonl"
-_MEMBER = re.compile(rf"(?:{SETTINGS}|{JOURNAL}|{COMMANDS}|{labels.FILE}|blobs/[0-9a-f]{{64}})".replace(".", r"\."))
+MEMBER = re.compile(rf"(?:{SETTINGS}|{JOURNAL}|{COMMANDS}|{labels.FILE}|blobs/[0-9a-f]{{64}})".replace(".", r"\."))
 _HASH = re.compile(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
 _REPORT = re.compile(rb'"report_blob":"[0-9a-f]{64}"')
 _ASKED_BY = re.compile(rb'"(asked_by|changed_by)":"(?:[^"\\]|\\.)*"')
@@ -96,7 +98,7 @@ def shipped_examples(folder: Path | None = None) -> list[Example]:
 def _example(path: Path) -> Example:
     contents = members(path, (SETTINGS, labels.FILE))
     try:
-        settings = _settings_of(contents[SETTINGS])
+        settings = settings_of(contents[SETTINGS])
     except (KeyError, ValueError) as error:
         raise EngineError(f"the example {path.name} is damaged: {error}") from error
     noted = labels.last(contents.get(labels.FILE, b""))
@@ -105,7 +107,12 @@ def _example(path: Path) -> Example:
     )
 
 
-def _settings_of(text: bytes) -> RunSettings:
+def settings_of(text: bytes) -> RunSettings:
+    """The settings of an archive's run.
+
+    Raises:
+        ValueError: they are none.
+    """
     settings: RunSettings = codec.from_plain(RunSettings, untrusted.json_value(text, SETTINGS, RUN_JSON))
     if not RUN_ID.fullmatch(settings.run_id):
         raise codec.DecodeError(f"{settings.run_id!r} is no id of a run")
@@ -123,7 +130,7 @@ def members(path: Path, names: Sequence[str] = ()) -> dict[str, bytes]:
         for name, content in untrusted.archive_members(path, ARCHIVE):
             if names and (name not in names or len(contents) == len(names)):
                 break
-            if not _MEMBER.fullmatch(name) or name in contents:
+            if not MEMBER.fullmatch(name) or name in contents:
                 raise EngineError(f"the example {path.name} is refused: it holds {name!r}")
             contents[name] = content
     except (OSError, UntrustedError) as error:
@@ -185,18 +192,37 @@ def open_first_example() -> None:
 
 
 def _open(example: Example) -> RunFolder:
-    run = RunFolder(runs_folder() / example.run_id)
+    return opened_before(example.run_id) or lay_out(example.run_id, members(example.path), example.path.name)
+
+
+def opened_before(run_id: str) -> RunFolder | None:
+    """The run where it is here, or was deleted, which brings it back; None where it is neither.
+
+    Raises:
+        EngineError: it cannot be brought back.
+    """
+    run = RunFolder(runs_folder() / run_id)
     if run.path.exists():
         return run
-    if (trash.trash_folder() / example.run_id).is_dir():
-        try:
-            return trash.restore(example.run_id)
-        except TrashError as error:
-            raise EngineError(str(error)) from error
-    contents = members(example.path)
+    if not (trash.trash_folder() / run_id).is_dir():
+        return None
+    try:
+        return trash.restore(run_id)
+    except TrashError as error:
+        raise EngineError(str(error)) from error
+
+
+def lay_out(run_id: str, contents: Mapping[str, bytes], archive: str) -> RunFolder:
+    """Make the folder of a run from its files; `archive` is what an error calls where they are from.
+
+    Raises:
+        EngineError: a text is not what its name says.
+        OSError: the disk is full or may not be written.
+    """
     for name, text in contents.items():
         if name.startswith("blobs/") and hashlib.sha256(text).hexdigest() != name.removeprefix("blobs/"):
-            raise EngineError(f"the example {example.path.name} is damaged: {name} is not what its name says")
+            raise EngineError(f"the example {archive} is damaged: {name} is not what its name says")
+    run = RunFolder(runs_folder() / run_id)
     # Whole or not at all: whoever follows the runs must not find half of one among them.
     beside = home() / f".opening-{secrets.token_hex(4)}"
     try:
@@ -211,8 +237,8 @@ def _open(example: Example) -> RunFolder:
 
 
 def remove_examples() -> tuple[list[str], list[str]]:
-    """Move every example that is open here to the trash, and replays of them, and delete suites of them; returns the
-    runs' ids, and for each that cannot be moved why.
+    """Move every example that is open here to the trash, and replays of them, and delete suites and networks of them;
+    returns the runs' ids, and for each that cannot be moved why.
 
     Raises:
         EngineError: this server only shows runs.
@@ -220,6 +246,10 @@ def remove_examples() -> tuple[list[str], list[str]]:
     read_only.guard(EngineError, "remove examples")
     example_suites.remove()
     gone, refused = [], []
+    for network in networks.all_networks():
+        with contextlib.suppress(networks.NetworkError):  # one that is damaged was never an example's
+            if (found := networks.read_network(network)) is not None and found.is_example:
+                networks.delete(network)
     for run in list(all_runs()):
         try:
             if run.read_settings().is_example:
@@ -249,6 +279,25 @@ def pack(run: RunFolder, folder: Path | None = None) -> Path:
         EngineError: the run is not over, is damaged or no run of its own, the archive would be too large, or it would
             hold something that tells of a machine or a person.
     """
+    packed = packed_files(run)
+    see_that_nothing_is_private(packed)
+    archive = archive_of(packed, run.read_settings().created_at)
+    if len(archive) > LARGEST_BYTES:
+        raise EngineError(
+            f"{run.run_id} makes an archive of {len(archive):,} bytes: at most {LARGEST_BYTES:,} are kept"
+        )
+    target = (folder or SHIPPED) / f"{run.run_id}{ENDING}"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_bytes(archive)
+    return target
+
+
+def packed_files(run: RunFolder) -> dict[str, bytes]:
+    """The files of a run that has ended, by name, without what only its machine can use.
+
+    Raises:
+        EngineError: the run is not over, is damaged or no run of its own.
+    """
     settings = _packable(run)
     texts = {path.name: path.read_bytes() for path in run.blobs.iterdir() if not path.name.startswith(".")}
     events = _REPORT.sub(b'"report_blob":null', run.journal_file.read_bytes())
@@ -257,7 +306,7 @@ def pack(run: RunFolder, folder: Path | None = None) -> Path:
     renamed, kept = {}, {}
     for name, text in texts.items():
         if name.encode() in named_blobs:
-            short = _without_paths(text)
+            short = without_paths(text)
             renamed[name.encode()] = new = hashlib.sha256(short).hexdigest().encode()
             kept[f"blobs/{new.decode()}"] = short
     plain = codec.to_plain(settings) | {"is_example": True, "is_demo": False}
@@ -270,40 +319,39 @@ def pack(run: RunFolder, folder: Path | None = None) -> Path:
     anonymous = {
         name: _HASH.sub(lambda hit: renamed.get(hit[0], hit[0]), _anonymous(text)) for name, text in files.items()
     }
-    packed = {name: text for name, text in {**anonymous, **kept}.items() if text.strip()}
-    see_that_nothing_is_private(packed)
-    archive = _archive(packed, settings.created_at)
-    if len(archive) > LARGEST_BYTES:
-        raise EngineError(
-            f"{run.run_id} makes an archive of {len(archive):,} bytes: at most {LARGEST_BYTES:,} are kept"
-        )
-    target = (folder or SHIPPED) / f"{run.run_id}{ENDING}"
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_bytes(archive)
-    return target
+    return {name: text for name, text in {**anonymous, **kept}.items() if text.strip()}
 
 
 def _packable(run: RunFolder) -> RunSettings:
-    settings, last = run.read_settings(), None
-    if liveness.is_held(run):
-        raise EngineError(f"run {run.run_id} is still running: pack it when it has ended")
+    settings = run.read_settings()
     if settings.replay_of is not None:
         raise EngineError(f"{run.run_id} is a replay: pack {settings.replay_of} instead")
     if (examination := damage.examine(run, None)).is_damaged:
         raise EngineError(f"run {run.run_id} is not whole: {damage.title(examination)}")
-    for entry in journal.read(run.journal_file):
-        last = entry.event
-    if not isinstance(last, ev.RunEnded) or (last.state is not RunState.FINISHED and last.reason.startswith(LEFT)):
-        raise EngineError(f"run {run.run_id} is not over: finish or stop it first")
+    if why := why_not_over(run):
+        raise EngineError(why)
     return settings
 
 
-def _without_paths(text: bytes) -> bytes:
+def why_not_over(run: RunFolder) -> str:
+    """Why a run cannot be packed yet, and what to do; empty where it can."""
+    if liveness.is_held(run):
+        return f"run {run.run_id} is still running: pack it when it has ended"
+    last = None
+    for entry in journal.read(run.journal_file):
+        last = entry.event
+    if not isinstance(last, ev.RunEnded) or (last.state is not RunState.FINISHED and last.reason.startswith(LEFT)):
+        return f"run {run.run_id} is not over: finish or stop it first"
+    return ""
+
+
+def without_paths(text: bytes) -> bytes:
+    """A text whose paths of this machine are cut to their last part."""
     return _PATH.sub(lambda hit: b".../" + hit[0].rstrip(b"/").rsplit(b"/", 1)[1], text)
 
 
 def _anonymous(text: bytes) -> bytes:
-    return _ASKED_BY.sub(rb'"\1":""', _without_paths(text))
+    return _ASKED_BY.sub(rb'"\1":""', without_paths(text))
 
 
 def see_that_nothing_is_private(files: Mapping[str, bytes]) -> None:
@@ -330,7 +378,7 @@ def _user() -> str:
         return ""
 
 
-def _archive(files: Mapping[str, bytes], at: float) -> bytes:
+def archive_of(files: Mapping[str, bytes], at: float) -> bytes:
     """An archive of these files: the same bytes for the same files, wherever it is made."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w:xz", format=tarfile.USTAR_FORMAT, preset=9) as archive:

@@ -15,7 +15,7 @@ from engine.run_settings import saved_for, take_options
 from engine.search.methods.loading import options_of
 from engine.search.methods.options import Option
 from engine.search.prompt_pack import with_pack
-from storage.results.policy import as_of_now
+from storage.results.policy import Policy, as_of_now
 from storage.run import journal
 from storage.run.blobs import Blobs
 from storage.run.folder import RunFolder, runs_folder
@@ -58,7 +58,7 @@ def fork_settings(
         "replay_of": None,
         "width": 1,  # a fork goes on from one kernel
         "suite": "",
-        "policy": as_of_now(changes.get("policy", settings.policy)),
+        "policy": _judged_here(settings, as_of_now(changes.get("policy", settings.policy))),
         "forked_from": _fork(folder.run_id, candidate, number),
     }
     fields = inherited | changes | new
@@ -68,6 +68,11 @@ def fork_settings(
     model, asked = fields.get("model", settings.model), fields.get("model_options", settings.model_options)
     fields["saved_models"] = saved_for(model, asked, settings.saved_models)
     return replace(settings, **fields)
+
+
+def _judged_here(settings: RunSettings, policy: Policy) -> Policy:
+    """An example's recorded tensors are not part of it: its kernels are judged here on drawn inputs alone."""
+    return replace(policy, recorded="") if settings.is_example else policy
 
 
 def on_toolchain(settings: RunSettings, toolchain: str) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from engine.evaluator import languages, tasks
 from engine.evaluator.languages import DEFAULT as LANGUAGE
 from engine.evaluator.languages import Triton
 from engine.knowledge import consulting
+from engine.networks import elsewhere
 from engine.search.llm.recording import recorded_settings, recorded_tasks, shipped_recording
 from engine.search.methods import check_width, independence_of, usual_knowledge
 from engine.search.methods.loading import DEFAULT, find_strategy, options_of
@@ -62,6 +63,7 @@ def new_settings(
     chosen_policy = {name: fields.pop(name) for name in tasks.POLICY_OPTIONS if name in fields}
     language = fields.setdefault("language", LANGUAGE)
     _check(fields, language, toolchain)
+    elsewhere.refuse_task(task)
     file = tasks.find(task)
     file = dataclasses.replace(file, policy=tasks.policy_with(file.policy, **chosen_policy))
     chosen = file.task(toolchain, overrides)

@@ -13,6 +13,7 @@ from engine.networks import small, starting
 from pages.parts import access, change_token, index, network_folders, wording
 from pages.parts.network import (
     compiled_kernels,
+    example_networks,
     icicle,
     network_dialogs,
     network_header,
@@ -50,8 +51,10 @@ def live(name: str, region: str) -> None:
     now.watch(watched, is_overview=False, token=change_token.of(watched, is_overview=False))
     if name:
         draw_network(name, region)
-    elif opened := networks_list.draw():
-        st.switch_page("networks.py", query_params={"network": opened})
+    else:
+        if opened := networks_list.draw():
+            st.switch_page("networks.py", query_params={"network": opened})
+        example_networks.draw()
     steer.give_word_back()
 
 
@@ -126,7 +129,7 @@ def draw_whole(folder: NetworkFolder, network: Network, rows: Sequence[Ranked], 
     if stands.proof is not None:
         whole_curve.draw(network, stands.proof, runs)
     st.markdown("## Regions")
-    opened = regions_table.draw(network.name, rows, runs, so_far) or opened
+    opened = regions_table.draw(network, rows, runs, so_far) or opened
     if opened:
         follow(network.name, opened)
 

@@ -21,7 +21,8 @@ LIGHT_ENGINE = {
     "engine.run_options",
     "engine", "engine.supervisor", "engine.evaluator.tasks", "engine.errors", "engine.doctor",
     "engine.suites", "engine.suites.definition", "engine.suites.tables", "engine.suites.formats",
-    "engine.suites.exporting", "engine.suites.starting", "engine.networks.small", "engine.networks.starting",
+    "engine.suites.exporting", "engine.suites.starting", "engine.networks.examples", "engine.networks.small",
+    "engine.networks.starting",
     "engine.search.methods.options", "engine.evaluator.languages", "engine.search.methods.catalogue",
 }  # fmt: skip
 # What knows no run, as far as those who judge kernels may use it.

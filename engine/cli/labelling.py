@@ -12,6 +12,8 @@ from engine.cli.arguments.one_run import NO_MARK
 from engine.cli.subcommands import OK
 from engine.errors import EngineError
 from engine.exporting.one_file import kernel_of, read_record
+from engine.networks import examples as example_networks
+from storage.networks import in_network
 from storage.run import labels, trash
 from storage.run.folder import find_run
 from storage.run.labels import LabelError, Labels, MarkKind
@@ -95,25 +97,34 @@ def run_examples(options: Namespace) -> int:
 
 
 def list_examples(options: Namespace) -> int:
-    """The runs that come with Tilewright."""
-    shipped = examples.shipped_examples()
+    """The runs and networks that come with Tilewright."""
+    shipped, networks = examples.shipped_examples(), example_networks.shipped()
     if options.json:
-        print(json.dumps([examples.plain(example) for example in shipped]))
+        print(json.dumps([*map(examples.plain, shipped), *map(example_networks.plain, networks)]))
         return OK
     for example in shipped:
         state = "open" if example.is_open else "-"
         print(f"{example.run_id}  {state:4} {example.labels.name or example.settings.task_name.replace('_', ' ')}")
         if example.labels.note:
             print(f"    {' '.join(example.labels.note.split())}")
-    if not shipped:
+    for one in networks:
+        state = "open" if one.is_open else "-"
+        print(f"{one.network.name}  {state:4} a network, {in_network.origin(one.network)}")
+    if not shipped and not networks:
         print("No examples come with this copy.")
     return OK
 
 
 def open_examples(options: Namespace) -> int:
-    """Put examples beside the runs that are here."""
-    for run in examples.open_examples(options.run_ids):
+    """Put examples beside the runs and networks that are here."""
+    known = {one.network.name for one in example_networks.shipped()}
+    names = [name for name in options.names if name in known] if options.names else sorted(known)
+    run_ids = [name for name in options.names if name not in known]
+    for run in examples.open_examples(run_ids) if run_ids or not options.names else ():
         print(f"{run.run_id}: open. `python -m engine show {run.run_id}`")
+    for name in names:
+        example_networks.open_shipped(name)
+        print(f"{name}: open. `python -m engine network show {name}`")
     return OK
 
 

@@ -24,12 +24,12 @@ from engine.cli.subcommands import OK
 from engine.cli.terminal import Console, printable, widen
 from engine.errors import EngineError, NetworkCaptureError
 from engine.evaluator.request import Evaluator
-from engine.networks import applying, limiting, small
+from engine.networks import applying, elsewhere, examples, limiting, small
 from engine.shown import networks as shown
 from engine.suites.formats import percent, times
 from storage import codec, read_only
 from storage.files import make_folder
-from storage.networks import files, ranking
+from storage.networks import files, in_network, ranking
 from storage.networks.files import NetworkFolder
 from storage.networks.ranking import Ranked
 from storage.networks.records import CaptureEnded, CaptureStarted, Network, NetworkState
@@ -53,7 +53,8 @@ def run_verb(options: Namespace, open_toolchain: Open) -> int:
         case "try":
             return try_small(options, open_toolchain)
     verbs: dict[str, Callable[[Namespace], int]] = {
-        "list": list_networks, "show": show_network, "delete": delete_network,
+        "list": list_networks, "show": show_network, "delete": delete_network, "export": export_network,
+        "import": import_network,
         "apply": network_kernels.apply, "ship": network_kernels.ship,
         "report": network_kernels.report, "reproduce": network_kernels.reproduce,
     }  # fmt: skip
@@ -92,6 +93,7 @@ def optimise_network(options: Namespace, open_toolchain: Open) -> int:
     read_only.guard(EngineError, "search kernels")
     folder = files.find(options.network)
     network = _whole(folder)
+    elsewhere.refuse(network, elsewhere.NO_SEARCH)
     if any(row.is_worth_it and row.limit_ms is None for row in limiting.ranked(folder)):
         options.device = "cpu" if network.device == "cpu" else "cuda"
         _measure(folder, options, open_toolchain)
@@ -194,6 +196,7 @@ def rank_network(options: Namespace, open_toolchain: Open) -> int:
     network = _whole(folder)
     if options.limits:
         read_only.guard(EngineError, "measure limits")
+        elsewhere.refuse(network, elsewhere.NO_LIMITS)
         options.device = "cpu" if network.device == "cpu" else "cuda"
         _measure(folder, options, open_toolchain)
     rows = limiting.ranked(folder)
@@ -246,6 +249,21 @@ def show_network(options: Namespace) -> int:
     return OK
 
 
+def export_network(options: Namespace) -> int:
+    """Write a network with its search and its runs as an archive."""
+    folder, target = files.find(options.network), Path(options.output)
+    size = examples.export(folder, target, _say)
+    print(f"Wrote {target}: {size:,} bytes, without recorded tensors and weights. `network import {target}` opens it.")
+    return OK
+
+
+def import_network(options: Namespace) -> int:
+    """Open an archive of a network."""
+    folder = examples.open_archive(Path(options.file), options.name)
+    print(f"Network {folder.name} is open, {in_network.origin(_whole(folder))}: `network show {folder.name}`")
+    return OK
+
+
 def delete_network(options: Namespace) -> int:
     """Remove what was captured; runs stay."""
     read_only.guard(EngineError, "delete networks")
@@ -290,9 +308,10 @@ def _print_network(console: Console, folder: NetworkFolder, network: Network, ro
     for note in network.notes:
         console.print(f"  {escape(printable(note))}", highlight=False, soft_wrap=True)
     _print_rows(console, network, rows)
-    console.print(
-        f"A run for a region: python -m engine run {folder.path}/regions/NAME/task.py", highlight=False, soft_wrap=True
-    )
+    said = f"A run for a region: python -m engine run {folder.path}/regions/NAME/task.py"
+    if network.is_example:
+        said = f"An example, {in_network.origin(network)}."
+    console.print(said, highlight=False, soft_wrap=True)
 
 
 def _print_rows(console: Console, network: Network, rows: list[Ranked]) -> None:

@@ -22,7 +22,9 @@ proof/         what that process does: engaged? right? faster in place?
 reporting.py   what came of it, as a file for a browser
 starting.py    these commands, started from a page
 small.py       the network that comes with Tilewright
+examples.py    a network with its search and runs as an archive: exported, listed, opened
+elsewhere.py   what cannot be done with one that was captured elsewhere
 
-`limiting`, `placing`, `optimising`, `applying`, `reporting` and `starting` import no torch; the others run in the
-process of a capture, or of a proof.
+`limiting`, `placing`, `optimising`, `applying`, `reporting`, `starting`, `examples` and `elsewhere` import no torch;
+the others run in the process of a capture, or of a proof.
 """

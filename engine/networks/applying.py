@@ -20,6 +20,7 @@ from pathlib import Path
 
 from engine import connecting
 from engine.errors import EngineError
+from engine.networks import elsewhere
 from engine.packaging import networks as packages
 from engine.packaging.kernels import PackagedKernel
 from engine.packaging.networks import CannotBePutBack
@@ -175,6 +176,7 @@ def apply(
     network = stands.network
     if network is None or stands.state is not NetworkState.CAPTURED:
         raise EngineError(f"network {folder.name} is {stands.state}: {stands.words}")
+    elsewhere.refuse(network, elsewhere.NO_PROOF)
     kernels = best_kernels(stands, used or {})
     if unknown := sorted(set(without) - {region.name for region in network.regions}):
         raise EngineError(f"network {folder.name} has no region {', '.join(unknown)}: see `network show`")

@@ -95,14 +95,14 @@ def defined(folder: NetworkFolder, network: Network, rows: Sequence[Ranked], ask
         settings=f"--toolchain {toolchain} {asked.settings}".strip(), baseline_arm=ARM, limits=asked.limits,
         budget=rule, least_saving=LEAST_SAVING,
     )  # fmt: skip
-    return replace(made, toml=_as_text(made))
+    return replace(made, toml=as_text(made))
 
 
 def _settings(asked: Asked, row: Ranked) -> str:
     return f"--recording {shlex.quote(str(_recording(asked, row).absolute()))}" if asked.recordings else ""
 
 
-def _as_text(suite: Defined) -> str:
+def as_text(suite: Defined) -> str:
     """What stands beside the suite's journal for people; the journal is what counts."""
     lines = [f"# {suite.about} Made by `network optimise`.", f"name = {json.dumps(suite.name)}"]
     lines += [f"settings = {json.dumps(suite.settings)}", f'budget = "{suite.budget}"']

@@ -59,7 +59,9 @@ def _lines(network: Network, proof: Proof) -> list[str]:
         for trial in proof.tried.values() for part in trial.engaged
     ]  # fmt: skip
     versions = ", ".join(f"{name} {value}" for name, value in network.versions.items())
-    lines += ["", "## Measure it again", "", f"Measured with {versions}.", "", "```"]
-    lines += [f"python -m engine network apply {network.name} --again", "```"]
-    lines += ["", "or, from a shipped package alone: `python -m engine network reproduce FOLDER`."]
-    return lines
+    lines += ["", "## Measure it again", "", f"Measured with {versions}.", ""]
+    reproduced = "`python -m engine network reproduce FOLDER`"
+    if network.is_example:
+        return [*lines, f"From a shipped package, beside the network's program: {reproduced}."]
+    lines += ["```", f"python -m engine network apply {network.name} --again", "```"]
+    return [*lines, "", f"or, from a shipped package alone: {reproduced}."]

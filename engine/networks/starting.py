@@ -12,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from engine.errors import EngineError
-from engine.networks import applying, optimising, small
+from engine.networks import applying, elsewhere, optimising, small
 from engine.packaging import networks as packages
 from engine.packaging import packing
 from engine.supervisor import ROOT, tail
@@ -71,7 +71,7 @@ def try_small_network() -> NetworkFolder:
             once; what it wrote is quoted.
     """
     read_only.guard(EngineError, "capture networks")
-    if _is_demo_at_work():
+    if is_demo_at_work():
         raise EngineError(
             "the demo run is at work on this machine, and both would be timed wrongly: wait until it ends"
         )
@@ -81,7 +81,8 @@ def try_small_network() -> NetworkFolder:
     return folder
 
 
-def _is_demo_at_work() -> bool:
+def is_demo_at_work() -> bool:
+    """Whether the demo run is at work, which nothing is to disturb."""
     return any(liveness.is_held(run) and _is_demo(run) for run in all_runs())
 
 
@@ -132,6 +133,7 @@ def search_kernels(
     """
     read_only.guard(EngineError, "search kernels")
     folder = files.find(name)
+    _see_that_it_is_from_here(folder, elsewhere.NO_SEARCH)
     _see_that_nothing_works_on(folder)
     command = ["optimise", name]
     command += [f"--top={top}"] if top else []
@@ -154,6 +156,7 @@ def put_kernels_back(
     """
     read_only.guard(EngineError, "measure kernels in networks")
     folder = files.find(name)
+    _see_that_it_is_from_here(folder, elsewhere.NO_PROOF)
     _see_that_nothing_works_on(folder)
     command = ["apply", name, *(f"--use={region}={run_id}" for region, run_id in (used or {}).items())]
     command += [f"--without={','.join(without)}"] if without else []
@@ -167,6 +170,12 @@ def put_kernels_back(
 def is_at_work(name: str) -> bool:
     """Whether a command on this network lives that was started from this process, also before it holds a lock."""
     return any(network == name and process.poll() is None for network, process in _begun)
+
+
+def _see_that_it_is_from_here(folder: NetworkFolder, what: str) -> None:
+    """Raises EngineError."""
+    if (network := files.read_network(folder)) is not None:
+        elsewhere.refuse(network, what)
 
 
 def _see_that_nothing_works_on(folder: NetworkFolder) -> None:

@@ -9,6 +9,7 @@ import re
 import shutil
 import time
 import typing
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -143,21 +144,28 @@ def append(folder: NetworkFolder, *events: Event) -> None:
     Raises:
         OSError: the disk is full or may not be written.
     """
-    files.append(folder.journal_file, map(_encoded, events))
+    files.append(folder.journal_file, map(line_of, events))
 
 
-def _encoded(event: Event) -> str:
-    plain = {"kind": type(event).__name__, "time": time.time(), "event": codec.to_plain(event)}
+def line_of(event: Event, at: float | None = None) -> str:
+    """An event as a line of the journal, without its newline."""
+    plain = {"kind": type(event).__name__, "time": time.time() if at is None else at, "event": codec.to_plain(event)}
     return json.dumps(plain, ensure_ascii=False, separators=(",", ":"))
 
 
 def note_run(task: Path, run_id: str) -> None:
     """Note a run in the journal of the network whose region its task is, where it is one."""
+    for folder, region in of_task(task):
+        append(folder, RegionRun(region, run_id))
+
+
+def of_task(task: Path) -> Iterator[tuple[NetworkFolder, str]]:
+    """The networks that a task is a region of, each with the region's name."""
     path = task.absolute().resolve()
     for folder in all_networks():
         regions = folder.path.resolve() / REGIONS
-        if path.is_relative_to(regions):
-            append(folder, RegionRun(path.relative_to(regions).parts[0], run_id))
+        if path.is_relative_to(regions) and path != regions:
+            yield folder, path.relative_to(regions).parts[0]
 
 
 def hold_proof(folder: NetworkFolder) -> int:
@@ -186,9 +194,13 @@ def decoded(line: bytes) -> Event:
 def read(folder: NetworkFolder) -> list[Line]:
     """Every event that can be read; a torn last line, and one that is damaged, is left out."""
     try:
-        content = folder.journal_file.read_bytes()
+        return lines_of(folder.journal_file.read_bytes())
     except FileNotFoundError:
         return []
+
+
+def lines_of(content: bytes) -> list[Line]:
+    """The same of a journal's content."""
     lines = []
     for line in content[: content.rfind(b"\n") + 1].split(b"\n"):
         with contextlib.suppress(codec.DecodeError):
@@ -210,7 +222,12 @@ def write_network(folder: NetworkFolder, network: Network) -> None:
     Raises:
         OSError: the disk is full or may not be written.
     """
-    files.replace(folder.network_file, json.dumps(codec.to_plain(network), ensure_ascii=False, indent=1))
+    files.replace(folder.network_file, text_of(network))
+
+
+def text_of(network: Network) -> str:
+    """What a capture found, as its file has it."""
+    return json.dumps(codec.to_plain(network), ensure_ascii=False, indent=1)
 
 
 def read_network(folder: NetworkFolder) -> Network | None:

@@ -74,6 +74,15 @@ def prediction(network: Network, proof: Proof) -> str:
     return f"{gain}, measured {_percent(measured.speedup)} ± {100 * half:.1f} % with the {len(proof.stack.kept)} kept."
 
 
+def origin(network: Network) -> str:
+    """Of a network that was captured elsewhere where it was measured and what is not here; else nothing."""
+    if not network.is_example:
+        return ""
+    article = "an" if network.device.startswith(("NVIDIA", "AMD", "Intel")) else "a"
+    where = "a processor" if network.device == "cpu" else f"{article} {network.device}"
+    return f"measured on {where}; its recorded tensors are not part of it"
+
+
 def lines(network: Network, proof: Proof) -> list[str]:
     """The proof as Markdown."""
     told = [line for line in (headline(network, proof), prediction(network, proof)) if line]

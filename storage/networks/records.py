@@ -199,6 +199,8 @@ class Network:
     batch: int = 1
     tokens: int = 256
     """Of the inputs of a transformers configuration."""
+    is_example: bool = False
+    """Captured elsewhere, and opened here without its program and its recorded tensors."""
 
 
 @dataclass(frozen=True, slots=True)

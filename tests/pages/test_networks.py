@@ -11,7 +11,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine.errors import EngineError
-from engine.networks import starting
+from engine.networks import examples, starting
 from pages.parts import index, wording
 from pages.parts.network import (
     icicle,
@@ -490,3 +490,36 @@ def test_a_way_that_fails_alone_still_has_its_bar_beside_the_kernels(home: Path)
     drawn = workload_bars.of_workload(found, {}, found.workloads[0], sample_networks.stack(("attn",), 1.1))
     assert [one.label.partition(",")[0] for one in drawn] == ["eager", COMPILED, "with kernels"]
     assert drawn[1].text == "16.3 ms"
+
+
+def test_an_example_network_is_opened_by_a_click_and_offers_nothing_that_needs_what_is_not_there(
+    home: Path, open_page: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = write_proven(Left.WHOLE)
+    for region in TRIALS:
+        samples.write_run(home / "runs", sample_networks.chosen(region).run_id, depths=1)
+    for path in (folder.path / files.REGIONS).iterdir():
+        (path / "task.toml").write_text(f'name = "{path.name}"\n')
+    examples.export(folder, tmp_path / "archives" / "tiny.tar.xz", print)
+    files.delete(folder)
+    monkeypatch.setattr(examples, "SHIPPED", tmp_path / "archives")
+    app = open_page("networks")
+    next(one for one in app.button if one.key == "open_network:tiny").click().run()
+    assert not app.exception
+    network = files.read_network(files.find("tiny"))
+    assert network is not None
+    assert network.is_example
+    told = open_page("networks", network="tiny")
+    assert "Measured on an NVIDIA H100 80GB HBM3; its recorded tensors are not part of it" in words(told).replace(
+        "\\", ""
+    )
+    assert "with kernels" in words(told)
+    assert sent("1.115×") in everything(told)
+    assert [one.key for one in told.button] == ["delete:tiny"]
+    assert "Ship" in everything(told)
+    assert "Start runs for the ticked" not in everything(told)
+    region = open_page("networks", network="tiny", region="attn")
+    assert not region.button
+    assert "A run needs the recorded tensors" in words(region)
+    assert "run-attn" in everything(region)
+    assert "open_network:tiny" not in {one.key for one in open_page("networks").button}

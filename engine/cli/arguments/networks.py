@@ -63,8 +63,15 @@ def network(verbs: argparse._SubParsersAction[Parser]) -> None:
     reproduce.add_argument(
         "--seconds", type=float, default=12.0, metavar="S", help="at most for two ways and one workload (default: 12)"
     )
+    export = what.add_parser(
+        "export", help="write a network with its search and runs as an archive, without recorded tensors and weights"
+    )
+    export.add_argument("--output", required=True, metavar="FILE", help="where to, such as app.tar.xz")
+    importing = what.add_parser("import", help="open an archive of `network export` beside what is here")
+    importing.add_argument("file", metavar="FILE", help="that `network export` has written; nothing of it is run")
+    importing.add_argument("--name", default="", help="of the network here (default: its own)")
     delete = what.add_parser("delete", help="remove what was captured; runs of its regions stay")
-    for command in (rank, show, delete, optimise, apply, ship, report):
+    for command in (rank, show, delete, optimise, apply, ship, report, export):
         command.add_argument("network", metavar="NAME")
     listing = what.add_parser("list", help="list the networks that were captured")
     for command in (rank, show, listing):

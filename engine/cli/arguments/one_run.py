@@ -126,12 +126,12 @@ def _package(verbs: argparse._SubParsersAction[Parser]) -> None:
 
 def examples(verbs: argparse._SubParsersAction[Parser]) -> None:
     """`examples` and its commands."""
-    shown = verbs.add_parser("examples", help="runs from a GPU that come with Tilewright: list, open, remove, pack")
+    shown = verbs.add_parser("examples", help="runs and networks from a GPU that come along: list, open, remove, pack")
     what = shown.add_subparsers(dest="what", required=True, metavar="COMMAND")
     listing = what.add_parser("list", help="list them")
     listing.add_argument("--json", action="store_true", help="print JSON")
-    opening = what.add_parser("open", help="put examples beside the runs that are here, as runs of their own")
-    opening.add_argument("run_ids", nargs="*", metavar="RUN", help="(default: all)")
+    opening = what.add_parser("open", help="put examples beside the runs and networks that are here")
+    opening.add_argument("names", nargs="*", metavar="NAME", help="of runs and networks (default: all)")
     what.add_parser("remove", help="move the open examples to the trash")
     packing = what.add_parser(
         "pack", help="write runs that have ended as archives to tasks/examples, without paths of this machine"

@@ -1,6 +1,7 @@
 """What the page of networks is made of. Figures are those of `storage.networks.ranking`.
 
 networks_list.py       networks that were captured, and how one is
+example_networks.py    those that come with Tilewright, opened by a click
 network_header.py      where one stands, its figures, and what could not be done
 icicle.py              time by place: the module tree, as wide as it takes long
 compiled_kernels.py    what runs under torch.compile, a row a kernel with all its places

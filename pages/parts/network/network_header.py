@@ -12,10 +12,15 @@ from pages.parts import wording
 from pages.parts.network.networks_list import TONES
 from pages.parts.widgets import code, figures
 from pages.parts.widgets.figures import Figure
-from storage.networks import ranking
+from storage.networks import in_network, ranking
 from storage.networks.ranking import Ranked
 from storage.networks.records import Network, NetworkState, WorkloadFacts
 from storage.networks.standing import Standing
+
+EXAMPLE = (
+    "Its program is not either, so nothing can be searched or measured in it here: capture a network of your own. "
+    "Kernels of its runs can be read, compared, exported and forked."
+)
 
 
 def state(stands: Standing, log: str) -> None:
@@ -45,7 +50,10 @@ def draw(network: Network, rows: Sequence[Ranked], run_count: int) -> None:
     if parameters:
         facts.append(f"{wording.quantity(parameters, '')} parameters")
     tone = TONES[NetworkState.CAPTURED]
-    st.markdown(f":{tone}-badge[{NetworkState.CAPTURED}] " + " · ".join(facts))
+    badge = ":gray-badge[example]" if network.is_example else f":{tone}-badge[{NetworkState.CAPTURED}]"
+    st.markdown(f"{badge} " + " · ".join(facts))
+    if origin := in_network.origin(network):
+        st.caption(wording.plain(f"{wording.capital(origin)}. {EXAMPLE}"))
     figures.draw(
         "Figures of the network", list(_figures(network, rows, run_count)), key="network_figures", is_strip=True
     )

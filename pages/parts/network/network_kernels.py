@@ -91,7 +91,7 @@ def draw(network: Network, stands: Standing, runs: Mapping[str, Sequence[RunRow]
     pages = -(-len(rows) // PAGE_SIZE)
     slot = st.container()
     number = min(int(st.pagination(pages, key="kernels_page")), pages) if pages > 1 else 1
-    may_switch = access.may_steer() and stands.proof is not None
+    may_switch = access.may_steer() and stands.proof is not None and not network.is_example
     left_out = {one.region: one for one in stands.proof.stack.left_out} if stands.proof and stands.proof.stack else {}
     with slot:
         opened = table.draw(

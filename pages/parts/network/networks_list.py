@@ -7,7 +7,7 @@ import streamlit as st
 from pages.parts import network_folders, wording
 from pages.parts.network import network_kernels
 from pages.parts.widgets import table
-from storage.networks import files, proofs, ranking
+from storage.networks import files, in_network, proofs, ranking
 from storage.networks.files import NetworkError, NetworkFolder
 from storage.networks.records import Network, NetworkState
 from storage.networks.standing import Standing
@@ -75,6 +75,8 @@ def _cells(folder: NetworkFolder) -> dict[str, table.Cell]:
 
 def state_cell(stands: Standing) -> table.Cell:
     """Where a network stands, as a pill with what a capture does, or why there is none."""
+    if stands.network is not None and stands.network.is_example:
+        return table.pill("example", "gray", "finished", in_network.origin(stands.network))
     return table.pill(
         stands.state, TONES[stands.state], ICONS[stands.state], stands.words, wording.cut(stands.words, 90)
     )

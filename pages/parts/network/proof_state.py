@@ -127,11 +127,13 @@ def draw(
     stage = stage_of(stands, is_searching=is_searching(stands), has_kernels=bool(found))
     with st.container(border=True, key="proof_state"):
         st.markdown("## In the network")
-        if stage is not Stage.OVER:
+        if network.is_example and stands.proof is None:
+            st.info("No kernel was put back into this network where it was captured.", icon=":material/memory:")
+        elif stage is not Stage.OVER:
             _state(folder, stage, stands, found)
         if stands.proof is not None:
             result(network, stands.proof)
-        if stage is Stage.OVER and (fresh := unmeasured(stands.proof, found)):
+        if stage is Stage.OVER and not network.is_example and (fresh := unmeasured(stands.proof, found)):
             st.info(
                 f"{_named(fresh)} {'has' if len(fresh) == 1 else 'have'} a kernel that was not measured in the network "
                 "yet.", icon=":material/new_releases:",
@@ -286,7 +288,7 @@ def _buttons(
         proof = stands.proof
         if proof is not None and stage is Stage.OVER and proofs.shipped(proof):
             _ship(folder)
-        if access.may_steer():
+        if access.may_steer() and not (stands.network and stands.network.is_example):
             asked = _starts(folder, stage, stands, rows, found)
     if asked is not None:
         network_dialogs.begin(asked)

@@ -28,6 +28,10 @@ TENSORS = [
     table.Column("range", "Values", help="the lowest and the highest finite value that was met"),
     table.Column("constant", "Between calls"),
 ]
+NOT_RUN = (
+    "A run needs the recorded tensors, which are not part of an example: fork a kernel of one of its runs, or copy "
+    "this text to a file of your own and run that."
+)
 RUNS = [table.Column("run", "Run"), table.Column("state", "State"), table.Column("model", "Model")]
 
 
@@ -45,13 +49,13 @@ def draw(
     figures.draw("Figures of the region", _figures(row), key="region_figures", is_strip=True)
     if kernel is not None:
         _kernel(kernel)
-    opened = _runs(folder, region, runs)
+    opened = _runs(folder, network, region, runs)
     left, right = st.columns(2, gap="medium")
     with left:
         _places(network, region)
     with right:
         _operators(region)
-    _tensors(region)
+    _tensors(network, region)
     _task(folder, network, region)
     return opened
 
@@ -140,7 +144,7 @@ def _operators(region: Region) -> None:
             st.caption(f"{said} {wording.plain(', '.join(names))}.")
 
 
-def _tensors(region: Region) -> None:
+def _tensors(network: Network, region: Region) -> None:
     st.markdown("## Tensors")
     sorts = ((INPUT, region.inputs), ("output", region.outputs), ("parameter", region.parameters))
     rows = [
@@ -155,7 +159,8 @@ def _tensors(region: Region) -> None:
     else:
         st.caption("None was recorded.")
     if region.recorded_bytes:
-        st.caption(f"Recorded of it: {wording.quantity(float(region.recorded_bytes), 'B')}.")
+        here = ", where it was captured; not here" if network.is_example else ""
+        st.caption(f"Recorded of it{here}: {wording.quantity(float(region.recorded_bytes), 'B')}.")
 
 
 def _tensor(sort: str, tensor: TensorFacts) -> dict[str, table.Cell]:
@@ -172,7 +177,7 @@ def _tensor(sort: str, tensor: TensorFacts) -> dict[str, table.Cell]:
     }
 
 
-def _runs(folder: NetworkFolder, region: Region, runs: Sequence[RunRow]) -> str | None:
+def _runs(folder: NetworkFolder, network: Network, region: Region, runs: Sequence[RunRow]) -> str | None:
     """Runs that were started for it, the latest first, and the way to one more."""
     opened = None
     with st.container():
@@ -190,7 +195,7 @@ def _runs(folder: NetworkFolder, region: Region, runs: Sequence[RunRow]) -> str 
                 for run in reversed(runs)
             ]
             opened = table.draw("Runs of this region", RUNS, drawn, key="region_runs", is_cards=True, is_compact=True)
-    if region.task and access.may_steer():
+    if region.task and access.may_steer() and not network.is_example:
         st.button(
             "Start a run", icon=":material/play_arrow:", key=f"start_region:{folder.name}:{region.name}",
             on_click=network_dialogs.ask_start, args=(folder.name, [region.name]),
@@ -206,8 +211,11 @@ def _task(folder: NetworkFolder, network: Network, region: Region) -> None:
         return
     path = folder.path / region.task
     toolchain = "cpu" if network.device == "cpu" else "cuda"
-    st.caption("The command that starts a run on it:")
-    st.code(f"python -m engine run {path} --toolchain {toolchain}", language=None, wrap_lines=True)
+    if network.is_example:
+        st.caption(NOT_RUN)
+    else:
+        st.caption("The command that starts a run on it:")
+        st.code(f"python -m engine run {path} --toolchain {toolchain}", language=None, wrap_lines=True)
     try:
         text = untrusted.read_text(path)
     except FileNotFoundError:

@@ -14,7 +14,7 @@ from pages.parts.widgets import table
 from storage.index import queries
 from storage.index.queries import RunRow
 from storage.networks.ranking import REACHED_SHARE, Ranked
-from storage.networks.records import EAGER
+from storage.networks.records import EAGER, Network
 
 PAGE_SIZE = 50
 MOST_STARTED = 8
@@ -36,7 +36,7 @@ COLUMNS = [
 ]
 
 
-def draw(network: str, rows: Sequence[Ranked], runs: Mapping[str, Sequence[RunRow]], so_far: Done) -> str | None:
+def draw(network: Network, rows: Sequence[Ranked], runs: Mapping[str, Sequence[RunRow]], so_far: Done) -> str | None:
     """The table, a page at a time; the region opened just now, or what a button asks for."""
     shown_rows = _chosen(rows, runs)
     pages = -(-len(shown_rows) // PAGE_SIZE)
@@ -44,13 +44,14 @@ def draw(network: str, rows: Sequence[Ranked], runs: Mapping[str, Sequence[RunRo
     number = min(int(st.pagination(pages, key="regions_page", bind="query-params")), pages) if pages > 1 else 1
     first = (number - 1) * PAGE_SIZE
     shown = shown_rows[first : first + PAGE_SIZE]
-    for_ticked = [table.bulk("Start runs for the ticked", START, 1, MOST_STARTED)] if access.may_steer() else []
+    may_start = access.may_steer() and not network.is_example
+    for_ticked = [table.bulk("Start runs for the ticked", START, 1, MOST_STARTED)] if may_start else []
     with slot:
         if not shown:
             st.info(_none(rows), icon=":material/filter_alt_off:")
             return None
         opened = table.draw(
-            "Regions", COLUMNS, [_row(network, row, runs, so_far) for row in shown], key="regions", is_cards=True,
+            "Regions", COLUMNS, [_row(network.name, row, runs, so_far) for row in shown], key="regions", is_cards=True,
             is_compact=True, for_ticked=for_ticked, say="Tick regions to start runs for them." if for_ticked else "",
         )  # fmt: skip
     if pages > 1:

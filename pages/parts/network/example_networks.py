@@ -1,0 +1,46 @@
+"""The networks that come with Tilewright: a click puts one beside a person's own."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from engine.errors import EngineError
+from engine.networks import examples
+from engine.networks.examples import ExampleNetwork
+from pages.parts import access, index, wording
+from pages.parts.network import network_dialogs
+from storage.networks import in_network
+
+ABOUT = "with every figure, prompt, reply and kernel of their search. Read them, and ship their kernels, without a GPU."
+
+
+def draw() -> None:
+    """One line with a button for each that is not open; nothing where all are, or where the server only shows."""
+    if not access.may_steer():
+        return
+    try:
+        waiting = [one for one in examples.shipped() if not one.is_open]
+    except EngineError as error:
+        st.warning(wording.plain(str(error)), icon=":material/error:")
+        return
+    if not waiting:
+        return
+    with st.container(border=True, key="example_networks"):
+        st.markdown(f":material/school: **Example networks**: {ABOUT}")
+        with st.container(horizontal=True, vertical_alignment="center"):
+            pressed = [one for one in waiting if _is_pressed(one)]
+    if pressed and network_dialogs.begin(lambda: _open(pressed[0].network.name)):
+        st.switch_page("networks.py", query_params={"network": pressed[0].network.name})
+
+
+def _is_pressed(example: ExampleNetwork) -> bool:
+    name = example.network.name
+    return st.button(
+        f"Open {wording.plain(name)}", icon=":material/folder_open:", key=f"open_network:{name}",
+        help=wording.sentence(in_network.origin(example.network)),
+    )  # fmt: skip
+
+
+def _open(name: str) -> None:
+    folder = examples.open_shipped(name)
+    index.ingest().look_at(examples.run_ids(folder))
