@@ -10,7 +10,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.parts import index, method, wording
+from pages.parts import index, method, run_settings, wording
 from pages.parts.run import curve_marks, selection
 from pages.parts.run.curve_marks import Phase
 from pages.parts.status import alternatives, beside_base
@@ -29,7 +29,7 @@ from storage.index.queries import (
 )
 from storage.results import relative
 from storage.results.vocabulary import Verdict
-from storage.run import exposure, folder
+from storage.run import exposure
 from storage.run.method_words import PLAIN, MethodWords
 from storage.run.settings import Origin, RunSettings
 from storage.run.steering.command_arguments import MANUAL
@@ -131,7 +131,7 @@ def _left_out(rows: CurveRows) -> str:
 
 def _settings(run_id: str) -> RunSettings | None:
     try:
-        return folder.find_run(run_id).read_settings()
+        return run_settings.of(run_id)
     except (FileNotFoundError, DecodeError):
         return None
 

@@ -10,7 +10,7 @@ import streamlit as st
 
 from engine import supervisor
 from engine.errors import EngineError
-from pages.parts import access, client, index, method, wording
+from pages.parts import access, client, index, method, run_settings, wording
 from pages.parts.status.alerts import Act
 from pages.parts.steering import dialogs
 from pages.parts.steering.verb_words import VERB_WORDS
@@ -69,7 +69,7 @@ def is_recorded(run: RunRow) -> bool:
 
 def _width(run_id: str) -> int:
     try:
-        return folder.find_run(run_id).read_settings().width
+        return run_settings.of(run_id).width
     except (FileNotFoundError, DecodeError):
         return 1
 
