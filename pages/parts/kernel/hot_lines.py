@@ -61,7 +61,7 @@ def _about(profile: ProfileRow, has_waits: bool) -> str:
     )
 
 
-HEAT = "In the margin: the share of the profiler's samples on that line; hover for what it is of."
+HEAT = "In the margin: the share of the profiler's samples on that line; hover for how much of the call that is."
 LEAST_SHARE = 0.005
 """Lines with less of the samples have no heat."""
 

@@ -107,15 +107,15 @@ def _marks(rows: CurveRows) -> str:
     """What the marks that stand in no legend mean."""
     if not rows.points:
         return ""
-    notes = ["whiskers: 95 % interval"]
+    notes = ["The vertical bar through a point is the range in which its true speed-up lies with 95 % probability."]
     if rows.eager_ms:
-        usual = f"eager PyTorch's {wording.latency(rows.eager_ms)}, its median in this run"
-        notes.append(f"latency on the right: a speed-up over {usual}")
+        usual = wording.latency(rows.eager_ms)
+        notes.append(f"The scale on the right is the time of a call; eager PyTorch usually took {usual} in this run.")
     if any(p.base_id for p in rows.points):
-        notes.append("thin lines: from a kernel to those made from it, dotted where not accepted")
+        notes.append("A thin line leads from a kernel to one made from it; it is dotted where that one was not kept.")
     if rows.selected_id:
-        notes.append("ring: the kernel that is open, or was last")
-    return f"{wording.capital('; '.join(notes))}."
+        notes.append("A ring marks the kernel that is open, or was last.")
+    return " ".join(notes)
 
 
 def _left_out(rows: CurveRows) -> str:
