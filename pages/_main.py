@@ -45,7 +45,7 @@ page = st.navigation(pages, position="top")
 if page is not pages[0]:
     welcome.stay()
 if page.url_path != "new_run":
-    kept.keep()
+    kept.leave()
 dialogs.enter(" ".join([page.url_path, *(st.query_params.get(name, "") for name in ("run", "technique", "state"))]))
 page.run()
 if page.url_path != "first":  # it fits on one screen

@@ -49,7 +49,6 @@ EXAMPLE = "diagnoser.model=a-smaller-model\nrepairer.temperature=0.2"
 
 def form() -> None:
     """What to optimise and how on the left; what it will take and the way to start it on the right."""
-    kept.begin(st.query_params.get("like", ""))
     like = another.of_page()
     left, right = st.columns([1.75, 1], gap="medium")
     with left:
@@ -414,6 +413,10 @@ def _start(task: TaskFile, setup: Setup, sizes: dict[str, Size], fields: dict[st
 
 st.title("New run", anchor=False)
 if access.may_steer():
-    form()
+    kept.begin(st.query_params.get("like", ""))
+    try:
+        form()
+    finally:
+        kept.keep()
 else:
     st.info("This server is read-only and starts no runs.", icon=":material/lock:")

@@ -3,9 +3,11 @@ forgets a field that is not drawn. An uploaded file is not kept: a browser lets 
 
 from __future__ import annotations
 
+from typing import Any
+
 import streamlit as st
 
-_LIKE = "new_run_like"
+_LIKE, _LEFT, _KEPT = "new_run_like", "new_run_left", "new_run_kept"
 FIELDS = {
     "task_source", "task", "task_path", "model", "strategy", "toolchain", "device", "preset", "width", "effort",
     "patch_form", "temperature", "model_options", "compiler_hint", "compiled_start", "tune", "weight",
@@ -22,21 +24,32 @@ ELSEWHERE = "option:fork:"
 """Fields of the same look in a dialog of a run's page."""
 
 
-def keep() -> None:
-    """On another page: hold on to what the form has."""
-    for key in _keys():
-        st.session_state[key] = st.session_state[key]
+def leave() -> None:
+    """Another page is drawn: what the form had is to be there again once somebody comes back."""
+    st.session_state[_LEFT] = True
 
 
 def begin(like: str) -> None:
-    """On the page itself, before its fields: a form that begins as another run does has nothing of the last one."""
+    """On the page itself, before its fields: they are as they were left. A form that begins as another run does has
+    nothing of the last one."""
+    is_back = st.session_state.pop(_LEFT, False)
     if st.session_state.get(_LIKE, like) != like:
         forget()
+    elif is_back:
+        kept: dict[str, Any] = st.session_state.get(_KEPT, {})
+        for key, value in kept.items():
+            st.session_state.setdefault(key, value)
     st.session_state[_LIKE] = like
+
+
+def keep() -> None:
+    """After its fields. Trap: where a page is left Streamlit forgets them before anything of the next one runs."""
+    st.session_state[_KEPT] = {key: st.session_state[key] for key in _keys()}
 
 
 def forget() -> None:
     """Begin anew, as after a run was started."""
+    st.session_state.pop(_KEPT, None)
     for key in _keys():
         del st.session_state[key]
 
