@@ -7,6 +7,7 @@ from pathlib import Path
 import streamlit as st
 
 from pages.parts import access
+from pages.parts.new_run import kept
 from pages.parts.status import address, away, behind, menu, notices, presenting, welcome
 from pages.parts.steering import dialogs
 
@@ -43,6 +44,8 @@ if unknown := address.unknown_page({page.url_path for page in pages}):
 page = st.navigation(pages, position="top")
 if page is not pages[0]:
     welcome.stay()
+if page.url_path != "new_run":
+    kept.leave()
 dialogs.enter(" ".join([page.url_path, *(st.query_params.get(name, "") for name in ("run", "technique", "state"))]))
 page.run()
 if page.url_path != "first":  # it fits on one screen

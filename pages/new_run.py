@@ -20,7 +20,7 @@ from engine.search.methods import catalogue
 from engine.search.methods.catalogue import StrategyDescription
 from pages.parts import access, change_token, number_field, wording
 from pages.parts.change_token import CLOCK
-from pages.parts.new_run import baselines_form, budget_form, command_line, examination, forecast, module_field
+from pages.parts.new_run import baselines_form, budget_form, command_line, examination, forecast, kept, module_field
 from pages.parts.new_run import like as another
 from pages.parts.new_run import setup as setup_form
 from pages.parts.new_run.like import Like
@@ -407,11 +407,16 @@ def _start(task: TaskFile, setup: Setup, sizes: dict[str, Size], fields: dict[st
     except EngineError as error:
         st.error(wording.sentence(str(error)), icon=":material/error:")
         return
+    kept.forget()
     st.switch_page("run.py", query_params={"run": folder.run_id})
 
 
 st.title("New run", anchor=False)
 if access.may_steer():
-    form()
+    kept.begin(st.query_params.get("like", ""))
+    try:
+        form()
+    finally:
+        kept.keep()
 else:
     st.info("This server is read-only and starts no runs.", icon=":material/lock:")

@@ -3,7 +3,7 @@ holds SQL. A folder imports only those above it in this list; `tests/test_layers
 
     wording.py, speed_of_light.py             numbers, times and states as people read them; the hardware's limit
     index.py, run_state.py, change_token.py   the open index; whether an engine works on a run; what a page would show
-    suite_folders.py, network_folders.py      suites and networks as their folders say
+    run_settings.py, suite_folders.py, network_folders.py   what a run began with; suites, networks as their folders say
     method.py, pass_rates.py, server_memory.py   words of a run's method; kernels that pass; this server's memory
     number_field.py                           a field for a number that tells what is not valid
     timed_anew.py                             why latencies and speed-ups of kernels can disagree

@@ -94,6 +94,17 @@ def attempts(run_id: str) -> tuple[AttemptRow, ...]:
     return _read(db, run_id, queries.version(db, run_id))
 
 
+def same_source(run_id: str) -> dict[str, int]:
+    """The number of the first kernel of a run that has the same source, for each kernel that another one came before
+    with it."""
+    first: dict[str, int] = {}
+    same: dict[str, int] = {}
+    for kernel in attempts(run_id):
+        if (number := first.setdefault(kernel.source_blob, kernel.number)) != kernel.number:
+            same[kernel.candidate_id] = number
+    return same
+
+
 @functools.lru_cache(maxsize=4)
 def _read(db: Database, run_id: str, _version: int) -> tuple[AttemptRow, ...]:
     return tuple(queries.attempts(db, run_id))

@@ -10,9 +10,10 @@ from storage.index.queries import RankingRow, TryRow
 from storage.suites import statistics
 
 ABOUT = (
-    "A try is a kernel that the model has written, repairs included, or a reply without one. Pass@k: a correct kernel "
-    "within k tries. Where all tries had the same prompt, so that none was told of another, it is estimated from all "
-    "of them, else it is what happened. Perf@1: speed-up of one try, 0 for one that does not pass."
+    "A try is a kernel that the model has written, repairs included, or a reply without one. Papers call a correct "
+    "kernel within k tries Pass@k, and the speed-up of one try, 0 for one that does not pass, Perf@1. Where all tries "
+    "had the same prompt, so that none was told of another, Pass@k is estimated from all of them, else it is what "
+    "happened."
 )
 ABOUT_RANKING = (
     "Kernels that are drawn together are compiled, ranked and evaluated in that order until one is correct. The rank "
@@ -75,6 +76,18 @@ class PassRates:
                 yield f"Pass@{k}", share_text(probability, is_estimate=self.is_independent)
         yield "Perf@1", wording.speedup(self.perf_at_1)
         yield "Cost a pass", cost(self)
+
+    def sentence(self) -> str:
+        """The same for who does not know these names: a correct kernel within how many tries, what one brings, at what
+        cost."""
+        chances = [(k, chance) for k in SHOWN if (chance := self.pass_at(k)) is not None]
+        within = [
+            f"{'at the first try' if k == 1 else f'within {k} tries'}: "
+            f"{share_text(chance, is_estimate=self.is_independent)}"
+            for k, chance in chances
+        ]
+        one = f"speed-up of {'one' if self.is_independent else 'the first'} try: {wording.speedup(self.perf_at_1)}"
+        return f"A correct kernel {', '.join(within)}. {wording.capital(one)}. Cost of a correct kernel: {cost(self)}."
 
 
 def help_of(name: str) -> str:

@@ -196,8 +196,9 @@ def _fits(technique: Technique, chosen: TechniqueFilter) -> bool:
     )
 
 
-def _promise(row: TechniqueRow) -> tuple[float, str]:
-    return -row.figures.confidence * (row.figures.expected_gain - 1), row.technique.name
+def _promise(row: TechniqueRow) -> tuple[bool, float, str]:
+    """Those that were tried stand first: what is known of the others is only expected."""
+    return not row.figures.attempts, -row.figures.confidence * (row.figures.expected_gain - 1), row.technique.name
 
 
 def undefined(base: Base, *, device: str | None = None) -> list[UndefinedRow]:

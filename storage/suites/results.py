@@ -49,8 +49,8 @@ class BestKernel:
 
     `ratio_of_means`: mean baseline latency over mean candidate latency of the timed pairs. `flags` name the checks that
     a person should look at. `other_shapes` and `special_values` say how those checks ended, None where they were not
-    recorded. Errors and `seed` are as in CheckResult. `own_share` is the share of a call in the kernel's own code, the
-    rest being operators left to PyTorch; None where it was not observed.
+    recorded. Errors, `tolerance` and `seed` are as in CheckResult. `own_share` is the share of a call in the kernel's
+    own code, the rest being operators left to PyTorch; None where it was not observed.
     """
 
     candidate_id: str
@@ -66,6 +66,7 @@ class BestKernel:
     precision: str
     max_error: float | None
     max_abs_error: float | None
+    tolerance: float | None
     trials: int
     seed: int | None
     flags: tuple[str, ...]

@@ -63,6 +63,7 @@ def test_a_suite_is_made_in_the_form_started_stopped_and_continued(
     drawn(page).get_by_role("button", name="Start suite").click()
     expect(page).to_have_url(re.compile("suite=tiny"), timeout=SLOW_MS)
     drawn(page).get_by_role("button", name="Stop", exact=True).click(timeout=SLOW_MS)
+    page.get_by_role("dialog").get_by_role("button", name="Stop the suite").click()
     expect(page.get_by_text(re.compile("· 0 of 1 cells finished, 1 stopped"))).to_be_visible(timeout=SLOW_MS)
     drawn(page).get_by_role("button", name="Continue").click()
     expect(page.get_by_text(re.compile("· 1 of 1 cells finished"))).to_be_visible(timeout=2 * SLOW_MS)

@@ -188,6 +188,23 @@ def test_a_deep_link_is_a_first_request_and_a_page_goes_on_with_another_server(
     problems[:] = [one for one in problems if not any(word in one for word in away_words)]
 
 
+def test_five_tab_stops_lead_from_the_top_of_a_run_to_what_pauses_it(page: Page, server: Server) -> None:
+    engine = PretendEngine(server.runs, "tabbed", depths=4)
+    engine.play_until(finished_depth)
+    engine.play_until(model_step)
+    page.goto(f"{server.url}/run?run=tabbed")
+    pause = drawn(page).get_by_role("button", name="Pause")
+    expect(pause).to_be_visible()
+    name = "document.activeElement.textContent.trim()"
+    stops = []
+    while len(stops) < 5 and not any("Pause" in stop for stop in stops):
+        page.keyboard.press("Tab")
+        if page.evaluate(name) == "To the controls":
+            page.keyboard.press("Enter")
+        stops.append(page.evaluate(name))
+    assert "Pause" in stops[-1], stops
+
+
 def test_kernels_are_walked_with_the_keyboard_and_fit_a_telephone(page: Page, server: Server) -> None:
     samples.write_run(server.runs, "walked", depths=5)
     page.goto(f"{server.url}/run?run=walked&candidate=c003")

@@ -48,3 +48,12 @@ def test_a_model_is_saved_in_the_page_offered_for_a_pasted_module_and_removed(
     page.get_by_role("button", name="Remove work").click()
     expect(page.get_by_text("Saved models")).to_be_hidden()
     assert list((server.home / "keys").iterdir()) == []
+
+
+def test_what_was_typed_for_a_new_run_is_there_after_a_visit_to_models(page: Page, server: Server) -> None:
+    page.goto(f"{server.url}/new_run")
+    fill_in(page, "Maximum model calls", "41")
+    drawn(page).get_by_role("link", name="Connect a model").click()
+    expect(page.get_by_role("heading", name="Models", exact=True)).to_be_visible()
+    drawn(page).get_by_role("link", name="New run").first.click()
+    expect(page.get_by_label("Maximum model calls")).to_have_value("41")

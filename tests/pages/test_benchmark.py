@@ -139,6 +139,8 @@ def test_a_suite_at_work_is_stopped_and_a_read_only_server_changes_none(
     files.append(folder, RunnerStarted(1))
     app = open_page("benchmark", suite=NAME)
     app.button(key=f"stop_suite:{NAME}").click().run()
+    assert not isinstance(files.read(folder)[-1].event, StopAsked), "it is asked once more"
+    app.button(key="stop_suite_yes").click().run()
     assert isinstance(files.read(folder)[-1].event, StopAsked)
     assert app.button(key=f"stop_suite:{NAME}").disabled
     os.close(lock)

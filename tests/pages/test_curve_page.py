@@ -25,13 +25,13 @@ from tests.pages.conftest import Open, words
 @pytest.mark.parametrize(
     ("inputs", "shapes"),
     [
-        ("[torch.rand(N, N), torch.rand(N, N)]", ["4096 × 4096"]),
-        ("[torch.randn((8, 2 * N)), torch.randint(0, 9, (8,))]", ["8 × 8192", "8"]),
-        ("[torch.rand(N, size())]", []),
-        ("[make(N)]", []),
+        ("[torch.rand(N, N), torch.rand(N, N)]", ("4096 × 4096",)),
+        ("[torch.randn((8, 2 * N)), torch.randint(0, 9, (8,))]", ("8 × 8192", "8")),
+        ("[torch.rand(N, size())]", ()),
+        ("[make(N)]", ()),
     ],
 )
-def test_shapes_are_told_where_the_reference_says_them_plainly(inputs: str, shapes: list[str]) -> None:
+def test_shapes_are_told_where_the_reference_says_them_plainly(inputs: str, shapes: tuple[str, ...]) -> None:
     source = f"import torch\nN = 4096\n\ndef get_inputs():\n    return {inputs}\n"
     assert measured_on.shapes(source) == shapes
     settings = replace(samples.sample_settings("r1"), task_source=source, sizes={"N": 4096})
@@ -39,7 +39,7 @@ def test_shapes_are_told_where_the_reference_says_them_plainly(inputs: str, shap
 
 
 def test_a_text_that_is_no_module_has_no_shapes() -> None:
-    assert measured_on.shapes("def") == measured_on.shapes("N = 1") == []
+    assert measured_on.shapes("def") == measured_on.shapes("N = 1") == ()
 
 
 def test_the_page_says_shape_format_and_device_under_the_title(home: Path, open_page: Open) -> None:

@@ -72,7 +72,7 @@ def test_the_feed_tells_every_kind_of_item(db: Database, home: Path) -> None:
     assert shown[FeedKind.TOOL] == "The model called check on a kernel of its own: it passes"
     assert shown[FeedKind.BASE].startswith("Depth 99 starts from kernel 1 again, not from kernel ")
     assert shown[FeedKind.BASE].endswith(
-        ": by the rule of this run, since 2 depths in a row brought no gain beyond the noise"
+        ": by the rule of this run, since 2 depths in a row brought no gain above the noise"
     )
 
 

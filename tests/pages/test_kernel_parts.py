@@ -53,6 +53,14 @@ def test_pairs_hold_every_line_of_both_sources_once_and_in_order(old: str, new: 
     assert all(pair[0] == "=" for piece in pieces if piece.is_folded for pair in piece.pairs)
 
 
+def test_a_line_that_took_much_of_the_time_is_not_folded_away() -> None:
+    old = "\n".join(f"line {i};" for i in range(80))
+    found = diff.pairs(old, old.replace("line 3;", "row 3;"))
+    assert [(piece.is_folded, len(piece.pairs)) for piece in diff.pieces(found)] == [(False, 7), (True, 73)]
+    shown = [piece for piece in diff.pieces(found, (frozenset(), frozenset({50}))) if not piece.is_folded]
+    assert [pair[2] for piece in shown for pair in piece.pairs] == [*range(7), *range(47, 54)]
+
+
 def test_a_downloaded_diff_is_one_that_patch_applies(tmp_path: Path) -> None:
     old = "\n".join(f"line {i};" for i in range(80)) + "\n"
     new = old.replace("line 3;", "row 3;\nrow 3b;").replace("line 41;\n", "").replace("line 79;", "end;")

@@ -202,6 +202,6 @@ def test_a_best_speedup_whose_interval_includes_one_is_no_gain_anywhere(home: Pa
     assert (found.best_low or 0) < 1 < (found.best_speedup or 0)
     assert found.gains == 0
     assert by_model.cells(found)["best"]["tone"] == "strong"  # type: ignore[index]
-    assert outcome.headline(db, run).endswith("not faster than eager PyTorch beyond the noise")
+    assert outcome.headline(db, run).endswith("not faster than eager PyTorch by more than the noise of the timings")
     assert "The best kernel is not faster than eager PyTorch" in words(shown)
     assert "beyond the noise) on " in supervisor.exported(folder, run.best_candidate_id).partition("\n")[0]

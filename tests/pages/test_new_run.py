@@ -577,3 +577,18 @@ def test_the_page_of_a_run_that_has_ended_leads_to_a_new_one_like_it(home: Path,
     assert not app.exception
     assert app.title[0].value == "New run"
     assert "are those of [ended](run?run=ended)" in words(app)
+
+
+def test_what_was_chosen_is_there_after_a_visit_to_another_page_and_not_in_a_run_like_another(
+    home: Path, open_page: Open
+) -> None:
+    app = open_page("new_run")
+    app.selectbox(key="strategy").set_value("best_of").run()
+    app.text_input(key="max_calls").set_value("33").run()
+    app.switch_page("models.py").run()
+    app.switch_page("new_run.py").run()
+    assert not app.exception
+    assert (app.selectbox(key="strategy").value, app.text_input(key="max_calls").value) == ("best_of", "33")
+    samples.write_run(home / "runs", "r1", depths=2)
+    app.query_params["like"] = "r1"
+    assert app.run().selectbox(key="strategy").value == "cutegen"

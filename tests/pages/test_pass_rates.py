@@ -27,6 +27,10 @@ def test_tries_that_were_told_of_each_other_say_what_happened() -> None:
     assert [rates.pass_at(k) for k in (1, 2, 3)] == [0.0, 1.0, 1.0]
     assert rates.perf_at_1 == 0.0
     assert dict(rates.figures()) == {"Pass@1": "no", "Pass@2": "yes", "Perf@1": "0.00×", "Cost a pass": "unknown"}
+    assert rates.sentence() == (
+        "A correct kernel at the first try: no, within 2 tries: yes. Speed-up of the first try: 0.00×. "
+        "Cost of a correct kernel: unknown."
+    )
 
 
 def test_nothing_is_said_of_a_first_kernel_that_was_not_timed_or_of_passes_that_are_not() -> None:

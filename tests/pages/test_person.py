@@ -48,6 +48,7 @@ def test_a_waiting_call_shows_its_prompt_and_sends_what_is_pasted(home: Path, op
     app = open_page("run", run="r1")
     assert not app.exception
     assert "Your reply is needed: make one optimisation" in words(app)
+    assert not {"Resume", "Pause"} & {b.label for b in app.button}, "only a reply helps"
     assert "takes line edits as JSON, SEARCH" in words(app)
     assert "Make it **faster**." in everything(app)
     next(b for b in app.button if b.label == "Send reply").click().run()

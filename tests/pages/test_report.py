@@ -95,7 +95,7 @@ def test_a_report_lists_what_the_tuner_tried_for_a_depth(home: Path) -> None:
     text = report.report_of([find_run("swept")])
     assert "Tuning: 2 variants of kernel" in text
     assert "kTile 128" in text
-    assert "none is faster beyond the noise" in text
+    assert "none is faster by more than the noise" in text
 
 
 def test_a_report_has_the_figures_and_the_bars_of_the_page(home: Path) -> None:

@@ -156,11 +156,12 @@ def test_a_limit_says_what_is_used_and_what_it_would_be(home: Path, open_page: O
 def test_the_limits_of_a_day_are_set_on_the_page(home: Path, open_page: Open) -> None:
     samples.write_run(home / "runs", "r1", depths=2)
     app = open_page("run", run="r1")
-    app.number_input(key="day_cost").set_value(7.5)
+    app.session_state["daily_limits"] = True
+    app.run().number_input(key="day_cost").set_value(7.5)
     next(b for b in app.button if b.label == "Save daily limits").click().run()
     assert not app.exception
     assert read_limits(home / "budget.toml") == {"cost": 7.5}
-    assert "used today" in words(open_page("run", run="r1"))
+    assert "used today" in words(app.run())
 
 
 def test_sizes_that_do_not_fit_into_memory_start_no_run(

@@ -26,6 +26,6 @@ def test_a_variant_is_told_with_its_ratio_to_the_kernel_as_it_was_written() -> N
 def test_what_a_sweep_came_to_is_one_sentence() -> None:
     assert sentence(SWEEP, 12).endswith("without a model call; the fastest is kernel 2, tuned: kTile 64 → 128.")
     nothing = SweepRow("c001", 1, "[]", 12, 2.0, 1.0, None, None, None, True, 75.0)
-    assert sentence(nothing, 12).endswith("none is faster beyond the noise.")
+    assert sentence(nothing, 12).endswith("none is faster by more than the noise.")
     failed = replace(nothing, failed_again="off by two.")
     assert sentence(failed, 12).endswith("as written it failed when timed again (off by two), so none was taken.")

@@ -26,7 +26,7 @@ from engine.evaluator.machine import processes, quiet
 from engine.evaluator.processes.evaluation_request import EvaluationRequest
 from engine.evaluator.processes.timed_worker import TimedWorker
 from engine.evaluator.processes.worker_pair import WorkerPair, call_candidate
-from engine.evaluator.profiling import perf
+from engine.evaluator.profiling import perf, sampled_lines
 from engine.evaluator.profiling.cpu_profile import Observation
 from engine.evaluator.profiling.device import nsight
 from engine.evaluator.profiling.device.ceilings import DeviceCeilings
@@ -69,6 +69,9 @@ def observe(workers: WorkerPair, folder: Path) -> dict[str, Any] | Failure:
         return error.failure
     finally:
         shares, counts = sampling.finish()
+    # The worker has loaded copies: what reads the tables reads what we have built.
+    copies = {answer["library"]: built.library for answer, built in zip(workers.answers, workers.builds, strict=True)}
+    lines, samples = sampled_lines.of(sampling.script(), copies)
     used = {name: (after[name] - before[name]) / len(calls) for name in before}
     groups = [workers.trusted[name] for name in ("inputs", "own", "weights")]
     processor = used["user"] + used["system"]
@@ -88,9 +91,11 @@ def observe(workers: WorkerPair, folder: Path) -> dict[str, Any] | Failure:
             threads=int(os.environ.get("OMP_NUM_THREADS", "1")),
             min_bytes=sum(tensor.nbytes for group in groups for tensor in group),
             min_flop=workers.flop,
-            libraries=tuple(built.library for built in workers.builds),
+            libraries=tuple(copies.values()),
             remarks=tuple(remark for built in workers.builds for remark in built.remarks),
             shares=tuple(shares),
+            lines=tuple(lines),
+            samples=samples,
             counts={name: value / len(calls) for name, value in counts.items()},
         )
     )

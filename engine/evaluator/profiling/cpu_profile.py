@@ -15,7 +15,7 @@ from typing import Any
 
 from engine.evaluator.profiling.perf import HARDWARE, Mix
 from engine.evaluator.profiling.roof import Roof
-from storage.results.profile_results import DISTURBED, Metric, ProfileResult, disturbance
+from storage.results.profile_results import DISTURBED, Metric, ProfileResult, SourceLine, disturbance
 
 MAX_LINES = 25
 NEAR_ROOF = 0.6
@@ -45,6 +45,8 @@ class Report:
             seconds=seconds,
             missing=tuple(self._missing()),
             evidence=self._evidence(),
+            lines=tuple(SourceLine(function, "", line, count, "", 0) for function, line, count in self.seen.lines),
+            samples=self.seen.samples if self.seen.lines else 0,
         )
 
     @property
@@ -208,7 +210,8 @@ def bound_of(
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """Per-call figures of the whole worker process; `shares` are (share, library, symbol) of sampled time.
+    """Per-call figures of the whole worker process; `shares` are (share, library, symbol) of sampled time, `lines`
+    (function, line, samples) of the candidate's own file, of `samples` in all.
 
     `latency_ms` is the median by the worker's clock, `wall_ms` the mean by the evaluator's. `ran` counts the threads
     that worked in the calls, None where some ended with their call; `waited_share` is how much of the calls' time
@@ -232,6 +235,8 @@ class Observation:
     libraries: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
     shares: tuple[tuple[float, str, str], ...] = ()
+    lines: tuple[tuple[str, int, int], ...] = ()
+    samples: int = 0
     counts: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
@@ -239,4 +244,5 @@ class Observation:
         """Read what `asdict` and JSON made of one."""
         rows = tuple((float(row[0]), str(row[1]), str(row[2])) for row in plain["shares"])
         texts = {name: tuple(plain[name]) for name in ("libraries", "remarks")}
-        return cls(**{**plain, **texts, "shares": rows})
+        lines = tuple((str(row[0]), int(row[1]), int(row[2])) for row in plain["lines"])
+        return cls(**{**plain, **texts, "shares": rows, "lines": lines})

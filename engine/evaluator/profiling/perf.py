@@ -55,6 +55,12 @@ class Sampling:
                 outputs[name] = child.communicate()[1]
         return self._shares(), _counts(outputs.get("stat", ""))
 
+    def script(self) -> str:
+        """Once it has ended: the address of every sample, and where libraries lay; empty where perf cannot."""
+        if self._perf is None or not self._file.exists():
+            return ""
+        return _run([self._perf, "script", "-F", "ip", "--show-mmap-events", "-i", str(self._file)], is_output=True)
+
     def _shares(self) -> list[tuple[float, str, str]]:
         if self._perf is None or not self._file.exists():
             return []

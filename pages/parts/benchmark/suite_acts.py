@@ -31,11 +31,30 @@ def ask_start(name: str) -> None:
     dialogs.ask(Dialog.START_SUITE, subject=name)
 
 
+def ask_stop(name: str) -> None:
+    """Ask whether a suite is to be stopped."""
+    dialogs.ask(Dialog.STOP_SUITE, subject=name)
+
+
 def draw_dialog() -> None:
     """Draw what is open; for the page itself, after its live part."""
     asked = dialogs.opened()
-    if asked is not None and asked.dialog is Dialog.START_SUITE and access.may_steer():
+    if asked is None or not access.may_steer():
+        return
+    if asked.dialog is Dialog.START_SUITE:
         _start(asked.subject)
+    elif asked.dialog is Dialog.STOP_SUITE:
+        _confirm_stop(asked.subject)
+
+
+@st.dialog("Stop this suite?", icon=":material/stop:", on_dismiss=dialogs.close)
+def _confirm_stop(suite: str) -> None:
+    """It ends runs at work, so it asks once more."""
+    st.markdown(f"**{wording.plain(suite)}**")
+    st.markdown("Runs at work end after their step, and no other begins. Nothing is lost: *Continue* goes on.")
+    if dialogs.buttons("stop_suite", "Stop the suite", ":material/stop:", cancel="Keep running"):
+        _stop(suite)
+        dialogs.leave()
 
 
 @st.dialog("Start a suite", width="large", icon=":material/play_arrow:", on_dismiss=dialogs.close)
@@ -130,7 +149,7 @@ def _steer(folder: SuiteFolder, suite: Suite) -> None:
     if folder.has_runner:
         st.button(
             "Stopping" if suite.is_stop_asked else "Stop", icon=":material/stop:", key=f"stop_suite:{name}",
-            disabled=suite.is_stop_asked, on_click=_stop, args=(name,),
+            disabled=suite.is_stop_asked, on_click=ask_stop, args=(name,),
             help="Runs at work end after their step, and no other begins. Nothing is lost: *Continue* goes on.",
         )  # fmt: skip
     elif suite.startable and suite.state(has_runner=False) != "finished" and st.button(

@@ -33,8 +33,6 @@ def draw(run_id: str, candidate: CandidateRow) -> None:
     if len(others) < len(index.attempts(run_id)) - 1:
         st.caption(f"Listed: the {len(others):,} nearest of {len(index.attempts(run_id)):,} kernels.")
     review = repair_tab.led_here(index.current(), run_id, candidate.candidate_id)
-    if review and other.candidate_id == candidate.parent_id:
-        repair_tab.draw_review(run_id, candidate, review)
     for text in (old, new):
         if text.is_gone:
             texts.say_gone(text, "source")
@@ -48,6 +46,8 @@ def draw(run_id: str, candidate: CandidateRow) -> None:
         lacks = f" {wording.capital(without[0].split(' (')[0])} has no such profile." if without else ""
         st.caption(f"{hot_lines.HEAT}{lacks}")
     diff.draw(old.text, new.text, (old_name, new_name), key=key, counts=counts, heat=(left, right))
+    if review and other.candidate_id == candidate.parent_id:
+        repair_tab.draw_review(run_id, candidate, review)
     sweep_table.draw(run_id, candidate.candidate_id)
 
 

@@ -20,9 +20,10 @@ MOST_CHARACTERS = 300_000
 COLUMNS = [
     table.Column("share", "Samples", "", "share of all samples of the call that fell on instructions of this line"),
     table.Column("line", "Line", "right nowrap"),
-    table.Column("waits", "Mostly waits for", "", "the reason of most samples of this line"),
     table.Column("source", "Source", "wide"),
 ]
+WAITS = table.Column("waits", "Mostly waits for", "", "the reason of most samples of this line")
+"""Of a GPU's samples alone: perf tells where a processor was, not why."""
 
 
 def draw(run_id: str, candidate: CandidateRow, profile: ProfileRow) -> None:
@@ -31,16 +32,13 @@ def draw(run_id: str, candidate: CandidateRow, profile: ProfileRow) -> None:
     if not lines or not profile.samples:
         return
     st.markdown("## Source lines")
-    only = profile.evidence.get("source lines", "")
-    where = f"in the profiled call, {only}" if only else "in the profiled call"
-    st.caption(
-        f"{wording.counted(profile.samples, 'sample')} of warps {where}. An inlined instruction "
-        "counts for each line that it came from. *Source* and *Diff* have the shares in their margins."
-    )
+    has_waits = any(line.stall for line in lines)
+    st.caption(_about(profile, has_waits))
     source = texts.read(run_id, candidate.source_blob)
     text = [] if source.is_gone else source.text.splitlines()
     rows = [_row(number, line, text, profile.samples) for number, line in enumerate(lines[:MOST_LINES])]
-    table.draw("Source lines by their share of the samples", COLUMNS, rows, key="source_lines", is_compact=True)
+    columns = [*COLUMNS[:2], WAITS, *COLUMNS[2:]] if has_waits else COLUMNS
+    table.draw("Source lines by their share of the samples", columns, rows, key="source_lines", is_compact=True)
     name = candidate.candidate_id
     if profile.sass_blob:
         instructions = st.expander("Instructions (SASS)", key=f"sass:{name}", on_change="rerun")
@@ -49,7 +47,21 @@ def draw(run_id: str, candidate: CandidateRow, profile: ProfileRow) -> None:
                 _instructions(run_id, name, profile.sass_blob)
 
 
-HEAT = "In the margin: the share of the profiler's samples on that line; hover for what it waits for."
+def _about(profile: ProfileRow, has_waits: bool) -> str:
+    """What the shares are of."""
+    only = profile.evidence.get("source lines", "")
+    where = f"in the profiled call, {only}" if only else "in the profiled call"
+    taken = f"{wording.counted(profile.samples, 'sample')} of warps {where}." if has_waits else (
+        f"{wording.counted(profile.samples, 'sample')} of the processor in the profiled calls. The time of a function "
+        "that a line calls, such as expf, is not in the line's share."
+    )  # fmt: skip
+    return (
+        f"{taken} An inlined instruction counts for each line that it came from. *Source* and *Diff* have the shares "
+        "in their margins."
+    )
+
+
+HEAT = "In the margin: the share of the profiler's samples on that line; hover for how much of the call that is."
 LEAST_SHARE = 0.005
 """Lines with less of the samples have no heat."""
 
@@ -82,7 +94,8 @@ def _meaning(waits: Mapping[str, int], samples: int, latency_ms: float | None) -
     count = sum(waits.values())
     stall = max(waits, key=lambda name: waits[name])
     of_call = f", about {wording.latency(latency_ms * count / samples)} of the call" if latency_ms else ""
-    return f"{share(count, samples)} of the samples{of_call}; mostly waits for: {counters.STALLS.get(stall, stall)}"
+    waited = f"; mostly waits for: {counters.STALLS.get(stall, stall)}" if stall else ""
+    return f"{share(count, samples)} of the samples{of_call}{waited}"
 
 
 def share(samples: int, of: int) -> str:

@@ -21,7 +21,7 @@ from storage.results.hardware_limit import HardwareLimit
 from storage.results.vocabulary import Verdict
 from storage.run.events import Imported
 
-TIED = "The best kernel is not faster than this one beyond the noise of the two measurements."
+TIED = "The best kernel is faster than this one by less than the noise of the two measurements."
 ICON = {Verdict.PASSED: ":material/check:", Verdict.REFUSED: ":material/block:"}
 
 
@@ -45,8 +45,10 @@ def draw(run: RunRow, candidate: CandidateRow) -> None:
             mark.badge(found)
             _flags(run, candidate)
             step = wording.plain(method.words(run.run_id).step)
+            same = index.same_source(run.run_id).get(candidate.candidate_id)
             st.caption(
-                f"{step} {candidate.depth} · {wording.ORIGIN_NAME[candidate.origin]}",
+                f"{step} {candidate.depth} · {wording.ORIGIN_NAME[candidate.origin]}"
+                + (f" · same source as kernel {same}" if same else ""),
                 width="content",
             )
         with st.container(horizontal=True, gap="small", width="content", key="kernel_neighbours"):

@@ -41,7 +41,8 @@ def sentence(sweep: SweepRow, tried: int) -> str:
     if sweep.failed_again is not None:
         reason = sweep.failed_again.rstrip(".")
         return f"{text}, without a model call; as written it failed when timed again ({reason}), so none was taken."
-    return f"{text}, without a model call; {'none is faster beyond the noise' if sweep.is_over else 'still going on'}."
+    state = "none is faster by more than the noise" if sweep.is_over else "still going on"
+    return f"{text}, without a model call; {state}."
 
 
 def cells(variant: VariantRow, sweep: SweepRow) -> dict[str, table.Cell]:

@@ -15,8 +15,13 @@ from storage.index.queries import WeighedRow
 COLUMNS = [
     table.Column("kernel", "At", "nowrap"),
     table.Column("edge", "Edge"),
-    table.Column("visits", "N", "right", "walks of this run that had taken it"),
-    table.Column("value", "Q", "right", "sum of what came back along it: log speed-ups, a failure as -1"),
+    table.Column("visits", "N (walks)", "right", "walks of this run that had taken it; papers call it N"),
+    table.Column(
+        "value",
+        "Q (gains)",
+        "right",
+        "sum of what came back along it, which papers call Q: log speed-ups, a failure as -1",
+    ),
     table.Column("prior", "Prior", "right", "log gain that the knowledge base expects; it stands in for Q/N at first"),
     table.Column("score", "Score", "right", "Q/N and what exploring it is worth; the largest is taken"),
 ]

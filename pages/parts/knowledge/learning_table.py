@@ -25,11 +25,14 @@ RUN_COLUMNS = [
 ]
 TAKEN_COLUMNS = [
     table.Column("edge", "Edge"),
-    table.Column("visits", "N", "right", "walks that took it"),
+    table.Column("visits", "N (walks)", "right", "walks that took it; papers call it N"),
     table.Column(
-        "value", "Q", "right", "sum of what came back along it: log speed-ups over the first kernel, a failure as -1"
+        "value",
+        "Q (gains)",
+        "right",
+        "sum of what came back along it, which papers call Q: log speed-ups over the first kernel, a failure as -1",
     ),
-    table.Column("mean", "Q/N", "right"),
+    table.Column("mean", "Q/N (mean gain)", "right", "what a walk along it brought on average, as a log speed-up"),
     table.Column("prior", "Prior", "right", "log gain that the knowledge base expected before this run took it"),
 ]
 COLUMNS = [

@@ -9,7 +9,7 @@ from pages.parts.widgets import table
 from storage.index import queries
 from storage.index.queries import ModelRow
 
-GAIN = "a kernel that became the best of its run and beats eager PyTorch beyond the noise"
+GAIN = "a kernel that became the best of its run and beats eager PyTorch by more than the noise"
 COLUMNS = [
     table.Column("model", "Model", "nowrap"),
     table.Column("runs", "Runs", "right", "runs in which the model has replied"),

@@ -70,6 +70,8 @@ def _model(begins: str) -> str:
             kept["model"] = kept["model_for_own"] = models[0]
     elif (chosen := kept.pop("model_for_own", None)) and chosen == kept.get("model"):
         kept["model"] = supervisor.available_models()[0]
+    if kept.get("model", models[0]) not in models:
+        del kept["model"]  # it was removed on another page
     first = models.index(begins) if begins in models and "model" not in kept else 0
     model = str(st.selectbox("Model", models, first, key="model", help=_MODEL_HELP))
     if begins and begins not in models:

@@ -91,8 +91,8 @@ def draw_new_in_prompt(run_id: str) -> bool:
 
 def draw_prompt(run: RunRow, state: RunState) -> None:
     """The prompt that is being answered, or the last that was; gone once the run is over."""
-    prompt = queries.last_prompt(index.current(), run.run_id)
-    if prompt is None or state.is_over:
+    prompt = None if state.is_over else queries.last_prompt(index.current(), run.run_id)
+    if prompt is None:
         return
     name = "Prompt that is being answered" if prompt.is_open else "Last prompt"
     where = wording.plain(f"{prompt.role}, {method.words(run.run_id).step} {prompt.depth}")

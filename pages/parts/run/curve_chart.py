@@ -10,7 +10,7 @@ from typing import Any
 
 import streamlit as st
 
-from pages.parts import index, method, wording
+from pages.parts import index, method, run_settings, wording
 from pages.parts.run import curve_marks, selection
 from pages.parts.run.curve_marks import Phase
 from pages.parts.status import alternatives, beside_base
@@ -29,7 +29,7 @@ from storage.index.queries import (
 )
 from storage.results import relative
 from storage.results.vocabulary import Verdict
-from storage.run import exposure, folder
+from storage.run import exposure
 from storage.run.method_words import PLAIN, MethodWords
 from storage.run.settings import Origin, RunSettings
 from storage.run.steering.command_arguments import MANUAL
@@ -107,15 +107,15 @@ def _marks(rows: CurveRows) -> str:
     """What the marks that stand in no legend mean."""
     if not rows.points:
         return ""
-    notes = ["whiskers: 95 % interval"]
+    notes = ["The vertical bar through a point is the range in which its true speed-up lies with 95 % probability."]
     if rows.eager_ms:
-        usual = f"eager PyTorch's {wording.latency(rows.eager_ms)}, its median in this run"
-        notes.append(f"latency on the right: a speed-up over {usual}")
+        usual = wording.latency(rows.eager_ms)
+        notes.append(f"The scale on the right is the time of a call; eager PyTorch usually took {usual} in this run.")
     if any(p.base_id for p in rows.points):
-        notes.append("thin lines: from a kernel to those made from it, dotted where not accepted")
+        notes.append("A thin line leads from a kernel to one made from it; it is dotted where that one was not kept.")
     if rows.selected_id:
-        notes.append("ring: the kernel that is open, or was last")
-    return f"{wording.capital('; '.join(notes))}."
+        notes.append("A ring marks the kernel that is open, or was last.")
+    return " ".join(notes)
 
 
 def _left_out(rows: CurveRows) -> str:
@@ -131,7 +131,7 @@ def _left_out(rows: CurveRows) -> str:
 
 def _settings(run_id: str) -> RunSettings | None:
     try:
-        return folder.find_run(run_id).read_settings()
+        return run_settings.of(run_id)
     except (FileNotFoundError, DecodeError):
         return None
 

@@ -140,7 +140,7 @@ def _beside_a_step(event: ev.Event, number: int) -> Said:
 def _base(change: BaseChange, words: MethodWords) -> str:
     why = "the rule of this run is to start from the best" if change.policy == "best" else (
         f"by the rule of this run, since {change.policy.partition('=')[2]} {words.steps} in a row brought no gain "
-        "beyond the noise"
+        "above the noise"
     )  # fmt: skip
     kernels = f"starts from kernel {change.number} again, not from kernel {change.newest}"
     return f"{words.title} {change.depth} {kernels}: {why}"

@@ -56,10 +56,18 @@ def draw(run: RunRow) -> str | None:
     flags = queries.outcome_counts(db, run.run_id, [k.candidate_id for k in shown])
     marks = mark.of_run(run.run_id)
     made = {kernel.candidate_id: kernel for kernel in index.attempts(run.run_id)}
+    same = index.same_source(run.run_id)
     rows = [
         table.Row(
             k.candidate_id,
-            _cells(k, k.parent_number, flags.get(k.candidate_id), made.get(k.base_id or ""), marks.get(k.candidate_id)),
+            _cells(
+                k,
+                k.parent_number,
+                flags.get(k.candidate_id),
+                made.get(k.base_id or ""),
+                marks.get(k.candidate_id),
+                same.get(k.candidate_id),
+            ),
             address(k),
         )
         for k in shown
@@ -82,8 +90,7 @@ def draw(run: RunRow) -> str | None:
 def _tell_passes(run: RunRow) -> None:
     """How often the model's kernels pass, in one line."""
     if rows := queries.tries(index.current(), [run.run_id]):
-        rates = " · ".join(f"{name} {value}" for name, value in PassRates(rows, run.cost_usd).figures())
-        st.caption(wording.plain(rates), help=ABOUT)
+        st.caption(wording.plain(PassRates(rows, run.cost_usd).sentence()), help=ABOUT)
     if rates := ranked(queries.rankings(index.current(), run.run_id)):
         st.caption(wording.plain(rates), help=ABOUT_RANKING)
 
@@ -116,7 +123,12 @@ def address(a: AttemptRow) -> str:
 
 
 def _cells(
-    a: AttemptRow, parent: int | None, count: OutcomeCount | None, base: AttemptRow | None, found: Mark | None
+    a: AttemptRow,
+    parent: int | None,
+    count: OutcomeCount | None,
+    base: AttemptRow | None,
+    found: Mark | None,
+    same: int | None,
 ) -> dict[str, table.Cell]:
     """One kernel as cells."""
     badges = [table.pill("best", "green", "finished")] if a.is_best else []
@@ -136,13 +148,20 @@ def _cells(
         "number": table.link(f"kernel {a.number}", f"from kernel {parent}" if parent else "", badges=()),
         "depth": str(a.depth),
         "what": table.text(
-            wording.as_written_here(a.summary) or wording.ORIGIN_NAME[a.origin], note=origin(a), badges=badges
+            wording.as_written_here(a.summary) or wording.ORIGIN_NAME[a.origin],
+            note=origin(a) + same_as(same),
+            badges=badges,
         ),
         "verdict": verdict(a),
         "speedup": speedup(a),
         "latency": wording.latency(a.latency_ms),
         "lines": f"+{a.lines_added} −{a.lines_removed}" if a.lines_added is not None and a.parent_id else wording.NONE,
     }
+
+
+def same_as(number: int | None) -> str:
+    """That an earlier kernel of the run has this very source; empty where none has."""
+    return "" if number is None else f" · same source as kernel {number}"
 
 
 def origin(a: AttemptRow) -> str:

@@ -118,7 +118,10 @@ def _other_limits(run: RunRow, state: RunState) -> None:
 
 def _day_limits() -> None:
     """A form behind a button. An empty field is no limit."""
-    with st.popover("Daily limits", icon=":material/today:", width="stretch"):
+    fold = st.popover("Daily limits", icon=":material/today:", width="stretch", key="daily_limits", on_change="rerun")
+    if not fold.open:
+        return
+    with fold:
         try:
             now = supervisor.day_limits()
         except EngineError as error:

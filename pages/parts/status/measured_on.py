@@ -4,11 +4,12 @@ read from the reference's own text; where that does not say them plainly, the si
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterator, Mapping
 
+from pages.parts import run_settings
 from storage.codec import DecodeError
 from storage.index.queries import RunRow
-from storage.run import folder
 from storage.run.settings import RunSettings
 
 DRAWN = ("rand", "randn", "randint", "ones", "zeros", "empty")  # of torch, with the shape as their arguments
@@ -28,7 +29,8 @@ def of(settings: RunSettings) -> tuple[str, str]:
     return ", ".join(shapes(settings.task_source) or named), settings.policy.measured
 
 
-def shapes(source: str) -> list[str]:
+@functools.lru_cache(maxsize=64)
+def shapes(source: str) -> tuple[str, ...]:
     """The shapes of the inputs that `get_inputs` draws, like "4096 × 4096", each once; empty where any is not plain."""
     try:
         tree = ast.parse(source)
@@ -36,9 +38,9 @@ def shapes(source: str) -> list[str]:
         inputs = next(n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == "get_inputs")
         found = [_shape(call, numbers) for call in ast.walk(inputs) if isinstance(call, ast.Call) and _draws(call)]
     except (SyntaxError, StopIteration, ValueError):
-        return []
-    each = list(dict.fromkeys(" × ".join(map(str, shape)) for shape in found if shape))
-    return each if len(each) <= SHOWN else [*each[:SHOWN], "…"]
+        return ()
+    each = tuple(dict.fromkeys(" × ".join(map(str, shape)) for shape in found if shape))
+    return each if len(each) <= SHOWN else (*each[:SHOWN], "…")
 
 
 def _numbers(tree: ast.Module) -> Iterator[tuple[str, int]]:
@@ -75,6 +77,6 @@ def _number(node: ast.expr, numbers: Mapping[str, int]) -> int:
 
 def _settings(run_id: str) -> RunSettings | None:
     try:
-        return folder.find_run(run_id).read_settings()
+        return run_settings.of(run_id)
     except (FileNotFoundError, DecodeError):
         return None

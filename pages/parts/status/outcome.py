@@ -52,7 +52,8 @@ def not_faster(low: float | None, high: float | None) -> str:
     """What a best kernel is, told by its 95 % interval, that is not faster than eager PyTorch for sure; else empty."""
     if low is None or low > 1:
         return ""
-    return f"{'slower' if high and high < 1 else 'not faster'} than eager PyTorch beyond the noise"
+    is_slower = high is not None and high < 1
+    return f"{'slower' if is_slower else 'not faster'} than eager PyTorch by more than the noise of the timings"
 
 
 def loses(db: Database, run: RunRow) -> str:

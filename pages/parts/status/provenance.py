@@ -6,13 +6,12 @@ import streamlit as st
 
 from engine import supervisor
 from engine.errors import EngineError
-from pages.parts import access, index, wording
+from pages.parts import access, index, run_settings, wording
 from pages.parts.status import pinned_snapshot
 from pages.parts.widgets import table
 from storage.codec import DecodeError
 from storage.index import queries
 from storage.index.queries import RunRow
-from storage.run import folder
 from storage.run.settings import RunState
 
 
@@ -74,7 +73,7 @@ def example_note(run: RunRow) -> None:
 
 def _pace(run_id: str) -> str:
     try:
-        speed = folder.find_run(run_id).read_settings().replay_speed
+        speed = run_settings.of(run_id).replay_speed
     except (FileNotFoundError, DecodeError):
         return ""
     return " at original speed" if speed == 1 else f" at {wording.significant(speed, 2)}× speed"

@@ -9,12 +9,11 @@ import streamlit as st
 from engine import run_options
 from engine.evaluator import languages
 from engine.search.methods import catalogue
-from pages.parts import wording
+from pages.parts import run_settings, wording
 from storage import codec
 from storage.knowledge import choice
 from storage.results import baselines
 from storage.results.policy import Policy, kept_rules
-from storage.run import folder
 from storage.run.saved_models import SavedModel
 from storage.run.settings import RunSettings
 
@@ -22,7 +21,7 @@ from storage.run.settings import RunSettings
 def of(run_id: str) -> list[tuple[str, str]] | str:
     """(label, value) in reading order; why run.json cannot be read instead where that is so."""
     try:
-        return list(rows(folder.find_run(run_id).read_settings()))
+        return list(rows(run_settings.of(run_id)))
     except (FileNotFoundError, codec.DecodeError, UnicodeDecodeError) as error:
         return f"run.json cannot be read: {error}"
 
@@ -30,7 +29,7 @@ def of(run_id: str) -> list[tuple[str, str]] | str:
 def older_rules(run_id: str) -> str:
     """That a run's kernels are judged by rules of before, as a sentence; empty where not, or where nobody knows."""
     try:
-        kept = kept_rules(folder.find_run(run_id).read_settings().policy.rules)
+        kept = kept_rules(run_settings.of(run_id).policy.rules)
     except (FileNotFoundError, codec.DecodeError, UnicodeDecodeError):
         return ""
     return f"Kernels of this run are {kept}: it keeps the rules it began with." if kept else ""
@@ -39,7 +38,6 @@ def older_rules(run_id: str) -> str:
 def rows(settings: RunSettings) -> Iterator[tuple[str, str]]:
     """(label, value) in reading order."""
     budget = settings.budget
-    catalogue.descriptions()  # so that the labels of a strategy of somebody's own are known the next time
     yield "Sizes", ", ".join(f"{name} = {value:,}" for name, value in settings.sizes.items()) or "as in the reference"
     yield "Precision", settings.policy.measured
     yield "PyTorch may compute", settings.policy.library_in_words

@@ -49,6 +49,7 @@ class Dialog(StrEnum):
     START_REGIONS = "start_regions"
     SEARCH_KERNELS = "search_kernels"
     START_SUITE = "start_suite"
+    STOP_SUITE = "stop_suite"
 
 
 # Where a person is asked once more, by verb. To go back is of use without an engine too, as a new run; and a run that

@@ -10,7 +10,7 @@ import streamlit as st
 
 from engine import supervisor
 from engine.errors import EngineError
-from pages.parts import access, client, index, method, wording
+from pages.parts import access, client, index, method, run_settings, wording
 from pages.parts.status.alerts import Act
 from pages.parts.steering import dialogs
 from pages.parts.steering.verb_words import VERB_WORDS
@@ -69,7 +69,7 @@ def is_recorded(run: RunRow) -> bool:
 
 def _width(run_id: str) -> int:
     try:
-        return folder.find_run(run_id).read_settings().width
+        return run_settings.of(run_id).width
     except (FileNotFoundError, DecodeError):
         return 1
 
@@ -150,8 +150,17 @@ def give_word_back() -> None:
     page's first elements.
     """
     latest: Word | None = st.session_state.get("word_back")
-    word = latest if latest and time.time() - latest.at < OLD_S else _SILENCE
+    word = latest if latest and time.time() - latest.at < OLD_S and not _was_said_elsewhere(latest) else _SILENCE
     _word(data=asdict(word) | {"seconds": ERROR_S if word.is_error else NEWS_S}, key="word_back_shown")
+
+
+def _was_said_elsewhere(word: Word) -> bool:
+    """Whether another page has said it already; one that was left before it could leaves it to the next."""
+    place = st.session_state.get("place", "")
+    at, where = st.session_state.setdefault("word_said", (word.at, place))
+    if at != word.at:
+        at, where = st.session_state["word_said"] = (word.at, place)
+    return bool(where != place)
 
 
 @dataclass(frozen=True, slots=True)

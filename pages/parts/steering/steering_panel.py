@@ -8,7 +8,7 @@ import streamlit as st
 
 from pages.parts import access, client, index, method, wording
 from pages.parts.status import damaged
-from pages.parts.steering import approval, command_dialogs, dialogs, steer
+from pages.parts.steering import approval, command_dialogs, dialogs, reply_form, steer
 from pages.parts.steering.verb_words import VERB_WORDS
 from storage.index import queries
 from storage.index.queries import RunRow
@@ -61,13 +61,14 @@ def _first(run: RunRow, state: RunState) -> None:
     """What is wanted most, in one row, which stays at the foot of a phone's screen."""
     asked, is_held = steer.pending(run.run_id), commands.is_offered(CommandKind.RESUME, state)
     with st.container(horizontal=True, gap="small", key="steer_first"):
-        with st.container(key="pause_or_resume", width="stretch"):
-            hold = CommandKind.RESUME if is_held else CommandKind.PAUSE
-            is_pausing = asked is CommandKind.PAUSE and not is_held
-            if is_pausing:
-                st.button("Pausing", icon=":material/hourglass_top:", key="pausing", disabled=True, width="stretch")
-            else:
-                steer.verb_button(run, hold, width="stretch", shortcut="p")
+        if not _needs_answer(run, state):
+            with st.container(key="pause_or_resume", width="stretch"):
+                hold = CommandKind.RESUME if is_held else CommandKind.PAUSE
+                is_pausing = asked is CommandKind.PAUSE and not is_held
+                if is_pausing:
+                    st.button("Pausing", icon=":material/hourglass_top:", key="pausing", disabled=True, width="stretch")
+                else:
+                    steer.verb_button(run, hold, width="stretch", shortcut="p")
         with st.container(key="stop_or_stopping", width="stretch"):
             if asked is CommandKind.STOP:
                 st.button("Stopping", icon=":material/hourglass_top:", key="stopping", disabled=True, width="stretch")
@@ -76,6 +77,13 @@ def _first(run: RunRow, state: RunState) -> None:
         if not run.replay_of:
             with st.container(width="stretch"):
                 _opens(run, CommandKind.HINT, key="h")
+
+
+def _needs_answer(run: RunRow, state: RunState) -> bool:
+    """Whether a run waits for what only a person can give: a reply, or a yes. To resume it would change nothing."""
+    if state is not RunState.WAITING:
+        return False
+    return reply_form.is_due(run, state) or queries.open_approval(index.current(), run.run_id) is not None
 
 
 def _in_force(run: RunRow, steering: SteeringState) -> None:

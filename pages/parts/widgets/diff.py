@@ -9,6 +9,7 @@ import itertools
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +24,7 @@ MOST_LINES = 4_000
 SIMILAR = 0.35
 CONTEXT = 3
 LEAST_FOLD = 3
+HOT = 0.25  # of what the hottest line took
 PATIENCE_A_LINE = 50_000
 Span = tuple[int, int]
 Pair = tuple[str, int, int]
@@ -55,13 +57,18 @@ def draw(
         return
     shown = cut(old), cut(new)
     data = {
-        "pieces": rows(*shown),
+        "pieces": rows(*shown, hot=(_hot(heat[0]), _hot(heat[1]))),
         "names": list(names),
         "summary": summary(old, new, counts),
         "is_compact": is_compact,
         "heat": [code.sent(side) for side in heat] if any(heat) else None,
     }
     _diff(data=data | {"left_out": left_out(old, new)}, key=key)
+
+
+def _hot(heat: HeatMap) -> frozenset[int]:
+    """Lines, from 0, that are worth seeing though nothing changed there."""
+    return frozenset(line - 1 for line, spot in heat.items() if spot.level >= HOT)
 
 
 def changed_lines(old: str, new: str) -> tuple[int, int]:
@@ -93,13 +100,15 @@ def left_out(old: str, new: str) -> str:
 
 
 @functools.lru_cache(maxsize=16)
-def rows(old: str, new: str) -> list[dict[str, Any]]:
+def rows(
+    old: str, new: str, hot: tuple[frozenset[int], frozenset[int]] = (frozenset(), frozenset())
+) -> list[dict[str, Any]]:
     """Pieces for the browser: `[change, old line, new line, old side, new side]` per row, sides as escaped HTML.
 
     Of an unchanged row there is one side: it is drawn on both.
     """
     left, right = code.lines(old), code.lines(new)
-    hunks = pieces(pairs(old, new))
+    hunks = pieces(pairs(old, new), hot)
     return [{"fold": piece.is_folded, "rows": [_row(p, left, right) for p in piece.pairs]} for piece in hunks]
 
 
@@ -172,9 +181,12 @@ def pairs(old: str, new: str) -> tuple[Pair, ...]:
     return tuple(changes)
 
 
-def pieces(changes: Sequence[Pair]) -> list[Piece]:
-    """Hunks, with what lies far from every change folded."""
-    near = {k for i, pair in enumerate(changes) if pair[0] != "=" for k in range(i - CONTEXT, i + CONTEXT + 1)}
+def pieces(
+    changes: Sequence[Pair], hot: tuple[AbstractSet[int], AbstractSet[int]] = (frozenset(), frozenset())
+) -> list[Piece]:
+    """Hunks, with what lies far from every change, and from every hot line of both sides (from 0), folded."""
+    shown = (i for i, (change, a, b) in enumerate(changes) if change != "=" or a in hot[0] or b in hot[1])
+    near = {k for i in shown for k in range(i - CONTEXT, i + CONTEXT + 1)}
     runs = [(is_near, list(group)) for is_near, group in itertools.groupby(range(len(changes)), key=near.__contains__)]
     out: list[Piece] = []
     for is_near, places in runs:

@@ -41,23 +41,20 @@ class OutcomeRow:
 
 
 _OUTCOMES = f"""
-WITH made AS (SELECT step, arg_max(origin, seq) AS origin, arg_max(verdict, seq) AS verdict,
-        bool_or(is_compiled) AS is_compiled, bool_or(is_accepted) AS is_accepted, count(*) AS kernels
-        FROM kernels WHERE run_id = $run GROUP BY step),
-    missed AS (SELECT DISTINCT step, call FROM patches WHERE run_id = $run AND NOT is_applied),
-    done AS (SELECT step, kind, outcome FROM steps WHERE run_id = $run),
+WITH missed AS (SELECT step, call FROM patches WHERE run_id = $run AND NOT is_applied),
     told AS (SELECT c.*, CASE
-        WHEN d.kind = 'repair' OR m.origin = 'repair' THEN '{CallOutcome.REPAIR}'
-        WHEN c.reply_blob IS NULL OR c.finish_reason IN (SELECT unnest($failures::VARCHAR[])) OR x.step IS NOT NULL
-            OR d.outcome IN ('patch_failed', 'unreadable') THEN '{CallOutcome.UNREADABLE}'
+        WHEN d.kind = 'repair' OR k.origin = 'repair' THEN '{CallOutcome.REPAIR}'
+        WHEN c.reply_blob IS NULL OR list_contains($failures::VARCHAR[], c.finish_reason)
+            OR (c.step, c.call) IN (FROM missed) OR d.outcome IN ('patch_failed', 'unreadable')
+            THEN '{CallOutcome.UNREADABLE}'
         WHEN d.outcome = 'written' THEN '{CallOutcome.TEXT}'
-        WHEN m.verdict IS NULL THEN '{CallOutcome.OPEN}'
-        WHEN m.is_accepted THEN '{CallOutcome.KEPT}'
-        WHEN m.verdict = 'passed' THEN '{CallOutcome.CORRECT}'
-        WHEN NOT m.is_compiled THEN '{CallOutcome.NOT_COMPILED}'
+        WHEN k.verdict IS NULL THEN '{CallOutcome.OPEN}'
+        WHEN k.is_accepted THEN '{CallOutcome.KEPT}'
+        WHEN k.verdict = 'passed' THEN '{CallOutcome.CORRECT}'
+        WHEN NOT k.is_compiled THEN '{CallOutcome.NOT_COMPILED}'
         ELSE '{CallOutcome.WRONG}' END AS came_to
-        FROM calls c LEFT JOIN done d USING (step) LEFT JOIN made m USING (step)
-        LEFT JOIN missed x ON x.step = c.step AND x.call = c.call WHERE c.run_id = $run)
+        FROM calls c LEFT JOIN steps d ON d.run_id = $run AND d.step = c.step
+        LEFT JOIN kernels k ON k.run_id = $run AND k.candidate_id = d.made_id WHERE c.run_id = $run)
 SELECT came_to AS outcome, count(*) AS calls,
     count(*) FILTER (WHERE input_tokens IS NULL OR output_tokens IS NULL) AS uncounted,
     coalesce(sum(coalesce(input_tokens, 0) + coalesce(output_tokens, 0)), 0)::BIGINT AS tokens,

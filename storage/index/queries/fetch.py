@@ -146,6 +146,15 @@ def of_run(db: Database, run_id: str, *columns: str, table: str = "runs") -> tup
     return tuple(stored[0][column] for column in columns) if stored else None
 
 
+def of_runs(db: Database, run_ids: Sequence[str], *columns: str, table: str = "runs") -> dict[str, tuple[Any, ...]]:
+    """As `of_run`, of several runs; one that is not in the index is left out."""
+    if len(run_ids) == 1:  # as on the page of a run, where others ask for that row too
+        stored = of_run(db, run_ids[0], *columns, table=table)
+        return {run_ids[0]: stored} if stored else {}
+    sql = f"SELECT run_id, {', '.join(columns)} FROM {table} WHERE run_id IN (SELECT unnest(?::VARCHAR[]))"
+    return {run_id: tuple(row) for run_id, *row in tuples(db, sql, [list(run_ids)])}
+
+
 def has_rows(db: Database, table: str, run_id: str) -> bool:
     """Whether a run has rows in a table: asked before a long query, which takes five times as long to find none."""
     return bool(tuples(db, f"SELECT 1 FROM {table} WHERE run_id = ? LIMIT 1", [run_id]))

@@ -207,12 +207,7 @@ def last_events(db: Database, run_ids: Sequence[str]) -> dict[str, float]:
 
 def _progress(db: Database, run_ids: Sequence[str]) -> dict[str, tuple[Any, ...]]:
     """When the newest event of each run was, its last depth, and how long engines have worked on it."""
-    if len(run_ids) == 1:  # as on the page of a run, where others ask for that row too
-        stored = fetch.of_run(db, run_ids[0], "last_event_at", "depth", "engine_s", table="progress")
-        return {run_ids[0]: stored} if stored else {}
-    sql = """SELECT run_id, last_event_at, depth, engine_s FROM progress
-        WHERE run_id IN (SELECT unnest(?::VARCHAR[]))"""
-    return {run_id: tuple(progress) for run_id, *progress in fetch.tuples(db, sql, [list(run_ids)])}
+    return fetch.of_runs(db, run_ids, "last_event_at", "depth", "engine_s", table="progress")
 
 
 def limit(db: Database, run_id: str) -> HardwareLimit | None:

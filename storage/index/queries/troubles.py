@@ -86,7 +86,7 @@ class TroubleRow:
 
 
 _TROUBLES = f"""
-WITH chosen AS (SELECT * FROM runs WHERE list_contains($runs::VARCHAR[], run_id)),
+WITH chosen AS (SELECT unnest($ids::VARCHAR[]) AS run_id),
  ended AS (SELECT * FROM depths WHERE run_id IN (SELECT run_id FROM chosen)),
  known AS (SELECT run_id, candidate_id, number, depth, speedup, noise, verdict, message, judged_seq AS seq,
     is_best OR is_tied AS is_top FROM kernels WHERE run_id IN (SELECT run_id FROM chosen)),
@@ -104,14 +104,14 @@ WITH chosen AS (SELECT * FROM runs WHERE list_contains($runs::VARCHAR[], run_id)
 SELECT r.run_id, w.id AS newest_id, n.number AS newest_number, w.depth AS newest_depth, w.seq AS newest_seq,
     CASE WHEN tops.seq > w.seq THEN NULL ELSE n.speedup END AS newest_speedup, n.noise AS newest_noise,
     b.number AS base_number, b.speedup AS base_speedup, b.noise AS base_noise,
-    coalesce(stale.since_gain, 0) AS since_gain, r.stagnation_depths AS patience,
+    coalesce(stale.since_gain, 0) AS since_gain, NULL AS patience,
     coalesce(recent.judged, 0) AS recent_judged, coalesce(recent.failed, 0) AS recent_failed,
     nullif(recent.verdicts[1], 'passed') AS last_verdict,
     CASE WHEN recent.verdicts[1] <> 'passed' THEN coalesce(recent.message, '') ELSE '' END AS last_message,
     recent.seq AS last_seq,
     coalesce(len(recent.verdicts) = 2 AND recent.verdicts[1] <> 'passed' AND recent.verdicts[1] = recent.verdicts[2]
         AND recent.classes[1] = recent.classes[2], FALSE) AS is_repeated,
-    r.warned AS budgets, r.warned_seq AS budget_seq, NULL AS last_event_at, w.base_id
+    [] AS budgets, NULL AS budget_seq, NULL AS last_event_at, w.base_id
 FROM chosen r LEFT JOIN newest w USING (run_id) LEFT JOIN stale USING (run_id) LEFT JOIN recent USING (run_id)
 LEFT JOIN tops USING (run_id)
 LEFT JOIN known n ON n.run_id = r.run_id AND n.candidate_id = w.id
@@ -123,8 +123,15 @@ def troubles(db: Database, run_ids: Sequence[str]) -> dict[str, TroubleRow]:
     """Facts by run; runs that are not in the index are left out."""
     if not run_ids:
         return {}
+    # By themselves: they change with many events, and the rest far less often.
+    limits = fetch.of_runs(db, run_ids, "stagnation_depths", "warned", "warned_seq")
     last, idle = last_events(db, run_ids), waiting.idle_since(db, run_ids)
-    rows = fetch.rows(db, TroubleRow, _TROUBLES, {"runs": list(run_ids)})
-    return {
-        row.run_id: replace(row, last_event_at=last.get(row.run_id), idle_since=idle.get(row.run_id)) for row in rows
-    }
+    known = {}
+    for row in fetch.rows(db, TroubleRow, _TROUBLES, {"ids": list(run_ids)}):
+        if row.run_id in limits:
+            patience, budgets, budget_seq = limits[row.run_id]
+            known[row.run_id] = replace(
+                row, patience=patience, budgets=budgets, budget_seq=budget_seq,
+                last_event_at=last.get(row.run_id), idle_since=idle.get(row.run_id),
+            )  # fmt: skip
+    return known

@@ -17,7 +17,8 @@ BASE = (
 # cute::copy moves 128-bit words through recast pointers: with strict aliasing g++ returns wrong data without a warning.
 LAST = ("-fno-strict-aliasing",)
 OVERRULED = ("-fstrict-aliasing",)
-QUIET = ("-w", "-fdiagnostics-color=never", "-fmax-errors=12", "-ftemplate-backtrace-limit=4")
+# Line tables, so that a profile can tell lines; they change no instruction, and nothing of them is loaded.
+QUIET = ("-w", "-g1", "-fdiagnostics-color=never", "-fmax-errors=12", "-ftemplate-backtrace-limit=4")
 
 ALLOWED = re.compile(
     r"-(O[0-3s]?|Ofast|g\d?|f[a-z][\w=,.+-]*|m[\w=,.+-]+|D\w+(=[\w.+-]*)?|U\w+|W[\w=+,-]*|w|std=[\w+]+)"

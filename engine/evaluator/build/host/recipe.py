@@ -63,6 +63,7 @@ def write(
         build_request.name,
         build_request.functions,
         flags.compile_flags(extra),
+        flags.QUIET,
         installation.fingerprint,
         light_headers.shim_version(),
         *([] if is_whole else [WITHOUT_FRONTEND]),

@@ -82,6 +82,16 @@ function go(host, by) {
   tell(host)
 }
 
+// The cell of the margin that says most: of the new source, or of the old one where that alone has a profile.
+function hottest(host) {
+  const [line, side] = [1, 0].flatMap(side => {
+    const most = Object.entries(host.data.heat?.[side] ?? {}).find(([, spot]) => spot[0] === 1)
+    return most ? [[most[1][2], side]] : []
+  })[0] ?? []
+  const cells = [...host.querySelectorAll("td.heat[title]")].filter(cell => cell.title === line)
+  return cells.at(side === 1 ? -1 : 0)
+}
+
 // After scrolling by hand the next key goes on from what is on the screen.
 function follow(host) {
   const middle = window.innerHeight / 2
@@ -129,6 +139,7 @@ function click(host, button) {
   if (button.classList.contains("previous")) return go(host, -1)
   if (button.classList.contains("next")) return go(host, 1)
   if (button.classList.contains("copy")) return copy(host, button)
+  if (button.classList.contains("hottest")) return hottest(host)?.scrollIntoView({ block: "center" })
   if (button.classList.contains("all")) {
     const folds = host.data.pieces.flatMap((piece, at) => (piece.fold ? [at] : []))
     host.state.open = host.state.open.size === folds.length ? new Set() : new Set(folds)
@@ -151,6 +162,7 @@ export default function ({ data, parentElement }) {
   host.classList.toggle("compact", data.is_compact)
   host.querySelector(".summary").textContent = data.summary
   host.querySelector(".left_out").textContent = data.left_out
+  host.querySelector(".hottest").hidden = !data.heat
   const isNarrow = () => data.is_compact || host.clientWidth < NARROW_PX
   if (host.wanted !== wanted || host.pieces !== JSON.stringify(data.pieces)) {
     host.wanted = wanted

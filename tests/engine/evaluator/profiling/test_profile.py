@@ -14,7 +14,7 @@ import pytest
 
 from engine.evaluator import tasks
 from engine.evaluator.processes import observing
-from engine.evaluator.profiling import cpu_profile, perf
+from engine.evaluator.profiling import cpu_profile, perf, sampled_lines
 from engine.evaluator.profiling.cpu_profile import Bound, Observation, Report
 from engine.evaluator.profiling.roof import Roof
 from engine.evaluator.tasks import Task
@@ -83,6 +83,24 @@ def test_bound_follows_the_nearest_roof(
 def test_unsupported_counters_are_left_out_instead_of_zero() -> None:
     text = "<not supported>,,cycles,0,0.00,,\n1234,,instructions:u,10,100.00,,\n<not counted>,,cache-misses,0,0.00,,\n"
     assert perf._counts(text) == {"instructions": 1234.0}
+
+
+@pytest.mark.skipif(shutil.which("perf") is None or shutil.which("addr2line") is None, reason="no perf here")
+def test_samples_fall_on_the_lines_of_the_loop_that_takes_the_time(cpu: CpuToolchain) -> None:
+    task, source = tasks.find("swish").task("cpu", {"batch_size": 64, "dim": 16384}), kernels.swish()
+    result = cpu.profile(task, source)
+    texts = source.splitlines()
+    assert result.samples >= sum(line.samples for line in result.lines) > 0
+    assert "std::exp(-X(i))" in texts[result.lines[0].line - 1]
+    assert {(line.file, line.stall) for line in result.lines} == {("", "")}
+
+
+def test_a_sample_outside_the_candidates_libraries_is_of_no_line(tmp_path: Path) -> None:
+    (tmp_path / "own.so").write_bytes(b"no library")
+    mapping = "PERF_RECORD_MMAP2 7/7: [0x7000(0x1000) @ 0x2000 fe:00 1 0]: r-xp {}\n"
+    script = mapping.format("/w/1.so") + mapping.format("/usr/libm.so").replace("7000", "9000") + " 7010\n 9010\n"
+    assert sampled_lines.of(script, {"/w/1.so": str(tmp_path / "own.so")}) == ([], 2)
+    assert sampled_lines.of("", {}) == ([], 0)
 
 
 def test_symbols_that_are_called_alike_are_one_function() -> None:

@@ -1,0 +1,59 @@
+"""What was chosen and typed on *New run*, kept while another page is shown, as where a model is connected. Streamlit
+forgets a field that is not drawn. An uploaded file is not kept: a browser lets no page choose one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+_LIKE, _LEFT, _KEPT = "new_run_like", "new_run_left", "new_run_kept"
+FIELDS = {
+    "task_source", "task", "task_path", "model", "strategy", "toolchain", "device", "preset", "width", "effort",
+    "patch_form", "temperature", "model_options", "compiler_hint", "compiled_start", "tune", "weight",
+    "own_baseline_source", "prompts", "knowledge_path", "knowledge_frozen", "max_calls", "max_cost", "max_tokens",
+    "max_minutes", "target", "stop_at", "ask:new", "silence:new", "after:new",
+}  # fmt: skip
+KINDS = (
+    "language:", "size:", "library:", "precision:", "dtype:", "mode:", "backward:", "compare_modules:", "depths:",
+    "max_calls:", "max_cost:", "max_tokens:", "max_minutes:", "target:", "stop_at:", "option:", "knowledge:",
+    "baselines:",
+)  # fmt: skip
+"""Keys of fields of which there are several, by how they begin."""
+ELSEWHERE = "option:fork:"
+"""Fields of the same look in a dialog of a run's page."""
+
+
+def leave() -> None:
+    """Another page is drawn: what the form had is to be there again once somebody comes back."""
+    st.session_state[_LEFT] = True
+
+
+def begin(like: str) -> None:
+    """On the page itself, before its fields: they are as they were left. A form that begins as another run does has
+    nothing of the last one."""
+    is_back = st.session_state.pop(_LEFT, False)
+    if st.session_state.get(_LIKE, like) != like:
+        forget()
+    elif is_back:
+        kept: dict[str, Any] = st.session_state.get(_KEPT, {})
+        for key, value in kept.items():
+            st.session_state.setdefault(key, value)
+    st.session_state[_LIKE] = like
+
+
+def keep() -> None:
+    """After its fields. Trap: where a page is left Streamlit forgets them before anything of the next one runs."""
+    st.session_state[_KEPT] = {key: st.session_state[key] for key in _keys()}
+
+
+def forget() -> None:
+    """Begin anew, as after a run was started."""
+    st.session_state.pop(_KEPT, None)
+    for key in _keys():
+        del st.session_state[key]
+
+
+def _keys() -> list[str]:
+    keys = map(str, st.session_state)
+    return [key for key in keys if key in FIELDS or (key.startswith(KINDS) and not key.startswith(ELSEWHERE))]
