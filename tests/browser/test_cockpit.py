@@ -196,7 +196,7 @@ def test_five_tab_stops_lead_from_the_top_of_a_run_to_what_pauses_it(page: Page,
     pause = drawn(page).get_by_role("button", name="Pause")
     expect(pause).to_be_visible()
     name = "document.activeElement.textContent.trim()"
-    stops = []
+    stops: list[str] = []
     while len(stops) < 5 and not any("Pause" in stop for stop in stops):
         page.keyboard.press("Tab")
         if page.evaluate(name) == "To the controls":
