@@ -518,8 +518,8 @@ def test_an_example_network_is_opened_by_a_click_and_offers_nothing_that_needs_w
     assert [one.key for one in told.button] == ["delete:tiny"]
     assert "Ship" in everything(told)
     assert "Start runs for the ticked" not in everything(told)
-    panel = open_page("networks", network="tiny", region="attn")
-    assert not panel.button
-    assert "A run needs the recorded tensors" in words(panel)
-    assert "run-attn" in everything(panel)
+    attn = open_page("networks", network="tiny", region="attn")
+    assert not attn.button
+    assert "A run needs the recorded tensors" in words(attn)
+    assert "run-attn" in everything(attn)
     assert "open_network:tiny" not in {one.key for one in open_page("networks").button}

@@ -93,6 +93,19 @@ def contents(archive: Path) -> dict[str, bytes]:
     return dict(untrusted.archive_members(archive, examples.ARCHIVE))
 
 
+@pytest.mark.parametrize("path", sorted(examples.SHIPPED.glob("*.tar.xz")), ids=lambda path: path.name)
+def test_a_shipped_network_opens_whole_and_tells_nothing_of_its_machine(home: Path, path: Path) -> None:
+    runs.see_that_nothing_is_private(contents(path))
+    folder = examples.open_archive(path)
+    stands = standing(folder)
+    assert stands.network is not None
+    assert stands.proof is not None
+    assert stands.proof.is_over
+    assert in_network.headline(stands.network, stands.proof)
+    for run_id in examples.run_ids(folder):
+        assert not damage.examine(RunFolder(runs_folder() / run_id)).is_damaged
+
+
 def test_an_archive_has_no_recorded_value_no_path_and_no_device_of_its_machine(
     archive: Path, exported_from: Path
 ) -> None:
