@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import io
-import sys
 from pathlib import Path
 
 import pytest
 from rich.table import Table
 
 from engine.__main__ import main
-from engine.cli.terminal import Console, plain_streams, printable, widen
+from engine.cli.terminal import Console, plain_streams, printable
 from engine.run_settings import new_settings
 from storage import codec
 from storage.run import labels
@@ -110,17 +109,3 @@ def test_an_id_says_the_name_of_the_task_as_far_as_it_can() -> None:
     assert id_for("my swish", "1") == "my-swish-1"
     assert id_for("核", "1") == "task-1"
     assert id_for("linear-backward", "1") == "linear-backward-1"
-
-
-def test_in_a_pipe_no_cell_of_a_wide_table_is_cut_or_folded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    read = io.StringIO()
-    monkeypatch.setattr(sys, "stdout", read)
-    table, remark = Table(box=None), "it takes 0.1 % of the network, and less than 1% cannot be measured in it " * 2
-    table.add_column("region", no_wrap=True)
-    table.add_column("remark", overflow="fold")
-    table.add_row("a region with a name of its own", remark.strip())
-    console = Console()
-    widen(console, table)
-    console.print(table)
-    assert any("a name of its own" in line and remark.strip() in line for line in read.getvalue().splitlines())
