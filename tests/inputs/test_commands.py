@@ -148,7 +148,7 @@ WRONG_SUITES = [
     "repeats = 1000000000", "repeats = -1", "repeats = true", "repeats = 1e9", 'repeats = "3"', "weight = inf",
     f"weight = {'9' * 300}", "weight = nan", "parameters = 3", "parameters = [1]", "paper = 3", "limits = 3",
     'limits = {hours = "x"}', "limits = {hours = inf}", "arms = 3", "arms = {a = 1}", "name = 3", 'name = "../x"',
-    'baseline = "none"', "classes = [1]", 'classes = {swish = "x"}', "title = [[[1]]]\nrepeats = 1001",
+    'baseline = "none"', "classes = [1]", 'classes = {swish = 1}', "title = [[[1]]]\nrepeats = 1001",
 ]  # fmt: skip
 
 
