@@ -8,6 +8,7 @@ part. What comes out of an archive is decoded and written anew; nothing in it sa
 
 from __future__ import annotations
 
+import functools
 import re
 import secrets
 import shutil
@@ -194,7 +195,7 @@ def _suite(stands: Standing, runs: Mapping[str, RunFolder]) -> bytes:
         event = line.event
         if isinstance(event, Defined):
             kept.append(suites.encode(_defined(event), line.time))
-        elif isinstance(event, JudgedAgain | CellLinked | CellLeft | Weighed) and event.run_id in runs:
+        elif isinstance(event, _OF_CELLS) and event.run_id in runs:
             kept.append(suites.encode(event, line.time))
     for cell, seen in suite.cells.items():
         if seen.run_id is not None and seen.run_id in runs:
@@ -232,8 +233,15 @@ def shipped(folder: Path | None = None) -> list[ExampleNetwork]:
 
 
 def _listed(path: Path) -> ExampleNetwork:
-    network = _network(_members(path, only=files.NETWORK), path)
-    return ExampleNetwork(path, network, path.stat().st_size, _is_open(network))
+    status = path.stat()
+    network = _first(path, status.st_mtime_ns, status.st_size)
+    return ExampleNetwork(path, network, status.st_size, _is_open(network))
+
+
+@functools.lru_cache(maxsize=32)
+def _first(path: Path, *_state: int) -> Network:
+    """The network of an archive that is as it was when it was read: a page lists them with every look."""
+    return _network(_members(path, only=files.NETWORK), path)
 
 
 def _is_open(network: Network) -> bool:

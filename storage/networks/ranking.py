@@ -3,8 +3,8 @@ fast the whole could be. Pure figures; knows no file.
 
 Times are those of one call of every workload, times its weight. A region stands against the best that the user could
 run instead, in place: where the network is faster under torch.compile, or as a CUDA graph of what that gives, against
-the compiler's kernels there. Kernels
-that also do work of other places count whole, so such a saving is at most what is told.
+the compiler's kernels there. Kernels that also do work of other places count whole, so such a saving is at most what is
+told.
 """
 
 from __future__ import annotations

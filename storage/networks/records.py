@@ -69,8 +69,8 @@ class WorkloadFacts:
     compiled_note: str = ""
     graph_breaks: int = 0
     replayed_ms: tuple[float, ...] = ()
-    """Calls replayed as one CUDA graph, compiled where that works; empty on a processor and where nothing captures
-    it, and `replayed_note` says why."""
+    """Calls of the compiled network, replayed as one CUDA graph; empty on a processor and where it cannot be captured,
+    and `replayed_note` says why."""
     replayed_note: str = ""
 
 

@@ -181,8 +181,8 @@ class ArmFigures:
     `mean` is over the tasks with a correct kernel. `over_best` and `fast_1_best` are over the best alternative, eager
     or another baseline, where one was timed; `used` counts it (1) where it is faster or there is no kernel. `pass_at`
     and `compiled_at` are (k, mean over tasks). Costs are over all counted cells, `minutes` those of engines and
-    `device_minutes` those for which evaluations held a device; a gain is a kernel that was faster
-    than the best before it. None: not known, or nothing to divide by.
+    `device_minutes` those for which evaluations held a device; a gain is a kernel that was faster than the best before
+    it. None: not known, or nothing to divide by.
     """
 
     arm: str

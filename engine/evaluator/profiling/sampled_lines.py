@@ -26,8 +26,7 @@ def of(script: str, libraries: Mapping[str, str]) -> tuple[list[tuple[str, int, 
     """(function, line, samples) of the libraries' lines, most samples first, and how many samples there are in all.
 
     `script` is what `perf script` prints of addresses and mappings; `libraries` are files by where they were loaded
-    from. An instruction that was inlined counts for each
-    line of the candidate's file that it came from.
+    from. An instruction that was inlined counts for each line of the candidate's file that it came from.
     """
     mapped, samples = [], Counter[int]()
     for text in script.splitlines():

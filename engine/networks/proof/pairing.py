@@ -44,14 +44,14 @@ def paired(
         for number in range(WARM_UP):
             called(contents[number % len(contents)])
     place_times.settle(is_gpu)
-    quicker = min(_turn_ms(called, contents, 1, is_gpu) for called in (before, after))
+    quicker = min(_turn_ms(called, contents[0], 1, is_gpu) for called in (before, after))
     burst = max(1, min(MOST_BURST, round(LEAST_TURN_MS / max(quicker, 1e-3))))
     pairs: list[tuple[float, float]] = []
     deadline = time.monotonic() + limit_s
     while len(pairs) < LEAST_PAIRS or (
         len(pairs) < MOST_PAIRS and time.monotonic() < deadline and clock.half_width(_as_pairs(pairs)) > PRECISE
     ):
-        mine = [contents[order.randrange(len(contents))]]
+        mine = contents[order.randrange(len(contents))]
         if order.random() < 0.5:
             first = _turn_ms(before, mine, burst, is_gpu)
             pairs.append((first, _turn_ms(after, mine, burst, is_gpu)))
@@ -70,11 +70,11 @@ def _as_pairs(pairs: Sequence[tuple[float, float]]) -> list[tuple[float, float]]
     return [(after, before) for before, after in pairs]
 
 
-def _turn_ms(called: Called, contents: Sequence[Workload], burst: int, is_gpu: bool) -> float:
+def _turn_ms(called: Called, content: Workload, burst: int, is_gpu: bool) -> float:
     """Of one call, the mean of a turn of several."""
     began = time.perf_counter()
-    for number in range(burst):
-        called(contents[number % len(contents)])
+    for _ in range(burst):
+        called(content)
         place_times.settle(is_gpu)
     return 1e3 * (time.perf_counter() - began) / burst
 
