@@ -23,6 +23,7 @@ def main(words: Sequence[str]) -> int:
     if len(words) < 2:
         print(__doc__)
         return 2
+    print("building, checking and timing: mostly one to two minutes", file=sys.stderr)
     done = subprocess.run([COMMAND, "evaluate", *words, "--json"], stdout=subprocess.PIPE, text=True, check=False)
     try:
         answer = json.loads(done.stdout)
@@ -34,7 +35,8 @@ def main(words: Sequence[str]) -> int:
 
 def told(answer: dict[str, Any]) -> Iterator[str]:
     """The answer of `evaluate` as lines."""
-    yield f"verdict: {answer['verdict']}"
+    cached = "cached" in (answer["evidence"] or {})
+    yield f"verdict: {answer['verdict']}" + " (remembered)" * cached
     remarks = [] if answer["profile"] else answer["remarks"]  # a profile has them too
     yield from filter(None, [answer["message"].strip(), *remarks])
     if answer["max_error"] is not None:
