@@ -89,8 +89,9 @@ def test_its_script_judges_a_right_and_a_wrong_kernel(home: Path, tmp_path: Path
         said[name] = (done.returncode, done.stdout.splitlines())
     code, lines = said["right"]
     assert (code, lines[0]) == (0, "verdict: passed"), lines
-    assert any(line.startswith("speed-up: ") for line in lines)
-    assert lines[-1].startswith("next: keep a copy: it is correct")
+    is_timed = any(line.startswith("speed-up: ") for line in lines)
+    assert is_timed or any(line.startswith("not timed: ") for line in lines), lines  # a machine that is busy
+    assert lines[-1].startswith("next: keep a copy: it is correct" if is_timed else "next: judge it again")
     code, lines = said["wrong"]
     assert (code, lines[0]) == (1, "verdict: compile_error"), lines
     assert lines[-1].startswith("next: mend what the message names")
