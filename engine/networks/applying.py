@@ -61,6 +61,9 @@ from storage.suites import standing as suite_standing
 ROOT = Path(__file__).resolve().parent.parent.parent
 SCRATCH, SHIPPED, COMPILER_CACHE = "scratch", "in_network.json", "inductor-"
 DEATHS = 3  # in a row without a region to blame
+NOT_READY = 6
+"""How the process ends that has told which way was not ready in time: another one goes on without it."""
+WAY_S = 600.0
 WAYS_ON_GPU = (EAGER, COMPILED, MAX_AUTOTUNE, CUDA_GRAPH)
 GOMP_SPINCOUNT = "2000"
 WAYS = (EAGER, COMPILED)
@@ -74,11 +77,13 @@ class Times:
 
     trial_s: float = 12.0
     stack_s: float = 20.0
+    way_s: float = WAY_S
+    """At most until a way to call the network is ready: compiled, tuned, captured, called once."""
 
     @classmethod
-    def of_trial(cls, seconds: float) -> Times:
+    def of_trial(cls, seconds: float, way_s: float = WAY_S) -> Times:
         """Those of so long a trial; what is kept at the end is worth longer."""
-        return cls(seconds, 1.6 * seconds)
+        return cls(seconds, 1.6 * seconds, way_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,6 +267,8 @@ def _proven(
         if code == 0:
             files.append(folder, ProofEnded())
             break
+        if code == NOT_READY:
+            continue
         if reason:
             raise EngineError(f"the kernels cannot be measured in network {folder.name}: {reason}")
         died = f"its process ended by {signal.Signals(-code).name}" if code < 0 else f"its process ended with {code}"
@@ -358,9 +365,12 @@ def _run_process(
             shutil.rmtree(earlier, ignore_errors=True)
     question = {
         "folder": str(folder.path.resolve()), "package": package, "scratch": str(scratch),
-        "trial_s": times.trial_s, "stack_s": times.stack_s,
+        "trial_s": times.trial_s, "stack_s": times.stack_s, "way_s": times.way_s,
     }  # fmt: skip
     variables = {
+        # Inductor's own compile workers find no GPU behind the sandbox ("Could not find an active GPU backend"), and
+        # they would outlive a process that was ended because it took too long: it compiles in the process itself.
+        "TORCHINDUCTOR_COMPILE_THREADS": "1",
         "TMPDIR": str(scratch), "TORCH_EXTENSIONS_DIR": str(scratch / "extensions"),
         # what a compiler keeps of an operator is true of one package alone
         "TORCHINDUCTOR_CACHE_DIR": str(scratch / f"{COMPILER_CACHE}{number}"),
@@ -413,6 +423,8 @@ def _tell(event: Event, say: Say) -> None:
     match event:
         case ProofProgressed(words):
             say(words)
+        case OriginalTimed(workload, way, note=note) if note:
+            say(f"{way}, {workload}: {note}")
         case RegionTried(region, verdict, why):
             say(f"{region}: {verdict}: {why}")
 

@@ -63,6 +63,9 @@ def network(verbs: argparse._SubParsersAction[Parser]) -> None:
     reproduce.add_argument(
         "--seconds", type=float, default=12.0, metavar="S", help="at most for two ways and one workload (default: 12)"
     )
+    reproduce.add_argument(
+        "--way-seconds", type=float, default=600.0, metavar="S", help="at most until a way is ready (default: 600)"
+    )
     export = what.add_parser(
         "export", help="write a network with its search and runs as an archive, without recorded tensors and weights"
     )
@@ -113,6 +116,10 @@ def _kernels(optimise: Parser, apply: Parser, ship: Parser, trial: Parser) -> No
         command.add_argument(
             "--seconds", type=float, default=12.0, metavar="S",
             help="at most for two ways to call the network with one workload, in turns (default: 12)",
+        )  # fmt: skip
+        command.add_argument(
+            "--way-seconds", type=float, default=600.0, metavar="S",
+            help="at most until a way to call it is compiled and tuned; one that is not is left out (default: 600)",
         )  # fmt: skip
     ship.add_argument("--output", required=True, metavar="FOLDER", help="where to")
     ship.add_argument("--name", default="", help="of the Python package (default: tilewright_ and the network's name)")

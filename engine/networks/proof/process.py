@@ -37,6 +37,7 @@ class Question:
     scratch: str
     trial_s: float
     stack_s: float
+    way_s: float
 
 
 def main() -> int:
@@ -85,7 +86,9 @@ def _prove(question: Question, say: Callable[[Event], None]) -> None:
         sys.exit(FAILED)
     called = ways.Ways(loaded.module, package, is_training=network.mode == entries.TRAIN, is_gpu=is_gpu)
     turn = functools.partial(turns.hold, *locks)
-    proving.Prover(network, called, loaded.workloads, proof, say, turn, question.trial_s, question.stack_s).run()
+    proving.Prover(
+        network, called, loaded.workloads, proof, say, turn, question.trial_s, question.stack_s, question.way_s
+    ).run()  # fmt: skip
 
 
 def _give_up_rights(scratch: Path) -> None:

@@ -7,14 +7,18 @@ What was measured already stands in the proof that is gone on with, and is not m
 from __future__ import annotations
 
 import contextlib
+import os
+import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import torch
 
 from engine.networks import graphs, place_times
+from engine.networks.applying import NOT_READY
 from engine.networks.entries import Workload
 from engine.networks.proof import engaging, pairing, parity, unseen
 from engine.networks.proof import ways as ways_
@@ -45,6 +49,7 @@ from storage.networks.records import (
 CONTENTS = 4
 SEED = 7
 NEW_TOKENS = 24
+NOT_IN_TIME = "not ready within"
 
 
 @dataclass(slots=True)
@@ -61,6 +66,9 @@ class Prover:
     trial_s: float
     """At most for one pair of ways and one workload; `stack_s` for those of the stack at the end."""
     stack_s: float
+    way_s: float
+    """At most until a way to call the network is ready; `_not_ready` makes the event of one that is not."""
+    _not_ready: Callable[[str], Event] | None = None
     _contents: dict[str, list[Workload]] = field(default_factory=dict)
     _expected: dict[str, Expected] = field(default_factory=dict)
     _gate: str = EAGER
@@ -70,6 +78,7 @@ class Prover:
         for workload in self.workloads:
             self._contents[workload.name] = unseen.drawn(workload, CONTENTS, SEED)
         self._time_original()
+        self._not_ready = None
         self._gate = proofs.best_way(self.proof.originals, self.network)
         self._choose_base()
         for kernel in self.proof.started.kernels:
@@ -105,6 +114,10 @@ class Prover:
             for workload in self.workloads:
                 if (workload.name, way) in known:
                     continue
+                if late := self._late_in(way):
+                    self._note(OriginalTimed(workload.name, way, note=f"left out: not ready in time with {late}"))
+                    continue
+                self._not_ready = partial(OriginalTimed, workload.name, way, None)
                 self._tell(f"timing the network as it is, {way}, {workload.name}")
                 self._choose_base()
                 try:
@@ -117,6 +130,11 @@ class Prover:
                     eager_ms = self._eager_ms(workload) or speed.before_ms
                     ms = eager_ms if way == EAGER else eager_ms / speed.speedup
                     self._note(OriginalTimed(workload.name, way, ms))
+
+    def _late_in(self, way: str) -> str:
+        """The workload with which a way was not ready in time; it is not waited for with another one."""
+        notes = [timed for timed in self.proof.originals if timed.way == way and NOT_IN_TIME in timed.note]
+        return notes[0].workload if notes else ""
 
     def _eager_ms(self, workload: Workload) -> float | None:
         return next(
@@ -154,6 +172,7 @@ class Prover:
                 region.name, verdict, why, beside, tuple(engaged), tuple(errors), tuple(speeds)
             )  # fmt: skip
 
+        self._not_ready = partial(ended, Verdict.UNFIT)
         try:
             for workload in self.workloads:
                 if failure := self._tried_with(workload, region, beside, engaged, errors, speeds):
@@ -162,6 +181,8 @@ class Prover:
             return ended(Verdict.UNFIT, str(error))
         except Exception as error:  # noqa: BLE001 - kernels, the user's code and PyTorch's compiler may raise anything
             return ended(Verdict.CRASHED, graphs.reason_of(error))
+        finally:
+            self._not_ready = None
         if not engaged:
             return ended(Verdict.NOT_ENGAGED, "no workload calls it")
         return ended(*_paid(speeds, proofs.weights_of(self.network), self._gate))
@@ -230,9 +251,32 @@ class Prover:
         )  # fmt: skip
 
     def _called(self, way: tuple[str, Collection[str]], workload: Workload) -> Called:
-        called = self.ways.called(way[0], way[1], example=workload)
-        called(self._contents[workload.name][0])  # compiles, where it is compiled
+        with self._within(f"{way[0]} is {NOT_IN_TIME} {self.way_s:g} s"):
+            called = self.ways.called(way[0], way[1], example=workload)
+            called(self._contents[workload.name][0])  # compiles, where it is compiled
         return called
+
+    @contextlib.contextmanager
+    def _within(self, why: str) -> Iterator[None]:
+        """Around what may take too long: then that is told, and this process ends, since nothing else stops a compiler.
+        Another process goes on without that way."""
+        not_ready = self._not_ready
+
+        def expired() -> None:
+            assert not_ready is not None
+            self.say(not_ready(why))
+            os._exit(NOT_READY)
+
+        if not_ready is None:
+            yield
+            return
+        timer = threading.Timer(self.way_s, expired)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
 
     def _stack(self) -> StackMeasured:
         """All kernels that were kept: each way, the best of both, and each kernel left out in its turn."""

@@ -191,6 +191,18 @@ def killed_after(words: list[str], before: int, kind: type) -> None:
 
 
 @pytest.mark.judging
+def test_a_way_that_is_not_ready_in_time_is_left_out_and_the_rest_is_measured(
+    home_of_network: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--ways", "eager,torch.compile", "--seconds", "0.5", "--way-seconds", "0.5", "--again"]
+    assert main(["network", "apply", "paying", *used(home_of_network, "chain"), *words]) == 0
+    notes = {timed.way: (timed.ms is None, timed.note) for timed in proof().originals}
+    assert notes == {"eager": (False, ""), "torch.compile": (True, "torch.compile is not ready within 0.5 s")}
+    assert verdicts() == {"chain": Verdict.KEPT}
+    assert "torch.compile is not ready within 0.5 s" in capsys.readouterr().out
+
+
+@pytest.mark.judging
 def test_in_training_mode_gradients_are_compared_and_a_backward_of_its_own_counts(home: Path) -> None:
     words = ["--name", "trained", "--no-compile", "--no-limits", "--least-share", "0", "--mode", "train"]
     assert main(["network", "capture", ENTRY, *words]) == 0
