@@ -95,6 +95,15 @@ def _apply(
     return OK
 
 
+def stop(options: Namespace) -> int:
+    """Stop the measurement that is at work."""
+    read_only.guard(EngineError, "stop measurements")
+    if not applying.stop(files.find(options.network)):
+        raise EngineError(f"no kernels are being measured in network {options.network}")
+    print(f"It stops within a second. {applying.GOES_ON}.")
+    return OK
+
+
 def ship(options: Namespace) -> int:
     """Write the package of the kernels that pay."""
     folder, network = _captured(options.network)

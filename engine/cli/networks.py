@@ -55,7 +55,7 @@ def run_verb(options: Namespace, open_toolchain: Open) -> int:
     verbs: dict[str, Callable[[Namespace], int]] = {
         "list": list_networks, "show": show_network, "delete": delete_network, "export": export_network,
         "import": import_network,
-        "apply": network_kernels.apply, "ship": network_kernels.ship,
+        "apply": network_kernels.apply, "stop": network_kernels.stop, "ship": network_kernels.ship,
         "report": network_kernels.report, "reproduce": network_kernels.reproduce,
     }  # fmt: skip
     return verbs[options.what](options)

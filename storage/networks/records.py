@@ -355,6 +355,9 @@ class ProofStarted:
     """Regions that a person has left out."""
     ways: tuple[str, ...] = (EAGER, COMPILED)
     """Ways to call the network that are measured."""
+    measured_with: Mapping[str, str] = field(default_factory=dict)
+    """What figures depend on beside these, by name: versions as they are, files by a digest. Where one of them is
+    another, nothing that was measured is gone on with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -374,6 +377,21 @@ class OriginalTimed:
     way: str
     ms: float | None = None
     note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PartMeasured:
+    """A part of a trial or of the stack's measurement, written down as soon as it is measured: a proof that is gone on
+    with does not measure it again. What is None was not part of it; parts of one step and workload add up."""
+
+    step: str
+    workload: str
+    note: str = ""
+    """Why it cannot be measured."""
+    engaged: Mapping[str, Engaged] | None = None
+    """By region."""
+    parity: tuple[Parity, ...] | None = None
+    speed: Speed | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -407,6 +425,11 @@ class StackMeasured:
 
 
 @dataclass(frozen=True, slots=True)
+class ProofStopAsked:
+    """Somebody wants the proof that is at work to stop."""
+
+
+@dataclass(frozen=True, slots=True)
 class ProofEnded:
     """No proof is at work; `reason` is empty where it is whole."""
 
@@ -423,7 +446,9 @@ Event = (
     | ProofStarted
     | ProofProgressed
     | OriginalTimed
+    | PartMeasured
     | RegionTried
     | StackMeasured
+    | ProofStopAsked
     | ProofEnded
 )

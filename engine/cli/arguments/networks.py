@@ -47,6 +47,7 @@ def network(verbs: argparse._SubParsersAction[Parser]) -> None:
         "optimise", help="search kernels for regions, then put them back; goes on with what is begun"
     )
     apply = what.add_parser("apply", help="put kernels back into the network and measure them there")
+    stop = what.add_parser("stop", help="stop the measurement that is at work; `apply` goes on with it")
     ship = what.add_parser("ship", help="write the package of the kernels that pay in the network")
     trial = what.add_parser("try", help="the shipped small network from capture to result, with recorded replies")
     report = what.add_parser("report", help="one HTML file on what kernels bring in the network")
@@ -74,7 +75,7 @@ def network(verbs: argparse._SubParsersAction[Parser]) -> None:
     importing.add_argument("file", metavar="FILE", help="that `network export` has written; nothing of it is run")
     importing.add_argument("--name", default="", help="of the network here (default: its own)")
     delete = what.add_parser("delete", help="remove what was captured; runs of its regions stay")
-    for command in (rank, show, delete, optimise, apply, ship, report, export):
+    for command in (rank, show, delete, optimise, apply, stop, ship, report, export):
         command.add_argument("network", metavar="NAME")
     listing = what.add_parser("list", help="list the networks that were captured")
     for command in (rank, show, listing):
