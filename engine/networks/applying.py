@@ -211,7 +211,7 @@ def apply(
         asked = ProofStarted(
             0, tuple(kernels), tuple(sorted(without)), tuple(ways or _ways(network)), _measured_with(network, package)
         )  # fmt: skip
-        started, why = _started(stands.proof, asked, is_anew=is_anew)
+        started, why = begun(stands.proof, asked, is_anew=is_anew)
         if why:
             say(f"it begins anew: {why}")
         files.append(folder, started)
@@ -237,8 +237,9 @@ def _ways(network: Network) -> tuple[str, ...]:
     return WAYS if network.device == "cpu" else WAYS_ON_GPU
 
 
-def _started(before: Proof | None, asked: ProofStarted, *, is_anew: bool) -> tuple[ProofStarted, str]:
-    """The proof that is gone on with, or a new one, and why one that was broken off is not gone on with."""
+def begun(before: Proof | None, asked: ProofStarted, *, is_anew: bool) -> tuple[ProofStarted, str]:
+    """The proof that is gone on with, or a new one, and why one that was broken off is not gone on with: kernels, ways,
+    or what figures depend on are others."""
     if before is None:
         return replace(asked, number=1), ""
     if before.is_over or is_anew:

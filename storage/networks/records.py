@@ -10,6 +10,7 @@ from typing import Any
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
 EAGER, COMPILED, MAX_AUTOTUNE, CUDA_GRAPH = "eager", "torch.compile", "max-autotune", "CUDA graph"
+TUNED_GRAPH = "CUDA graph of max-autotune"
 """Ways to call a network."""
 REST = "everything else"
 """What of a call belongs to no place: Python, gaps between kernels, work outside modules."""
@@ -72,6 +73,10 @@ class WorkloadFacts:
     """Calls of the compiled network, replayed as one CUDA graph; empty on a processor and where it cannot be captured,
     and `replayed_note` says why."""
     replayed_note: str = ""
+    other_ms: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    """Calls in ways that a person has asked for, by way: MAX_AUTOTUNE and TUNED_GRAPH; wall time."""
+    other_notes: Mapping[str, str] = field(default_factory=dict)
+    """Why there are none, by way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,13 +276,22 @@ class ChosenKernel:
 
 @dataclass(frozen=True, slots=True)
 class Engaged:
-    """How often a region's kernel was seen in one traced call of the network, and how often it should be."""
+    """How often a region's kernel was seen in one traced call of the network, and how often it should be: calls of
+    the kind that it was made for. `others` are calls of the same modules with other sizes or arguments, which are not
+    its own."""
 
     workload: str
     expected: int
     seen: int
     kernels: int | None = None
     """Launches on the GPU within these calls; None on a processor."""
+    others: int = 0
+
+    @property
+    def words(self) -> str:
+        """`rows: 0 of 8 calls reach the kernel, beside 2 calls of another kind`."""
+        beside = f", beside {self.others} call{'' if self.others == 1 else 's'} of another kind" if self.others else ""
+        return f"{self.workload}: {self.seen:,} of {self.expected:,} calls reach the kernel{beside}"
 
     @property
     def is_whole(self) -> bool:

@@ -38,6 +38,9 @@ def network(verbs: argparse._SubParsersAction[Parser]) -> None:
     capture.add_argument("--batch", type=positive, default=1, metavar="N", help="of hf: inputs (default: 1)")
     capture.add_argument("--tokens", type=positive, default=256, metavar="N", help="of hf: inputs (default: 256)")
     capture.add_argument("--no-compile", action="store_true", help="do not look at the network under torch.compile")
+    capture.add_argument(
+        "--max-autotune", action="store_true", help="time max-autotune too, on a GPU also a CUDA graph of it: minutes"
+    )
     capture.add_argument("--no-limits", action="store_true", help="do not measure what the hardware allows")
     capture.add_argument("--again", action="store_true", help="capture anew what was captured before")
     rank = what.add_parser("rank", help="list regions by what a kernel would save of the whole")
@@ -129,7 +132,8 @@ def _kernels(optimise: Parser, apply: Parser, ship: Parser, trial: Parser) -> No
     ship.add_argument("--licence", default="", help="of the kernels, as an SPDX name (default: not stated)")
     trial.add_argument("--name", default=small.NAME, help="of the network here (default: %(default)s)")
     trial.set_defaults(
-        device="cpu", mode="eval", seed=0, keep=2, most_mb=4000, least_share=0.3, batch=1, tokens=256, no_compile=False,
+        device="cpu", mode="eval", seed=0, keep=2, most_mb=4000, least_share=0.3, batch=1, tokens=256,
+        no_compile=False, max_autotune=False,
         no_limits=False, recordings=str(small.FOLDER / "recordings"),
     )  # fmt: skip
 

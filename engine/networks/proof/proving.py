@@ -10,6 +10,7 @@ import contextlib
 import functools
 import os
 import threading
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
@@ -18,7 +19,7 @@ from typing import Any
 
 import torch
 
-from engine.networks import graphs, place_times
+from engine.networks import graphs, place_times, watching
 from engine.networks.applying import ANEW, Times
 from engine.networks.entries import Workload
 from engine.networks.proof import engaging, pairing, parity, unseen
@@ -69,6 +70,8 @@ class Prover:
     times: Times
     _contents: dict[str, list[Workload]] = field(default_factory=dict)
     _expected: dict[str, Expected] = field(default_factory=dict)
+    _calls: dict[str, Counter[str]] = field(default_factory=dict)
+    """Of every module of the network as it is, by workload and path."""
     _gate: str = EAGER
     _not_ready: Callable[[str], Event] | None = None
     """What is told of a way that is not ready in time, by the reason."""
@@ -226,7 +229,12 @@ class Prover:
         """By region that the workload calls."""
         regions = [self._region(name) for name in chosen]
         content = self._contents[workload.name][0]
-        return engaging.seen(self.ways.package, regions, called, content, is_gpu=self.ways.is_gpu)
+        if workload.name not in self._calls:
+            seen = guarded(watching.calls_of)(self.ways.network, content, is_training=self.ways.is_training)
+            self._calls[workload.name] = Counter(call.path for call in seen)
+        return engaging.seen(
+            self.ways.package, regions, called, content, self._calls[workload.name], is_gpu=self.ways.is_gpu
+        )  # fmt: skip
 
     def _parity(self, chosen: Collection[str], called: Called, workload: Workload) -> list[Parity]:
         contents = self._contents[workload.name][:2]
@@ -426,7 +434,7 @@ def _token_inputs(workload: Workload) -> Iterator[torch.Tensor]:
 def _not_engaged(part: Engaged) -> str:
     if part.kernels == 0 and part.seen >= part.expected:
         return f"{part.workload}: its operator is called and launches no kernel on the GPU"
-    return f"{part.workload}: {part.seen} of {part.expected} calls reach the kernel"
+    return part.words
 
 
 def _wrong(part: Parity) -> str:
