@@ -148,12 +148,13 @@ def whole_of(network: Network) -> Whole:
     roots = {time.workload: time.inclusive_ms for time in network.times if not time.path}
     attributed = _weighted(network, lambda workload: roots.get(workload.name, 0.0))
     watched = _weighted(network, lambda workload: workload.device_ms or workload.profiled_ms)
-    others = {
-        way: _of_all(network, lambda workload, way=way: workload.other_ms.get(way, ()))
-        for way in (MAX_AUTOTUNE, TUNED_GRAPH)
-    }  # fmt: skip
+    others = {way: _of_all(network, _other_times(way)) for way in (MAX_AUTOTUNE, TUNED_GRAPH)}
     known = {way: ms for way, ms in others.items() if ms is not None}
     return Whole(eager, compiled, replayed, attributed, watched, known)
+
+
+def _other_times(way: str) -> Callable[[WorkloadFacts], tuple[float, ...]]:
+    return lambda workload: workload.other_ms.get(way, ())
 
 
 def ranked(

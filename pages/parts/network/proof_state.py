@@ -284,7 +284,7 @@ def _written(sentence: str) -> str:
 def _buttons(
     folder: NetworkFolder, stage: Stage, stands: Standing, rows: Sequence[Ranked], found: Sequence[str]
 ) -> None:
-    asked: Callable[[], None] | None = None
+    asked: Callable[[], object] | None = None
     with st.container(horizontal=True, vertical_alignment="center"):
         proof = stands.proof
         if proof is not None and stage is Stage.OVER and proofs.shipped(proof):
@@ -297,9 +297,9 @@ def _buttons(
 
 def _starts(
     folder: NetworkFolder, stage: Stage, stands: Standing, rows: Sequence[Ranked], found: Sequence[str]
-) -> Callable[[], None] | None:
+) -> Callable[[], object] | None:
     """Buttons that start something; what the one that was pressed just now starts."""
-    asked: Callable[[], None] | None = None
+    asked: Callable[[], object] | None = None
     why_not, proof = why_not_now(stands), stands.proof
     if stage is Stage.BROKEN_OFF and proof is not None:
         used = {name: kernel.run_id for name, kernel in proof.kernels.items()}
