@@ -39,7 +39,7 @@ def optimise(options: Namespace) -> int:
     code = _search(folder, network, options)
     if code != OK or options.search_only or _waits(network):
         return code
-    return _apply(folder, applying.Times.of_trial(options.seconds))
+    return _apply(folder, applying.Times.of_trial(options.seconds, options.way_seconds))
 
 
 def _search(folder: NetworkFolder, network: Network, options: Namespace) -> int:
@@ -78,7 +78,7 @@ def apply(options: Namespace) -> int:
     folder, _ = _captured(options.network)
     without = [name for name in options.without.split(",") if name]
     ways = [way for way in options.ways.split(",") if way]
-    times = applying.Times.of_trial(options.seconds)
+    times = applying.Times.of_trial(options.seconds, options.way_seconds)
     return _apply(folder, times, dict(options.use), without, ways, is_anew=options.again)
 
 
@@ -92,6 +92,15 @@ def _apply(
     network = standing(folder).network
     assert network is not None
     print_proof(Console(), network, proof)
+    return OK
+
+
+def stop(options: Namespace) -> int:
+    """Stop the measurement that is at work."""
+    read_only.guard(EngineError, "stop measurements")
+    if not applying.stop(files.find(options.network)):
+        raise EngineError(f"no kernels are being measured in network {options.network}")
+    print(f"It stops within a second. {applying.GOES_ON}.")
     return OK
 
 
@@ -118,7 +127,7 @@ def ship(options: Namespace) -> int:
 
 def reproduce(options: Namespace) -> int:
     """Measure a shipped package once more in its network."""
-    times = applying.Times.of_trial(options.seconds)
+    times = applying.Times.of_trial(options.seconds, options.way_seconds)
     found = applying.reproduced(Path(options.folder).absolute(), options.entry, _say, times)
     console = Console()
     print_proof(console, found.network, found.now)

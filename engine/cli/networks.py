@@ -55,7 +55,7 @@ def run_verb(options: Namespace, open_toolchain: Open) -> int:
     verbs: dict[str, Callable[[Namespace], int]] = {
         "list": list_networks, "show": show_network, "delete": delete_network, "export": export_network,
         "import": import_network,
-        "apply": network_kernels.apply, "ship": network_kernels.ship,
+        "apply": network_kernels.apply, "stop": network_kernels.stop, "ship": network_kernels.ship,
         "report": network_kernels.report, "reproduce": network_kernels.reproduce,
     }  # fmt: skip
     return verbs[options.what](options)
@@ -140,7 +140,8 @@ def _captured(folder: NetworkFolder, options: Namespace, open_toolchain: Open) -
 
     asked = capture.Asked(
         options.entry, options.device, options.mode, options.seed, options.keep, options.most_mb,
-        entries.Sizes(options.batch, options.tokens), not options.no_compile, options.least_share / 100,
+        entries.Sizes(options.batch, options.tokens), not options.no_compile, options.max_autotune,
+        options.least_share / 100,
     )  # fmt: skip
     files.append(folder, CaptureStarted(options.entry, options.mode, options.device, os.getpid()))
     reason = "it was stopped: capture it again"
@@ -294,6 +295,7 @@ def _print_network(console: Console, folder: NetworkFolder, network: Network, ro
             words.append(f"torch.compile {ranking.median(workload.compiled_ms):.4g} ms")
         if workload.replayed_ms:
             words.append(f"that as a CUDA graph {ranking.median(workload.replayed_ms):.4g} ms")
+        words += [f"{way} {ranking.median(walls):.4g} ms" for way, walls in workload.other_ms.items()]
         if workload.device_ms is not None and eager:
             words.append(
                 f"kernels {workload.device_ms:.4g} ms, so {percent(ranking.host_share(workload))} is the host's"
@@ -302,7 +304,7 @@ def _print_network(console: Console, folder: NetworkFolder, network: Network, ro
             words.append(f"peak {workload.peak_bytes / 1e6:,.0f} MB")
         console.print(f"  {escape(workload.name)} (weight {workload.weight:g}): {', '.join(words)}", highlight=False)
         gap = ranking.gap_of(workload, roots.get(workload.name, 0.0))
-        for note in (gap, workload.compiled_note, workload.replayed_note):
+        for note in (gap, workload.compiled_note, workload.replayed_note, *workload.other_notes.values()):
             if note:
                 console.print(f"    {escape(printable(note))}", highlight=False, soft_wrap=True)
     for note in network.notes:

@@ -7,19 +7,25 @@ Imports no torch.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
+import platform
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from engine import connecting
 from engine.errors import EngineError
+from engine.evaluator.build.host import installation
+from engine.evaluator.machine import devices
+from engine.evaluator.toolchains import requirements
 from engine.networks import elsewhere
 from engine.packaging import networks as packages
 from engine.packaging.kernels import PackagedKernel
@@ -42,9 +48,11 @@ from storage.networks.records import (
     Network,
     NetworkState,
     OriginalTimed,
+    PartMeasured,
     ProofEnded,
     ProofProgressed,
     ProofStarted,
+    ProofStopAsked,
     Region,
     RegionTried,
     StackMeasured,
@@ -61,10 +69,19 @@ from storage.suites import standing as suite_standing
 ROOT = Path(__file__).resolve().parent.parent.parent
 SCRATCH, SHIPPED, COMPILER_CACHE = "scratch", "in_network.json", "inductor-"
 DEATHS = 3  # in a row without a region to blame
+STOP = -1000  # no process ends so
+STOPPED = "it was stopped"
+GOES_ON = "What was measured is kept: the same command goes on"
+LOOKS_EVERY_S = 0.3
+DIGESTS = ("capture", "package of kernels", "network's program")
+CARD, HUGGING_FACE = "CARD.md", "hf:"
+ANEW = 6
+"""How the process ends that has told what failed and can itself not go on: another one does."""
+WAY_S = 600.0
 WAYS_ON_GPU = (EAGER, COMPILED, MAX_AUTOTUNE, CUDA_GRAPH)
 GOMP_SPINCOUNT = "2000"
 WAYS = (EAGER, COMPILED)
-TOLD = (ProofProgressed, OriginalTimed, RegionTried, StackMeasured, ProofEnded)
+TOLD = (ProofProgressed, OriginalTimed, PartMeasured, RegionTried, StackMeasured, ProofEnded)
 Say = Callable[[str], None]
 
 
@@ -74,11 +91,13 @@ class Times:
 
     trial_s: float = 12.0
     stack_s: float = 20.0
+    way_s: float = WAY_S
+    """At most until a way to call the network is ready: compiled, tuned, captured, called once."""
 
     @classmethod
-    def of_trial(cls, seconds: float) -> Times:
+    def of_trial(cls, seconds: float, way_s: float = WAY_S) -> Times:
         """Those of so long a trial; what is kept at the end is worth longer."""
-        return cls(seconds, 1.6 * seconds)
+        return cls(seconds, 1.6 * seconds, way_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,28 +207,84 @@ def apply(
     kernels = [kernel for kernel in kernels if kernel.region not in without]
     lock = files.hold_proof(folder)
     try:
-        started = _started(stands, kernels, without, ways or _ways(network), is_anew=is_anew)
+        package = _packaged(network, kernels)
+        asked = ProofStarted(
+            0, tuple(kernels), tuple(sorted(without)), tuple(ways or _ways(network)), _measured_with(network, package)
+        )  # fmt: skip
+        started, why = begun(stands.proof, asked, is_anew=is_anew)
+        if why:
+            say(f"it begins anew: {why}")
         files.append(folder, started)
-        package = _write_package(folder, network, started, say)
-        return _proven(folder, network, started, package, say, times or Times())
+        _write_package(folder, started, package, say)
+        return _proven(folder, network, started, package.name, say, times or Times())
+    except KeyboardInterrupt:
+        files.append(folder, ProofEnded(STOPPED))
+        raise
     finally:
         os.close(lock)
+
+
+def stop(folder: NetworkFolder) -> bool:
+    """Ask the proof that is at work to stop, from whatever process; whether one is. What was measured stays, and the
+    same command goes on."""
+    if folder.has_proof_at_work:
+        files.append(folder, ProofStopAsked())
+        return True
+    return False
 
 
 def _ways(network: Network) -> tuple[str, ...]:
     return WAYS if network.device == "cpu" else WAYS_ON_GPU
 
 
-def _started(
-    stands: Standing, kernels: Sequence[ChosenKernel], without: Collection[str], ways: Sequence[str], *, is_anew: bool
-) -> ProofStarted:
-    """The proof that is gone on with, or a new one."""
-    before = stands.proof
-    number = before.number if before else 0
-    started = ProofStarted(number, tuple(kernels), tuple(sorted(without)), tuple(ways))
-    if before is not None and before.started == started and not before.is_over and not is_anew:
-        return started
-    return ProofStarted(number + 1, tuple(kernels), tuple(sorted(without)), tuple(ways))
+def begun(before: Proof | None, asked: ProofStarted, *, is_anew: bool) -> tuple[ProofStarted, str]:
+    """The proof that is gone on with, or a new one, and why one that was broken off is not gone on with: kernels, ways,
+    or what figures depend on are others."""
+    if before is None:
+        return replace(asked, number=1), ""
+    if before.is_over or is_anew:
+        return replace(asked, number=before.number + 1), ""
+    if before.started == replace(asked, number=before.number):
+        return before.started, ""
+    return replace(asked, number=before.number + 1), _difference(before.started, asked)
+
+
+def _difference(before: ProofStarted, asked: ProofStarted) -> str:
+    """What parts two proofs, for people."""
+    if before.kernels != asked.kernels or before.without != asked.without:
+        return "other kernels were measured before"
+    if before.ways != asked.ways:
+        return "other ways to call the network were measured before"
+    then, now = before.measured_with, asked.measured_with
+    others = sorted(name for name in then.keys() | now.keys() if then.get(name) != now.get(name))
+    told = [
+        f"the {name} has changed" if name in DIGESTS else f"{name} was {then.get(name, 'not told')}, "
+        f"it is {now.get(name, 'not told')}" for name in others
+    ]  # fmt: skip
+    return "; ".join(told)
+
+
+def _measured_with(network: Network, package: _Packaged) -> dict[str, str]:
+    """What figures depend on beside kernels and ways. Modules that the network's file imports, and its checkpoint, are
+    not looked at."""
+    kernels = "".join(f"{path}\n{text}" for path, text in sorted(package.texts.items()) if path != CARD)
+    program = Path(network.folder, network.entry.rpartition(":")[0] or network.entry)
+    if network.entry.startswith(HUGGING_FACE):
+        program = Path(network.folder, network.entry.removeprefix(HUGGING_FACE), "config.json")
+    is_on_processor = network.device == "cpu"
+    usable = [] if is_on_processor else devices.usable()
+    return {
+        "capture": _digest(files.text_of(network).encode()),
+        "package of kernels": _digest(kernels.encode()),
+        "network's program": _digest(program.read_bytes()) if program.is_file() else "",
+        "device": installation.processor() if is_on_processor else usable[0].name if usable else "",
+        "Python": platform.python_version(),
+        **{name: requirements.version(name) for name in ("torch", "triton", "transformers")},
+    }
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:16]
 
 
 def reproduced(package: Path, entry: str, say: Say, times: Times) -> Reproduced:
@@ -262,6 +337,12 @@ def _proven(
         if code == 0:
             files.append(folder, ProofEnded())
             break
+        if code == STOP:
+            files.append(folder, ProofEnded(STOPPED))
+            raise EngineError(f"the measurement in network {folder.name} was stopped. {GOES_ON}")
+        if code == ANEW:
+            deaths = 0
+            continue
         if reason:
             raise EngineError(f"the kernels cannot be measured in network {folder.name}: {reason}")
         died = f"its process ended by {signal.Signals(-code).name}" if code < 0 else f"its process ended with {code}"
@@ -279,24 +360,42 @@ def _proven(
     return ended
 
 
-def _write_package(folder: NetworkFolder, network: Network, started: ProofStarted, say: Say) -> str:
-    """The package with every kernel that can be put back, and its name; the others are journaled as such."""
-    known = _known(folder)
+@dataclass(frozen=True, slots=True)
+class _Packaged:
+    """The package with every kernel that can be put back, and why others cannot, by region. Without any it has no
+    name."""
+
+    name: str
+    texts: Mapping[str, str]
+    unfit: Mapping[str, str]
+    count: int
+
+
+def _packaged(network: Network, kernels: Sequence[ChosenKernel]) -> _Packaged:
+    unfit: dict[str, str] = {}
     taken: list[tuple[Region, PackagedKernel]] = []
-    for kernel in started.kernels:
+    for kernel in kernels:
         region = next(region for region in network.regions if region.name == kernel.region)
         try:
             taken.append((region, packages.taken(region, kernel, len(taken) + 1)))
         except CannotBePutBack as error:
-            if region.name not in known:
-                say(f"{region.name} cannot be put back: {error}")
-                files.append(folder, RegionTried(region.name, Verdict.UNFIT, str(error)))
-    name = packages.name_of(network.name)
+            unfit[region.name] = str(error)
     if not taken:
-        return ""
-    say(f"writing the package of {len(taken)} {'kernel' if len(taken) == 1 else 'kernels'}")
-    write(folder.package(started.number), texts(network, taken, Asked(name), None))
-    return name
+        return _Packaged("", {}, unfit, 0)
+    name = packages.name_of(network.name)
+    return _Packaged(name, texts(network, taken, Asked(name), None), unfit, len(taken))
+
+
+def _write_package(folder: NetworkFolder, started: ProofStarted, package: _Packaged, say: Say) -> None:
+    """Write it, and journal what cannot be put back."""
+    known = _known(folder)
+    for region, why in package.unfit.items():
+        if region not in known:
+            say(f"{region} cannot be put back: {why}")
+            files.append(folder, RegionTried(region, Verdict.UNFIT, why))
+    if package.count:
+        say(f"writing the package of {package.count} {'kernel' if package.count == 1 else 'kernels'}")
+        write(folder.package(started.number), package.texts)
 
 
 def _known(folder: NetworkFolder) -> Collection[str]:
@@ -358,9 +457,12 @@ def _run_process(
             shutil.rmtree(earlier, ignore_errors=True)
     question = {
         "folder": str(folder.path.resolve()), "package": package, "scratch": str(scratch),
-        "trial_s": times.trial_s, "stack_s": times.stack_s,
+        "times": codec.to_plain(times),
     }  # fmt: skip
     variables = {
+        # Inductor's own compile workers find no GPU behind the sandbox ("Could not find an active GPU backend"), and
+        # they would outlive a process that was ended because it took too long: it compiles in the process itself.
+        "TORCHINDUCTOR_COMPILE_THREADS": "1",
         "TMPDIR": str(scratch), "TORCH_EXTENSIONS_DIR": str(scratch / "extensions"),
         # what a compiler keeps of an operator is true of one package alone
         "TORCHINDUCTOR_CACHE_DIR": str(scratch / f"{COMPILER_CACHE}{number}"),
@@ -373,10 +475,30 @@ def _run_process(
     with subprocess.Popen(
         command, cwd=where, env={**os.environ, **variables}, stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as process:
+        over = threading.Event()
+        watch = threading.Thread(target=_end_when_asked, args=(folder, process, over), daemon=True)
+        watch.start()
         try:
             reason = _listened(folder, process, json.dumps(question), say)
-            return process.wait(), reason
+            code = process.wait()
         finally:
+            process.kill()
+            is_asked = over.is_set()
+            over.set()
+    return (STOP if is_asked else code), reason
+
+
+def _end_when_asked(folder: NetworkFolder, process: subprocess.Popen[bytes], over: threading.Event) -> None:
+    """Look into the journal whether the proof is to stop, and end the process then; until it is over."""
+    seen = folder.journal_file.stat().st_size
+    while not over.wait(LOOKS_EVERY_S):
+        with open(folder.journal_file, "rb") as journal:
+            journal.seek(seen)
+            fresh = journal.read()
+        whole = fresh[: fresh.rfind(b"\n") + 1]
+        seen += len(whole)
+        if any(isinstance(line.event, ProofStopAsked) for line in files.lines_of(whole)):
+            over.set()
             process.kill()
 
 
@@ -413,6 +535,8 @@ def _tell(event: Event, say: Say) -> None:
     match event:
         case ProofProgressed(words):
             say(words)
+        case OriginalTimed(workload, what, note=note) | PartMeasured(what, workload, note) if note:
+            say(f"{what}, {workload}: {note}".replace(", :", ":"))
         case RegionTried(region, verdict, why):
             say(f"{region}: {verdict}: {why}")
 

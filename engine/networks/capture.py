@@ -62,6 +62,8 @@ class Asked:
     """Of kept tensors in all."""
     sizes: Sizes = field(default_factory=Sizes)
     is_compiled: bool = True
+    is_tuned: bool = False
+    """Whether max-autotune is timed too, which takes minutes."""
     least_share: float = 0.003
     """Of a workload's call: what takes less is in the tree and is no region."""
 
@@ -99,6 +101,8 @@ class _Capture:
         drafts += self._fused_drafts(loaded, facts)
         seen = self._compiled(loaded) if self._asked.is_compiled else {}
         facts = [replace(fact, **_of_compiled(seen.get(fact.name))) for fact in facts]
+        if self._asked.is_tuned:
+            facts = [self._with_tuned(loaded, *pair) for pair in zip(loaded.workloads, facts, strict=True)]
         self._tell(f"writing {sum(draft.part is not None for draft in drafts)} tasks")
         regions = self._written(drafts, seen)
         return Network(
@@ -269,6 +273,11 @@ class _Capture:
             self._tell(f"compiling workload {workload.name} with torch.compile")
             seen[workload.name] = compiled.watched(loaded.module, workload, is_training=self._is_training)
         return seen
+
+    def _with_tuned(self, loaded: Loaded, workload: Workload, fact: WorkloadFacts) -> WorkloadFacts:
+        self._tell(f"tuning workload {workload.name} with max-autotune, which takes minutes")
+        times, notes = compiled.tuned(loaded.module, workload, is_training=self._is_training)
+        return replace(fact, other_ms=times, other_notes=notes)
 
     def _written(self, drafts: list[Draft], seen: Mapping[str, Compiled]) -> list[Region]:
         names = self._names(drafts)

@@ -21,7 +21,7 @@ from torch.profiler import profile
 
 from engine.networks import cuda_graphs, graphs, place_times, watching
 from engine.networks.entries import Workload
-from storage.networks.records import CompiledKernel
+from storage.networks.records import MAX_AUTOTUNE, TUNED_GRAPH, CompiledKernel
 
 PROVENANCE = "_inductor_triton_kernel_to_post_grad_node_info"
 _OF_GRAPH = re.compile(r"^graph_\d+_")
@@ -84,6 +84,33 @@ def _replayed(network: Any, workload: Workload) -> tuple[tuple[float, ...], str]
     except Exception as error:  # noqa: BLE001 - the compiler runs the user's code and may raise anything
         return (), f"a CUDA graph does not take it: {graphs.reason_of(error)}"
     return place_times.walls_ms(lambda: replay(workload), True), ""
+
+
+def tuned(
+    module: nn.Module, workload: Workload, *, is_training: bool
+) -> tuple[dict[str, tuple[float, ...]], dict[str, str]]:
+    """Times of the ways that take minutes to be ready, by way, and why there are none: max-autotune as it is, and one
+    CUDA graph of what it compiles without graphs of its own."""
+    times, notes = {}, {}
+    is_gpu = place_times.is_on_gpu(module, workload)
+    for way in (MAX_AUTOTUNE, TUNED_GRAPH) if is_gpu and not is_training else (MAX_AUTOTUNE,):
+        torch._dynamo.reset()
+        try:
+            times[way] = place_times.walls_ms(_tuned_call(way, module, workload, is_training), is_gpu)
+        except Exception as error:  # noqa: BLE001 - the compiler runs the user's code and may raise anything
+            notes[way] = f"{way} does not take it: {graphs.reason_of(error)}"
+        finally:
+            torch._dynamo.reset()
+    return times, notes
+
+
+def _tuned_call(way: str, module: nn.Module, workload: Workload, is_training: bool) -> Callable[[], Any]:
+    mode = "max-autotune" if way == MAX_AUTOTUNE else "max-autotune-no-cudagraphs"
+    network: Any = torch.compile(module, mode=mode)
+    if way == MAX_AUTOTUNE:
+        return lambda: watching.call(network, workload, is_training=is_training)
+    replay = cuda_graphs.captured(lambda held: watching.call(network, held), workload)
+    return lambda: replay(workload)
 
 
 def _graph_breaks() -> int:

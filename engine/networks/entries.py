@@ -43,6 +43,8 @@ class Loaded:
     module: nn.Module
     workloads: tuple[Workload, ...]
     weights: str
+    again: Callable[[], nn.Module]
+    """Makes it once more; the file that its function stands in is not run again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +62,25 @@ def load(entry: str, *, device: str, mode: str, seed: int, sizes: Sizes) -> Load
         NetworkCaptureError: it cannot be made, or is none; the message says what to do.
     """
     torch.manual_seed(seed)
+    make: Callable[[], tuple[nn.Module, list[Workload], str]]
     if entry.startswith(HUGGING_FACE):
-        module, workloads, weights = _of_configuration(entry.removeprefix(HUGGING_FACE), sizes)
+        make = functools.partial(_of_configuration, entry.removeprefix(HUGGING_FACE), sizes)
     else:
-        module, workloads = _read(_called(_function(entry), entry))
-        weights = f"made by {entry}"
-    module = module.to(device).train(mode == TRAIN)
-    return Loaded(module, tuple(_moved(workload, device) for workload in workloads), weights)
+        make = functools.partial(_of_function, _function(entry), entry)
+
+    def made() -> tuple[nn.Module, list[Workload], str]:
+        torch.manual_seed(seed)
+        module, workloads, weights = make()
+        return module.to(device).train(mode == TRAIN), workloads, weights
+
+    module, workloads, weights = made()
+    moved = tuple(_moved(workload, device) for workload in workloads)
+    return Loaded(module, moved, weights, lambda: made()[0])
+
+
+def _of_function(function: Callable[[], Any], entry: str) -> tuple[nn.Module, list[Workload], str]:
+    module, workloads = _read(see(function, entry))
+    return module, workloads, f"made by {entry}"
 
 
 def _function(entry: str) -> Callable[[], Any]:
@@ -99,10 +113,6 @@ def _imported(name: str) -> ModuleType:
     sys.path.insert(0, "")
     module: ModuleType = see(lambda: importlib.import_module(name), name)
     return module
-
-
-def _called(function: Callable[[], Any], entry: str) -> Any:
-    return see(function, entry)
 
 
 def see(work: Callable[[], Any], what: str) -> Any:

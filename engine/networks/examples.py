@@ -36,9 +36,11 @@ from storage.networks.records import (
     Network,
     NetworkState,
     OriginalTimed,
+    PartMeasured,
     ProofEnded,
     ProofProgressed,
     ProofStarted,
+    ProofStopAsked,
     RegionRun,
     RegionTried,
     SearchStarted,
@@ -69,7 +71,8 @@ _MEMBER = re.compile(
     rf"{re.escape(files.NETWORK)}|{re.escape(files.JOURNAL)}|{SUITE}|{files.REGIONS}/(?!\.)[\w.-]+/(?:{TASK}|{POLICY})|{RUNS}/(?!\.)[\w.-]+/.+",
     re.ASCII,
 )
-_OF_PROOF = (ProofStarted, ProofProgressed, OriginalTimed, RegionTried, StackMeasured, ProofEnded)
+_OF_PROOF = (ProofStarted, OriginalTimed, RegionTried, StackMeasured, ProofEnded)
+_NEWS = (CaptureProgressed, ProofProgressed, PartMeasured, ProofStopAsked)
 _OF_CELLS = (CellLinked, CellLeft, Weighed, JudgedAgain)
 
 
@@ -171,7 +174,7 @@ def _journal(lines: Sequence[files.Line], proof: Proof | None, run_ids: Containe
     kept = [
         files.line_of(_short(line.event), line.time)
         for number, line in enumerate(lines)
-        if not isinstance(line.event, (CaptureProgressed, ProofProgressed))
+        if not isinstance(line.event, _NEWS)
         and (number >= first or not isinstance(line.event, _OF_PROOF))
         and (not isinstance(line.event, RegionRun) or line.event.run_id in run_ids)
     ]

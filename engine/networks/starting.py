@@ -167,6 +167,17 @@ def put_kernels_back(
     )
 
 
+def stop_measuring(name: str) -> bool:
+    """Ask the measurement that is at work in a network to stop; whether one is. What was measured stays.
+
+    Raises:
+        NetworkError: there is no such network.
+        EngineError: the server is read-only.
+    """
+    read_only.guard(EngineError, "stop measurements")
+    return applying.stop(files.find(name))
+
+
 def is_at_work(name: str) -> bool:
     """Whether a command on this network lives that was started from this process, also before it holds a lock."""
     return any(network == name and process.poll() is None for network, process in _begun)

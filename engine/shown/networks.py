@@ -55,6 +55,8 @@ class NetworkForm:
     compiled_ms: float | None
     replayed_ms: float | None
     """As a CUDA graph; null on a processor and where it cannot be captured."""
+    other_ms: dict[str, float]
+    """By max-autotune, and by a CUDA graph of that, where they were timed."""
     alternative: str
     ceiling: float | None
     regions: tuple[RegionForm, ...]
@@ -76,7 +78,8 @@ def form(stands: Standing, rows: list[Ranked]) -> NetworkForm:
     tried = proof.tried if proof else {}
     new = tuple(row.region.name for row in worth if not stands.runs.get(row.region.name))
     return NetworkForm(
-        network.name, str(stands.state), whole.eager_ms, whole.compiled_ms, whole.replayed_ms, whole.alternative,
+        network.name, str(stands.state), whole.eager_ms, whole.compiled_ms, whole.replayed_ms,
+        dict(whole.other_ms), whole.alternative,
         ranking.ceiling_of(network, worth), tuple(_region(row, stands) for row in rows),
         tuple(name for name, trial in tried.items() if trial.verdict is Verdict.KEPT),
         tuple(

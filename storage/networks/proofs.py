@@ -14,14 +14,18 @@ from storage.networks.records import (
     Event,
     Network,
     OriginalTimed,
+    PartMeasured,
     ProofEnded,
     ProofProgressed,
     ProofStarted,
+    ProofStopAsked,
     RegionTried,
     Speed,
     StackMeasured,
     Verdict,
 )
+
+STOPPING = "being stopped"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +36,8 @@ class Proof:
     originals: tuple[OriginalTimed, ...] = ()
     tried: Mapping[str, RegionTried] = field(default_factory=dict)
     """By region, in the order of the trials."""
+    parts: Mapping[tuple[str, str], PartMeasured] = field(default_factory=dict)
+    """Of trials and of the stack, by step and workload."""
     stack: StackMeasured | None = None
     words: str = ""
     region: str = ""
@@ -43,6 +49,10 @@ class Proof:
     def number(self) -> int:
         """From 1."""
         return self.started.number
+
+    def part(self, step: str, workload: str) -> PartMeasured:
+        """What was measured of a step with a workload so far."""
+        return self.parts.get((step, workload)) or PartMeasured(step, workload)
 
     @property
     def kept(self) -> tuple[str, ...]:
@@ -80,7 +90,7 @@ def folded(proof: Proof | None, event: Event) -> Proof | None:
     """A proof after one more event."""
     if isinstance(event, ProofStarted):
         if proof is not None and proof.started == event and not proof.is_over:
-            return replace(proof, reason="")  # it goes on
+            return replace(proof, reason="", words="", region="")  # it goes on
         return Proof(event)
     if proof is None:
         return None
@@ -89,6 +99,10 @@ def folded(proof: Proof | None, event: Event) -> Proof | None:
             return replace(proof, words=words, region=region)
         case OriginalTimed():
             return replace(proof, originals=(*proof.originals, event))
+        case PartMeasured(step, workload):
+            return replace(proof, parts={**proof.parts, (step, workload): _added(proof.part(step, workload), event)})
+        case ProofStopAsked():
+            return replace(proof, words=STOPPING)
         case RegionTried(region):
             return replace(proof, tried={**proof.tried, region: event}, region="")
         case StackMeasured():
@@ -96,6 +110,13 @@ def folded(proof: Proof | None, event: Event) -> Proof | None:
         case ProofEnded(reason):
             return replace(proof, reason=reason, is_over=not reason, words="", region="")
     return proof
+
+
+def _added(before: PartMeasured, part: PartMeasured) -> PartMeasured:
+    return replace(
+        part, engaged=before.engaged if part.engaged is None else part.engaged,
+        parity=before.parity if part.parity is None else part.parity, speed=part.speed or before.speed,
+    )  # fmt: skip
 
 
 def total(speeds: Sequence[Speed], weights: Mapping[str, float]) -> Total | None:

@@ -11,13 +11,15 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from storage.knowledge.records import Evidence, Outcome
 from storage.networks.records import (
     COMPILED,
     CUDA_GRAPH,
     EAGER,
+    MAX_AUTOTUNE,
+    TUNED_GRAPH,
     Form,
     Network,
     Region,
@@ -83,6 +85,8 @@ class Whole:
     attributed_ms: float
     """What places take together in the calls that were watched."""
     watched_ms: float
+    other_ms: Mapping[str, float] = field(default_factory=dict)
+    """By way, of those that were timed with every workload."""
 
     @property
     def alternative(self) -> str:
@@ -97,11 +101,11 @@ class Whole:
     @property
     def is_compiled(self) -> bool:
         """Whether the compiler's kernels run in it."""
-        return self.alternative in (COMPILED, CUDA_GRAPH)
+        return self.alternative != EAGER
 
     @property
     def _ways(self) -> dict[str, float]:
-        ways = {EAGER: self.eager_ms, COMPILED: self.compiled_ms, CUDA_GRAPH: self.replayed_ms}
+        ways = {EAGER: self.eager_ms, COMPILED: self.compiled_ms, CUDA_GRAPH: self.replayed_ms, **self.other_ms}
         return {way: ms for way, ms in ways.items() if ms is not None}
 
 
@@ -132,9 +136,8 @@ class Ranked:
 
 def in_words(alternative: str) -> str:
     """A way to call a network within a sentence."""
-    return {EAGER: "eager PyTorch", CUDA_GRAPH: "a CUDA graph of what torch.compile gives"}.get(
-        alternative, alternative
-    )
+    words = {EAGER: "eager PyTorch", CUDA_GRAPH: "a CUDA graph of what torch.compile gives"}
+    return {**words, TUNED_GRAPH: "a CUDA graph of what max-autotune gives"}.get(alternative, alternative)
 
 
 def whole_of(network: Network) -> Whole:
@@ -145,7 +148,13 @@ def whole_of(network: Network) -> Whole:
     roots = {time.workload: time.inclusive_ms for time in network.times if not time.path}
     attributed = _weighted(network, lambda workload: roots.get(workload.name, 0.0))
     watched = _weighted(network, lambda workload: workload.device_ms or workload.profiled_ms)
-    return Whole(eager, compiled, replayed, attributed, watched)
+    others = {way: _of_all(network, _other_times(way)) for way in (MAX_AUTOTUNE, TUNED_GRAPH)}
+    known = {way: ms for way, ms in others.items() if ms is not None}
+    return Whole(eager, compiled, replayed, attributed, watched, known)
+
+
+def _other_times(way: str) -> Callable[[WorkloadFacts], tuple[float, ...]]:
+    return lambda workload: workload.other_ms.get(way, ())
 
 
 def ranked(
@@ -178,7 +187,8 @@ def overlap(one: Region, other: Region) -> bool:
         return any(_is_within(part, place) for part in one.parts for place in other.places)
     if other.form is Form.FUSED:
         return overlap(other, one)
-    return any(_is_within(a, b) or _is_within(b, a) for a in one.places for b in other.places)
+    # a place that is in both is called in two ways, and a call is of one of them
+    return any(a != b and (_is_within(a, b) or _is_within(b, a)) for a in one.places for b in other.places)
 
 
 def _is_within(path: str, place: str) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
 EAGER, COMPILED, MAX_AUTOTUNE, CUDA_GRAPH = "eager", "torch.compile", "max-autotune", "CUDA graph"
+TUNED_GRAPH = "CUDA graph of max-autotune"
 """Ways to call a network."""
 REST = "everything else"
 """What of a call belongs to no place: Python, gaps between kernels, work outside modules."""
@@ -72,6 +73,10 @@ class WorkloadFacts:
     """Calls of the compiled network, replayed as one CUDA graph; empty on a processor and where it cannot be captured,
     and `replayed_note` says why."""
     replayed_note: str = ""
+    other_ms: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    """Calls in ways that a person has asked for, by way: MAX_AUTOTUNE and TUNED_GRAPH; wall time."""
+    other_notes: Mapping[str, str] = field(default_factory=dict)
+    """Why there are none, by way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,13 +276,22 @@ class ChosenKernel:
 
 @dataclass(frozen=True, slots=True)
 class Engaged:
-    """How often a region's kernel was seen in one traced call of the network, and how often it should be."""
+    """How often a region's kernel was seen in one traced call of the network, and how often it should be: calls of
+    the kind that it was made for. `others` are calls of the same modules with other sizes or arguments, which are not
+    its own."""
 
     workload: str
     expected: int
     seen: int
     kernels: int | None = None
     """Launches on the GPU within these calls; None on a processor."""
+    others: int = 0
+
+    @property
+    def words(self) -> str:
+        """`rows: 0 of 8 calls reach the kernel, beside 2 calls of another kind`."""
+        beside = f", beside {self.others} call{'' if self.others == 1 else 's'} of another kind" if self.others else ""
+        return f"{self.workload}: {self.seen:,} of {self.expected:,} calls reach the kernel{beside}"
 
     @property
     def is_whole(self) -> bool:
@@ -355,6 +369,9 @@ class ProofStarted:
     """Regions that a person has left out."""
     ways: tuple[str, ...] = (EAGER, COMPILED)
     """Ways to call the network that are measured."""
+    measured_with: Mapping[str, str] = field(default_factory=dict)
+    """What figures depend on beside these, by name: versions as they are, files by a digest. Where one of them is
+    another, nothing that was measured is gone on with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -374,6 +391,21 @@ class OriginalTimed:
     way: str
     ms: float | None = None
     note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PartMeasured:
+    """A part of a trial or of the stack's measurement, written down as soon as it is measured: a proof that is gone on
+    with does not measure it again. What is None was not part of it; parts of one step and workload add up."""
+
+    step: str
+    workload: str
+    note: str = ""
+    """Why it cannot be measured."""
+    engaged: Mapping[str, Engaged] | None = None
+    """By region."""
+    parity: tuple[Parity, ...] | None = None
+    speed: Speed | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -407,6 +439,11 @@ class StackMeasured:
 
 
 @dataclass(frozen=True, slots=True)
+class ProofStopAsked:
+    """Somebody wants the proof that is at work to stop."""
+
+
+@dataclass(frozen=True, slots=True)
 class ProofEnded:
     """No proof is at work; `reason` is empty where it is whole."""
 
@@ -423,7 +460,9 @@ Event = (
     | ProofStarted
     | ProofProgressed
     | OriginalTimed
+    | PartMeasured
     | RegionTried
     | StackMeasured
+    | ProofStopAsked
     | ProofEnded
 )

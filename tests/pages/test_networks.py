@@ -36,6 +36,7 @@ from storage.networks.records import (
     Event,
     ProofEnded,
     ProofStarted,
+    ProofStopAsked,
     RegionRun,
     SearchStarted,
     Verdict,
@@ -319,7 +320,12 @@ def test_a_proof_at_work_says_what_it_does_and_starts_nothing_beside_itself(home
     assert "4 of 8 kernels tried" in everything(app)
     assert "it is being measured" in everything(app)
     assert "measuring" in everything(open_page("networks"))
-    assert offered(app) == {"delete:tiny": True, "search_kernels": False, "measure_again": False}
+    assert offered(app) == {
+        "delete:tiny": True, "stop_measuring": True, "search_kernels": False, "measure_again": False,
+    }  # fmt: skip
+    app.button(key="stop_measuring").click().run()
+    assert isinstance(files.read(folder)[-1].event, ProofStopAsked)
+    assert not offered(open_page("networks", network="tiny"))["stop_measuring"]
     with pytest.raises(EngineError, match="being measured in network tiny already"):
         starting.put_kernels_back("tiny")
     assert lock is not None

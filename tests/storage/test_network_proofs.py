@@ -19,9 +19,11 @@ from storage.networks.records import (
     LeftOut,
     OriginalTimed,
     Parity,
+    PartMeasured,
     ProofEnded,
     ProofProgressed,
     ProofStarted,
+    ProofStopAsked,
     RegionTried,
     SearchStarted,
     Speed,
@@ -64,6 +66,21 @@ def test_a_proof_is_what_its_events_say_and_goes_on_where_the_same_one_starts_ag
     assert (another.tried, another.stack) == ({}, None)
 
 
+def test_parts_that_were_measured_add_up_and_stay_where_a_proof_goes_on() -> None:
+    engaged = PartMeasured("putting back norm", "prefill", engaged={"norm": Engaged("prefill", 3, 3)})
+    speed = PartMeasured("putting back norm", "prefill", speed=FAST)
+    proof = folded(
+        STARTED, ProofProgressed("putting back norm", "norm"), engaged, speed, ProofStopAsked(),
+        ProofEnded("it was stopped"), STARTED,
+    )  # fmt: skip
+    part = proof.part("putting back norm", "prefill")
+    assert (part.engaged, part.speed) == (engaged.engaged, FAST)
+    assert proof.part("putting back norm", "decode") == PartMeasured("putting back norm", "decode")
+    assert (proof.is_over, proof.words, proof.region) == (False, "", "")
+    assert folded(STARTED, ProofStopAsked()).words == proofs.STOPPING
+    assert not folded(STARTED, speed, replace(STARTED, measured_with={"torch": "3.0"})).parts
+
+
 def test_a_whole_adds_up_workloads_by_weight_and_its_interval_is_rather_too_wide() -> None:
     total = proofs.total([FAST, SLOW], {"prefill": 1.0, "decode": 5.0})
     assert total is not None
@@ -89,6 +106,10 @@ def test_a_kernel_is_engaged_where_all_calls_reach_it_and_launch_something() -> 
     assert not Engaged("prefill", 3, 2).is_whole
     assert not Engaged("prefill", 0, 0).is_whole
     assert not Engaged("prefill", 3, 3, 0).is_whole
+    assert Engaged("prefill", 3, 3, others=2).is_whole
+    assert Engaged("prefill", 3, 2, others=1).words == (
+        "prefill: 2 of 3 calls reach the kernel, beside 1 call of another kind"
+    )
     assert not Parity("prefill", "output", float("nan"), 1e-6, 1e-5, "float64").holds
 
 

@@ -9,6 +9,8 @@ import pytest
 from storage.networks import files, ranking, standing
 from storage.networks.files import NetworkError
 from storage.networks.records import (
+    MAX_AUTOTUNE,
+    TUNED_GRAPH,
     CaptureEnded,
     CaptureProgressed,
     CaptureStarted,
@@ -72,6 +74,24 @@ def test_a_region_is_a_larger_part_of_a_network_that_a_cuda_graph_frees_of_its_h
     assert compiled.in_place_ms == replayed.in_place_ms
     assert compiled.ceiling == pytest.approx(18.0 / (18.0 - 0.8))
     assert replayed.ceiling == pytest.approx(4.0 / (4.0 - 0.8))
+
+
+def test_the_ranking_stands_against_the_fastest_of_all_ways_that_were_timed() -> None:
+    one = region("norm", 1.0, "norm", compiled=0.9)
+    plain = network(one, compiled_ms=(9.0,), replayed_ms=(4.0,))
+    (workload,) = plain.workloads
+    tuned = replace(workload, other_ms={MAX_AUTOTUNE: (5.0,), TUNED_GRAPH: (2.0,)})
+    (row,) = ranking.ranked(replace(plain, workloads=(tuned,)), limit("norm", 0.45))
+    assert row.alternative == TUNED_GRAPH
+    assert row.ceiling == pytest.approx(4.0 / (4.0 - 0.8))
+    other = replace(workload, name="other")
+    assert ranking.whole_of(replace(plain, workloads=(tuned, other))).alternative == "CUDA graph"
+
+
+def test_a_module_that_is_called_in_two_ways_is_a_place_of_two_regions_without_work_in_common() -> None:
+    long, short = region("norm", 2.0, "l.0.norm", "l.1.norm"), region("norm_short", 1.0, "l.0.norm", "l.1.norm")
+    assert not ranking.overlap(long, short)
+    assert ranking.overlap(region("layer", 6.0, "l.0"), short)
 
 
 def test_what_is_not_worth_it_says_why_and_stands_last() -> None:

@@ -38,6 +38,9 @@ def network(verbs: argparse._SubParsersAction[Parser]) -> None:
     capture.add_argument("--batch", type=positive, default=1, metavar="N", help="of hf: inputs (default: 1)")
     capture.add_argument("--tokens", type=positive, default=256, metavar="N", help="of hf: inputs (default: 256)")
     capture.add_argument("--no-compile", action="store_true", help="do not look at the network under torch.compile")
+    capture.add_argument(
+        "--max-autotune", action="store_true", help="time max-autotune too, on a GPU also a CUDA graph of it: minutes"
+    )
     capture.add_argument("--no-limits", action="store_true", help="do not measure what the hardware allows")
     capture.add_argument("--again", action="store_true", help="capture anew what was captured before")
     rank = what.add_parser("rank", help="list regions by what a kernel would save of the whole")
@@ -47,6 +50,7 @@ def network(verbs: argparse._SubParsersAction[Parser]) -> None:
         "optimise", help="search kernels for regions, then put them back; goes on with what is begun"
     )
     apply = what.add_parser("apply", help="put kernels back into the network and measure them there")
+    stop = what.add_parser("stop", help="stop the measurement that is at work; `apply` goes on with it")
     ship = what.add_parser("ship", help="write the package of the kernels that pay in the network")
     trial = what.add_parser("try", help="the shipped small network from capture to result, with recorded replies")
     report = what.add_parser("report", help="one HTML file on what kernels bring in the network")
@@ -63,6 +67,9 @@ def network(verbs: argparse._SubParsersAction[Parser]) -> None:
     reproduce.add_argument(
         "--seconds", type=float, default=12.0, metavar="S", help="at most for two ways and one workload (default: 12)"
     )
+    reproduce.add_argument(
+        "--way-seconds", type=float, default=600.0, metavar="S", help="at most until a way is ready (default: 600)"
+    )
     export = what.add_parser(
         "export", help="write a network with its search and runs as an archive, without recorded tensors and weights"
     )
@@ -71,7 +78,7 @@ def network(verbs: argparse._SubParsersAction[Parser]) -> None:
     importing.add_argument("file", metavar="FILE", help="that `network export` has written; nothing of it is run")
     importing.add_argument("--name", default="", help="of the network here (default: its own)")
     delete = what.add_parser("delete", help="remove what was captured; runs of its regions stay")
-    for command in (rank, show, delete, optimise, apply, ship, report, export):
+    for command in (rank, show, delete, optimise, apply, stop, ship, report, export):
         command.add_argument("network", metavar="NAME")
     listing = what.add_parser("list", help="list the networks that were captured")
     for command in (rank, show, listing):
@@ -114,6 +121,10 @@ def _kernels(optimise: Parser, apply: Parser, ship: Parser, trial: Parser) -> No
             "--seconds", type=float, default=12.0, metavar="S",
             help="at most for two ways to call the network with one workload, in turns (default: 12)",
         )  # fmt: skip
+        command.add_argument(
+            "--way-seconds", type=float, default=600.0, metavar="S",
+            help="at most until a way to call it is compiled and tuned; one that is not is left out (default: 600)",
+        )  # fmt: skip
     ship.add_argument("--output", required=True, metavar="FOLDER", help="where to")
     ship.add_argument("--name", default="", help="of the Python package (default: tilewright_ and the network's name)")
     ship.add_argument("--layout", choices=("wheel", "kernels"), default="wheel", help="(default: wheel)")
@@ -121,7 +132,8 @@ def _kernels(optimise: Parser, apply: Parser, ship: Parser, trial: Parser) -> No
     ship.add_argument("--licence", default="", help="of the kernels, as an SPDX name (default: not stated)")
     trial.add_argument("--name", default=small.NAME, help="of the network here (default: %(default)s)")
     trial.set_defaults(
-        device="cpu", mode="eval", seed=0, keep=2, most_mb=4000, least_share=0.3, batch=1, tokens=256, no_compile=False,
+        device="cpu", mode="eval", seed=0, keep=2, most_mb=4000, least_share=0.3, batch=1, tokens=256,
+        no_compile=False, max_autotune=False,
         no_limits=False, recordings=str(small.FOLDER / "recordings"),
     )  # fmt: skip
 

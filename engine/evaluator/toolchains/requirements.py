@@ -33,7 +33,7 @@ def checks(*, has_gpu: bool = False) -> list[Checked]:
     return [
         _required("compiler", installation.find_compiler, installation.INSTALL_COMPILER),
         _required("ninja", installation.find_ninja, installation.INSTALL_NINJA),
-        _required("torch", lambda: f"{_version('torch')} in {installation.find_torch()}", installation.INSTALL_TORCH),
+        _required("torch", lambda: f"{version('torch')} in {installation.find_torch()}", installation.INSTALL_TORCH),
         _required("CuTe headers", lambda: str(installation.find_cutlass()), installation.INSTALL_HEADERS),
         headers if headers.is_ok or not has_gpu else headers._replace(is_required=False),
         _optional("objdump", "apt install binutils (for instruction counts in profiles)"),
@@ -76,7 +76,8 @@ def _triton() -> Checked:
     )
 
 
-def _version(package: str) -> str:
+def version(package: str) -> str:
+    """Of an installed package; nothing of it is imported."""
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from engine.networks import place_times
 from engine.networks.entries import Workload
 from engine.networks.place_times import Span
 from engine.networks.proof.pairing import Called
-from storage.networks.records import Engaged, Region
+from storage.networks.records import Engaged, Form, Region
 
 
 def seen(
-    package: Any, regions: Sequence[Region], called: Called, workload: Workload, *, is_gpu: bool
-) -> dict[str, Engaged]:
-    """Of each region that the workload calls: the calls that are due, and those that were seen."""
+    package: Any, regions: Sequence[Region], called: Called, workload: Workload, calls: Mapping[str, int], *,
+    is_gpu: bool,
+) -> dict[str, Engaged]:  # fmt: skip
+    """Of each region that the workload calls: the calls that are due, and those that were seen. `calls` are those of
+    every module by its path, of whatever kind."""
     called(workload)
     place_times.settle(is_gpu)
     with place_times.profiler(is_gpu) as watched:
@@ -28,9 +30,10 @@ def seen(
     engaged = {}
     for region in regions:
         if due := next((use.calls for use in region.uses if use.workload == workload.name), 0):
-            calls = [span for span in spans if span.name in operators[region.name] and not _is_passed_on(span)]
-            launches = sum(inner.kernels for span in calls for inner in _within(span, spans)) if is_gpu else None
-            engaged[region.name] = Engaged(workload.name, due, len(calls), launches)
+            own = [span for span in spans if span.name in operators[region.name] and not _is_passed_on(span)]
+            launches = sum(inner.kernels for span in own for inner in _within(span, spans)) if is_gpu else None
+            others = sum(calls.get(path, 0) for path in region.places) - due if region.form is Form.MODULE else 0
+            engaged[region.name] = Engaged(workload.name, due, len(own), launches, max(0, others))
     return engaged
 
 

@@ -7,12 +7,12 @@ import random
 import statistics
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from engine.evaluator.checks import clock
 from engine.networks import place_times
 from engine.networks.entries import Workload
+from storage.networks.records import Speed
 
 Called = Callable[[Workload], Any]
 PRECISE = 0.003
@@ -23,22 +23,30 @@ LEAST_TURN_MS = 5.0
 MOST_BURST = 50
 
 
-@dataclass(frozen=True, slots=True)
-class Paired:
-    """Medians of both sides in milliseconds of one call, and the median ratio with its 95 % interval."""
-
-    before_ms: float
-    after_ms: float
-    speedup: float
-    low: float
-    high: float
-    pairs: int
+def alone_ms(called: Called, content: Workload, *, is_gpu: bool) -> float:
+    """One way by itself: the median of its calls."""
+    return statistics.median(place_times.walls_ms(lambda: called(content), is_gpu))
 
 
 def paired(
-    before: Called, after: Called, contents: Sequence[Workload], *, is_gpu: bool, limit_s: float, seed: int
-) -> Paired:
-    """Time both until the ratio is precise or the time is spent."""
+    before: tuple[str, Called], after: tuple[str, Called], contents: Sequence[Workload], *, is_gpu: bool,
+    limit_s: float, seed: int,
+) -> Speed:  # fmt: skip
+    """Time two ways, each with its name, until the ratio is precise or the time is spent; then see their memory."""
+    pairs = _timed(before[1], after[1], contents, is_gpu, limit_s, seed)
+    ratios = [first / second for first, second in pairs]
+    low, high = clock.interval(ratios)
+    peaks = [_peak_bytes(called, contents[0], is_gpu) for _, called in (before, after)]
+    return Speed(
+        contents[0].name, before[0], after[0], statistics.median(first for first, _ in pairs),
+        statistics.median(second for _, second in pairs), statistics.median(ratios), low, high, len(pairs), *peaks,
+    )  # fmt: skip
+
+
+def _timed(
+    before: Called, after: Called, contents: Sequence[Workload], is_gpu: bool, limit_s: float, seed: int
+) -> list[tuple[float, float]]:
+    """Milliseconds of neighbouring turns."""
     order = random.Random(seed)
     for called in (before, after):
         for number in range(WARM_UP):
@@ -58,12 +66,7 @@ def paired(
         else:
             second = _turn_ms(after, mine, burst, is_gpu)
             pairs.append((_turn_ms(before, mine, burst, is_gpu), second))
-    ratios = [first / second for first, second in pairs]
-    low, high = clock.interval(ratios)
-    return Paired(
-        statistics.median(first for first, _ in pairs), statistics.median(second for _, second in pairs),
-        statistics.median(ratios), low, high, len(pairs),
-    )  # fmt: skip
+    return pairs
 
 
 def _as_pairs(pairs: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
@@ -79,6 +82,6 @@ def _turn_ms(called: Called, content: Workload, burst: int, is_gpu: bool) -> flo
     return 1e3 * (time.perf_counter() - began) / burst
 
 
-def peak_bytes(called: Called, workload: Workload, *, is_gpu: bool) -> int | None:
+def _peak_bytes(called: Called, workload: Workload, is_gpu: bool) -> int | None:
     """What a call holds on a GPU beyond what was held before."""
     return place_times.peak_bytes(lambda: called(workload)) if is_gpu else None

@@ -3,8 +3,7 @@ arithmetic, on inputs that no kernel has seen; in training mode those of gradien
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,15 +39,18 @@ class Expected:
     """Of each content: exact, as it was."""
 
 
-def expected(network: nn.Module, contents: Sequence[Workload], *, is_training: bool) -> Expected:
-    """Call the network as it is, and a copy of it in float64, else in float32, where that can be done."""
+def expected(
+    network: nn.Module, twin: Callable[[], nn.Module], contents: Sequence[Workload], *, is_training: bool
+) -> Expected:
+    """Call the network as it is, and a twin with parameters of its own in float64, else in float32, where that can be
+    done."""
     own = [_named(network, content, is_training=is_training) for content in contents]
     for dtype in (torch.float64, torch.float32):
         try:
-            twin = _detached(network)
-            converted = ways.exact(twin, dtype)
-            answers = [_named(twin, converted(content), is_training=is_training) for content in contents]
-        except Exception:  # noqa: BLE001 - the user's code, in an arithmetic that it was not written for
+            other = twin()
+            converted = ways.exact(other, dtype)
+            answers = [_named(other, converted(content), is_training=is_training) for content in contents]
+        except NoWay:  # the user's code, in an arithmetic that it was not written for
             continue
         return Expected(str(dtype)[6:], tuple(zip(answers, own, strict=True)))
     return Expected(AS_IT_WAS, tuple(zip(own, own, strict=True)))
@@ -101,23 +103,15 @@ def _same_tokens(found: torch.Tensor, own: torch.Tensor) -> float | None:
     return float((found.argmax(-1) == own.argmax(-1)).double().mean())
 
 
-def _detached(network: nn.Module) -> nn.Module:
-    """A copy with parameters of its own."""
-    try:
-        return copy.deepcopy(network)
-    except Exception as error:
-        raise NoWay("its modules cannot be copied") from error
-
-
 def _named(
     module: nn.Module, content: Workload, *, is_training: bool, called: Called | None = None
 ) -> dict[str, torch.Tensor]:
     """Outputs by where they stand in the result, and gradients by the names of parameters."""
     torch.manual_seed(SEED)  # whatever it draws, both draw it
     if not is_training:
-        result = called(content) if called else watching.call(module, content)
+        result = called(content) if called else ways.guarded(watching.call)(module, content)
         return {name: tensor.detach().clone() for name, tensor in _outputs(result)}
-    result, gradients = watching.with_gradients(module, content)
+    result, gradients = ways.guarded(watching.with_gradients)(module, content)
     return {name: tensor.detach().clone() for name, tensor in (*_outputs(result), *gradients)}
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+import signal
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from pathlib import Path
 from engine.errors import NetworkCaptureError
 from engine.evaluator.machine import lease, processes, quiet, turns
 from engine.evaluator.sandbox import filters, linux
+from engine.networks.applying import Times
 from storage import codec
 from storage.networks import files
 from storage.networks.files import NetworkFolder
@@ -35,13 +37,13 @@ class Question:
     folder: str
     package: str
     scratch: str
-    trial_s: float
-    stack_s: float
+    times: Times
 
 
 def main() -> int:
     """Work off one proof; what it is about stands in the network's folder."""
     processes.die_with_parent(os.getppid())
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # control-C is the command's, which ends this process
     lines = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what the user's code prints is no event
     question: Question = codec.from_plain(Question, json.loads(sys.stdin.readline()))
@@ -83,9 +85,11 @@ def _prove(question: Question, say: Callable[[Event], None]) -> None:
     except ways.NoWay as error:
         say(ProofEnded(str(error)))
         sys.exit(FAILED)
-    called = ways.Ways(loaded.module, package, is_training=network.mode == entries.TRAIN, is_gpu=is_gpu)
+    called = ways.Ways(
+        loaded.module, package, is_training=network.mode == entries.TRAIN, is_gpu=is_gpu, remade=loaded.again
+    )  # fmt: skip
     turn = functools.partial(turns.hold, *locks)
-    proving.Prover(network, called, loaded.workloads, proof, say, turn, question.trial_s, question.stack_s).run()
+    proving.Prover(network, called, loaded.workloads, proof, say, turn, question.times).run()
 
 
 def _give_up_rights(scratch: Path) -> None:

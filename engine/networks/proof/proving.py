@@ -7,20 +7,26 @@ What was measured already stands in the proof that is gone on with, and is not m
 from __future__ import annotations
 
 import contextlib
+import functools
+import os
+import threading
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import torch
 
-from engine.networks import graphs, place_times
+from engine.networks import graphs, place_times, watching
+from engine.networks.applying import ANEW, Times
 from engine.networks.entries import Workload
 from engine.networks.proof import engaging, pairing, parity, unseen
 from engine.networks.proof import ways as ways_
 from engine.networks.proof.pairing import Called
 from engine.networks.proof.parity import Expected
-from engine.networks.proof.ways import NoWay, Ways
+from engine.networks.proof.ways import NoWay, Raised, Ways, guarded
 from storage.networks import proofs
 from storage.networks.proofs import Proof
 from storage.networks.ranking import overlap
@@ -34,6 +40,7 @@ from storage.networks.records import (
     Network,
     OriginalTimed,
     Parity,
+    PartMeasured,
     ProofProgressed,
     Region,
     RegionTried,
@@ -45,6 +52,8 @@ from storage.networks.records import (
 CONTENTS = 4
 SEED = 7
 NEW_TOKENS = 24
+NOT_IN_TIME = "not ready within"
+FAILURES = (NoWay, torch.AcceleratorError)
 
 
 @dataclass(slots=True)
@@ -58,12 +67,14 @@ class Prover:
     proof: Proof
     say: Callable[[Event], None]
     turn: Callable[[], AbstractContextManager[object]]
-    trial_s: float
-    """At most for one pair of ways and one workload; `stack_s` for those of the stack at the end."""
-    stack_s: float
+    times: Times
     _contents: dict[str, list[Workload]] = field(default_factory=dict)
     _expected: dict[str, Expected] = field(default_factory=dict)
+    _calls: dict[str, Counter[str]] = field(default_factory=dict)
+    """Of every module of the network as it is, by workload and path."""
     _gate: str = EAGER
+    _not_ready: Callable[[str], Event] | None = None
+    """What is told of a way that is not ready in time, by the reason."""
 
     def run(self) -> None:
         """All steps that are left."""
@@ -82,6 +93,7 @@ class Prover:
                 continue
             self._tell(f"putting back {region.name}", region.name)
             self._note(self._tried(region))
+            self._leave_broken_gpu()
         if self.proof.stack is None:
             self._note(self._stack())
 
@@ -105,18 +117,33 @@ class Prover:
             for workload in self.workloads:
                 if (workload.name, way) in known:
                     continue
+                if late := self._late_in(way):
+                    self._note(OriginalTimed(workload.name, way, note=f"left out: not ready in time with {late}"))
+                    continue
                 self._tell(f"timing the network as it is, {way}, {workload.name}")
                 self._choose_base()
-                try:
-                    speed = self._speed(workload, (EAGER, ()), (way, ()), self.trial_s)
-                except NoWay as error:
-                    self._note(OriginalTimed(workload.name, way, note=str(error)))
-                except Exception as error:  # noqa: BLE001 - the user's code and PyTorch's compiler may raise anything
-                    self._note(OriginalTimed(workload.name, way, note=graphs.reason_of(error)))
-                else:
-                    eager_ms = self._eager_ms(workload) or speed.before_ms
-                    ms = eager_ms if way == EAGER else eager_ms / speed.speedup
-                    self._note(OriginalTimed(workload.name, way, ms))
+                with self._or_told(partial(OriginalTimed, workload.name, way, None)):
+                    self._note(self._original(workload, way))
+                self._leave_broken_gpu()
+
+    def _original(self, workload: Workload, way: str) -> OriginalTimed:
+        try:
+            if way == EAGER:
+                return OriginalTimed(workload.name, way, self._alone_ms(workload))
+            speed = self._speed(workload, (EAGER, ()), (way, ()), self.times.trial_s)
+        except FAILURES as error:
+            return OriginalTimed(workload.name, way, note=_reason(error))
+        return OriginalTimed(workload.name, way, (self._eager_ms(workload) or speed.before_ms) / speed.speedup)
+
+    def _alone_ms(self, workload: Workload) -> float:
+        called = self._called((EAGER, ()), workload)
+        with self.turn(), place_times.no_collection():
+            return pairing.alone_ms(called, self._contents[workload.name][0], is_gpu=self.ways.is_gpu)
+
+    def _late_in(self, way: str) -> str:
+        """The workload with which a way was not ready in time; it is not waited for with another one."""
+        notes = [timed for timed in self.proof.originals if timed.way == way and NOT_IN_TIME in timed.note]
+        return notes[0].workload if notes else ""
 
     def _eager_ms(self, workload: Workload) -> float | None:
         return next(
@@ -144,64 +171,76 @@ class Prover:
 
     def _tried(self, region: Region) -> RegionTried:
         """One region's kernel beside those that were kept."""
-        beside = self.proof.kept
-        engaged: list[Engaged] = []
-        errors: list[Parity] = []
-        speeds: list[Speed] = []
+        step, beside = f"putting back {region.name}", self.proof.kept
 
         def ended(verdict: Verdict, why: str) -> RegionTried:
+            parts = [self.proof.part(step, workload.name) for workload in self.workloads]
+            engaged = [part.engaged[region.name] for part in parts if part.engaged and region.name in part.engaged]
+            errors = [error for part in parts for error in part.parity or ()]
+            speeds = [part.speed for part in parts if part.speed]
             return RegionTried(
                 region.name, verdict, why, beside, tuple(engaged), tuple(errors), tuple(speeds)
             )  # fmt: skip
 
-        try:
-            for workload in self.workloads:
-                if failure := self._tried_with(workload, region, beside, engaged, errors, speeds):
-                    return ended(*failure)
-        except NoWay as error:
-            return ended(Verdict.UNFIT, str(error))
-        except Exception as error:  # noqa: BLE001 - kernels, the user's code and PyTorch's compiler may raise anything
-            return ended(Verdict.CRASHED, graphs.reason_of(error))
-        if not engaged:
+        with self._or_told(partial(ended, Verdict.UNFIT)):
+            try:
+                for workload in self.workloads:
+                    if failure := self._tried_with(step, workload, region, beside):
+                        return ended(*failure)
+            except (Raised, torch.AcceleratorError) as error:
+                return ended(Verdict.CRASHED, _reason(error))
+            except NoWay as error:
+                return ended(Verdict.UNFIT, str(error))
+        if not (measured := ended(Verdict.KEPT, "")).engaged:
             return ended(Verdict.NOT_ENGAGED, "no workload calls it")
-        return ended(*_paid(speeds, proofs.weights_of(self.network), self._gate))
+        return ended(*_paid(measured.speeds, proofs.weights_of(self.network), self._gate))
 
     def _tried_with(
-        self, workload: Workload, region: Region, beside: tuple[str, ...], engaged: list[Engaged],
-        errors: list[Parity], speeds: list[Speed],
-    ) -> tuple[Verdict, str] | None:  # fmt: skip
-        """One workload of a trial, compiled once for all that is asked of it; why the kernel fails, where it does."""
+        self, step: str, workload: Workload, region: Region, beside: tuple[str, ...]
+    ) -> tuple[Verdict, str] | None:
+        """What of a trial with one workload is not measured yet, compiled once; why the kernel fails, where it does."""
         with_it = (*beside, region.name)
         with self._compared():
-            after = self._called((self._plain, with_it), workload)
-            seen = self._engaged(with_it, after, workload)
-            engaged += [seen[region.name]] if region.name in seen else []
-            for name, part in seen.items():
-                if not part.is_whole:
-                    why = _not_engaged(part)
-                    return Verdict.NOT_ENGAGED, why if name == region.name else f"beside it {name} falls back: {why}"
-            found = self._parity(with_it, after, workload)
-            errors += found
-            if wrong := next((part for part in found if not part.holds), None):
-                return Verdict.WRONG, _wrong(wrong)
-            if self._plain == self._gate:
+            after = functools.cache(partial(self._called, (self._plain, with_it), workload))
+            part = self._results(step, workload, with_it, after)
+            if failure := _failure(region.name, part):
+                return failure
+            if part.speed is None and self._plain == self._gate:
                 before = self._called((self._gate, beside), workload)
-                speeds.append(self._timed(workload, (self._gate, before), (self._gate, after), self.trial_s))
-        if self._plain != self._gate:
-            speeds.append(self._speed(workload, (self._gate, beside), (self._gate, with_it), self.trial_s))
+                speed = self._timed(workload, (self._gate, before), (self._gate, after()), self.times.trial_s)
+                self._note(replace(part, speed=speed))
+        if self.proof.part(step, workload.name).speed is None:
+            speed = self._speed(workload, (self._gate, beside), (self._gate, with_it), self.times.trial_s)
+            self._note(replace(part, speed=speed))
         return None
+
+    def _results(
+        self, step: str, workload: Workload, chosen: Collection[str], called: Callable[[], Called]
+    ) -> PartMeasured:
+        """Which kernels are seen in a call, and how far off results are; those are not looked at where one is not."""
+        if (part := self.proof.part(step, workload.name)).engaged is None:
+            self._note(PartMeasured(step, workload.name, engaged=self._engaged(chosen, called(), workload)))
+        part = self.proof.part(step, workload.name)
+        if part.parity is None and all(engaged.is_whole for engaged in (part.engaged or {}).values()):
+            self._note(PartMeasured(step, workload.name, parity=tuple(self._parity(chosen, called(), workload))))
+        return self.proof.part(step, workload.name)
 
     def _engaged(self, chosen: Collection[str], called: Called, workload: Workload) -> dict[str, Engaged]:
         """By region that the workload calls."""
         regions = [self._region(name) for name in chosen]
         content = self._contents[workload.name][0]
-        return engaging.seen(self.ways.package, regions, called, content, is_gpu=self.ways.is_gpu)
+        if workload.name not in self._calls:
+            seen = guarded(watching.calls_of)(self.ways.network, content, is_training=self.ways.is_training)
+            self._calls[workload.name] = Counter(call.path for call in seen)
+        return engaging.seen(
+            self.ways.package, regions, called, content, self._calls[workload.name], is_gpu=self.ways.is_gpu
+        )  # fmt: skip
 
     def _parity(self, chosen: Collection[str], called: Called, workload: Workload) -> list[Parity]:
         contents = self._contents[workload.name][:2]
         if workload.name not in self._expected:
             self._expected[workload.name] = parity.expected(
-                self.ways.network, contents, is_training=self.ways.is_training
+                self.ways.network, self.ways.apart, contents, is_training=self.ways.is_training
             )
         return parity.compared(
             self.ways.with_kernels(chosen), called, contents, self._expected[workload.name],
@@ -219,20 +258,54 @@ class Prover:
 
     def _timed(
         self, workload: Workload, before: tuple[str, Called], after: tuple[str, Called], limit_s: float
-    ) -> Speed:  # fmt: skip
-        contents, is_gpu = self._contents[workload.name], self.ways.is_gpu
+    ) -> Speed:
+        contents = self._contents[workload.name]
         with self.turn(), place_times.no_collection():
-            timed = pairing.paired(before[1], after[1], contents, is_gpu=is_gpu, limit_s=limit_s, seed=SEED)
-        peaks = [pairing.peak_bytes(called, contents[0], is_gpu=is_gpu) for _, called in (before, after)]
-        return Speed(
-            workload.name, before[0], after[0], timed.before_ms, timed.after_ms, timed.speedup, timed.low, timed.high,
-            timed.pairs, *peaks,
-        )  # fmt: skip
+            return pairing.paired(before, after, contents, is_gpu=self.ways.is_gpu, limit_s=limit_s, seed=SEED)
 
     def _called(self, way: tuple[str, Collection[str]], workload: Workload) -> Called:
-        called = self.ways.called(way[0], way[1], example=workload)
-        called(self._contents[workload.name][0])  # compiles, where it is compiled
+        """A way to call it, compiled and tuned."""
+        with self._in_time(way[0]):
+            called = self.ways.called(way[0], way[1], example=workload)
+            called(self._contents[workload.name][0])
         return called
+
+    @contextlib.contextmanager
+    def _or_told(self, event: Callable[[str], Event]) -> Iterator[None]:
+        """Of a way that is not ready in time in here this is told."""
+        self._not_ready = event
+        try:
+            yield
+        finally:
+            self._not_ready = None
+
+    @contextlib.contextmanager
+    def _in_time(self, way: str) -> Iterator[None]:
+        """Around what may take too long. Nothing but the end of its process stops a compiler: another process goes on
+        without that way."""
+        event = self._not_ready
+
+        def expired() -> None:
+            assert event is not None
+            self.say(event(f"{way} is {NOT_IN_TIME} {self.times.way_s:g} s"))
+            os._exit(ANEW)
+
+        timer = threading.Timer(self.times.way_s, expired)
+        timer.daemon = True
+        if event is not None:
+            timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+    def _leave_broken_gpu(self) -> None:
+        """After an illegal access nothing runs on the GPU in this process any more: another process goes on."""
+        if self.ways.is_gpu:
+            try:
+                torch.cuda.synchronize()
+            except torch.AcceleratorError:
+                os._exit(ANEW)
 
     def _stack(self) -> StackMeasured:
         """All kernels that were kept: each way, the best of both, and each kernel left out in its turn."""
@@ -241,26 +314,49 @@ class Prover:
             return StackMeasured((), (), ())
         speeds: list[Speed] = []
         for way in self.proof.started.ways:
-            if any(timed.way == way and timed.ms is None for timed in self.proof.originals):
-                continue
-            self._tell(f"measuring all kernels that were kept, {way}")
-            try:
-                speeds += [self._speed(workload, (way, ()), (way, kept), self.stack_s) for workload in self.workloads]
-            except Exception as error:  # noqa: BLE001 - as above; what cannot be measured is not in the list
-                self._tell(f"{way} with the kernels: {graphs.reason_of(error)}")
-        self._tell("comparing results with all kernels that were kept")
-        engaged: list[Engaged] = []
-        errors: list[Parity] = []
-        for workload in self.workloads:
-            with self._compared():
-                called = self._called((self._plain, kept), workload)
-                engaged += self._engaged(kept, called, workload).values()
-                errors += self._parity(kept, called, workload)
-        greedy = self._greedy(kept)
+            if not any(timed.way == way and timed.ms is None for timed in self.proof.originals):
+                step = f"measuring all kernels that were kept, {way}"
+                speeds += self._speeds(step, (way, ()), (way, kept), self.times.stack_s)
+        best = self._best(kept, speeds)
+        step = "comparing results with all kernels that were kept"
+        parts = [self._whole(step, workload, kept) for workload in self.workloads]
+        engaged = [part for seen in parts for part in (seen.engaged or {}).values()]
+        errors = [error for part in parts for error in part.parity or ()]
+        left_out = tuple(self._left_out(kept))
         return StackMeasured(
-            kept, tuple(speeds), tuple(self._best(kept, speeds)), tuple(errors), tuple(engaged),
-            tuple(self._left_out(kept)), greedy,
+            kept, tuple(speeds), tuple(best), tuple(errors), tuple(engaged), left_out, self._greedy(kept)
         )  # fmt: skip
+
+    def _speeds(
+        self, step: str, before: tuple[str, Collection[str]], after: tuple[str, Collection[str]], limit_s: float
+    ) -> list[Speed]:
+        """Two ways under every workload, as far as that is not measured yet; none where one cannot be measured."""
+        speeds: list[Speed] = []
+        for workload in self.workloads:
+            part = self.proof.part(step, workload.name)
+            if part.speed is None and not part.note:
+                self._tell(step)
+                with self._or_told(partial(PartMeasured, step, workload.name)):
+                    try:
+                        part = replace(part, speed=self._speed(workload, before, after, limit_s))
+                    except FAILURES as error:
+                        part = replace(part, note=_reason(error))
+                self._note(part)
+                self._leave_broken_gpu()
+            if part.speed is None:
+                return []
+            speeds.append(part.speed)
+        return speeds
+
+    def _whole(self, step: str, workload: Workload, kept: Collection[str]) -> PartMeasured:
+        """What is seen of all kernels in a call, and its results."""
+        part = self.proof.part(step, workload.name)
+        if part.note or (part.engaged is not None and part.parity is not None):
+            return part
+        self._tell(step)
+        with self._or_told(partial(PartMeasured, step, workload.name)), self._compared():
+            called = functools.cache(partial(self._called, (self._plain, kept), workload))
+            return self._results(step, workload, kept, called)
 
     def _best(self, kept: Collection[str], speeds: Sequence[Speed]) -> list[Speed]:
         """The fastest way with the kernels against the fastest without, measured beside each other."""
@@ -268,8 +364,8 @@ class Prover:
         fastest = proofs.best_way(self._with_kernels(speeds), self.network)
         if fastest == self._gate or not same:
             return same
-        self._tell(f"measuring {fastest} with kernels against {self._gate} without")
-        other = [self._speed(workload, (self._gate, ()), (fastest, kept), self.stack_s) for workload in self.workloads]
+        step = f"measuring {fastest} with kernels against {self._gate} without"
+        other = self._speeds(step, (self._gate, ()), (fastest, kept), self.times.stack_s)
         weights = proofs.weights_of(self.network)
         pairs = [(total.speedup, found) for found in (same, other) if (total := proofs.total(found, weights))]
         return max(pairs, key=lambda pair: pair[0])[1]
@@ -287,12 +383,10 @@ class Prover:
         """What each kernel brings to the others."""
         weights = proofs.weights_of(self.network)
         for name in kept if len(kept) > 1 else ():
-            self._tell(f"leaving out {name}")
             others = tuple(other for other in kept if other != name)
-            speeds = [
-                self._speed(workload, (self._gate, others), (self._gate, kept), self.trial_s)
-                for workload in self.workloads
-            ]
+            speeds = self._speeds(
+                f"leaving out {name}", (self._gate, others), (self._gate, kept), self.times.trial_s
+            )  # fmt: skip
             if total := proofs.total(speeds, weights):
                 yield LeftOut(name, total.speedup, total.low, total.high)
 
@@ -303,17 +397,32 @@ class Prover:
         if not callable(getattr(network, "generate", None)) or tokens is None or self.ways.is_training:
             return ""
         prompt = tokens[:1, : min(32, tokens.shape[1])]
-        settings = {"max_new_tokens": NEW_TOKENS, "do_sample": False}
         try:
-            with torch.no_grad():
-                own = network.generate(prompt, **settings)
-                found: Any = self.ways.with_kernels(kept)
-                found = found.generate(prompt, **settings)
-        except Exception as error:  # noqa: BLE001 - the user's code
-            return f"greedy generation was not compared: {graphs.reason_of(error)}"
+            own, found = (self._generated(part, prompt) for part in (network, self.ways.with_kernels(kept)))
+        except NoWay as error:
+            return f"greedy generation was not compared: {error}"
         length = min(own.shape[1], found.shape[1])
         same = int((own[0, :length] == found[0, :length]).int().cumprod(0).sum()) - prompt.shape[1]
         return f"{same} of {own.shape[1] - prompt.shape[1]} greedy tokens are the same"
+
+    def _generated(self, network: Any, prompt: torch.Tensor) -> torch.Tensor:
+        with torch.no_grad():
+            tokens: torch.Tensor = guarded(network.generate)(prompt, max_new_tokens=NEW_TOKENS, do_sample=False)
+        return tokens
+
+
+def _reason(error: BaseException) -> str:
+    return str(error) if isinstance(error, NoWay) else graphs.reason_of(error)
+
+
+def _failure(region: str, part: PartMeasured) -> tuple[Verdict, str] | None:
+    """Why a region's kernel fails by what was seen, where it does."""
+    for name, engaged in (part.engaged or {}).items():
+        if not engaged.is_whole:
+            why = _not_engaged(engaged)
+            return Verdict.NOT_ENGAGED, why if name == region else f"beside it {name} falls back: {why}"
+    wrong = next((error for error in part.parity or () if not error.holds), None)
+    return (Verdict.WRONG, _wrong(wrong)) if wrong else None
 
 
 def _token_inputs(workload: Workload) -> Iterator[torch.Tensor]:
@@ -325,7 +434,7 @@ def _token_inputs(workload: Workload) -> Iterator[torch.Tensor]:
 def _not_engaged(part: Engaged) -> str:
     if part.kernels == 0 and part.seen >= part.expected:
         return f"{part.workload}: its operator is called and launches no kernel on the GPU"
-    return f"{part.workload}: {part.seen} of {part.expected} calls reach the kernel"
+    return part.words
 
 
 def _wrong(part: Parity) -> str:

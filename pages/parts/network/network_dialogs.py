@@ -61,10 +61,10 @@ def ask_search(name: str) -> None:
     dialogs.ask(Dialog.SEARCH_KERNELS, subject=name)
 
 
-def begin(start: Callable[[], object]) -> bool:
+def begin(start: Callable[[], object], words: str = "Starting") -> bool:
     """Start something; where it did not start, the reason with what it wrote. Whether it was started."""
     try:
-        with st.spinner("Starting"):
+        with st.spinner(words):
             start()
     except (EngineError, ValueError, OSError) as error:  # networks and suites that cannot be read are of ValueError
         said, _, log = str(error).partition("\n")

@@ -3,7 +3,7 @@ and right, what became of it, and a switch whether it is in when they are measur
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -207,13 +207,8 @@ def called_cell(row: RegionRow) -> table.Cell:
     seen, expected = sum(one.seen for one in row.trial.engaged), sum(one.expected for one in row.trial.engaged)
     launches = [one.kernels for one in row.trial.engaged if one.kernels is not None]
     note = wording.counted(sum(launches), "launch") if sum(launches) == 1 else f"{sum(launches):,} launches"
-    told = "; ".join(_called(row))
+    told = "; ".join(one.words for one in row.trial.engaged)
     return table.text(f"{seen:,} of {expected:,}", "" if row.is_engaged else "red", note if launches else "", told)
-
-
-def _called(row: RegionRow) -> Iterator[str]:
-    for one in row.trial.engaged:
-        yield f"{one.workload}: {one.seen:,} of {one.expected:,} calls"
 
 
 def error_cell(worst: Parity | None) -> table.Cell:

@@ -38,6 +38,7 @@ NOT_MEASURED = (
 )
 GOES_ON = "What was measured is kept. “Go on” measures what is left."
 BEGINS_ANEW = "Kernels were found since, so “Go on” measures all of them anew."
+STOP_ABOUT = "What was measured is kept, and “Go on” measures what is left."
 GOES_ON_BY_COMMAND = "What was measured is kept. The command below measures what is left."
 PREPARING = "Limits that are missing are measured first; below is what it has written."
 SEARCH_GOES_ON = "A search that is started again goes on with it."
@@ -283,7 +284,7 @@ def _written(sentence: str) -> str:
 def _buttons(
     folder: NetworkFolder, stage: Stage, stands: Standing, rows: Sequence[Ranked], found: Sequence[str]
 ) -> None:
-    asked: Callable[[], None] | None = None
+    asked: Callable[[], object] | None = None
     with st.container(horizontal=True, vertical_alignment="center"):
         proof = stands.proof
         if proof is not None and stage is Stage.OVER and proofs.shipped(proof):
@@ -291,14 +292,14 @@ def _buttons(
         if access.may_steer() and not (stands.network and stands.network.is_example):
             asked = _starts(folder, stage, stands, rows, found)
     if asked is not None:
-        network_dialogs.begin(asked)
+        network_dialogs.begin(asked, "Stopping" if stage is Stage.PROVING else "Starting")
 
 
 def _starts(
     folder: NetworkFolder, stage: Stage, stands: Standing, rows: Sequence[Ranked], found: Sequence[str]
-) -> Callable[[], None] | None:
+) -> Callable[[], object] | None:
     """Buttons that start something; what the one that was pressed just now starts."""
-    asked: Callable[[], None] | None = None
+    asked: Callable[[], object] | None = None
     why_not, proof = why_not_now(stands), stands.proof
     if stage is Stage.BROKEN_OFF and proof is not None:
         used = {name: kernel.run_id for name, kernel in proof.kernels.items()}
@@ -307,6 +308,13 @@ def _starts(
             asked = partial(
                 starting.put_kernels_back, folder.name, without=started.without, used=used, ways=started.ways
             )
+    elif stage is Stage.PROVING and proof is not None:
+        is_stopping = proof.words == proofs.STOPPING
+        if st.button(
+            "Stopping" if is_stopping else "Stop measuring", icon=":material/stop:", key="stop_measuring",
+            disabled=is_stopping, help=STOP_ABOUT,
+        ):  # fmt: skip
+            asked = partial(starting.stop_measuring, folder.name)
     elif stage is Stage.READY or (stage is Stage.OVER and unmeasured(proof, found)):
         without = proof.started.without if proof else ()
         if st.button("Put kernels back", icon=":material/input:", key="put_back", type="primary"):

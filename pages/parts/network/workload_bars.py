@@ -113,6 +113,7 @@ def _before(workload: WorkloadFacts, stack: StackMeasured | None) -> dict[str, f
     captured = {EAGER: ranking.median(workload.eager_ms), COMPILED: ranking.median(workload.compiled_ms) or None}
     if workload.replayed_ms:
         captured[CUDA_GRAPH] = ranking.median(workload.replayed_ms)
+    captured |= {way: ranking.median(walls) for way, walls in workload.other_ms.items()}
     if stack is None:
         return captured
     of_it = [speed for speed in (*stack.speeds, *stack.best) if speed.workload == workload.name]

@@ -2,6 +2,7 @@
 reached, one ends its process. Kernels are written in PyTorch: what they cost is real, and nothing has to be built."""
 
 import os
+import threading
 
 import torch
 from torch import nn
@@ -74,6 +75,23 @@ class Network(nn.Module):
         x = self.shifted(self.scaled(x), by=0.5)["moved"]
         x, _ = self.pair(x)
         return {"logits": x + self.odd(Wrapped(x))}
+
+
+class Kinds(nn.Module):
+    """It calls one module in two ways, and cannot be copied."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.project, self.chain = nn.Linear(WIDTH, WIDTH), Chain()
+        self.lock = threading.Lock()
+
+    def forward(self, x: torch.Tensor) -> dict[str, torch.Tensor]:
+        x = self.project(x)
+        return {"all": self.chain(x), "half": self.chain(x[: ROWS // 2])}
+
+
+def make_kinds() -> tuple[nn.Module, list[tuple[str, float, tuple[torch.Tensor, ...], dict[str, object]]]]:
+    return Kinds(), [("rows", 1.0, (torch.randn(ROWS, WIDTH),), {})]
 
 
 def make() -> tuple[nn.Module, list[tuple[str, float, tuple[torch.Tensor, ...], dict[str, object]]]]:

@@ -3,20 +3,35 @@ proof that was broken off goes on."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from engine.__main__ import main
+from engine.networks import applying
 from storage.networks import files, in_network, proofs
 from storage.networks.proofs import Proof
-from storage.networks.records import Form, ProofStarted, Region, RegionTried, Verdict
+from storage.networks.records import (
+    ChosenKernel,
+    Event,
+    Form,
+    OriginalTimed,
+    PartMeasured,
+    ProofProgressed,
+    ProofStarted,
+    Region,
+    RegionTried,
+    Verdict,
+)
 from storage.networks.standing import standing
 from tests.engine.networks import paying_networks
 from tests.engine.packaging.judged import judged_run
@@ -160,18 +175,48 @@ def test_a_proof_that_was_killed_goes_on_and_measures_nothing_twice(home_of_netw
     words = ["network", "apply", "paying", *used(home_of_network, "chain", "scaled", "shifted"), *FAST]
     folder = files.find("paying")
     before = len(files.read(folder))
-    for _ in range(2):
-        killed_after(words, before, RegionTried)
+    for kind in (OriginalTimed, PartMeasured, PartMeasured, RegionTried, PartMeasured):
+        killed_after(words, before, kind)
+    assert stopped_after(words, before, lambda _: main(["network", "stop", "paying"])) == 2
+    assert (proof().is_over, proof().reason) == (False, applying.STOPPED)
+    assert stopped_after(words, before, lambda command: command.send_signal(signal.SIGINT)) == 130
     assert main(words) == 0
     events = [line.event for line in files.read(folder)[before:]]
+    assert len({event.number for event in events if isinstance(event, ProofStarted)}) == 1
+    measured = [name for event in events for name in measurements(event)]
+    assert sorted(measured) == sorted(set(measured))
     tried = [event.region for event in events if isinstance(event, RegionTried)]
     assert sorted(tried) == ["chain", "scaled", "shifted"]
-    assert len({event.number for event in events if isinstance(event, ProofStarted)}) == 1
+    assert {f"putting back {region} in rows: speed" for region in tried} <= set(measured)
     assert proof().is_over
+
+
+def measurements(event: Event) -> list[str]:
+    """What was measured, as an event of the journal says."""
+    if isinstance(event, OriginalTimed):
+        return [f"{event.way} in {event.workload}"]
+    if not isinstance(event, PartMeasured):
+        return []
+    parts = [name for name in ("engaged", "parity", "speed") if getattr(event, name) is not None]
+    return [f"{event.step} in {event.workload}: {name}" for name in parts]
 
 
 def killed_after(words: list[str], before: int, kind: type) -> None:
     """Run the command, and kill it and what it started once there is one more event of a kind."""
+    with begun_until(words, before, kind) as command:
+        os.killpg(command.pid, signal.SIGKILL)
+
+
+def stopped_after(words: list[str], before: int, stop: Callable[[subprocess.Popen[bytes]], object]) -> int:
+    """Run the command, and stop it once it has told what it does; how it ends."""
+    with begun_until(words, before, ProofProgressed) as command:
+        stop(command)
+        return command.wait(60)
+
+
+@contextlib.contextmanager
+def begun_until(words: list[str], before: int, kind: type) -> Iterator[subprocess.Popen[bytes]]:
+    """The command, once there is one more event of a kind."""
     folder = files.find("paying")
 
     def count() -> int:
@@ -182,12 +227,66 @@ def killed_after(words: list[str], before: int, kind: type) -> None:
         [sys.executable, "-m", "engine", *words], cwd=ROOT, start_new_session=True, stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )  # fmt: skip
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 240
     while count() == start and command.poll() is None and time.monotonic() < deadline:
         time.sleep(0.02)
-    os.killpg(command.pid, signal.SIGKILL)
-    command.wait()
     assert count() > start
+    yield command
+    command.wait()
+
+
+def test_a_proof_that_was_broken_off_is_gone_on_with_only_where_figures_depend_on_the_same() -> None:
+    kernels = (ChosenKernel("norm", "run-1", "c001"),)
+    started = ProofStarted(3, kernels, measured_with={"torch": "2.13.0", "package of kernels": "ab"})
+    broken = Proof(started)
+    assert applying.begun(broken, replace(started, number=0), is_anew=False) == (started, "")
+    for change, why in (
+        ({"measured_with": {"torch": "2.14.0", "package of kernels": "ab"}}, "torch was 2.13.0, it is 2.14.0"),
+        ({"measured_with": {"torch": "2.13.0", "package of kernels": "cd"}}, "the package of kernels has changed"),
+        ({"kernels": (ChosenKernel("norm", "run-1", "c002"),)}, "other kernels were measured before"),
+        ({"ways": ("eager",)}, "other ways to call the network were measured before"),
+    ):
+        asked = replace(started, number=0, **change)
+        assert applying.begun(broken, asked, is_anew=False) == (replace(asked, number=4), why)
+    over = Proof(started, is_over=True)
+    assert applying.begun(over, started, is_anew=False) == (replace(started, number=4), "")
+
+
+@pytest.mark.judging
+def test_a_network_that_cannot_be_copied_is_made_again_and_a_call_of_another_kind_is_another_regions(
+    home: Path,
+) -> None:
+    words = ["--name", "kinds", "--no-compile", "--no-limits", "--least-share", "0"]
+    assert main(["network", "capture", f"{paying_networks.__file__}:make_kinds", *words]) == 0
+    folder = files.find("kinds")
+    captured = standing(folder).network
+    assert captured is not None
+    regions = [region for region in captured.regions if region.kind == "Chain"]
+    assert [region.places for region in regions] == [("chain",)] * 2
+    uses = []
+    for one in regions:
+        run = judged_run(home, str(folder.path / one.task), paying_networks.kernel("chain"))
+        uses += ["--use", f"{one.name}={run.run_id}"]
+    assert main(["network", "apply", "kinds", *uses, *FAST]) == 0
+    found = standing(folder).proof
+    assert found is not None
+    for trial in found.tried.values():
+        assert trial.verdict in (Verdict.KEPT, Verdict.NO_GAIN), trial.why
+        assert [(part.expected, part.seen, part.others) for part in trial.engaged] == [(1, 1, 1)]
+        assert {part.exact for part in trial.parity} == {"float64"}
+    assert found.tried.keys() == {region.name for region in regions}
+
+
+@pytest.mark.judging
+def test_a_way_that_is_not_ready_in_time_is_left_out_and_the_rest_is_measured(
+    home_of_network: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--ways", "eager,torch.compile", "--seconds", "0.5", "--way-seconds", "0.5", "--again"]
+    assert main(["network", "apply", "paying", *used(home_of_network, "chain"), *words]) == 0
+    notes = {timed.way: (timed.ms is None, timed.note) for timed in proof().originals}
+    assert notes == {"eager": (False, ""), "torch.compile": (True, "torch.compile is not ready within 0.5 s")}
+    assert verdicts() == {"chain": Verdict.KEPT}
+    assert "torch.compile is not ready within 0.5 s" in capsys.readouterr().out
 
 
 @pytest.mark.judging

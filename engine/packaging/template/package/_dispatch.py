@@ -53,6 +53,16 @@ def refusal(entry: Entry, inputs: Sequence[Any], state: Sequence[torch.Tensor]) 
     return "autocast is on" if torch.is_autocast_enabled(device.type) else ""
 
 
+def has_sizes(entry: Entry, inputs: Sequence[torch.Tensor]) -> bool:
+    """Whether these have the dtypes, sizes and strides that the entry's kernel was judged with."""
+    return len(inputs) == len(entry.inputs) and all(
+        value.dtype is _DTYPES[wanted.dtype]
+        and _has_shape(entry, value, wanted, is_input=value.dim() > 0)
+        and (value.stride() == wanted.stride if wanted.stride else value.is_contiguous())
+        for value, wanted in zip(inputs, entry.inputs, strict=True)
+    )
+
+
 def is_misaligned(tensor: torch.Tensor) -> bool:
     """Whether a tensor begins where a vector of ALIGNMENT bytes cannot be loaded."""
     return bool(tensor.storage_offset() * tensor.element_size() % ALIGNMENT)

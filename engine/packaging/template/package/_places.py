@@ -29,18 +29,30 @@ class Place(Optimised):
 
     def forward(self, *inputs: Any, **named: Any) -> Any:
         """As the original's."""
+        found = self._region_of((inputs, named))
+        if found is None:
+            _dispatch.note("reference", OTHER_CALL)
+            return self._original(*inputs, **named)
+        region, served, given = found
+        is_taken, result = by_kernel(self, served, given)
+        if not is_taken:
+            return self._original(*inputs, **named)
+        computed = (result,) if isinstance(result, torch.Tensor) else tuple(result)
+        return _forms.put(region.gives, (*computed, *given))
+
+    def _region_of(self, call: tuple[Any, Any]) -> tuple[Region, Served, tuple[torch.Tensor, ...]] | None:
+        """The region that a call is of: of those that are put together like it the one of its sizes, else the first,
+        whose kernel then says what it does not take."""
+        first = None
         for region, served in self._regions:
             tensors: dict[int, torch.Tensor] = {}
-            if not _forms.take(region.takes, (inputs, named), tensors):
+            if not _forms.take(region.takes, call, tensors):
                 continue
             given = tuple(tensors[number] for number in range(len(tensors)))
-            is_taken, result = by_kernel(self, served, given)
-            if is_taken:
-                computed = (result,) if isinstance(result, torch.Tensor) else tuple(result)
-                return _forms.put(region.gives, (*computed, *given))
-            return self._original(*inputs, **named)
-        _dispatch.note("reference", OTHER_CALL)
-        return self._original(*inputs, **named)
+            if any(_dispatch.has_sizes(ENTRIES[number], given) for number in served.entries):
+                return region, served, given
+            first = first or (region, served, given)
+        return first
 
 
 def placed(network: nn.Module, chosen: Collection[str], on_missing_backward: str = FALL_BACK) -> list[Replaced]:
