@@ -420,7 +420,9 @@ def texts(
         lean = replace(
             network, entry=entry, folder="", weights="", modules=(), times=(), kernels=(), notes=(), regions=regions
         )  # fmt: skip
-        written[SHIPPED] = json.dumps(codec.to_plain(Shipped(lean, proof)), ensure_ascii=False, indent=1)
+        written[SHIPPED] = json.dumps(
+            codec.to_plain(Shipped(lean, replace(proof, parts=()))), ensure_ascii=False, indent=1
+        )
     return written
 
 

@@ -36,8 +36,8 @@ class Proof:
     originals: tuple[OriginalTimed, ...] = ()
     tried: Mapping[str, RegionTried] = field(default_factory=dict)
     """By region, in the order of the trials."""
-    parts: Mapping[tuple[str, str], PartMeasured] = field(default_factory=dict)
-    """Of trials and of the stack, by step and workload."""
+    parts: tuple[PartMeasured, ...] = ()
+    """Of trials and of the stack, one for each step and workload."""
     stack: StackMeasured | None = None
     words: str = ""
     region: str = ""
@@ -52,7 +52,8 @@ class Proof:
 
     def part(self, step: str, workload: str) -> PartMeasured:
         """What was measured of a step with a workload so far."""
-        return self.parts.get((step, workload)) or PartMeasured(step, workload)
+        found = (part for part in self.parts if (part.step, part.workload) == (step, workload))
+        return next(found, PartMeasured(step, workload))
 
     @property
     def kept(self) -> tuple[str, ...]:
@@ -100,7 +101,9 @@ def folded(proof: Proof | None, event: Event) -> Proof | None:
         case OriginalTimed():
             return replace(proof, originals=(*proof.originals, event))
         case PartMeasured(step, workload):
-            return replace(proof, parts={**proof.parts, (step, workload): _added(proof.part(step, workload), event)})
+            before = proof.part(step, workload)
+            others = (part for part in proof.parts if part is not before)
+            return replace(proof, parts=(*others, _added(before, event)))
         case ProofStopAsked():
             return replace(proof, words=STOPPING)
         case RegionTried(region):
