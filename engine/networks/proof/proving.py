@@ -208,10 +208,10 @@ class Prover:
             if part.speed is None and self._plain == self._gate:
                 before = self._called((self._gate, beside), workload)
                 speed = self._timed(workload, (self._gate, before), (self._gate, after()), self.times.trial_s)
-                self._note(replace(part, speed=speed))
+                self._note(PartMeasured(step, workload.name, speed=speed))
         if self.proof.part(step, workload.name).speed is None:
             speed = self._speed(workload, (self._gate, beside), (self._gate, with_it), self.times.trial_s)
-            self._note(replace(part, speed=speed))
+            self._note(PartMeasured(step, workload.name, speed=speed))
         return None
 
     def _results(
