@@ -9,7 +9,7 @@ from math import inf, nan
 import torch
 
 from engine.evaluator.checks import float8
-from engine.evaluator.checks.trials import DECADES, HUGE_IN_HALF,  OUTLIER_DECADES, POSITIVE, SPREADS, Style
+from engine.evaluator.checks.trials import DECADES, HUGE_IN_HALF, OUTLIER_DECADES, POSITIVE, SPREADS, Style
 
 SPARSE = 0.01
 SPRINKLED = 6

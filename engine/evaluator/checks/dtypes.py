@@ -23,8 +23,8 @@ def compute_within(precision: str) -> None:
 
 
 def model_in(dtype: str, model: nn.Module) -> nn.Module:
-    """The model with every floating-point parameter and buffer in that dtype, but for 8-bit ones; as it is where none is
-    named."""
+    """The model with every floating-point parameter and buffer in that dtype, but for those of 8 bits; as it is where
+    none is named."""
     if not dtype:
         return model
     for module in model.modules():

@@ -96,7 +96,9 @@ class Examining:
         references = self._workers.trusted["own"]
         if not sum(tensor.numel() for tensor in references):
             return _undecidable("its outputs have no elements, so there is nothing to compare", "sizes above zero")
-        if not any(bool(float8.exact(comparison.real(tensor)).isfinite().any()) for tensor in references if tensor.numel()):
+        if not any(
+            bool(float8.exact(comparison.real(tensor)).isfinite().any()) for tensor in references if tensor.numel()
+        ):
             return _undecidable("no number of the reference's own answer is finite", "inputs with a finite answer")
         self._allowed = max(output.allowed for output in first.weighed)
         return self._blurred(facts) if first.is_ill else None

@@ -52,7 +52,7 @@ NO_GPU_HERE = ("not compiled with CUDA", "No CUDA GPUs", "no NVIDIA driver", "re
 
 
 class OperationCounter(TorchDispatchMode):
-    """Counts operations by PyTorch's formulas, as its FlopCounterMode does; and notes whether a result has 8-bit floats."""
+    """Counts operations by PyTorch's formulas, as its FlopCounterMode does. Notes 8-bit floats too."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]

@@ -91,7 +91,9 @@ def test_an_error_of_sums_is_allowed_and_another_rounding_is_not() -> None:
     codes = every_code(torch.float8_e4m3fn).double()
     finite = codes[codes.isfinite()].unique()
     toward_zero = torch.where(
-        answer > 0, finite[torch.searchsorted(finite, answer, right=True) - 1], finite[torch.searchsorted(finite, answer)]
+        answer > 0,
+        finite[torch.searchsorted(finite, answer, right=True) - 1],
+        finite[torch.searchsorted(finite, answer)],
     ).to(torch.float8_e4m3fn)
     allowed = tolerance.allowed("float8_e4m3fn", 0.0, 64.0)
     own = answer.to(torch.float8_e4m3fn)
