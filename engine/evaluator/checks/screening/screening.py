@@ -57,7 +57,7 @@ def _of_language(module: ast.Module, language: str) -> Iterator[Finding]:
 
 
 def read_for(policy: Policy, task_source: str) -> Policy:
-    """The policy that a candidate's text is read by: a task with 8-bit floats needs narrow types, and what is rounded to
+    """The policy that a text is read by: a task with 8-bit floats needs narrow types, and what is rounded to
     them is told by the numbers alone."""
     return replace(policy, precision=PRECISIONS[-1]) if EIGHT_BITS in task_source and not policy.dtype else policy
 
