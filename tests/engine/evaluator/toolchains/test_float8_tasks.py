@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from engine.evaluator import tasks
 from engine.evaluator.tasks import Task
 from engine.evaluator.toolchains.cpu import CpuToolchain
 from storage.results.evaluation_results import TimingResult
 from storage.results.examination import Standing
-from storage.results.policy import Policy
+from storage.results.policy import EVERYTHING, Policy
 from storage.results.vocabulary import Verdict
 
 QUANTISED = """
@@ -88,6 +91,26 @@ WRONG = {
     "a scale of the whole": ("float most = 0;", "static float most = 0;"),
     "old weights": ("float(pt[i])", "1.f"),
 }  # fmt: skip
+
+
+SHIPPED = {
+    "fp8_matmul": {"M": 48, "K": 160, "N": 32},
+    "fp8_rowwise_matmul": {"M": 48, "K": 160, "N": 32},
+    "int4_linear": {"M": 5, "K": 256, "N": 72},
+    "rms_norm_fp8": {"rows": 37, "features": 328},
+    "fp8_decode_attention": {"batch_size": 2, "heads": 6, "kv_heads": 3, "length": 77, "width": 32},
+}
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_a_shipped_task_judges_its_own_reference_as_right_and_in_float64(cpu: CpuToolchain, name: str) -> None:
+    given = tasks.find(name).task("cpu", SHIPPED[name])
+    given = replace(given, policy=replace(given.policy, library_operators=(EVERYTHING,), other_sizes=()))
+    source = given.source.replace("class Model(", "class ModelNew(")
+    found = cpu.check(given, source)
+    assert found.verdict is Verdict.PASSED, found.message
+    assert not any("no float64 form" in trial for trial in found.trials)
+    assert sum("left out" not in trial for trial in found.trials) >= 8
 
 
 def task(dtype: str, policy: Policy | None = None) -> Task:
