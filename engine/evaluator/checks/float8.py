@@ -63,7 +63,7 @@ def _bounds(tensor: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
 def _table(dtype: torch.dtype, device: str) -> tuple[torch.Tensor, torch.Tensor]:
     """By code: the middles between a number and its neighbours. Beyond the largest nothing but an infinity follows."""
     numbers = torch.arange(_CODES, dtype=torch.uint8).view(dtype).to(torch.float64)
-    finite = numbers[numbers.isfinite()].unique()
+    finite = torch.tensor(sorted(set(numbers[numbers.isfinite()].tolist())), dtype=torch.float64)
     middles = (finite[1:] + finite[:-1]) / 2
     beyond = torch.tensor([torch.inf if not numbers.isinf().any() else float(finite[-1] + (finite[-1] - middles[-1]))])
     lows = torch.cat([-beyond if finite[0] < 0 else torch.tensor([-torch.inf]), middles])

@@ -24,7 +24,7 @@ class InDouble(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self._unrounded: WeakTensorKeyDictionary[torch.Tensor, torch.Tensor] = WeakTensorKeyDictionary()
+        self._unrounded: Any = WeakTensorKeyDictionary()  # results of 8 bits: what they were before
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -33,7 +33,8 @@ class InDouble(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def unrounded(self, tensor: torch.Tensor) -> torch.Tensor:
         """A result before it was rounded to 8 bits, where it was."""
-        return self._unrounded.get(tensor, tensor)
+        kept: torch.Tensor = self._unrounded.get(tensor, tensor)
+        return kept
 
     def __torch_dispatch__(
         self,
