@@ -1,6 +1,6 @@
 """NaN among the operands counts as zero.
 
-Task: fp8_rowwise_matmul M=48 K=160 N=32
+Task: fp8_product
 Verdict: incorrect
 Says: nan
 Also without screening: incorrect
@@ -17,11 +17,10 @@ SOURCE = r"""
 #include <cmath>
 #include <vector>
 using F8 = at::Float8_e4m3fn;
-torch::Tensor product(torch::Tensor a, torch::Tensor b, torch::Tensor sa, torch::Tensor sb) {
+torch::Tensor product(torch::Tensor a, torch::Tensor b) {
   int m = a.size(0), k = a.size(1), n = b.size(0);
   auto c = torch::empty({m, n}, a.options().dtype(torch::kBFloat16));
   auto pa = a.data_ptr<F8>(); auto pb = b.data_ptr<F8>(); auto pc = c.data_ptr<at::BFloat16>();
-  auto ps = sa.data_ptr<float>(); auto pt = sb.data_ptr<float>();
   std::vector<float> wa(m * k), wb(n * k);
   for (int i = 0; i < m * k; ++i) { float v = float(pa[i]); wa[i] = v == v ? v : 0.f; }
   for (int i = 0; i < n * k; ++i) { float v = float(pb[i]); wb[i] = v == v ? v : 0.f; }
@@ -29,7 +28,7 @@ torch::Tensor product(torch::Tensor a, torch::Tensor b, torch::Tensor sa, torch:
     for (int j = 0; j < n; ++j) {
       float sum = 0;
       for (int p = 0; p < k; ++p) sum += wa[i * k + p] * wb[j * k + p];
-      pc[i * n + j] = at::BFloat16(sum * ps[i] * pt[j]);
+      pc[i * n + j] = at::BFloat16(sum);
     }
   return c;
 }
@@ -38,5 +37,5 @@ ext = load_inline(name="product_fp8", cpp_sources=SOURCE, functions=["product"],
 
 
 class ModelNew(nn.Module):
-    def forward(self, x, weight, scale_x, scale_w):
-        return ext.product(x, weight, scale_x, scale_w)
+    def forward(self, A, B):
+        return ext.product(A, B)
