@@ -68,9 +68,11 @@ def tune_file(options: Namespace, open_toolchain: Callable[[Namespace], Evaluato
 
 def screen_file(options: Namespace) -> int:
     """What the rules on text alone say of a file: 0 where nothing refuses it, 1 where something does."""
-    from engine.evaluator.checks.screening import screen
+    from engine.evaluator.checks.screening import read_for, screen
 
-    findings = screen(given.kernel(options.candidate), tasks.find(options.task).policy, options.language)
+    task = tasks.find(options.task)
+    policy = read_for(task.policy, task.text)
+    findings = screen(given.kernel(options.candidate), policy, options.language)
     if options.json:
         print(json.dumps(codec.to_plain(findings)))
     else:

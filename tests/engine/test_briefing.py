@@ -414,3 +414,11 @@ def test_the_judge_of_the_other_method_sees_device_contract_and_headroom(tmp_pat
     assert "may have 227 KiB" in system
     assert "The contract of this run" in system
     assert "This kernel: 4 ms" in user
+
+
+def test_a_task_with_8_bit_floats_is_told_how_they_are_stored_and_judged() -> None:
+    source = SOFTMAX.source.replace("import torch\n", "import torch\n\nKEPT = torch.float8_e4m3fn\n", 1)
+    assert "8-bit floats" not in briefing.contract("cuda", SOFTMAX)
+    told = briefing.contract("cuda", replace(SOFTMAX, source=source))
+    assert all(word in told for word in ("__nv_fp8_e4m3", "cutlass::float_e4m3_t", "tl.float8e4nv", "within 8e-06"))
+    assert "at::Float8_e4m3fn" in briefing.contract("cpu", replace(SOFTMAX, source=source))

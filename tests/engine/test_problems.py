@@ -115,6 +115,20 @@ def test_names_that_are_taken_and_imports_that_must_come_first_leave_a_module_th
     assert inputs[0].shape == (2, 3, 4, 5)
 
 
+def test_tensors_of_8_bits_are_drawn_in_float32_and_rounded(tmp_path: Path) -> None:
+    kinds = {"x": "float8_e4m3fn", "w": "float8_e5m2", "s": "float8_e8m0fnu"}
+    given = {name: {"shape": ["rows", "n"], "dtype": dtype} for name, dtype in kinds.items()}
+    reference = "import torch\ndef run(x, w, s):\n    return (x.float() * w.float() * s.float()).to(x.dtype)\n"
+    line = {"axes": {"rows": 8}, "inputs": {name: {"type": "random"} for name in kinds}}
+    folder = problem(tmp_path, line, reference=reference, inputs=given, outputs={"y": given["x"]})
+    module: dict[str, Any] = {}
+    exec(tasks.find(str(folder)).task().source, module)
+    drawn = module["get_inputs"]()
+    assert [str(tensor.dtype) for tensor in drawn] == [f"torch.{dtype}" for dtype in kinds.values()]
+    assert module["Model"]()(*drawn).float().isfinite().all()
+    assert {0.5, 1.0} <= set(drawn[2].float().unique().tolist()) <= {0.5, 1.0, 2.0}
+
+
 def test_the_files_of_a_trace_data_set_are_found_in_its_folders(tmp_path: Path) -> None:
     source = problem(tmp_path / "there", workload(8))
     for kind, name in (("definitions", "norm.json"), ("workloads", "norm.jsonl")):
@@ -150,8 +164,8 @@ BAD: list[tuple[Change, str]] = [
         "eps is both an axis and an input",
     ),
     (
-        lambda at: problem(at, workload(8), outputs={"y": {"shape": ["rows"], "dtype": "float8_e4m3fn"}}),
-        "float8_e4m3fn",
+        lambda at: problem(at, workload(8), outputs={"y": {"shape": ["rows"], "dtype": "float4_e2m1"}}),
+        "float4_e2m1",
     ),
     (lambda at: problem(at, workload(8), outputs={"y": {"shape": ["k"], "dtype": "float32"}}), "k, which is no axis"),
     (lambda at: problem(at, workload(8), outputs={"y": {"shape": None, "dtype": "float32"}}), "only tensors"),

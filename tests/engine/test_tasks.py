@@ -269,3 +269,8 @@ def test_a_precision_class_that_does_not_exist_is_named_with_its_file(tmp_path: 
     (tmp_path / "mine.toml").write_text("[policy]\ncounts_operations = 1.5\n")
     with pytest.raises(TaskError, match=r"mine\.toml: counts_operations is 1\.5; write a share from 0 to 1"):
         tasks.read(tmp_path / "mine.py")
+
+
+def test_a_scaled_product_of_8_bits_is_a_product() -> None:
+    file = tasks.find("fp8_matmul")
+    assert file.guessed_class is KernelClass.MATMUL

@@ -66,6 +66,10 @@ _EXTRA = (
         re.compile(r"Half|BFloat16|HALF|REDUCED_FLOATING"),
         ("torch/headeronly/util/Half.h", "torch/headeronly/util/BFloat16.h"),
     ),
+    (
+        re.compile(r"Float8"),
+        ("torch/headeronly/util/Float8_e4m3fn.h", "torch/headeronly/util/Float8_e5m2.h"),
+    ),
     (re.compile(r"accessor|PtrTraits"), ("tilewright/accessor.h",)),
     (re.compile(r"\bassert\s*\("), ("cassert",)),
     (re.compile(r"\b(?:s?n?printf)\s*\("), ("cstdio",)),

@@ -9,6 +9,7 @@ tolerance.py                            how far it may be
 recordings.py                           what a network gave the module, out of a file
 arguments.py, structure.py              lists of tensors out of any arguments and results
 dtypes.py, ties.py                      precision; indices that are open
+float8.py, widening.py                  numbers of 8 bits, and a module that has some in double precision
 executed.py                             a task's text as a module of a process
 weights.py, seeding.py, inner_outputs.py  what varies and what is seeded; outputs inside a network
 gradients.py                            forward and backward of a module as one call

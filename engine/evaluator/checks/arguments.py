@@ -19,11 +19,13 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
+from engine.evaluator.checks import float8
+
 Node = Mapping[str, Any]
 PLAIN = (bool, int, float, str, type(None))
 JUDGED = (
     "float64", "float32", "float16", "bfloat16", "complex64", "complex128", "bool",
-    "uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64",
+    "uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64", *float8.NAMES,
 )  # fmt: skip
 MOST_DEPTH, MOST_LEAVES = 32, 4096
 _SHOWN = 2000
@@ -204,8 +206,8 @@ def _described(item: Any, tensors: list[torch.Tensor], kinds: Kinds, depth: int)
             raise Unusable(f"a sparse tensor ({item.layout}): make it dense, or build the sparse one in forward")
         if str(item.dtype).removeprefix("torch.") not in JUDGED:
             raise Unusable(
-                f"a tensor of {item.dtype}, whose numbers cannot be compared or drawn here: return float32 or bfloat16 "
-                "and convert in forward"
+                f"a tensor of {item.dtype}, whose numbers cannot be compared or drawn here: return float32, bfloat16 "
+                "or the bits as uint8, and convert in forward"
             )
         tensors.append(item)
         return {"tensor": len(tensors) - 1}

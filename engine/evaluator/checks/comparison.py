@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
+from engine.evaluator.checks import float8
 from storage.results.evaluation_results import Mismatch
 
 HEAT_CELLS = 16
@@ -76,7 +77,7 @@ def errors(out: torch.Tensor, answer: torch.Tensor, reference: torch.Tensor, sca
     worst_relative, worst_absolute, squares = 0.0, 0.0, 0.0
     for (o, a, r), s in _pieces(scale, out, answer, reference):
         wide = a.to(torch.float64)
-        absolute = (o.to(torch.float64) - wide).abs_()
+        absolute = _apart(o, a)
         relative = absolute / wide.abs().add_(s)
         if not r.dtype.is_floating_point or not math.isfinite(float(relative.max())):
             relative, absolute = _distance(o, a, r, s)
@@ -94,7 +95,8 @@ def is_close(out: torch.Tensor, reference: torch.Tensor, allowed: float) -> bool
         return torch.equal(out, reference)
     scale = float(reference.float().square().mean().sqrt()) if reference.numel() else 0.0
     for (o, r), s in _pieces(scale, out, reference):
-        excess = (o - r).abs_().sub_(r.abs().add_(s).mul_(allowed))
+        apart = float8.distance(o, r) if float8.is_float8(o) else (o - r).abs_()
+        excess = apart.sub_(float8.exact(r).abs().add_(s).mul_(allowed))
         if not float(excess.max()) <= 0.0:
             return False
     return True
@@ -184,15 +186,22 @@ def _distance(
     if not reference.dtype.is_floating_point:
         absolute = (out.to(torch.float64) - reference.to(torch.float64)).abs_()
         return torch.where(out == reference, 0.0, torch.inf).to(torch.float64), absolute
-    wide, reference = out.to(torch.float64), reference.to(torch.float64)
-    answer = answer.to(torch.float64)
-    target = torch.where(torch.isfinite(answer), answer, reference)
+    wide, reference, right = (tensor.to(torch.float64) for tensor in (out, reference, answer))
+    target = torch.where(torch.isfinite(right), right, reference)
     comparable = torch.isfinite(target) & torch.isfinite(wide)
-    absolute = torch.where(comparable, (wide - target).abs(), 0.0)
+    apart = _apart(out, answer if float8.is_float8(answer) else target)
+    absolute = torch.where(comparable, apart, 0.0)
     relative = torch.where(absolute == 0, 0.0, absolute / (target.abs() + scale))
     is_same = (wide == reference) | (torch.isnan(wide) & torch.isnan(reference))
     overflowed = is_same & ~torch.isfinite(reference)
     return torch.where(comparable | overflowed, relative, torch.inf), absolute
+
+
+def _apart(out: torch.Tensor, answer: torch.Tensor) -> torch.Tensor:
+    """Absolute distance per element, of an output of 8 bits from what rounds to it: float64."""
+    if float8.is_float8(out):
+        return float8.distance(out, answer)
+    return (out.to(torch.float64) - answer.to(torch.float64)).abs_()
 
 
 def _largest(values: torch.Tensor) -> float:
@@ -214,8 +223,8 @@ def _root_mean_square(numbers: torch.Tensor) -> float:
 
 
 def _least_scale(dtype: torch.dtype) -> float:
-    """Zero for float16, whose denormal numbers are part of its everyday range."""
-    return 0.0 if dtype is torch.float16 else torch.finfo(dtype).tiny * DENORMAL_ROOM
+    """Zero for float16 and 8-bit floats, whose denormal numbers are part of their everyday range."""
+    return 0.0 if dtype in (torch.float16, *float8.FORMATS) else torch.finfo(dtype).tiny * DENORMAL_ROOM
 
 
 def _figure(value: torch.Tensor) -> float:
@@ -254,11 +263,11 @@ def difference(
 
     NaN asks for NaN, an infinity for the same infinity, a finite value for one within the tolerance.
     """
-    pair, computed = real(reference), real(out)
+    pair, computed = float8.exact(real(reference)), float8.exact(real(out))
     is_nan, is_infinite = torch.isnan(pair), torch.isinf(pair)
     lost = is_nan & ~torch.isnan(computed)
     other = is_infinite & (computed != pair)
-    outside = wrong(computed, real(answer), pair, scale, allowed)
+    outside = wrong(real(out), real(answer), real(reference), scale, allowed)
     off = outside & ~is_nan & ~is_infinite
     counts = [int(mask.sum()) for mask in (is_nan, is_infinite, lost, other, off)]
     return Difference(pair.numel(), *counts), lost | other | off
@@ -300,7 +309,8 @@ def nudged(tensor: torch.Tensor, *, alternately: bool = False) -> torch.Tensor:
         return tensor.clone()
     wide = tensor.to(getattr(torch, wide_dtype(tensor.dtype)))
     size = torch.complex(wide.real.abs(), wide.imag.abs()) if wide.is_complex() else wide.abs()
-    step = size * (torch.finfo(tensor.dtype).eps / 2)
+    # Numbers of 8 bits are exact as they are given; the arithmetic with them rounds to float32.
+    step = size * (torch.finfo(float8.exact(tensor[:0] if tensor.dim() else tensor).dtype).eps / 2)
     if alternately:
         step.flatten()[1::2].neg_() if step.is_contiguous() else step.neg_()
     return wide + step

@@ -13,6 +13,7 @@ from enum import StrEnum
 
 import torch
 
+from engine.evaluator.checks.float8 import exact, is_float8, within
 from engine.evaluator.machine.shared_tensors import TensorSpec, laid_out
 
 BUDGET = 512 << 20
@@ -20,7 +21,7 @@ MOST_SETS = 5
 SPARSE = 32
 CORNER = 64
 EVEN = 1e-4
-MIXABLE = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+MIXABLE = (torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.float8_e4m3fn, torch.float8_e5m2)
 
 Tensors = list[torch.Tensor]
 
@@ -94,6 +95,8 @@ class Contents:
     ) -> torch.Tensor:
         if kind in (Kind.TAKEN, Kind.FIXED):
             return taken
+        if is_float8(a):
+            return within(self._made(kind, exact(a), exact(b), exact(c), weight, taken), a.dtype)
         if kind is Kind.BLENDED or a.dim() == 0:
             return torch.lerp(a, b, weight.to(a.dtype))
         blended = torch.lerp(a, b, self._weights((*a.shape[:-1], 1)).to(a.dtype))
@@ -113,10 +116,12 @@ class Contents:
 
 def kind_of(draws: Sequence[torch.Tensor]) -> Kind:
     """How a tensor may be made fresh, from several draws of it."""
+    dtype = draws[0].dtype
+    draws = list(map(exact, draws))
     first = draws[0]
     if first.numel() == 0 or all(_is_same(first, other) for other in draws[1:]):
         return Kind.FIXED
-    if first.dtype not in MIXABLE or not all(bool(draw.isfinite().all()) for draw in draws):
+    if dtype not in MIXABLE or not all(bool(draw.isfinite().all()) for draw in draws):
         return Kind.TAKEN
     if bool((first == first.round()).all()) or _has_even_sums(first.square()):
         return Kind.TAKEN

@@ -8,6 +8,7 @@ from math import inf, nan
 
 import torch
 
+from engine.evaluator.checks import float8
 from engine.evaluator.checks.trials import DECADES, HUGE_IN_HALF, OUTLIER_DECADES, POSITIVE, SPREADS, Style
 
 SPARSE = 0.01
@@ -24,8 +25,11 @@ def restyle(tensor: torch.Tensor, style: Style) -> torch.Tensor:
     """A tensor like the task's own in another distribution, or the same one where its structure forbids that.
 
     Integers, floats that hold only whole numbers (targets, masks) and rows that are probabilities stay. Zeros of a
-    sparse pattern stay, a symmetric matrix stays symmetric, sorted rows stay sorted: a kernel may rely on each.
+    sparse pattern stay, a symmetric matrix stays symmetric, sorted rows stay sorted: a kernel may rely on each. 8-bit
+    floats get numbers of their format's range; the scales of blocks stay.
     """
+    if float8.is_float8(tensor) and style not in (Style.OWN, Style.RECORDED):
+        return _of_8_bits(tensor, style)
     if (
         style in (Style.OWN, Style.RECORDED)
         or not tensor.dtype.is_floating_point
@@ -45,6 +49,28 @@ def restyle(tensor: torch.Tensor, style: Style) -> torch.Tensor:
     if tensor.numel() - int(tensor.count_nonzero()) > SPARSE * tensor.numel():
         fresh = torch.where(tensor == 0, 0.0, fresh)
     return fresh.to(tensor.dtype)
+
+
+def _of_8_bits(tensor: torch.Tensor, style: Style) -> torch.Tensor:
+    """Drawn in float32 and rounded once; what lies beyond the range becomes the largest number."""
+    own, limits = tensor.float(), torch.finfo(tensor.dtype)
+    if tensor.dtype is float8.SCALES or not tensor.numel() or _is_whole(own):
+        return tensor
+    if style is Style.MIXED:
+        fresh = _mixed(own, max(-DECADES, math.log10(4 * limits.tiny)), min(DECADES, math.log10(limits.max / 4)))
+    elif style in _OF_RANGE:
+        fresh = torch.randn(tensor.shape) * _OF_RANGE[style](limits)
+    else:
+        fresh = restyle(own, style)
+    if style is Style.SPECIAL and tensor.dtype is torch.float8_e5m2:  # has infinities
+        return fresh.to(tensor.dtype)
+    return tensor if fresh is own else float8.within(fresh, tensor.dtype)
+
+
+_OF_RANGE: Mapping[Style, Callable[[torch.finfo], float]] = {
+    Style.HUGE: lambda limits: limits.max / 2,  # one of twenty is beyond it
+    Style.TINY: lambda limits: limits.tiny,  # two of three are denormal
+}
 
 
 def sprinkle(tensor: torch.Tensor) -> torch.Tensor:
@@ -129,9 +155,9 @@ def _whole(tensor: torch.Tensor) -> torch.Tensor:
     return (torch.rand(tensor.shape) < share).float()
 
 
-def _mixed(tensor: torch.Tensor) -> torch.Tensor:
+def _mixed(tensor: torch.Tensor, least: float = -DECADES, most: float = DECADES) -> torch.Tensor:
     """Each row with a magnitude of its own between 1e-3 and 1e3: no kernel can tell the probe by its size."""
-    return torch.randn(tensor.shape).mul_(10.0 ** torch.empty(_per_row(tensor)).uniform_(-DECADES, DECADES))
+    return torch.randn(tensor.shape).mul_(10.0 ** torch.empty(_per_row(tensor)).uniform_(least, most))
 
 
 def _one_hot(tensor: torch.Tensor) -> torch.Tensor:

@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from engine.evaluator.checks.arguments import Arguments
+from engine.evaluator.checks.float8 import is_float8
 
 NAMES: Mapping[str, torch.dtype] = {"bf16": torch.bfloat16, "fp16": torch.float16}
 
@@ -22,16 +23,17 @@ def compute_within(precision: str) -> None:
 
 
 def model_in(dtype: str, model: nn.Module) -> nn.Module:
-    """The model with every floating-point parameter and buffer in that dtype; as it is where none is named."""
+    """The model with every floating-point parameter and buffer in that dtype, but for those of 8 bits; as it is where
+    none is named."""
     if not dtype:
         return model
     for module in model.modules():
         # Not `module.to`, which would make complex numbers real.
         for parameter in module.parameters(recurse=False):
-            if parameter.is_floating_point():
+            if _is_converted(parameter):
                 parameter.data = parameter.data.to(NAMES[dtype])
         for name, value in module.named_buffers(recurse=False):
-            if value.is_floating_point():
+            if _is_converted(value):
                 setattr(module, name, value.to(NAMES[dtype]))
     return model
 
@@ -47,6 +49,11 @@ def arguments_in(dtype: str, arguments: Arguments, device: str) -> Arguments:
 
 
 def _item_in(dtype: str, item: torch.Tensor, device: str) -> torch.Tensor:
-    if not dtype or not item.is_floating_point():
+    if not dtype or not _is_converted(item):
         return item.to(device)
     return item.detach().to(device, NAMES[dtype]).requires_grad_(item.requires_grad)
+
+
+def _is_converted(tensor: torch.Tensor) -> bool:
+    """Numbers of 8 bits stay: their format is what the task is about."""
+    return tensor.is_floating_point() and not is_float8(tensor)

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from engine.evaluator.checks import arguments, structure
+from engine.evaluator.checks import arguments, float8, structure
 from engine.evaluator.checks.arguments import Arguments, Kinds
 from engine.evaluator.checks.structure import leaves_of
 
@@ -207,7 +207,7 @@ def planned(model: nn.Module, given: Arguments) -> tuple[Plan, list[torch.Tensor
 
 
 def _is_real(tensor: torch.Tensor) -> bool:
-    return tensor.dtype.is_floating_point or tensor.dtype.is_complex
+    return (tensor.dtype.is_floating_point and not float8.is_float8(tensor)) or tensor.dtype.is_complex
 
 
 def both_passes(model: nn.Module, given: Arguments) -> Callable[[], Any]:

@@ -8,6 +8,8 @@ from math import nan
 
 import torch
 
+from engine.evaluator.checks import float8
+
 
 class Poison(StrEnum):
     """NaN shows what was read or left; a maximum or minimum with NaN may drop it, hence a high and a low number too."""
@@ -40,7 +42,8 @@ def value(dtype: torch.dtype, poison: Poison) -> float | bool:
 
 
 def count(tensor: torch.Tensor, poison: Poison) -> int:
-    """How many elements still hold it. NaN may also have been computed from it."""
+    """How many elements still hold it. NaN may also have been computed from it, and of so few numbers as a byte or a
+    bit tells apart any may be right."""
     if poison is Poison.NAN and (tensor.dtype.is_floating_point or tensor.dtype.is_complex):
         return int(torch.isnan(tensor).sum())
-    return 0 if tensor.dtype is torch.bool else int((tensor == value(tensor.dtype, poison)).sum())
+    return 0 if tensor.dtype in (torch.bool, *float8.FORMATS) else int((tensor == value(tensor.dtype, poison)).sum())

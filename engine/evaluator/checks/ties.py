@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 
 import torch
 
+from engine.evaluator.checks import float8
+
 
 def are_of_equal_values(out: torch.Tensor, reference: torch.Tensor, inputs: Sequence[torch.Tensor]) -> bool:
     """Whether two outputs are indices, along a dimension of an input, of equal values: `topk`, `sort` and `argmax` of
@@ -37,6 +39,7 @@ def _are_equal(given: torch.Tensor, axis: int, out: torch.Tensor, reference: tor
         or bool(((reference < 0) | (reference >= size)).any())
     ):
         return False
+    given = float8.exact(given)
     chosen, right = given.gather(axis, out), given.gather(axis, reference)
     if not torch.equal(chosen.nan_to_num(), right.nan_to_num()):
         return False

@@ -5,14 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+EIGHT_BITS = ("float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu")
 # Relative to |answer| + rms(answer). Honest float32 kernels measure 4e-8 to 4e-6, float16-rounded operands 3e-5.
 BY_DTYPE: Mapping[str, float] = {
     "float64": 1e-12,
     "float32": 8e-6,
     "float16": 4e-3,
     "bfloat16": 2e-2,
+    # An output of 8 bits is as far off as the answer is from all that rounds to it: by what its arithmetic is off.
+    **dict.fromkeys(EIGHT_BITS, 8e-6),
 }
-UNITS: Mapping[str, float] = {"float64": 2.0**-52, "float32": 2.0**-23}
+UNITS: Mapping[str, float] = {"float64": 2.0**-52, **dict.fromkeys(("float32", *EIGHT_BITS), 2.0**-23)}
 ONE_WAY = 0.5
 TF32 = 2e-3
 # An operand of 8 bits is off by at most 4e-3; the largest of many errors of products measures up to 1.2e-2.
@@ -45,7 +48,8 @@ def allowed(dtype: str, own_error: float, summed: float, precision: str = "fp32"
         dtype: of the output; integers and booleans must be exact.
         own_error: of the reference in the task's dtype against float64.
         summed: numbers summed into one element, 0 when unknown; the error of a float32 or float64 sum grows
-            with its root. Sums of float16 and bfloat16 numbers belong in float32 and are rounded once.
+            with its root. Sums of float16 and bfloat16 numbers belong in float32 and are rounded once; so do those
+            of 8-bit floats, whose last rounding is no part of the error.
         precision: the task's policy; `tf32` and `half` allow what rounding a product's operands costs.
     """
     if dtype not in BY_DTYPE:
@@ -54,7 +58,7 @@ def allowed(dtype: str, own_error: float, summed: float, precision: str = "fp32"
     floor = min(BY_DTYPE[dtype] * (1.0 if is_narrow else _growth(summed)), MOST)
     if precision in FLOORS:
         floor = max(floor, FLOORS[precision])
-    factor = NARROW_FACTOR if is_narrow else OWN_ERROR_FACTOR
+    factor = NARROW_FACTOR if is_narrow or dtype in EIGHT_BITS else OWN_ERROR_FACTOR
     return max(floor, factor * own_error) if math.isfinite(own_error) else floor
 
 

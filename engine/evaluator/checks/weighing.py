@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from engine.evaluator.checks import comparison, ties, tolerance
+from engine.evaluator.checks import comparison, float8, ties, tolerance
 from engine.evaluator.checks.candidate_failures import Failure
 from engine.evaluator.checks.comparison import Errors, Scale, real
 from engine.evaluator.checks.trials import ONE_WAY, Style, Trial
@@ -115,7 +115,8 @@ def _ranges(given: torch.Tensor, mask: torch.Tensor) -> tuple[int, _Range, _Rang
     In pieces: an index of the wrong elements of KernelBench's sizes alone takes more memory than a GPU has left.
     """
     negative, ends = 0, []
-    for numbers, is_wrong in comparison.pieces(given, mask):
+    for piece, is_wrong in comparison.pieces(given, mask):
+        numbers = float8.exact(piece)
         negative += int((numbers < 0).sum())
         ends.append([
             end
@@ -240,6 +241,8 @@ class Weighed:
 def weigh(output: Output, trial: Trial, is_wide: bool, sensitivity: Callable[[bool], float]) -> Weighed:
     """Compare one output. `sensitivity`, a costly question, tells how far the answer moves with its inputs."""
     out, reference, answer = output.out, output.own, output.answer
+    if not is_wide and float8.is_float8(reference):
+        answer = reference  # rounded as the output is
     by_rows = trial.style is Style.MIXED
     scale: Scale = comparison.row_scales(answer, reference) if by_rows else comparison.scale_of(answer, reference)
     own_errors = comparison.errors(reference, answer, reference, scale)

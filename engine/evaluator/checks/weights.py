@@ -13,6 +13,8 @@ from enum import StrEnum
 import torch
 from torch import nn
 
+from engine.evaluator.checks import float8
+
 SPREAD = 0.3
 SMALL = 0.05  # a constant of less, as a new layer's scale of 1e-6, hides what it multiplies
 LEAST_SHARE = 0.1  # of a positive constant, that a changed one keeps at least
@@ -78,8 +80,9 @@ def planned(model: nn.Module, other: nn.Module) -> Plan:
 
 
 def _kind(value: torch.Tensor, other: torch.Tensor, *, is_parameter: bool) -> Kind | None:
-    if not torch.equal(value, other):
+    if not float8.equal(value, other):
         return Kind.DRAWN
+    value = float8.exact(value)
     first = value.flatten()[0]
     if bool((value == first).all()):
         if is_parameter:
@@ -97,6 +100,9 @@ def other_values(
 
     What was drawn keeps its distribution: each element is one of the two draws'.
     """
+    if float8.is_float8(constructed):
+        changed = other_values(kind, float8.exact(constructed), float8.exact(other), generator)
+        return float8.within(changed, constructed.dtype)
     if kind is Kind.DRAWN:
         chosen = torch.rand(constructed.shape, generator=generator, device=constructed.device) < 0.5
         return torch.where(chosen, constructed, other)

@@ -18,6 +18,7 @@ from engine.evaluator.checks import (
     comparison,
     contract,
     findings,
+    float8,
     operators,
     poison,
     tolerance,
@@ -334,7 +335,7 @@ def _unfit(workers: WorkerPair, inputs: Mapping[str, Any], reply: Mapping[str, A
 
 
 def _is_finite(tensor: torch.Tensor) -> bool:
-    numbers = comparison.real(tensor)
+    numbers = float8.exact(comparison.real(tensor))
     if not numbers.dtype.is_floating_point or not numbers.numel():
         return True
     return all(bool(limit.isfinite()) for limit in numbers.aminmax())

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from engine.evaluator.checks import candidate_failures, comparison, poison, tolerance
+from engine.evaluator.checks import candidate_failures, comparison, float8, poison, tolerance
 from engine.evaluator.checks.candidate_failures import CandidateFailed, Failure, WorkerEnded
 from engine.evaluator.checks.poison import Poison
 from engine.evaluator.checks.trials import Style
@@ -168,8 +168,12 @@ def _is_alike(output: torch.Tensor, other: torch.Tensor, summed: float, precisio
     if not other.dtype.is_floating_point:
         return torch.equal(output, other)
     allowed = tolerance.allowed(comparison.dtype_of(other), 0.0, summed, precision)
-    is_same = torch.equal(output.isnan(), other.isnan())
-    return is_same and comparison.is_close(output.nan_to_num(), other.nan_to_num(), allowed)
+    is_same = torch.equal(float8.exact(output).isnan(), float8.exact(other).isnan())
+    return is_same and comparison.is_close(_finite(output), _finite(other), allowed)
+
+
+def _finite(tensor: torch.Tensor) -> torch.Tensor:
+    return float8.exact(tensor).nan_to_num().to(tensor.dtype)
 
 
 def explained(text: str) -> str:

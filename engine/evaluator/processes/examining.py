@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from engine.evaluator.checks import comparison, trials, weights
+from engine.evaluator.checks import comparison, float8, trials, weights
 from engine.evaluator.checks.comparison import is_rounded
 from engine.evaluator.checks.trials import FIRST, PLAN, Style, Trial
 from engine.evaluator.checks.weighing import Output, Weighed, weigh
@@ -96,7 +96,9 @@ class Examining:
         references = self._workers.trusted["own"]
         if not sum(tensor.numel() for tensor in references):
             return _undecidable("its outputs have no elements, so there is nothing to compare", "sizes above zero")
-        if not any(bool(comparison.real(tensor).isfinite().any()) for tensor in references if tensor.numel()):
+        if not any(
+            bool(float8.exact(comparison.real(tensor)).isfinite().any()) for tensor in references if tensor.numel()
+        ):
             return _undecidable("no number of the reference's own answer is finite", "inputs with a finite answer")
         self._allowed = max(output.allowed for output in first.weighed)
         return self._blurred(facts) if first.is_ill else None
@@ -234,7 +236,7 @@ class Examining:
                 name = f"{COPY}input {number}" if len(inputs) > 1 else f"{COPY}the input"
                 yield name, [given.reshape(reference.shape) for reference in references]
         if all(
-            reference.dim() and reference.shape[0] > 1 and not torch.equal(reference[0], reference[-1])
+            reference.dim() and reference.shape[0] > 1 and not float8.equal(reference[0], reference[-1])
             for reference in references
         ):
             yield MEAN, [_mean(reference) for reference in references]
@@ -280,7 +282,7 @@ def _apart(out: torch.Tensor, answer: torch.Tensor, reference: torch.Tensor, *, 
 
 
 def _is_finite(tensor: torch.Tensor) -> bool:
-    numbers = comparison.real(tensor)
+    numbers = float8.exact(comparison.real(tensor))
     return not numbers.dtype.is_floating_point or bool(numbers.isfinite().all())
 
 
@@ -288,13 +290,14 @@ def _constant(reference: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
     """One number, which other inputs tell: a loss is one number itself."""
     if not is_rounded(reference):
         return other.flatten()[:1].expand(reference.numel()).reshape(reference.shape)
-    return torch.full_like(reference, other.mean().item())
+    return torch.full_like(reference, float8.exact(other).mean().item())
 
 
 def _mean(reference: torch.Tensor) -> torch.Tensor:
     if not is_rounded(reference):
         return reference[:1].expand_as(reference).contiguous()
-    return reference.mean(0, keepdim=True).expand_as(reference).contiguous()
+    mean = float8.exact(reference).mean(0, keepdim=True).expand_as(reference)
+    return mean.to(reference.dtype).contiguous()
 
 
 def _undecidable(why: str, *remedies: str) -> Examination:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import torch
 from torch import nn
 
-from engine.evaluator.checks import weights
+from engine.evaluator.checks import float8, weights
 from engine.evaluator.checks.weights import Kind
 
 
@@ -40,7 +40,7 @@ class HeldState:
 
     def see_what_changed(self) -> None:
         """After a first call: what it changed is put back, now and from here on."""
-        self.changing = [name for name in self._buffers if not torch.equal(self.values[name], self._before[name])]
+        self.changing = [name for name in self._buffers if not float8.equal(self.values[name], self._before[name])]
         self.restore()
 
     def restore(self) -> None:

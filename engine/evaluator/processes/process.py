@@ -24,6 +24,7 @@ from engine.evaluator.checks.recordings import Recording, Unreadable
 from engine.evaluator.checks.screening import (
     Finding,
     Rule,
+    read_for,
     rule_checks,
     screen,
     screen_cpp,
@@ -97,7 +98,9 @@ class Gate:
             self._ask_reader(request, texts)
 
     def _ask_reader(self, request: EvaluationRequest, texts: tuple[str, ...]) -> None:
-        body = functools.partial(_answer, request.source, request.policy, request.language, texts)
+        body = functools.partial(
+            _answer, request.source, read_for(request.policy, request.task_source), request.language, texts
+        )
         reader = Worker.fork(body, request.limits, self._folder / "screening", isolation=request.isolation)
         try:
             reply = reader.ask({"ask": "screen"}, SCREEN_S)

@@ -21,6 +21,7 @@ from engine.evaluator.checks import (
     comparison,
     distributions,
     dtypes,
+    float8,
     flop_formulas,
     gradients,
     seeding,
@@ -35,6 +36,7 @@ from engine.evaluator.checks.inner_outputs import WithInnerOutputs, comparable
 from engine.evaluator.checks.poison import Poison
 from engine.evaluator.checks.trials import Style, of_gradients
 from engine.evaluator.checks.weights import Kind
+from engine.evaluator.checks.widening import InDouble
 from engine.evaluator.machine import shared_tensors
 from engine.evaluator.machine.shared_tensors import SharedTensors, TensorSpec
 from engine.evaluator.processes import half_baseline, model_caller, task_facts
@@ -50,11 +52,12 @@ NO_GPU_HERE = ("not compiled with CUDA", "No CUDA GPUs", "no NVIDIA driver", "re
 
 
 class OperationCounter(TorchDispatchMode):
-    """Counts operations by PyTorch's formulas, as its FlopCounterMode does."""
+    """Counts operations by PyTorch's formulas, as its FlopCounterMode does. Notes 8-bit floats too."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.total = 0
+        self.meets_float8 = False
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -70,6 +73,7 @@ class OperationCounter(TorchDispatchMode):
             if result is not NotImplemented:
                 return result
         result = func(*args, **(kwargs or {}))
+        self.meets_float8 |= isinstance(result, torch.Tensor) and float8.is_float8(result)
         self.total += flop_formulas.flop_of(func, args, kwargs or {}, result)
         return result
 
@@ -131,6 +135,8 @@ class Reference:
         model_caller.settle()
         seconds = time.perf_counter() - started
         seen = self.observer.end()
+        held = [*tensors, *outputs, *self._model.state_dict().values()]
+        self._has_float8 = counter.meets_float8 or any(map(float8.is_float8, held))
         self._draws = seeding.state() != not_drawn
         if is_made_by_a_call:
             self._state = self._held()
@@ -336,7 +342,7 @@ class Reference:
         tensors, forced = (
             list(map(move, some)) for some in (self._shared["inputs"], self._forced(self._shared["own"]))
         )
-        moved = self._forward(self._widened(), leaves, tensors, seed, forced)
+        moved = self._forward_in_double(leaves, tensors, seed, forced)
         return [
             comparison.errors(there, here, here, comparison.row_scales(here, reference) if by_rows else scale).relative
             for there, here, reference in zip(moved, self._shared["answer"], self._shared["own"], strict=True)
@@ -449,7 +455,7 @@ class Reference:
             return outputs, False
         wide = list(map(_wide, tensors))
         try:
-            answers = self._forward(self._widened(), leaves, wide, seed, list(map(_wide, self._forced(outputs))))
+            answers = self._forward_in_double(leaves, wide, seed, list(map(_wide, self._forced(outputs))))
         except (RuntimeError, TypeError, ValueError):
             return outputs, False
         fits = [
@@ -457,6 +463,17 @@ class Reference:
             for a, o in zip(answers, outputs, strict=False)
         ]
         return (answers, True) if all(fits) and len(answers) == len(outputs) else (outputs, False)
+
+    def _forward_in_double(
+        self, leaves: arguments.Node, tensors: Sequence[torch.Tensor], seed: int, forced: Sequence[torch.Tensor]
+    ) -> list[torch.Tensor]:
+        """The outputs for tensors in double precision; those of 8 bits before they were rounded."""
+        model = self._widened()
+        if not self._has_float8:
+            return self._forward(model, leaves, tensors, seed, forced)
+        with InDouble() as mode:
+            outputs = self._forward(model, leaves, tensors, seed, forced)
+        return list(map(mode.unrounded, outputs))
 
     def _widened(self) -> nn.Module:
         """A copy in float64. Modules that keep what they computed of a parameter (`weight_norm`) cannot be copied."""

@@ -15,7 +15,7 @@ import torch
 from torch import nn
 
 from engine.evaluator import tasks
-from engine.evaluator.checks import comparison, seeding, structure
+from engine.evaluator.checks import comparison, float8, seeding, structure
 from engine.evaluator.checks.arguments import Arguments, Kinds, flattened
 from engine.evaluator.checks.comparison import is_rounded
 
@@ -151,6 +151,7 @@ def _tensors(arguments: Arguments) -> list[torch.Tensor]:
 def _is_same(a: torch.Tensor, b: torch.Tensor) -> bool:
     if a.shape != b.shape or a.dtype != b.dtype:
         return False
+    a, b = float8.exact(a), float8.exact(b)
     return torch.equal(a.nan_to_num(), b.nan_to_num()) if is_rounded(a) and not a.is_complex() else torch.equal(a, b)
 
 
@@ -158,11 +159,11 @@ def _is_near(first: Sequence[torch.Tensor], second: Sequence[torch.Tensor]) -> b
     if len(first) != len(second) or any(a.shape != b.shape for a, b in zip(first, second, strict=True)):
         return False
     return all(
-        torch.equal(a, b)
+        float8.equal(a, b)
         or (is_rounded(a) and comparison.errors(b, a, a, comparison.scale_of(a, a)).relative <= _apart(a))
         for a, b in zip(first, second, strict=True)
     )
 
 
 def _apart(tensor: torch.Tensor) -> float:
-    return APART_IN_HALF if tensor.dtype in (torch.float16, torch.bfloat16) else APART
+    return APART_IN_HALF if tensor.dtype in (torch.float16, torch.bfloat16, *float8.FORMATS) else APART

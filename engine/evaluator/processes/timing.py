@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from engine.evaluator.checks import comparison, contract, operators, ties, timing_checks, tolerance
+from engine.evaluator.checks import comparison, contract, float8, operators, ties, timing_checks, tolerance
 from engine.evaluator.checks.candidate_failures import ComputedElsewhere, Failure, TimedCallFailed
 from engine.evaluator.checks.clock import DeviceClock, Session, half_width, waited_share
 from engine.evaluator.checks.contents import Contents
@@ -501,7 +501,9 @@ class Timing:
         return 2 * tolerance.allowed(dtype, own_error, summed, precision)
 
     def _compare_closely(self, name: str, out: torch.Tensor, reference: torch.Tensor, allowed: float) -> None:
-        answer = reference.to(torch.complex128 if reference.is_complex() else torch.float64)
+        answer = reference  # of 8 bits: rounded as the output is
+        if not float8.is_float8(reference):
+            answer = reference.to(torch.complex128 if reference.is_complex() else torch.float64)
         scale = comparison.scale_of(answer)
         errors = comparison.errors(out, answer, reference, scale)
         if not errors.relative <= allowed:

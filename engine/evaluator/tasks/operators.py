@@ -18,6 +18,7 @@ _RECURRENT = {"LSTM": "lstm", "GRU": "gru", "RNN": "rnn_tanh"}
 # As a layer, a function or a method, by the name that PyTorch's dispatcher knows.
 _LARGE = {
     **{name: name for name in (*_CONVOLUTIONS, "linear", "bilinear", "matmul", "bmm", "mm", "addmm", "einsum")},
+    "_scaled_mm": "_scaled_mm",
     **{name.title().replace("_", "").replace("D", "d"): name for name in (*_CONVOLUTIONS, "linear", "bilinear")},
     **dict.fromkeys(("scaled_dot_product_attention", "MultiheadAttention"), "scaled_dot_product_attention"),
     **_RECURRENT,

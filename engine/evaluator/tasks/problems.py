@@ -24,7 +24,8 @@ from storage import untrusted
 from storage.untrusted import Limits, UntrustedError
 
 DEFINITION, WORKLOADS = "definition.json", "workload.jsonl"
-FLOATS = ("float64", "float32", "float16", "bfloat16")
+EIGHT_BITS = ("float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu")
+FLOATS = ("float64", "float32", "float16", "bfloat16", *EIGHT_BITS)
 RANGES = {"int64": (-1024, 1024), "int32": (-1024, 1024), "int16": (-1024, 1024), "int8": (-128, 128), "bool": (0, 2)}
 MADE = ("random", "custom", "scalar")
 HEADING = "# made from the problem "
@@ -337,6 +338,9 @@ class _Reader:
         dtype = f"dtype=torch.{spec['dtype']}"
         if spec["dtype"] in FLOATS:
             drawn = f"torch.randn({shape}, {dtype})"
+            if spec["dtype"] in EIGHT_BITS:  # PyTorch draws none; the scales of blocks are powers of two
+                numbers = f"torch.randn({shape})" if spec["dtype"] != EIGHT_BITS[-1] else f"torch.rand({shape}) + 0.5"
+                return f"({numbers}).to(torch.{spec['dtype']})"
             is_share = self._plain.get("op_type") == "sampling" and name == "probs"
             if _POSITIVE.search(name):  # a reference may take its root or divide by it
                 return f"{drawn}.abs() + 0.1"

@@ -40,6 +40,7 @@ RATE_NAMES: Mapping[str, str] = {
 IN_FULL: Mapping[str, str] = {"bf16": "bfloat16", "fp16": "float16"}
 MODE_IN_WORDS: Mapping[str, str] = {"eval": "evaluation", "train": "training"}
 STATISTICS = re.compile(r"BatchNorm|InstanceNorm|running_|register_buffer|batch_norm")
+FLOAT8 = re.compile(r"float8_\w+")
 NEAR = "a size near them that is told to nobody"
 # What TILEWRIGHT_VL is where vectors are no wider: see engine/evaluator/build/shim/vector_length.hpp.
 LEAST_LANES = 8
@@ -151,7 +152,7 @@ def contract(toolchain: str, task: Task, language: str = languages.DEFAULT, sign
         values="; ".join(IN_WORDS[style] for style in styles),
         special=prompting.text(f"policy/special_{policy.special_values}.md").strip(),
         tolerance=_tolerance(policy),
-        state="".join(f"\n{line.strip()}" for line in (*_call(signature), *_state(task))),
+        state="".join(f"\n{line.strip()}" for line in (*_call(signature), *_state(task), *_float8(toolchain, task))),
         timing=prompting.text(prompting.for_toolchain("timing", toolchain)).strip(),
         backward=prompting.text("policy/backward.md").strip() if policy.backward else "",
         place=prompting.fill("policy/place.md", place=task.place).strip() if task.place else "",
@@ -162,6 +163,13 @@ def _call(signature: str) -> Iterator[str]:
     """How forward is called, of a task whose text does not tell plainly."""
     if signature:
         yield prompting.fill("policy/call.md", signature=signature)
+
+
+def _float8(toolchain: str, task: Task) -> Iterator[str]:
+    """How 8-bit floats are stored, converted and judged, of a task whose text names them."""
+    if FLOAT8.search(tasks.shown.text_with_modules(task.source)):
+        allowed = f"{tolerance.allowed('float8_e4m3fn', 0.0, 0.0, task.policy.precision):g}"
+        yield prompting.fill(prompting.for_toolchain("float8", toolchain), allowed=allowed)
 
 
 def _state(task: Task) -> Iterator[str]:

@@ -4,6 +4,8 @@
 #include <tilewright/accessor.h>
 #include <tilewright/binding.h>
 #include <torch/headeronly/util/BFloat16.h>
+#include <torch/headeronly/util/Float8_e4m3fn.h>
+#include <torch/headeronly/util/Float8_e5m2.h>
 #include <torch/headeronly/util/Half.h>
 
 // cute/tensor.hpp must come first: the algorithm headers do not stand alone.

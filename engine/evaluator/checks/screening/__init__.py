@@ -6,12 +6,13 @@ symbols.py                      what a built library links
 """
 
 from engine.evaluator.checks.screening.finding import Finding, Rule, rule_checks, verdict_message
-from engine.evaluator.checks.screening.screening import screen, screen_cpp
+from engine.evaluator.checks.screening.screening import read_for, screen, screen_cpp
 from engine.evaluator.checks.screening.symbols import screen_library, symbols
 
 __all__ = [
     "Finding",
     "Rule",
+    "read_for",
     "rule_checks",
     "screen",
     "screen_cpp",

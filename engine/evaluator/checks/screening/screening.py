@@ -10,11 +10,12 @@ from engine.evaluator import languages
 from engine.evaluator.checks.live_code import live
 from engine.evaluator.checks.screening import cpp_text, python_text
 from engine.evaluator.checks.screening.finding import Finding, Rule, ordered
-from storage.results.policy import Policy
+from storage.results.policy import PRECISIONS, Policy
 
 MAX_SOURCE = 1_000_000
 MAX_NODES = 60_000
 MAX_TEXTS = 60
+EIGHT_BITS = "float8_"
 CPP_SIGNS = ("#include", "__global__", "::", "#define", "->", "asm", "extern", "TORCH_LIBRARY")
 
 
@@ -53,6 +54,12 @@ def _allowing(policy: Policy, language: str) -> Policy:
 def _of_language(module: ast.Module, language: str) -> Iterator[Finding]:
     if language and (lacking := languages.find(language).lacks(ast.unparse(module))):
         yield Finding(Rule.LANGUAGE, None, lacking, True)
+
+
+def read_for(policy: Policy, task_source: str) -> Policy:
+    """The policy that a text is read by: a task with 8-bit floats needs narrow types, and what is rounded to
+    them is told by the numbers alone."""
+    return replace(policy, precision=PRECISIONS[-1]) if EIGHT_BITS in task_source and not policy.dtype else policy
 
 
 def screen_cpp(texts: Iterable[str], policy: Policy) -> list[Finding]:

@@ -58,7 +58,12 @@ def test_what_cannot_be_judged_is_refused_with_the_cause(
     [
         ("return x[x > 0]", "torch.randn(32, 48)", "x", "the shape of the answer depends on the values"),
         ("return torch.sparse.mm(s, x)", "torch.eye(4).to_sparse(), torch.randn(4, 4)", "s, x", "a sparse tensor"),
-        ("return x.float() * 2", "torch.randn(4, 4).to(torch.float8_e4m3fn)", "x", "float8_e4m3fn"),
+        (
+            "return x.view(torch.uint8) * 2",
+            "torch.zeros(4, 4).byte().view(torch.float4_e2m1fn_x2)",
+            "x",
+            "float4_e2m1fn_x2",
+        ),
         ("return x * len(o)", "torch.randn(4, 4), {3, 4}", "x, o", "a set"),
         ("return (x, {1})", "torch.randn(4, 4)", "x", "returns a set among its results"),
         ("import not_there\nreturn x", "torch.randn(4, 4)", "x", "install not_there"),

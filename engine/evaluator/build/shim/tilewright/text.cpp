@@ -47,6 +47,8 @@ const char* toString(ScalarType t) {
     case ScalarType::Double: return "Double";
     case ScalarType::Bool: return "Bool";
     case ScalarType::BFloat16: return "BFloat16";
+    case ScalarType::Float8_e5m2: return "Float8_e5m2";
+    case ScalarType::Float8_e4m3fn: return "Float8_e4m3fn";
     default: return "UNKNOWN_SCALAR";
   }
 }

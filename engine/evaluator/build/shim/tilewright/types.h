@@ -26,7 +26,8 @@ enum class ScalarType : int8_t {
 const char* toString(ScalarType t);
 size_t elementSize(ScalarType t);
 constexpr bool isFloatingType(ScalarType t) {
-  return t == ScalarType::Float || t == ScalarType::Double || t == ScalarType::Half || t == ScalarType::BFloat16;
+  return t == ScalarType::Float || t == ScalarType::Double || t == ScalarType::Half || t == ScalarType::BFloat16 ||
+         t == ScalarType::Float8_e5m2 || t == ScalarType::Float8_e4m3fn;
 }
 constexpr bool isIntegralType(ScalarType t, bool with_bool = false) {
   return static_cast<int8_t>(t) <= 4 || (with_bool && t == ScalarType::Bool);
@@ -40,6 +41,8 @@ using DeviceIndex = int8_t;
 
 struct Half;
 struct BFloat16;
+struct Float8_e4m3fn;
+struct Float8_e5m2;
 
 // What `Tensor::dtype()` gives: an element type that also knows its size.
 class TypeMeta {
@@ -164,6 +167,8 @@ TILEWRIGHT_TYPE(uint8_t, Byte)
 TILEWRIGHT_TYPE(bool, Bool)
 TILEWRIGHT_TYPE(c10::Half, Half)
 TILEWRIGHT_TYPE(c10::BFloat16, BFloat16)
+TILEWRIGHT_TYPE(c10::Float8_e4m3fn, Float8_e4m3fn)
+TILEWRIGHT_TYPE(c10::Float8_e5m2, Float8_e5m2)
 #undef TILEWRIGHT_TYPE
 
 }  // namespace tilewright
