@@ -20,6 +20,7 @@ from engine.evaluator.processes.evaluation_request import EvaluationRequest, Fir
 from engine.evaluator.processes.worker_pair import WorkerPair
 from engine.evaluator.sandbox import OwnFailure
 from storage import codec
+from storage.results import kernel_names
 from storage.results.evaluation_results import KernelResources
 from storage.results.vocabulary import Verdict
 
@@ -134,7 +135,7 @@ def _read(reply: dict[str, Any]) -> tuple[list[just_in_time.Choice], tuple[Kerne
     try:
         resources = tuple(
             KernelResources(
-                str(kernel["kernel"])[:200],
+                kernel_names.short(str(kernel["kernel"]))[:200],
                 int(kernel["registers"]),
                 spill_stores=int(kernel["spill_stores"]),
                 shared_bytes=int(kernel["shared_bytes"]),
