@@ -112,7 +112,8 @@ def table(rows: list[dict[str, Any]]) -> str:
         low, high = row["speedup_interval"]
         used = [(one["registers"], one["spill_stores"]) for one in row["resources"]]
         lines.append(
-            f"| {cell} | {row['compile_seconds']:.1f} s | {row['seconds']:.1f} s | {row['speedup']:.2f} ({low:.2f} to {high:.2f}) | "
+            f"| {cell} | {row['compile_seconds']:.1f} s | {row['seconds']:.1f} s | "
+            f"{row['speedup']:.2f} ({low:.2f} to {high:.2f}) | "
             f"{row['latency_ms']:.3g} ms | {row['limit_ms'] / row['latency_ms']:.0%} | "
             f"{', '.join(str(n) for n, _ in used)}; {sum(n for _, n in used)} |"
         )
