@@ -4,14 +4,17 @@
 
 The CuTe kernels are those that the shipped recordings end with, the others lie in benchmarks/kernels. All are in the
 fp32 class. Prints a table; with --json a file gets one line a kernel as soon as it is known, and a kernel that fails
-is a row that says so. What all builds share is built first and is in no kernel's build time. `of the limit` is the
-hardware limit's time over the kernel's.
+is a row that says so. What all builds share is built first and is in no kernel's build time. `reply to verdict` is the
+time from a reply's text to its verdict and its timing: screening, build, check and timing, processes and imports with
+them. `of the limit` is the hardware limit's time over the kernel's. A language whose package is not installed is left
+out.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +24,7 @@ from benchmarks.recorded_kernels import kernels_of
 from engine.argument_types import size
 from engine.errors import EngineError
 from engine.evaluator import tasks
+from engine.evaluator.build.just_in_time import CUTE_DSL, version
 from engine.evaluator.languages import LANGUAGES
 from engine.evaluator.request import Evaluator
 from engine.evaluator.tasks import Task
@@ -55,7 +59,7 @@ def main() -> None:
         for name in options.task or TASKS:
             task = tasks.find(_reference(name)).task("cuda", dict(options.sizes))
             limit = toolchain.limit(task)
-            for language in options.language or LANGUAGES:
+            for language in options.language or installed():
                 rows.append({"task": name, "language": language} | judged(toolchain, task, limit, name, language))
                 print(rows[-1]["task"], rows[-1]["language"], rows[-1]["verdict"], rows[-1]["speedup"], flush=True)
                 if options.json:
@@ -64,6 +68,11 @@ def main() -> None:
     finally:
         toolchain.close()
     print(table(rows))
+
+
+def installed() -> list[str]:
+    """The languages that this machine can build for a GPU."""
+    return [name for name in LANGUAGES if name != CUTE_DSL or version(name)]
 
 
 def _reference(name: str) -> str:
@@ -81,9 +90,10 @@ def kernel(name: str, language: str) -> str:
 
 def judged(toolchain: Evaluator, task: Task, limit: HardwareLimit, name: str, language: str) -> dict[str, Any]:
     """The answer of `evaluate` with the time of the hardware limit, or what went wrong."""
+    started = time.monotonic()
     try:
         found = evaluate(toolchain, replace(task, language=language), kernel(name, language))
-        return found | {"limit_ms": limit.limit_ms}
+        return found | {"limit_ms": limit.limit_ms, "seconds": time.monotonic() - started}
     except EngineError as error:
         return {"verdict": "not judged", "message": str(error), "speedup": None}
 
@@ -91,18 +101,19 @@ def judged(toolchain: Evaluator, task: Task, limit: HardwareLimit, name: str, la
 def table(rows: list[dict[str, Any]]) -> str:
     """The results as Markdown."""
     lines = [
-        "| task | language | build | over eager | time | of the limit | registers, spilled bytes |",
-        "|---|---|---|---|---|---|---|",
+        "| task | language | build | reply to verdict | over eager | time | of the limit | registers, spilled bytes |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     for row in rows:
         cell = f"{row['task']} | {row['language']}"
         if row["speedup"] is None:
-            lines.append(f"| {cell} | {row['verdict']}: {(row['message'] or '')[:200]} | | | | |")
+            lines.append(f"| {cell} | {row['verdict']}: {(row['message'] or '')[:200]} | | | | | |")
             continue
         low, high = row["speedup_interval"]
         used = [(one["registers"], one["spill_stores"]) for one in row["resources"]]
         lines.append(
-            f"| {cell} | {row['compile_seconds']:.1f} s | {row['speedup']:.2f} ({low:.2f} to {high:.2f}) | "
+            f"| {cell} | {row['compile_seconds']:.1f} s | {row['seconds']:.1f} s | "
+            f"{row['speedup']:.2f} ({low:.2f} to {high:.2f}) | "
             f"{row['latency_ms']:.3g} ms | {row['limit_ms'] / row['latency_ms']:.0%} | "
             f"{', '.join(str(n) for n, _ in used)}; {sum(n for _, n in used)} |"
         )

@@ -419,8 +419,9 @@ def compile_file(options: Namespace) -> int:
     from engine.evaluator.toolchains.cuda import CompileGate
 
     source = given.kernel(options.candidate)
+    task = tasks.find(options.task).task("cuda", {}) if options.task else None
     with CompileGate(options.arch) as gate:
-        result = gate.compile(source)
+        result = gate.compile(source, task)
     if options.json:
         print(json.dumps(codec.to_plain(result)))
     else:

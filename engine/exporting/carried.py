@@ -278,6 +278,14 @@ def _tilewright_triton() -> None:
         raise ImportError(f"This kernel needs Triton: {remedy}")
 
 
+def _tilewright_cute_dsl() -> None:
+    """Say what is missing where CuTe's Python DSL is not installed."""
+    import importlib.util
+
+    if importlib.util.find_spec("cutlass") is None:
+        raise ImportError("This kernel needs CuTe's Python DSL: pip install 'nvidia-cutlass-dsl[cu13]==4.8.1'")
+
+
 def _tilewright_headers(is_host: bool) -> "list[str]":
     """Folders of the CuTe headers and of the CUDA headers that they include."""
     import os

@@ -25,6 +25,9 @@ NEEDS = {
 }
 NEEDS_TRITON = """# Runs on an NVIDIA GPU. Needs a CUDA build of PyTorch, which brings Triton along, and a C compiler.
 # Import it from a file: Triton reads the text of its kernels there (KernelBench: backend triton)."""
+NEEDS_CUTE_DSL = """# Runs on an NVIDIA GPU. Needs a CUDA build of PyTorch and CuTe's Python DSL:
+# pip install "nvidia-cutlass-dsl[cu13]==4.8.1". Import it from a file: the DSL reads the text of its kernels there.
+# It is compiled at the first call with each shape, which takes about a second."""
 STATE = "state_dict"  # the check of it, as engine.evaluator.checks.findings names it
 ALONE = "It was timed in a process of its own; inside one program expect less."
 BUSY_PERCENT = 15  # of the processors that others used, as engine.evaluator.machine.quiet has it
@@ -54,7 +57,8 @@ def heading(
         *([ALONE] if timed else ()),
         *([measured] if measured else ()),
     ]
-    needs = NEEDS_TRITON if record.settings.language == "triton" else NEEDS[device_of(record.settings.toolchain)]
+    of_language = {"triton": NEEDS_TRITON, "cute_dsl": NEEDS_CUTE_DSL}
+    needs = of_language.get(record.settings.language) or NEEDS[device_of(record.settings.toolchain)]
     return "\n".join([f"{head}.", *(f"# {sentence}" for sentence in sentences), needs])
 
 
@@ -136,7 +140,12 @@ def _load(timed: TimingResult) -> str:
 
 
 def _versions() -> Iterator[tuple[str, str]]:
-    for title, package in (("PyTorch", "torch"), ("CUTLASS", "nvidia-cutlass"), ("Triton", "triton")):
+    for title, package in (
+        ("PyTorch", "torch"),
+        ("CUTLASS", "nvidia-cutlass"),
+        ("Triton", "triton"),
+        ("CuTe DSL", "nvidia-cutlass-dsl"),
+    ):
         try:
             yield title, importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:

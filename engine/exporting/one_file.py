@@ -24,7 +24,7 @@ from storage.run.record import Candidate, Record
 from storage.run.settings import RunSettings
 
 MARK = "# The kernel, as Tilewright judged it. What stands above builds it with PyTorch alone."
-MARK_OF_TRITON = "# The kernel, as Tilewright judged it."
+MARK_OF_TRITON = "# The kernel, as Tilewright judged it."  # and of CuTe's Python DSL
 END = "# The end of the kernel. What follows lets its module say what it cannot do."
 SOLUTIONS = SOL_EXECBENCH, FLASHINFER_BENCH = "sol-execbench", "flashinfer-bench"
 ENTRY = "tilewright_run"
@@ -140,8 +140,10 @@ def standing_alone(source: str, toolchain: str, settings: RunSettings | None = N
     Raises:
         SyntaxError: the source is not valid Python.
     """
-    if languages.written_in(source):
-        texts = _text(carried._tilewright_guard), _text(carried._tilewright_triton), "_tilewright_triton()"
+    if language := languages.written_in(source):
+        is_dsl = language == languages.CuteDsl.name
+        needed_package = carried._tilewright_cute_dsl if is_dsl else carried._tilewright_triton
+        texts = _text(carried._tilewright_guard), _text(needed_package), f"{needed_package.__name__}()"
         return "\n\n\n".join(texts) + f"\n{MARK_OF_TRITON}\n{_rewritten(source, '')}\n{_guarded('cuda', settings)}"
     is_host = device_of(toolchain) == HOST
     kernel = _rewritten(source, ", *_TILEWRIGHT_HOST" if is_host else "")

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from engine.evaluator import languages
 from engine.packaging.kernels import PackagedKernel
 
 TEMPLATE = Path(__file__).resolve().parent / "template" / "folder"
@@ -76,6 +77,8 @@ def _template(name: str, package: str) -> str:
 def _pyproject(made: MadePackage) -> str:
     version = f"0.1.0+{made.kernels[0].hash[:8]}"
     needs = ['"torch"', *(['"triton"'] if any(kernel.how == "triton" for kernel in made.kernels) else [])]
+    if any(languages.written_in(kernel.text) == languages.CuteDsl.name for kernel in made.kernels):
+        needs.append('"nvidia-cutlass-dsl[cu13]==4.8.1"')
     building = ['"setuptools"']
     if made.needs_build:
         building += ['"torch"', '"ninja"', *(['"nvidia-cutlass"'] if made.uses_cute else [])]

@@ -114,7 +114,7 @@ def _packaged(
 ) -> PackagedKernel:
     name = f"kernel_{number}"
     libraries = {build: name if len(built) == 1 else f"{name}_{place}" for place, build in enumerate(built, 1)}
-    is_triton = languages.written_in(source) is not None
+    is_triton = languages.written_in(source) == languages.Triton.name
     seen = [(text, described(text, f"run {run_id}")) for text in _references(record)]
     first = seen[0][1]
     direct = None

@@ -30,7 +30,7 @@ from storage.untrusted import Limits
 
 VERSION = 1
 MANIFEST = Limits(most_bytes=1 << 28)  # every kernel's text stands in it
-PACKAGES = ("torch", "numpy", "nvidia-cutlass", "triton")
+PACKAGES = ("torch", "numpy", "nvidia-cutlass", "triton", "nvidia-cutlass-dsl")
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,16 @@ import re
 
 LENGTH = 60
 _CAST = re.compile(r"\((?:unsigned |signed )?(?:int|long|bool|char|short|long long|size_t|std::\w+)\)\s*")
+# As CuTe's Python DSL names a kernel: its function, then the types of its arguments and a number.
+_DSL = re.compile(r"kernel_cutlass_([a-zA-Z_]\w*?)_(?:tensor|ptr|CopyAtom|Tiled|\w+?_object_at_|\d|None)\w*")
 _UNNAMED = re.compile(r"(?:<unnamed>|\(anonymous namespace\))::")
 
 
 def short(name: str) -> str:
-    """`void demo::product<(int)32>(const float *, float *)` becomes `product<32>`."""
+    """`void demo::product<(int)32>(const float *, float *)` becomes `product<32>`; of CuTe's Python DSL
+    `kernel_cutlass_product_tensorptrf32_0` becomes `product`."""
+    if of_dsl := _DSL.fullmatch(name.strip()):
+        return of_dsl[1]
     text = _CAST.sub("", _UNNAMED.sub("", name.strip()))
     text = _without_arguments(text)
     head, brackets, rest = text.partition("<")

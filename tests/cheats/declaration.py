@@ -14,6 +14,7 @@ from storage.results.vocabulary import Verdict
 KERNELS = Path(__file__).resolve().parent / "kernels" / "cpu"
 CUDA_KERNELS = KERNELS.parent / "cuda"
 TRITON_KERNELS = KERNELS.parent / "triton"
+CUTE_DSL_KERNELS = KERNELS.parent / "cute_dsl"
 TASKS = KERNELS.parent.parent / "tasks"
 HONEST = "honest"
 ANY = "any"
@@ -82,7 +83,8 @@ def task_of(declared: Declaration) -> Task:
     """The task at the sizes that the file names: `swish batch_size=64 dim=4096`; the suite's own, or a shipped one."""
     name, *sizes = declared.task.split()
     overrides = {key: int(value) for key, _, value in (size.partition("=") for size in sizes)}
-    language = "triton" if TRITON_KERNELS in declared.path.parents else ""
+    languages = {TRITON_KERNELS: "triton", CUTE_DSL_KERNELS: "cute_dsl"}
+    language = next((name for folder, name in languages.items() if folder in declared.path.parents), "")
     own = TASKS / f"{name}.py"
     file = tasks.read(own) if own.exists() else tasks.find(name)
     return replace(file.task("cpu", overrides), language=language)

@@ -19,7 +19,7 @@ from engine.errors import EngineError
 from engine.exporting import carried, exported, standing_alone, without_support
 from storage.run.blobs import Blobs
 from tests.engine.evaluator.checks.screening import recorded
-from tests.engine.evaluator.languages.test_contract import TRITON
+from tests.engine.evaluator.languages.test_contract import CUTE_DSL, TRITON
 from tests.engine.evaluator.toolchains.kernels import SWISH
 from tests.engine.search.llm.test_cuda_recordings import last
 from tests.examples import LONG, PROFILE
@@ -106,6 +106,14 @@ def test_an_exported_triton_kernel_says_what_it_needs_and_can_be_judged_again(mo
     assert without_support(text) == TRITON
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(ImportError, match="This kernel needs Triton: install PyTorch with CUDA"):
+        exec(compile(text, "kernel", "exec", dont_inherit=True), {})
+
+
+def test_an_exported_kernel_of_cutes_python_dsl_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = standing_alone(CUTE_DSL, "cuda")
+    assert without_support(text) == CUTE_DSL
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(ImportError, match=r"pip install 'nvidia-cutlass-dsl\[cu13\]=="):
         exec(compile(text, "kernel", "exec", dont_inherit=True), {})
 
 

@@ -1,19 +1,22 @@
-"""Every CUDA and Triton file of the suite gets the verdict it declares, for the reason it declares, on a real GPU."""
+"""Every file of the suite for a GPU gets the verdict it declares, for the reason it declares, on a real GPU."""
 
 from __future__ import annotations
 
+import importlib.util
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.cheats import declaration, running
-from tests.cheats.declaration import CUDA_KERNELS, TRITON_KERNELS, Declaration
+from tests.cheats.declaration import CUDA_KERNELS, CUTE_DSL_KERNELS, TRITON_KERNELS, Declaration
 from tests.cheats.running import Mode
 
 pytestmark = pytest.mark.gpu
 
 FILES = [*declaration.in_folder(CUDA_KERNELS), *declaration.in_folder(TRITON_KERNELS)]
+if importlib.util.find_spec("cutlass"):  # optional: requirements-cute-dsl.txt
+    FILES += declaration.in_folder(CUTE_DSL_KERNELS)
 HONEST_ONCE = next(declared for declared in FILES if declared.path.stem == "in_place_passes")
 # Screening refuses the others before they run; these show what is left to the checks on the device.
 UNSCREENED = (

@@ -54,8 +54,9 @@ def screen(verbs: argparse._SubParsersAction[Parser]) -> None:
 
 def compile_(verbs: argparse._SubParsersAction[Parser]) -> None:
     """`compile`."""
-    compiling = verbs.add_parser("compile", help="compile a kernel file with nvcc; needs no GPU")
+    compiling = verbs.add_parser("compile", help="compile a kernel file with nvcc or CuTe's Python DSL; needs no GPU")
     compiling.add_argument("candidate", metavar="FILE", help="Python file that defines ModelNew")
+    compiling.add_argument("--task", metavar="TASK", help="what calls it: needed for a kernel in CuTe's Python DSL")
     compiling.add_argument("--arch", help="GPU architecture, such as sm_90a (default: that of this GPU)")
     compiling.add_argument("--json", action="store_true", help="print JSON")
 

@@ -89,10 +89,12 @@ class Trace:
 
 @dataclass(slots=True)
 class Launches:
-    """What ran on the device in a candidate's traced calls so far. `own` are the names in its libraries."""
+    """What ran on the device in a candidate's traced calls so far. `own` are the names in its libraries, `beginnings`
+    how those names begin to which a language adds types and numbers."""
 
     policy: Policy
     own: set[str] = field(default_factory=set)
+    beginnings: tuple[str, ...] = ()
     calls: int = 0
     totals: dict[tuple[str, str], Launched] = field(default_factory=dict)
 
@@ -125,7 +127,7 @@ class Launches:
 
     def origin(self, row: Launched) -> str:
         """Whose kernel it is."""
-        if row.name in self.own:
+        if row.name in self.own or row.name.startswith(self.beginnings):
             return OWN
         if row.by:
             return LIBRARY

@@ -1,7 +1,8 @@
 """The seam between loop and language: what a kernel's source must look like. Knows no model, no compiler, no run.
 
-cute.py, cuda.py, triton.py     the languages
+cute.py, cuda.py, triton.py, cute_dsl.py     the languages
 structure.py                    what the first two share: the C++ in a file, and what one version lost of the other
+decorated.py                    what the other two share: kernels that are Python functions under a decorator
 
 A language's prompt texts lie in `prompts/languages/<name>`: words for the slots of texts that all languages share,
 texts of its own in place of such (`prompting.in_language`), and its example kernels in `examples/<device>`. A source is
@@ -16,8 +17,10 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from engine.errors import EngineError
+from engine.evaluator.languages import cute_dsl
 from engine.evaluator.languages.cuda import Cuda
 from engine.evaluator.languages.cute import Cute
+from engine.evaluator.languages.cute_dsl import CuteDsl
 from engine.evaluator.languages.triton import Triton, kernel_names
 from engine.evaluator.toolchain_table import TABLE, device_of
 
@@ -60,16 +63,19 @@ class Language(Protocol):
 
 
 DEFAULT = "cute"
-LANGUAGES: Mapping[str, Language] = {language.name: language for language in (Cute(), Cuda(), Triton())}
+LANGUAGES: Mapping[str, Language] = {language.name: language for language in (Cute(), Cuda(), Triton(), CuteDsl())}
 __all__ = [
     "DEFAULT",
     "LANGUAGES",
+    "CuteDsl",
     "Language",
     "Triton",
+    "beginnings",
     "check",
     "find",
     "kernel_names",
     "label",
+    "of",
     "of_toolchain",
     "title",
     "untimed",
@@ -89,9 +95,16 @@ def find(name: str) -> Language:
 
 
 def written_in(source: str) -> str:
-    """The language of a file of any language by name, as far as it decides how the file is built: Triton where it has a
-    kernel of Triton's, else empty."""
-    return Triton.name if kernel_names(source) else ""
+    """The language of a file of any language by name, as far as it decides how the file is built: Triton or CuTe DSL
+    where it has a kernel of theirs, else empty."""
+    if kernel_names(source):
+        return Triton.name
+    return CuteDsl.name if cute_dsl.kernel_names(source) else ""
+
+
+def beginnings(source: str) -> tuple[str, ...]:
+    """How the names of kernels begin in the driver's records that are a file's own, where its language adds to them."""
+    return tuple(sorted(map(cute_dsl.device_name, cute_dsl.kernel_names(source))))
 
 
 def of(source: str, named: str = "") -> Language:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterator
 
+from engine.evaluator.languages import decorated
+from engine.evaluator.languages.decorated import imported, parsed, words
 from engine.evaluator.toolchain_table import GPU, HOST
 
 JIT = "triton.jit"
@@ -34,7 +35,7 @@ class Triton:
 
     def lacks(self, source: str) -> str:
         """A kernel, its launch from ModelNew, and freedom from C++."""
-        if (module := _parsed(source)) is None:
+        if (module := parsed(source)) is None:
             return ""
         names = kernel_names(source)
         if not names:
@@ -48,7 +49,7 @@ class Triton:
                 f"no kernel is launched from ModelNew: what is defined ({missing}) is never started there. Launch it "
                 "from forward, or from a function that forward calls, with `kernel[grid](...)`"
             )
-        if "load_inline" in _words(module) or any("cpp_extension" in name for name in _imported(module).values()):
+        if "load_inline" in words(module) or any("cpp_extension" in name for name in imported(module).values()):
             return (
                 "this run's kernels are written in Triton, and `torch.utils.cpp_extension` builds C++. Write the "
                 "kernel in Triton"
@@ -72,59 +73,13 @@ class Triton:
 
     def cut(self, example: str) -> str:
         """From the first decorated function to the class."""
-        if (module := _parsed(example)) is None:
-            return example.strip()
-        kept = [node for node in module.body if isinstance(node, ast.FunctionDef)]
-        if not kept:
-            return example.strip()
-        lines = example.split("\n")
-        pieces = []
-        for node in kept:
-            first = min([node.lineno, *(mark.lineno for mark in node.decorator_list)])
-            pieces.append("\n".join(lines[first - 1 : node.end_lineno]))
-        return "\n\n\n".join(pieces).strip()
+        return decorated.cut(example)
 
 
 def kernel_names(source: str) -> set[str]:
     """The functions under `@triton.jit` in a file: under these names their kernels run."""
-    module = _parsed(source)
-    return {node.name for node in _jitted(module)} if module is not None else set()
-
-
-def _parsed(source: str) -> ast.Module | None:
-    try:
-        return ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
-
-
-def _jitted(module: ast.Module) -> Iterator[ast.FunctionDef]:
-    """Functions with the decorator, under whatever name it was imported."""
-    names = _imported(module)
-    for node in ast.walk(module):
-        if isinstance(node, ast.FunctionDef) and any(_full(mark, names) == JIT for mark in node.decorator_list):
-            yield node
-
-
-def _imported(module: ast.Module) -> dict[str, str]:
-    names: dict[str, str] = {}
-    for node in ast.walk(module):
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                root = alias.name.partition(".")[0]
-                names[alias.asname or root] = alias.name if alias.asname else root
-        elif isinstance(node, ast.ImportFrom):
-            names |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
-    return names
-
-
-def _full(node: ast.expr, names: dict[str, str]) -> str:
-    if isinstance(node, ast.Call):
-        return _full(node.func, names)
-    if isinstance(node, ast.Attribute):
-        head = _full(node.value, names)
-        return f"{head}.{node.attr}" if head else ""
-    return names.get(node.id, "") if isinstance(node, ast.Name) else ""
+    module = parsed(source)
+    return {node.name for node in decorated.functions(module, JIT)} if module is not None else set()
 
 
 def _launched(module: ast.Module, kernels: set[str]) -> bool:
@@ -141,7 +96,7 @@ def _launched(module: ast.Module, kernels: set[str]) -> bool:
         for target in node.targets
         if isinstance(target, ast.Name | ast.Attribute)
     }
-    kernels = kernels | {name for name, value in assigned.items() if kernels & _words(value).keys()}
+    kernels = kernels | {name for name, value in assigned.items() if kernels & words(value).keys()}
     open_, seen = ["ModelNew"], set[str]()
     while open_:
         name = open_.pop()
@@ -165,14 +120,6 @@ def _is_launch(node: ast.AST, kernels: set[str]) -> bool:
     return False
 
 
-def _words(module: ast.AST) -> Counter[str]:
-    names = [node.id for node in ast.walk(module) if isinstance(node, ast.Name)]
-    return Counter([*names, *(node.attr for node in ast.walk(module) if isinstance(node, ast.Attribute))])
-
-
 def _uses(source: str) -> Counter[str]:
-    module = _parsed(source)
-    counts = Counter[str]()
-    for node in _jitted(module) if module is not None else ():
-        counts.update({name: count for name, count in _words(ast.Module([node], [])).items() if WORDS.fullmatch(name)})
-    return counts
+    module = parsed(source)
+    return decorated.uses(module, WORDS, JIT) if module is not None else Counter()

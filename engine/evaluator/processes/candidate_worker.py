@@ -16,6 +16,7 @@ from torch.nn.parameter import is_lazy
 
 from engine.evaluator.build import just_in_time
 from engine.evaluator.build import request as build_request
+from engine.evaluator.build.cute_dsl import Compiled
 from engine.evaluator.build.just_in_time import JustInTime, Place
 from engine.evaluator.build.request import CANDIDATE_FILE
 from engine.evaluator.checks import arguments, dtypes, gradients, live_code, seeding, weights
@@ -42,7 +43,7 @@ class Candidate:
     def __init__(self, source: str, shared: SharedTensors, place: Place | None, line: Channel) -> None:
         self._source = source
         self._place = place
-        self._kernels: JustInTime | None = None
+        self._kernels: JustInTime | Compiled | None = None
         self._shared = shared
         self._line = line
         self.observer = Observer()
@@ -68,22 +69,33 @@ class Candidate:
     def call_first(self, task_source: str, seed: int, backward: bool, dtype: str, mode: str) -> dict[str, Any]:
         """Make the model and call it at the task's sizes: what is compiled or tuned when it is launched is so then.
 
-        The task's text is executed here: what it makes in this process decides nothing.
+        The task's text is executed here: what it makes in this process decides nothing. Where there is no GPU its
+        tensors have no contents.
         """
         assert self._kernels is not None
         assert self._kind is not None
-        with torch.device(self._shared.device), torch.no_grad():
+        if isinstance(self._kernels, Compiled) and self._kernels.is_traced_only:
+            with self._kernels.without_device():
+                # With its number: nobody can be asked which device is meant.
+                self._call_twice(task_source, seed, backward, dtype, mode, f"{self._shared.device}:0")
+        else:
+            self._call_twice(task_source, seed, backward, dtype, mode, self._shared.device)
+            model_caller.settle()
+        return self._kernels.as_plain()
+
+    def _call_twice(self, task_source: str, seed: int, backward: bool, dtype: str, mode: str, device: str) -> None:
+        assert self._kernels is not None
+        assert self._kind is not None
+        with torch.device(device), torch.no_grad():
             task = types.SimpleNamespace(**executed(task_source))
             seeding.seed(seed)
             model = self._kind(*task.get_init_inputs())
-            model = dtypes.in_mode(mode, dtypes.model_in(dtype, model.to(self._shared.device)))
-            inputs = dtypes.arguments_in(dtype, Arguments.of(task.get_inputs()), self._shared.device)
+            model = dtypes.in_mode(mode, dtypes.model_in(dtype, model.to(device)))
+            inputs = dtypes.arguments_in(dtype, Arguments.of(task.get_inputs()), device)
             call = gradients.both_passes(model, inputs) if backward else functools.partial(inputs.passed_to, model)
             call()
             self._kernels.listen()
             call()
-        model_caller.settle()
-        return self._kernels.as_plain()
 
     def construct(
         self,

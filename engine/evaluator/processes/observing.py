@@ -181,6 +181,7 @@ class Staged:
         }
         if workers.place is not None:
             order["kernels"] = str(workers.place.kept.resolve()) if workers.place.kept else ""
+            order["language"] = workers.place.language
         (folder / "request.json").write_text(json.dumps(order))
         of_task = tasks.imported.files(workers.request.task_source)
         return cls(folder, workers.libraries, (*of_task, *tasks.imported.trees(policy.imports)))

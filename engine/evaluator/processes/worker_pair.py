@@ -167,14 +167,17 @@ class WorkerPair:
     def _place(self, compiles_to: Path | None) -> Place:
         """Where the candidate's process finds its compiled kernels, in a copy, or puts them."""
         self.launches.own |= languages.kernel_names(self.request.source)
+        self.launches.beginnings = languages.beginnings(self.request.source)
+        language = languages.of(self.request.source, self.request.language).name
+        arch = str(self.request.details.get("arch", ""))
         first = self.request.first_calls
         if first is None or first.kept is None:
             self.failed_build = first.failure if first else None
-            return Place(None, compiles_to)
+            return Place(None, compiles_to, language, arch)
         kept = self.libraries / just_in_time.CACHE
         shutil.rmtree(kept, ignore_errors=True)  # the workers of the task's other sizes have the same folder
         shutil.copytree(first.kept, kept)
-        return Place(kept, compiles_to)
+        return Place(kept, compiles_to, language, arch)
 
     def take_turn(self) -> dict[str, str]:
         """Wait for the device and for a quiet moment, and let this process and both workers go first from here on.

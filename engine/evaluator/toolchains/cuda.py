@@ -184,7 +184,10 @@ class CudaToolchain(LocalToolchain):
 
 
 class CompileGate:
-    """Screens, builds and imports candidates for `arch` (None: the device here). No kernel runs."""
+    """Screens, builds and imports candidates for `arch` (None: the device here). No kernel runs.
+
+    A kernel in CuTe's Python DSL is compiled as its task calls it, with tensors that have no contents.
+    """
 
     def __init__(self, arch: str | None = None, policy: Policy | None = None) -> None:
         """Raises ToolchainError when something is missing, or no architecture is named and there is no device."""
@@ -207,33 +210,37 @@ class CompileGate:
         """Start the processes and build what all candidates share."""
         self._ask("prepare", "")
 
-    def compile(self, source: str) -> CompileResult:
-        """Screen, build and import one candidate.
+    def compile(self, source: str, task: Task | None = None) -> CompileResult:
+        """Screen, build and import one candidate; `task` says how one in CuTe's Python DSL is called.
 
         Raises:
-            ToolchainError: its kernels are compiled when they are launched.
+            ToolchainError: its kernels are compiled when they are launched, and nothing says how.
         """
-        if languages.of(source).is_just_in_time:
-            raise ToolchainError(
-                "a Triton kernel is compiled when it is launched: use `python -m engine evaluate TASK FILE` on a "
-                "machine with a GPU"
+        language = languages.of(source)
+        if language.is_just_in_time and (language.name != languages.CuteDsl.name or task is None):
+            how = (
+                "name the task that it is for (--task TASK)"
+                if language.name == languages.CuteDsl.name
+                else "use `python -m engine evaluate TASK FILE` on a machine with a GPU"
             )
-        result: CompileResult = codec.from_plain(CompileResult, self._ask("compile", source))
+            raise ToolchainError(f"a {language.label} kernel is compiled when it is launched: {how}")
+        result: CompileResult = codec.from_plain(CompileResult, self._ask("compile", source, task))
         return result
 
-    def _ask(self, act: str, source: str) -> object:
+    def _ask(self, act: str, source: str, task: Task | None = None) -> object:
         request = {
             "act": act,
             "device": "cuda",
             "device_files": (),
-            "task_source": "",
-            "policy": codec.to_plain(self._policy),
+            "task_source": task.source if task else "",
+            "policy": codec.to_plain(task.policy if task else self._policy),
             "source": source,
             "installation": asdict(self._here),
             "cache": str(cache_folder()),
             "scratch": str(self._scratch),
             "times": asdict(Times()),
-            "limits": asdict(Limits()),
+            "limits": asdict(replace(Limits(), address_space=AMPLE)),
+            "details": {"arch": self._here.arch},
         }
         return self._evaluator.ask(request, LIMIT_S)
 

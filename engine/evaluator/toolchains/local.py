@@ -240,7 +240,7 @@ class LocalToolchain(Evaluator):
             threads,
             _evaluator_code(),
         ]
-        key_parts += [just_in_time.version()] if just_in_time.version() else []
+        key_parts += [version for name in ("triton", "cute_dsl") if (version := just_in_time.version(name))]
         return hashlib.sha256(json.dumps(key_parts).encode()).hexdigest()
 
     def _examine(self, task: Task, *, is_confined: bool) -> Examination:

@@ -40,6 +40,7 @@ def checks(*, has_gpu: bool = False) -> list[Checked]:
         _optional("perf", "apt install linux-perf (for sampled time in profiles)"),
         _counters(),
         _triton(),
+        _cute_dsl(),
         Checked("processor", True, f"{installation.processor()}, {len(os.sched_getaffinity(0))} threads", ""),
     ]
 
@@ -73,6 +74,17 @@ def _triton() -> Checked:
         False,
         "not installed; optional",
         "pip install -r requirements-triton.txt (to check Triton kernels here)",
+    )
+
+
+def _cute_dsl() -> Checked:
+    if found := just_in_time.version(just_in_time.CUTE_DSL):
+        return Checked("CuTe's Python DSL", True, f"{found}; compiles without a GPU, runs on one", "")
+    return Checked(
+        "CuTe's Python DSL",
+        False,
+        "not installed; optional",
+        "pip install -r requirements-cute-dsl.txt (for --language cute_dsl)",
     )
 
 

@@ -112,6 +112,32 @@ NAMES: tuple[tuple[Rule, bool, str, re.Pattern[str]], ...] = tuple(
             |triton\.language\.extra\.cuda\.(?!libdevice\b|smid$|num_threads$|num_warps$|convert_\w+$|gdc_wait$
             |gdc_launch_dependents$)\w+.*""",
         ),
+        (
+            Rule.STREAMS, True,
+            "leaves the current stream; launch on CUstream(torch.cuda.current_stream().cuda_stream)",
+            r"cutlass\.torch\.default_stream|cutlass\.cuda\.default_stream",
+        ),
+        (
+            Rule.MACHINERY, True, "calls the driver; of `cuda` a kernel needs cuda.bindings.driver.CUstream",
+            r"cuda(\.(?!bindings$|bindings\.driver$|bindings\.driver\.CUstream$)\w+.*)",
+        ),
+        (
+            Rule.MACHINERY, True, "reaches behind CuTe's Python DSL; a kernel needs cutlass.cute, cutlass.pipeline, "
+            "cutlass.utils, cutlass.memory, the types and loops of cutlass, and of cute.runtime from_dlpack, make_ptr "
+            "and the fake tensors",
+            r"""cutlass\.(?!(cute|pipeline|utils|memory)\b|(torch|cutlass_dsl)$|torch\.(dtype|current_stream)$
+            |cutlass_dsl\.(T|dsl_user_op|\w*(Int|Uint|Float)\d\w*|Boolean|Constexpr|Numeric|min|max|const_expr|range\w*)$
+            |(T?B?Float|Int|Uint)\d\w*\b|(Boolean|Numeric|Integer|Float|Constexpr|Pointer|AddressSpace|Swizzle|as_numeric
+            |dsl_user_op|min|max|and_|or_|not_|all_|any_|select_|range|range_constexpr|range_dynamic|const_expr|dynamic_expr
+            |full|full_like|Vector|__version__)\b|_mlir$|_mlir\.dialects$|_mlir\.dialects\.(nvvm|arith|math|vector)\b
+            |_mlir\.dialects\.llvm$|_mlir\.dialects\.llvm\.(inline_asm|AsmDialect|StructType|extractvalue|bitcast)\b)\w+.*
+            |cutlass\.cute\.(testing|export|ffi|metadata|launch_facts|viz|experimental|_\w+|Keep\w+|Dump\w+|LinkLibraries
+            |EnableTVMFFI|GPUArch|print_latex\w*|HostTarget)\b.*
+            |cutlass\.cute\.arch\.(clock\w*|globaltimer\w*)
+            |cutlass\.cute\.runtime\.(?!from_dlpack$|make_ptr$|nullptr$|make_fake_\w+$)\w+.*
+            |cutlass\.utils\.(distributed|profiling|print_latex\w*|gemm)\b.*
+            |cutlass\.pipeline\.(profiling|dump_\w+|register_barrier|reset_\w+)\b.*""",
+        ),
     )
 )  # fmt: skip
 # Of anything: what only somebody who leaves the kernel's own business asks for.
@@ -131,8 +157,13 @@ ATTRIBUTES: tuple[tuple[Rule, str, frozenset[str]], ...] = (
         "changes files; a candidate is one file and needs no other",
         words(
             """write_text write_bytes unlink touch symlink_to hardlink_to rmdir mkdir rename chmod makedirs rmtree
-            copyfile read_bytes"""
+            copyfile read_bytes export_to_c dump_to_object"""
         ),
+    ),
+    (
+        Rule.MACHINERY,
+        "gives a kernel another name than its function's; leave it out",
+        frozenset({"set_name_prefix", "_cute_dsl_name_options"}),
     ),
     (Rule.PROCESSES, "makes a thread a daemon; join your threads instead", frozenset({"setDaemon"})),
 )
@@ -149,13 +180,18 @@ KEYWORDS: dict[str, str] = {
     "triton.jit(repr)": "runs a kernel under another name than its function's; leave it out",
     "triton.autotune(do_bench)": "measures by itself; leave the measuring of configurations to Triton",
     "triton.autotune(post_hook)": "runs beside each measured configuration; leave it out",
+    "cutlass.cute.compile(options)": "sets what the compiler reads and writes; leave it out",
+    **dict.fromkeys(
+        (f"cutlass.cute.{name}(link_libraries)" for name in ("kernel", "jit", "compile")),
+        "links code that cannot be read here; leave it out",
+    ),
 }
 # Hand memory to another library unseen.
 INTERFACES = frozenset({"__array_interface__", "__array_struct__", "__cuda_array_interface__", "__buffer__"})
 BY_NAME = frozenset({"getattr", "setattr", "delattr", "__import__"})
 FETCHERS = frozenset({"operator.attrgetter", "operator.methodcaller"})
 BUILD_VARIABLES = re.compile(
-    r"TORCH_CUDA_ARCH_LIST|CUDA_HOME|CUDA_PATH|MAX_JOBS|CXX|CC|CUDACXX|NVCC\w*|CFLAGS|CXXFLAGS|LDFLAGS|CUTLASS\w*|CUTE\w*"
+    r"TORCH_CUDA_ARCH_LIST|CUDA_HOME|CUDA_PATH|MAX_JOBS|CXX|CC|CUDACXX|NVCC\w*|CFLAGS|CXXFLAGS|LDFLAGS|CUTLASS\w*|CUTE(?!_DSL)\w*"
     r"|TORCH_EXTENSIONS_DIR|PATH|CPATH|CPLUS_INCLUDE_PATH|C_INCLUDE_PATH|USE_NINJA|PYTORCH_NVCC|CUDA_LAUNCH_BLOCKING"
     r"|TORCH_USE_CUDA_DSA|CUDA_DEVICE_MAX_CONNECTIONS|TORCH_NVCC_FLAGS|CCACHE\w*|DISTUTILS_USE_SDK|PYTORCH_KERNEL_CACHE_PATH"
 )

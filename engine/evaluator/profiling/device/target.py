@@ -58,7 +58,8 @@ def prepare(folder: Path, device: str = "cuda") -> tuple[Call, int]:
     if "kernels" in request:
         from engine.evaluator.build import just_in_time
 
-        just_in_time.prepare(just_in_time.Place(Path(request["kernels"]) if request["kernels"] else None))
+        kept = Path(request["kernels"]) if request["kernels"] else None
+        just_in_time.prepare(just_in_time.Place(kept, language=str(request["language"])))
     _replay_builds(json.loads((folder / "builds.json").read_text()))
     from engine.evaluator.checks import dtypes, live_code
     from engine.evaluator.checks.arguments import Arguments

@@ -45,6 +45,34 @@ class ModelNew(torch.nn.Module):
         return doubled(x.clone())
 """
 
+CUTE_DSL = """import cutlass
+import cutlass.cute as cute
+import torch
+from cuda.bindings.driver import CUstream
+from cutlass.cute.runtime import from_dlpack
+
+
+@cute.kernel
+def double(x: cute.Tensor):
+    thread, _, _ = cute.arch.thread_idx()
+    block, _, _ = cute.arch.block_idx()
+    at = block * 64 + thread
+    if at < cute.size(x):
+        x[at] = 2 * x[at]
+
+
+@cute.jit
+def doubling(x: cute.Tensor, stream: CUstream):
+    double(x).launch(grid=[cute.ceil_div(cute.size(x), 64), 1, 1], block=[64, 1, 1], stream=stream)
+
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        y = x.clone()
+        doubling(from_dlpack(y.view(-1)), CUstream(torch.cuda.current_stream().cuda_stream))
+        return y
+"""
+
 
 def written(cpp: str) -> str:
     """A module that builds this C++."""
@@ -70,6 +98,15 @@ OTHERS: Mapping[str, Mapping[str, str]] = {
         TRITON.replace("double[(triton.cdiv(x.numel(), 64),)](x, x.numel(), TILE=64)", "x.mul_(2)"): "never started",
         TRITON.replace("return doubled(", "return torch.clone("): "never started",
         f"{TRITON}\nfrom torch.utils.cpp_extension import load_inline\n": "builds C++",
+    },
+    "cute_dsl": {
+        written(RAW): "no kernel is defined",
+        TRITON: "no kernel is defined",
+        CUTE_DSL.replace("@cute.kernel", "@cute.jit"): "no kernel is defined",
+        CUTE_DSL.replace(".launch(", ".start("): "no kernel is launched",
+        CUTE_DSL.replace("doubling(from_dlpack", "torch.add(from_dlpack"): "no kernel is launched",
+        f"{CUTE_DSL}\nfrom torch.utils.cpp_extension import load_inline\n": "uses another language",
+        f"import triton\n{CUTE_DSL}": "uses another language",
     },
 }
 pytestmark = pytest.mark.parametrize("language", LANGUAGES.values(), ids=lambda one: one.name)
@@ -139,7 +176,7 @@ def test_a_version_that_builds_nothing_has_lost_its_structure(language: Language
 
 
 def test_nothing_of_another_language_stands_among_its_texts(language: Language) -> None:
-    others = {"cute": "local_tile", "cuda": "cute::", "triton": "tl.load"}
+    others = {"cute": "<cute/", "cuda": "cute::", "triton": "tl.load"}
     for path in sorted(Path(PROMPTS / "languages" / language.name).rglob("*.md")):
         text = path.read_text()
         assert not [word for name, word in others.items() if name != language.name and word in text], path

@@ -225,6 +225,8 @@ def test_kernel_names_are_short_on_screen() -> None:
     assert kernel_names.short("void demo::product<(int)32>(const float *, float *)") == "product<32>"
     assert kernel_names.short("<unnamed>::scale(float *)") == "scale"
     assert kernel_names.short("nvjet_sm90_tst") == "nvjet_sm90_tst"
+    assert kernel_names.short("kernel_cutlass_part_kernel_tensorptrf32gmemo512221_4_0") == "part_kernel"
+    assert kernel_names.short("kernel_cutlass_run_candidateSwish_object_at__tensorptrf32_0") == "run"
 
 
 def test_what_the_compiler_used_is_read_spills_included() -> None:

@@ -47,6 +47,7 @@ def test_examples_that_were_never_run_compile_for_their_architecture(cpu_home: N
     with CompileGate(arch, Policy(precision="tf32")) as gate:
         for language, name, one in UNTRIED:
             if compiled_for(one) == arch:
-                built = gate.compile(exemplars.source("cuda", name, language))
+                task = task_of(Path(f"{name}.py"), "tf32")
+                built = gate.compile(exemplars.source("cuda", name, language), task)
                 assert built.is_ok, (name, built.diagnostics)
                 assert [kernel for kernel in built.resources if kernel.spill_stores] == [], name

@@ -1,0 +1,48 @@
+import cutlass
+import cutlass.cute as cute
+import torch
+import torch.nn as nn
+from cuda.bindings.driver import CUstream
+from cutlass.cute.runtime import from_dlpack
+
+THREADS, DEEP = 256, 4
+
+
+@cute.kernel
+def swish_kernel(x: cute.Tensor, y: cute.Tensor):
+    thread, _, _ = cute.arch.thread_idx()
+    block, _, _ = cute.arch.block_idx()
+    first = block * (THREADS * DEEP) + thread
+    v = cute.make_rmem_tensor((x.shape[1], DEEP), cutlass.Float32)
+    v.fill(0.0)
+    for i in cutlass.range_constexpr(DEEP):
+        if first + i * THREADS < x.shape[0]:
+            cute.autovec_copy(x[first + i * THREADS, None], v[None, i])
+    v.store(v.load() / (1.0 + cute.math.exp(-v.load())))
+    for i in cutlass.range_constexpr(DEEP):
+        if first + i * THREADS < x.shape[0]:
+            cute.autovec_copy(v[None, i], y[first + i * THREADS, None])
+
+
+@cute.jit
+def swish(x: cute.Tensor, y: cute.Tensor, stream: CUstream):
+    blocks = cute.ceil_div(x.shape[0], THREADS * DEEP)
+    swish_kernel(x, y).launch(grid=[blocks, 1, 1], block=[THREADS, 1, 1], stream=stream)
+
+
+class ModelNew(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.compiled = {}
+
+    def forward(self, x):
+        x = x.contiguous()
+        y = torch.empty_like(x)
+        wide = 4 if x.numel() % 4 == 0 and not x.data_ptr() % 16 else 1
+        views = [from_dlpack(t.view(-1, wide), assumed_align=4 * wide) for t in (x, y)]
+        stream = CUstream(torch.cuda.current_stream().cuda_stream)
+        key = (x.numel(), wide)
+        if key not in self.compiled:
+            self.compiled[key] = cute.compile(swish, *views, stream)
+        self.compiled[key](*views, stream)
+        return y
