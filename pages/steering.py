@@ -22,7 +22,7 @@ COLUMNS = [
     table.Column("read", "Received", help="when the engine read it, and how long after it was sent"),
     table.Column("holds", "In effect", help="the first step it applies to, and how long after it was sent"),
     table.Column("state", "State"),
-    table.Column("effect", "Result", "wide"),
+    table.Column("effect", "Result", "words"),
 ]
 ANY = "any"
 
@@ -53,7 +53,7 @@ def live() -> None:
     shown = commands if is_all else commands[:PAGE]
     st.caption(f"Showing {len(shown):,} of {len(asked):,}, newest first")
     rows = [table.Row(c.command_id, command_list.wide(run, c, has_engine, effects)) for c in shown]
-    table.draw("Commands sent to this run, newest first", COLUMNS, rows, key="all_steering", is_folding=True)
+    table.draw("Commands sent to this run, newest first", COLUMNS, rows, key="all_steering", is_cards=True)
     if len(commands) > PAGE:
         st.toggle(f"Show all {len(commands):,}", key="all_commands")
 

@@ -188,11 +188,13 @@ def test_a_deep_link_is_a_first_request_and_a_page_goes_on_with_another_server(
     problems[:] = [one for one in problems if not any(word in one for word in away_words)]
 
 
-def test_five_tab_stops_lead_from_the_top_of_a_run_to_what_pauses_it(page: Page, server: Server) -> None:
-    engine = PretendEngine(server.runs, "tabbed", depths=4)
+@pytest.mark.parametrize("width", [1280, 390])
+def test_five_tab_stops_lead_from_the_top_of_a_run_to_what_pauses_it(page: Page, server: Server, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 844})
+    engine = PretendEngine(server.runs, f"tabbed-{width}", depths=4)
     engine.play_until(finished_depth)
     engine.play_until(model_step)
-    page.goto(f"{server.url}/run?run=tabbed")
+    page.goto(f"{server.url}/run?run=tabbed-{width}")
     pause = drawn(page).get_by_role("button", name="Pause")
     expect(pause).to_be_visible()
     name = "document.activeElement.textContent.trim()"

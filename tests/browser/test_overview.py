@@ -43,7 +43,7 @@ def test_runs_are_found_ordered_labelled_compared_and_deleted_with_a_way_back(
     for said in ("demo", "imported", "$", "cutegen"):
         expect(row).to_contain_text(said)
     expect(row).to_contain_text(re.compile(r"\d+ of \d+"))
-    expect(page.get_by_text("4 lost")).to_be_visible()
+    expect(page.get_by_text("4 interrupted")).to_be_visible()
     choose(page, "State", "interrupted")
     expect(page.get_by_text("showing 1–4 of 4 runs that match, of 7 in all")).to_be_visible()
     expect(page).to_have_url(re.compile("state=interrupted"))

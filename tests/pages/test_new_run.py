@@ -16,7 +16,7 @@ from engine import supervisor
 from engine.cli.arguments import parse
 from engine.cli.subcommands import settings_of
 from engine.errors import EngineError, TaskError
-from engine.evaluator import fitting
+from engine.evaluator import fitting, tasks
 from engine.evaluator.tasks import Task
 from engine.evaluator.toolchain_table import GPU, HOST, Entry
 from engine.evaluator.toolchain_table import TABLE as TOOLCHAINS
@@ -24,7 +24,7 @@ from engine.examined import Examined
 from engine.search.methods import catalogue
 from engine.search.methods.loading import TABLE
 from pages.parts import number_field, wording
-from pages.parts.new_run import forecast, module_field
+from pages.parts.new_run import forecast, kept, module_field
 from pages.parts.steering import fork_dialog
 from pages.parts.steering.dialogs import Dialog, Opened
 from pages.parts.widgets import editor
@@ -39,6 +39,24 @@ from tests import samples
 from tests.engine.search.methods.test_catalogue import MINE
 from tests.engine.test_problems import problem, workload
 from tests.pages.conftest import Open, words
+
+FORM_FIELDS = (
+    "selectbox", "text_input", "text_area", "number_input", "toggle", "checkbox", "multiselect", "button_group",
+)  # fmt: skip
+# Each brings fields of its own.
+CHOICES: tuple[dict[str, Any], ...] = (
+    {},
+    {
+        "model": "a-model",
+        "preset": "at most $2",
+        "knowledge:cutegen": "another base, only read",
+        "own_baseline_source": "paste",
+    },
+    {"toolchain": "cuda", "ask:new": "all", "strategy": "best_of"},
+    {"toolchain": "cuda", "language:cuda": "triton", "silence:new": "yes"},
+    {"task_source": module_field.OWN_FILE},
+    {"task_source": module_field.PASTED},
+)
 
 
 def form() -> None:
@@ -592,3 +610,40 @@ def test_what_was_chosen_is_there_after_a_visit_to_another_page_and_not_in_a_run
     samples.write_run(home / "runs", "r1", depths=2)
     app.query_params["like"] = "r1"
     assert app.run().selectbox(key="strategy").value == "cutegen"
+
+
+def test_an_uploaded_file_is_there_after_a_visit_to_another_page_until_it_is_removed(open_page: Open) -> None:
+    app = open_page("new_run")
+    app.session_state["task_source"] = module_field.UPLOADED
+    app.run()
+    app.file_uploader[0].upload("mine.py", module_field.EXAMPLE.encode(), "text/x-python").run()
+    app.switch_page("models.py").run()
+    app.switch_page("new_run.py").run()
+    assert not app.exception
+    assert "Uploaded before: mine.py" in words(app).replace("\\", "")
+    assert "valid Python" in words(app)
+    app.button(key="remove:module_file").click().run()
+    assert "valid Python" not in words(app)
+    assert "Uploaded before" not in words(app)
+
+
+def test_no_field_of_the_form_is_forgotten_while_another_page_is_shown(
+    open_page: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each choice brings fields of its own; together they are all that there are, so no kept key is out of date."""
+    monkeypatch.setattr(supervisor, "available_models", lambda: ["recorded", "manual", "a-model"])
+    monkeypatch.setattr(supervisor, "available_toolchains", lambda: {"cpu": "", "cuda": ""})
+    app, seen = open_page("new_run"), set[str]()
+    square = next(task.path for task in tasks.shipped() if task.name == supervisor.DEMO_TASK)
+    app.session_state[f"compare_modules:{square}"] = 1
+    for choice in CHOICES:
+        for key, value in choice.items():
+            app.session_state[key] = value
+        app.run()
+        assert not app.exception
+        seen |= {str(field.key) for kind in FORM_FIELDS for field in app.get(kind)}
+    assert {key for key in seen if not kept.is_kept(key)} == {"module_name"}  # kept as "pasted_name"
+    unseen = {key for key in kept.FIELDS if key not in seen} | {
+        kind for kind in kept.KINDS if not any(key.startswith(kind) for key in seen)
+    }
+    assert unseen == {"uploaded:"}

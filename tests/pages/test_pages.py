@@ -50,7 +50,7 @@ def test_the_overview_shows_every_state(home: Path, open_page: Open) -> None:
     app = open_page()
     assert not app.exception
     assert "Showing 1–7 of 7 runs" in words(app)
-    assert "4 lost" in words(app)
+    assert "4 interrupted" in words(app)
 
 
 @pytest.mark.parametrize("ending", ENDINGS)

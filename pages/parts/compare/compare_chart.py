@@ -23,7 +23,7 @@ from storage.suites.statistics import geometric_mean
 
 def draw(runs: Sequence[Compared]) -> str | None:
     """The curves; `run#kernel` of the point clicked just now, if any."""
-    with st.container(horizontal=True, vertical_alignment="center"):
+    with st.container(horizontal=True, vertical_alignment="bottom"):
         axis = st.segmented_control(
             "Speed-up by", list(Axis), default=Axis.DEPTH, required=True, key="compare_axis", format_func=str
         )
@@ -125,6 +125,7 @@ def draw_tasks(runs: Sequence[Compared]) -> None:
 
 Trace = dict[str, Any]
 Figure = dict[str, Any]
+NEAR_EAGER = 1.5  # a curve this near stands where the name of the line would
 LEGEND_ROW_PX = 22
 POINTS = 600
 
@@ -214,6 +215,7 @@ def chart_layout(x_title: str, values: Sequence[float], is_log: bool, revision: 
     """Axes and legend; the legend stands below, where it covers nothing."""
     small, grid = {"size": 12}, {"gridcolor": "@border-color", "zeroline": False, "linecolor": "@border-color"}
     top, low = max([1.0, *values]), min([1.0, *values])
+    is_above_taken = any(1 <= value < NEAR_EAGER for value in values)
     speed: dict[str, Any] = {"title": {"text": "best speed-up so far, over eager baseline", "font": small}, **grid}
     if is_log:
         ticks = plot.log_ticks(low / 1.2, top * 1.2)
@@ -234,7 +236,7 @@ def chart_layout(x_title: str, values: Sequence[float], is_log: bool, revision: 
         "shapes": [{"type": "line", "xref": "paper", "x0": 0, "x1": 1, "yref": "y", "y0": 1, "y1": 1,
                     "layer": "below", "line": {"color": "@gray-color", "width": 1.2, "dash": "dot"}}],
         "annotations": [{"xref": "paper", "x": 1, "yref": "y", "y": 0 if is_log else 1, "text": "eager 1×",
-                         "showarrow": False, "xanchor": "right", "yanchor": "bottom",
+                         "showarrow": False, "xanchor": "right", "yanchor": "top" if is_above_taken else "bottom",
                          "font": {"size": 10, "color": "@gray-text-color"}}],
     }  # fmt: skip
 

@@ -7,6 +7,7 @@ from typing import Any
 import streamlit as st
 
 from pages.parts import wording
+from pages.parts.new_run import kept
 from pages.parts.widgets import editor
 from storage.results import baselines
 from storage.results.baselines import Instead, OwnBaseline
@@ -65,12 +66,12 @@ def _own(wrong: list[str]) -> OwnBaseline | None:
 
 
 def _pasted() -> tuple[str, str]:
-    kept = st.session_state  # the state of a widget goes when it is not drawn; what was typed stays
-    text = editor.draw("Baseline", kept.get("own_baseline_pasted", ""), _EXAMPLE, key="own_baseline_text")
-    kept["own_baseline_pasted"] = text
+    state = st.session_state  # that of a widget goes when it is not drawn; what was typed stays
+    text = editor.draw("Baseline", state.get("own_baseline_pasted", ""), _EXAMPLE, key="own_baseline_text")
+    state["own_baseline_pasted"] = text
     return USUAL_NAME, text
 
 
 def _uploaded() -> tuple[str, str]:
-    upload = st.file_uploader("Baseline", type=["py"], key="own_baseline_file", max_upload_size=1)
-    return (USUAL_NAME, "") if upload is None else (upload.name, upload.getvalue().decode("utf-8-sig", "replace"))
+    uploads = kept.uploads("Baseline", "own_baseline_file", ["py"], is_one=True)
+    return (uploads[0].name, uploads[0].content.decode("utf-8-sig", "replace")) if uploads else (USUAL_NAME, "")

@@ -1,11 +1,15 @@
-"""What was chosen and typed on *New run*, kept while another page is shown, as where a model is connected. Streamlit
-forgets a field that is not drawn. An uploaded file is not kept: a browser lets no page choose one."""
+"""What was chosen, typed and uploaded on *New run*, kept while another page is shown, as where a model is connected.
+Streamlit forgets a field that is not drawn. No page can put a file into a browser's field for files: what was uploaded
+stands below it by name."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
+
+from pages.parts import wording
 
 _LIKE, _LEFT, _KEPT = "new_run_like", "new_run_left", "new_run_kept"
 FIELDS = {
@@ -17,11 +21,41 @@ FIELDS = {
 KINDS = (
     "language:", "size:", "library:", "precision:", "dtype:", "mode:", "backward:", "compare_modules:", "depths:",
     "max_calls:", "max_cost:", "max_tokens:", "max_minutes:", "target:", "stop_at:", "option:", "knowledge:",
-    "baselines:",
+    "baselines:", "uploaded:",
 )  # fmt: skip
 """Keys of fields of which there are several, by how they begin."""
 ELSEWHERE = "option:fork:"
 """Fields of the same look in a dialog of a run's page."""
+
+
+@dataclass(frozen=True)
+class Upload:
+    """A file that a person uploaded."""
+
+    name: str
+    content: bytes
+
+
+def uploads(label: str, key: str, endings: list[str], *, is_one: bool = False) -> list[Upload]:
+    """A field for files; those that were uploaded last, oldest first, also where the field has been left meanwhile."""
+    given = st.file_uploader(
+        label, endings, accept_multiple_files=not is_one, key=key, max_upload_size=1, on_change=_take, args=(key,)
+    )
+    found: list[Upload] = st.session_state.get(f"uploaded:{key}", [])
+    if found and not given:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.markdown(
+                f"Uploaded before: {wording.plain(', '.join(upload.name for upload in found))}", width="content"
+            )
+            st.button("Remove", icon=":material/close:", key=f"remove:{key}", on_click=_take, args=(key,))
+    return found
+
+
+def _take(key: str) -> None:
+    """What the field holds now takes the place of what was uploaded before."""
+    given = st.session_state[key] or []
+    files = given if isinstance(given, list) else [given]
+    st.session_state[f"uploaded:{key}"] = [Upload(file.name, file.getvalue()) for file in files]
 
 
 def leave() -> None:
@@ -55,5 +89,9 @@ def forget() -> None:
 
 
 def _keys() -> list[str]:
-    keys = map(str, st.session_state)
-    return [key for key in keys if key in FIELDS or (key.startswith(KINDS) and not key.startswith(ELSEWHERE))]
+    return [key for key in map(str, st.session_state) if is_kept(key)]
+
+
+def is_kept(key: str) -> bool:
+    """Whether what the field of this key holds comes back with the page."""
+    return key in FIELDS or (key.startswith(KINDS) and not key.startswith(ELSEWHERE))

@@ -12,6 +12,7 @@ from engine.errors import EngineError, TaskError
 from engine.evaluator import tasks
 from engine.evaluator.tasks import TaskFile
 from pages.parts import wording
+from pages.parts.new_run import kept
 from pages.parts.new_run.like import Like
 from pages.parts.widgets import editor
 
@@ -88,13 +89,13 @@ def _file() -> TaskFile | None:
 
 def _pasted() -> TaskFile | None:
     # Trap: the state of a widget goes when it is not drawn, as while another source is chosen; what was typed stays.
-    kept = st.session_state
-    kept.setdefault("module_name", kept.get("pasted_name", ""))
+    state = st.session_state
+    state.setdefault("module_name", state.get("pasted_name", ""))
     name = st.text_input(
         "Name", key="module_name", live=True, placeholder="module", help="names the task in lists", width=260
     )  # fmt: skip
-    text = editor.draw("Module", kept.get("pasted_text", ""), EXAMPLE, key="module_text")
-    kept["pasted_name"], kept["pasted_text"] = name, text
+    text = editor.draw("Module", state.get("pasted_text", ""), EXAMPLE, key="module_text")
+    state["pasted_name"], state["pasted_text"] = name, text
     if not text.strip():
         st.caption(f"Paste or type a module; the grey text is an example. {WHAT_IT_TAKES}")
         return None
@@ -102,9 +103,7 @@ def _pasted() -> TaskFile | None:
 
 
 def _uploaded() -> TaskFile | None:
-    uploads = st.file_uploader(
-        "Module", type=["py", "json", "jsonl"], key="module_file", max_upload_size=1, accept_multiple_files=True
-    )
+    uploads = kept.uploads("Module", "module_file", ["py", "json", "jsonl"])
     if not uploads:
         st.caption(f"{WHAT_IT_TAKES} {OR_A_PROBLEM}")
         return None
@@ -116,7 +115,7 @@ def _uploaded() -> TaskFile | None:
     if left_out:
         named = ", ".join(upload.name for upload in counted)
         st.caption(wording.plain(f"Only {named} counts, as uploaded last; left out: {', '.join(left_out)}."))
-    texts = {Path(upload.name).suffix: _text(upload.name, upload.getvalue()) for upload in counted}
+    texts = {Path(upload.name).suffix: _text(upload.name, upload.content) for upload in counted}
     if is_module:
         return _checked(texts[".py"], uploads[-1].name.removesuffix(".py"))
     if set(texts) != {".json", ".jsonl"}:

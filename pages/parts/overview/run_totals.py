@@ -34,7 +34,8 @@ def headline(total: int, counts: Sequence[StateCount], waiting: int, examples: i
     if waiting:
         parts.append(f":orange-badge[{wording.STATE_ICON[RunState.WAITING]} {waiting:,} waiting for you]")
     parts += [
-        f":{wording.STATE_TONE[state]}-badge[{wording.STATE_ICON[state]} {by_state[state]:,} {state}]"
+        f":{wording.STATE_TONE[state]}-badge[{wording.STATE_ICON[state]} {by_state[state]:,} "
+        f"{wording.STATE_NAME[state]}]"
         for state in HEADLINE_STATES
         if by_state.get(state)
     ]

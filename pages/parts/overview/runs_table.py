@@ -104,8 +104,8 @@ def _cells(
     return {
         "run": table.link(run.title, _why(run, state) or task + details, badges, _hint(run, details)),
         "state": table.pill(
-            "waiting for you" if state is RunState.WAITING else state, wording.STATE_TONE[state], state,
-            run.state_reason,
+            "waiting for you" if state is RunState.WAITING else wording.STATE_NAME[state],
+            wording.STATE_TONE[state], state, run.state_reason,
         ),
         "depth": table.bar(
             f"{begun:,} / {most:,}", min(1.0, begun / most) if most else 0.0, "",

@@ -144,9 +144,9 @@ def sentence_of_devices(strip: Strip) -> str:
         return "less than 1 %" if 0 < share < _LEAST else wording.percent(share)
 
     said = [f"{device_name(device)} worked {percent(Lane.DEVICE, device)} of the time" for device in strip.devices]
-    said += [f"models were writing {percent(Lane.MODEL)} of it"] if (Lane.MODEL, "") in strip.rows else []
-    said += [f"a run waited for a device {percent(Lane.LEASE)} of it"] if (Lane.LEASE, "") in strip.rows else []
-    return f"{'; '.join(said) or 'No device was held'}."
+    said += [f"models were writing {percent(Lane.MODEL)} of the time"] if (Lane.MODEL, "") in strip.rows else []
+    said += [f"a run waited for a device {percent(Lane.LEASE)} of the time"] if (Lane.LEASE, "") in strip.rows else []
+    return f"{wording.capital('; '.join(said)) or 'No device was held'}."
 
 
 def device_name(device: str) -> str:

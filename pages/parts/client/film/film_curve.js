@@ -23,9 +23,12 @@ function drawCurve(place, film, count, isNew) {
       svg("line", { class: "grid", x1: ROOM.left, x2: width - ROOM.right, y1: y(at), y2: y(at) }),
       svg("text", { class: "tick", x: ROOM.left - 6, y: y(at) + 4, "text-anchor": "end" }, `${at}×`))
   }
-  // The limit is called by its name at the left, above the curve; the others at the right, below it.
+  // The limit is called by its name at the left, above the curve; the others at the right, below it, or above where the next
+  // line is too near.
   film.lines.forEach(([name, at], i) => {
-    const place = i === film.lines.length - 1 ? { x: ROOM.left + 2, y: y(at) - 6 } : { x: width - ROOM.right - 2, y: y(at) + 13, "text-anchor": "end" }
+    const isNear = film.lines.some(([, below]) => below < at && y(below) - y(at) < 20)
+    const place = i === film.lines.length - 1 ? { x: ROOM.left + 2, y: y(at) - 6 }
+      : { x: width - ROOM.right - 2, y: y(at) + (isNear ? -5 : 13), "text-anchor": "end" }
     picture.append(
       svg("line", { class: `against a${i}`, x1: ROOM.left, x2: width - ROOM.right, y1: y(at), y2: y(at) }),
       svg("text", { class: `against a${i}`, ...place }, `${name} ${i ? at.toFixed(2) : 1}×`))

@@ -72,6 +72,9 @@ function paint(data, parentElement, open) {
   Object.assign(scroll, { drawn: wanted, selected: data.selected })
   const { nodes } = data
   const height = y(Math.max(...nodes.map(n => n.lane))) + 23
+  // Once tall it stays so in its run: what stands below keeps its place from kernel to kernel.
+  const tallest = scroll.begins === nodes[0].id ? Math.max(scroll.tallest, height) : height
+  Object.assign(scroll, { tallest, begins: nodes[0].id }).style.minHeight = `${tallest}px`
   const picture = make("svg", { width: x(nodes.length - 1) + 16, height })
   const points = nodes.map((node, i) => point(node, i, data, open))
   for (const number of data.roll_backs) {

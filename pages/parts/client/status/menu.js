@@ -31,7 +31,8 @@ function offerControls() {
   const way = document.createElement("button")
   way.className = "tilewright-way"
   way.textContent = "To the controls"
-  way.onclick = () => document.querySelector(".st-key-steer_first button")?.focus()
+  // Trap: where it is narrow Streamlit keeps a hidden twin of a button's word before it.
+  way.onclick = () => [...document.querySelectorAll(".st-key-steer_first button")].find(one => one.getClientRects().length)?.focus()
   document.body.prepend(way)
 }
 
