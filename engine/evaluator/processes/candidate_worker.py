@@ -90,7 +90,9 @@ class Candidate:
             task = types.SimpleNamespace(**executed(task_source))
             seeding.seed(seed)
             model = self._kind(*task.get_init_inputs())
-            model = dtypes.in_mode(mode, dtypes.model_in(dtype, model.to(device)))
+            if not isinstance(self._kernels, Compiled) or not self._kernels.is_traced_only:
+                model = model.to(device)  # parameters without contents are made there and cannot be moved
+            model = dtypes.in_mode(mode, dtypes.model_in(dtype, model))
             inputs = dtypes.arguments_in(dtype, Arguments.of(task.get_inputs()), device)
             call = gradients.both_passes(model, inputs) if backward else functools.partial(inputs.passed_to, model)
             call()
