@@ -286,12 +286,15 @@ class Engaged:
     kernels: int | None = None
     """Launches on the GPU within these calls; None on a processor."""
     others: int = 0
+    why: str = ""
+    """Where calls do not reach the kernel, what the package says of it."""
 
     @property
     def words(self) -> str:
-        """`rows: 0 of 8 calls reach the kernel, beside 2 calls of another kind`."""
+        """`rows: 0 of 8 calls reach the kernel, beside 2 calls of another kind: x is no tensor`."""
         beside = f", beside {self.others} call{'' if self.others == 1 else 's'} of another kind" if self.others else ""
-        return f"{self.workload}: {self.seen:,} of {self.expected:,} calls reach the kernel{beside}"
+        why = f": {self.why}" if self.why else ""
+        return f"{self.workload}: {self.seen:,} of {self.expected:,} calls reach the kernel{beside}{why}"
 
     @property
     def is_whole(self) -> bool:

@@ -110,6 +110,9 @@ def test_a_kernel_is_engaged_where_all_calls_reach_it_and_launch_something() -> 
     assert Engaged("prefill", 3, 2, others=1).words == (
         "prefill: 2 of 3 calls reach the kernel, beside 1 call of another kind"
     )
+    assert Engaged("prefill", 3, 0, why="x is no tensor").words == (
+        "prefill: 0 of 3 calls reach the kernel: x is no tensor"
+    )  # fmt: skip
     assert not Parity("prefill", "output", float("nan"), 1e-6, 1e-5, "float64").holds
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from engine import supervisor
 from engine.errors import EngineError
+from engine.networks import starting
 from storage.run import labels, trash
 from storage.run.folder import RunFolder
 from storage.run.labels import LabelError
@@ -52,6 +53,7 @@ def writers(folder: RunFolder) -> list[Callable[[], object]]:
     kernel = (folder.run_id, "c001")
     found.append(lambda: supervisor.remeasure(kernel, kernel))
     found.append(lambda: supervisor.stop_remeasuring("r"))
+    found.append(lambda: starting.stop_measuring("n"))
     found.append(lambda: supervisor.set_day_limits({}))
     found.append(lambda: labels.change(folder, labels.archived()))
     found += [lambda: trash.delete(folder.run_id), lambda: trash.restore(folder.run_id), trash.empty]

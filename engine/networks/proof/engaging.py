@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from engine.networks import place_times
@@ -13,11 +14,14 @@ from storage.networks.records import Engaged, Form, Region
 
 
 def seen(
-    package: Any, regions: Sequence[Region], called: Called, workload: Workload, calls: Mapping[str, int], *,
-    is_gpu: bool,
+    package: Any, regions: Sequence[Region], made: Callable[[], Called], workload: Workload, calls: Mapping[str, int],
+    *, is_gpu: bool,
 ) -> dict[str, Engaged]:  # fmt: skip
-    """Of each region that the workload calls: the calls that are due, and those that were seen. `calls` are those of
-    every module by its path, of whatever kind."""
+    """Of each region that the workload calls: the calls that are due, and those that were seen. `made` compiles the
+    network with the kernels, of which the package counts what it leaves to PyTorch; `calls` are those of every module
+    by its path, of whatever kind."""
+    package._dispatch.counts.clear()
+    called = made()
     called(workload)
     place_times.settle(is_gpu)
     with place_times.profiler(is_gpu) as watched:
@@ -34,7 +38,15 @@ def seen(
             launches = sum(inner.kernels for span in own for inner in _within(span, spans)) if is_gpu else None
             others = sum(calls.get(path, 0) for path in region.places) - due if region.form is Form.MODULE else 0
             engaged[region.name] = Engaged(workload.name, due, len(own), launches, max(0, others))
+            if len(own) < due:
+                engaged[region.name] = replace(engaged[region.name], why=_why(package, region))
     return engaged
+
+
+def _why(package: Any, region: Region) -> str:
+    """What the package counted of calls that it left to PyTorch."""
+    said = [reason.partition(": ") for kind, reason in package._dispatch.counts if kind == "reference"]
+    return "; ".join(reason for name, _, reason in said if name == region.name)
 
 
 def _is_passed_on(span: Span) -> bool:

@@ -219,13 +219,13 @@ class Prover:
     ) -> PartMeasured:
         """Which kernels are seen in a call, and how far off results are; those are not looked at where one is not."""
         if (part := self.proof.part(step, workload.name)).engaged is None:
-            self._note(PartMeasured(step, workload.name, engaged=self._engaged(chosen, called(), workload)))
+            self._note(PartMeasured(step, workload.name, engaged=self._engaged(chosen, called, workload)))
         part = self.proof.part(step, workload.name)
         if part.parity is None and all(engaged.is_whole for engaged in (part.engaged or {}).values()):
             self._note(PartMeasured(step, workload.name, parity=tuple(self._parity(chosen, called(), workload))))
         return self.proof.part(step, workload.name)
 
-    def _engaged(self, chosen: Collection[str], called: Called, workload: Workload) -> dict[str, Engaged]:
+    def _engaged(self, chosen: Collection[str], called: Callable[[], Called], workload: Workload) -> dict[str, Engaged]:
         """By region that the workload calls."""
         regions = [self._region(name) for name in chosen]
         content = self._contents[workload.name][0]

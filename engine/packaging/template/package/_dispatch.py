@@ -30,14 +30,12 @@ def refusal(entry: Entry, inputs: Sequence[Any], state: Sequence[torch.Tensor]) 
             if isinstance(value, torch.Tensor) or not isinstance(value, _PLAIN[wanted.dtype]):
                 return f"{wanted.name} is no {wanted.dtype}"
             continue
-        if not isinstance(value, torch.Tensor):
-            return f"{wanted.name} is no tensor"
-        if value.dtype is not _DTYPES[wanted.dtype]:
-            return f"{wanted.name} is {str(value.dtype)[6:]}, the kernel takes {wanted.dtype}"
-        if not _has_shape(entry, value, wanted, is_input=value.dim() > 0 and wanted in entry.inputs):
+        if isinstance(value, torch.Tensor) and not _has_shape(
+            entry, value, wanted, is_input=value.dim() > 0 and wanted in entry.inputs
+        ):
             return f"{wanted.name} has other sizes than the kernel was judged at"
-        if value.stride() != wanted.stride if wanted.stride else not value.is_contiguous():
-            return f"{wanted.name} lies otherwise in memory than the kernel was judged with"
+        if reason := unlike(value, wanted):
+            return reason
         # torch.compile cannot see where a tensor begins in memory: there the operator copies one that begins elsewhere
         if not torch.compiler.is_compiling() and is_misaligned(value):
             return f"{wanted.name} does not begin at a multiple of {ALIGNMENT} bytes"
@@ -51,6 +49,17 @@ def refusal(entry: Entry, inputs: Sequence[Any], state: Sequence[torch.Tensor]) 
     if device.type == "meta":  # sizes alone; autocast knows no such device
         return ""
     return "autocast is on" if torch.is_autocast_enabled(device.type) else ""
+
+
+def unlike(value: Any, wanted: Input) -> str:
+    """How a tensor differs from what a kernel was judged with, other than in its sizes; empty where it does not."""
+    if not isinstance(value, torch.Tensor):
+        return f"{wanted.name} is no tensor"
+    if value.dtype is not _DTYPES[wanted.dtype]:
+        return f"{wanted.name} is {str(value.dtype)[6:]}, the kernel takes {wanted.dtype}"
+    if value.stride() != wanted.stride if wanted.stride else not value.is_contiguous():
+        return f"{wanted.name} lies otherwise in memory than the kernel was judged with"
+    return ""
 
 
 def has_sizes(entry: Entry, inputs: Sequence[torch.Tensor]) -> bool:

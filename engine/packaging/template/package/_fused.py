@@ -6,6 +6,7 @@ are from, and hands all else to PyTorch's own compiler.
 
 from __future__ import annotations
 
+import itertools
 import operator
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
@@ -17,12 +18,13 @@ from torch.fx.passes.tools_common import legalize_graph
 from torch.fx.passes.utils.matcher_utils import InternalMatch, SubgraphMatcher
 
 from . import _dispatch, _operators
-from ._entries import Entry, Input
+from ._entries import Entry
 from ._modules import NO_BACKWARD
 from ._table import ENTRIES, REGIONS
 
 INDUCTOR, EAGER = "inductor", "eager"
-NOT_FOUND = "a compiled graph has no such operators of the sizes that the kernel was judged at"
+NOT_FOUND = "a compiled graph has no such operators"
+OTHER_SIZES = "a compiled graph has such operators, none of the sizes that the kernel was judged at"
 _SAME = ("alias", "detach", "lift_fresh", "lift_fresh_copy")
 _patterns: dict[int, fx.Graph] = {}
 
@@ -53,14 +55,25 @@ def _with_kernels(module: fx.GraphModule, examples: Sequence[Any], chosen: Colle
         return module
     traced = _traced(module, examples)
     for region in regions:
-        if count := sum(_replaced(traced, number) for number in region.entries):
+        found: list[str] = []
+        for number in region.entries:
+            refusals = _replaced(traced, number)
+            if "" in refusals:  # traced once more: what reads a kernel's result is matched by how that lies in memory
+                traced = _traced(traced, examples)
+            found += refusals
+        if count := found.count(""):
             _dispatch.note("kernel", f"{region.name}: {count} in a compiled graph")
-        else:  # no warning: a workload that does not call it compiles a graph without it
-            _dispatch.counts["reference", f"{region.name}: {NOT_FOUND}"] += 1
-    legalize_graph(traced)
-    traced.graph.lint()
-    traced.recompile()
+        for reason in _told(found):  # no warning: a workload that does not call it compiles a graph without it
+            _dispatch.counts["reference", f"{region.name}: {reason}"] += 1
     return traced
+
+
+def _told(refusals: Sequence[str]) -> set[str]:
+    """Why a region's operators are left to PyTorch. Like operators of other sizes are none of the region's, so they
+    are told only where there are no others."""
+    if of_its_sizes := set(refusals) - {OTHER_SIZES}:
+        return of_its_sizes - {""}
+    return set(refusals) or {NOT_FOUND}
 
 
 def _why_not(examples: Sequence[Any]) -> str:
@@ -113,34 +126,39 @@ def _pattern(number: int) -> fx.Graph:
     return _patterns[number]
 
 
-def _replaced(traced: fx.GraphModule, number: int) -> int:
-    """How often the operators of an entry's reference were found and replaced."""
+def _replaced(traced: fx.GraphModule, number: int) -> list[str]:
+    """Replace the operators of an entry's reference; of each place where they were found why not, or nothing."""
     pattern, entry = _pattern(number), ENTRIES[number]
     matcher = SubgraphMatcher(pattern, match_output=False, match_placeholder=False, remove_overlapping_matches=True)
-    found = [match for match in matcher.match(traced.graph) if _is_alike(match, pattern, entry)]
-    for match in found:
-        _put(traced.graph, match, pattern, entry)
-    return len(found)
+    matches = matcher.match(traced.graph)
+    refusals = [_refusal(match, pattern, entry) for match in matches]
+    replaced: dict[fx.Node, fx.Node] = {}
+    for match in itertools.compress(matches, (not refusal for refusal in refusals)):
+        _put(traced.graph, match, pattern, entry, replaced)
+    legalize_graph(traced)
+    traced.graph.lint()
+    traced.recompile()
+    return refusals
 
 
-def _is_alike(match: InternalMatch, pattern: fx.Graph, entry: Entry) -> bool:
-    """Whether the tensors are of the sizes that the kernel was judged at."""
+def _refusal(match: InternalMatch, pattern: fx.Graph, entry: Entry) -> str:
+    """Why the kernel cannot take what the operators are given there; empty where it can."""
     holders = [node for node in pattern.nodes if node.op == "placeholder"]
-    wanted = zip(holders, (*entry.inputs, *entry.state), strict=True)
-    return all(_is_like(match.nodes_map.get(holder), facts) for holder, facts in wanted)
+    wanted = (*entry.inputs, *entry.state)
+    given = [match.nodes_map[holder].meta.get("val") if holder in match.nodes_map else None for holder in holders]
+    if any(isinstance(value, torch.Tensor) and tuple(value.shape) != facts.shape
+           for value, facts in zip(given, wanted, strict=True)):  # fmt: skip
+        return OTHER_SIZES
+    return next(filter(None, map(_dispatch.unlike, given, wanted)), "")
 
 
-def _is_like(node: fx.Node | None, wanted: Input) -> bool:
-    value = node.meta.get("val") if node is not None else None
-    if not isinstance(value, torch.Tensor):
-        return False
-    strides = value.stride() == wanted.stride if wanted.stride else value.is_contiguous()
-    return tuple(value.shape) == wanted.shape and str(value.dtype)[6:] == wanted.dtype and strides
-
-
-def _put(graph: fx.Graph, match: InternalMatch, pattern: fx.Graph, entry: Entry) -> None:
+def _put(
+    graph: fx.Graph, match: InternalMatch, pattern: fx.Graph, entry: Entry, replaced: dict[fx.Node, fx.Node]
+) -> None:
+    """Put the entry's operator in the place of a match. `replaced` has what earlier ones gave, which a match may still
+    name as what it is given, and gets what this one gave."""
     holders = [node for node in pattern.nodes if node.op == "placeholder"]
-    given: list[Any] = [match.nodes_map[holder] for holder in holders]
+    given: list[Any] = [replaced.get(node, node) for node in map(match.nodes_map.__getitem__, holders)]
     inputs, state = given[: len(entry.inputs)], given[len(entry.inputs) :]
     result = next(node for node in pattern.nodes if node.op == "output").args[0]
     outputs = [match.nodes_map[node] for node in (result if isinstance(result, (list, tuple)) else [result])]
@@ -152,6 +170,7 @@ def _put(graph: fx.Graph, match: InternalMatch, pattern: fx.Graph, entry: Entry)
             with graph.inserting_after(call):
                 replacement = graph.call_function(operator.getitem, (call, number))
         output.replace_all_uses_with(replacement)
+        replaced[output] = replacement
     matched = {node for key, node in match.nodes_map.items() if key.op == "call_function"}
     for node in reversed(list(graph.nodes)):
         if node in matched and not node.users:

@@ -37,6 +37,8 @@ class Served:
     prefix: str
     """What stands before the module's own names in the table: `norm.` where the reference only calls its `norm`."""
     on_missing_backward: str
+    named: str = ""
+    """The region that the module is a place of; reasons are counted under it."""
 
     def __post_init__(self) -> None:
         if self.on_missing_backward not in ON_MISSING_BACKWARD:
@@ -48,6 +50,10 @@ class Served:
     def kernels(self) -> tuple[str, ...]:
         """Their names, each once."""
         return tuple(dict.fromkeys(ENTRIES[number].kernel for number in self.entries))
+
+    def fall_back(self, reason: str) -> None:
+        """Count a call that PyTorch's own code runs."""
+        _dispatch.note("reference", f"{self.named}: {reason}" if self.named else reason)
 
     def state(self, module: nn.Module, entry: Entry) -> list[torch.Tensor]:
         """The module's tensors in the entry's order."""
@@ -79,7 +85,7 @@ def by_kernel(module: nn.Module, served: Served, inputs: tuple[Any, ...]) -> tup
         if not entry.has_backward and served.on_missing_backward != RECOMPUTE:
             if served.on_missing_backward == RAISE:
                 raise RuntimeError(f"{PACKAGE}: {NO_BACKWARD}")
-            _dispatch.note("reference", NO_BACKWARD)
+            served.fall_back(NO_BACKWARD)
             return False, None
     _dispatch.note("kernel", entry.kernel)
     return True, _operators.operator(entry)(*_operators.arguments(entry, inputs, state))
@@ -94,7 +100,7 @@ def _chosen(module: nn.Module, served: Served, inputs: tuple[Any, ...]) -> tuple
         reason = _dispatch.refusal(entry, inputs, state) or _in_other_mode(entry, module.training)
         if not reason:
             return entry, state
-    _dispatch.note("reference", reason)
+    served.fall_back(reason)
     return None, []
 
 

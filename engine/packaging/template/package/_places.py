@@ -25,13 +25,16 @@ class Place(Optimised):
     def __init__(self, original: nn.Module, regions: Sequence[Region], on_missing_backward: str) -> None:
         numbers = tuple(number for region in regions for number in region.entries)
         super().__init__(original, Served(numbers, "", on_missing_backward))
-        self._regions = [(region, Served(region.entries, "", on_missing_backward)) for region in regions]
+        self._regions = [
+            (region, Served(region.entries, "", on_missing_backward, region.name)) for region in regions
+        ]  # fmt: skip
 
     def forward(self, *inputs: Any, **named: Any) -> Any:
         """As the original's."""
         found = self._region_of((inputs, named))
         if found is None:
-            _dispatch.note("reference", OTHER_CALL)
+            for _, served in self._regions:
+                served.fall_back(OTHER_CALL)
             return self._original(*inputs, **named)
         region, served, given = found
         is_taken, result = by_kernel(self, served, given)
