@@ -29,7 +29,7 @@ MUTATIONS = [
     *of(
         "checks/launches",
         LAUNCHES,
-        ("if row.name in self.own:", "if True:"),
+        ("if row.name in self.own or row.name.startswith(self.beginnings):", "if True:"),
         ("        if row.by:\n", "        if True:\n"),
         ("COPY if row.name.startswith(_COPIES) else", "COPY if True else"),
         ("        if not foreign:\n", "        if True:\n"),
@@ -203,7 +203,7 @@ MUTATIONS = [
         ("return torch.lerp(a, b, weight.to(a.dtype))", "return a"),
         ("or _is_sorted(first)", ""),
         ("or _has_even_sums(first) else", "else"),
-        ("if first.dtype not in MIXABLE or", "if"),
+        ("if dtype not in MIXABLE or", "if"),
         ("any(kind is not Kind.FIXED for kind in self.kinds)", "True"),
     ),
     *of(

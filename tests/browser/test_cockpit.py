@@ -51,7 +51,7 @@ def test_the_first_screen_has_curve_state_best_and_headroom_and_its_bar_keeps_it
     expect(curve.chart(page).get_by_text("structural phase")).to_be_visible()
     expect(curve.chart(page).get_by_text(re.compile("^profile"))).to_be_visible()
     expect(page.get_by_role("list", name="Stages of this kernel").locator("[aria-current=step]")).to_be_visible()
-    expect(page.get_by_text("usually").or_(page.get_by_text("longer than usual"))).to_be_visible()
+    expect(page.locator(".usual").get_by_text(re.compile("^(usually|longer than usual)"))).to_be_visible()
     limit = curve.chart(page).get_by_text("hardware limit")
     is_below = "limit => limit.closest('.figure').querySelector('.legend').getBoundingClientRect().top"
     becomes(lambda: limit.evaluate(f"{is_below} >= limit.getBoundingClientRect().bottom"), True)
@@ -197,6 +197,7 @@ def test_five_tab_stops_lead_from_the_top_of_a_run_to_what_pauses_it(page: Page,
     page.goto(f"{server.url}/run?run=tabbed-{width}")
     pause = drawn(page).get_by_role("button", name="Pause")
     expect(pause).to_be_visible()
+    expect(page.locator(".tilewright-way")).to_be_attached()
     name = "document.activeElement.textContent.trim()"
     stops: list[str] = []
     while len(stops) < 5 and not any("Pause" in stop for stop in stops):

@@ -265,10 +265,10 @@ def _opens(dialog: Dialog, label: str, icon: str, run: RunRow, candidate: Candid
 def listen_to_keys(links: dict[str, str]) -> None:
     """Keep what is pressed until the page is drawn. Draw it first. Each key of `links` stands for the link of that
     name."""
-    _keys(data={"links": links, "shown": "", "page": _PAGE}, key="keys_first")
+    _keys(data={"links": links, "shown": "", "page": _PAGE}, key="kernel_keys_first")
 
 
 def act_on_keys(links: dict[str, str], shown: str) -> None:
     """Act on what was pressed. `shown` changes with what the keys lead to. Draw it last: what it says is shown must be
     there by then."""
-    _keys(data={"links": links, "shown": shown, "page": _PAGE}, key="keys")
+    _keys(data={"links": links, "shown": shown, "page": _PAGE}, key="kernel_keys")
