@@ -12,6 +12,7 @@ Each runs as `python -m benchmarks.NAME`; its docstring names a full run and the
     several_devices.py, turns.py        a suite on one device and on several; what a turn in line costs
     kernelbench_files.py                every file of a folder judges its own reference
     demo_runs.py, recorded_kernels.py, replies.py   recorded runs, their kernels, raw replies of real models
+    recordings/                         replies for runs on a GPU that no example needs
     kill_engine.py, kill_server.py, kill_suite.py   SIGKILL at random moments, then compare what is left
     write_faults.py                     each system call of a run's write path fails once; resume, then compare
     suite_scale.py                      the page of a suite with 20,000 iterations
