@@ -39,6 +39,7 @@ def test_a_kernel_in_cpp_becomes_an_operator_with_its_texts_in_files_of_their_ow
     assert 'library("kernel_1")' in files["tilewright_swish/kernel_1.py"].replace("_tilewright_", "")
     project = tomllib.loads(files["pyproject.toml"])
     assert project["project"]["name"] == "tilewright-swish"
+    assert project["build-system"]["requires"][0] == "setuptools>=70.1"
     assert "tilewright_package" not in "".join(files.values())
     assert "2x eager PyTorch (2 to 2)" in files["CARD.md"]
     assert run.run_id in files["CARD.md"]
