@@ -247,7 +247,7 @@ def _tilewright_guard(kernel: "Any", device: str, dtype: str, judged: str, has_b
             got = ", ".join(f"{str(value.dtype).partition('.')[2]} {tuple(value.shape)}" for value in inputs)
             error.add_note(f"This kernel was judged with {judged}; it got {got or 'no tensor'}.")
 
-    def called(self: "Any", *given: "Any", **named: "Any") -> "Any":
+    def called(self: "Any", given: "Any", named: "Any") -> "Any":
         if is_tracing():
             raise RuntimeError(f"torch.jit.trace would keep this call's memory as its answer. {untraced}")
         try:
@@ -270,7 +270,7 @@ def _tilewright_guard(kernel: "Any", device: str, dtype: str, judged: str, has_b
 
     @functools.wraps(plain)
     def forward(self: "Any", *given: "Any", **named: "Any") -> "Any":
-        return called(self, *given, **named)
+        return called(self, given, named)
 
     kernel.forward = forward
 

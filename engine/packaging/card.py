@@ -71,7 +71,7 @@ def _head(made: MadePackage, layout: str) -> Iterator[str]:
         yield "from pathlib import Path"
         yield "from kernels import get_local_kernel"
         yield ""
-        yield 'kernels = get_local_kernel(Path("."))   # this folder; for kernelize: LocalLayerRepository, layer `Layer`'
+        yield 'kernels = get_local_kernel(Path("."))   # this folder; kernelize: LocalLayerRepository, layer `Layer`'
     else:
         yield f"import {made.name} as kernels"
     yield "kernels.apply(network)          # or kernels.from_module(module), kernels.new()"
