@@ -165,8 +165,7 @@ def _next_command(target: Path, layout: str, *, is_built: bool) -> str:
     """What is done with a package that was just written."""
     folder = shlex.quote(str(target))
     if layout == folders.KERNELS:
-        path = next(target.glob("build/torch-*")).relative_to(target)
-        return f"cd {folder} && PYTHONPATH={path} python benchmarks/benchmark.py"
+        return f"cd {folder} && PYTHONPATH=torch-ext python benchmarks/benchmark.py"
     needs = "  # setuptools>=70.1 and a compiler" if is_built else "  # setuptools>=70.1"
     return f"cd {folder} && pip wheel . --no-deps --no-build-isolation && pip install *.whl{needs}"
 

@@ -80,7 +80,7 @@ def _head(made: MadePackage, layout: str) -> Iterator[str]:
     yield "```"
     yield ""
     if layout == KERNELS:
-        yield f"`{variant(made)}` is loaded as it is{', and built at first use' if made.needs_build else ''}. "
+        yield f"`{variant(made)}` is loaded as it is{', and built at first use' if made.needs_build else ''}."
         yield "The kernel builder reads `build.toml` and `torch-ext/` (builds with Nix: not tried)."
         yield ""
     elif made.needs_build:
@@ -88,7 +88,7 @@ def _head(made: MadePackage, layout: str) -> Iterator[str]:
         yield "without that it is built at first use."
         yield ""
     yield "What a kernel does not take (another dtype, other sizes, gaps in memory, autocast) runs PyTorch's own code."
-    path = f"PYTHONPATH={variant(made)} " if layout == KERNELS else ""
+    path = "PYTHONPATH=torch-ext " if layout == KERNELS else ""
     yield f"Gradients: see below. `{path}python -m pytest tests` tries all of this,"
     yield f"`{path}python {benchmark_of(layout)}` times it."
     yield ""
