@@ -36,7 +36,7 @@ from engine.cli import (
     subcommands,
     suites,
 )
-from engine.cli.live import LiveView
+from engine.cli.live import LiveView, next_commands
 from engine.cli.subcommands import ALREADY_RUNNING, BAD_INPUT, FAILED, INTERRUPTED, MACHINE_LACKS, OK
 from engine.cli.terminal import Console, plain_streams
 from engine.errors import EngineError, PersonNeeded, ToolchainError
@@ -282,6 +282,8 @@ def work(folder: RunFolder, console: Console, device: str | None = None, *, is_p
         shutil.rmtree(folder.scratch, ignore_errors=True)
         journal.close()
         os.close(lock)
+    if ended.state is RunState.FINISHED and (line := next_commands(context.record)):
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
     return FAILED if ended.state is RunState.FAILED else OK
 
 

@@ -71,6 +71,21 @@ class LiveView:
         return Text(f"{record.settings.task_name}: {doing}{gain}, {record.usage.model_calls} calls, {seconds:.0f} s")
 
 
+def next_commands(record: Record) -> str:
+    """The best kernel of a run that has ended, and what takes it out of the run; empty where none is correct."""
+    best = record.best
+    if best is None:
+        return ""
+    timed = best.trusted
+    gain = f", {timed.speedup:.3g}x eager" if timed else ", not timed"
+    slow = " (slower than eager)" if timed and timed.speedup_interval[1] < 1 else ""
+    run_id = record.settings.run_id
+    return (
+        f"best: {named(best.candidate_id)}{gain}{slow}. Next: python -m engine export {run_id} --output fast.py, "
+        f"or python -m engine package {run_id} --output fast"
+    )
+
+
 def attempts_table(attempts: list[Candidate], words: MethodWords) -> Table:
     """Attempts as rows, the latest last."""
     table = Table(box=None, pad_edge=False, header_style="bold")

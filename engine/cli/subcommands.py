@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shlex
 import sys
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from engine import run_options, supervisor
+from engine import exporting, run_options, supervisor
 from engine.cli import experience, given, report
 from engine.cli.terminal import Console, printable
 from engine.errors import EngineError
 from engine.evaluator import fitting, languages, tasks
 from engine.evaluator.toolchain_table import HOST, device_of
-from engine.packaging import packing
+from engine.packaging import folders, packing
 from engine.search.actions import Finish
 from engine.search.llm.recording import recorded_language, recorded_strategy
 from engine.search.methods import catalogue, refused_verbs
@@ -126,7 +127,15 @@ def export_kernel(options: Namespace) -> int:
     report.write(text, options.output)
     if options.output:
         print(f"Wrote {options.output}.", file=sys.stderr)
+        _warn_of_slow([folder], options.candidate)
     return OK
+
+
+def _warn_of_slow(folders: Sequence[RunFolder], candidate_id: str | None) -> None:
+    """On stdout, of each run: that its kernel is slower than what else there is."""
+    for folder in folders:
+        for sentence in exporting.warned(folder, candidate_id):
+            print(f"warning: {sentence}" if len(folders) == 1 else f"warning: {folder.run_id}: {sentence}")
 
 
 def package_kernels(options: Namespace) -> int:
@@ -147,7 +156,18 @@ def package_kernels(options: Namespace) -> int:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     print(f"{len(files)} files in {printable(str(target))}; CARD.md says what the package holds and how it is used")
+    _warn_of_slow(found, options.candidate)
+    print(f"next: {_next_command(target, options.layout, is_built='setup.py' in files)}")
     return OK
+
+
+def _next_command(target: Path, layout: str, *, is_built: bool) -> str:
+    """What is done with a package that was just written."""
+    folder = shlex.quote(str(target))
+    if layout == folders.KERNELS:
+        return f"cd {folder} && PYTHONPATH=torch-ext python benchmarks/benchmark.py"
+    needs = "  # setuptools>=70.1 and a compiler" if is_built else "  # setuptools>=70.1"
+    return f"cd {folder} && pip wheel . --no-deps --no-build-isolation && pip install *.whl{needs}"
 
 
 def export_experience(options: Namespace) -> int:

@@ -12,4 +12,5 @@ from engine.exporting.one_file import kernel_of as kernel_of
 from engine.exporting.one_file import read_record as read_record
 from engine.exporting.one_file import solution as solution
 from engine.exporting.one_file import standing_alone as standing_alone
+from engine.exporting.one_file import warned as warned
 from engine.exporting.one_file import without_support as without_support

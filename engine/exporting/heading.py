@@ -51,7 +51,7 @@ def heading(
     head += f"; {record.settings.policy.measured}" if record.settings.policy.variant else ""
     sentences = [
         *([f"It was {mark.in_words.rstrip('.')}."] if mark else ()),
-        *(_warnings(record, timed) if timed else ()),
+        *(warnings(record, timed) if timed else ()),
         *_conditions(record, timed),
         *_notes(candidate, record.settings),
         *([ALONE] if timed else ()),
@@ -100,7 +100,8 @@ def _over_best_alternative(record: Record, timed: TimingResult) -> str:
     return f"; {over.speedup:.3g}x the best alternative, {record.baseline.name} ({interval})"
 
 
-def _warnings(record: Record, timed: TimingResult) -> Iterator[str]:
+def warnings(record: Record, timed: TimingResult) -> Iterator[str]:
+    """That a kernel is slower than eager, or than the best alternative: a sentence each."""
     low, high = timed.speedup_interval
     if high < 1:
         interval = f"95 % interval {low:.3g} to {high:.3g}x"

@@ -14,7 +14,7 @@ from engine.evaluator.build.host import flags
 from engine.evaluator.build.light_headers import SHIM
 from engine.evaluator.toolchain_table import HOST, device_of
 from engine.exporting import carried, in_program
-from engine.exporting.heading import heading, judged_dtype, judged_with
+from engine.exporting.heading import heading, judged_dtype, judged_with, warnings
 from storage import codec
 from storage.results.hardware_limit import REACHED
 from storage.run import journal, labels
@@ -51,6 +51,17 @@ def exported(folder: RunFolder, candidate_id: str | None, *, is_measured: bool =
     measured = in_program.measured(source, record.settings) if is_measured else ""
     mark = labels.read(folder).mark_of(candidate.candidate_id)
     return f"{heading(folder.run_id, record, candidate, number, measured, mark)}\n\n\n{text}"
+
+
+def warned(folder: RunFolder, candidate_id: str | None) -> list[str]:
+    """What the head of that file warns of: that the kernel is slower than what else there is.
+
+    Raises:
+        EngineError: as `exported`.
+    """
+    record = read_record(folder)
+    candidate = kernel_of(folder, record, candidate_id) if candidate_id else record.best
+    return list(warnings(record, candidate.trusted)) if candidate and candidate.trusted else []
 
 
 def solution(folder: RunFolder, candidate_id: str | None, form: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from engine.packaging.folders import NOT_STATED, MadePackage
+from engine.packaging.folders import KERNELS, NOT_STATED, MadePackage, benchmark_of, variant
 from engine.packaging.kernels import PackagedKernel
 from engine.packaging.template.package._entries import Entry
 from storage.networks import in_network
@@ -26,12 +26,13 @@ _SIZES = {
 }
 
 
-ALONE, IN_NETWORK = "`benchmark.py`", "the table above"
+IN_NETWORK = "the table above"
 
 
-def written(made: MadePackage) -> str:
+def written(made: MadePackage, layout: str) -> str:
     """The text."""
-    return "\n".join([*_head(made), *(line for kernel in made.kernels for line in _of_kernel(kernel)), *_tail(made)])
+    described = (line for kernel in made.kernels for line in _of_kernel(kernel, f"`{benchmark_of(layout)}`"))
+    return "\n".join([*_head(made, layout), *described, *_tail(made)])
 
 
 def of_network(made: MadePackage, network: Network, regions: Sequence[Region], proof: Proof | None) -> str:
@@ -59,28 +60,41 @@ def of_network(made: MadePackage, network: Network, regions: Sequence[Region], p
     )
 
 
-def _head(made: MadePackage) -> Iterator[str]:
+def _head(made: MadePackage, layout: str) -> Iterator[str]:
     settings = made.kernels[0].record.settings
     yield f"# {made.name}"
     yield ""
     yield f"Kernels for `{settings.task_name}`, written by a language model, made and judged by Tilewright."
     yield ""
     yield "```python"
-    yield f"import {made.name} as kernels"
+    if layout == KERNELS:
+        yield "from pathlib import Path"
+        yield "from kernels import get_local_kernel"
+        yield ""
+        yield 'kernels = get_local_kernel(Path("."))   # this folder; kernelize: LocalLayerRepository, layer `Layer`'
+    else:
+        yield f"import {made.name} as kernels"
     yield "kernels.apply(network)          # or kernels.from_module(module), kernels.new()"
     yield "print(kernels.report())         # how often a kernel ran, and where PyTorch's own code did, and why"
     yield "kernels.revert(network)"
     yield "```"
     yield ""
-    if made.needs_build:
-        yield "`pip wheel . --no-build-isolation` builds it where a compiler is; without that it is built at first use."
+    if layout == KERNELS:
+        yield f"`{variant(made)}` is loaded as it is{', and built at first use' if made.needs_build else ''}."
+        yield "The kernel builder reads `build.toml` and `torch-ext/` (builds with Nix: not tried)."
+        yield ""
+    elif made.needs_build:
+        yield "`pip wheel . --no-deps --no-build-isolation` builds it where a compiler and setuptools>=70.1 are;"
+        yield "without that it is built at first use."
         yield ""
     yield "What a kernel does not take (another dtype, other sizes, gaps in memory, autocast) runs PyTorch's own code."
-    yield "Gradients: see below. `python -m pytest tests` tries all of this, `python benchmark.py` times it."
+    path = "PYTHONPATH=torch-ext " if layout == KERNELS else ""
+    yield f"Gradients: see below. `{path}python -m pytest tests` tries all of this,"
+    yield f"`{path}python {benchmark_of(layout)}` times it."
     yield ""
 
 
-def _of_kernel(kernel: PackagedKernel, left: str = ALONE) -> Iterator[str]:
+def _of_kernel(kernel: PackagedKernel, left: str) -> Iterator[str]:
     settings, record = kernel.record.settings, kernel.record
     yield f"## {kernel.name}"
     yield ""
@@ -141,6 +155,10 @@ def _checks(kernel: PackagedKernel) -> str:
     text = f"{held} held of {len(proofs)}" if proofs else "of a version that kept no list of them"
     if flagged:
         text += f"; noted: {', '.join(flagged)}"
+    if broken := [proof.check for proof in proofs if proof.standing is CheckOutcome.BROKEN]:
+        text += f"; **did not hold: {', '.join(broken)}**"
+    if absent := [proof.check for proof in proofs if proof.standing is CheckOutcome.ABSENT]:
+        text += f"; not made, or no occasion for it: {', '.join(absent)}"
     rules = checked.rules if checked else kernel.record.settings.policy.rules
     return f"{text}{f'; **{kept}**' if (kept := kept_rules(rules)) else ''}"
 

@@ -56,18 +56,22 @@ def around(package: Mapping[str, str], made: MadePackage, layout: str) -> dict[s
         "tests/test_package.py": _template(tried, made.name),
     }
     if not made.network:
-        place = "benchmarks/benchmark.py" if layout == KERNELS else "benchmark.py"
-        tests[place] = _template("benchmark.py", made.name)
+        tests[benchmark_of(layout)] = _template("benchmark.py", made.name)
     if layout == KERNELS:
         package = {**package, f"{made.name}/layers.py": _layers(made)}
         package[f"{made.name}/__init__.py"] += LOADS_LAYERS
         moved = {f"torch-ext/{path}": text for path, text in package.items()}
-        moved |= {f"{_variant(made)}/{path.partition('/')[2]}": text for path, text in package.items()}
-        moved[f"{_variant(made)}/metadata.json"] = _metadata(made)
+        moved |= {f"{variant(made)}/{path.partition('/')[2]}": text for path, text in package.items()}
+        moved[f"{variant(made)}/metadata.json"] = _metadata(made)
         around_them = {"build.toml": _build_toml(made), "flake.nix": _template("flake.nix", made.name)}
         return moved | tests | around_them
     setup = {"setup.py": _template("setup.py", made.name)} if made.needs_build else {}
     return {**package, **tests, **setup, "pyproject.toml": _pyproject(made)}
+
+
+def benchmark_of(layout: str) -> str:
+    """Where the program stands that times a package, in its folder."""
+    return "benchmarks/benchmark.py" if layout == KERNELS else "benchmark.py"
 
 
 def _template(name: str, package: str) -> str:
@@ -79,7 +83,7 @@ def _pyproject(made: MadePackage) -> str:
     needs = ['"torch"', *(['"triton"'] if any(kernel.how == "triton" for kernel in made.kernels) else [])]
     if any(languages.written_in(kernel.text) == languages.CuteDsl.name for kernel in made.kernels):
         needs.append('"nvidia-cutlass-dsl[cu13]==4.8.1"')
-    building = ['"setuptools"']
+    building = ['"setuptools>=70.1"']  # the first with bdist_wheel
     if made.needs_build:
         building += ['"torch"', '"ninja"', *(['"nvidia-cutlass"'] if made.uses_cute else [])]
         if made.uses_cute and not made.is_cuda:
@@ -127,7 +131,7 @@ def _build_toml(made: MadePackage) -> str:
     return "\n".join(lines)
 
 
-def _variant(made: MadePackage) -> str:
+def variant(made: MadePackage) -> str:
     """Where `kernels` finds what needs no builder: libraries are built at first use there."""
     return f"build/torch-{'cuda' if made.is_cuda else 'cpu'}"
 

@@ -56,7 +56,7 @@ def packaged(runs: Sequence[RunFolder], asked: Asked) -> dict[str, str]:
     see_name(name)
     made = folders.MadePackage(name, asked.licence, tuple(taken), architectures_of(asked, taken))
     files = package_files(made, COPIED)
-    return folders.around(files, made, asked.layout) | {"CARD.md": card.written(made)}
+    return folders.around(files, made, asked.layout) | {"CARD.md": card.written(made, asked.layout)}
 
 
 def package_files(

@@ -114,6 +114,12 @@ def test_what_cannot_be_traced_says_that_a_package_can() -> None:
             way()
 
 
+def test_a_compiler_that_is_to_have_one_graph_gives_that_sentence_as_its_reason() -> None:
+    compiled = torch.compile(scale(), fullgraph=True, backend="eager")
+    with torch.no_grad(), pytest.raises(RuntimeError, match="reason: This kernel cannot be traced.*engine package"):
+        compiled(torch.ones(3))
+
+
 def test_it_is_copied_saved_and_loaded_as_any_module() -> None:
     model, x = scale(), torch.ones(2, 3)
     state = {"weight": torch.full((3,), 5.0)}

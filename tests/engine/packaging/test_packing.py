@@ -39,6 +39,7 @@ def test_a_kernel_in_cpp_becomes_an_operator_with_its_texts_in_files_of_their_ow
     assert 'library("kernel_1")' in files["tilewright_swish/kernel_1.py"].replace("_tilewright_", "")
     project = tomllib.loads(files["pyproject.toml"])
     assert project["project"]["name"] == "tilewright-swish"
+    assert project["build-system"]["requires"][0] == "setuptools>=70.1"
     assert "tilewright_package" not in "".join(files.values())
     assert "2x eager PyTorch (2 to 2)" in files["CARD.md"]
     assert run.run_id in files["CARD.md"]
@@ -80,6 +81,10 @@ def test_the_layout_of_the_kernel_builder_has_the_same_package(run: RunFolder) -
         "name": "tilewright-swish", "version": 1, "edition": 5, "license": "Apache-2.0", "backends": ["cpu"],
     }  # fmt: skip
     assert built["kernel"]["kernel_1"]["src"] == ["torch-ext/tilewright_swish/csrc/kernel_1/main.cpp"]
+    card = files["CARD.md"]
+    assert 'kernels = get_local_kernel(Path("."))' in card
+    assert "PYTHONPATH=torch-ext python benchmarks/benchmark.py" in card
+    assert "pip wheel" not in card
     layer = files["torch-ext/tilewright_swish/layers.py"]
     assert "def forward(self, x):" in layer
     assert "call_layer(self, (x,))" in layer
@@ -188,10 +193,23 @@ def test_the_command_line_writes_it_into_an_empty_folder_alone(
 ) -> None:
     target = tmp_path / "package"
     assert main(["package", run.run_id, "--output", str(target)]) == 0
-    assert "CARD.md says what the package holds" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "CARD.md says what the package holds" in told
+    assert "warning" not in told
+    assert "pip wheel . --no-deps --no-build-isolation" in told
     assert (target / "tilewright_swish" / "__init__.py").exists()
     assert main(["package", run.run_id, "--output", str(target)]) == 2
     assert "is there already: name a folder that is not, or is empty" in capsys.readouterr().err
+
+
+def test_the_command_line_says_that_a_kernel_is_slow(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    slow = judged_run(home, "swish", IN_PYTORCH, SMALL, latency_ms=4.0)
+    for verb, target in (("package", tmp_path / "package"), ("export", tmp_path / "fast.py")):
+        options = ["--no-measure"] if verb == "export" else []
+        assert main([verb, slow.run_id, "--output", str(target), *options]) == 0
+        assert "warning: This kernel is slower than eager PyTorch: 0.5x" in capsys.readouterr().out
 
 
 def test_the_archive_has_everything_in_one_folder(run: RunFolder) -> None:

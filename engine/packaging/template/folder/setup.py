@@ -1,4 +1,4 @@
-"""Builds the C++ and CUDA of this package: pip wheel . --no-build-isolation"""
+"""Builds the C++ and CUDA of this package: pip wheel . --no-deps --no-build-isolation (setuptools>=70.1)"""
 
 import sys
 from pathlib import Path

@@ -137,7 +137,7 @@ def _see_that_it_can_be_built(name: str) -> None:
     if missing:
         raise ImportError(
             f"{FOLDER.name}: {name} is not built yet, and building it needs {', '.join(missing)}. Or build a wheel "
-            "where these are (pip wheel . --no-build-isolation) and install that here"
+            "where these are (pip wheel . --no-deps --no-build-isolation, with setuptools>=70.1) and install that here"
         )
 
 

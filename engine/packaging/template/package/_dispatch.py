@@ -24,6 +24,8 @@ def refusal(entry: Entry, inputs: Sequence[Any], state: Sequence[torch.Tensor]) 
     """Why the entry's kernel cannot take the call; empty where it can. Decides by types, sizes and strides alone."""
     if len(inputs) != len(entry.inputs):
         return f"{len(inputs)} arguments, it takes {len(entry.inputs)}"
+    if torch.is_autocast_enabled(entry.device) and not any(_is_meta(value) for value in inputs):
+        return "autocast is on"  # said first, for it changes which dtypes arrive
     device = None
     for value, wanted in (*zip(inputs, entry.inputs, strict=True), *zip(state, entry.state, strict=True)):
         if not wanted.is_tensor:
@@ -33,7 +35,7 @@ def refusal(entry: Entry, inputs: Sequence[Any], state: Sequence[torch.Tensor]) 
         if isinstance(value, torch.Tensor) and not _has_shape(
             entry, value, wanted, is_input=value.dim() > 0 and wanted in entry.inputs
         ):
-            return f"{wanted.name} has other sizes than the kernel was judged at"
+            return f"{wanted.name} {_other_sizes(entry, value.dim() != len(wanted.shape))}"
         if reason := unlike(value, wanted):
             return reason
         # torch.compile cannot see where a tensor begins in memory: there the operator copies one that begins elsewhere
@@ -46,9 +48,7 @@ def refusal(entry: Entry, inputs: Sequence[Any], state: Sequence[torch.Tensor]) 
         return f"its tensors are on {device}, the kernel is for {entry.device}"
     if device.type == "cuda":
         return _refusal_on_gpu(entry, device.index)
-    if device.type == "meta":  # sizes alone; autocast knows no such device
-        return ""
-    return "autocast is on" if torch.is_autocast_enabled(device.type) else ""
+    return ""
 
 
 def unlike(value: Any, wanted: Input) -> str:
@@ -86,6 +86,16 @@ def _has_shape(entry: Entry, value: torch.Tensor, wanted: Input, *, is_input: bo
     return entry.sizes == "any" or shape[1:] == judged[1:]
 
 
+def _other_sizes(entry: Entry, has_other_dimensions: bool) -> str:
+    if entry.sizes == "any" and has_other_dimensions:
+        return "has another number of dimensions: the kernel takes any sizes with as many as it was judged with"
+    return "has other sizes than the kernel was judged at"
+
+
+def _is_meta(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.is_meta
+
+
 def _elements(shape: Sequence[int]) -> int:
     count = 1
     for length in shape:
@@ -94,8 +104,6 @@ def _elements(shape: Sequence[int]) -> int:
 
 
 def _refusal_on_gpu(entry: Entry, index: int | None) -> str:
-    if torch.is_autocast_enabled("cuda"):
-        return "autocast is on"
     if not _is_one_of(entry.capabilities, index or 0):
         return "this GPU is of another compute capability than the kernel is built for"
     if entry.is_capturable is False and not torch.compiler.is_compiling() and torch.cuda.is_current_stream_capturing():

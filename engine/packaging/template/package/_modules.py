@@ -257,11 +257,7 @@ def apply(network: nn.Module, where: Where | None = None, *, on_missing_backward
     if where is not None and not found:
         raise ValueError(f"nothing in {type(network).__name__} is {where}")
     if not found:
-        warnings.warn(
-            f"{PACKAGE}: no module of {type(network).__name__} is of the reference's class with its settings, so "
-            "nothing was replaced: name modules with where=",
-            stacklevel=2,
-        )
+        warnings.warn(f"{PACKAGE}: nothing was replaced: {_unfit(network)}", stacklevel=2)
     for path, _, optimised in found:
         _put(network, path, optimised)
     return [Replaced(path, type(module).__name__, optimised._served.kernels) for path, module, optimised in found]
@@ -336,10 +332,38 @@ def _alike(module: nn.Module) -> tuple[list[int], str, str]:
         if type(module) is not type(wanted):
             reason = f"its class is not {type(wanted).__name__}"
         elif list(_settings(module)) != list(_settings(wanted)):
-            reason = "its settings are others than the reference's"
+            reason = _other_settings(dict(_settings(module)), dict(_settings(wanted)))
         else:
             kept.append(number)
     return kept, prefix, reason
+
+
+def _other_settings(has: dict[str, Any], wanted: dict[str, Any]) -> str:
+    names = [name for name in (*wanted, *has) if has.get(name) != wanted.get(name)]
+    listed = [f"{name.lstrip('.')} {has.get(name)}, not {wanted.get(name)}" for name in dict.fromkeys(names)]
+    return f"its settings are others than the reference's: {', '.join(listed[:4])}"
+
+
+def _unfit(network: nn.Module) -> str:
+    """What the kernels are for, and what a network has in its place."""
+    references = [_compared(number) for number in range(len(ENTRIES))]
+    classes = {type(reference) for reference in references}
+    classes |= {
+        type(reference.get_submodule(SINGLE_CHILD[entry.reference]))
+        for reference, entry in zip(references, ENTRIES, strict=True)
+        if entry.reference in SINGLE_CHILD
+    }
+    modules = [(path, module) for path, module in network.named_modules() if type(module) in classes]
+    names = " or ".join(sorted(found.__name__ for found in classes))
+    wanted = f"{names} with {'; '.join(dict.fromkeys(map(_described, ENTRIES)))}"
+    if modules:
+        has = "; ".join(f"{path or 'it'}: {_alike(module)[2]}" for path, module in modules[:3])
+        return f"no {names} of {type(network).__name__} is what the kernels are for ({wanted}). {has}"
+    kinds = ", ".join(sorted({type(module).__name__ for path, module in network.named_modules() if path})[:8])
+    return (
+        f"the kernels are for {wanted}, and {type(network).__name__} has none, but {kinds or 'no modules'}. "
+        "Name modules of another class that compute the same with where="
+    )
 
 
 @functools.cache
