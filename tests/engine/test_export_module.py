@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import io
 from collections import namedtuple
+from collections.abc import Callable
 from typing import Any, cast
 
 import pytest
