@@ -115,7 +115,7 @@ def test_what_cannot_be_traced_says_that_a_package_can() -> None:
 
 
 def test_a_compiler_that_is_to_have_one_graph_gives_that_sentence_as_its_reason() -> None:
-    compiled = torch.compile(scale(), fullgraph=True, backend="eager")
+    compiled: Any = torch.compile(scale(), fullgraph=True, backend="eager")
     with torch.no_grad(), pytest.raises(RuntimeError, match="reason: This kernel cannot be traced.*engine package"):
         compiled(torch.ones(3))
 

@@ -358,7 +358,7 @@ def _unfit(network: nn.Module) -> str:
     wanted = f"{names} with {'; '.join(dict.fromkeys(map(_described, ENTRIES)))}"
     if modules:
         has = "; ".join(f"{path or 'it'}: {_alike(module)[2]}" for path, module in modules[:3])
-        return f"no {names} of {type(network).__name__} is what the kernels are for ({wanted}). {has}"
+        return f"no {names} of {type(network).__name__} is what the kernels are for. {has}"
     kinds = ", ".join(sorted({type(module).__name__ for path, module in network.named_modules() if path})[:8])
     return (
         f"the kernels are for {wanted}, and {type(network).__name__} has none, but {kinds or 'no modules'}. "
