@@ -234,9 +234,9 @@ def apply(network: nn.Module, where: Where | None = None, *, on_missing_backward
 
     Args:
         network: it is changed in place; its parameters stay the same objects.
-        where: a path (`layers.*.norm`, `act?`: `*` and `?` stand for letters of one name), a class, or a function of
-            path and module. Left out: modules of the reference's
-            own class, or of that of its only submodule, with the same numbers.
+        where: a path (`layers.*.norm`, `act?`: `*` and `?` match within one part, never across a dot), a class, or a
+            function of path and module. Left out: modules of the class of the reference (the module that the run was
+            made for), or of the one module that it wraps, with the same settings.
         on_missing_backward: `fall back`, `raise` or `recompute`.
 
     Raises:
