@@ -69,6 +69,9 @@ def run_id(home: Path) -> str:
     assert "kernel 3: incorrect" in done.stdout
     assert "finished: its one depth is done" in done.stdout
     (folder,) = (home / "runs").iterdir()
+    last = done.stdout.splitlines()[-1]
+    assert last.startswith("best: kernel ")
+    assert f"python -m engine package {folder.name} --output fast" in last
     return folder.name
 
 

@@ -17,8 +17,8 @@ import sys
 from pathlib import Path
 import torch
 from torch import nn
-from kernels import LocalLayerRepository, Mode, get_loaded_kernels, kernelize, replace_kernel_forward_from_hub
-from kernels import use_kernel_mapping
+from kernels import LocalLayerRepository, Mode, get_loaded_kernels, get_local_kernel, kernelize
+from kernels import replace_kernel_forward_from_hub, use_kernel_mapping
 
 class Swish(nn.Module):
     def forward(self, x):
@@ -35,6 +35,7 @@ with torch.no_grad():
 network(x).sum().backward()
 assert network[0].weight.grad is not None
 print(get_loaded_kernels()[0].module.report())
+print(len(get_local_kernel(Path(sys.argv[1])).ENTRIES), "entry in the module that the card loads")
 """
 
 
@@ -56,3 +57,4 @@ def test_their_library_puts_the_layer_into_a_network(home: Path, tmp_path: Path)
     assert done.returncode == 0, done.stderr
     assert "2 kernel: kernel_1" in done.stdout
     assert "2 reference: gradients are wanted" in done.stdout
+    assert "1 entry in the module that the card loads" in done.stdout

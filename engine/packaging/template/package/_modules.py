@@ -234,9 +234,9 @@ def apply(network: nn.Module, where: Where | None = None, *, on_missing_backward
 
     Args:
         network: it is changed in place; its parameters stay the same objects.
-        where: a path (`layers.*.norm`, `act?`: `*` and `?` stand for letters of one name), a class, or a function of
-            path and module. Left out: modules of the reference's
-            own class, or of that of its only submodule, with the same numbers.
+        where: a path (`layers.*.norm`, `act?`: `*` and `?` match within one part, never across a dot), a class, or a
+            function of path and module. Left out: modules of the class of the reference (the module that the run was
+            made for), or of the one module that it wraps, with the same settings.
         on_missing_backward: `fall back`, `raise` or `recompute`.
 
     Raises:
@@ -358,7 +358,7 @@ def _unfit(network: nn.Module) -> str:
     wanted = f"{names} with {'; '.join(dict.fromkeys(map(_described, ENTRIES)))}"
     if modules:
         has = "; ".join(f"{path or 'it'}: {_alike(module)[2]}" for path, module in modules[:3])
-        return f"no {names} of {type(network).__name__} is what the kernels are for ({wanted}). {has}"
+        return f"no {names} of {type(network).__name__} is what the kernels are for. {has}"
     kinds = ", ".join(sorted({type(module).__name__ for path, module in network.named_modules() if path})[:8])
     return (
         f"the kernels are for {wanted}, and {type(network).__name__} has none, but {kinds or 'no modules'}. "
