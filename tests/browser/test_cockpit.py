@@ -188,16 +188,8 @@ def test_a_deep_link_is_a_first_request_and_a_page_goes_on_with_another_server(
     problems[:] = [one for one in problems if not any(word in one for word in away_words)]
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-def test_five_tab_stops_lead_from_the_top_of_a_run_to_what_pauses_it(page: Page, server: Server, width: int) -> None:
-    page.set_viewport_size({"width": width, "height": 844})
-    engine = PretendEngine(server.runs, f"tabbed-{width}", depths=4)
-    engine.play_until(finished_depth)
-    engine.play_until(model_step)
-    page.goto(f"{server.url}/run?run=tabbed-{width}")
-    pause = drawn(page).get_by_role("button", name="Pause")
-    expect(pause).to_be_visible()
-    expect(page.locator(".tilewright-way")).to_be_attached()
+def test_five_tab_stops_lead_from_the_top_of_a_run_to_what_pauses_it(page: Page, server: Server) -> None:
+    watched_at_work(page, server, "tabbed")
     name = "document.activeElement.textContent.trim()"
     stops: list[str] = []
     while len(stops) < 5 and not any("Pause" in stop for stop in stops):
@@ -206,6 +198,24 @@ def test_five_tab_stops_lead_from_the_top_of_a_run_to_what_pauses_it(page: Page,
             page.keyboard.press("Enter")
         stops.append(page.evaluate(name))
     assert "Pause" in stops[-1], stops
+
+
+def test_on_a_phone_the_way_to_the_controls_leads_to_pause(page: Page, server: Server) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    watched_at_work(page, server, "tabbed-390")
+    page.locator(".tilewright-way").focus()
+    page.keyboard.press("Enter")
+    assert "Pause" in page.evaluate("document.activeElement.textContent")
+
+
+def watched_at_work(page: Page, server: Server, name: str) -> None:
+    """A run that can be paused."""
+    engine = PretendEngine(server.runs, name, depths=4)
+    engine.play_until(finished_depth)
+    engine.play_until(model_step)
+    page.goto(f"{server.url}/run?run={name}")
+    expect(drawn(page).get_by_role("button", name="Pause")).to_be_visible()
+    expect(page.locator(".tilewright-way")).to_be_visible()
 
 
 def test_kernels_are_walked_with_the_keyboard_and_fit_a_telephone(page: Page, server: Server) -> None:
