@@ -6,17 +6,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 REACHED = ", raised to what a kernel reached"
+FP8 = "fp8"
 PRODUCTS_PER_FP32 = 3
 """An fp32 product made of three products of halves is as exact. Halves are tf32, or fp16 (bf16's rate) with operands
 scaled by powers of two: kernels of both kinds passed every check on an H200."""
 
 
-def useful_rates(rates: Mapping[str, float], arithmetic: str) -> dict[str, float]:
-    """How fast each unit (`fp32`, `tf32`, `bf16`) does a task's own operations, within its class of `arithmetic`: for
-    fp32 the rate of halves divided by the products that one takes. The best of them is the limit's peak."""
+def useful_rates(rates: Mapping[str, float], arithmetic: str, *, has_float8: bool) -> dict[str, float]:
+    """How fast each unit (`fp32`, `tf32`, `bf16`; `fp8` where a task has 8-bit floats) does a task's own operations,
+    within its class of `arithmetic`: for fp32 the rate of halves divided by the products that one takes. The best of
+    them is the limit's peak."""
+    rates = {unit: rate for unit, rate in rates.items() if unit != FP8 or (has_float8 and arithmetic == "half")}
     match arithmetic:
         case "half":
-            return dict(rates)
+            return rates
         case "tf32":
             return {unit: rate for unit, rate in rates.items() if unit != "bf16"}
         case _:

@@ -19,9 +19,10 @@ class Model(nn.Module):
     ) -> torch.Tensor:
         """query of shape (batch_size, heads, 1, width) in bfloat16; keys and values (batch_size, kv_heads, length, width)
         in float8_e4m3fn, their scales (kv_heads, 1, 1); returns the query's shape."""
-        k = keys.to(query.dtype) * key_scale.to(query.dtype)
-        v = values.to(query.dtype) * value_scale.to(query.dtype)
-        return F.scaled_dot_product_attention(query, k, v, enable_gqa=True)
+        # Scales of keys and values act on the query and on the result: the caches are converted exactly, and only once.
+        query = (query.float() * key_scale.repeat_interleave(query.shape[1] // keys.shape[1], dim=0)).to(query.dtype)
+        mixed = F.scaled_dot_product_attention(query, keys.to(query.dtype), values.to(query.dtype), enable_gqa=True)
+        return (mixed.float() * value_scale.repeat_interleave(query.shape[1] // keys.shape[1], dim=0)).to(query.dtype)
 
 
 batch_size = 64

@@ -416,6 +416,13 @@ def test_the_judge_of_the_other_method_sees_device_contract_and_headroom(tmp_pat
     assert "This kernel: 4 ms" in user
 
 
+def test_the_rate_of_fp8_is_told_to_a_task_whose_limit_stands_on_it() -> None:
+    facts = replace(GPUS["NVIDIA H200"], rates_gflop_s={"fp32": 65971.0, "bf16": 857342.0, "fp8": 1400000.0})
+    assert "FP8" not in briefing.device(limit_of("NVIDIA H200", facts))
+    eight = replace(limit_of("NVIDIA H200", facts), peak_gflop_s=1400000.0)
+    assert "857.3 TFLOP/s BF16 on tensor cores, 1400 TFLOP/s FP8 on tensor cores" in briefing.device(eight)
+
+
 def test_a_task_with_8_bit_floats_is_told_how_they_are_stored_and_judged() -> None:
     source = SOFTMAX.source.replace("import torch\n", "import torch\n\nKEPT = torch.float8_e4m3fn\n", 1)
     assert "8-bit floats" not in briefing.contract("cuda", SOFTMAX)

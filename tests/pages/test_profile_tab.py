@@ -103,6 +103,11 @@ def test_what_a_class_may_use_is_what_stands_over_its_kernels() -> None:
     tf32 = roofline.axes(SQUARE_RATES, replace(whole, peak_gflop_s=430_340.0), "tf32")
     assert tf32
     assert (set(tf32.roofs), max(tf32.roofs.values())) == ({"fp32", "tf32"}, 430.34e12)
+    with_fp8 = dict(SQUARE_RATES) | {"fp8": 1500e12}
+    assert roofline.axes(with_fp8, whole, "half") == half, "its limit does not stand on FP8"
+    eight = roofline.axes(with_fp8, replace(whole, peak_gflop_s=1_480_000.0), "half")
+    assert eight
+    assert (set(eight.roofs), max(eight.roofs.values())) == ({"fp32", "tf32", "bf16", "fp8"}, 1480e12)
     assert (arithmetic_of("fp32"), arithmetic_of("bf16, forward and backward")) == ("fp32", "half")
 
 

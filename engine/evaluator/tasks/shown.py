@@ -15,6 +15,7 @@ from engine.evaluator.tasks.parsing import parse
 
 # In all: some thirty classes of a network.
 MOST_CHARACTERS = 48_000
+FLOAT8 = "float8_"  # how PyTorch's names of 8-bit floats begin
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,11 @@ def _modules(source: str, found: tuple[tuple[str, Path, str], ...]) -> tuple[Sho
 def text_with_modules(source: str) -> str:
     """A task's text and what is shown of its modules, for who looks for words in it."""
     return "\n".join([source, *(module.text for module in modules(source))])
+
+
+def holds_float8(source: str) -> bool:
+    """Whether a task's text, or that of its modules, names an 8-bit float."""
+    return FLOAT8 in text_with_modules(source)
 
 
 def _told(name: str, path: Path, kept: Sequence[_Part], missing: Sequence[_Part]) -> Shown:

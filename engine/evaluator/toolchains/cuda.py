@@ -26,7 +26,7 @@ from engine.evaluator.machine.worker_limits import Limits, Times, times_here
 from engine.evaluator.processes.client import EvaluatorClient
 from engine.evaluator.profiling.device import ceilings
 from engine.evaluator.profiling.device.ceilings import DeviceCeilings
-from engine.evaluator.tasks import Task
+from engine.evaluator.tasks import Task, shown
 from engine.evaluator.toolchains.local import AMPLE, KnownLimits, LocalToolchain, called
 from storage import codec, locks
 from storage.home import home
@@ -169,7 +169,8 @@ class CudaToolchain(LocalToolchain):
         with self._leased():
             needs = self._ask("describe", task, "")
         size, facts = int(needs["min_bytes"]), rates.facts(self.installation.arch)
-        peak_gflop_s = max(useful_rates(facts.rates_gflop_s, task.policy.arithmetic).values())
+        has_float8 = shown.holds_float8(task.source)
+        peak_gflop_s = max(useful_rates(facts.rates_gflop_s, task.policy.arithmetic, has_float8=has_float8).values())
         limit = HardwareLimit(
             rates.device, rates.bandwidth_at(size), peak_gflop_s, size, int(needs["min_flop"]), facts,
             str(needs["signature"]), called(needs),

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from engine.evaluator import languages, tasks
 from engine.evaluator.build.device import flags
@@ -19,7 +20,7 @@ from engine.search import prompting
 from storage.results import observed
 from storage.results.check_records import DEVICE_TIME, CheckOutcome
 from storage.results.evaluation_results import KernelResources, headline
-from storage.results.hardware_limit import REACHED, CalledOperator, DeviceFacts, HardwareLimit
+from storage.results.hardware_limit import FP8, REACHED, CalledOperator, DeviceFacts, HardwareLimit
 from storage.results.kernel_names import short
 from storage.results.observed import ObservedKernel
 from storage.results.policy import EVERYTHING, PRECISIONS, Draws, Policy, Strides
@@ -36,11 +37,11 @@ GENERATIONS: Mapping[str, str] = {
 VECTORS = ("avx512", "avx2")
 RATE_NAMES: Mapping[str, str] = {
     "fp32": "float32 multiply-adds", "tf32": "TF32 on tensor cores", "bf16": "BF16 on tensor cores",
+    FP8: "FP8 on tensor cores",
 }  # fmt: skip
 IN_FULL: Mapping[str, str] = {"bf16": "bfloat16", "fp16": "float16"}
 MODE_IN_WORDS: Mapping[str, str] = {"eval": "evaluation", "train": "training"}
 STATISTICS = re.compile(r"BatchNorm|InstanceNorm|running_|register_buffer|batch_norm")
-FLOAT8 = re.compile(r"float8_\w+")
 NEAR = "a size near them that is told to nobody"
 # What TILEWRIGHT_VL is where vectors are no wider: see engine/evaluator/build/shim/vector_length.hpp.
 LEAST_LANES = 8
@@ -77,7 +78,11 @@ def device(limit: HardwareLimit | None, language: str = languages.DEFAULT) -> st
     if limit.facts is None:
         rates = f"{limit.bandwidth_gb_s:.4g} GB/s of memory bandwidth and {_rate(limit.peak_gflop_s)}, measured"
         return _filled("unknown", device=f"{name}: {rates}")
-    return _gpu(name, limit.facts, language) if limit.facts.architecture.startswith("sm_") else _host(name, limit.facts)
+    if not limit.facts.architecture.startswith("sm_"):
+        return _host(name, limit.facts)
+    rates = limit.facts.rates_gflop_s  # FP8 is of no use to a task whose limit does not stand on it
+    told = {unit: rate for unit, rate in rates.items() if unit != FP8 or limit.peak_gflop_s > rates.get("bf16", 0.0)}
+    return _gpu(name, replace(limit.facts, rates_gflop_s=told), language)
 
 
 def _gpu(name: str, facts: DeviceFacts, language: str) -> str:
@@ -167,7 +172,7 @@ def _call(signature: str) -> Iterator[str]:
 
 def _float8(toolchain: str, task: Task) -> Iterator[str]:
     """How 8-bit floats are stored, converted and judged, of a task whose text names them."""
-    if FLOAT8.search(tasks.shown.text_with_modules(task.source)):
+    if tasks.shown.holds_float8(task.source):
         allowed = f"{tolerance.allowed('float8_e4m3fn', 0.0, 0.0, task.policy.precision):g}"
         yield prompting.fill(prompting.for_toolchain("float8", toolchain), allowed=allowed)
 

@@ -26,14 +26,15 @@ from engine.errors import ToolchainError
 from engine.evaluator.machine.devices import Device
 from engine.evaluator.machine.turns import Turn
 from storage import files
-from storage.results.hardware_limit import DeviceFacts
+from storage.results.hardware_limit import FP8, DeviceFacts
 
 SOURCE = Path(__file__).with_name("ceilings.cu")
 ROOT = Path(__file__).resolve().parents[4]
 LIMIT_S = 180
 FRESH_S = 3600.0
 """What was measured so lately is not measured again for one more run: that holds the device for about six seconds."""
-RATES = ("fp32_gflop_s", "tf32_gflop_s", "bf16_gflop_s", "bandwidth_gb_s")
+RATES = ("fp32_gflop_s", "tf32_gflop_s", "bf16_gflop_s", "fp8_gflop_s", "bandwidth_gb_s")
+FIRST_WITH_FLOAT8 = (8, 9)
 SIZES = [1 << power for power in range(20, 34)]
 # cudaDeviceAttr: see cuda_runtime_api.h.
 ATTRIBUTES = {
@@ -70,6 +71,7 @@ class DeviceCeilings:
     block_shared_bytes: int = 0
     has_clusters: int = 0
     cluster_blocks: int = 0
+    fp8_gflop_s: float = 0.0
     copy_gb_s: Mapping[str, float] = field(default_factory=dict)
     note: str = ""
 
@@ -81,17 +83,18 @@ class DeviceCeilings:
 
     def by_name(self) -> dict[str, float]:
         """Rates in base units under the names that a profile's record uses."""
-        rates = {"memory": self.bandwidth_gb_s, "fp32": self.fp32_gflop_s}
-        tensor = {"tf32": self.tf32_gflop_s, "bf16": self.bf16_gflop_s}
-        return {name: rate * 1e9 for name, rate in (rates | tensor).items() if rate > 0}
+        return {"memory": self.bandwidth_gb_s * 1e9} | {unit: rate * 1e9 for unit, rate in self._rates().items()}
+
+    def _rates(self) -> dict[str, float]:
+        rates = {"fp32": self.fp32_gflop_s, "tf32": self.tf32_gflop_s, "bf16": self.bf16_gflop_s, FP8: self.fp8_gflop_s}
+        return {unit: rate for unit, rate in rates.items() if rate > 0}
 
     def facts(self, architecture: str) -> DeviceFacts:
         """What a model is told of it; `architecture` as compilers call it."""
-        rates = {"fp32": self.fp32_gflop_s, "tf32": self.tf32_gflop_s, "bf16": self.bf16_gflop_s}
         return DeviceFacts(
-            architecture, self.sm_count, self.bandwidth_gb_s, {name: rate for name, rate in rates.items() if rate > 0},
-            l2_bytes=self.l2_bytes, shared_bytes=self.shared_bytes, block_shared_bytes=self.block_shared_bytes,
-            registers=self.registers, warps=self.warps, blocks=self.blocks, has_clusters=self.has_clusters > 0,
+            architecture, self.sm_count, self.bandwidth_gb_s, self._rates(), l2_bytes=self.l2_bytes,
+            shared_bytes=self.shared_bytes, block_shared_bytes=self.block_shared_bytes, registers=self.registers,
+            warps=self.warps, blocks=self.blocks, has_clusters=self.has_clusters > 0,
             cluster_blocks=max(self.cluster_blocks, 0),
         )  # fmt: skip
 
@@ -200,8 +203,11 @@ def main(library: str) -> None:
     torch.zeros(1, device="cuda")
     measured: dict[str, Any] = _own_kernels(library)
     torch.backends.cuda.matmul.allow_tf32 = True
-    measured["tf32_gflop_s"] = max(_product_gflop_s(torch.float32, size) for size in (4096, 8192, 12288))
-    measured["bf16_gflop_s"] = max(_product_gflop_s(torch.bfloat16, size) for size in (4096, 8192, 12288))
+    kinds = {"tf32": torch.float32, "bf16": torch.bfloat16}
+    if torch.cuda.get_device_capability() >= FIRST_WITH_FLOAT8:
+        kinds[FP8] = torch.float8_e4m3fn
+    for unit, dtype in kinds.items():
+        measured[f"{unit}_gflop_s"] = max(_product_gflop_s(dtype, size) for size in (4096, 8192, 12288))
     print(json.dumps(measured), flush=True)
 
 
@@ -225,11 +231,18 @@ def _product_gflop_s(dtype: Any, size: int) -> float:
 
     a = torch.rand(size, size, device="cuda").to(dtype)
     b = torch.rand(size, size, device="cuda").to(dtype)
+    one = torch.ones(1, device="cuda")
+
+    def multiply() -> Any:
+        if dtype.itemsize > 1:
+            return a @ b
+        return torch._scaled_mm(a, b.t(), one, one, out_dtype=torch.bfloat16, use_fast_accum=True)
+
     best_ms = float("inf")
     for _ in range(10):
         begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call]
         begin.record()
-        a @ b
+        multiply()
         end.record()
         end.synchronize()
         best_ms = min(best_ms, begin.elapsed_time(end))

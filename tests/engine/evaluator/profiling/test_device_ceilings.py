@@ -13,6 +13,7 @@ from engine.errors import ToolchainError
 from engine.evaluator.machine import lease
 from engine.evaluator.machine.devices import Device
 from engine.evaluator.profiling.device import ceilings
+from storage.results.hardware_limit import useful_rates
 from tests.engine.evaluator.profiling.sessions import H200
 
 DEVICE = Device(0, "NVIDIA H200", "GPU-c25c6378", "580.159.04", "9.0", 143771)
@@ -35,6 +36,10 @@ def test_a_run_is_told_of_the_device_what_the_child_told() -> None:
     assert (facts.architecture, facts.processors, facts.block_shared_bytes) == ("sm_90a", 132, 232448)
     assert (facts.has_clusters, facts.cluster_blocks) == (True, 16)
     assert facts.rates_gflop_s == {"fp32": 66011.2, "tf32": 436345.7, "bf16": 863933.8}
+    eight = ceilings.from_measured(DEVICE, TOLD | {"fp8_gflop_s": 1400000.0}).facts("sm_90a").rates_gflop_s
+    assert (eight["fp8"], useful_rates(eight, "half", has_float8=True)["fp8"]) == (1400000.0, 1400000.0)
+    assert "fp8" not in useful_rates(eight, "half", has_float8=False)
+    assert "fp8" not in useful_rates(eight, "fp32", has_float8=True)
     assert not ceilings.from_measured(DEVICE, TOLD | {"has_clusters": -1}).facts("sm_89").has_clusters
 
 
