@@ -6,11 +6,12 @@ from cuda.bindings.driver import CUstream
 from cutlass.cute.nvgpu import cpasync, warp
 from cutlass.cute.runtime import from_dlpack
 
-# Example: y = softmax(scale * q @ k^T) @ k for (heads, queries, WIDTH) and (heads, keys, WIDTH); scores are never stored. A warp has 16
-# queries, its block walks over tiles of keys that cp.async brings one tile ahead. Both products are TF32 instructions with float32's
-# precision: x = big + small, and x * y is nearly big * big + big * small + small * big. Sums of the first product are the operand of
-# the second as they lie in registers: that operand wants keys t and t + 4 of eight in thread t of four, which has 2t and 2t + 1, so the
-# values are read in this order too.
+# Example: y = softmax(scale * q @ k^T) @ k for (heads, queries, WIDTH) and (heads, keys, WIDTH); scores are never stored. A warp
+# has 16 queries, its block walks over tiles of keys that cp.async brings one tile ahead. Both products are TF32 instructions with
+# float32's precision: x = big + small, and x * y is nearly big * big + big * small + small * big; each tile's sums begin at 0 and
+# are added outside, because a tensor core cuts off where it should round. Sums of the first product are the operand of the second
+# as they lie in registers: of eight keys thread t of four must have t and t + 4 and has 2t and 2t + 1, so the values are read in
+# this order too.
 
 WIDTH, WARPS, BK = 64, 4, 32
 BQ, THREADS = 16 * WARPS, 32 * WARPS
@@ -19,13 +20,13 @@ ROW = WIDTH + 4  # numbers of a row in shared memory: the 32 reads of a warp mee
 
 @cute.jit
 def multiply(mma: cute.TiledMma, sums: cute.Tensor, a: cute.Tensor, b: cute.Tensor):
-    """sums += a * b over eight elements of the summed extent. A tensor core reads the upper 19 bits of a number."""
+    """sums += a * b over eight elements of the summed extent; a tensor core reads the upper 19 bits of a number."""
     parts = []
     for whole in (a, b):
         big, small = (cute.make_rmem_tensor(whole.shape, cutlass.Float32) for _ in range(2))
         big.store(whole.load())
         bits = cute.recast_tensor(big, cutlass.Int32)
-        bits.store(bits.load() & -8192)  # without the lower 13
+        bits.store((bits.load() + 4096) & -8192)  # rounded to these
         small.store(whole.load() - big.load())
         parts.append([cute.recast_tensor(part, cutlass.TFloat32) for part in (big, small)])
     for i, j in ((1, 0), (0, 1), (0, 0)):  # the small ones first
@@ -62,13 +63,13 @@ def lookup_kernel(q: cute.Tensor, k: cute.Tensor, y: cute.Tensor, scale: cutlass
     score = cute.make_rmem_tensor(places.shape, cutlass.Float32)  # ((2 columns, 2 rows), 1, BK / 8)
     weight = cute.make_tensor(score.iterator, cute.make_layout(((2, 2), 1, BK // 8), stride=((2, 1), 0, 4)))
     at = mine.partition_C(cute.make_identity_tensor((BQ, WIDTH)))
-    sums = cute.make_rmem_tensor(at.shape, cutlass.Float32)
+    sums, added = (cute.make_rmem_tensor(at.shape, cutlass.Float32) for _ in range(2))
     sums.fill(0.0)
-    score_of, sums_of = (  # by row of the thread
+    score_of, sums_of, added_of = (  # (row of the thread, its columns)
         cute.make_tensor(t.iterator, cute.make_layout((2, (2, n // 8)), stride=(2, (1, 4))))
-        for t, n in ((score, BK), (sums, WIDTH))
+        for t, n in ((score, BK), (sums, WIDTH), (added, WIDTH))
     )
-    peak, total = (cute.make_rmem_tensor(2, cutlass.Float32) for _ in range(2))
+    peak, total, left = (cute.make_rmem_tensor(2, cutlass.Float32) for _ in range(3))
     peak.fill(-cutlass.Float32.inf)
     total.fill(0.0)
 
@@ -78,7 +79,7 @@ def lookup_kernel(q: cute.Tensor, k: cute.Tensor, y: cute.Tensor, scale: cutlass
     for n in cutlass.range(tiles, unroll=1):
         if n + 1 < tiles:
             bring(k, shared[None, None, (n + 1) % 2], (n + 1) * BK, thread)
-        cute.arch.cp_async_commit_group()  # empty at the end, so that all but one are always those before this tile's next
+        cute.arch.cp_async_commit_group()  # empty at the end: all but the last group hold this tile
         cute.arch.cp_async_wait_group(1)
         cute.arch.sync_threads()
         tile = shared[None, None, n % 2]
@@ -98,13 +99,15 @@ def lookup_kernel(q: cute.Tensor, k: cute.Tensor, y: cute.Tensor, scale: cutlass
             higher = cute.arch.fmax(peak[r], held.reduce(cute.ReductionOp.MAX, -cutlass.Float32.inf, reduction_profile=0))
             higher = cute.arch.warp_reduction_max(higher, threads_in_group=4)
             held = cute.math.exp(held - higher)
-            left = cute.math.exp(peak[r] - higher)
             score_of[r, None].store(held)
-            sums_of[r, None].store(left * sums_of[r, None].load())
-            total[r] = left * total[r] + held.reduce(cute.ReductionOp.ADD, 0.0, reduction_profile=0)
+            left[r] = cute.math.exp(peak[r] - higher)
+            total[r] = left[r] * total[r] + held.reduce(cute.ReductionOp.ADD, 0.0, reduction_profile=0)
             peak[r] = higher
+        added.fill(0.0)
         for step in cutlass.range_constexpr(BK // 8):
-            multiply(mma, sums, weight[None, None, step], as_value[None, None, step])
+            multiply(mma, added, weight[None, None, step], as_value[None, None, step])
+        for r in cutlass.range_constexpr(2):
+            sums_of[r, None].store(left[r] * sums_of[r, None].load() + added_of[r, None].load())
         cute.arch.sync_threads()  # the tile is overwritten next
 
     for r in cutlass.range_constexpr(2):
@@ -133,12 +136,11 @@ class ModelNew(nn.Module):
         q, k = q.contiguous(), k.contiguous()
         heads, queries, width = q.shape
         if width != WIDTH or heads > 65535 or k.data_ptr() % 16:
-            raise ValueError("expected rows of 64 on 16 bytes; other widths take tiles of their own")
+            raise ValueError("expected at most 65535 heads of rows of 64, keys on 16 bytes")
         y = torch.empty_like(q)
         if not y.numel():
             return y
-        views = [from_dlpack(t, assumed_align=16) for t in (k, y)]
-        views = [from_dlpack(q), *views]
+        views = [from_dlpack(q), from_dlpack(k, assumed_align=16), from_dlpack(y)]
         stream = CUstream(torch.cuda.current_stream().cuda_stream)
         key = (heads, queries, k.shape[1])
         if key not in self.compiled:
