@@ -68,6 +68,14 @@ def test_the_first_structure_that_a_kernel_lacks_is_shown(need: Need, kernel: st
     assert (shown in told.split("The code below")[0]) if shown else told == ""
 
 
+def test_a_task_of_float32_is_shown_tensor_cores_of_its_precision_and_one_of_tf32_the_faster_ones_next() -> None:
+    kernel = "tile = cutlass.memory.SmemAllocator().allocate_tensor(cutlass.Float32, layout)"
+    exact, narrow = Need("convolution", "sm_90a"), Need("convolution", "sm_90a", "tf32")
+    assert "split TF32 operands" in exemplars.lacking("cuda", exact, kernel, "cute_dsl")
+    assert exemplars.lacking("cuda", exact, kernel + "warp.MmaTF32Op", "cute_dsl") == ""
+    assert "TMA ahead of wgmma" in exemplars.lacking("cuda", narrow, kernel + "warp.MmaTF32Op", "cute_dsl")
+
+
 @pytest.mark.parametrize(("toolchain", "name"), [("cpu", "packed_panels"), ("cuda", "tcgen05")])
 def test_an_example_that_was_never_run_is_told_as_compiled_only(toolchain: str, name: str) -> None:
     need = Need("matmul", "sm_100a", "tf32")
