@@ -72,6 +72,12 @@ PROBLEMS: Mapping[str, tuple[str, str, str, str]] = {
         "torch.randn(3, 101, 64), torch.randn(3, 101, 64)",
         "0.125",
     ),
+    "channel_filter": (
+        "x, w",
+        "torch.nn.functional.conv1d(x, w)",
+        "torch.randn(2, 24, 203), torch.randn(70, 24, 3)",
+        "",
+    ),
     # one step of a Hopfield network with continuous states (Ramsauer et al., 2020)
     "soft_lookup": (
         "q, k",
