@@ -58,6 +58,8 @@ PROBLEMS: Mapping[str, tuple[str, str, str, str]] = {
         "torch.randn(301, 3333), torch.randn(301, 3333)",
         "",
     ),
+    # log(sum of exp(x)) of each row, which a language model's training keeps near 0 (Chowdhery et al., PaLM, 2022)
+    "z_loss": ("x", "x.logsumexp(1).square().mean()", "torch.randn(301, 3332)", ""),
     "shared_filter": (
         "x, filter",
         "torch.nn.functional.conv2d(x.flatten(0, 1)[:, None], filter[None, None])[:, 0].unflatten(0, x.shape[:2])",
@@ -68,6 +70,19 @@ PROBLEMS: Mapping[str, tuple[str, str, str, str]] = {
         "q, k",
         "torch.logsumexp(self.settings[0] * (q @ k.transpose(1, 2)), dim=-1)",
         "torch.randn(3, 101, 64), torch.randn(3, 101, 64)",
+        "0.125",
+    ),
+    "channel_filter": (
+        "x, w",
+        "torch.nn.functional.conv1d(x, w)",
+        "torch.randn(2, 24, 203), torch.randn(70, 24, 3)",
+        "",
+    ),
+    # one step of a Hopfield network with continuous states (Ramsauer et al., 2020)
+    "soft_lookup": (
+        "q, k",
+        "torch.softmax(self.settings[0] * (q @ k.transpose(1, 2)), dim=-1) @ k",
+        "torch.randn(3, 101, 64), torch.randn(3, 90, 64)",
         "0.125",
     ),
 }

@@ -96,6 +96,15 @@ def test_a_prompt_has_the_numbers_of_its_own_gpu_and_of_no_other(name: str) -> N
     assert "blocks: yes, of up to 16 (above 8 with `cudaFuncAttribute" in sixteen
 
 
+@pytest.mark.parametrize("language", ["triton", "cute_dsl"])
+def test_a_language_that_launches_by_itself_is_not_told_what_to_ask_the_driver_for(language: str) -> None:
+    facts = replace(GPUS["NVIDIA H200"], cluster_blocks=16)
+    told = briefing.device(limit_of("NVIDIA H200", facts), language)
+    assert "cudaFunc" not in told
+    assert "227 KiB of shared memory; " in told
+    assert "blocks: yes, of up to 16." in told
+
+
 @pytest.mark.parametrize(
     ("name", "has"),
     [("NVIDIA H200", "hopper"), ("NVIDIA B200", "blackwell"), ("NVIDIA A100-SXM4-80GB", "ampere"),

@@ -40,8 +40,7 @@ def test_the_table_names_the_files_and_the_gates_name_what_a_kernel_can_be_seen_
 @pytest.mark.parametrize(("toolchain", "language"), PAIRS)
 def test_a_first_kernel_is_written_after_an_example_of_its_class(toolchain: str, language: str) -> None:
     shown = {name: exemplars.opening(toolchain, name, language) for name in KernelClass}
-    # loss, convolution and attention have none of their own in CuTe's Python DSL yet
-    assert len(set(shown.values())) == (3 if language == "cute_dsl" else len(KernelClass) - 1)
+    assert len(set(shown.values())) == len(KernelClass) - 1
     other = exemplars.opening(toolchain, "unheard of", language)
     assert shown[KernelClass.ACTIVATION] == shown[KernelClass.OTHER] == other
     assert all("class ModelNew" in text for text in shown.values())
@@ -67,6 +66,14 @@ def test_a_first_kernel_is_written_after_an_example_of_its_class(toolchain: str,
 def test_the_first_structure_that_a_kernel_lacks_is_shown(need: Need, kernel: str, shown: str) -> None:
     told = exemplars.lacking("cuda", need, kernel)
     assert (shown in told.split("The code below")[0]) if shown else told == ""
+
+
+def test_a_task_of_float32_is_shown_tensor_cores_of_its_precision_and_one_of_tf32_the_faster_ones_next() -> None:
+    kernel = "tile = cutlass.memory.SmemAllocator().allocate_tensor(cutlass.Float32, layout)"
+    exact, narrow = Need("convolution", "sm_90a"), Need("convolution", "sm_90a", "tf32")
+    assert "split TF32 operands" in exemplars.lacking("cuda", exact, kernel, "cute_dsl")
+    assert exemplars.lacking("cuda", exact, kernel + "warp.MmaTF32Op", "cute_dsl") == ""
+    assert "TMA ahead of wgmma" in exemplars.lacking("cuda", narrow, kernel + "warp.MmaTF32Op", "cute_dsl")
 
 
 @pytest.mark.parametrize(("toolchain", "name"), [("cpu", "packed_panels"), ("cuda", "tcgen05")])

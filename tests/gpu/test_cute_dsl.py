@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +14,6 @@ from engine.evaluator.tasks import Task
 from storage.results.evaluation_results import TimingResult
 from storage.results.vocabulary import Verdict
 from tests.cheats.declaration import CUTE_DSL_KERNELS
-from tests.engine.exemplars import files, task_of
 
 pytestmark = [
     pytest.mark.gpu,
@@ -64,12 +62,3 @@ def test_what_the_dsl_says_is_a_compile_error_with_the_line_of_the_file(gpu: Any
     built = gpu.compile(task_named("swish"), source)
     assert built.verdict is Verdict.COMPILE_ERROR
     assert f"candidate.py:{line}: error: " in built.diagnostics, built.diagnostics
-
-
-@pytest.mark.parametrize("path", files("cuda", "cute_dsl"), ids=lambda path: path.stem)
-def test_an_example_kernel_is_right(gpu: Any, path: Path) -> None:
-    task = replace(task_of(path, "tf32" if path.stem == "tma_wgmma" else "fp32"), language="cute_dsl")
-    built = gpu.compile(task, path.read_text())
-    assert built.is_ok, built.diagnostics
-    checked = gpu.check(task, path.read_text())
-    assert checked.verdict is Verdict.PASSED, checked.message

@@ -99,20 +99,22 @@ def _gpu(name: str, facts: DeviceFacts, language: str) -> str:
         registers=f"{facts.registers:,}",
         shared=_size(facts.shared_bytes),
         block_shared=_size(facts.block_shared_bytes),
+        dynamic=prompting.of_language("dynamic", language),
         warps=str(facts.warps),
         blocks=str(facts.blocks),
         l2=_size(facts.l2_bytes),
         memory=f"{facts.memory_gb_s:.4g} GB/s",
-        clusters=_clusters(facts),
+        clusters=_clusters(facts, language),
         rates=", ".join(f"{_rate(rate)} {RATE_NAMES.get(kind, kind)}" for kind, rate in facts.rates_gflop_s.items()),
         notes=prompting.fill(file, **{slot: slots[slot] for slot in prompting.slots(file)}).strip(),
     )
 
 
-def _clusters(facts: DeviceFacts) -> str:
+def _clusters(facts: DeviceFacts, language: str) -> str:
     if not facts.cluster_blocks:
         return "yes" if facts.has_clusters else "no"
-    permission = " (above 8 with `cudaFuncAttributeNonPortableClusterSizeAllowed`)" if facts.cluster_blocks > 8 else ""
+    asks = facts.cluster_blocks > 8 and not languages.find(language).is_just_in_time  # the other compilers ask for it
+    permission = " (above 8 with `cudaFuncAttributeNonPortableClusterSizeAllowed`)" if asks else ""
     return f"yes, of up to {facts.cluster_blocks}{permission}"
 
 

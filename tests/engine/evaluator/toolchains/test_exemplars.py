@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from engine.evaluator import languages
+from engine.evaluator.build import cute_dsl
 from engine.evaluator.toolchains.cpu import CpuToolchain
 from engine.evaluator.toolchains.cuda import CompileGate
 from engine.search import exemplars
@@ -22,7 +23,7 @@ UNTRIED = [
     (language, name, one)
     for language in languages.of_toolchain("cuda")
     for name, one in exemplars.table("cuda", language).examples.items()
-    if not one.is_run
+    if not one.is_run and (language != "cute_dsl" or cute_dsl.version())
 ]
 
 
