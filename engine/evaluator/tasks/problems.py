@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import Any
 
 from engine.errors import TaskError
+from engine.evaluator.checks.tolerance import EIGHT_BITS
 from engine.evaluator.tasks.constants import Size, constants, number
 from engine.evaluator.tasks.parsing import parse, see_that_it_compiles
 from storage import untrusted
 from storage.untrusted import Limits, UntrustedError
 
 DEFINITION, WORKLOADS = "definition.json", "workload.jsonl"
-EIGHT_BITS = ("float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu")
 FLOATS = ("float64", "float32", "float16", "bfloat16", *EIGHT_BITS)
 RANGES = {"int64": (-1024, 1024), "int32": (-1024, 1024), "int16": (-1024, 1024), "int8": (-128, 128), "bool": (0, 2)}
 MADE = ("random", "custom", "scalar")

@@ -122,7 +122,7 @@ class CudaToolchain(LocalToolchain):
 
     def _compile(self, task: Task, source: str) -> CompileResult:
         """A kernel that is compiled when it is launched is launched, alone on the device."""
-        if not languages.of(source, task.language).is_just_in_time:
+        if languages.of(source, task.language).compiler is None:
             return super()._compile(task, source)
         with self._leased():  # configurations are measured
             return super()._compile(task, source)
@@ -217,7 +217,7 @@ class CompileGate:
             ToolchainError: its kernels are compiled when they are launched, and nothing says how.
         """
         language = languages.of(source)
-        if language.is_just_in_time and (language.name != languages.CuteDsl.name or task is None):
+        if language.compiler and (language.name != languages.CuteDsl.name or task is None):
             how = (
                 "name the task that it is for (--task TASK)"
                 if language.name == languages.CuteDsl.name

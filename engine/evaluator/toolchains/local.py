@@ -240,7 +240,11 @@ class LocalToolchain(Evaluator):
             threads,
             _evaluator_code(),
         ]
-        key_parts += [version for name in ("triton", "cute_dsl") if (version := just_in_time.version(name))]
+        key_parts += [
+            version
+            for language in languages.LANGUAGES.values()
+            if language.compiler and (version := language.compiler.version())
+        ]
         return hashlib.sha256(json.dumps(key_parts).encode()).hexdigest()
 
     def _examine(self, task: Task, *, is_confined: bool) -> Examination:
@@ -328,7 +332,7 @@ class LocalToolchain(Evaluator):
 
     def _compile_all(self, task: Task, sources: Sequence[str]) -> list[CompileResult]:
         """Compile all sources at once; one by one where building means to call the kernel."""
-        if any(languages.of(source, task.language).is_just_in_time for source in sources):
+        if any(languages.of(source, task.language).compiler is not None for source in sources):
             return [self.compile(task, source) for source in sources]
         plain = self._ask("compile_all", task, "", details={"sources": list(sources)})
         return [codec.from_plain(CompileResult, result) for result in plain]

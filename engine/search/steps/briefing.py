@@ -224,7 +224,7 @@ def allowed(policy: Policy) -> dict[str, str]:
 
 def tunables(language: str = languages.DEFAULT) -> str:
     """How a kernel declares numbers for the tuner."""
-    line = PYTHON_LINE if languages.find(language).is_just_in_time else CPP_LINE
+    line = PYTHON_LINE if languages.find(language).compiler is not None else CPP_LINE
     return prompting.fill("tunables.md", line=line).strip()
 
 
