@@ -255,7 +255,7 @@ def _taken_apart(item: Any) -> tuple[_Kind, Sequence[Any]] | None:
 def _constructed(cls: type, given: Mapping[str, Any]) -> Any:
     try:
         return cls(**given)
-    except Exception as error:
+    except Exception as error:  # a class of the task's own may raise anything
         raise Unusable(
             f"a {_name(cls)}, which cannot be made again from its fields ({type(error).__name__}: {error}): use a dict"
         ) from error

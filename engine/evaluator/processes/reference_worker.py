@@ -306,7 +306,7 @@ class Reference:
         self._is_by_claims = is_by_claims
         try:
             outputs = self._forward(self._model, leaves, tensors, seed, self._forced())
-        except Exception as error:
+        except Exception as error:  # a task is a person's code and may raise anything
             if not may_refuse or isinstance(error, UnusableTask):
                 raise
             return {"refused": f"{type(error).__name__}: {str(error)[:200]}"}
