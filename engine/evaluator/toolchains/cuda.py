@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from engine.errors import ProfileUnavailable, ToolchainError
+from engine.errors import BaselineUnavailable, ProfileUnavailable, ToolchainError
 from engine.evaluator import languages
 from engine.evaluator.build.device import installation
 from engine.evaluator.build.device.installation import DeviceInstallation
@@ -26,11 +26,13 @@ from engine.evaluator.machine.worker_limits import Limits, Times, times_here
 from engine.evaluator.processes.client import EvaluatorClient
 from engine.evaluator.profiling.device import ceilings
 from engine.evaluator.profiling.device.ceilings import DeviceCeilings
+from engine.evaluator.request import Baseline
 from engine.evaluator.tasks import Task
 from engine.evaluator.toolchains.local import AMPLE, KnownLimits, LocalToolchain, called
 from storage import codec, locks
 from storage.home import home
-from storage.results.evaluation_results import CheckResult, CompileResult
+from storage.results.baselines import Instead
+from storage.results.evaluation_results import CheckResult, CompileResult, TimingResult
 from storage.results.hardware_limit import HardwareLimit, useful_rates
 from storage.results.policy import Policy
 from storage.results.profile_results import DISTURBED, ProfileResult, disturbance
@@ -42,6 +44,7 @@ SANITIZER = "compute-sanitizer"
 # The profiler empties the caches before each launch; a call of several is longer there without anything being wrong.
 APART_ON_DEVICE = 3.0
 LIMIT_S = 900.0
+SCALED_FROM = 8.9  # the compute capability
 
 
 class CudaToolchain(LocalToolchain):
@@ -90,6 +93,13 @@ class CudaToolchain(LocalToolchain):
             ToolchainError: there is none, or the driver does not tell.
         """
         return devices.first()
+
+    def _baseline(self, request: Baseline) -> TimingResult:
+        """As on any machine, where this GPU multiplies in FP8."""
+        if request.how == Instead.SCALED and float(self.gpu.capability) < SCALED_FROM:
+            has = f"{self.gpu.name} has {self.gpu.capability}"
+            raise BaselineUnavailable(f"torch._scaled_mm needs a GPU of compute capability {SCALED_FROM}, and {has}")
+        return super()._baseline(request)
 
     @functools.cached_property
     def device_files(self) -> tuple[str, ...]:
