@@ -29,6 +29,7 @@ from storage.untrusted import Limits, UntrustedError
 
 DEFINITION, WORKLOADS = "definition.json", "workload.jsonl"
 FLOATS = ("float64", "float32", "float16", "bfloat16", *EIGHT_BITS)
+FOUR_BITS = "float4_"
 RANGES = {"int64": (-1024, 1024), "int32": (-1024, 1024), "int16": (-1024, 1024), "int8": (-128, 128), "bool": (0, 2)}
 STORED = "safetensors"
 MADE = ("random", "custom", "scalar", STORED)
@@ -228,8 +229,11 @@ class _Reader:
             raise TaskError(f"the reference in {self._path} defines no function {self._custom} for the inputs")
         for name, spec in {**self._inputs, **self._plain["outputs"]}.items():
             if spec["dtype"] not in (*FLOATS, *RANGES):
+                why = (
+                    " (PyTorch converts 4-bit floats to no other dtype)" if spec["dtype"].startswith(FOUR_BITS) else ""
+                )
                 raise TaskError(
-                    f"{self._path}: {name} is of dtype {spec['dtype']}, which is not supported; supported are "
+                    f"{self._path}: {name} is of dtype {spec['dtype']}, which is not supported{why}; supported are "
                     f"{', '.join((*FLOATS, *RANGES))}"
                 )
             if unknown := [axis for axis in spec["shape"] or () if axis not in self._axes and not axis.isdigit()]:
