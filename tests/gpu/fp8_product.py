@@ -12,10 +12,10 @@ class Model(nn.Module):
 M, K, N = 64, 256, 96
 
 
-def get_inputs():
+def get_inputs() -> list[torch.Tensor]:
     a, b = ((torch.randn(rows, K) * 32).to(torch.float8_e4m3fn) for rows in (M, N))
     return [a, b, torch.rand(M, 1) / 32 + 0.01, torch.rand(1) / 32 + 0.01]
 
 
-def get_init_inputs():
+def get_init_inputs() -> list[torch.Tensor]:
     return []
