@@ -24,8 +24,8 @@ from benchmarks.recorded_kernels import kernels_of
 from engine.argument_types import size
 from engine.errors import EngineError
 from engine.evaluator import tasks
-from engine.evaluator.build.just_in_time import CUTE_DSL, version
-from engine.evaluator.languages import LANGUAGES
+from engine.evaluator.build import cute_dsl
+from engine.evaluator.languages import LANGUAGES, CuteDsl
 from engine.evaluator.request import Evaluator
 from engine.evaluator.tasks import Task
 from engine.evaluator.toolchain_table import find_toolchain
@@ -72,7 +72,7 @@ def main() -> None:
 
 def installed() -> list[str]:
     """The languages that this machine can build for a GPU."""
-    return [name for name in LANGUAGES if name != CUTE_DSL or version(name)]
+    return [name for name in LANGUAGES if name != CuteDsl.name or cute_dsl.version()]
 
 
 def _reference(name: str) -> str:

@@ -107,7 +107,7 @@ def form() -> None:
                 width=260,
             )
         with st.expander("Baselines: what speed-ups are told over", icon=":material/speed:"):
-            fields |= baselines_form.draw(task.policy, setup.toolchain, str(task.path), wrong)
+            fields |= baselines_form.draw(task.policy, task.text, setup.toolchain, str(task.path), wrong)
         with st.expander("Reference module", icon=":material/code:"):
             st.code(task.text, language="python")
         with st.expander("Prompts of your own", icon=":material/article:"):

@@ -73,7 +73,7 @@ def described(task: Task, toolchain: str, limit: HardwareLimit | None) -> Answer
 
 def instead_of(task: Task, toolchain: str) -> tuple[str, ...]:
     """What one would run instead of a kernel, beside eager."""
-    return baselines.of_run(task.policy.baselines, toolchain)
+    return baselines.of_run(task.policy.baselines, toolchain, task.source)
 
 
 def screened(findings: Sequence[Finding]) -> tuple[Answer, str]:

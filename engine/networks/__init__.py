@@ -18,6 +18,7 @@ limiting.py    what the hardware allows for each region, asked of the evaluator
 
 optimising.py  which regions a search takes up, as a suite
 applying.py    kernels put back: which ones, their package, the process that measures them
+fingerprint.py what the figures of that depend on, and whether one that was broken off goes on
 proof/         what that process does: engaged? right? faster in place?
 reporting.py   what came of it, as a file for a browser
 starting.py    these commands, started from a page
@@ -25,6 +26,6 @@ small.py       the network that comes with Tilewright
 examples.py    a network with its search and runs as an archive: exported, listed, opened
 elsewhere.py   what cannot be done with one that was captured elsewhere
 
-`limiting`, `placing`, `optimising`, `applying`, `reporting`, `starting`, `examples` and `elsewhere` import no torch;
-the others run in the process of a capture, or of a proof.
+`limiting`, `placing`, `optimising`, `applying`, `fingerprint`, `reporting`, `starting`, `examples` and `elsewhere`
+import no torch; the others run in the process of a capture, or of a proof.
 """

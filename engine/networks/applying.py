@@ -7,10 +7,8 @@ Imports no torch.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
-import platform
 import shutil
 import signal
 import subprocess
@@ -23,10 +21,7 @@ from pathlib import Path
 
 from engine import connecting
 from engine.errors import EngineError
-from engine.evaluator.build.host import installation
-from engine.evaluator.machine import devices
-from engine.evaluator.toolchains import requirements
-from engine.networks import elsewhere
+from engine.networks import elsewhere, fingerprint
 from engine.packaging import networks as packages
 from engine.packaging.kernels import PackagedKernel
 from engine.packaging.networks import CannotBePutBack
@@ -73,8 +68,6 @@ STOP = -1000  # no process ends so
 STOPPED = "it was stopped"
 GOES_ON = "What was measured is kept: the same command goes on"
 LOOKS_EVERY_S = 0.3
-DIGESTS = ("capture", "package of kernels", "network's program")
-CARD, HUGGING_FACE = "CARD.md", "hf:"
 ANEW = 6
 """How the process ends that has told what failed and can itself not go on: another one does."""
 WAY_S = 600.0
@@ -209,9 +202,10 @@ def apply(
     try:
         package = _packaged(network, kernels)
         asked = ProofStarted(
-            0, tuple(kernels), tuple(sorted(without)), tuple(ways or _ways(network)), _measured_with(network, package)
+            0, tuple(kernels), tuple(sorted(without)), tuple(ways or _ways(network)),
+            fingerprint.measured_with(network, package.texts),
         )  # fmt: skip
-        started, why = begun(stands.proof, asked, is_anew=is_anew)
+        started, why = fingerprint.begun(stands.proof, asked, is_anew=is_anew)
         if why:
             say(f"it begins anew: {why}")
         files.append(folder, started)
@@ -235,56 +229,6 @@ def stop(folder: NetworkFolder) -> bool:
 
 def _ways(network: Network) -> tuple[str, ...]:
     return WAYS if network.device == "cpu" else WAYS_ON_GPU
-
-
-def begun(before: Proof | None, asked: ProofStarted, *, is_anew: bool) -> tuple[ProofStarted, str]:
-    """The proof that is gone on with, or a new one, and why one that was broken off is not gone on with: kernels, ways,
-    or what figures depend on are others."""
-    if before is None:
-        return replace(asked, number=1), ""
-    if before.is_over or is_anew:
-        return replace(asked, number=before.number + 1), ""
-    if before.started == replace(asked, number=before.number):
-        return before.started, ""
-    return replace(asked, number=before.number + 1), _difference(before.started, asked)
-
-
-def _difference(before: ProofStarted, asked: ProofStarted) -> str:
-    """What parts two proofs, for people."""
-    if before.kernels != asked.kernels or before.without != asked.without:
-        return "other kernels were measured before"
-    if before.ways != asked.ways:
-        return "other ways to call the network were measured before"
-    then, now = before.measured_with, asked.measured_with
-    others = sorted(name for name in then.keys() | now.keys() if then.get(name) != now.get(name))
-    told = [
-        f"the {name} has changed" if name in DIGESTS else f"{name} was {then.get(name, 'not told')}, "
-        f"it is {now.get(name, 'not told')}" for name in others
-    ]  # fmt: skip
-    return "; ".join(told)
-
-
-def _measured_with(network: Network, package: _Packaged) -> dict[str, str]:
-    """What figures depend on beside kernels and ways. Modules that the network's file imports, and its checkpoint, are
-    not looked at."""
-    kernels = "".join(f"{path}\n{text}" for path, text in sorted(package.texts.items()) if path != CARD)
-    program = Path(network.folder, network.entry.rpartition(":")[0] or network.entry)
-    if network.entry.startswith(HUGGING_FACE):
-        program = Path(network.folder, network.entry.removeprefix(HUGGING_FACE), "config.json")
-    is_on_processor = network.device == "cpu"
-    usable = [] if is_on_processor else devices.usable()
-    return {
-        "capture": _digest(files.text_of(network).encode()),
-        "package of kernels": _digest(kernels.encode()),
-        "network's program": _digest(program.read_bytes()) if program.is_file() else "",
-        "device": installation.processor() if is_on_processor else usable[0].name if usable else "",
-        "Python": platform.python_version(),
-        **{name: requirements.version(name) for name in ("torch", "triton", "transformers")},
-    }
-
-
-def _digest(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()[:16]
 
 
 def reproduced(package: Path, entry: str, say: Say, times: Times) -> Reproduced:

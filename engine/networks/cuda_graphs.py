@@ -33,7 +33,7 @@ def captured(called: Called, example: Workload) -> Called:
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
             result = called(held)
-    except Exception:
+    except Exception:  # the user's code may raise anything; what it has started is to end before anybody goes on
         torch.cuda.synchronize()
         raise
     inputs = _Inputs(watching.tensors_of((held.args, held.kwargs)))

@@ -123,7 +123,7 @@ def see(work: Callable[[], Any], what: str) -> Any:
     """
     try:
         return work()
-    except Exception as error:
+    except Exception as error:  # the user's code may raise anything
         raise NetworkCaptureError(
             f"{what} failed with {type(error).__name__}: {error}. It runs as your program does: with this Python "
             f"({sys.executable}) and from this folder"

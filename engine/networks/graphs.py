@@ -71,7 +71,7 @@ def trace(module: nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]) -> 
             program = torch.export.export(module, tuple(args), dict(kwargs), strict=False)
             if any(_is_unplain(node) for node in program.graph.nodes):
                 program = program.run_decompositions({})  # no in-place operators, no blocks within blocks
-    except Exception as error:
+    except Exception as error:  # torch.export runs the user's code and may raise anything
         raise NoGraph(f"torch.export does not take it: {reason_of(error)}") from error
     if any(
         isinstance(node.meta.get("val"), torch.SymInt | torch.SymBool | torch.SymFloat) for node in program.graph.nodes

@@ -319,7 +319,7 @@ def _needs_no_device(context: RunContext, step: Evaluate) -> bool:
     settings = context.record.settings
     if step.stage is not StepKind.COMPILE or device_of(settings.toolchain) != GPU:
         return False
-    return not languages.of(context.source(context.candidate(step.about)), settings.language).is_just_in_time
+    return languages.of(context.source(context.candidate(step.about)), settings.language).compiler is None
 
 
 def _is_slow(todo: tuple[Worker, Step]) -> bool:

@@ -9,11 +9,12 @@ from enum import StrEnum
 
 
 class Instead(StrEnum):
-    """A baseline that every task has."""
+    """A baseline that every task has; `SCALED` one that multiplies FP8 matrices."""
 
     COMPILE = "compile"
     MAX_AUTOTUNE = "max-autotune"
     GRAPH = "cuda-graph"
+    SCALED = "scaled-mm"
 
 
 EAGER = "eager"
@@ -22,12 +23,16 @@ TITLES: Mapping[str, str] = {
     Instead.COMPILE: COMPILED,
     Instead.MAX_AUTOTUNE: "torch.compile max-autotune",
     Instead.GRAPH: "CUDA graph",
+    Instead.SCALED: "torch._scaled_mm",
 }
-USUAL_IN_WORDS = "compile on a processor and all three on a GPU"
+USUAL_IN_WORDS = "compile on a processor, on a GPU the first three, and scaled-mm where FP8 matrices are multiplied"
 USUAL: Mapping[str, tuple[str, ...]] = {
     "cpu": (Instead.COMPILE,),
     "cuda": (Instead.COMPILE, Instead.MAX_AUTOTUNE, Instead.GRAPH),
 }
+NO_SCALED_PRODUCT = "the reference multiplies no two FP8 matrices that it only converts and scales"
+_EIGHT_BITS, _SCALED_MM = "float8_", "_scaled_mm"
+_PRODUCT = re.compile(r"@|matmul|\b(add|ba)?b?mm\b|linear|Linear|einsum")
 NONE = "none"
 """In place of names: eager alone."""
 
@@ -55,9 +60,18 @@ def own(name: str, text: str) -> OwnBaseline:
     return OwnBaseline(name, text if "Baseline" not in classes else f"{text.rstrip()}\n\n\nModelNew = Baseline\n")
 
 
-def of_run(asked: tuple[str, ...], toolchain: str) -> tuple[str, ...]:
-    """The baselines of a run beside eager: those asked for, else those that are usual on its toolchain."""
-    return tuple(name for name in asked or USUAL.get(toolchain, ()) if name != NONE)
+def may_be_scaled(source: str) -> bool:
+    """Whether a task's text may multiply FP8 matrices otherwise than by `torch._scaled_mm`; its graph says the rest."""
+    return _EIGHT_BITS in source and _SCALED_MM not in source and bool(_PRODUCT.search(source))
+
+
+def of_run(asked: tuple[str, ...], toolchain: str, source: str) -> tuple[str, ...]:
+    """The baselines of a run beside eager: those asked for, else those that are usual on its toolchain for a task of
+    that text."""
+    usual = USUAL.get(toolchain, ())
+    if toolchain != "cpu" and may_be_scaled(source):  # a processor computes it plainly and slowly
+        usual = (*usual, Instead.SCALED)
+    return tuple(name for name in asked or usual if name != NONE)
 
 
 def fault(asked: tuple[str, ...], toolchain: str = "") -> str:

@@ -10,14 +10,19 @@ import pytest
 
 from engine.cli import given
 from engine.errors import BaselineUnavailable, EngineError
+from engine.evaluator import tasks
+from engine.evaluator.machine.devices import Device
 from engine.evaluator.request import Evaluator
 from engine.evaluator.tasks import Task
+from engine.evaluator.toolchains import local
+from engine.evaluator.toolchains.cuda import CudaToolchain
 from engine.search.actions import Conclude, Evaluate, Finish
 from engine.search.steps.evaluate import time_candidate, timed_again_first
 from storage.results import baselines
 from storage.results.baselines import OwnBaseline
-from storage.results.evaluation_results import BUILT, CORRECT, TimingResult
+from storage.results.evaluation_results import BUILT, CORRECT, CheckResult, TimingResult
 from storage.results.policy import Policy
+from storage.results.vocabulary import Verdict
 from storage.run import events as ev
 from storage.run.settings import DepthOutcome, RunState, StepKind
 from storage.run.steering.command_arguments import AskFirst
@@ -74,7 +79,7 @@ def test_where_none_is_asked_for_none_is_timed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("asked", "toolchain", "words"),
     [
-        (("fastest",), "cpu", "choose of compile, max-autotune, cuda-graph, none"),
+        (("fastest",), "cpu", "choose of compile, max-autotune, cuda-graph, scaled-mm, none"),
         (("cuda-graph",), "cpu", "needs a GPU"),
         (("none", "compile"), "cuda", "none stands alone"),
         (("compile", "cuda-graph"), "cuda", ""),
@@ -84,6 +89,39 @@ def test_baselines_that_cannot_be_had_are_told(asked: tuple[str, ...], toolchain
     fault = baselines.fault(asked, toolchain)
     assert words in fault
     assert bool(words) == bool(fault)
+
+
+def test_a_gpu_is_asked_for_scaled_products_where_a_text_may_multiply_fp8_matrices_itself() -> None:
+    text = "y = a.to(torch.float32) @ w.float()  # of float8_e4m3fn"
+    for source, toolchain, asked, expected in (
+        (text, "cuda", (), [*baselines.USUAL["cuda"], "scaled-mm"]),
+        (text, "cpu", (), ["compile"]),
+        (text, "cuda", ("compile",), ["compile"]),
+        (text, "cpu", ("scaled-mm",), ["scaled-mm"]),
+        ("y = torch._scaled_mm(a, w, s, t)  # of float8_e4m3fn", "cuda", (), list(baselines.USUAL["cuda"])),
+        ("y = a @ w", "cuda", (), list(baselines.USUAL["cuda"])),
+        ("y = x.to(torch.float8_e4m3fn)", "cuda", (), list(baselines.USUAL["cuda"])),
+    ):
+        assert list(baselines.of_run(asked, toolchain, source)) == expected, source
+
+
+def test_why_a_scaled_product_has_no_timing_is_said_in_its_own_words() -> None:
+    def told(how: str, verdict: Verdict, message: str) -> str:
+        return local._why_not(how, CheckResult(verdict, 1.0, message=message))
+
+    none = f"RuntimeError in a timed call:\nRuntimeError: {baselines.NO_SCALED_PRODUCT}"
+    assert told("scaled-mm", Verdict.RUNTIME_ERROR, none) == baselines.NO_SCALED_PRODUCT
+    assert told("scaled-mm", Verdict.INCORRECT, "off by 1e-3") == (
+        "not comparable, it is further off than the task allows: off by 1e-3"
+    )
+    assert told("compile", Verdict.INCORRECT, "off by 1e-3") == "off by 1e-3"
+
+
+def test_a_gpu_that_multiplies_nothing_in_fp8_is_named_with_what_it_has(tmp_path: Path) -> None:
+    with CudaToolchain(scratch=tmp_path) as toolchain:
+        toolchain.use(Device(0, "NVIDIA A100", "1", "", "8.0", 40960))
+        with pytest.raises(BaselineUnavailable, match=r"capability 8\.9, and NVIDIA A100 has 8\.0"):
+            toolchain.baseline(tasks.find("swish").task("cpu", {}), "scaled-mm")
 
 
 def test_a_persons_own_baseline_is_a_class_of_that_name_or_an_export(tmp_path: Path) -> None:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from safetensors.torch import save_file
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 from engine import exporting, supervisor
 from engine.errors import EngineError, TaskError
@@ -16,6 +20,7 @@ from engine.evaluator import tasks
 from engine.evaluator.checks.findings import OTHER_SHAPES
 from engine.evaluator.toolchains.cpu import CpuToolchain
 from storage.results.evaluation_results import CheckResult, CompileResult, TimingResult
+from storage.results.examination import Standing
 from storage.results.policy import EVERYTHING, Policy
 from storage.results.vocabulary import Verdict
 from storage.run import events as ev
@@ -138,7 +143,140 @@ def test_the_files_of_a_trace_data_set_are_found_in_its_folders(tmp_path: Path) 
     assert tasks.find(str(tmp_path / "definitions" / "rmsnorm" / "norm.json")).task().sizes["rows"] == 8
 
 
+GATHER: dict[str, Any] = {
+    "name": "segment sums", "reference": """import torch
+
+def run(x, starts, weights):
+    rows = torch.arange(starts.shape[0] - 1, device=x.device).repeat_interleave(starts.diff())
+    return torch.zeros(starts.shape[0] - 1, x.shape[1], device=x.device).index_add_(0, rows, x) * weights
+""",
+    "axes": {"rows": {"type": "var"}, "segments": {"type": "var"}, "h": {"type": "const", "value": 32},
+             "ends": {"type": "expr", "expression": "segments + 1"}},
+    "inputs": {"x": {"shape": ["rows", "h"], "dtype": "float32"}, "starts": {"shape": ["ends"], "dtype": "int64"},
+               "weights": {"shape": ["h"], "dtype": "float32"}},
+    "outputs": {"y": {"shape": ["segments", "h"], "dtype": "float32"}},
+}  # fmt: skip
+SUMS = """\
+import torch
+import torch.nn as nn
+
+class ModelNew(nn.Module):
+    def forward(self, x, starts, weights):
+        sums = torch.cat([torch.zeros_like(x[:1], dtype=torch.float64), x.double().cumsum(0)])
+        return (sums[starts[1:]] - sums[starts[:-1]]).float() * weights
+"""
+
+
+def stored(path: str, key: str) -> dict[str, str]:
+    return {"type": "safetensors", "path": path, "tensor_key": key}
+
+
+def gathered(folder: Path, *starts: Sequence[int], weights: bool = False) -> Path:
+    """A problem whose workloads have segments that begin there, each in a file, and in the last one weights too."""
+    lines = []
+    for number, begins in enumerate(starts):
+        file = folder / "blob" / f"{number}.safetensors"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        save_file({"starts": torch.tensor(begins), "w": torch.full((32,), 2.0)}, file)
+        file.chmod(0o644)
+        inputs = {"x": {"type": "random"}, "weights": {"type": "random"}}
+        inputs["starts"] = stored(f"./blob/{number}.safetensors", "starts")
+        if weights and number == len(starts) - 1:
+            inputs["weights"] = stored(f"blob/{number}.safetensors", "w")
+        lines.append({"axes": {"rows": begins[-1], "segments": len(begins) - 1}, "inputs": inputs})
+    return problem(folder, *lines, **GATHER)
+
+
+def test_inputs_in_files_are_those_of_their_workload(tmp_path: Path) -> None:
+    file = tasks.find(str(gathered(tmp_path, [0, 3, 8], [0, 0, 5, 12], [0, 12], weights=True)))
+    assert file.remark == ""
+    assert [sizes["recording"] for sizes in file.policy.workloads] == [1, 2, 3]
+    given = list[list[Any]]()
+    for _, task in tasks.workloads.each(file.task()):
+        module: dict[str, Any] = {}
+        exec(task.source, module)
+        given.append(module["get_inputs"]())
+        x, starts, weights = given[-1]
+        assert module["Model"]()(x, starts, weights).shape == (len(starts) - 1, 32)
+    assert [starts.tolist() for _, starts, _ in given] == [[0, 3, 8], [0, 0, 5, 12], [0, 12]]
+    assert [bool((weights == 2).all()) for _, _, weights in given] == [False, False, True]
+    with FakeTensorMode():  # as its memory is estimated
+        assert module["get_inputs"]()[1].shape == (2,)
+    exec(file.task(overrides={"segments": 7}).source, module)
+    with pytest.raises(ValueError, match="sizes of what is in files cannot be set"):
+        module["get_inputs"]()
+
+
+def test_another_content_of_a_file_makes_another_task_and_the_sandbox_sees_the_files(tmp_path: Path) -> None:
+    source = tasks.find(str(gathered(tmp_path, [0, 3, 8], [0, 8]))).task().source
+    assert tasks.imported.files(source) == (tmp_path / "blob/0.safetensors", tmp_path / "blob/1.safetensors")
+    other = tasks.find(str(gathered(tmp_path, [0, 4, 8], [0, 8]))).task().source
+    assert other != source
+    assert other.replace(other.split("\n")[2], "") == source.replace(source.split("\n")[2], "")
+
+
+def test_files_of_a_trace_data_set_are_named_from_its_root(tmp_path: Path) -> None:
+    gathered(tmp_path, [0, 3, 8])
+    for kind, old, name in (("definitions", "definition.json", "g.json"), ("workloads", "workload.jsonl", "g.jsonl")):
+        (tmp_path / kind / "sums").mkdir(parents=True)
+        (tmp_path / old).rename(tmp_path / kind / "sums" / name)
+    module: dict[str, Any] = {}
+    exec(tasks.find(str(tmp_path / "definitions" / "sums" / "g.json")).task().source, module)
+    assert module["get_inputs"]()[1].tolist() == [0, 3, 8]
+
+
+@pytest.mark.judging
+def test_a_kernel_is_judged_at_every_workload_whose_inputs_are_in_files(home: Path, tmp_path: Path) -> None:
+    file = tasks.find(str(gathered(tmp_path, [0, 300, 800], [0, 0, 500, 1200])))
+    task = replace(file.task(), policy=replace(file.policy, library_operators=(EVERYTHING,)))
+    with CpuToolchain(tmp_path / "scratch") as cpu:
+        examined = cpu.examine_confined(task)
+        checked, timed = cpu.check(task, SUMS), cpu.time(task, SUMS)
+        wrong = cpu.check(task, SUMS.replace("starts[:-1]", "starts[:-1].clamp(min=1)"))
+    assert (examined.standing, examined.refusal) == (Standing.DECIDED, "")
+    assert (checked.verdict, checked.message) == (Verdict.PASSED, "")
+    assert isinstance(timed, TimingResult)
+    assert [workload.sizes["recording"] for workload in timed.workloads] == [1, 2]
+    assert wrong.verdict is Verdict.INCORRECT
+
+
+def bad_file(at: Path, **changed: object) -> None:
+    """The first workload's tensor of segments, described otherwise."""
+    line = json.loads((gathered(at, [0, 3, 8]) / "workload.jsonl").read_text())
+    line["inputs"]["starts"] |= changed
+    problem(at, line, **GATHER)
+
+
+def spoiled(at: Path) -> None:
+    gathered(at, [0, 3, 8])
+    (at / "blob/0.safetensors").write_bytes(b"not what it says" * 9)
+
+
 Change = Callable[[Path], object]
+FILES: list[Any] = [
+    (lambda at: bad_file(at, path="blob/7.safetensors"), r"is in .*blob/7\.safetensors, which does not exist: put it"),
+    (lambda at: bad_file(at, path="../0.safetensors"), "by its path inside the problem's folder"),
+    (lambda at: bad_file(at, path="/etc/passwd.safetensors"), "by its path inside the problem's folder"),
+    (lambda at: bad_file(at, path="blob/0.pt"), "name a file .safetensors"),
+    (lambda at: bad_file(at, tensor_key="begins"), "is called 'begins' in .*, which holds starts, w"),
+    (lambda at: bad_file(at, tensor_key=None), "without a path and a tensor_key"),
+    (lambda at: bad_file(at, tensor_key="w"), r"is float32 of shape \(32,\) in .* says int64 of shape \(3,\)"),
+    pytest.param(
+        lambda at: (gathered(at, [0, 3, 8]) / "blob/0.safetensors").chmod(0o600),
+        "the sandbox's user may not read: chmod a\\+r it",
+        marks=pytest.mark.skipif(os.geteuid() != 0, reason="whose own files the sandbox may read"),
+    ),
+    (spoiled, "which cannot be read .*: copy the file again"),
+]
+
+
+@pytest.mark.parametrize(("change", "words"), FILES)
+def test_a_file_that_cannot_be_used_is_told(tmp_path: Path, change: Change, words: str) -> None:
+    change(tmp_path)
+    with pytest.raises(TaskError, match=f"no workload can be used: the input starts .*{words}"):
+        tasks.find(str(tmp_path))
+
+
 BAD: list[tuple[Change, str]] = [
     (lambda at: (at / "definition.json").write_text("{"), "definition.json is not valid JSON"),
     (lambda at: (at / "definition.json").write_text("[]"), "definition.json is not a JSON object"),
@@ -165,7 +303,7 @@ BAD: list[tuple[Change, str]] = [
     ),
     (
         lambda at: problem(at, workload(8), outputs={"y": {"shape": ["rows"], "dtype": "float4_e2m1"}}),
-        "float4_e2m1",
+        r"y is of dtype float4_e2m1, which is not supported \(PyTorch converts 4-bit floats to no other dtype\)",
     ),
     (lambda at: problem(at, workload(8), outputs={"y": {"shape": ["k"], "dtype": "float32"}}), "k, which is no axis"),
     (lambda at: problem(at, workload(8), outputs={"y": {"shape": None, "dtype": "float32"}}), "only tensors"),

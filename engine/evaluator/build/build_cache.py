@@ -70,7 +70,7 @@ class BuildCache:
         """What a compiler says on a full disk is no verdict on a kernel, and nobody is to be paid for mending that."""
         try:
             return build(work)
-        except Exception as failed:
+        except Exception as failed:  # whatever it is, the full disk comes first; else it is raised as it was
             if shutil.disk_usage(self.folder).free < LEAST_FREE:
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(work)) from failed
             raise

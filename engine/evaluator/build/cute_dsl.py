@@ -28,9 +28,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from elftools.common.exceptions import ELFError
-from elftools.elf.elffile import ELFFile
-
+from engine.evaluator.build.just_in_time import CACHE, Place
 from engine.evaluator.build.request import CANDIDATE_FILE
 
 PACKAGE = "nvidia-cutlass-dsl"
@@ -69,31 +67,25 @@ class Compiled:
 
 
 def version() -> str:
-    """The version of the DSL that is installed here, empty where none is. Imports nothing."""
+    """As `just_in_time.Compiler.version`, of the DSL."""
     for package in (PACKAGE, f"{PACKAGE}-libs-base"):
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             return importlib.metadata.version(package)
     return ""
 
 
-def prepare(kept: Path | None, compiles_to: Path | None, arch: str = "") -> Compiled:
-    """Give the DSL what was compiled before, and a folder for the rest; before a candidate's file is executed.
-
-    Args:
-        kept: the folder that a compile step left, None before it.
-        compiles_to: where this process keeps what it compiles for others, None where it keeps nothing.
-        arch: the architecture to compile for where there is no GPU, such as `sm_90a`; empty for that of the GPU.
-    """
-    folder = (compiles_to or Path(tempfile.gettempdir())) / FOLDER
+def prepare(place: Place) -> Compiled:
+    """As `just_in_time.Compiler.prepare`, of the DSL."""
+    folder = (place.compiles_to or Path(tempfile.gettempdir())) / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
-    if kept is not None and (kept / FOLDER).is_dir():
-        shutil.copytree(kept / FOLDER, folder, dirs_exist_ok=True)
+    if place.kept is not None and (kept := place.kept / CACHE / FOLDER).is_dir():
+        shutil.copytree(kept, folder, dirs_exist_ok=True)
     for name in [name for name in os.environ if name.startswith("CUTE_DSL_") and name != "CUTE_DSL_LIBS"]:
         del os.environ[name]
     os.environ["CUTE_DSL_CACHE_DIR"] = str(folder)
     os.environ["CUTE_DSL_LINEINFO"] = "1"  # a profile names source lines; the machine code is the same
-    if arch:
-        os.environ["CUTE_DSL_ARCH"] = arch
+    if place.arch:
+        os.environ["CUTE_DSL_ARCH"] = place.arch
     hook = sys.excepthook
     base: Any = importlib.import_module("cutlass.base_dsl.dsl").BaseDSL
     sys.excepthook = hook  # the DSL puts its own in place, which ends the process
@@ -106,12 +98,12 @@ def prepare(kept: Path | None, compiles_to: Path | None, arch: str = "") -> Comp
 
     base._prepare_compilation = keeping
     base.print_warning = lambda *_: None  # that it keeps nothing, which it does
-    return Compiled(folder, bool(arch))
+    return Compiled(folder, bool(place.arch))
 
 
 def explained(error: BaseException | None, source: str) -> str:
-    """What the DSL says against a kernel while it traces and compiles it, with lines of the candidate's file; empty for
-    any other error, and for one of a launch."""
+    """As `just_in_time.Compiler.explained`, of what the DSL says while it traces and compiles; empty for an error of a
+    launch."""
     chain: list[BaseException] = []
     while error is not None and len(chain) < MAX_CHAIN:
         chain.append(error)
@@ -162,6 +154,9 @@ def _said(chain: list[BaseException]) -> str:
 
 def resources(module: bytes) -> Iterator[dict[str, Any]]:
     """Registers, stack and static shared memory of each kernel in the machine code that a compiled module holds."""
+    from elftools.common.exceptions import ELFError  # screens name languages, and read no machine code
+    from elftools.elf.elffile import ELFFile
+
     at = module.find(_ELF)
     while at >= 0:
         with contextlib.suppress(ELFError, struct.error, ValueError, KeyError, AttributeError):

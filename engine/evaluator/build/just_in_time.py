@@ -1,6 +1,6 @@
 """Triton in the process that runs a candidate: where compiled kernels are kept, which configurations an autotuner may
-try, and what was compiled. Imports Triton in that process alone; judges nothing. Beside it, what is asked of any
-language whose kernels are compiled when they are launched; `cute_dsl.py` answers it for CuTe's Python DSL.
+try, and what was compiled. Imports Triton in that process alone; judges nothing. Beside it `Compiler`, what is asked of
+any language whose kernels are compiled when they are launched; `cute_dsl.py` answers it for CuTe's Python DSL.
 
 Triton compiles a kernel when it is launched. The first calls are made in a compile step of their own; processes that
 check, time or profile get its cache and its choices, so that nothing is compiled or tuned in a call that is measured.
@@ -18,11 +18,8 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from engine.evaluator.build import cute_dsl
-
-CUTE_DSL = "cute_dsl"  # as `engine.evaluator.languages` names it; Triton is any other
 CACHE, CHOICES = "cache", "choices.json"
 INTERPRET = {"TRITON_INTERPRET": "1"}
 """Set before Triton is imported, its interpreter runs the kernels, without a GPU."""
@@ -105,29 +102,54 @@ class JustInTime:
 class Place:
     """`kept` holds what a compile step left, None before it. `compiles_to` is that step's own folder, None after it.
 
-    `language` is the kernels' own; `arch` what they are compiled for where there is no GPU, else empty.
+    `language` is the kernels' own, by name; `arch` what they are compiled for where there is no GPU, else empty.
     """
 
+    language: str
     kept: Path | None = None
     compiles_to: Path | None = None
-    language: str = "triton"
     arch: str = ""
 
 
-def version(language: str = "triton") -> str:
-    """The version of the language's package that is installed here, empty where none is. Imports nothing."""
-    if language == CUTE_DSL:
-        return cute_dsl.version()
+class Kernels(Protocol):
+    """What a language compiled in the process that runs a candidate."""
+
+    def listen(self) -> None:
+        """Note from here on what is launched."""
+        ...
+
+    def as_plain(self) -> dict[str, Any]:
+        """`kernels` with their resources, and `choices` of autotuners; as plain JSON."""
+        ...
+
+
+class Compiler(Protocol):
+    """What compiles the kernels of a language when they are launched; a module is one."""
+
+    def version(self) -> str:
+        """The version of the language's package that is installed here, empty where none is. Imports nothing."""
+        ...
+
+    def prepare(self, place: Place) -> Kernels:
+        """Give the language what was compiled before, and a folder for the rest; before the file is executed."""
+        ...
+
+    def explained(self, error: BaseException | None, source: str) -> str:
+        """What the language's compiler says against a kernel, with lines of the candidate's file; empty for any other
+        error."""
+        ...
+
+
+def version() -> str:
+    """As `Compiler.version`, of Triton."""
     try:
         return importlib.metadata.version("triton")
     except importlib.metadata.PackageNotFoundError:
         return ""
 
 
-def prepare(place: Place) -> JustInTime | cute_dsl.Compiled:
-    """Give the language what was compiled before, and a folder for the rest; before a candidate's file is executed."""
-    if place.language == CUTE_DSL:
-        return cute_dsl.prepare(place.kept / CACHE if place.kept else None, place.compiles_to, place.arch)
+def prepare(place: Place) -> JustInTime:
+    """As `Compiler.prepare`, of Triton."""
     folder = place.compiles_to or Path(tempfile.gettempdir()) / "triton"
     state = JustInTime(is_tuning=place.compiles_to is not None)
     if place.kept is not None:
@@ -140,10 +162,7 @@ def prepare(place: Place) -> JustInTime | cute_dsl.Compiled:
 
 
 def explained(error: BaseException | None, source: str) -> str:
-    """What the language's compiler says against a kernel, with lines of the candidate's file; empty for any other
-    error."""
-    if said := cute_dsl.explained(error, source):
-        return said
+    """As `Compiler.explained`, of Triton."""
     chain: list[Any] = []
     while error is not None and len(chain) < MAX_CHAIN:
         if _is_of_compiler(error):

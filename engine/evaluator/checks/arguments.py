@@ -192,6 +192,11 @@ def tensor_shown(tensor: torch.Tensor) -> str:
     return f"{str(tensor.dtype).removeprefix('torch.')}{list(tensor.shape)}"
 
 
+def is_judged(tensor: torch.Tensor) -> bool:
+    """Whether numbers of its dtype can be compared; PyTorch converts 4-bit floats to nothing."""
+    return str(tensor.dtype).removeprefix("torch.") in JUDGED
+
+
 def _name(kind: type) -> str:
     return f"{kind.__module__}.{kind.__qualname__}".removeprefix("builtins.")
 
@@ -204,7 +209,7 @@ def _described(item: Any, tensors: list[torch.Tensor], kinds: Kinds, depth: int)
     if isinstance(item, torch.Tensor):
         if item.layout is not torch.strided:
             raise Unusable(f"a sparse tensor ({item.layout}): make it dense, or build the sparse one in forward")
-        if str(item.dtype).removeprefix("torch.") not in JUDGED:
+        if not is_judged(item):
             raise Unusable(
                 f"a tensor of {item.dtype}, whose numbers cannot be compared or drawn here: return float32, bfloat16 "
                 "or the bits as uint8, and convert in forward"
@@ -255,7 +260,7 @@ def _taken_apart(item: Any) -> tuple[_Kind, Sequence[Any]] | None:
 def _constructed(cls: type, given: Mapping[str, Any]) -> Any:
     try:
         return cls(**given)
-    except Exception as error:
+    except Exception as error:  # a class of the task's own may raise anything
         raise Unusable(
             f"a {_name(cls)}, which cannot be made again from its fields ({type(error).__name__}: {error}): use a dict"
         ) from error

@@ -10,11 +10,13 @@ import functools
 
 import torch
 
-FORMATS = (torch.float8_e4m3fn, torch.float8_e5m2, torch.float8_e8m0fnu)
+from engine.evaluator.checks import tolerance
+
+NAMES = tolerance.EIGHT_BITS
+FORMATS: tuple[torch.dtype, ...] = tuple(getattr(torch, name) for name in NAMES)
 """Of four exponent and three mantissa bits without infinities; of five and two with; of eight exponent bits alone, the
 scales of blocks."""
 SCALES = torch.float8_e8m0fnu
-NAMES = tuple(str(dtype).removeprefix("torch.") for dtype in FORMATS)
 _CODES = 256
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file
 
 WEIGHT = "weight."
@@ -44,7 +45,7 @@ def read(path: str) -> Recording:
         )
     try:
         held = load_file(path)
-    except Exception as error:
+    except (SafetensorError, OSError) as error:
         raise Unreadable(f"{path} cannot be read ({error}): capture the network again") from error
     calls: dict[int, dict[int, torch.Tensor]] = {}
     for name, tensor in held.items():

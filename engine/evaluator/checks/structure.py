@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
-from engine.evaluator.checks.arguments import MOST_DEPTH, MOST_LEAVES, PLAIN, cut, keys_of, tensor_shown
+from engine.evaluator.checks.arguments import MOST_DEPTH, MOST_LEAVES, PLAIN, cut, is_judged, keys_of, tensor_shown
 
 TENSOR = "a tensor"
 MOST_CHARACTERS = 200
@@ -76,7 +76,11 @@ def refusal(leaves: Sequence[Any]) -> str:
     """Why results with these leaves cannot be compared; empty where they can."""
     other = next((type(leaf) for leaf in leaves if not isinstance(leaf, torch.Tensor)), None)
     if other is None:
-        return ""
+        strange = next((leaf.dtype for leaf in leaves if not is_judged(leaf)), None)
+        return "" if strange is None else (
+            f"forward() returns a tensor of {strange}, whose numbers cannot be compared: return its bits as uint8, "
+            "`.view(torch.uint8)`"
+        )  # fmt: skip
     return (
         f"forward() returns a {other.__name__} among its results: return tensors, alone or in tuples, lists, dicts, "
         "dataclasses and registered pytree nodes, beside them None, numbers and short strings"

@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from engine.errors import EngineError
+from engine.evaluator.build.just_in_time import Compiler
 from engine.evaluator.languages import cute_dsl
 from engine.evaluator.languages.cuda import Cuda
 from engine.evaluator.languages.cute import Cute
@@ -35,7 +36,8 @@ class Language(Protocol):
         devices: where its kernels run: HOST, GPU.
         suffix: that of a file which held the kernel alone, `cpp`: a fence in a prompt is named by it.
         imports: modules that a source may import beyond those that every candidate may.
-        is_just_in_time: whether kernels are compiled when they are launched, so that building one means to call it.
+        compiler: what compiles kernels when they are launched, so that building one means to call it; None where
+            kernels are built beforehand.
         interpreted: where its kernels are checked by an interpreter, without a timing; no run can be made of that.
     """
 
@@ -45,7 +47,7 @@ class Language(Protocol):
     devices: tuple[str, ...]
     suffix: str
     imports: tuple[str, ...]
-    is_just_in_time: bool
+    compiler: Compiler | None
     interpreted: tuple[str, ...]
 
     def lacks(self, source: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from engine.evaluator.build.just_in_time import Compiler
 from engine.evaluator.languages import structure
 from engine.evaluator.toolchain_table import GPU
 
@@ -29,7 +30,7 @@ class Cuda:
     devices: tuple[str, ...] = (GPU,)
     suffix = "cpp"
     imports: tuple[str, ...] = ()
-    is_just_in_time = False
+    compiler: Compiler | None = None
     interpreted: tuple[str, ...] = ()
 
     def lacks(self, source: str) -> str:

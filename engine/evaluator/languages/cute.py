@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from engine.evaluator.build.just_in_time import Compiler
 from engine.evaluator.languages import structure
 from engine.evaluator.toolchain_table import GPU, HOST
 
@@ -26,7 +27,7 @@ class Cute:
     devices: tuple[str, ...] = (GPU, HOST)
     suffix = "cpp"
     imports: tuple[str, ...] = ()
-    is_just_in_time = False
+    compiler: Compiler | None = None
     interpreted: tuple[str, ...] = ()
 
     def lacks(self, source: str) -> str:

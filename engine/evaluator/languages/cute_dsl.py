@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import re
 
+from engine.evaluator.build import cute_dsl
+from engine.evaluator.build.just_in_time import Compiler
 from engine.evaluator.languages import decorated
 from engine.evaluator.languages.decorated import imported, parsed, words
 from engine.evaluator.toolchain_table import GPU
@@ -33,7 +35,7 @@ class CuteDsl:
     devices: tuple[str, ...] = (GPU,)
     suffix = "python"
     imports: tuple[str, ...] = ("cutlass", "cuda")
-    is_just_in_time = True
+    compiler: Compiler | None = cute_dsl
     interpreted: tuple[str, ...] = ()
 
     def lacks(self, source: str) -> str:

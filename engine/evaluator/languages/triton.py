@@ -6,6 +6,8 @@ import ast
 import re
 from collections import Counter
 
+from engine.evaluator.build import just_in_time
+from engine.evaluator.build.just_in_time import Compiler
 from engine.evaluator.languages import decorated
 from engine.evaluator.languages.decorated import imported, parsed, words
 from engine.evaluator.toolchain_table import GPU, HOST
@@ -30,7 +32,7 @@ class Triton:
     devices: tuple[str, ...] = (GPU,)
     suffix = "python"
     imports: tuple[str, ...] = ("triton",)
-    is_just_in_time = True
+    compiler: Compiler | None = just_in_time
     interpreted: tuple[str, ...] = (HOST,)
 
     def lacks(self, source: str) -> str:

@@ -238,7 +238,7 @@ def _ranges(numbers: Sequence[int]) -> str:
 
 def _needs_device(request: Request[Any]) -> bool:
     if isinstance(request, Compile | CompileAll):
-        return any(languages.of(source, request.task.language).is_just_in_time for source in request.sources)
+        return any(languages.of(source, request.task.language).compiler is not None for source in request.sources)
     return True
 
 

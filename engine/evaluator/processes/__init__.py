@@ -17,6 +17,7 @@ reference_worker.py, candidate_worker.py, model_caller.py   what runs in the tru
 compiler_source.py, compiled_start.py   what torch.compile writes for the task; a candidate out of it
 held_state.py                           the state of the reference: as constructed, varied, put back
 half_baseline.py, alternatives.py       what is timed as the baseline in half precision, and beside eager
+scaled_products.py                      products of FP8 matrices by torch._scaled_mm, as one of these
 deploying.py, capturing.py               what is told of a kernel's deployment, on either side
 timed_worker.py, sampled.py             a worker that runs only while it is asked; samples of where it is
 observer.py                             which operators and kernels ran

@@ -1,4 +1,5 @@
-"""What a user would run instead of eager PyTorch, in the candidate's place: compiled, or under a CUDA graph.
+"""What a user would run instead of eager PyTorch, in the candidate's place: compiled, under a CUDA graph, or with
+`torch._scaled_mm` for products of FP8 matrices.
 
 In half precision the faster way of each, as it is or under autocast, as of the module itself. What is chosen is chosen
 in the first call, which warms up.
@@ -13,7 +14,7 @@ import torch
 
 from engine.evaluator.checks import structure
 from engine.evaluator.checks.arguments import Arguments, Kinds, flattened
-from engine.evaluator.processes import half_baseline
+from engine.evaluator.processes import half_baseline, scaled_products
 from engine.evaluator.processes.half_baseline import Forward, UnderAutocast
 from storage.results.baselines import Instead
 
@@ -26,6 +27,8 @@ def instead(how: str, forward: Forward, is_half: bool) -> Forward:
     """A module's forward as this baseline has it. `is_half`: products may be computed in half precision."""
     if how == Instead.GRAPH:
         return _Chosen(lambda inputs: [graph for way in _ways(forward, is_half, inputs) for graph in _graphs(way)])
+    if how == Instead.SCALED:
+        return scaled_products.compiled(forward)
     compiled = torch.compile(forward, mode=_MODES[Instead(how)])
     return _Chosen(lambda inputs: _ways(compiled, True, inputs)) if is_half else compiled
 

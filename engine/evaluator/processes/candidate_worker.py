@@ -14,10 +14,10 @@ from typing import Any
 import torch
 from torch.nn.parameter import is_lazy
 
-from engine.evaluator.build import just_in_time
+from engine.evaluator import languages
 from engine.evaluator.build import request as build_request
 from engine.evaluator.build.cute_dsl import Compiled
-from engine.evaluator.build.just_in_time import JustInTime, Place
+from engine.evaluator.build.just_in_time import Compiler, Kernels, Place
 from engine.evaluator.build.request import CANDIDATE_FILE
 from engine.evaluator.checks import arguments, dtypes, gradients, live_code, seeding, weights
 from engine.evaluator.checks.arguments import Arguments
@@ -43,7 +43,8 @@ class Candidate:
     def __init__(self, source: str, shared: SharedTensors, place: Place | None, line: Channel) -> None:
         self._source = source
         self._place = place
-        self._kernels: JustInTime | Compiled | None = None
+        self.compiler = languages.find(place.language).compiler if place is not None else None
+        self._kernels: Kernels | None = None
         self._shared = shared
         self._line = line
         self.observer = Observer()
@@ -55,7 +56,8 @@ class Candidate:
         linecache.cache[CANDIDATE_FILE] = (len(self._source), None, self._source.splitlines(True), CANDIDATE_FILE)
         build_request.intercept(self._build)
         if self._place is not None:
-            self._kernels = just_in_time.prepare(self._place)
+            assert self.compiler is not None
+            self._kernels = self.compiler.prepare(self._place)
         module = types.ModuleType("candidate")
         module.__file__ = CANDIDATE_FILE
         sys.modules["candidate"] = module
@@ -76,22 +78,26 @@ class Candidate:
         assert self._kind is not None
         if isinstance(self._kernels, Compiled) and self._kernels.is_traced_only:
             with self._kernels.without_device():
-                # With its number: nobody can be asked which device is meant.
-                self._call_twice(task_source, seed, backward, dtype, mode, f"{self._shared.device}:0")
+                # With its number: nobody can be asked which device is meant. Parameters without contents are made there
+                # and cannot be moved.
+                device = f"{self._shared.device}:0"
+                self._call_twice(task_source, seed, backward, dtype, mode, device, moves_model=False)
         else:
-            self._call_twice(task_source, seed, backward, dtype, mode, self._shared.device)
+            self._call_twice(task_source, seed, backward, dtype, mode, self._shared.device, moves_model=True)
             model_caller.settle()
         return self._kernels.as_plain()
 
-    def _call_twice(self, task_source: str, seed: int, backward: bool, dtype: str, mode: str, device: str) -> None:
+    def _call_twice(
+        self, task_source: str, seed: int, backward: bool, dtype: str, mode: str, device: str, *, moves_model: bool
+    ) -> None:
         assert self._kernels is not None
         assert self._kind is not None
         with torch.device(device), torch.no_grad():
             task = types.SimpleNamespace(**executed(task_source))
             seeding.seed(seed)
             model = self._kind(*task.get_init_inputs())
-            if not isinstance(self._kernels, Compiled) or not self._kernels.is_traced_only:
-                model = model.to(device)  # parameters without contents are made there and cannot be moved
+            if moves_model:
+                model = model.to(device)
             model = dtypes.in_mode(mode, dtypes.model_in(dtype, model))
             inputs = dtypes.arguments_in(dtype, Arguments.of(task.get_inputs()), device)
             call = gradients.both_passes(model, inputs) if backward else functools.partial(inputs.passed_to, model)
@@ -243,16 +249,16 @@ def body(source: str, shared: SharedTensors, place: Place | None, line: Channel)
             answer = getattr(candidate, name)(**question)
             model_caller.settle()
         except BaseException as error:  # noqa: BLE001 - untrusted code may raise anything, SystemExit included
-            answer = _failure_of(error, source)
+            answer = _failure_of(error, source, candidate.compiler)
         line.send({**answer, "number": number} | ({"seen": seen} if seen else {}))
 
 
-def _failure_of(error: BaseException, source: str) -> dict[str, Any]:
+def _failure_of(error: BaseException, source: str, compiler: Compiler | None) -> dict[str, Any]:
     return {
         "raised": type(error).__name__,
         "text": str(error)[:MAX_TRACE],
         "trace": _trace(error)[-MAX_TRACE:],
-        "compiler": just_in_time.explained(error, source)[:MAX_TRACE],
+        "compiler": compiler.explained(error, source)[:MAX_TRACE] if compiler else "",
         "is_memory": isinstance(error, MemoryError)
         or "can't allocate memory" in str(error)
         or "bad_alloc" in str(error)

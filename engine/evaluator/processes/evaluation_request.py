@@ -72,4 +72,4 @@ class EvaluationRequest:
     @property
     def is_just_in_time(self) -> bool:
         """Whether its kernels are compiled when they are launched, in the candidate's process."""
-        return languages.of(self.source, self.language).is_just_in_time
+        return languages.of(self.source, self.language).compiler is not None

@@ -58,7 +58,7 @@ def ahead(request: EvaluationRequest, folder: Path, inspect: Inspect | None = No
     if not request.is_just_in_time:
         return request
     language = languages.of(request.source, request.language)
-    version = just_in_time.version(language.name)
+    version = language.compiler.version() if language.compiler else ""
     if not version or (request.device == "cpu" and not language.interpreted):
         raise OwnFailure(INSTALL[language.name, request.device])
     if request.device == "cpu":

@@ -114,6 +114,12 @@ class Reference:
         self._init_node = self._described_init()
         seeding.seed(weight_seed)
         self._model = self._again()
+        for name, value in self._model.state_dict().items():
+            if not is_lazy(value) and not arguments.is_judged(value):
+                raise UnusableTask(
+                    f"Model holds {name} of {value.dtype}, whose numbers cannot be compared or drawn: hold its bits as "
+                    "uint8 and take them apart in forward"
+                )
         self._inner = inner
         self._weight_seed = weight_seed
         is_made_by_a_call = any(is_lazy(tensor) for tensor in self._model.state_dict().values())
@@ -306,7 +312,7 @@ class Reference:
         self._is_by_claims = is_by_claims
         try:
             outputs = self._forward(self._model, leaves, tensors, seed, self._forced())
-        except Exception as error:
+        except Exception as error:  # a task is a person's code and may raise anything
             if not may_refuse or isinstance(error, UnusableTask):
                 raise
             return {"refused": f"{type(error).__name__}: {str(error)[:200]}"}

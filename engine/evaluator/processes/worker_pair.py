@@ -173,11 +173,11 @@ class WorkerPair:
         first = self.request.first_calls
         if first is None or first.kept is None:
             self.failed_build = first.failure if first else None
-            return Place(None, compiles_to, language, arch)
+            return Place(language, None, compiles_to, arch)
         kept = self.libraries / just_in_time.CACHE
         shutil.rmtree(kept, ignore_errors=True)  # the workers of the task's other sizes have the same folder
         shutil.copytree(first.kept, kept)
-        return Place(kept, compiles_to, language, arch)
+        return Place(language, kept, compiles_to, arch)
 
     def take_turn(self) -> dict[str, str]:
         """Wait for the device and for a quiet moment, and let this process and both workers go first from here on.

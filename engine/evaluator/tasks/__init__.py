@@ -5,6 +5,7 @@ policies.py     the policy that the TOML file states, and a person's own for one
 parsing.py      its text as a syntax tree, within bounds
 constants.py    its sizes: module-level numbers, read and replaced
 problems.py     problems of SOL-ExecBench and flashinfer-bench as modules
+tensors.py      those of their inputs that are in safetensors files
 workloads.py    a task that is timed at several sizes
 imported.py     what the modules that it imports say now
 shown.py        of those what its text reaches, as prompts show it

@@ -18,9 +18,10 @@ from pathlib import Path
 
 from engine.errors import TaskError
 from engine.evaluator.tasks.parsing import parse
+from engine.evaluator.tasks.problems import tensor_files
 
-# Of these a toolchain's fingerprint tells.
-KNOWN = sys.stdlib_module_names | {"torch", "triton"}
+# Of these a toolchain's fingerprint tells; safetensors reads files and computes nothing.
+KNOWN = sys.stdlib_module_names | {"torch", "triton", "safetensors"}
 _PACKAGES = ("site-packages", "dist-packages")
 _STANDARD = [Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib")]
 
@@ -32,8 +33,8 @@ def contents(*texts: str) -> dict[str, str]:
 
 
 def files(*texts: str) -> tuple[Path, ...]:
-    """The files of those from outside the installed packages."""
-    return tuple(path for path, _ in modules(*texts).values())
+    """The files of those from outside the installed packages, and those of tensors of a problem."""
+    return (*(path for path, _ in modules(*texts).values()), *(file for text in texts for file in tensor_files(text)))
 
 
 def modules(*texts: str) -> dict[str, tuple[Path, str]]:

@@ -11,29 +11,39 @@ import builtins
 import json
 import keyword
 import math
+import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from engine.errors import TaskError
+from engine.evaluator.checks.tolerance import EIGHT_BITS
+from engine.evaluator.tasks import tensors
 from engine.evaluator.tasks.constants import Size, constants, number
 from engine.evaluator.tasks.parsing import parse, see_that_it_compiles
+from engine.evaluator.tasks.tensors import Stored
 from storage import untrusted
 from storage.untrusted import Limits, UntrustedError
 
 DEFINITION, WORKLOADS = "definition.json", "workload.jsonl"
-EIGHT_BITS = ("float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu")
 FLOATS = ("float64", "float32", "float16", "bfloat16", *EIGHT_BITS)
+FOUR_BITS = "float4_"
 RANGES = {"int64": (-1024, 1024), "int32": (-1024, 1024), "int16": (-1024, 1024), "int8": (-128, 128), "bool": (0, 2)}
-MADE = ("random", "custom", "scalar")
+STORED = "safetensors"
+MADE = ("random", "custom", "scalar", STORED)
 HEADING = "# made from the problem "
 CONSTANT = "# its constant axes: "
+TENSORS = "# its tensors: "  # the folder, and files in it with the hashes of what they hold
 ENTRY, MODEL, OWN_INPUTS = "run", "Model", "_own_inputs"
+STORED_TENSORS, STORED_TENSOR, RECORDING = "_tensors", "_tensor", "recording"
 MOST_EXPRESSION = 400
 LIMITS = Limits(most_bytes=16 << 20)  # a problem may have thousands of workloads
-TAKEN = {"torch", "nn", MODEL, OWN_INPUTS, "get_inputs", "get_init_inputs", "made", *dir(builtins), *keyword.kwlist}
+TAKEN = {
+    "torch", "nn", MODEL, OWN_INPUTS, STORED_TENSORS, STORED_TENSOR, "get_inputs", "get_init_inputs", "made",
+    *dir(builtins), *keyword.kwlist,
+}  # fmt: skip
 _POSITIVE = re.compile(r"(^|_)(var|variance|rstd|inv_std)(_|\d|$)")
 
 
@@ -111,16 +121,29 @@ def changed_axes(source: str) -> list[str]:
     return [name for name, value in json.loads(second.removeprefix(CONSTANT)).items() if now.get(name) != value]
 
 
+def tensor_files(source: str) -> tuple[Path, ...]:
+    """The safetensors files that a task's module reads, if it was made from a problem."""
+    lines = source.split("\n", 3)
+    if len(lines) < 3 or not lines[0].startswith(HEADING) or not lines[2].startswith(TENSORS):
+        return ()
+    folder, files = json.loads(lines[2].removeprefix(TENSORS))
+    return tuple(Path(folder, file) for file in files if file.endswith(tensors.SUFFIX))
+
+
 def _workloads_of(path: Path) -> Path:
     """Beside the definition, or where a FlashInfer Trace data set has it: workloads/… for definitions/…"""
     beside = path.with_name(WORKLOADS)
     if path.name == DEFINITION or beside.is_file():
         return beside
-    parts = list(path.parts)
-    if "definitions" in parts:
-        index = len(parts) - 1 - parts[::-1].index("definitions")
-        return Path(*parts[:index], "workloads", *parts[index + 1 :]).with_suffix(".jsonl")
+    if root := _data_set_of(path):
+        inside = path.relative_to(root).parts[1:]
+        return Path(root, "workloads", *inside).with_suffix(".jsonl")
     return beside
+
+
+def _data_set_of(path: Path) -> Path | None:
+    """The folder of the FlashInfer Trace data set that a definition is of."""
+    return next((folder.parent for folder in path.parents if folder.name == "definitions"), None)
 
 
 def _text(path: Path) -> str:
@@ -152,6 +175,8 @@ class _Reader:
         self._module = parse(plain["reference"], f"the reference in {path}")
         self._axes: dict[str, Mapping[str, Any]] = dict(plain["axes"])
         self._names = self._module_level()
+        self._recording = _unused(RECORDING, {*TAKEN, *_names(self._module), *self._names.values(), *self._inputs})
+        self._stored: dict[int, Mapping[str, Stored]] = {}  # by the number of a workload
         self._custom = str(plain.get("custom_inputs_entrypoint") or "")
         self._see_that_it_can_be_run()
 
@@ -160,9 +185,13 @@ class _Reader:
         if not read:
             raise TaskError(f"{_workloads_of(self._path)} names no workload: write one JSON object a line")
         refused = [workload for workload in read if isinstance(workload, str)]
-        taken = list({json.dumps(workload): workload for workload in read if not isinstance(workload, str)}.values())
-        if not taken:
+        usable = {repr(workload): workload for workload in read if not isinstance(workload, str)}
+        if not usable:
             raise TaskError(f"{self._path}: no workload can be used: {refused[0]}")
+        taken = [sizes for sizes, _ in usable.values()]
+        if any(stored for _, stored in usable.values()):
+            taken = [{**sizes, self._recording: number} for number, sizes in enumerate(taken, 1)]
+            self._stored = {number: stored for number, (_, stored) in enumerate(usable.values(), 1)}
         largest = max(taken, key=self._elements)
         left_out = f"{len(refused)} of {len(read)} workloads are left out: {refused[0]}" if refused else ""
         name, about = str(self._plain["name"]), str(self._plain.get("description") or "").strip()
@@ -173,9 +202,7 @@ class _Reader:
         taken, names = TAKEN | set(_names(self._module)), dict[str, str]()
         scalars = [name for name, spec in self._inputs.items() if spec["shape"] is None]
         for name in (*self._axes, *scalars):
-            called = name
-            while called in taken or (called != name and (called in self._axes or called in self._inputs)):
-                called += "_size"
+            called = _unused(name, taken | ({*self._axes, *self._inputs} - {name}))
             taken.add(called)
             names.setdefault(name, called)
         return names
@@ -202,8 +229,11 @@ class _Reader:
             raise TaskError(f"the reference in {self._path} defines no function {self._custom} for the inputs")
         for name, spec in {**self._inputs, **self._plain["outputs"]}.items():
             if spec["dtype"] not in (*FLOATS, *RANGES):
+                why = (
+                    " (PyTorch converts 4-bit floats to no other dtype)" if spec["dtype"].startswith(FOUR_BITS) else ""
+                )
                 raise TaskError(
-                    f"{self._path}: {name} is of dtype {spec['dtype']}, which is not supported; supported are "
+                    f"{self._path}: {name} is of dtype {spec['dtype']}, which is not supported{why}; supported are "
                     f"{', '.join((*FLOATS, *RANGES))}"
                 )
             if unknown := [axis for axis in spec["shape"] or () if axis not in self._axes and not axis.isdigit()]:
@@ -211,8 +241,9 @@ class _Reader:
         if scalar := [name for name, spec in self._plain["outputs"].items() if spec["shape"] is None]:
             raise TaskError(f"{self._path}: the output {scalar[0]} is a number, and only tensors are supported")
 
-    def _workload(self, line: str, row: int) -> dict[str, Size] | str:
-        """Its sizes, or in words why it is not taken. A FlashInfer Trace line has it one level further down."""
+    def _workload(self, line: str, row: int) -> tuple[dict[str, Size], dict[str, Stored]] | str:
+        """Its sizes and the tensors that it has in files, or in words why it is not taken. A FlashInfer Trace line has
+        it one level further down."""
         where = f"line {row} of the workloads of {self._path}"
         plain = _json(line, where)
         plain = plain.get("workload") or plain
@@ -220,6 +251,7 @@ class _Reader:
         if not isinstance(axes, dict) or not isinstance(inputs, dict):
             raise TaskError(f"{where} is no workload: it needs axes and inputs")
         sizes: dict[str, Size] = {}
+        stored: dict[str, Stored] = {}
         for axis, about in self._axes.items():
             if about["type"] != "var":
                 continue
@@ -237,16 +269,42 @@ class _Reader:
                 return (
                     f"the input {name} is {given['type']}, and {self._custom} makes all inputs, so each must be custom"
                 )
+            if given["type"] == STORED and spec["shape"] is not None:
+                try:
+                    stored[name] = tensors.find(given, self._folders)
+                except tensors.Unusable as error:
+                    return f"the input {name} {error}"
+                continue
             if given["type"] != "scalar":
-                if spec["shape"] is None and given["type"] == "random":
-                    return f"the input {name} is a random number: give it as a scalar with its value"
+                if spec["shape"] is None and given["type"] in ("random", STORED):
+                    kind = "a random number" if given["type"] == "random" else "a number in a file"
+                    return f"the input {name} is {kind}: give it as a scalar with its value"
                 continue
             if type(given.get("value")) not in (int, float):
                 return f"the input {name} is {given.get('value')!r}, and scalars must be finite numbers"
             if not math.isfinite(given["value"]):
                 return f"the input {name} is {given['value']}, and scalars must be finite numbers"
             sizes[self._called(name)] = given["value"]
-        return sizes
+        return self._misfit(sizes, stored) or (sizes, stored)
+
+    @property
+    def _folders(self) -> list[Path]:
+        """Where the files of its tensors may lie."""
+        root = _data_set_of(self._path)
+        return [folder.absolute() for folder in (self._path.parent, *([root] if root else []))]
+
+    def _misfit(self, sizes: Mapping[str, Size], stored: Mapping[str, Stored]) -> str:
+        """Why tensors of files are not those that the definition describes; empty where they are."""
+        values = self._values(sizes) if stored else {}
+        for name, tensor in stored.items():
+            spec = self._inputs[name]
+            shape = tuple(int(axis) if axis.isdigit() else values[axis] for axis in spec["shape"])
+            if (tensor.shape, tensor.dtype) != (shape, spec["dtype"]):
+                return (
+                    f"the input {name} is {tensor.dtype} of shape {tensor.shape} in {tensor.file}, and "
+                    f"its definition at these axes says {spec['dtype']} of shape {shape}"
+                )
+        return ""
 
     def _elements(self, sizes: Mapping[str, Size]) -> int:
         values = self._values(sizes)
@@ -277,6 +335,8 @@ class _Reader:
     def _head(self) -> Iterator[str]:
         yield f"{HEADING}{json.dumps(self._plain['name'])}"
         yield f"{CONSTANT}{json.dumps(self._constant())}"
+        if self._stored:
+            yield f"{TENSORS}{json.dumps(self._files())}"
         yield from ("", self._plain["reference"].strip(), "")
         # Behind the reference, whose `from __future__ import` must come first.
         brought = set(_names(self._module))
@@ -286,6 +346,18 @@ class _Reader:
         yield from ("", "")
         if self._custom:
             yield from (f"{OWN_INPUTS} = {self._custom}", "", "")
+
+    def _folder(self) -> Path:
+        """The folder that the files of all its tensors lie in, however deep."""
+        return Path(
+            os.path.commonpath([tensor.folder for stored in self._stored.values() for tensor in stored.values()])
+        )
+
+    def _files(self) -> tuple[str, dict[str, str]]:
+        """That folder, and the files with the hashes of their contents."""
+        folder = self._folder()
+        used = {tensor.file for stored in self._stored.values() for tensor in stored.values()}
+        return str(folder), {str(file.relative_to(folder)): tensors.digest(file) for file in sorted(used)}
 
     def _model(self, about: str) -> Iterator[str]:
         names = ", ".join(self._inputs)
@@ -313,6 +385,8 @@ class _Reader:
         return {self._called(axis): spec["value"] for axis, spec in self._axes.items() if spec["type"] == "const"}
 
     def _get_inputs(self) -> Iterator[str]:
+        if self._stored:
+            yield from self._reading()
         yield "def get_inputs():"
         for axis, about in self._axes.items():
             if about["type"] == "expr":
@@ -321,20 +395,59 @@ class _Reader:
             yield from self._made_by_it()
         else:
             yield "    return ["
-            yield from (f"        {self._drawn(name, spec)}," for name, spec in self._inputs.items())
+            yield from (f"        {self._given(name, spec)}," for name, spec in self._inputs.items())
             yield "    ]"
         yield from ("", "", "def get_init_inputs():", "    return []")
+
+    def _reading(self) -> Iterator[str]:
+        """The tensors of each workload by its number, and how one is read."""
+        folder = self._folder()
+        yield f"{STORED_TENSORS} = {{"
+        for workload, stored in self._stored.items():
+            places = {name: (str(tensor.file.relative_to(folder)), tensor.key) for name, tensor in stored.items()}
+            yield f"    {workload}: {places!r},"
+        yield from ("}", "", "", f"def {STORED_TENSOR}(name, shape, dtype):")
+        yield from (
+            "    from pathlib import Path",
+            "",
+            "    from safetensors import safe_open",
+            "",
+            "    if type(torch.empty(0)) is not torch.Tensor:  # shapes alone are asked for",
+            "        return torch.empty(shape, dtype=dtype)",
+            f"    path, key = {STORED_TENSORS}[{self._recording}][name]",
+            f'    with safe_open(Path({str(folder)!r}, path), framework="pt") as file:',
+            "        tensor = file.get_tensor(key)",
+            "    if tuple(tensor.shape) != shape or tensor.dtype != dtype:",
+            '        found = f"{name} has the shape {tuple(tensor.shape)} in its file, and {shape} in the task"',
+            '        raise ValueError(f"{found}: sizes of what is in files cannot be set")',
+            "    return tensor.to(torch.get_default_device())",
+            "",
+            "",
+        )
 
     def _made_by_it(self) -> Iterator[str]:
         given = [f'"{axis}": {self._in_shape(axis)}' for axis in self._axes]
         yield f"    made = {OWN_INPUTS}({{{', '.join(given)}}}, torch.get_default_device())"
         yield f"    return [made[name] for name in ({', '.join(repr(name) for name in self._inputs)},)]"
 
+    def _given(self, name: str, spec: Mapping[str, Any]) -> str:
+        """An input out of its file, in the workloads that have it in one."""
+        having = [name in stored for stored in self._stored.values()]
+        if not any(having):
+            return self._drawn(name, spec)
+        read = f"{STORED_TENSOR}({name!r}, {self._shape(spec)}, torch.{spec['dtype']})"
+        if all(having):
+            return read
+        return f"{read} if {name!r} in {STORED_TENSORS}[{self._recording}] else {self._drawn(name, spec)}"
+
+    def _shape(self, spec: Mapping[str, Any]) -> str:
+        axes = [self._in_shape(axis) for axis in spec["shape"]]
+        return f"({axes[0]},)" if len(axes) == 1 else f"({', '.join(axes)})"
+
     def _drawn(self, name: str, spec: Mapping[str, Any]) -> str:
         if spec["shape"] is None:
             return self._called(name)
-        axes = [self._in_shape(axis) for axis in spec["shape"]]
-        shape = f"({axes[0]},)" if len(axes) == 1 else f"({', '.join(axes)})"
+        shape = self._shape(spec)
         dtype = f"dtype=torch.{spec['dtype']}"
         if spec["dtype"] in FLOATS:
             drawn = f"torch.randn({shape}, {dtype})"
@@ -357,6 +470,12 @@ class _Reader:
             if isinstance(node, ast.Name) and node.id in self._axes:
                 node.id = self._in_shape(node.id)
         return ast.unparse(module)
+
+
+def _unused(name: str, taken: Collection[str]) -> str:
+    while name in taken:
+        name += "_size"
+    return name
 
 
 def _expression(text: str) -> ast.Expression:

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from engine.errors import ProfileUnavailable, ToolchainError
+from engine.errors import BaselineUnavailable, ProfileUnavailable, ToolchainError
 from engine.evaluator import languages
 from engine.evaluator.build.device import installation
 from engine.evaluator.build.device.installation import DeviceInstallation
@@ -26,11 +26,13 @@ from engine.evaluator.machine.worker_limits import Limits, Times, times_here
 from engine.evaluator.processes.client import EvaluatorClient
 from engine.evaluator.profiling.device import ceilings
 from engine.evaluator.profiling.device.ceilings import DeviceCeilings
+from engine.evaluator.request import Baseline
 from engine.evaluator.tasks import Task, shown
 from engine.evaluator.toolchains.local import AMPLE, KnownLimits, LocalToolchain, called
 from storage import codec, locks
 from storage.home import home
-from storage.results.evaluation_results import CheckResult, CompileResult
+from storage.results.baselines import Instead
+from storage.results.evaluation_results import CheckResult, CompileResult, TimingResult
 from storage.results.hardware_limit import HardwareLimit, useful_rates
 from storage.results.policy import Policy
 from storage.results.profile_results import DISTURBED, ProfileResult, disturbance
@@ -42,6 +44,7 @@ SANITIZER = "compute-sanitizer"
 # The profiler empties the caches before each launch; a call of several is longer there without anything being wrong.
 APART_ON_DEVICE = 3.0
 LIMIT_S = 900.0
+SCALED_FROM = 8.9  # the compute capability
 
 
 class CudaToolchain(LocalToolchain):
@@ -91,6 +94,13 @@ class CudaToolchain(LocalToolchain):
         """
         return devices.first()
 
+    def _baseline(self, request: Baseline) -> TimingResult:
+        """As on any machine, where this GPU multiplies in FP8."""
+        if request.how == Instead.SCALED and float(self.gpu.capability) < SCALED_FROM:
+            has = f"{self.gpu.name} has {self.gpu.capability}"
+            raise BaselineUnavailable(f"torch._scaled_mm needs a GPU of compute capability {SCALED_FROM}, and {has}")
+        return super()._baseline(request)
+
     @functools.cached_property
     def device_files(self) -> tuple[str, ...]:
         """The driver's device nodes.
@@ -122,7 +132,7 @@ class CudaToolchain(LocalToolchain):
 
     def _compile(self, task: Task, source: str) -> CompileResult:
         """A kernel that is compiled when it is launched is launched, alone on the device."""
-        if not languages.of(source, task.language).is_just_in_time:
+        if languages.of(source, task.language).compiler is None:
             return super()._compile(task, source)
         with self._leased():  # configurations are measured
             return super()._compile(task, source)
@@ -218,7 +228,7 @@ class CompileGate:
             ToolchainError: its kernels are compiled when they are launched, and nothing says how.
         """
         language = languages.of(source)
-        if language.is_just_in_time and (language.name != languages.CuteDsl.name or task is None):
+        if language.compiler and (language.name != languages.CuteDsl.name or task is None):
             how = (
                 "name the task that it is for (--task TASK)"
                 if language.name == languages.CuteDsl.name

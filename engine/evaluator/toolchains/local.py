@@ -50,7 +50,7 @@ from engine.evaluator.tasks import Task
 from engine.evaluator.toolchains import remembered
 from storage import codec, locks
 from storage.device_use import UNSEEN, Claim
-from storage.results.baselines import Instead
+from storage.results.baselines import NO_SCALED_PRODUCT, Instead
 from storage.results.deployment import Deployment
 from storage.results.evaluation_results import CheckResult, CompileResult, TimedWorkload, TimingResult
 from storage.results.examination import Examination
@@ -58,6 +58,7 @@ from storage.results.hardware_limit import CalledOperator, HardwareLimit
 from storage.results.policy import EVERYTHING, Policy
 from storage.results.profile_results import ProfileResult
 from storage.results.timeline import Part
+from storage.results.vocabulary import Verdict
 
 Timed = TypeVar(
     "Timed", CompileResult, CheckResult, TimingResult, TimingResult | CheckResult, ProfileResult, Deployment
@@ -240,7 +241,11 @@ class LocalToolchain(Evaluator):
             threads,
             _evaluator_code(),
         ]
-        key_parts += [version for name in ("triton", "cute_dsl") if (version := just_in_time.version(name))]
+        key_parts += [
+            version
+            for language in languages.LANGUAGES.values()
+            if language.compiler and (version := language.compiler.version())
+        ]
         return hashlib.sha256(json.dumps(key_parts).encode()).hexdigest()
 
     def _examine(self, task: Task, *, is_confined: bool) -> Examination:
@@ -328,7 +333,7 @@ class LocalToolchain(Evaluator):
 
     def _compile_all(self, task: Task, sources: Sequence[str]) -> list[CompileResult]:
         """Compile all sources at once; one by one where building means to call the kernel."""
-        if any(languages.of(source, task.language).is_just_in_time for source in sources):
+        if any(languages.of(source, task.language).compiler is not None for source in sources):
             return [self.compile(task, source) for source in sources]
         plain = self._ask("compile_all", task, "", details={"sources": list(sources)})
         return [codec.from_plain(CompileResult, result) for result in plain]
@@ -395,11 +400,13 @@ class LocalToolchain(Evaluator):
             raise BaselineUnavailable(NO_MODULES)
         if request.how == Instead.GRAPH and (self.device == "cpu" or task.policy.backward):
             raise BaselineUnavailable("a graph of both passes is not timed" if task.policy.backward else "needs a GPU")
+        if request.how == Instead.SCALED and task.policy.backward:
+            raise BaselineUnavailable("torch._scaled_mm has no backward pass")
         timing = self._with_timeline(
             lambda: self._in_turn(task, functools.partial(self._instead, request), self._times.timing_s)
         )
         if isinstance(timing, CheckResult):
-            raise BaselineUnavailable(timing.message)
+            raise BaselineUnavailable(_why_not(request.how, timing))
         if timing.untrusted:
             raise BaselineUnavailable(timing.untrusted)
         return timing
@@ -570,6 +577,15 @@ def _evaluator_code() -> str:
 def called(needs: Mapping[str, Any]) -> tuple[CalledOperator, ...]:
     """What one call of a reference runs, as `describe` tells it."""
     return tuple(CalledOperator(str(name), int(calls), int(size)) for name, calls, size in needs["operators"])
+
+
+def _why_not(how: str, failed: CheckResult) -> str:
+    """Why what one would run instead has no timing: a product in FP8 may be too inexact for the task."""
+    if how == Instead.SCALED and NO_SCALED_PRODUCT in failed.message:
+        return NO_SCALED_PRODUCT
+    if how == Instead.SCALED and failed.verdict is Verdict.INCORRECT:
+        return f"not comparable, it is further off than the task allows: {failed.message}"
+    return failed.message
 
 
 def baseline_source(task: Task, how: str) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from engine.errors import ToolchainError
-from engine.evaluator.build import just_in_time
+from engine.evaluator.build import cute_dsl, just_in_time
 from engine.evaluator.build.host import installation
 from engine.evaluator.profiling import perf
 
@@ -78,7 +78,7 @@ def _triton() -> Checked:
 
 
 def _cute_dsl() -> Checked:
-    if found := just_in_time.version(just_in_time.CUTE_DSL):
+    if found := cute_dsl.version():
         return Checked("CuTe's Python DSL", True, f"{found}; compiles without a GPU, runs on one", "")
     return Checked(
         "CuTe's Python DSL",

@@ -45,7 +45,7 @@ def guarded(called: Callable[..., Any], why: str = "") -> Callable[..., Any]:
             return called(*args, **kwargs)
         except NoWay as error:
             raise (NoWay(f"{why}: {error}") if why else error) from error
-        except Exception as error:
+        except Exception as error:  # of the user's code, a kernel, or PyTorch's compiler
             reason = graphs.reason_of(error)
             raise (NoWay(f"{why}: {reason}") if why else Raised(reason)) from error
 

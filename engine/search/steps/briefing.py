@@ -113,7 +113,7 @@ def _gpu(name: str, facts: DeviceFacts, language: str) -> str:
 def _clusters(facts: DeviceFacts, language: str) -> str:
     if not facts.cluster_blocks:
         return "yes" if facts.has_clusters else "no"
-    asks = facts.cluster_blocks > 8 and not languages.find(language).is_just_in_time  # the other compilers ask for it
+    asks = facts.cluster_blocks > 8 and languages.find(language).compiler is None  # the other compilers ask for it
     permission = " (above 8 with `cudaFuncAttributeNonPortableClusterSizeAllowed`)" if asks else ""
     return f"yes, of up to {facts.cluster_blocks}{permission}"
 
@@ -231,7 +231,7 @@ def allowed(policy: Policy) -> dict[str, str]:
 
 def tunables(language: str = languages.DEFAULT) -> str:
     """How a kernel declares numbers for the tuner."""
-    line = PYTHON_LINE if languages.find(language).is_just_in_time else CPP_LINE
+    line = PYTHON_LINE if languages.find(language).compiler is not None else CPP_LINE
     return prompting.fill("tunables.md", line=line).strip()
 
 

@@ -97,7 +97,7 @@ def timed_again_first(record: Record, action: Action) -> Action:
 def _measure_baselines(context: RunContext) -> None:
     """When there is a first speed-up to compare with them: compiling takes a while. Each engine tries each once."""
     settings = context.whole.settings
-    for how in baselines.of_run(settings.policy.baselines, settings.toolchain):
+    for how in baselines.of_run(settings.policy.baselines, settings.toolchain, context.task.source):
         _measure_baseline(context, baselines.TITLES[how], how)
     if settings.own_baseline is not None:
         _measure_baseline(context, settings.own_baseline.name, "", settings.own_baseline.source)

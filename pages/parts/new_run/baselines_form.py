@@ -33,10 +33,12 @@ class Baseline(nn.Module):
 """
 
 
-def draw(policy: Policy, toolchain: str, key: str, wrong: list[str]) -> dict[str, Any]:
-    """The choice as fields of a run's settings; what is wrong with a file is told and added to `wrong`."""
-    names = [str(name) for name in Instead if not baselines.fault((name,), toolchain)]
-    usual = [str(name) for name in baselines.of_run(policy.baselines, toolchain) if name in names]
+def draw(policy: Policy, source: str, toolchain: str, key: str, wrong: list[str]) -> dict[str, Any]:
+    """The choice as fields of the settings of a run on a task with this `source`; what is wrong with a file is told
+    and added to `wrong`."""
+    known = [how for how in Instead if how is not Instead.SCALED or baselines.may_be_scaled(source)]
+    names = [str(how) for how in known if not baselines.fault((how,), toolchain)]
+    usual = [str(name) for name in baselines.of_run(policy.baselines, toolchain, source) if name in names]
     chosen = st.multiselect(
         "Timed beside eager PyTorch", names, usual, key=f"baselines:{key}:{toolchain}", help=_HELP,
         format_func=lambda name: baselines.TITLES[Instead(name)], placeholder="eager PyTorch alone",

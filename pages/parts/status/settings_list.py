@@ -91,7 +91,7 @@ def _tried(policy: Policy) -> Iterator[tuple[str, str]]:
 def _baselines(settings: RunSettings) -> Iterator[tuple[str, str]]:
     """What is timed beside eager, where that was chosen."""
     if asked := settings.policy.baselines:
-        chosen = [baselines.TITLES.get(name, name) for name in baselines.of_run(asked, settings.toolchain)]
+        chosen = [baselines.TITLES.get(name, name) for name in baselines.of_run(asked, settings.toolchain, "")]
         yield "Baselines", ", ".join(["eager PyTorch", *chosen])
     if settings.own_baseline is not None:
         yield "Baseline of one's own", settings.own_baseline.name

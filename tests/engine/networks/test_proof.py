@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from engine.__main__ import main
-from engine.networks import applying
+from engine.networks import applying, fingerprint
 from storage.networks import files, in_network, proofs
 from storage.networks.proofs import Proof
 from storage.networks.records import (
@@ -240,7 +240,7 @@ def test_a_proof_that_was_broken_off_is_gone_on_with_only_where_figures_depend_o
     kernels = (ChosenKernel("norm", "run-1", "c001"),)
     started = ProofStarted(3, kernels, measured_with={"torch": "2.13.0", "package of kernels": "ab"})
     broken = Proof(started)
-    assert applying.begun(broken, replace(started, number=0), is_anew=False) == (started, "")
+    assert fingerprint.begun(broken, replace(started, number=0), is_anew=False) == (started, "")
     for change, why in (
         ({"measured_with": {"torch": "2.14.0", "package of kernels": "ab"}}, "torch was 2.13.0, it is 2.14.0"),
         ({"measured_with": {"torch": "2.13.0", "package of kernels": "cd"}}, "the package of kernels has changed"),
@@ -248,9 +248,9 @@ def test_a_proof_that_was_broken_off_is_gone_on_with_only_where_figures_depend_o
         ({"ways": ("eager",)}, "other ways to call the network were measured before"),
     ):
         asked = replace(started, number=0, **change)
-        assert applying.begun(broken, asked, is_anew=False) == (replace(asked, number=4), why)
+        assert fingerprint.begun(broken, asked, is_anew=False) == (replace(asked, number=4), why)
     over = Proof(started, is_over=True)
-    assert applying.begun(over, started, is_anew=False) == (replace(started, number=4), "")
+    assert fingerprint.begun(over, started, is_anew=False) == (replace(started, number=4), "")
 
 
 @pytest.mark.judging

@@ -56,10 +56,12 @@ def prepare(folder: Path, device: str = "cuda") -> tuple[Call, int]:
     torch.set_default_device(device)
     task = _executed("task", folder / "task.py", functools.partial(compile, mode="exec"))
     if "kernels" in request:
-        from engine.evaluator.build import just_in_time
+        from engine.evaluator import languages
+        from engine.evaluator.build.just_in_time import Place
 
         kept = Path(request["kernels"]) if request["kernels"] else None
-        just_in_time.prepare(just_in_time.Place(kept, language=str(request["language"])))
+        if (compiler := languages.find(str(request["language"])).compiler) is not None:
+            compiler.prepare(Place(str(request["language"]), kept))
     _replay_builds(json.loads((folder / "builds.json").read_text()))
     from engine.evaluator.checks import dtypes, live_code
     from engine.evaluator.checks.arguments import Arguments

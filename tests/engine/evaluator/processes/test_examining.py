@@ -64,6 +64,12 @@ def test_what_cannot_be_judged_is_refused_with_the_cause(
             "x",
             "float4_e2m1fn_x2",
         ),
+        (
+            "return x.byte().view(torch.float4_e2m1fn_x2)",
+            "torch.rand(4, 4)",
+            "x",
+            "returns a tensor of torch.float4_e2m1fn_x2, whose numbers cannot be compared: return its bits as uint8",
+        ),
         ("return x * len(o)", "torch.randn(4, 4), {3, 4}", "x, o", "a set"),
         ("return (x, {1})", "torch.randn(4, 4)", "x", "returns a set among its results"),
         ("import not_there\nreturn x", "torch.randn(4, 4)", "x", "install not_there"),
@@ -75,6 +81,13 @@ def test_a_task_that_fails_is_told_with_its_line_and_a_remedy(
 ) -> None:
     given = reference(tmp_path, forward, inputs=inputs, arguments=arguments)
     with pytest.raises(TaskError, match=says.replace("(", r"\(")):
+        cpu.limit(given)
+
+
+def test_state_of_4_bit_floats_is_refused_by_its_name(cpu: CpuToolchain, tmp_path: Path) -> None:
+    held = "self.register_buffer('w', torch.zeros(4, 4).byte().view(torch.float4_e2m1fn_x2))"
+    given = reference(tmp_path, "return x * self.w.view(torch.uint8)", init=held, inputs="torch.randn(4, 4)")
+    with pytest.raises(TaskError, match=r"Model holds w of torch\.float4_e2m1fn_x2, .*: hold its bits as uint8"):
         cpu.limit(given)
 
 

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from engine.errors import BaselineUnavailable
 from engine.evaluator import tasks
+from engine.evaluator.processes import half_baseline
 from engine.evaluator.tasks import Task
 from engine.evaluator.toolchains.cpu import CpuToolchain
+from storage.results.baselines import NO_SCALED_PRODUCT, Instead
 from storage.results.evaluation_results import TimingResult
 from storage.results.examination import Standing
 from storage.results.policy import EVERYTHING, Policy
 from storage.results.vocabulary import Verdict
 
+PRODUCT = Path(__file__).resolve().parents[3] / "gpu" / "fp8_product.py"
 QUANTISED = """
 import torch
 from torch import nn
@@ -150,3 +155,15 @@ def test_an_output_of_another_dtype_is_refused(cpu: CpuToolchain) -> None:
     found = cpu.check(task("float8_e4m3fn"), source)
     assert found.verdict is Verdict.INCORRECT
     assert "has dtype float32" in found.message
+
+
+def test_a_product_of_converted_matrices_is_timed_as_scaled_mm_has_it(
+    cpu: CpuToolchain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TILEWRIGHT_COMPILED_BASELINE")
+    timed = cpu.baseline(tasks.find(str(PRODUCT)).task("cpu", {}), Instead.SCALED)
+    assert timed.baseline in (half_baseline.AS_IT_IS, half_baseline.IN_BFLOAT16)
+    assert timed.speedup > 0
+    other = tasks.of_text(PRODUCT.read_text().replace("a.float() *", "a.float().exp() *"), PRODUCT).task("cpu", {})
+    with pytest.raises(BaselineUnavailable, match=f"^{NO_SCALED_PRODUCT}$"):
+        cpu.baseline(other, Instead.SCALED)
