@@ -23,7 +23,7 @@ import sys
 import tempfile
 import traceback
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ from engine.evaluator.build.just_in_time import CACHE, Place
 from engine.evaluator.build.request import CANDIDATE_FILE
 
 PACKAGE = "nvidia-cutlass-dsl"
+HANDED: Sequence[str] = ("__dlpack__",)  # `from_dlpack` calls it, with every launch
 FOLDER = "dsl"  # of the files that the DSL keeps, in the cache of a compile step
 _ELF, _CUDA_MACHINE = b"\x7fELF", 190
 _REGISTERS, _FRAME, _SIZED = 0x2F, 0x11, 4  # attributes of a cubin's `.nv.info`, and the format of those with a size

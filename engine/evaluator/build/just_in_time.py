@@ -15,12 +15,13 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
 CACHE, CHOICES = "cache", "choices.json"
+HANDED: Sequence[str] = ()
 INTERPRET = {"TRITON_INTERPRET": "1"}
 """Set before Triton is imported, its interpreter runs the kernels, without a GPU."""
 _GROUPS = "__grp__*.json"
@@ -124,7 +125,13 @@ class Kernels(Protocol):
 
 
 class Compiler(Protocol):
-    """What compiles the kernels of a language when they are launched; a module is one."""
+    """What compiles the kernels of a language when they are launched; a module is one.
+
+    Attributes:
+        HANDED: methods of a tensor by which such a kernel is given it, where its address is not enough.
+    """
+
+    HANDED: Sequence[str]
 
     def version(self) -> str:
         """The version of the language's package that is installed here, empty where none is. Imports nothing."""

@@ -239,8 +239,8 @@ class Candidate:
 def body(source: str, shared: SharedTensors, place: Place | None, line: Channel) -> None:
     """Answer questions until the evaluator closes the line; an exception of the candidate's is an answer too."""
     faulthandler.enable()
-    observer.watch_leaving()
     candidate = Candidate(source, shared, place, line)
+    observer.watch_leaving(candidate.compiler.HANDED if candidate.compiler else ())
     while True:
         question = line.receive()
         name, number = question.pop("ask"), question.pop("number")

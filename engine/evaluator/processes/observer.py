@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 import torch
@@ -43,15 +43,20 @@ LEAVING = ("numpy", "__array__", "__dlpack__")
 _left: list[tuple[str, int]] = []
 
 
-def watch_leaving() -> None:
-    """Note every tensor that is handed to another library; for the life of this process."""
+def watch_leaving(handed: Collection[str] = ()) -> None:
+    """Note every tensor that is handed to another library; for the life of this process.
+
+    By the methods `handed` kernels of the candidate's language are given tensors on a device: each launch has such calls.
+    On the host no kernel of these languages runs, and every call is noted.
+    """
     for name in LEAVING:
-        setattr(torch.Tensor, name, _noted(name, getattr(torch.Tensor, name)))
+        setattr(torch.Tensor, name, _noted(name, getattr(torch.Tensor, name), name in handed))
 
 
-def _noted(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+def _noted(name: str, method: Callable[..., Any], is_handed: bool) -> Callable[..., Any]:
     def noted(tensor: torch.Tensor, *given: Any, **named: Any) -> Any:
-        _left.append((f"torch::Tensor.{name}", tensor.numel()))
+        if tensor.is_cpu or not is_handed:
+            _left.append((f"torch::Tensor.{name}", tensor.numel()))
         return method(tensor, *given, **named)
 
     return noted

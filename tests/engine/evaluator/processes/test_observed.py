@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from engine.evaluator import tasks
+from engine.evaluator.build import cute_dsl
 from engine.evaluator.checks import operators
 from engine.evaluator.checks.operators import Observed, Operator, only_moves
 from engine.evaluator.checks.screening import screen
@@ -260,3 +263,28 @@ def test_a_task_that_only_moves_data_is_known_by_its_reference() -> None:
     assert only_moves(moving)
     assert not only_moves([*moving, Operator("aten::sum", 1, 10**6, 1)])
     assert not only_moves([*moving, Operator("aten::_foreach_add", 1, -1, 1)])
+
+
+HANDED = """
+import contextlib, sys, torch
+from engine.evaluator.processes import observer
+observer.watch_leaving(sys.argv[1:])
+seen = observer.Observer()
+for device in ("cpu", "meta"):  # a device of which no numbers can be read, in place of a GPU
+    seen.begin(((1 << 41) + 1, (1 << 41) + 2))
+    with contextlib.suppress(Exception):
+        torch.zeros(5, device=device).__dlpack__()
+    print(device, [row for row in seen.end()["operators"] if "dlpack" in row[0]])
+"""
+
+
+@pytest.mark.parametrize(("handed", "on_a_device"), [((), 1), (("__dlpack__",), 0)], ids=["any", "CuTe DSL"])
+def test_a_language_whose_kernels_take_tensors_by_an_exchange_format_may_hand_them_over_on_a_device(
+    handed: tuple[str, ...], on_a_device: int
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", HANDED, *handed], capture_output=True, text=True, check=True, timeout=120
+    )
+    row = "[['torch::Tensor.__dlpack__', 1, 5, 0]]"
+    assert done.stdout.splitlines() == [f"cpu {row}", f"meta {row if on_a_device else '[]'}"], done.stdout
+    assert cute_dsl.HANDED == ("__dlpack__",)
