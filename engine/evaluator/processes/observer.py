@@ -46,8 +46,8 @@ _left: list[tuple[str, int]] = []
 def watch_leaving(handed: Collection[str] = ()) -> None:
     """Note every tensor that is handed to another library; for the life of this process.
 
-    By the methods `handed` kernels of the candidate's language are given tensors on a device: each launch has such calls.
-    On the host no kernel of these languages runs, and every call is noted.
+    By the methods `handed` kernels of the candidate's language are given tensors on a device, with each launch. On the
+    host no kernel of these languages runs, and every call is noted.
     """
     for name in LEAVING:
         setattr(torch.Tensor, name, _noted(name, getattr(torch.Tensor, name), name in handed))
