@@ -69,7 +69,7 @@ def draw_network(name: str, region: str) -> None:
     except NetworkError as error:
         st.warning(wording.sentence(str(error)), icon=":material/search_off:")
         return
-    network_header.state(stands, log)
+    network_header.state(name, stands, log)
     if (network := stands.network) is None:
         return
     rows = ranking.ranked(network, stands.limits, experience(index.known().mark))

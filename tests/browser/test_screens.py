@@ -34,6 +34,7 @@ PAGES = {
     "cells of a suite": ("benchmark?suite=simulated&show_suite=cells", 'tr[data-id="square_matmul"] .pill'),
     "curves of a suite": ("benchmark?suite=simulated&show_suite=curves", "h2:has-text('Over what was spent')"),
     "timeline of a suite": ("benchmark?suite=simulated&show_suite=timeline", "text=Point at a bar"),
+    "new suite": ("benchmark?new=demo", "text=The same as a file"),
     "networks": ("networks", 'tr[data-id="tiny"]'),
     "network": ("networks?network=tiny", 'tr[data-id="mlp_act"]'),
     "kernels of a network": (
@@ -52,6 +53,7 @@ PAGES = {
     "technique": ("technique?technique=operator+fusion", "text=newest first"),
     "new run": ("new_run", "text=Start run"),
     "whole run with a kernel": ("run?run=whole&candidate=c004", "h2:has-text('Kernel 4')"),
+    "presented run": ("run?run=whole&present=1", "text=The scale on the right"),
     "half a run": ("run?run=half", '[role="table"]'),
     "running run": ("run?run=running", 'tr[data-id="c001"]'),
     "lost run": ("run?run=lost", "text=The run was interrupted"),

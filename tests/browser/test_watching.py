@@ -9,6 +9,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
+from storage.run import events as ev
 from tests import samples
 from tests.browser import curve, rules
 from tests.browser.conftest import SIZE, Server, becomes, start_server, stop_server, width_of_what_is_drawn
@@ -16,6 +17,10 @@ from tests.browser.play import PretendEngine, finished_depth, model_step
 
 pytestmark = pytest.mark.browser
 
+# How far everything has jumped since the page was asked for, as browsers measure it: share of the screen by distance.
+SHIFTS = """() => { window.jumps = []; new PerformanceObserver(list => jumps.push(...list.getEntries().map(shift => [
+  shift.value, ...shift.sources.map(({ node }) => (node?.parentElement ?? node)?.className)])
+)).observe({ type: "layout-shift", buffered: true }) }"""
 TRUST = {
     "Screening": "outside functions",
     "Isolation": "system calls",
@@ -36,6 +41,32 @@ def test_a_new_run_appears_in_the_list_by_itself_and_is_opened_from_there(page: 
     expect(curve.chart(page)).to_be_visible()
     expect(curve.chart(page).get_by_text("torch.compile 1.28×")).to_be_visible()
     expect(page.get_by_label("Key figures")).to_contain_text("over torch.compile")
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 800), (390, 844)])
+def test_nothing_jumps_from_the_first_kernel_to_the_end_of_a_run(
+    page: Page, server: Server, width: int, height: int
+) -> None:
+    name = f"steady-{width}"
+    engine = PretendEngine(server.runs, name, depths=3)
+    engine.play_until(model_step)
+    page.goto("about:blank")
+    page.set_viewport_size({"width": width, "height": height})
+    page.goto(f"{server.url}/run?run={name}")
+    page.evaluate(SHIFTS)
+    expect(page.get_by_text("The code of the first kernel appears here")).to_be_visible()
+    engine.play_until(lambda event: isinstance(event, ev.CandidateCreated))
+    expect(page.get_by_label("Source of kernel 1")).to_be_visible()
+    engine.emit(ev.BudgetWarned("tokens", 1_600_000.0, 2_000_000.0))
+    expect(page.get_by_role("button", name="1 alert")).to_be_visible()
+    engine.play_until(finished_depth)
+    expect(curve.chart(page)).to_be_visible()
+    engine.play_until(finished_depth, times=2)
+    expect(page.locator('tr[data-id="c004"]')).to_be_visible()
+    engine.play_until(lambda event: isinstance(event, ev.RunEnded))
+    expect(page.locator(".st-key-result")).to_be_visible()
+    jumps = page.evaluate("jumps")
+    assert sum(jump[0] for jump in jumps) < 0.1, sorted(jumps, reverse=True)[:5]
 
 
 def test_new_data_keeps_zoom_scroll_and_node(page: Page, server: Server) -> None:

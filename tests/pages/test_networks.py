@@ -125,6 +125,8 @@ def test_a_network_that_is_not_whole_says_why(home: Path, open_page: Open, name:
     app = open_page("networks", network=name)
     assert not app.exception
     assert sentence in words(app).replace("\\", "")
+    again = f"python -m engine network capture app.py:make --name {name}"
+    assert [code.value for code in app.code if code.value == again] == [again] * (name in ("failed", "broken"))
     assert len(app.button) == (name in ("failed", "broken", "working", "damaged"))  # what is there can be deleted
     os.close(lock)
 

@@ -47,7 +47,8 @@ def test_a_run_shows_what_it_has_spent_of_the_limits_in_force(home: Path, open_p
 def test_four_fifths_of_a_limit_are_warned_about_on_the_page(home: Path, open_page: Open) -> None:
     folder = samples.write_run(home / "runs", "r1", depths=4)
     change(folder, "ModelCalled", input_tokens=2_000_000)
-    assert "Limit reached" in words(open_page("run", run="r1"))
+    said = [bar.proto.text for bar in open_page("run", run="r1").get("progress")]
+    assert any(text.startswith("Tokens: ") and "limit reached" in text for text in said)
 
 
 def test_an_unknown_cost_is_said_to_be_unknown(home: Path, open_page: Open) -> None:

@@ -231,7 +231,9 @@ def _limits(source: str, start: Draft, wrong: list[str]) -> dict[str, Any]:
     if rule is BudgetRule.HEADROOM and limits == SuiteLimits():
         wrong.append("Limits: give one, or nothing can be left of it.")
         st.error(wrong[-1], icon=":material/error:")
-    about = st.text_input("What it is to find out", start.about, key=f"suite_about:{source}", placeholder="optional")
+    about = st.text_area(
+        "What it is to find out", start.about, key=f"suite_about:{source}", placeholder="optional", height=68
+    )
     return {"repeats": int(repeats or 1), "limits": limits, "budget": rule, "more_steps": start.more_steps,
             "more": more.strip(), "about": about.strip()}  # fmt: skip
 

@@ -4,8 +4,15 @@ handed to Streamlit as texts."""
 from pathlib import Path
 
 FOLDER = Path(__file__).parent
+# A part that has its contents says so to the page: what stands below is shown from then on (page.css).
+_DRAWN = """export default component => {
+  const ending = fill(component)
+  component.parentElement.getRootNode().host?.setAttribute("data-drawn", "")
+  return ending
+}
+function fill"""
 
 
 def read(name: str) -> str:
     """The text of one file here, by folder and name."""
-    return (FOLDER / name).read_text(encoding="utf-8")
+    return (FOLDER / name).read_text(encoding="utf-8").replace("export default function", _DRAWN)

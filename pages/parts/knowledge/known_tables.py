@@ -59,7 +59,7 @@ UNDEFINED_COLUMNS = [column for column in TECHNIQUE_COLUMNS if column.key not in
 STATE_COLUMNS = [
     table.Column("name", "State"),
     table.Column("bottleneck", "Limited by"),
-    table.Column("about", "Recognised by"),
+    table.Column("about", "Recognised by", "wide"),
     table.Column("techniques", "Techniques", "right", "in use in this state"),
     table.Column(
         "attempts", "Faster", "nowrap", "attempts from this state whose kernel became faster, of all attempts"
@@ -69,7 +69,7 @@ STATE_COLUMNS = [
 ]
 NEGATIVE_COLUMNS = [
     table.Column("name", "Technique"),
-    table.Column("state", "In state", "nowrap"),
+    table.Column("state", "In state", "nowrap wide"),
     table.Column("attempts", "Faster", "nowrap"),
     table.Column("slower", "Slower", "right"),
     table.Column("failed", "Failed", "right", "wrong result, does not compile, or the patch did not apply"),

@@ -71,7 +71,7 @@ def run_cells(row: LearningRun, titles: Mapping[str, str]) -> dict[str, table.Ce
     title = titles.get(row.run_id, "Run of another home")
     added = table.bar(f"{row.faster:,} of {row.attempts:,}", row.faster / row.attempts) if row.attempts else None
     return {
-        "run": table.link(title, row.run_id[-28:]),
+        "run": table.link(title, row.run_id),
         "asked": wording.count(row.asked) if row.asked else table.text("did not ask", "muted"),
         "attempts": added,
         "changes": wording.count(row.changes),

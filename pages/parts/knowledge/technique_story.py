@@ -25,7 +25,7 @@ FIGURES = [
     table.Column("predicted", "Predicted", "right", "geometric mean of the gains that models predicted"),
 ]
 STATE_COLUMNS = [
-    table.Column("state", "In state"),
+    table.Column("state", "In state", "wide"),
     *FIGURES,
     table.Column("before", "Expected before", "right", "before any attempt, and how likely an attempt is faster"),
     table.Column("expected", "Expected now", "right", "with the attempts; what was expected before counts as two"),

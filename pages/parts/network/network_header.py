@@ -3,6 +3,7 @@ capture could not do."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -23,8 +24,8 @@ EXAMPLE = (
 )
 
 
-def state(stands: Standing, log: str) -> None:
-    """The state in a sentence; of a capture that has failed, what it wrote."""
+def state(name: str, stands: Standing, log: str) -> None:
+    """The state in a sentence; of a capture that has failed, what it wrote and how to go on."""
     words = wording.sentence(stands.words)
     match stands.state:
         case NetworkState.CAPTURING:
@@ -35,6 +36,10 @@ def state(stands: Standing, log: str) -> None:
             st.warning(f"**Broken off.** {words}", icon=":material/link_off:")
         case NetworkState.CAPTURED:
             pass
+    if stands.state in (NetworkState.FAILED, NetworkState.BROKEN_OFF):
+        again = ["python", "-m", "engine", "network", "capture", stands.entry, "--name", name]
+        st.caption("The command that captures it again:")
+        st.code(shlex.join(again), language=None, wrap_lines=True)
     if log and stands.state is not NetworkState.CAPTURED:
         with st.expander("What the capture has written", icon=":material/article:"):
             code.draw_plain("What the capture has written", log, key="capture_log", is_wrapped=True)

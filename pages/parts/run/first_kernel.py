@@ -41,7 +41,7 @@ def is_due(run: RunRow) -> bool:
 
 
 def draw(run: RunRow) -> None:
-    """Stages on the left, code on the right; above them why the last kernel failed, if one has."""
+    """Stages on the left, code on the right; below them why the last kernel failed, if one has."""
     db = index.current()
     attempts = index.attempts(run.run_id)
     failed = [attempt for attempt in attempts if attempt.verdict not in (None, Verdict.PASSED)]
@@ -50,11 +50,6 @@ def draw(run: RunRow) -> None:
     judged = queries.evaluation(db, run.run_id, newest.candidate_id) if newest else None
     spoiled = spoiled_timing(steps)
     st.markdown(f"## The first {'timed ' if spoiled else 'correct ' if failed else ''}kernel")
-    with st.container():  # always there: what comes and goes in it must not move what follows to another place
-        if failed:
-            st.caption(f":material/build: {why_again(failed)}")
-        if spoiled:
-            st.caption(f":material/hourglass_top: {why_untimed(spoiled)}")
     left, right = st.columns([1.25, 1], gap="medium")
     with left, st.container(border=True):
         current = next((step for step in steps if step.is_in_flight), None)
@@ -65,6 +60,11 @@ def draw(run: RunRow) -> None:
         _stages(data={"stages": shown, "since": since, "server_now": time.time()}, key="first_kernel")
     with right:
         _code(run, newest)
+    with st.container():  # always there: what comes and goes in it must not move what follows to another place
+        if failed:
+            st.caption(f":material/build: {why_again(failed)}")
+        if spoiled:
+            st.caption(f":material/hourglass_top: {why_untimed(spoiled)}")
 
 
 def why_again(failed: Sequence[AttemptRow]) -> str:
@@ -96,7 +96,7 @@ def steps_after(steps: Sequence[StepRow], candidate_id: str) -> list[StepRow]:
 
 
 def _code(run: RunRow, newest: AttemptRow | None) -> None:
-    with st.container(height=300 if newest else "content", border=True):
+    with st.container(height=300, border=True):  # before the code is there too: what stands below keeps its place
         if newest is None:
             st.caption(":material/code: The code of the first kernel appears here as soon as it is written.")
             return

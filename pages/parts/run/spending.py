@@ -23,7 +23,7 @@ DAY_FIELDS = {"calls": "Calls per day", "tokens": "Tokens per day", "cost": "US 
 
 
 def draw(run: RunRow, state: RunState) -> None:
-    """Bars for the limits that are set, the calls of each role on demand, and other limits."""
+    """Bars for the limits that are set, other limits, what the calls came to, and those of each role on demand."""
     allowed = queries.allowance(index.current(), run.run_id)
     if allowed is None:
         return
@@ -31,10 +31,11 @@ def draw(run: RunRow, state: RunState) -> None:
     with st.container(border=True, key="spending"):
         st.markdown("## Spending")
         for text, share in bars(run, allowed):
-            st.progress(min(share, 1.0), text=text)
-            if share >= WARNING_SHARE:
-                left = "Limit reached" if share >= 1 else "More than 80 % used"
-                st.caption(f":orange[:material/warning: {left}]")
+            st.progress(min(share, 1.0), text=f"{text}{_near(share)}")
+        may_change = access.may_steer() and not run.is_example and not run.replay_of
+        if may_change:  # above what grows while the run goes on
+            _other_limits(run, state)
+            _day_limits()
         if not rows:
             st.caption("No model calls yet.")
         else:
@@ -45,9 +46,13 @@ def draw(run: RunRow, state: RunState) -> None:
         _unknown(rows)
         if run.replay_of:
             st.caption("A replay costs nothing; these are the costs of the original run.")
-        elif access.may_steer() and not run.is_example:
-            _other_limits(run, state)
-            _day_limits()
+
+
+def _near(share: float) -> str:
+    """What stands beside a limit that is nearly reached, in its own line: what is below keeps its place."""
+    if share < WARNING_SHARE:
+        return ""
+    return f" :orange[:material/warning: {'limit reached' if share >= 1 else '80 % used'}]"
 
 
 def draw_time(run: RunRow, state: RunState) -> None:

@@ -31,10 +31,12 @@ _ONLY_SHOWN = (
 NONE_CORRECT = "The run found no correct kernel; the list of kernels says why each failed. "
 UNTIMED = "The run found a correct kernel, but no timing that counts; the kernel's tab Trust says why. "
 
+# As high before its program is loaded as after, so that the controls below keep their place.
+_LISTED = "".join(f"<li><b>{title}</b>{about}</li>" for title, about in (*_SEEN, _STEER))
 _welcome = st.components.v2.component(
     "tilewright_welcome",
-    html='<section class="welcome" aria-label="Welcome"><p class="what"></p><ol></ol>\n<p class="next"></p>'
-    "<button>Dismiss</button></section>",
+    html=f'<section class="welcome" aria-label="Welcome"><p class="what">{WHAT}</p><ol>{_LISTED}</ol>\n'
+    '<p class="next"></p><button>Dismiss</button></section>',
     css=client.read("status/welcome.css"),
     js=client.read("status/welcome.js"),
 )
