@@ -1,7 +1,7 @@
 """Take a picture of every page, light and dark, wide and narrow: `python -m tests.browser.screenshots OUT --home HOME`.
 
 Shows the runs of HOME; without --home, synthetic ones. Those of README alone, of a home with the examples in it
-(`python -m engine examples open`, `network try`):
+(`python -m engine examples open`):
 `python -m tests.browser.screenshots docs/screenshots --home HOME --docs`.
 """
 
@@ -17,7 +17,6 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from engine.networks import small
 from pages.parts import index
 from storage.index import queries
 from storage.index.queries import AttemptRow, RunRow
@@ -26,6 +25,7 @@ from tests import sample_knowledge, sample_networks, samples
 from tests.browser.chromium import of_program
 from tests.browser.conftest import Server, new_home, start_server, stop_server
 
+NETWORK = "convnext"  # of the examples
 # What the width adds to a picture's name: overview-light.png, overview-narrow-light.png.
 WIDTHS = {"": 1280, "-narrow": 390}
 UNDRAWN = '[data-testid="stSkeleton"], .figure:not(:has(.main-svg))'
@@ -92,8 +92,8 @@ def for_docs(home: Path, run_id: str | None) -> Iterator[Shot]:
     yield Shot("compare", "compare?runs=" + ",".join(one.run_id for one in gpu), "Compare", 1000)
     address = f"candidate?run={profiled.run_id}&candidate={profiled.best_candidate_id}"
     yield Shot("profile", address, "Kernel ", 1000, "Profile")
-    if (home / "networks" / small.NAME).is_dir():  # `python -m engine network try`
-        yield Shot("network", f"networks?network={small.NAME}", "Kernels in the network", 1500)
+    if (home / "networks" / NETWORK).is_dir():
+        yield Shot("network", f"networks?network={NETWORK}", "Kernels in the network", 1500)
 
 
 def shown(home: Path, run_id: str | None) -> tuple[list[RunRow], RunRow, list[AttemptRow]]:
