@@ -80,8 +80,8 @@ def device(limit: HardwareLimit | None, language: str = languages.DEFAULT) -> st
         return _filled("unknown", device=f"{name}: {rates}")
     if not limit.facts.architecture.startswith("sm_"):
         return _host(name, limit.facts)
-    rates = limit.facts.rates_gflop_s  # FP8 is of no use to a task whose limit does not stand on it
-    told = {unit: rate for unit, rate in rates.items() if unit != FP8 or limit.peak_gflop_s > rates.get("bf16", 0.0)}
+    known = limit.facts.rates_gflop_s  # FP8 is of no use to a task whose limit does not stand on it
+    told = {unit: rate for unit, rate in known.items() if unit != FP8 or limit.peak_gflop_s > known.get("bf16", 0.0)}
     return _gpu(name, replace(limit.facts, rates_gflop_s=told), language)
 
 
