@@ -33,11 +33,12 @@ _begun: list[tuple[str, subprocess.Popen[bytes]]] = []
 
 
 def capture_network(
-    entry: str, name: str, mode: str, device: str, numbers: Mapping[str, int] = MappingProxyType({})
-) -> NetworkFolder:
+    entry: str, name: str, mode: str, device: str, numbers: Mapping[str, int] = MappingProxyType({}), *,
+    is_tuned: bool = False,
+) -> NetworkFolder:  # fmt: skip
     """Start capturing a network in a session of its own, and wait until it has begun; what it writes is kept in the
     network's folder. Without a name it has that of the entry's file. `numbers` are options of `network capture` by
-    name: keep, batch, tokens.
+    name: keep, batch, tokens. `is_tuned` times max-autotune too.
 
     Raises:
         EngineError: the server is read-only, the entry or the name cannot be used, or the capture ended at once; what
@@ -53,6 +54,7 @@ def capture_network(
         raise EngineError(f"a network {folder.name} was captured here: choose another name, or delete that one")
     command = ["capture", entry, "--name", folder.name, "--mode", mode, "--device", device]
     command += [word for option, number in numbers.items() for word in (f"--{option}", str(number))]
+    command += ["--max-autotune"] if is_tuned else []
     _begin_capture(folder, command, CAPTURE_LOG, "the capture")
     return folder
 

@@ -202,9 +202,10 @@ def test_a_capture_that_fails_keeps_what_it_wrote_and_can_be_begun_again(home: P
     file = tmp_path / "my app.py"
     file.write_text("def make():\n    raise ValueError('no checkpoint')\n")
     folder = networks.folder_of("my_app")
-    for _ in range(2):
+    for is_tuned in (False, True):
         numbers = {"keep": 3, "batch": 2, "tokens": 16}
-        assert starting.capture_network(f"{file}:make", "", "eval", "cpu", numbers) == folder
+        begun = starting.capture_network(f"{file}:make", "", "eval", "cpu", numbers, is_tuned=is_tuned)
+        assert begun == folder
         until(lambda: standing(folder).state is not NetworkState.CAPTURING, "the end of the capture")
         assert standing(folder).state is NetworkState.FAILED
         assert "no checkpoint" in standing(folder).words

@@ -239,6 +239,7 @@ def test_a_capture_that_cannot_begin_says_why(home: Path, open_page: Open) -> No
     app = open_page("networks")
     pressed(app, "new_network")
     next(one for one in app.text_input if one.key == "network_entry").set_value("app.py:make")
+    next(one for one in app.checkbox if one.key == "network_tuned").check()
     next(one for one in app.button if one.key == "capture_yes").click().run()
     assert "give its whole path" in words(app)
 

@@ -40,6 +40,8 @@ ENTRY_HELP = (
     "kwargs), as /path/to/app.py:make; or package.module:make; or hf: and the configuration of a transformers model."
 )
 
+TUNED_HELP = "Regions are then ranked against that mode too; on a GPU also against a CUDA graph of it."
+
 
 def ask_capture() -> None:
     """Open the form of a new network."""
@@ -103,11 +105,12 @@ def _capture() -> None:
     device = row.segmented_control("Device", devices, default=devices[-1], required=True, key="network_device")
     wrong: list[str] = []
     numbers = _capture_numbers(entry.strip().startswith(starting.HUGGING_FACE), wrong)
+    is_tuned = st.checkbox("Time max-autotune too, which takes minutes", key="network_tuned", help=TUNED_HELP)
     st.caption("The capture imports your file and calls your network, as you would. It may take minutes.")
     if dialogs.buttons("capture", "Capture", ":material/play_arrow:", may=not wrong):
         try:
             with st.spinner("Starting the capture"):
-                folder = starting.capture_network(entry, name, str(mode), str(device), numbers)
+                folder = starting.capture_network(entry, name, str(mode), str(device), numbers, is_tuned=is_tuned)
         except EngineError as error:
             st.error(wording.sentence(str(error)), icon=":material/error:")
             return
