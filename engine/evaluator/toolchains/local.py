@@ -54,7 +54,7 @@ from storage.results.baselines import Instead
 from storage.results.deployment import Deployment
 from storage.results.evaluation_results import CheckResult, CompileResult, TimedWorkload, TimingResult
 from storage.results.examination import Examination
-from storage.results.hardware_limit import CalledOperator, HardwareLimit
+from storage.results.hardware_limit import CalledOperator, HardwareLimit, LaidOut
 from storage.results.policy import EVERYTHING, Policy
 from storage.results.profile_results import ProfileResult
 from storage.results.timeline import Part
@@ -570,6 +570,11 @@ def _evaluator_code() -> str:
 def called(needs: Mapping[str, Any]) -> tuple[CalledOperator, ...]:
     """What one call of a reference runs, as `describe` tells it."""
     return tuple(CalledOperator(str(name), int(calls), int(size)) for name, calls, size in needs["operators"])
+
+
+def laid_out(needs: Mapping[str, Any]) -> tuple[LaidOut, ...]:
+    """Weights of a reference that lie in another order than the usual one, as `describe` tells them."""
+    return tuple(LaidOut(str(name), tuple(shape), tuple(stride)) for name, shape, stride in needs["laid_out"])
 
 
 def baseline_source(task: Task, how: str) -> str:
