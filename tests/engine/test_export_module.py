@@ -63,6 +63,7 @@ def test_a_module_holds_its_weights_as_its_kernel_was_judged_with_them_whatever_
     assert isinstance(model.weight, nn.Parameter)
     assert model.weight.stride() == stride
     model.load_state_dict(loaded.state_dict())
+    assert model.bias is not None
     assert (model.weight.stride(), model.bias.stride()) == (stride, (1,))
     assert model.weight.equal(loaded.weight)
     assert ModelNew(3, 8, 4).weight.is_contiguous()
