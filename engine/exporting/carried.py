@@ -145,6 +145,27 @@ def _tilewright(build: "Any", headers: "Any" = (), first: "Any" = (), last: "Any
     return built
 
 
+def _tilewright_layout(kernel: "Any", strides: "Any") -> None:
+    """Let new modules hold these parameters and buffers with the strides that the kernel was judged with: what is
+    loaded into them is copied."""
+    import torch
+
+    made = getattr(kernel, "__init__", None)
+    if made is None:
+        return
+
+    def constructed(self: "Any", *given: "Any", **named: "Any") -> None:
+        made(self, *given, **named)
+        for name, value in self.state_dict(keep_vars=True).items():
+            shape, stride = strides.get(name, (None, None))
+            if tuple(value.shape) == shape:
+                with torch.no_grad():
+                    lying = torch.empty_strided(shape, stride, dtype=value.dtype, device=value.device)
+                    value.data = lying.copy_(value)
+
+    kernel.__init__ = constructed
+
+
 def _tilewright_guard(kernel: "Any", device: str, dtype: str, judged: str, has_backward: bool) -> None:
     """Let the module say what it cannot do, where it would give wrong numbers or end deep in C++."""
     import functools

@@ -157,7 +157,7 @@ def _answer_one(line: Any, order: Mapping[str, Any]) -> None:
 def _both(order: Mapping[str, Any]) -> tuple[Callable[[], object], Callable[[], object]]:
     import torch
 
-    from engine.evaluator.checks import dtypes
+    from engine.evaluator.checks import dtypes, weights
     from engine.evaluator.checks.arguments import Arguments
     from engine.evaluator.checks.executed import executed
 
@@ -166,6 +166,7 @@ def _both(order: Mapping[str, Any]) -> tuple[Callable[[], object], Callable[[], 
     exec(compile(order["kernel"], "candidate.py", "exec"), candidate.__dict__)
     torch.manual_seed(0)
     eager, kernel = (kind(*task.get_init_inputs()) for kind in (task.Model, candidate.ModelNew))
+    weights.lay_out(kernel, weights.layout_of(lambda: eager))
     with suppress(RuntimeError):  # other names: then weights are the kernel's own, and take as long
         kernel.load_state_dict(eager.state_dict())
     sides = [dtypes.in_mode(order["mode"], dtypes.model_in(order["dtype"], side)) for side in (kernel, eager)]

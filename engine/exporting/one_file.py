@@ -5,7 +5,7 @@ import inspect
 import json
 import pprint
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from engine.errors import EngineError
@@ -16,7 +16,7 @@ from engine.evaluator.toolchain_table import HOST, device_of
 from engine.exporting import carried, in_program
 from engine.exporting.heading import heading, judged_dtype, judged_with, warnings
 from storage import codec
-from storage.results.hardware_limit import REACHED
+from storage.results.hardware_limit import REACHED, LaidOut
 from storage.run import journal, labels
 from storage.run.blobs import Blobs
 from storage.run.folder import RunFolder
@@ -45,7 +45,8 @@ def exported(folder: RunFolder, candidate_id: str | None, *, is_measured: bool =
     source = Blobs(folder.blobs).get(candidate.created.source_blob)
     number = record.number(candidate.candidate_id)
     try:
-        text = standing_alone(source, record.settings.toolchain, record.settings)
+        laid_out = record.limit.laid_out if record.limit else ()
+        text = standing_alone(source, record.settings.toolchain, record.settings, laid_out)
     except SyntaxError as error:
         raise EngineError(f"kernel {number} of run {folder.run_id} is not valid Python: {error}") from error
     measured = in_program.measured(source, record.settings) if is_measured else ""
@@ -144,9 +145,11 @@ def kernel_of(folder: RunFolder, record: Record, text: str) -> Candidate:
     return record.candidates[name]
 
 
-def standing_alone(source: str, toolchain: str, settings: RunSettings | None = None) -> str:
+def standing_alone(
+    source: str, toolchain: str, settings: RunSettings | None = None, laid_out: Sequence[LaidOut] = ()
+) -> str:
     """A kernel's source behind what plain PyTorch needs to build it, and before what its module says of itself: what
-    the kernel was judged with where its run's settings are known.
+    the kernel was judged with where its run's settings are known. Weights that are `laid_out` are so in the file too.
 
     Raises:
         SyntaxError: the source is not valid Python.
@@ -155,14 +158,17 @@ def standing_alone(source: str, toolchain: str, settings: RunSettings | None = N
         is_dsl = language == languages.CuteDsl.name
         needed_package = carried._tilewright_cute_dsl if is_dsl else carried._tilewright_triton
         texts = _text(carried._tilewright_guard), _text(needed_package), f"{needed_package.__name__}()"
-        return "\n\n\n".join(texts) + f"\n{MARK_OF_TRITON}\n{_rewritten(source, '')}\n{_guarded('cuda', settings)}"
+        return (
+            "\n\n\n".join(texts)
+            + f"\n{MARK_OF_TRITON}\n{_rewritten(source, '')}\n{_guarded('cuda', settings, laid_out)}"
+        )
     is_host = device_of(toolchain) == HOST
     kernel = _rewritten(source, ", *_TILEWRIGHT_HOST" if is_host else "")
     needed = carried._tilewright, carried._tilewright_headers, carried._tilewright_arch, carried._tilewright_guard
     parts = [_text(part) for part in needed]
     if is_host:
         parts.insert(0, f"_TILEWRIGHT_HOST = {pprint.pformat(_host(), width=116, compact=True)}")
-    guarded = _guarded("cpu" if is_host else "cuda", settings)
+    guarded = _guarded("cpu" if is_host else "cuda", settings, laid_out)
     return "\n\n\n".join([*parts, f"{MARK}\n{kernel}\n{guarded}"])
 
 
@@ -179,11 +185,16 @@ def _text(function: Callable[..., Any]) -> str:
     return inspect.getsource(function).rstrip()
 
 
-def _guarded(device: str, settings: RunSettings | None) -> str:
+def _guarded(device: str, settings: RunSettings | None, laid_out: Sequence[LaidOut]) -> str:
     dtype = judged_dtype(settings) if settings else ""
     judged = judged_with(settings) if settings else "the tensors of its task"
     has_backward = settings is not None and settings.policy.backward
-    return f'{END}\n_tilewright_guard(globals().get("ModelNew"), {device!r}, {dtype!r}, {judged!r}, {has_backward})\n'
+    guard = f'_tilewright_guard(globals().get("ModelNew"), {device!r}, {dtype!r}, {judged!r}, {has_backward})\n'
+    if not laid_out:
+        return f"{END}\n{guard}"
+    strides = {part.name: (part.shape, part.stride) for part in laid_out}
+    layout = f'{_text(carried._tilewright_layout)}\n\n\n_tilewright_layout(globals().get("ModelNew"), {strides!r})\n'
+    return f"{END}\n{layout}{guard}"
 
 
 def _host() -> tuple[list[str], list[str], list[str]]:

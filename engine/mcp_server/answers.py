@@ -64,7 +64,7 @@ def described(task: Task, toolchain: str, limit: HardwareLimit | None) -> Answer
     return {
         "task": task.name, "class": str(task.kernel_class or task.guessed_class), "sizes": dict(task.sizes),
         "reference": task.source, "toolchain": toolchain, "languages": languages.of_toolchain(toolchain),
-        "contract": contract(toolchain, task, signature=limit.signature if limit else ""),
+        "contract": contract(toolchain, task, limit=limit),
         "device": device(limit) if limit else "not measured yet",
         "limit_ms": limit.limit_ms if limit else None, "bound_by": limit.bound_by if limit else None,
         "baselines": [baselines.EAGER, *(baselines.TITLES[how] for how in instead_of(task, toolchain))],

@@ -33,8 +33,8 @@ def direct_call(
     strided: Collection[str] = (),
 ) -> DirectCall | None:
     """The call of `ModelNew.forward`, where it is one and hands over all inputs and the whole state; `libraries` are
-    the load_inline calls by number. Of the inputs the last `by_name` are given by name, and `strided` are not
-    contiguous."""
+    the load_inline calls by number. Of the inputs the last `by_name` are given by name, and `strided` of
+    inputs and state are not contiguous."""
     model = next((n for n in module.body if isinstance(n, ast.ClassDef) and n.name == "ModelNew"), None)
     forward = _method(model, "forward") if model else None
     if model is None or forward is None:
@@ -85,7 +85,7 @@ def _is_text(node: ast.stmt) -> bool:
 
 
 def _without_contiguous(node: ast.expr) -> ast.expr:
-    """Where all inputs were contiguous, what is handed over is: nothing else gets past a package's guards."""
+    """Where inputs and state were contiguous, what is handed over is: nothing else gets past a package's guards."""
     match node:
         case ast.Call(func=ast.Attribute(value=value, attr="contiguous"), args=[], keywords=[]):
             return value

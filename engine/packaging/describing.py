@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 AS_A_FILE = "export the kernel as a file (python -m engine export)"
 
@@ -18,7 +19,7 @@ def main() -> None:
     """Describe one reference, without values where it can be called without."""
     source = Path(sys.argv[1]).read_text(encoding="utf-8")
     try:
-        with torch.device("meta"):
+        with FakeTensorMode():  # a convolution on the device meta says nothing of how its result lies in memory
             answer = described(source)
     except Exception:  # noqa: BLE001 - whatever a module does that needs values
         answer = described(source)
@@ -41,8 +42,7 @@ def described(source: str) -> dict[str, Any]:
     for number, value in enumerate(inputs):
         name = arguments[number] if number < len(arguments) else f"input_{number}"
         if isinstance(value, torch.Tensor):
-            stride = [] if value.is_contiguous() else list(value.stride())
-            listed.append([name, str(value.dtype)[6:], list(value.shape), stride])
+            listed.append([name, str(value.dtype)[6:], list(value.shape), _strides(value)])
         elif isinstance(value, (bool, int, float)):
             listed.append([name, type(value).__name__, [], []])
         else:
@@ -65,13 +65,19 @@ def described(source: str) -> dict[str, Any]:
     return {
         "inputs": listed,
         "by_name": len(by_name),
-        "state": [[name, str(value.dtype)[6:], list(value.shape), []] for name, value in model.state_dict().items()],
-        "outputs": 0 if is_single else len(result),
-        "output_strides": [
-            [] if part.is_contiguous() else list(part.stride()) for part in ([result] if is_single else result)
+        "state": [
+            [name, str(value.dtype)[6:], list(value.shape), _strides(value)]
+            for name, value in model.state_dict().items()
         ],
+        "outputs": 0 if is_single else len(result),
+        "output_strides": [_strides(part) for part in ([result] if is_single else result)],
         "only_child": children[0] if len(children) == 1 and not has_own else "",
     }
+
+
+def _strides(tensor: torch.Tensor) -> list[int]:
+    """None of a contiguous one."""
+    return [] if tensor.is_contiguous() else list(tensor.stride())
 
 
 def _given(returned: Any) -> tuple[list[Any], dict[str, Any]]:

@@ -125,7 +125,7 @@ def _packaged(
             [name for name, *_ in first["inputs"]],
             [name for name, *_ in first["state"]],
             by_name=first["by_name"],
-            strided=frozenset(name for name, *_, stride in first["inputs"] if stride),
+            strided=frozenset(name for name, *_, stride in (*first["inputs"], *first["state"]) if stride),
         )
     if record.settings.policy.backward:
         direct = None  # the module records its own gradients

@@ -71,12 +71,22 @@ class CalledOperator:
 
 
 @dataclass(frozen=True, slots=True)
+class LaidOut:
+    """A tensor of a reference's state that fills its memory in another order than the usual one; strides in
+    elements."""
+
+    name: str
+    shape: tuple[int, ...]
+    stride: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class HardwareLimit:
     """Speed of light of one task on one machine: the larger of bytes over bandwidth and operations over peak.
 
     `facts` is None in runs made before devices were described. `signature` is how the task's forward is called and
     what it returns, with shapes and dtypes, where its text does not tell plainly. `operators` are what one call of it
-    runs that computes or copies, the largest first.
+    runs that computes or copies, the largest first. `laid_out` is empty where all weights lie in the usual order.
     """
 
     device: str
@@ -87,6 +97,7 @@ class HardwareLimit:
     facts: DeviceFacts | None = None
     signature: str = ""
     operators: tuple[CalledOperator, ...] = ()
+    laid_out: tuple[LaidOut, ...] = ()
 
     def raised_to(self, latency_ms: float) -> HardwareLimit:
         """The limit with both rates raised so far that a kernel of this latency stands exactly on it."""

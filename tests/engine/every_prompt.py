@@ -63,6 +63,7 @@ FACTS = {
     "has_clusters": True, "cluster_blocks": 16,
 }  # fmt: skip
 SIGNATURE = "forward(ids=int64[2, 64], mask=None) returns {'logits': float32[2, 64], 'past': (float32[2, 64], None)}"
+LAID_OUT = [{"name": "weight", "shape": [8, 3, 2, 2], "stride": [12, 1, 6, 3]}]
 # Sections whose text a run brings; that of the others is the prompt files'.
 OF_THE_RUN = {
     "Kernel", "Reference module", "What failed", "Diagnosis", "Last change", "Repairs so far", "Steps so far",
@@ -154,8 +155,8 @@ def limit_of(architecture: str) -> HardwareLimit:
         "min_bytes": 10**6,
         "min_flop": 10**9,
     }
-    told = {"facts": {**FACTS, "architecture": architecture}, "signature": SIGNATURE} if architecture else {}
-    found: HardwareLimit = codec.from_plain(HardwareLimit, plain | told)
+    told = {"facts": {**FACTS, "architecture": architecture}, "signature": SIGNATURE, "laid_out": LAID_OUT}
+    found: HardwareLimit = codec.from_plain(HardwareLimit, plain | (told if architecture else {}))
     return found
 
 

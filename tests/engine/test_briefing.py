@@ -27,7 +27,7 @@ from storage import codec
 from storage.results import observed
 from storage.results.check_records import DEVICE_TIME, CheckOutcome, CheckRecord, Group
 from storage.results.evaluation_results import CheckResult, CompileResult, KernelResources, TimingResult
-from storage.results.hardware_limit import CalledOperator, DeviceFacts, HardwareLimit
+from storage.results.hardware_limit import CalledOperator, DeviceFacts, HardwareLimit, LaidOut
 from storage.results.observed import ObservedKernel, ObservedOperator
 from storage.results.policy import PRECISIONS, Draws, Policy, SpecialValues, StateDict, Strides, Weights
 from storage.results.profile_results import Metric, ProfileResult
@@ -195,6 +195,16 @@ def test_how_forward_is_called_is_told_where_the_tasks_text_does_not_tell_it_pla
     assert f"`{signature}`" in told
     assert "A plain dict stands for a dataclass" in told
     assert "The call," not in briefing.fixed_slots("cpu", SOFTMAX, replace(limit, signature=""))["contract"]
+
+
+def test_weights_that_are_not_contiguous_are_told_with_their_strides_and_others_are_not() -> None:
+    limit = limit_of("a device", None)
+    lying = tuple(LaidOut(f"{n}.weight", (8, 3, 2, 2), (12, 1, 6, 3)) for n in range(10))
+    told = briefing.fixed_slots("cpu", SOFTMAX, replace(limit, laid_out=lying[:1]))["contract"]
+    assert "not contiguous (strides): `0.weight` (12, 1, 6, 3).\n" in told
+    many = briefing.fixed_slots("cpu", SOFTMAX, replace(limit, laid_out=lying))["contract"]
+    assert "`3.weight` (12, 1, 6, 3), 6 more.\n" in many
+    assert "(strides)" not in briefing.fixed_slots("cpu", SOFTMAX, limit)["contract"]
 
 
 def test_every_prompt_of_a_run_begins_with_the_same_facts_and_contract(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from torch.utils import cpp_extension
 
 from engine.errors import EngineError
 from engine.exporting import carried, exported, standing_alone, without_support
+from storage.results.hardware_limit import LaidOut
 from storage.run.blobs import Blobs
 from tests.engine.evaluator.checks.screening import recorded
 from tests.engine.evaluator.languages.test_contract import CUTE_DSL, TRITON
@@ -99,6 +100,9 @@ def test_an_exported_kernel_can_be_judged_again_as_it_was(task: str) -> None:
             text = standing_alone(source, toolchain)
             assert "= _tilewright(load_inline" in text
             assert without_support(text) == source
+            lying = standing_alone(source, toolchain, laid_out=[LaidOut("weight", (8, 3, 2, 2), (12, 1, 6, 3))])
+            assert "{'weight': ((8, 3, 2, 2), (12, 1, 6, 3))})\n_tilewright_guard(" in lying
+            assert without_support(lying) == source
 
 
 def test_an_exported_triton_kernel_says_what_it_needs_and_can_be_judged_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch import nn
 
-from engine.exporting.carried import _tilewright_guard
+from engine.exporting.carried import _tilewright_guard, _tilewright_layout
 
 Pair = namedtuple("Pair", "first second")
 
@@ -51,6 +51,22 @@ def test_a_gradient_through_a_kernel_without_backward_is_refused_in_the_backward
     frozen = scale().requires_grad_(False)
     assert not frozen(x).requires_grad
     assert frozen(x.requires_grad_()).requires_grad
+
+
+def test_a_module_holds_its_weights_as_its_kernel_was_judged_with_them_whatever_is_loaded() -> None:
+    class ModelNew(nn.Conv2d):
+        pass
+
+    stride = (12, 1, 6, 3)
+    _tilewright_layout(ModelNew, {"weight": ((8, 3, 2, 2), stride), "bias": ((9,), (2,))})
+    model, loaded = ModelNew(3, 8, 2), nn.Conv2d(3, 8, 2)
+    assert isinstance(model.weight, nn.Parameter)
+    assert model.weight.stride() == stride
+    model.load_state_dict(loaded.state_dict())
+    assert model.bias is not None
+    assert (model.weight.stride(), model.bias.stride()) == (stride, (1,))
+    assert model.weight.equal(loaded.weight)
+    assert ModelNew(3, 8, 4).weight.is_contiguous()
 
 
 def test_outputs_keep_their_form_and_values_where_gradients_are_refused() -> None:

@@ -6,14 +6,17 @@ that does not read them is right with these values alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 
 import torch
 from torch import nn
+from torch.nn.parameter import is_lazy
 
 from engine.evaluator.checks import float8
+from engine.evaluator.machine.shared_tensors import TensorSpec
 
 SPREAD = 0.3
 SMALL = 0.05  # a constant of less, as a new layer's scale of 1e-6, hides what it multiplies
@@ -121,6 +124,30 @@ def other_values(
 
 def _normal(like: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     return torch.randn(like.shape, generator=generator, device=like.device).to(like.dtype)
+
+
+def reordered(specs: Mapping[str, TensorSpec]) -> dict[str, TensorSpec]:
+    """Of tensors by name those that fill their memory in another order than the usual one, such as channels last."""
+    return {name: spec for name, spec in specs.items() if spec.is_dense and not spec.is_contiguous}
+
+
+def layout_of(make: Callable[[], nn.Module]) -> dict[str, TensorSpec]:
+    """How the state of a module that is made here lies in memory; nothing where it cannot be made without contents."""
+    with suppress(Exception), torch.device("meta"):
+        return {name: TensorSpec.of(value) for name, value in make().state_dict().items() if not is_lazy(value)}
+    return {}
+
+
+def lay_out(model: nn.Module, specs: Mapping[str, TensorSpec]) -> None:
+    """Let tensors of a module's state lie as the reference's of the same names and shapes do, where these are
+    `reordered`: a network hands over its own. Values stay."""
+    state = model.state_dict(keep_vars=True)
+    for name, spec in reordered(specs).items():
+        value = state.get(name)
+        if value is not None and not is_lazy(value) and tuple(value.shape) == spec.shape:
+            with torch.no_grad():
+                lying = torch.empty_strided(spec.shape, spec.stride, dtype=value.dtype, device=value.device)
+                value.data = lying.copy_(value)
 
 
 def misfits(

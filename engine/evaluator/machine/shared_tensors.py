@@ -67,6 +67,11 @@ class TensorSpec:
         """Whether the private copy fills its memory, each place once."""
         return self.extent == self.numel
 
+    @property
+    def is_contiguous(self) -> bool:
+        """Whether the private copy lies in the usual order, each place once."""
+        return torch.empty_strided(self.shape, self.stride, device="meta").is_contiguous()
+
     def as_dtype(self, dtype: str) -> TensorSpec:
         """The spec of the same shape in another dtype."""
         return TensorSpec(self.shape, dtype, self.stride)

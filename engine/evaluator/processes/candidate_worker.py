@@ -94,11 +94,13 @@ class Candidate:
         assert self._kind is not None
         with torch.device(device), torch.no_grad():
             task = types.SimpleNamespace(**executed(task_source))
+            layout = weights.layout_of(lambda: task.Model(*task.get_init_inputs()))
             seeding.seed(seed)
             model = self._kind(*task.get_init_inputs())
             if moves_model:
                 model = model.to(device)
             model = dtypes.in_mode(mode, dtypes.model_in(dtype, model))
+            weights.lay_out(model, layout)
             inputs = dtypes.arguments_in(dtype, Arguments.of(task.get_inputs()), device)
             call = gradients.both_passes(model, inputs) if backward else functools.partial(inputs.passed_to, model)
             call()
@@ -121,8 +123,9 @@ class Candidate:
         """Make the model and load the reference's weights, if it `loads` any or its own have the same names, shapes and
         dtypes; else tell how they differ.
 
-        With a `plan` its calls are forward and backward, with a `dtype` its weights are converted to that first, with a
-        `mode` it is put into that. The outputs of its `inner` modules are compared too.
+        Its own lie in memory as the reference's of the same names do. With a `plan` its calls are forward and backward,
+        with a `dtype` its weights are converted to that first, with a `mode` it is put into that. The outputs of its
+        `inner` modules are compared too.
         """
         specs = shared_tensors.from_plain(layout)
         self._shared.map(specs, place)
@@ -132,6 +135,7 @@ class Candidate:
             model = arguments.rebuilt(init_inputs, ()).passed_to(self._kind).to(self._shared.device)
         self._model = dtypes.in_mode(mode, dtypes.model_in(dtype, model))
         self._names = weight_names
+        weights.lay_out(self._model, dict(zip(weight_names, specs["weights"], strict=True)))
         differences = self._differences([(spec.shape, spec.dtype) for spec in specs["weights"]])
         self._takes_over = callable(self._convert) or not any(differences.values())
         if self._takes_over:

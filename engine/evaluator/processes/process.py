@@ -266,10 +266,13 @@ def describe(request: EvaluationRequest, folder: Path) -> dict[str, Any]:
     """Bytes and operations the task needs at least: inputs, parameters and outputs once; products as counted. And how
     forward is called, where the task's text does not tell plainly."""
     with WorkerPair(request, folder, with_candidate=False, is_timed=False) as workers:
-        size, operations, signature, rows = workers.needs()
+        size, operations, signature, rows, lying = workers.needs()
         operations = int(operations * request.policy.counts_operations)
         ran = [[row.leaf, row.calls, row.elements] for row in rows[:MOST_OPERATORS]]
-        return {"min_bytes": size, "min_flop": operations, "signature": signature, "operators": ran}
+        laid_out = [[name, spec.shape, spec.stride] for name, spec in lying.items()]
+        return {
+            "min_bytes": size, "min_flop": operations, "signature": signature, "operators": ran, "laid_out": laid_out,
+        }  # fmt: skip
 
 
 def examine(request: EvaluationRequest, folder: Path) -> Examination:

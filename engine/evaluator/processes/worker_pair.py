@@ -21,7 +21,7 @@ from engine.evaluator.build.host.build import BuildFailed, Built
 from engine.evaluator.build.host.flags import FlagRefused
 from engine.evaluator.build.just_in_time import Place
 from engine.evaluator.build.request import RequestRefused
-from engine.evaluator.checks import contract, dtypes, operators, poison, structure
+from engine.evaluator.checks import contract, dtypes, operators, poison, structure, weights
 from engine.evaluator.checks.candidate_failures import (
     CandidateFailed,
     ComputedElsewhere,
@@ -37,7 +37,7 @@ from engine.evaluator.checks.operators import Observed, Operator
 from engine.evaluator.checks.poison import Poison
 from engine.evaluator.checks.screening.python_text import fall_backs
 from engine.evaluator.machine import quiet, shared_tensors
-from engine.evaluator.machine.shared_tensors import SharedTensors
+from engine.evaluator.machine.shared_tensors import SharedTensors, TensorSpec
 from engine.evaluator.machine.worker_limits import memory_here
 from engine.evaluator.processes import candidate_worker, model_caller, reference_worker
 from engine.evaluator.processes.evaluation_request import EvaluationRequest
@@ -237,13 +237,16 @@ class WorkerPair:
         self._shared.size_to({name: layout[name] for name in ("inputs", "own", "weights")})
         self._construction = reply
 
-    def needs(self) -> tuple[int, int, str, list[Operator]]:
+    def needs(self) -> tuple[int, int, str, list[Operator], dict[str, TensorSpec]]:
         """Bytes of the inputs, outputs and weights, operations, how forward is called where the task's text does not
-        tell, and what a call of it runs; no GPU is opened for it but by the reference."""
+        tell, what a call of it runs, and weights that lie in another order than the usual one; no GPU is opened for it
+        but by the reference."""
         reply = self._described()
         layout = shared_tensors.from_plain(reply["layout"])
         size = sum(spec.nbytes for name in ("inputs", "own", "weights") for spec in layout[name])
-        return size, int(reply["flop"]), str(reply["signature"]), operators.at_work(operators.read(reply["seen"]))
+        ran = operators.at_work(operators.read(reply["seen"]))
+        lying = weights.reordered(dict(zip(reply["weight_names"], layout["weights"], strict=True)))
+        return size, int(reply["flop"]), str(reply["signature"]), ran, lying
 
     def _described(self, meanwhile: Callable[[], object] = lambda: None) -> dict[str, Any]:
         with self.spent.on(Part.DESCRIBING):

@@ -19,7 +19,7 @@ from engine.evaluator.profiling import perf
 from engine.evaluator.profiling.cpu_profile import Observation, Report
 from engine.evaluator.profiling.roof import measured
 from engine.evaluator.tasks import Task
-from engine.evaluator.toolchains.local import LocalToolchain, called
+from engine.evaluator.toolchains.local import LocalToolchain, called, laid_out
 from engine.evaluator.toolchains.requirements import checks
 from storage.home import home
 from storage.results.hardware_limit import HardwareLimit
@@ -81,7 +81,7 @@ class CpuToolchain(LocalToolchain):
         size = int(needs["min_bytes"])
         limit = HardwareLimit(
             roof.device, roof.bandwidth_gb_s(size), roof.peak_gflop_s, size, int(needs["min_flop"]), roof.facts,
-            str(needs["signature"]), called(needs),
+            str(needs["signature"]), called(needs), laid_out(needs),
         )  # fmt: skip
         self._known_limits[task.source, task.policy.measured] = limit
         return limit

@@ -28,7 +28,7 @@ from engine.evaluator.profiling.device import ceilings
 from engine.evaluator.profiling.device.ceilings import DeviceCeilings
 from engine.evaluator.request import Baseline
 from engine.evaluator.tasks import Task, shown
-from engine.evaluator.toolchains.local import AMPLE, KnownLimits, LocalToolchain, called
+from engine.evaluator.toolchains.local import AMPLE, KnownLimits, LocalToolchain, called, laid_out
 from storage import codec, locks
 from storage.home import home
 from storage.results.baselines import Instead
@@ -183,7 +183,7 @@ class CudaToolchain(LocalToolchain):
         peak_gflop_s = max(useful_rates(facts.rates_gflop_s, task.policy.arithmetic, has_float8=has_float8).values())
         limit = HardwareLimit(
             rates.device, rates.bandwidth_at(size), peak_gflop_s, size, int(needs["min_flop"]), facts,
-            str(needs["signature"]), called(needs),
+            str(needs["signature"]), called(needs), laid_out(needs),
         )  # fmt: skip
         self._known_limits[task.source, task.policy.measured] = limit
         return limit

@@ -54,7 +54,7 @@ from storage.results.baselines import NO_SCALED_PRODUCT, Instead
 from storage.results.deployment import Deployment
 from storage.results.evaluation_results import CheckResult, CompileResult, TimedWorkload, TimingResult
 from storage.results.examination import Examination
-from storage.results.hardware_limit import CalledOperator, HardwareLimit
+from storage.results.hardware_limit import CalledOperator, HardwareLimit, LaidOut
 from storage.results.policy import EVERYTHING, Policy
 from storage.results.profile_results import ProfileResult
 from storage.results.timeline import Part
@@ -586,6 +586,11 @@ def _why_not(how: str, failed: CheckResult) -> str:
     if how == Instead.SCALED and failed.verdict is Verdict.INCORRECT:
         return f"not comparable, it is further off than the task allows: {failed.message}"
     return failed.message
+
+
+def laid_out(needs: Mapping[str, Any]) -> tuple[LaidOut, ...]:
+    """Weights of a reference that lie in another order than the usual one, as `describe` tells them."""
+    return tuple(LaidOut(str(name), tuple(shape), tuple(stride)) for name, shape, stride in needs["laid_out"])
 
 
 def baseline_source(task: Task, how: str) -> str:

@@ -51,6 +51,7 @@ SHOWN_OPERATORS, LEAST_SHARE = 4, 0.05
 SHOWN_ON_DEVICE, BUSY_SHARE = 6, 0.8
 FEW_OPERATORS, SHOWN_CALLED = 8, 10
 SHOWN_VARIANTS, SHOWN_FAILED = 3, 2
+SHOWN_LAID_OUT = 4
 AT_LIMIT = 0.95
 NEAR_LIMIT = 0.6
 
@@ -60,11 +61,10 @@ def fixed_slots(
 ) -> dict[str, str]:
     """What holds for a whole run, by the slots of system prompts. The same at every step, so that it can be cached."""
     machine = prompting.in_language(prompting.for_toolchain("toolchains", toolchain), language)
-    signature = limit.signature if limit else ""
     slots = {
         "toolchain": machine,
         "device": device(limit, language),
-        "contract": contract(toolchain, task, language, signature),
+        "contract": contract(toolchain, task, language, limit),
     }
     slots |= {"language": prompting.of_language("language", language)}
     return slots | {"language_rule": prompting.of_language("language_rule", language)} | allowed(task.policy)
@@ -139,7 +139,7 @@ def _filled(name: str, **values: str) -> str:
     return prompting.fill(f"architectures/{name}.md", **values).strip()
 
 
-def contract(toolchain: str, task: Task, language: str = languages.DEFAULT, signature: str = "") -> str:
+def contract(toolchain: str, task: Task, language: str = languages.DEFAULT, limit: HardwareLimit | None = None) -> str:
     """The task's policy in words, what a check tries, how far an element may be off, and how a kernel is timed."""
     policy = task.policy
     sizes = [f"{name}={value}" for name, value in task.sizes.items()][:SHOWN_SIZES]
@@ -159,17 +159,21 @@ def contract(toolchain: str, task: Task, language: str = languages.DEFAULT, sign
         values="; ".join(IN_WORDS[style] for style in styles),
         special=prompting.text(f"policy/special_{policy.special_values}.md").strip(),
         tolerance=_tolerance(policy),
-        state="".join(f"\n{line.strip()}" for line in (*_call(signature), *_state(task), *_float8(toolchain, task))),
+        state="".join(f"\n{line.strip()}" for line in (*_told(limit), *_state(task), *_float8(toolchain, task))),
         timing=prompting.text(prompting.for_toolchain("timing", toolchain)).strip(),
         backward=prompting.text("policy/backward.md").strip() if policy.backward else "",
         place=prompting.fill("policy/place.md", place=task.place).strip() if task.place else "",
     ).strip()
 
 
-def _call(signature: str) -> Iterator[str]:
-    """How forward is called, of a task whose text does not tell plainly."""
-    if signature:
-        yield prompting.fill("policy/call.md", signature=signature)
+def _told(limit: HardwareLimit | None) -> Iterator[str]:
+    """How forward is called, of a task whose text does not tell plainly; and which weights are not contiguous."""
+    if limit and limit.signature:
+        yield prompting.fill("policy/call.md", signature=limit.signature)
+    if limit and limit.laid_out:
+        shown = [f"`{part.name}` {part.stride}" for part in limit.laid_out[:SHOWN_LAID_OUT]]
+        more = [f"{left} more"] if (left := len(limit.laid_out) - SHOWN_LAID_OUT) > 0 else []
+        yield prompting.fill("policy/laid_out.md", strides=", ".join([*shown, *more]))
 
 
 def _float8(toolchain: str, task: Task) -> Iterator[str]:

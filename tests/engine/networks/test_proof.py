@@ -17,6 +17,8 @@ from pathlib import Path
 import pytest
 
 from engine.__main__ import main
+from engine.evaluator import tasks
+from engine.evaluator.toolchains.cpu import CpuToolchain
 from engine.networks import applying, fingerprint
 from storage.networks import files, in_network, proofs
 from storage.networks.proofs import Proof
@@ -33,6 +35,7 @@ from storage.networks.records import (
     Verdict,
 )
 from storage.networks.standing import standing
+from storage.results.vocabulary import Verdict as Judgement
 from tests.engine.networks import paying_networks
 from tests.engine.packaging.judged import judged_run
 from tests.engine.packaging.test_packing import own_tests
@@ -158,6 +161,35 @@ def test_operators_that_no_module_holds_are_replaced_in_the_graph_and_a_call_tha
     assert main(["network", "apply", "paying", *words[2:], *FAST, "--again"]) == 0
     assert verdicts() == {odd.name: Verdict.UNFIT}
     assert "is called with, or returns, an object" in proof().tried[odd.name].why
+
+
+@pytest.mark.judging
+def test_a_dense_convolution_in_channels_last_reads_its_weights_as_the_network_has_them(
+    home: Path, cpu: CpuToolchain
+) -> None:
+    words = ["--name", "images", "--no-compile", "--no-limits", "--least-share", "0"]
+    assert main(["network", "capture", f"{paying_networks.__file__}:make_images", *words]) == 0
+    folder = files.find("images")
+    captured = standing(folder).network
+    assert captured is not None
+    halve = next(region for region in captured.regions if region.places == ("halve",))
+    fused = next(region for region in captured.regions if {"conv2d", "layer_norm"} == region.operators.keys())
+    task = tasks.read(folder.path / halve.task).task()
+    checked = cpu.check(task, paying_networks.HALVE)
+    assert checked.verdict is Judgement.PASSED, checked.message
+    assert any("recorded" in trial for trial in checked.trials)
+    uses = []
+    for region, kernel in ((halve, paying_networks.HALVE), (fused, "")):
+        path = folder.path / region.task
+        run = judged_run(home, str(path), kernel or path.read_text().replace("class Model(", "class ModelNew("))
+        uses += ["--use", f"{region.name}={run.run_id}"]
+    assert main(["network", "apply", "images", *uses, *FAST]) == 0
+    found = standing(folder).proof
+    assert found is not None
+    assert found.tried.keys() == {halve.name, fused.name}
+    for trial in found.tried.values():
+        assert [(part.expected, part.seen) for part in trial.engaged] == [(1, 1)], trial.why
+        assert all(part.holds for part in trial.parity)
 
 
 @pytest.mark.judging

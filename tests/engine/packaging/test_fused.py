@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import importlib
 import shutil
 from collections.abc import Iterator
@@ -13,11 +14,13 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from engine.networks import drafting, fusing, graphs, task_text
 from engine.packaging import networks, packing
 from engine.packaging.template.package._entries import Entry, Input, Region
 
 NAME = "tilewright_fused_test"
 CHANNELS, PIXELS, WIDER = 8, 6, 32
+HEADS, ROOM = 2, 5
 
 CONV_AND_NORM = f"""
 import torch
@@ -66,11 +69,6 @@ def get_init_inputs():
 
 made, ModelNew, example_inputs = Model, Model, get_inputs
 """
-TEXTS = {
-    "conv and norm": CONV_AND_NORM,
-    "widen": LINEAR_AND_GELU.format(rows=f"2, {PIXELS}, {PIXELS}", inner=CHANNELS, outer=WIDER),
-    "row": LINEAR_AND_GELU.format(rows=2, inner=CHANNELS, outer=CHANNELS),
-}
 
 
 class Block(nn.Module):
@@ -104,6 +102,48 @@ class Network(nn.Module):
         return x
 
 
+class Keeping(nn.Module):
+    """Rotary queries over keys that it keeps in place."""
+
+    kept: torch.Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.queries, self.keys = (nn.Linear(CHANNELS, CHANNELS, bias=False) for _ in range(2))
+        self.register_buffer("kept", torch.randn(HEADS, ROOM, CHANNELS // HEADS))
+
+    def forward(self, x: torch.Tensor, turn: torch.Tensor) -> torch.Tensor:
+        queries = self.queries(x).view(1, HEADS, -1).transpose(0, 1)
+        first, second = queries.chunk(2, dim=-1)
+        queries = queries * turn.to(x.dtype) + torch.cat((-second, first), -1)
+        self.kept[:, 2:3] = self.keys(x).view(1, HEADS, -1).transpose(0, 1)
+        out: torch.Tensor = (queries.reshape(HEADS, 1, -1) @ self.kept.transpose(1, 2)).softmax(-1)
+        return out
+
+
+def kept_inputs() -> tuple[torch.Tensor, ...]:
+    return torch.randn(1, CHANNELS), torch.randn(1, CHANNELS // HEADS)
+
+
+def captured_text() -> str:
+    """What a capture writes of the queries of `Keeping`."""
+    network, inputs = Keeping(), kept_inputs()
+    graph = graphs.trace(network, inputs, {})
+    run = next(run for run in fusing.runs(graph) if run.state and graph.state[run.state[0]] == "queries.weight")
+    values = graphs.run(graph, inputs, wanted=graph.nodes) | dict(zip(graph.inputs, inputs, strict=True))
+    part = drafting.of_runs(network, graph, [run], values, 1).part
+    assert part is not None
+    return task_text.written(part).partition("\n\ndef get_init_inputs")[0]
+
+
+TEXTS = {
+    "conv and norm": CONV_AND_NORM,
+    "widen": LINEAR_AND_GELU.format(rows=f"2, {PIXELS}, {PIXELS}", inner=CHANNELS, outer=WIDER),
+    "row": LINEAR_AND_GELU.format(rows=2, inner=CHANNELS, outer=CHANNELS),
+    "rotary": captured_text(),
+}
+
+
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
     """A package whose kernels are the very operators that they replace."""
@@ -128,23 +168,29 @@ def entry(number: int, text: str) -> Entry:
     """What the table says of a kernel that is its own reference."""
     names: dict[str, Any] = {}
     exec(text, names)
-    (x,), state = names["get_inputs"](), names["Model"]().state_dict()
+    given, state = names["get_inputs"](), names["Model"]().state_dict()
+    inputs = [f"x_{place}" if place else "x" for place in range(len(given))]
     return Entry(
         f"module_{number}", f"module_{number}", f"forward_{number}", "python", "cpu",
-        (Input("x", "float32", tuple(x.shape), () if x.is_contiguous() else x.stride()),),
+        tuple(
+            Input(name, "float32", tuple(x.shape), () if x.is_contiguous() else x.stride())
+            for name, x in zip(inputs, given, strict=True)
+        ),
         tuple(Input(name, "float32", tuple(value.shape)) for name, value in state.items()), 0,
     )  # fmt: skip
 
 
 def counted(
-    package: ModuleType, network: nn.Module, images: torch.Tensor, *names: str
-) -> dict[tuple[str, str], int]:  # fmt: skip
+    package: ModuleType, network: nn.Module, given: torch.Tensor | tuple[torch.Tensor, ...], *names: str
+) -> dict[tuple[str, str], int]:
     """What the package counts in a call with these regions' kernels, whose result is that of the network alone."""
     torch._dynamo.reset()
     counts = package._dispatch.counts
     counts.clear()
+    inputs = (given,) if isinstance(given, torch.Tensor) else given
     with torch.no_grad():
-        torch.testing.assert_close(package.compile(network, names, inner=package.EAGER)(images), network(images))
+        compiled = package.compile(copy.deepcopy(network), names, inner=package.EAGER)
+        torch.testing.assert_close(compiled(*inputs), network(*inputs))
     return dict(counts)
 
 
@@ -157,7 +203,7 @@ def images() -> torch.Tensor:
 def test_a_kernel_takes_what_another_kernel_gives(package: ModuleType, images: torch.Tensor) -> None:
     network = Network().eval()
     network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-    for names in (["conv and norm", "widen"], ["widen"], list(TEXTS)):
+    for names in (["conv and norm", "widen"], ["widen"], ["conv and norm", "widen", "row"]):
         found = counted(package, network, images, *names)
         places = {"conv and norm": 2, "widen": 2, "row": 3}
         assert found == {("kernel", f"{name}: {places[name]} in a compiled graph"): 1 for name in names}
@@ -179,4 +225,30 @@ def test_why_operators_are_left_to_pytorch_is_counted(package: ModuleType, image
     }  # fmt: skip
     assert counted(package, Block().norm, torch.randn(2, CHANNELS), "row") == {
         ("reference", f"row: {package._fused.NOT_FOUND}"): 1
+    }
+
+
+def test_operators_of_a_network_that_keeps_keys_in_place_are_found_and_its_order_is_kept(package: ModuleType) -> None:
+    assert ".split(" in TEXTS["rotary"]  # torch.export has taken the network's chunk apart
+    assert counted(package, Keeping().eval(), kept_inputs(), "rotary") == {
+        ("kernel", "rotary: 1 in a compiled graph"): 1
+    }
+
+
+class Overwriting(Keeping):
+    """It changes what the queries are made of while they are made."""
+
+    def forward(self, x: torch.Tensor, turn: torch.Tensor) -> torch.Tensor:
+        x = x + 0.0
+        queries = self.queries(x).view(1, HEADS, -1).transpose(0, 1)
+        first, second = queries.chunk(2, dim=-1)
+        turned = queries * turn
+        x.mul_(2.0)
+        out: torch.Tensor = turned + torch.cat((-second, first), -1)
+        return out
+
+
+def test_a_kernel_does_not_read_what_is_changed_in_place_between_its_operators(package: ModuleType) -> None:
+    assert counted(package, Overwriting().eval(), kept_inputs(), "rotary") == {
+        ("reference", f"rotary: {package._fused.CHANGED_BETWEEN}"): 1
     }

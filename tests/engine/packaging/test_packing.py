@@ -17,6 +17,7 @@ from engine.packaging import folders, packing
 from engine.packaging.described import described
 from engine.packaging.packing import Asked, packaged
 from storage.run.folder import RunFolder
+from tests.engine.evaluator.processes.references import AFTER, IMPORTS, module
 from tests.engine.packaging.judged import IN_PYTORCH, LAYER_NORM, WITH_BACKWARD, judged_run
 from tests.engine.swish_story import THIRD
 
@@ -169,6 +170,24 @@ MASK = "'mask': torch.rand(4, 32)"
 def test_calls_and_results_that_no_operator_has_are_refused_in_words(forward: str, named: str, message: str) -> None:
     with pytest.raises(EngineError, match=message):
         described(BY_NAME.replace("{forward}", forward).replace("{named}", named), "this run")
+
+
+@pytest.mark.parametrize(
+    ("weight", "stride", "out"),
+    [
+        ("torch.randn(32, 2, 2, 16).permute(0, 3, 1, 2)", [64, 1, 32, 16], [512, 1, 128, 32]),
+        ("torch.randn(32, 16, 2, 2)", [], [512, 1, 128, 32]),
+    ],
+)
+def test_weights_and_results_that_lie_in_another_order_stand_in_the_table_with_their_strides(
+    weight: str, stride: list[int], out: list[int]
+) -> None:
+    init = f"self.weight = nn.Parameter({weight})"
+    model = module("Model", init, "return F.conv2d(x, self.weight, stride=2)", "x")
+    inputs = "torch.randn(4, 8, 8, 16).permute(0, 3, 1, 2)"
+    found = described(IMPORTS + model + AFTER.format(inputs=inputs), "a run")
+    assert found["state"] == [["weight", "float32", [32, 16, 2, 2], stride]]
+    assert found["output_strides"] == [out]
 
 
 @pytest.mark.judging

@@ -76,10 +76,12 @@ class ModelNew(nn.Module):
 )
 
 
-def found(body: str, inputs: tuple[str, ...] = ("x", "s"), state: tuple[str, ...] = ("norm.weight",)) -> object:
+def found(
+    body: str, inputs: tuple[str, ...] = ("x", "s"), state: tuple[str, ...] = ("norm.weight",), strided: str = ""
+) -> object:
     module = ast.parse(MODULE.replace("{body}", body))
     (build,) = literals.builds(module)
-    return calls.direct_call(module, {build.node: 0}, inputs, state)
+    return calls.direct_call(module, {build.node: 0}, inputs, state, strided={strided} - {""})
 
 
 ORDER = (("input", "x"), ("state", "norm.weight"), ("input", "s"), ("constant", "norm.eps"))
@@ -95,6 +97,12 @@ ORDER = (("input", "x"), ("state", "norm.weight"), ("input", "s"), ("constant", 
 )
 def test_a_forward_that_is_one_call_is_found_with_what_it_hands_over(body: str) -> None:
     assert found(body) == DirectCall(0, "run", ORDER)
+
+
+def test_a_copy_of_a_weight_is_none_where_the_weight_is_contiguous_alone() -> None:
+    body = "return library.run(x, self.norm.weight.contiguous(), scale, self.norm.eps)"
+    assert found(body) == DirectCall(0, "run", ORDER)
+    assert found(body, strided="norm.weight") is None
 
 
 @pytest.mark.parametrize(

@@ -63,15 +63,17 @@ def prepare(folder: Path, device: str = "cuda") -> tuple[Call, int]:
         if (compiler := languages.find(str(request["language"])).compiler) is not None:
             compiler.prepare(Place(str(request["language"]), kept))
     _replay_builds(json.loads((folder / "builds.json").read_text()))
-    from engine.evaluator.checks import dtypes, live_code
+    from engine.evaluator.checks import dtypes, live_code, weights
     from engine.evaluator.checks.arguments import Arguments
 
     dtypes.compute_within(str(request.get("precision", "")))
     candidate = _executed("candidate", folder / "candidate.py", live_code.code)
+    layout = weights.layout_of(lambda: task.Model(*task.get_init_inputs()))
     _seed(seed)
     dtype = str(request.get("dtype", ""))
     model = dtypes.model_in(dtype, candidate.ModelNew(*task.get_init_inputs()).to(device))
     model = dtypes.in_mode(str(request.get("mode", "")), model)
+    weights.lay_out(model, layout)
     _seed(seed)
     inputs = dtypes.arguments_in(dtype, Arguments.of(task.get_inputs()), device)
     calls = int(request.get("calls", 3))

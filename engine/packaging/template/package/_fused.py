@@ -6,6 +6,7 @@ are from, and hands all else to PyTorch's own compiler.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import operator
 from collections.abc import Callable, Collection, Sequence
@@ -15,7 +16,6 @@ import torch
 from torch import fx
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
-from torch.fx.passes.tools_common import legalize_graph
 from torch.fx.passes.utils.matcher_utils import InternalMatch, SubgraphMatcher
 
 from . import _dispatch, _operators
@@ -26,6 +26,7 @@ from ._table import ENTRIES, REGIONS
 INDUCTOR, EAGER = "inductor", "eager"
 NOT_FOUND = "a compiled graph has no such operators"
 OTHER_SIZES = "a compiled graph has such operators, none of the sizes that the kernel was judged at"
+CHANGED_BETWEEN = "a tensor that the operators read is changed in place between them"
 _SAME = ("alias", "detach", "lift_fresh", "lift_fresh_copy")
 _patterns: dict[int, fx.Graph] = {}
 
@@ -86,16 +87,34 @@ def _why_not(examples: Sequence[Any]) -> str:
 
 
 def _traced(function: Callable[..., Any], examples: Sequence[Any]) -> fx.GraphModule:
-    """The operators as a module calls them, before any of them is taken apart. Computes nothing."""
+    """The operators as a module calls them, before any of them is taken apart but those that only stand for a view or
+    a copy. Computes nothing."""
     without_values = FakeTensorMode(allow_non_fake_inputs=True)
     values = [without_values.from_tensor(value) if isinstance(value, torch.Tensor) else value for value in examples]
-    traced = make_fx(function, pre_dispatch=True)(*values)
+    traced = make_fx(function, decomposition_table=_stand_ins(), pre_dispatch=True)(*values)
     for node in list(traced.graph.nodes):
         if node.op == "call_function" and _is_same(node):
             node.replace_all_uses_with(node.args[0])
             traced.graph.erase_node(node)
     traced.graph.eliminate_dead_code()
     return traced
+
+
+@functools.cache
+def _stand_ins() -> dict[Any, Callable[..., Any]]:
+    """Operators that may give a view, and call others for it: `chunk`, `reshape`, `to`. torch.export takes exactly
+    these apart in a network that changes a tensor in place, as a cache of keys does, so a reference's text may have
+    either form; taken apart in both, they are the same."""
+    found: dict[Any, Callable[..., Any]] = {}
+    for name in torch._C._dispatch_get_registrations_for_dispatch_key("CompositeImplicitAutograd"):
+        space, _, rest = name.partition("::")
+        packet, _, overload = rest.partition(".")
+        called = getattr(getattr(torch.ops.aten, packet, None), overload or "default", None)
+        if space != "aten" or called is None or called._schema.is_mutable:
+            continue
+        if any(result.alias_info for result in called._schema.returns):
+            found[called] = called.decompose
+    return found
 
 
 def _is_same(node: fx.Node) -> bool:
@@ -105,7 +124,7 @@ def _is_same(node: fx.Node) -> bool:
     name, before = node.target._schema.name.split("::")[-1], node.args[0].meta.get("val")
     if name == "dropout":
         return not node.args[2]
-    if name in ("to", "_to_copy", "type_as", "contiguous") and isinstance(before, torch.Tensor):
+    if name in ("_to_copy", "type_as") and isinstance(before, torch.Tensor):
         after: Any = node.meta["val"]
         return (before.dtype, before.device, before.stride()) == (after.dtype, after.device, after.stride())
     return name in _SAME
@@ -134,11 +153,13 @@ def _replaced(traced: fx.GraphModule, number: int) -> list[str]:
     pattern, entry = _pattern(number), ENTRIES[number]
     matcher = SubgraphMatcher(pattern, match_output=False, match_placeholder=False, remove_overlapping_matches=True)
     matches = matcher.match(traced.graph)
-    refusals = [_refusal(match, pattern, entry) for match in matches]
+    refusals = [
+        _refusal(match, pattern, entry) or _changed_between(list(traced.graph.nodes), match, pattern)
+        for match in matches
+    ]
     replaced: dict[fx.Node, fx.Node] = {}
     for match in itertools.compress(matches, (not refusal for refusal in refusals)):
         _put(traced.graph, match, pattern, entry, replaced)
-    legalize_graph(traced)
     traced.graph.lint()
     traced.recompile()
     return refusals
@@ -155,6 +176,34 @@ def _refusal(match: InternalMatch, pattern: fx.Graph, entry: Entry) -> str:
     return next(filter(None, map(_dispatch.unlike, given, wanted)), "")
 
 
+def _changed_between(nodes: Sequence[fx.Node], match: InternalMatch, pattern: fx.Graph) -> str:
+    """Why the operators of a match cannot be computed at once where the last of them stands; empty where they can."""
+    places = {node: place for place, node in enumerate(nodes)}
+    of_match = sorted(places[node] for node in _matched(match))
+    first_result = min(places[node] for node in _outputs(match, pattern))  # what reads it moves behind the kernel
+    read = {_memory(node) for node in match.nodes_map.values()} - {None}
+    for place in range(of_match[0], of_match[-1]):
+        node = nodes[place]
+        changes = isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable
+        if changes and (place > first_result or read.intersection(map(_memory, node.all_input_nodes))):
+            return CHANGED_BETWEEN
+    return ""
+
+
+def _memory(node: fx.Node) -> int | None:
+    value = node.meta.get("val")
+    return value.untyped_storage()._cdata if isinstance(value, torch.Tensor) else None
+
+
+def _matched(match: InternalMatch) -> set[fx.Node]:
+    return {node for key, node in match.nodes_map.items() if key.op == "call_function"}
+
+
+def _outputs(match: InternalMatch, pattern: fx.Graph) -> list[fx.Node]:
+    result = next(node for node in pattern.nodes if node.op == "output").args[0]
+    return [match.nodes_map[node] for node in (result if isinstance(result, (list, tuple)) else [result])]
+
+
 def _put(
     graph: fx.Graph, match: InternalMatch, pattern: fx.Graph, entry: Entry, replaced: dict[fx.Node, fx.Node]
 ) -> None:
@@ -163,18 +212,32 @@ def _put(
     holders = [node for node in pattern.nodes if node.op == "placeholder"]
     given: list[Any] = [replaced.get(node, node) for node in map(match.nodes_map.__getitem__, holders)]
     inputs, state = given[: len(entry.inputs)], given[len(entry.inputs) :]
-    result = next(node for node in pattern.nodes if node.op == "output").args[0]
-    outputs = [match.nodes_map[node] for node in (result if isinstance(result, (list, tuple)) else [result])]
-    with graph.inserting_after(outputs[-1]):
+    matched = _matched(match)
+    *_, last = (node for node in graph.nodes if node in matched)
+    with graph.inserting_after(last):
         call = graph.call_function(_operators.operator(entry), tuple(_operators.arguments(entry, inputs, state)))
-    for number, output in enumerate(outputs):
+    behind = call
+    for number, output in enumerate(_outputs(match, pattern)):
         replacement = call
         if entry.outputs:
-            with graph.inserting_after(call):
-                replacement = graph.call_function(operator.getitem, (call, number))
+            with graph.inserting_after(behind):
+                behind = replacement = graph.call_function(operator.getitem, (call, number))
         output.replace_all_uses_with(replacement)
         replaced[output] = replacement
-    matched = {node for key, node in match.nodes_map.items() if key.op == "call_function"}
     for node in reversed(list(graph.nodes)):
         if node in matched and not node.users:
             graph.erase_node(node)
+    _move_readers(graph, call, behind)
+
+
+def _move_readers(graph: fx.Graph, call: fx.Node, behind: fx.Node) -> None:
+    """Move what reads a kernel's results and stands before it behind it. All else keeps its order, since what changes
+    a tensor in place is read by none of the nodes that must come after it."""
+    late = {call, *call.users} if behind is not call else {call}
+    for node in list(graph.nodes):
+        if node is call:
+            break
+        if late.intersection(node.all_input_nodes):
+            behind.append(node)
+            behind = node
+            late.add(node)

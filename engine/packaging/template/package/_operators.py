@@ -169,8 +169,10 @@ def _one_by_one(entry: Entry) -> Callable[..., Any]:
     """vmap: a call for each element of the batch."""
 
     def batched(info: Any, dimensions: Any, *values: Any) -> Any:
-        if any(wanted.stride for wanted in entry.inputs):
-            raise NotImplementedError(f"{PACKAGE}: vmap over {entry.operator}, which was judged with gaps in memory")
+        if any(wanted.stride for wanted in (*entry.inputs, *entry.state)):
+            raise NotImplementedError(
+                f"{PACKAGE}: vmap over {entry.operator}, which was judged with tensors that are not contiguous"
+            )
         rows = [
             operator(entry)(
                 *(
@@ -269,7 +271,8 @@ def _backward_operator(qualified: str, entry: Entry, entries: Sequence[Entry]) -
             excluded = excluded.remove(key)
         with torch._C._ForceDispatchKeyGuard(included, excluded):  # an operator's own body records no gradients
             found = differentiated(entries, "kernel", given, wanted, values)
-        return [_own(gradient, [*given, *values]) for gradient in found]
+        told = (torch.empty_like(values[number], device="meta") for number in wanted)
+        return [_own(gradient, [*given, *values], like.stride()) for gradient, like in zip(found, told, strict=True)]
 
     schema = _schema(entry, extra="Tensor[] given, int[] wanted", result="Tensor[]")
     defined = torch.library.custom_op(f"{qualified}_backward", run, mutates_args=(), schema=schema)

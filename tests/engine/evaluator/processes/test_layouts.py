@@ -6,10 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
 from engine.evaluator.checks import findings
 from engine.evaluator.toolchains.cpu import CpuToolchain
 from storage.results.evaluation_results import TimingResult
+from storage.results.hardware_limit import LaidOut
 from storage.results.policy import Policy, Strides
 from storage.results.vocabulary import Verdict
 from tests.engine.evaluator.processes.references import kernel, reference
@@ -43,6 +45,26 @@ def test_inputs_keep_the_strides_that_get_inputs_gives_them(
     assert isinstance(timed, TimingResult), timed
     flat = cpu.check(given, kernel(FLAT))
     assert (flat.verdict is Verdict.PASSED) is is_flat, flat.message
+
+
+@pytest.mark.parametrize("order", ["(8, 2, 2, 3)).permute(0, 3, 1, 2", "(8, 3, 2, 2)).contiguous("])
+def test_weights_lie_for_a_kernel_as_they_do_in_the_reference(cpu: CpuToolchain, tmp_path: Path, order: str) -> None:
+    forward, inputs = "return F.conv2d(x, self.weight, stride=2)", "torch.randn(4, 3, 8, 8)"
+    given = reference(tmp_path, forward, init=f"self.weight = nn.Parameter(torch.randn({order}))", inputs=inputs)
+    stride = eval(f"torch.randn({order}).stride()", {"torch": torch})
+    contiguous = "self.weight = nn.Parameter(torch.randn(8, 3, 2, 2))"
+    strides = f"assert self.weight.stride() == {stride}, self.weight.stride()\n{forward}"
+    honest = kernel(strides, init=contiguous)
+    checked = cpu.check(given, honest)
+    assert checked.verdict is Verdict.PASSED, checked.message
+    assert "drawn anew" in check_of(checked, findings.OTHER_WEIGHTS).detail
+    timed = cpu.time(given, honest)
+    assert isinstance(timed, TimingResult), timed
+    told = () if stride == (12, 4, 2, 1) else (LaidOut("weight", (8, 3, 2, 2), stride),)
+    assert cpu.limit(given).laid_out == told
+    flat = "weight = torch.as_strided(self.weight, (8, 3, 2, 2), (12, 4, 2, 1))\nreturn F.conv2d(x, weight, stride=2)"
+    checked = cpu.check(given, kernel(flat, init=contiguous))
+    assert (checked.verdict is Verdict.PASSED) is (told == ()), checked.message
 
 
 def test_a_kernel_that_ignores_strides_is_wrong_where_the_policy_asks_for_any(
