@@ -39,3 +39,4 @@ from engine.evaluator.tasks.policies import DEEPEST as DEEPEST
 from engine.evaluator.tasks.policies import OWN_MODE as OWN_MODE
 from engine.evaluator.tasks.policies import POLICY_OPTIONS as POLICY_OPTIONS
 from engine.evaluator.tasks.policies import policy_with as policy_with
+from engine.evaluator.tasks.shown import holds_float8 as holds_float8

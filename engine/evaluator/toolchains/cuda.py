@@ -27,7 +27,7 @@ from engine.evaluator.processes.client import EvaluatorClient
 from engine.evaluator.profiling.device import ceilings
 from engine.evaluator.profiling.device.ceilings import DeviceCeilings
 from engine.evaluator.request import Baseline
-from engine.evaluator.tasks import Task, shown
+from engine.evaluator.tasks import Task, holds_float8
 from engine.evaluator.toolchains.local import AMPLE, KnownLimits, LocalToolchain, called, laid_out
 from storage import codec, locks
 from storage.home import home
@@ -179,8 +179,8 @@ class CudaToolchain(LocalToolchain):
         with self._leased():
             needs = self._ask("describe", task, "")
         size, facts = int(needs["min_bytes"]), rates.facts(self.installation.arch)
-        has_float8 = shown.holds_float8(task.source)
-        peak_gflop_s = max(useful_rates(facts.rates_gflop_s, task.policy.arithmetic, has_float8=has_float8).values())
+        useful = useful_rates(facts.rates_gflop_s, task.policy.arithmetic, has_float8=holds_float8(task.source))
+        peak_gflop_s = max(useful.values())
         limit = HardwareLimit(
             rates.device, rates.bandwidth_at(size), peak_gflop_s, size, int(needs["min_flop"]), facts,
             str(needs["signature"]), called(needs), laid_out(needs),

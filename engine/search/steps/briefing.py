@@ -178,7 +178,7 @@ def _told(limit: HardwareLimit | None) -> Iterator[str]:
 
 def _float8(toolchain: str, task: Task) -> Iterator[str]:
     """How 8-bit floats are stored, converted and judged, of a task whose text names them."""
-    if tasks.shown.holds_float8(task.source):
+    if tasks.holds_float8(task.source):
         allowed = f"{tolerance.allowed('float8_e4m3fn', 0.0, 0.0, task.policy.precision):g}"
         yield prompting.fill(prompting.for_toolchain("float8", toolchain), allowed=allowed)
 
