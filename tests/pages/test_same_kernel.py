@@ -56,11 +56,13 @@ def test_runs_on_several_devices_are_put_into_no_figure_together(
     assert "Speed-ups on different devices have no common mean" in said
 
 
-def test_offered_are_runs_of_one_device_where_there_are_several() -> None:
-    def run(name: str, at: float, device: str, task: str = "t") -> RunChoice:
-        return RunChoice(name, task, "m", "nvcc", "cuda", at, device)
+def test_offered_are_runs_that_compare_directly() -> None:
+    def run(name: str, at: float, device: str, task: str = "t", sizes: str = "{}") -> RunChoice:
+        return RunChoice(name, task, "m", "nvcc", "cuda", at, device, sizes)
 
     mixed = [run("a", 1, "H200"), run("b", 2, "CPU"), run("c", 3, "H200"), run("d", 4, ""), run("e", 5, "", "alone")]
     assert offered(mixed) == {"t": Offered(("c", "a"), "H200")}
-    assert offered(mixed[1:3]) == {"t": Offered(("c", "b"))}, "no two of one device"
+    assert offered(mixed[1:3]) == {}, "no two of one device"
+    assert offered([run("f", 6, "H200", sizes='{"N": 1}'), *mixed]) == {"t": Offered(("c", "a"), "H200")}, "other sizes"
+    assert offered([mixed[0], mixed[3]]) == {"t": Offered(("d", "a"))}, "one that has not told its device yet"
     assert offered([mixed[0], mixed[2]]) == {"t": Offered(("c", "a"))}, "of all the same device: not told"

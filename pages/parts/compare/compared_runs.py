@@ -151,20 +151,26 @@ class Offered:
 
 
 def offered(choices: Sequence[RunChoice]) -> dict[str, Offered]:
-    """By task, the newest runs that compare: those on the newest one's device where there are several, else any."""
+    """By task, the newest runs that compare directly: at the same sizes, on one model of device."""
     by_task: dict[str, list[RunChoice]] = {}
     for choice in sorted(choices, key=lambda choice: -choice.created_at):
         by_task.setdefault(choice.task_name, []).append(choice)
-    return {name: _newest(runs) for name, runs in by_task.items() if len(runs) > 1}
+    found = {name: _newest(runs) for name, runs in by_task.items()}
+    return {name: runs for name, runs in found.items() if runs is not None}
 
 
-def _newest(runs: Sequence[RunChoice]) -> Offered:
-    """The device is that of the newest run whose device is known."""
-    device = next((run.device for run in runs if run.device), "")
-    same = [run for run in runs if run.device == device]
-    chosen = same if len(same) > 1 else runs
-    is_told = chosen is same and len({run.device for run in runs if run.device}) > 1
-    return Offered(tuple(run.run_id for run in chosen[:OFFERED_RUNS]), device if is_told else "")
+def _newest(runs: Sequence[RunChoice]) -> Offered | None:
+    """Those of the newest that has company. Where none has, runs whose device is not known yet go with one that has."""
+    devices = {run.device for run in runs if run.device}
+    for first in (run for run in runs if run.device):
+        alike = [run for run in runs if (run.device, run.sizes) == (first.device, first.sizes)]
+        if len(alike) > 1:
+            return Offered(tuple(run.run_id for run in alike[:OFFERED_RUNS]), first.device if len(devices) > 1 else "")
+    for first in runs:
+        alike = [run for run in runs if run.sizes == first.sizes]
+        if len(alike) > 1 and len({run.device for run in alike if run.device}) < 2:
+            return Offered(tuple(run.run_id for run in alike[:OFFERED_RUNS]))
+    return None
 
 
 def are_of_several_devices(runs: Sequence[Compared]) -> bool:

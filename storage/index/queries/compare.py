@@ -14,7 +14,7 @@ from storage.run.settings import DepthOutcome
 @dataclass(frozen=True, slots=True)
 class RunChoice:
     """One run as a list offers it. Replays are not offered: they hold nothing of their own. `device` is empty before
-    the hardware limit was measured."""
+    the hardware limit was measured; `sizes` is JSON text."""
 
     run_id: str
     task_name: str
@@ -23,6 +23,7 @@ class RunChoice:
     language: str
     created_at: float
     device: str
+    sizes: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +104,7 @@ _SPENT = """spent_s AS engine_s, spent_calls AS calls, spent_tokens AS tokens, s
 def comparable_runs(db: Database) -> list[RunChoice]:
     """Every run that can be compared, newest first."""
     sql = """SELECT r.run_id, r.task_name, r.model, r.toolchain, r.language, r.created_at,
-        r.device_model AS device FROM runs r
+        r.device_model AS device, r.sizes FROM runs r
         WHERE r.replay_of IS NULL ORDER BY r.created_at DESC, r.run_id DESC"""
     return fetch.rows(db, RunChoice, sql)
 
