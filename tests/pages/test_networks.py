@@ -408,6 +408,15 @@ def test_the_small_network_is_not_tried_beside_the_demo(home: Path) -> None:
     assert not files.all_networks()
 
 
+def test_an_example_is_opened_when_the_demo_has_ended(home: Path, open_page: Open) -> None:
+    lock = liveness.hold(samples.write_run(home / "runs", "demo", seed=0, depths=1, ending="running", has_blobs=False))
+    for is_at_work in (True, False):
+        found = [one for one in open_page("networks").button if str(one.key).startswith("open_network:")]
+        assert [one.disabled for one in found] == [is_at_work] * len(examples.shipped())
+        if is_at_work:
+            os.close(lock)
+
+
 def test_a_package_is_refused_before_kernels_were_measured(home: Path) -> None:
     write_proven(Left.BROKEN_OFF)
     with pytest.raises(EngineError, match="no kernel was measured in network tiny yet"):

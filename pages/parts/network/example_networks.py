@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from engine.errors import EngineError
-from engine.networks import examples
+from engine.networks import examples, starting
 from engine.networks.examples import ExampleNetwork
 from pages.parts import access, index, wording
 from pages.parts.network import network_dialogs
@@ -28,16 +28,18 @@ def draw() -> None:
     with st.container(border=True, key="example_networks"):
         st.markdown(f":material/school: **Example networks**: {ABOUT}")
         with st.container(horizontal=True, vertical_alignment="center"):
-            pressed = [one for one in waiting if _is_pressed(one)]
+            is_demo_at_work = starting.is_demo_at_work()
+            pressed = [one for one in waiting if _is_pressed(one, is_demo_at_work)]
     if pressed and network_dialogs.begin(lambda: _open(pressed[0].network.name)):
         st.switch_page("networks.py", query_params={"network": pressed[0].network.name})
 
 
-def _is_pressed(example: ExampleNetwork) -> bool:
+def _is_pressed(example: ExampleNetwork, is_demo_at_work: bool) -> bool:
     name = example.network.name
+    about = "When the demo run has ended." if is_demo_at_work else wording.sentence(in_network.origin(example.network))
     return st.button(
         f"Open {wording.plain(name)}", icon=":material/folder_open:", key=f"open_network:{name}",
-        help=wording.sentence(in_network.origin(example.network)),
+        help=about, disabled=is_demo_at_work,
     )  # fmt: skip
 
 

@@ -77,11 +77,12 @@ def _number(run: RunRow) -> str:
 
 def _acts(run: RunRow, state: RunState) -> None:
     original = run.replay_of or run.run_id
+    is_faster = not outcome.not_faster(run.best_low, run.best_high)
     if run.best_candidate_id:
         st.download_button(
             "Download best kernel", _exported(run), file_name=f"{run.task_name}-best.py", mime="text/x-python",
             icon=":material/download:", key="download_best", on_click="ignore",
-            type="secondary" if state is RunState.STOPPED else "primary",
+            type="primary" if is_faster and state is not RunState.STOPPED else "secondary",
             help="one Python file with a class ModelNew; PyTorch loads it without Tilewright",
         )  # fmt: skip
         st.download_button(
@@ -106,7 +107,8 @@ def _acts(run: RunRow, state: RunState) -> None:
     if state is RunState.FINISHED and may_steer and not run.is_example and damaged.of(run.run_id).can_resume:
         st.button(
             "Continue", icon=":material/play_arrow:", key=f"continue:{run.run_id}", on_click=dialogs.ask,
-            args=(dialogs.Dialog.LIMITS, run.run_id), help="raise its limits and go on from where it ended",
+            args=(dialogs.Dialog.LIMITS, run.run_id), type="secondary" if is_faster else "primary",
+            help="raise its limits and go on from where it ended",
         )  # fmt: skip
 
 
