@@ -101,7 +101,7 @@ def _in_sandbox(order: Mapping[str, Any], folder: Path) -> dict[str, Any]:
 
     from engine.evaluator.build import request as build_request
     from engine.evaluator.build.host.build import Builder, BuildFailed
-    from engine.evaluator.checks import arguments, dtypes, executed  # noqa: F401 - likewise
+    from engine.evaluator.checks import arguments, dtypes, executed, weights  # noqa: F401 - likewise
     from engine.evaluator.checks.candidate_failures import WorkerEnded
     from engine.evaluator.machine.worker_limits import Limits
     from engine.evaluator.processes.worker import Worker

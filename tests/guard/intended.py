@@ -11,7 +11,12 @@ _TIMES = "a step stands at its result and a command at its asking; a speed-up ha
 _PATCHES = "a step with patches counts once by when one applied and once by its form"
 _ORDER = "figures of two kernels with one name stand as the profiler told them, no longer in any order"
 _LOOKS = "what could change the verdict is counted, no longer what a busy machine leaves"
-_OF_ALL = {"limit_speedup": _LIMIT, "standing_counts": _LOOKS, "feed": _TIMES, "steps": _TIMES, "patch_rates": _PATCHES}
+_LYING = "a limit tells which weights lie in another order than the usual one"
+_SIZES = "a run that is offered for comparison has its sizes"
+_OF_ALL = {
+    "limit_speedup": _LIMIT, "standing_counts": _LOOKS, "feed": _TIMES, "steps": _TIMES, "patch_rates": _PATCHES,
+    "limit": _LYING, "comparable_runs": _SIZES,
+}  # fmt: skip
 INTENDED: Mapping[tuple[str, str], str] = {
     **{(name, query): why for name in NAMES for query, why in _OF_ALL.items()},
     ("demo", "metrics"): _ORDER,
