@@ -7,9 +7,15 @@ from dataclasses import dataclass, field, replace
 
 REACHED = ", raised to what a kernel reached"
 FP8 = "fp8"
+ABOVE_HALVES = 1.5  # FP8 is twice as fast as halves, and two measurements of one rate differ by a few percent
 PRODUCTS_PER_FP32 = 3
 """An fp32 product made of three products of halves is as exact. Halves are tf32, or fp16 (bf16's rate) with operands
 scaled by powers of two: kernels of both kinds passed every check on an H200."""
+
+
+def stands_on_float8(peak: float, rates: Mapping[str, float]) -> bool:
+    """Whether a limit's peak is a rate of FP8 products, given the device's rates in the same unit."""
+    return peak > ABOVE_HALVES * rates.get("bf16", peak)
 
 
 def useful_rates(rates: Mapping[str, float], arithmetic: str, *, has_float8: bool) -> dict[str, float]:

@@ -20,7 +20,7 @@ from engine.search import prompting
 from storage.results import observed
 from storage.results.check_records import DEVICE_TIME, CheckOutcome
 from storage.results.evaluation_results import KernelResources, headline
-from storage.results.hardware_limit import FP8, REACHED, CalledOperator, DeviceFacts, HardwareLimit
+from storage.results.hardware_limit import FP8, REACHED, CalledOperator, DeviceFacts, HardwareLimit, stands_on_float8
 from storage.results.kernel_names import short
 from storage.results.observed import ObservedKernel
 from storage.results.policy import EVERYTHING, PRECISIONS, Draws, Policy, Strides
@@ -81,7 +81,7 @@ def device(limit: HardwareLimit | None, language: str = languages.DEFAULT) -> st
     if not limit.facts.architecture.startswith("sm_"):
         return _host(name, limit.facts)
     known = limit.facts.rates_gflop_s  # FP8 is of no use to a task whose limit does not stand on it
-    told = {unit: rate for unit, rate in known.items() if unit != FP8 or limit.peak_gflop_s > known.get("bf16", 0.0)}
+    told = {unit: rate for unit, rate in known.items() if unit != FP8 or stands_on_float8(limit.peak_gflop_s, known)}
     return _gpu(name, replace(limit.facts, rates_gflop_s=told), language)
 
 

@@ -13,12 +13,11 @@ from pages.parts import index, speed_of_light, wording
 from pages.parts.kernel import machine_use
 from storage.index import queries
 from storage.index.queries import AttemptRow, CandidateRow
-from storage.results.hardware_limit import FP8, PRODUCTS_PER_FP32, HardwareLimit, useful_rates
+from storage.results.hardware_limit import FP8, PRODUCTS_PER_FP32, HardwareLimit, stands_on_float8, useful_rates
 from storage.results.policy import PRECISIONS
 
 MEMORY = "memory"
 NAMES = {"fp32": "FP32", "tf32": "TF32 tensor", "bf16": "BF16 tensor", FP8: "FP8 tensor", "peak": "arithmetic peak"}
-ABOVE_HALVES = 1.5  # FP8 is twice as fast as halves, and two measurements of one rate differ by a few percent
 OPERATIONS = " operations"  # how the names of counted operations end
 COLOURS = {
     "fp32": "@blue-color", "peak": "@blue-color", "tf32": "@violet-color", "bf16": "@orange-color", FP8: "@red-color",
@@ -72,8 +71,7 @@ def axes(measured: Mapping[str, float], limit: HardwareLimit | None, arithmetic:
     slopes = {MEMORY: bandwidth}
     if memory and bandwidth > speed_of_light.CACHE * memory:
         slopes = {MEMORY: memory, "memory and caches": bandwidth}
-    has_float8 = peak > ABOVE_HALVES * roofs.get("bf16", peak)
-    rates = useful_rates(roofs, arithmetic, has_float8=has_float8)
+    rates = useful_rates(roofs, arithmetic, has_float8=stands_on_float8(peak, roofs))
     useful = {unit: min(rate, peak) for unit, rate in rates.items()}
     best = max(useful, key=lambda unit: useful[unit], default="peak")
     products = PRODUCTS_PER_FP32 if arithmetic == PRECISIONS[0] and best not in ("fp32", "peak") else 1
