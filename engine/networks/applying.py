@@ -36,6 +36,7 @@ from storage.networks.records import (
     CUDA_GRAPH,
     EAGER,
     MAX_AUTOTUNE,
+    TUNED_GRAPH,
     CaptureEnded,
     CaptureStarted,
     ChosenKernel,
@@ -71,7 +72,7 @@ LOOKS_EVERY_S = 0.3
 ANEW = 6
 """How the process ends that has told what failed and can itself not go on: another one does."""
 WAY_S = 600.0
-WAYS_ON_GPU = (EAGER, COMPILED, MAX_AUTOTUNE, CUDA_GRAPH)
+WAYS_ON_GPU = (EAGER, COMPILED, MAX_AUTOTUNE, CUDA_GRAPH, TUNED_GRAPH)
 GOMP_SPINCOUNT = "2000"
 WAYS = (EAGER, COMPILED)
 TOLD = (ProofProgressed, OriginalTimed, PartMeasured, RegionTried, StackMeasured, ProofEnded)

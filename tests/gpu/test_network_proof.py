@@ -8,7 +8,7 @@ import pytest
 
 from engine.__main__ import main
 from storage.networks import files
-from storage.networks.records import CUDA_GRAPH, MAX_AUTOTUNE, Verdict
+from storage.networks.records import CUDA_GRAPH, MAX_AUTOTUNE, TUNED_GRAPH, Verdict
 from storage.networks.standing import standing
 from tests.engine.networks import paying_networks
 from tests.engine.packaging.judged import judged_run
@@ -35,8 +35,7 @@ def test_what_pays_is_kept_and_measured_in_every_way(home: Path) -> None:
     assert [(part.seen, part.expected) for part in engaged] == [(paying_networks.CHAINS, paying_networks.CHAINS)]
     assert all(part.kernels for part in engaged)
     ways = {timed.way: timed.note for timed in proof.originals}
-    assert ways[CUDA_GRAPH] == ""
-    assert ways[MAX_AUTOTUNE] == ""
+    assert [ways[way] for way in (CUDA_GRAPH, MAX_AUTOTUNE, TUNED_GRAPH)] == ["", "", ""]
     for trial in proof.tried.values():
         assert trial.verdict is not Verdict.CRASHED, trial.why
         assert all(speed.before_bytes is not None for speed in trial.speeds)

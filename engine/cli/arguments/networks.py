@@ -113,7 +113,8 @@ def _kernels(optimise: Parser, apply: Parser, ship: Parser, trial: Parser) -> No
     apply.add_argument("--without", default="", metavar="NAME,...", help="leave these regions as they are")
     apply.add_argument(
         "--ways", default="", metavar="WAY,...",
-        help="to call it: eager, torch.compile, max-autotune, CUDA graph (default: the first two, on a GPU all)",
+        help="to call it: eager, torch.compile, max-autotune, CUDA graph, CUDA graph of max-autotune (default: the "
+        "first two, on a GPU all)",
     )  # fmt: skip
     apply.add_argument("--again", action="store_true", help="measure anew what was begun or done with the same kernels")
     for command in (optimise, apply, trial):

@@ -34,6 +34,7 @@ from storage.networks.records import (
     CUDA_GRAPH,
     EAGER,
     MAX_AUTOTUNE,
+    TUNED_GRAPH,
     Engaged,
     Event,
     LeftOut,
@@ -53,6 +54,8 @@ CONTENTS = 4
 SEED = 7
 NEW_TOKENS = 24
 NOT_IN_TIME = "not ready within"
+REPLAYED = (CUDA_GRAPH, MAX_AUTOTUNE, TUNED_GRAPH)
+"""Ways in which a graph replays the calls."""
 FAILURES = (NoWay, torch.AcceleratorError)
 
 
@@ -152,7 +155,7 @@ class Prover:
 
     def _choose_base(self) -> None:
         """What a CUDA graph holds: of eager and compiled the faster one."""
-        others = [timed for timed in self.proof.originals if timed.way not in (CUDA_GRAPH, MAX_AUTOTUNE)]
+        others = [timed for timed in self.proof.originals if timed.way not in REPLAYED]
         self.ways.base = proofs.best_way(others, self.network)
 
     @contextlib.contextmanager
@@ -167,7 +170,7 @@ class Prover:
     @property
     def _plain(self) -> str:
         """The way in which calls are traced and results compared: no graph replays them."""
-        return self.ways.base if self._gate in (CUDA_GRAPH, MAX_AUTOTUNE) else self._gate
+        return self.ways.base if self._gate in REPLAYED else self._gate
 
     def _tried(self, region: Region) -> RegionTried:
         """One region's kernel beside those that were kept."""
@@ -265,7 +268,8 @@ class Prover:
 
     def _called(self, way: tuple[str, Collection[str]], workload: Workload) -> Called:
         """A way to call it, compiled and tuned."""
-        with self._in_time(way[0]):
+        alone = self.turn() if way[0] in ways_.MODES else contextlib.nullcontext()  # tuning is measuring
+        with alone, self._in_time(way[0]):
             called = self.ways.called(way[0], way[1], example=workload)
             called(self._contents[workload.name][0])
         return called

@@ -1,4 +1,4 @@
-"""Ways to call a network, with kernels of a package or without: eager, compiled, max-autotune, in a CUDA graph.
+"""Ways to call a network, with kernels of a package or without: eager, compiled, max-autotune, each in a CUDA graph.
 
 A network with kernels is a copy of its modules that holds the very same parameters, so both can be called in turns.
 """
@@ -23,9 +23,11 @@ from torch.utils import _pytree as pytree
 from engine.networks import cuda_graphs, graphs, watching
 from engine.networks.entries import Workload
 from engine.networks.proof.pairing import Called
-from storage.networks.records import CUDA_GRAPH, EAGER, MAX_AUTOTUNE
+from storage.networks.records import CUDA_GRAPH, EAGER, MAX_AUTOTUNE, TUNED_GRAPH
 
 BUILDS_AT_ONCE = 4
+MODES = {MAX_AUTOTUNE: "max-autotune", TUNED_GRAPH: "max-autotune-no-cudagraphs"}
+"""Of torch.compile; max-autotune makes CUDA graphs of its own, which no other graph can hold."""
 
 
 class NoWay(Exception):
@@ -129,17 +131,19 @@ class Ways:
         Raises:
             NoWay: it cannot be called in this way.
         """
-        module = self.with_kernels(regions)
-        if way == CUDA_GRAPH:
-            return self._in_graph(self.called(self.base, regions), example)
+        if way in (CUDA_GRAPH, TUNED_GRAPH):
+            held = self.base if way == CUDA_GRAPH else TUNED_GRAPH
+            return self._in_graph(self._compiled(held, regions), example)
+        return self._compiled(way, regions)
+
+    def _compiled(self, way: str, regions: Collection[str]) -> Called:
+        module, mode = self.with_kernels(regions), MODES.get(way)
         if way == EAGER and not self.fused(regions):
             callable_network: Any = module
         elif regions:
-            mode = "max-autotune" if way == MAX_AUTOTUNE else None
             inner = self.package.EAGER if way == EAGER else self.package.INDUCTOR
             callable_network = self.package.compile(module, regions, inner=inner, mode=mode)
         else:
-            mode = "max-autotune" if way == MAX_AUTOTUNE else None
             callable_network = torch.compile(module, mode=mode, dynamic=False)
         return guarded(
             lambda workload: watching.call(callable_network, workload, is_training=self.is_training)
