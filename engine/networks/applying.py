@@ -72,6 +72,7 @@ LOOKS_EVERY_S = 0.3
 ANEW = 6
 """How the process ends that has told what failed and can itself not go on: another one does."""
 WAY_S = 600.0
+COMPILERS = 12
 WAYS_ON_GPU = (EAGER, COMPILED, MAX_AUTOTUNE, CUDA_GRAPH, TUNED_GRAPH)
 GOMP_SPINCOUNT = "2000"
 WAYS = (EAGER, COMPILED)
@@ -407,15 +408,12 @@ def _run_process(
         "times": codec.to_plain(times),
     }  # fmt: skip
     variables = {
-        # Inductor's own compile workers find no GPU behind the sandbox ("Could not find an active GPU backend"), and
-        # they would outlive a process that was ended because it took too long: it compiles in the process itself.
-        "TORCHINDUCTOR_COMPILE_THREADS": "1",
         "TMPDIR": str(scratch), "TORCH_EXTENSIONS_DIR": str(scratch / "extensions"),
         # what a compiler keeps of an operator is true of one package alone
         "TORCHINDUCTOR_CACHE_DIR": str(scratch / f"{COMPILER_CACHE}{number}"),
         "TRITON_CACHE_DIR": str(scratch / "triton"),
         "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH", "")])]),
-        "PYTHONDONTWRITEBYTECODE": "1", **_threads(network),
+        "PYTHONDONTWRITEBYTECODE": "1", **_compiles(network), **_threads(network),
     }  # fmt: skip
     where = network.folder if Path(network.folder or "/nowhere").is_dir() else str(ROOT)
     command = [*connecting.without_keys(), sys.executable, "-m", "engine.networks.proof.process"]
@@ -468,6 +466,18 @@ def _listened(folder: NetworkFolder, process: subprocess.Popen[bytes], question:
         if isinstance(event, ProofEnded):
             reason = event.reason
     return reason
+
+
+def _compiles(network: Network) -> dict[str, str]:
+    """How many compilers of Inductor's are at work: their processes end with the one that started them, within a
+    minute. They may not open the driver behind the sandbox, so they ask NVML whether there is a GPU; on a processor,
+    where they would be in a timing's way, it compiles in the process itself."""
+    if network.device == "cpu":
+        return {"TORCHINDUCTOR_COMPILE_THREADS": "1"}
+    return {
+        "TORCHINDUCTOR_COMPILE_THREADS": str(min(COMPILERS, os.cpu_count() or 1)),
+        "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
+    }
 
 
 def _threads(network: Network) -> dict[str, str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from storage.networks import proofs
 from storage.networks.proofs import Proof, Total
-from storage.networks.records import ChosenKernel, Network, Parity, RegionTried, Speed, Verdict
+from storage.networks.records import ChosenKernel, Network, Parity, RegionTried, Speed, StackMeasured, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ def lines(network: Network, proof: Proof) -> list[str]:
     if proof.stack and proof.stack.speeds:
         text += ["| workload | way | without, ms | with, ms | faster | 95 % interval |", "|---|---|---|---|---|---|"]
         text += [_line(speed) for speed in proof.stack.speeds]
-        text.append("")
+        text += ["", *not_measured(proof.stack), ""]
     text += ["| region | alone, over eager | in the network | verdict |", "|---|---|---|---|"]
     for row in rows(network, proof):
         alone = f"{row.kernel.speedup:.3g}x" if row.kernel and row.kernel.speedup else ""
@@ -104,6 +104,11 @@ def lines(network: Network, proof: Proof) -> list[str]:
         why = row.trial.why.replace("|", "/")
         text.append(f"| {row.region} | {alone} | {place} | {row.trial.verdict}: {why} |")
     return text
+
+
+def not_measured(stack: StackMeasured) -> list[str]:
+    """Why there is no figure with the kernels of a way to call the network, a sentence each."""
+    return [f"Not measured with the kernels, {way}: {why}" for way, why in stack.not_with_kernels.items()]
 
 
 def _line(speed: Speed) -> str:

@@ -439,6 +439,8 @@ class StackMeasured:
     left_out: tuple[LeftOut, ...] = ()
     greedy: str = ""
     """Of a network that generates text: how many tokens of a greedy continuation are the same."""
+    not_with_kernels: Mapping[str, str] = field(default_factory=dict)
+    """Ways that could not be measured with the kernels, and why."""
 
 
 @dataclass(frozen=True, slots=True)

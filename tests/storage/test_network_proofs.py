@@ -126,6 +126,11 @@ def test_sentences_say_what_was_measured_and_what_was_not() -> None:
         "1.250x (1.200 to 1.300) the best alternative (both eager): 10 ms to 8 ms."
     )
     same = replace(FAST, speedup=1.0, low=0.98, high=1.02)
+    refused = folded(
+        STARTED, kept,
+        StackMeasured(("norm",), (FAST,), (FAST,), not_with_kernels={"max-autotune": "a kernel keeps a tensor"}),
+    )  # fmt: skip
+    assert "Not measured with the kernels, max-autotune: a kernel keeps a tensor" in in_network.lines(network, refused)
     unsure = folded(STARTED, kept, StackMeasured(("norm",), (same,), (same,)))
     assert "no difference beyond the noise" in in_network.headline(network, unsure)
     nothing = folded(STARTED, StackMeasured((), (), ()))

@@ -317,10 +317,13 @@ class Prover:
         if not kept:
             return StackMeasured((), (), ())
         speeds: list[Speed] = []
+        failed: dict[str, str] = {}
         for way in self.proof.started.ways:
             if not any(timed.way == way and timed.ms is None for timed in self.proof.originals):
                 step = f"measuring all kernels that were kept, {way}"
                 speeds += self._speeds(step, (way, ()), (way, kept), self.times.stack_s)
+                if reason := next((part.note for part in self.proof.parts if part.step == step and part.note), ""):
+                    failed[way] = reason
         best = self._best(kept, speeds)
         step = "comparing results with all kernels that were kept"
         parts = [self._whole(step, workload, kept) for workload in self.workloads]
@@ -328,7 +331,7 @@ class Prover:
         errors = [error for part in parts for error in part.parity or ()]
         left_out = tuple(self._left_out(kept))
         return StackMeasured(
-            kept, tuple(speeds), tuple(best), tuple(errors), tuple(engaged), left_out, self._greedy(kept)
+            kept, tuple(speeds), tuple(best), tuple(errors), tuple(engaged), left_out, self._greedy(kept), failed
         )  # fmt: skip
 
     def _speeds(

@@ -11,7 +11,7 @@ from pages.parts import wording
 from pages.parts.network import network_kernels
 from pages.parts.widgets import bars, table
 from pages.parts.widgets.bars import Bar
-from storage.networks import ranking
+from storage.networks import in_network, ranking
 from storage.networks.records import (
     COMPILED,
     CUDA_GRAPH,
@@ -62,6 +62,8 @@ def draw(network: Network, limits: Mapping[str, RegionLimited], stack: StackMeas
             rows = [table.Row(f"{number}", _way(speed)) for number, speed in enumerate(speeds)]
             columns = WAYS if any(speed.after_bytes for speed in speeds) else WAYS[:-1]
             table.draw("Ways to call the network", columns, rows, key="ways", is_cards=True, is_compact=True)
+            for line in in_network.not_measured(stack):
+                st.caption(wording.plain(line))
 
 
 def _way(speed: Speed) -> dict[str, table.Cell]:
