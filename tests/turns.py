@@ -2,7 +2,9 @@
 
 `long_tests.txt` names the test functions that took `LONG_S` or more in all on two cores. Each of their cases has one of
 `TURNS` turns, by its name; `--turn today` runs the cases of today's turn and every short test. Without the option, and
-with `make test-all`, everything runs. `python -m tests.turns JUNIT.xml` writes the list anew from a whole run.
+with `make test-all`, everything runs. A person may name a whole file there whose tests share what takes long to make:
+its first test of a day would make it, however short, so they have one turn together. `python -m tests.turns JUNIT.xml`
+writes the list anew from a whole run, and keeps such files.
 """
 
 from __future__ import annotations
@@ -43,29 +45,40 @@ def take(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave in the short tests and those long ones whose turn it is."""
     if config.option.turn == ALL:
         return
-    long = set(LIST.read_text(encoding="utf-8").split())
-    waiting = [item for item in items if _function(item) in long and turn_of(item.nodeid) != int(config.option.turn)]
+    long = _listed()
+    waiting = [
+        item for item in items if (name := _taking_turns(item, long)) and turn_of(name) != int(config.option.turn)
+    ]
     if waiting:
         config.hook.pytest_deselected(items=waiting)
         gone = set(waiting)
         items[:] = [item for item in items if item not in gone]
 
 
-def turn_of(case: str) -> int:
-    """The turn of one case of a test, by the name that pytest gives it."""
-    return zlib.crc32(case.encode("utf-8", "surrogateescape")) % TURNS
+def turn_of(name: str) -> int:
+    """The turn of one case of a test, by the name that pytest gives it, or of a file."""
+    return zlib.crc32(name.encode("utf-8", "surrogateescape")) % TURNS
 
 
-def _function(item: pytest.Item) -> str:
-    return item.nodeid.partition("[")[0]
+def _taking_turns(item: pytest.Item, long: set[str]) -> str:
+    """What a test takes turns as: its file, itself, or nothing where it is short."""
+    file, function = item.nodeid.partition("::")[0], item.nodeid.partition("[")[0]
+    return file if file in long else item.nodeid if function in long else ""
+
+
+def _listed() -> set[str]:
+    return set(LIST.read_text(encoding="utf-8").split())
 
 
 def long_functions(junit: Path) -> list[str]:
-    """The functions that took long in a run, from its report in the form `xunit1`, all their cases together."""
+    """The functions that took long in a run, from its report in the form `xunit1`, all their cases together; in the
+    place of those of a file that is listed as a whole, the file."""
+    files = {name for name in _listed() if "::" not in name}
     seconds: defaultdict[str, float] = defaultdict(float)
     for case in ElementTree.parse(junit).iter("testcase"):
         seconds[f"{case.get('file')}::{case.get('name', '').partition('[')[0]}"] += float(case.get("time", 0))
-    return sorted(name for name, taken in seconds.items() if taken >= LONG_S)
+    long = {name for name, taken in seconds.items() if taken >= LONG_S and name.partition("::")[0] not in files}
+    return sorted(long | files)
 
 
 if __name__ == "__main__":
