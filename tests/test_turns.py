@@ -17,7 +17,7 @@ def test_every_long_test_that_is_listed_exists() -> None:
     for name in turns.LIST.read_text(encoding="utf-8").split():
         file, _, function = name.partition("::")
         text = (ROOT / file).read_text(encoding="utf-8")
-        assert not function or re.search(rf"^def {re.escape(function)}\(", text, re.MULTILINE), name
+        assert re.search(rf"^def {re.escape(function)}\(", text, re.MULTILINE), name
 
 
 def test_each_case_of_a_long_test_has_its_turn_and_short_ones_have_every(
@@ -28,14 +28,18 @@ def test_each_case_of_a_long_test_has_its_turn_and_short_ones_have_every(
         "@pytest.mark.parametrize('case', range(20))\ndef test_long(case): pass\n"
         "def test_short(): pass\n"
     )
-    pytester.makepyfile(test_shared="def test_one(): pass\ndef test_another(): pass\n")
+    pytester.makepyfile(
+        test_shared="import pytest\n@pytest.fixture(scope='module')\ndef made(): return 1\n"
+        "@pytest.fixture\ndef over(made): return made\n"
+        "def test_one(made): pass\ndef test_another(over): pass\ndef test_without(): pass\n"
+    )
     pytester.makeconftest(
         "from tests import turns\nfrom tests.turns import pytest_addoption\n"
         "def pytest_collection_modifyitems(config, items): turns.take(config, items)\n"
         "def pytest_report_header(config): return turns.heading(config)\n"
     )
     listed = tmp_path / "long_tests.txt"
-    listed.write_text("test_shared.py\ntest_some.py::test_long\n")
+    listed.write_text("test_shared.py::made\ntest_some.py::test_long\n")
     monkeypatch.setattr(turns, "LIST", listed)
     run, shared = 0, []
     for turn in range(turns.TURNS):
@@ -44,25 +48,22 @@ def test_each_case_of_a_long_test_has_its_turn_and_short_ones_have_every(
         assert "test_some.py::test_short PASSED" in text
         assert f"turn {turn} of {turns.TURNS}" in text
         shared.append(text.count("test_shared.py::"))
-        run += result.parseoutcomes()["passed"] - 1
-    assert sorted(shared) == [*[0] * (turns.TURNS - 1), 2]
+        run += result.parseoutcomes()["passed"] - 2
+    assert sorted(shared) == [*[1] * (turns.TURNS - 1), 3]
     assert run == 22
-    assert pytester.runpytest_inprocess().parseoutcomes() == {"passed": 23}
+    assert pytester.runpytest_inprocess().parseoutcomes() == {"passed": 24}
     today = pytester.runpytest_inprocess("--turn", "today").parseoutcomes()
-    assert today["passed"] + today["deselected"] == 23
+    assert today["passed"] + today["deselected"] == 24
 
 
-def test_the_list_is_made_of_what_all_cases_of_a_function_took_and_keeps_whole_files(
+def test_the_list_is_made_of_what_all_cases_of_a_function_took_and_keeps_fixtures(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "long_tests.txt").write_text("tests/test_a.py::test_gone\ntests/test_shared.py\n")
+    (tmp_path / "long_tests.txt").write_text("tests/test_a.py::test_gone\ntests/test_a.py::made\n")
     monkeypatch.setattr(turns, "LIST", tmp_path / "long_tests.txt")
     cases = "".join(
-        f'<testcase file="tests/{file}.py" name="{name}" time="{seconds}"/>'
-        for file, name, seconds in (
-            ("test_a", "test_b[1]", 2.0), ("test_a", "test_b[2]", 1.5), ("test_a", "test_c", 2.9),
-            ("test_shared", "test_d", 30.0),
-        )
-    )  # fmt: skip
+        f'<testcase file="tests/test_a.py" name="{name}" time="{seconds}"/>'
+        for name, seconds in (("test_b[1]", 2.0), ("test_b[2]", 1.5), ("test_c", 2.9))
+    )
     (tmp_path / "junit.xml").write_text(f"<testsuites><testsuite>{cases}</testsuite></testsuites>")
-    assert turns.long_functions(tmp_path / "junit.xml") == ["tests/test_a.py::test_b", "tests/test_shared.py"]
+    assert turns.long_functions(tmp_path / "junit.xml") == ["tests/test_a.py::made", "tests/test_a.py::test_b"]

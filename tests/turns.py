@@ -2,9 +2,9 @@
 
 `long_tests.txt` names the test functions that took `LONG_S` or more in all on two cores. Each of their cases has one of
 `TURNS` turns, by its name; `--turn today` runs the cases of today's turn and every short test. Without the option, and
-with `make test-all`, everything runs. A person may name a whole file there whose tests share what takes long to make:
-its first test of a day would make it, however short, so they have one turn together. `python -m tests.turns JUNIT.xml`
-writes the list anew from a whole run, and keeps such files.
+with `make test-all`, everything runs. A person may name a fixture there that takes long and that a file's tests
+share: the first of them makes it, however short it is, so they have one turn together. `python -m tests.turns
+JUNIT.xml` writes the list anew from a whole run, and keeps the fixtures.
 """
 
 from __future__ import annotations
@@ -56,29 +56,33 @@ def take(config: pytest.Config, items: list[pytest.Item]) -> None:
 
 
 def turn_of(name: str) -> int:
-    """The turn of one case of a test, by the name that pytest gives it, or of a file."""
+    """The turn of one case of a test, by the name that pytest gives it, or of a fixture, by its name in the list."""
     return zlib.crc32(name.encode("utf-8", "surrogateescape")) % TURNS
 
 
 def _taking_turns(item: pytest.Item, long: set[str]) -> str:
-    """What a test takes turns as: its file, itself, or nothing where it is short."""
+    """What a test takes turns as: a fixture, itself, or nothing where it is short."""
     file, function = item.nodeid.partition("::")[0], item.nodeid.partition("[")[0]
-    return file if file in long else item.nodeid if function in long else ""
+    fixtures = (f"{file}::{name}" for name in getattr(item, "fixturenames", ()))
+    return next((name for name in fixtures if name in long), item.nodeid if function in long else "")
 
 
 def _listed() -> set[str]:
     return set(LIST.read_text(encoding="utf-8").split())
 
 
+def _is_fixture(name: str) -> bool:
+    return not name.partition("::")[2].startswith("test_")
+
+
 def long_functions(junit: Path) -> list[str]:
-    """The functions that took long in a run, from its report in the form `xunit1`, all their cases together; in the
-    place of those of a file that is listed as a whole, the file."""
-    files = {name for name in _listed() if "::" not in name}
+    """The functions that took long in a run, from its report in the form `xunit1`, all their cases together, and the
+    fixtures that are listed."""
     seconds: defaultdict[str, float] = defaultdict(float)
     for case in ElementTree.parse(junit).iter("testcase"):
         seconds[f"{case.get('file')}::{case.get('name', '').partition('[')[0]}"] += float(case.get("time", 0))
-    long = {name for name, taken in seconds.items() if taken >= LONG_S and name.partition("::")[0] not in files}
-    return sorted(long | files)
+    long = {name for name, taken in seconds.items() if taken >= LONG_S}
+    return sorted(long | set(filter(_is_fixture, _listed())))
 
 
 if __name__ == "__main__":
