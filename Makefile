@@ -20,7 +20,7 @@ test-all: .venv/ready-dev
 check: .venv/ready-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy app.py serve.py pages engine storage tests benchmarks
+	$(BIN)/mypy -n 2 app.py serve.py pages engine storage tests benchmarks
 
 test-gpu:
 	$(PYTHON) -m pytest -m gpu tests/gpu tests/engine/evaluator/toolchains
