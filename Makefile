@@ -10,7 +10,7 @@ run: .venv/ready
 
 # Tests start hundreds of processes: what one has compiled the others read, whatever the environment says.
 test test-all: export PYTHONDONTWRITEBYTECODE :=
-# Long tests take turns: each runs on every fifth day.
+# Long tests take turns: each runs on every seventh day.
 test: .venv/ready-dev
 	$(BIN)/python -m pytest -m "not gpu" -n 3 --turn today
 
@@ -20,7 +20,7 @@ test-all: .venv/ready-dev
 check: .venv/ready-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy app.py serve.py pages engine storage tests benchmarks
+	$(BIN)/mypy -n 2 app.py serve.py pages engine storage tests benchmarks
 
 test-gpu:
 	$(PYTHON) -m pytest -m gpu tests/gpu tests/engine/evaluator/toolchains

@@ -87,6 +87,7 @@ LONG = (
     "browser/test_real_engine.py",
     "browser/test_manual.py",
     "browser/test_remeasure.py",
+    "engine/networks/test_proof.py",
     "browser/test_screens.py",
     "test_benchmarks.py",
     "browser",

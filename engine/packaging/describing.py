@@ -17,17 +17,20 @@ AS_A_FILE = "export the kernel as a file (python -m engine export)"
 
 def main() -> None:
     """Describe one reference, without values where it can be called without."""
-    source = Path(sys.argv[1]).read_text(encoding="utf-8")
+    print(json.dumps(answer(Path(sys.argv[1]).read_text(encoding="utf-8"))))
+
+
+def answer(source: str) -> dict[str, Any]:
+    """Inputs and state with their sizes; `fault` says why a package cannot take the module."""
     try:
         with FakeTensorMode():  # a convolution on the device meta says nothing of how its result lies in memory
-            answer = described(source)
+            return described(source)
     except Exception:  # noqa: BLE001 - whatever a module does that needs values
-        answer = described(source)
-    print(json.dumps(answer))
+        return described(source)
 
 
 def described(source: str) -> dict[str, Any]:
-    """Inputs and state with their sizes; `fault` says why a package cannot take the module."""
+    """The same, in the mode of tensors that is set."""
     module = sys.modules["reference"] = types.ModuleType("reference")  # dataclasses look for it
     names = module.__dict__
     exec(compile(source, "reference.py", "exec"), names)

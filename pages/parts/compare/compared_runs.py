@@ -4,6 +4,7 @@ bar. Pure but for gathering."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -161,15 +162,17 @@ def offered(choices: Sequence[RunChoice]) -> dict[str, Offered]:
 
 def _newest(runs: Sequence[RunChoice]) -> Offered | None:
     """Those of the newest that has company. Where none has, runs whose device is not known yet go with one that has."""
-    devices = {run.device for run in runs if run.device}
-    for first in (run for run in runs if run.device):
-        alike = [run for run in runs if (run.device, run.sizes) == (first.device, first.sizes)]
-        if len(alike) > 1:
-            return Offered(tuple(run.run_id for run in alike[:OFFERED_RUNS]), first.device if len(devices) > 1 else "")
-    for first in runs:
-        alike = [run for run in runs if run.sizes == first.sizes]
-        if len(alike) > 1 and len({run.device for run in alike if run.device}) < 2:
-            return Offered(tuple(run.run_id for run in alike[:OFFERED_RUNS]))
+    timed = [run for run in runs if run.device]
+    is_told = len({run.device for run in timed}) > 1
+    groups = itertools.chain(
+        ([run for run in timed if (run.device, run.sizes) == (first.device, first.sizes)] for first in timed),
+        ([run for run in runs if run.sizes == first.sizes] for first in runs),
+    )
+    for alike in groups:
+        devices = {run.device for run in alike}
+        if len(alike) > 1 and len(devices - {""}) < 2:
+            of_all = alike[0].device if len(devices) == 1 and is_told else ""
+            return Offered(tuple(run.run_id for run in alike[:OFFERED_RUNS]), of_all)
     return None
 
 

@@ -206,7 +206,7 @@ def test_calls_that_fall_back_are_no_win(home_of_network: Path, monkeypatch: pyt
 
 @pytest.mark.judging
 def test_a_proof_that_was_killed_goes_on_and_measures_nothing_twice(home_of_network: Path) -> None:
-    words = ["network", "apply", "paying", *used(home_of_network, "chain", "scaled", "shifted"), *FAST]
+    words = ["network", "apply", "paying", *used(home_of_network, "chain", "scaled"), *FAST]
     folder = files.find("paying")
     before = len(files.read(folder))
     for kind in (OriginalTimed, PartMeasured):  # each start takes a quarter of a minute
@@ -219,7 +219,7 @@ def test_a_proof_that_was_killed_goes_on_and_measures_nothing_twice(home_of_netw
     measured = [name for event in events for name in measurements(event)]
     assert sorted(measured) == sorted(set(measured))
     tried = [event.region for event in events if isinstance(event, RegionTried)]
-    assert sorted(tried) == ["chain", "scaled", "shifted"]
+    assert sorted(tried) == ["chain", "scaled"]
     assert {f"putting back {region} in rows: speed" for region in tried} <= set(measured)
     assert proof().is_over
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import subprocess
 import sys
 import tomllib
@@ -13,7 +14,7 @@ import pytest
 
 from engine.__main__ import main
 from engine.errors import EngineError
-from engine.packaging import folders, packing
+from engine.packaging import describing, folders, packing
 from engine.packaging.described import described
 from engine.packaging.packing import Asked, packaged
 from storage.run.folder import RunFolder
@@ -121,17 +122,25 @@ def test_runs_that_are_no_one_operator_are_refused(home: Path, run: RunFolder) -
         ("self.register_buffer('table', torch.ones(3), persistent=False)", "x * self.table", "beside its state_dict"),
         ("self.norm = nn.BatchNorm1d(3)", "self.norm(x)", "a call changes norm"),
         ("pass", "{'y': x}", "its forward returns a dict"),
-        ("pass", "x.undefined", "cannot be called here"),
     ],
 )
-def test_a_reference_that_a_package_cannot_stand_in_for_is_refused(kept: str, forward: str, message: str) -> None:
-    source = (
+def test_a_reference_that_a_package_cannot_stand_in_for_has_a_fault(kept: str, forward: str, message: str) -> None:
+    assert re.search(message, describing.answer(reference(kept, forward))["fault"])
+
+
+def test_a_reference_with_a_fault_and_one_that_cannot_be_called_are_refused() -> None:
+    with pytest.raises(EngineError, match="this run cannot be packaged: its forward returns a dict"):
+        described(reference("pass", "{'y': x}"), "this run")
+    with pytest.raises(EngineError, match="cannot be called here"):
+        described(reference("pass", "x.undefined"), "this run")
+
+
+def reference(kept: str, forward: str) -> str:
+    return (
         "import torch\nimport torch.nn as nn\n\nclass Model(nn.Module):\n    def __init__(self):\n"
         f"        super().__init__()\n        {kept}\n    def forward(self, x):\n        return {forward}\n\n"
         "def get_inputs():\n    return [torch.rand(4, 3)]\n\ndef get_init_inputs():\n    return []\n"
     )
-    with pytest.raises(EngineError, match=message):
-        described(source, "this run")
 
 
 BY_NAME = """import dataclasses
@@ -167,9 +176,8 @@ MASK = "'mask': torch.rand(4, 32)"
         ("x, (x, x)", "{}", "its forward returns a tuple, not a tensor or a tuple of tensors alone: export the kernel"),
     ],
 )
-def test_calls_and_results_that_no_operator_has_are_refused_in_words(forward: str, named: str, message: str) -> None:
-    with pytest.raises(EngineError, match=message):
-        described(BY_NAME.replace("{forward}", forward).replace("{named}", named), "this run")
+def test_calls_and_results_that_no_operator_has_are_told_in_words(forward: str, named: str, message: str) -> None:
+    assert message in describing.answer(BY_NAME.replace("{forward}", forward).replace("{named}", named))["fault"]
 
 
 @pytest.mark.parametrize(
@@ -185,7 +193,7 @@ def test_weights_and_results_that_lie_in_another_order_stand_in_the_table_with_t
     init = f"self.weight = nn.Parameter({weight})"
     model = module("Model", init, "return F.conv2d(x, self.weight, stride=2)", "x")
     inputs = "torch.randn(4, 8, 8, 16).permute(0, 3, 1, 2)"
-    found = described(IMPORTS + model + AFTER.format(inputs=inputs), "a run")
+    found = describing.answer(IMPORTS + model + AFTER.format(inputs=inputs))
     assert found["state"] == [["weight", "float32", [32, 16, 2, 2], stride]]
     assert found["output_strides"] == [out]
 
