@@ -119,6 +119,16 @@ FAILURE_NAME = {
     CallFailure.CANCELLED: "cancelled by a person",
     CallFailure.LOST: "lost when the engine stopped",
 }
+BEST = (
+    "The correct kernel with the highest measured speed-up of the run, whatever the search went on from. Kernels are "
+    "tied with it where the 95 % range of its speed-up over theirs holds 1×, so that which is faster is not known."
+)
+OUTCOME_ABOUT = {
+    "accepted": "its step ended with it, and the search may go on from it",
+    "slower, kept": "slower than the kernel it was made from; the search went on from it all the same",
+    "correct, pending": "correct; its step is not over yet",
+    "correct, abandoned": "correct, but its step did not end with it: nothing was built on it",
+}
 LATENCIES = (
     "The kernel's is the median of its timed calls. PyTorch's is that times the speed-up, which is the median over "
     "pairs of calls taken in turn."
@@ -136,25 +146,26 @@ def outcome(verdict: Verdict | None, is_accepted: bool, is_pending: bool, is_slo
     if verdict is not Verdict.PASSED:
         return VERDICT_NAME[verdict]
     if is_accepted and is_slower:
-        return "kept as base"
+        return "slower, kept"
     return "accepted" if is_accepted else "correct, pending" if is_pending else "correct, abandoned"
 
 
-def plus_minus(noise: float | None) -> str:
-    """Relative noise as "±0.8 %"."""
-    return NONE if noise is None else f"±{significant(100 * noise, 1 if noise < 0.1 else 2)} %"
-
-
 def interval(low: float | None, high: float | None) -> str:
-    """A 95 % interval of a speed-up."""
+    """A 95 % interval of a speed-up, the only form in which pages tell one: "1.56 to 1.66×"."""
     return NONE if low is None or high is None else f"{speedup(low)[:-1]} to {speedup(high)}"
 
 
+def measured(value: float | None, noise: float | None, low: float | None, high: float | None) -> str:
+    """A speed-up with its 95 % interval: "1.64× (1.56 to 1.66×)"."""
+    return NONE if value is None else f"{speedup(value, noise)} ({interval(low, high)})"
+
+
 def over(ratio: Relative, baseline: str) -> str:
-    """A speed-up over a named baseline: "1.66× over torch.compile ±0.9 %"."""
+    """A speed-up over a named baseline: "1.66× over torch.compile (1.65 to 1.68×)"."""
+    spread = interval(ratio.low, ratio.high)
     if not is_known(ratio.noise):
-        return f"Speed-up over {baseline} unknown ({plus_minus(ratio.noise)})"
-    return f"{speedup(ratio.speedup, ratio.noise)} over {baseline} {plus_minus(ratio.noise)}"
+        return f"Speed-up over {baseline} unknown ({spread})"
+    return f"{speedup(ratio.speedup, ratio.noise)} over {baseline} ({spread})"
 
 
 def not_measured(baseline: str, failure: str) -> str:

@@ -124,7 +124,7 @@ def test_why_a_kernel_got_faster_is_one_click_away(page: Page, server: Server) -
     shown = panel(page)
     expect(shown.get_by_role("heading", name="Kernel 16")).to_be_visible()
     expect(shown).to_contain_text(re.compile(r"Over (parent|base) \(kernel \d+\)"))
-    expect(shown).to_contain_text(re.compile(r"(Faster|Slower|No measurable difference) \(±\d+ %\)"))
+    expect(shown).to_contain_text(re.compile(r"(Faster|Slower|No measurable difference) \([\d.]+ to [\d.]+×\)"))
     expect(shown).to_contain_text(
         re.compile(r"model calls? · [\d.,k ]+ tokens · \$0\.\d+ · written in .+ · judged in ")
     )

@@ -247,7 +247,8 @@ def test_a_baseline_that_could_not_be_had_says_why(home: Path, open_page: Open) 
     app = open_page("candidate", run="r1", candidate="c001", tab="Trust")
     assert not app.exception
     assert "Over" not in " ".join(figures_of("r1", "c001"))
-    rows = list(alternatives.lines(queries.baselines(index.current(), "r1"), 2.0, 0.01, 1.0))
+    kernel = index.attempts("r1")[0]
+    rows = list(alternatives.lines(queries.baselines(index.current(), "r1"), kernel))
     assert rows[1][-1] == "could not be timed: its answers differ: 3 of 1024 values are wrong"
     assert "### Alternatives" in words(app)
 

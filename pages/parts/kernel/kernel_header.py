@@ -21,7 +21,7 @@ from storage.results.hardware_limit import HardwareLimit
 from storage.results.vocabulary import Verdict
 from storage.run.events import Imported
 
-TIED = "The best kernel is faster than this one by less than the noise of the two measurements."
+INTERVAL = "over eager PyTorch, and the range in which it truly lies with 95 % probability"
 ICON = {Verdict.PASSED: ":material/check:", Verdict.REFUSED: ":material/block:"}
 
 
@@ -87,15 +87,20 @@ def badges(candidate: CandidateRow) -> None:
     else:
         icon = ICON.get(candidate.verdict, ":material/close:")
         st.badge(wording.VERDICT_NAME[candidate.verdict], color=wording.VERDICT_TONE[candidate.verdict], icon=icon)
+    attempts = index.attempts(candidate.run_id)
     if candidate.is_best:
-        st.badge("best", color="green", icon=":material/star:")
+        st.badge("best", color="green", icon=":material/star:", help=wording.BEST)
     elif candidate.is_tied:
-        st.badge("tied with the best", color="green", icon=":material/star_outline:", help=TIED)
+        tied = beside_base.tie(candidate, next((k for k in attempts if k.is_best), None))
+        st.badge("tied with the best", color="green", icon=":material/star_outline:", help=tied)
     if candidate.verdict is Verdict.PASSED and not candidate.is_best:
-        base = next((k for k in index.attempts(candidate.run_id) if k.candidate_id == candidate.base_id), None)
+        base = next((k for k in attempts if k.candidate_id == candidate.base_id), None)
         is_slower = beside_base.is_slower(candidate, base)
         outcome = wording.outcome(candidate.verdict, candidate.is_accepted, candidate.is_pending, is_slower)
-        st.badge(outcome.removeprefix("correct, "), color="blue" if candidate.is_accepted and not is_slower else "gray")
+        st.badge(
+            outcome.removeprefix("correct, "), color="blue" if candidate.is_accepted and not is_slower else "gray",
+            help=wording.OUTCOME_ABOUT.get(outcome),
+        )  # fmt: skip
     if candidate.is_profile_exposed:
         st.badge("model saw a profile", color="violet", icon=":material/visibility:")
 
@@ -186,9 +191,8 @@ def numbers(
     limit: HardwareLimit | None,
 ) -> list[Figure]:
     """What was measured of a timed kernel, the speed-up first."""
-    interval = f"95 %: {wording.interval(candidate.low, candidate.high)}"
     speed = wording.speedup(candidate.speedup, candidate.noise)
-    items = [Figure("Speed-up", speed, wording.plus_minus(candidate.noise), interval)]
+    items = [Figure("Speed-up", speed, wording.interval(candidate.low, candidate.high), INTERVAL)]
     if baseline and baseline.speedup is not None:
         items += alternatives.figures(baseline, candidate.speedup, candidate.noise)
     eager = evaluation.baseline if evaluation else ""

@@ -60,14 +60,15 @@ def of_runs(counts: Sequence[StateCount], totals: RunTotals) -> list[Figure]:
         Figure("Money today", cost, unpriced, "model calls since midnight; prices are those of prices.toml"),
         Figure(
             "Best speed-up", wording.speedup(totals.best_speedup, totals.best_noise),
-            " ".join([_noise(totals.best_noise), (totals.best_task or "").replace("_", " ")]).strip(),
-            f"over the eager baseline, of all runs; run {totals.best_run}" if totals.best_run else "",
+            _best_of(totals), f"over eager PyTorch, of all runs; run {totals.best_run}" if totals.best_run else "",
         ),
     ]  # fmt: skip
 
 
-def _noise(noise: float | None) -> str:
-    return "" if noise is None else wording.plus_minus(noise)
+def _best_of(totals: RunTotals) -> str:
+    if totals.best_task is None:
+        return ""
+    return f"{wording.interval(totals.best_low, totals.best_high)} · {totals.best_task.replace('_', ' ')}"
 
 
 COLUMNS = [

@@ -153,11 +153,11 @@ def best_label(p: PointRow, label: Label) -> Shape:
 
 
 def _measured(p: PointRow) -> str:
-    """With the noise where it takes more than a twentieth; the whole interval where nothing less is known."""
+    """With its interval where that is wide; the interval alone where nothing less is known."""
     text = wording.speedup(p.speedup, p.noise)
     if text == wording.UNKNOWN:
         return wording.interval(p.low, p.high)
-    return f"{text} {wording.plus_minus(p.noise)}" if (p.noise or 0) > NOISY else text
+    return wording.measured(p.speedup, p.noise, p.low, p.high) if (p.noise or 0) > NOISY else text
 
 
 def phase_bands(phases: Sequence[Phase]) -> list[Shape]:

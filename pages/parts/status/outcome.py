@@ -53,7 +53,7 @@ def not_faster(low: float | None, high: float | None) -> str:
     if low is None or low > 1:
         return ""
     is_slower = high is not None and high < 1
-    return f"{'slower' if is_slower else 'not faster'} than eager PyTorch by more than the noise of the timings"
+    return f"{'slower' if is_slower else 'not measurably faster'} than eager PyTorch"
 
 
 def loses(db: Database, run: RunRow) -> str:
@@ -68,12 +68,16 @@ def headline(db: Database, run: RunRow) -> str:
     interval and that it is none."""
     if not run.best_speedup:
         return "no correct kernel yet"
-    best = wording.speedup(run.best_speedup, run.best_noise)
     beyond = not_faster(run.best_low, run.best_high)
     if not beyond:
+        best = wording.speedup(run.best_speedup, run.best_noise)
         over = alternatives.over(queries.baseline(db, run.run_id), run.best_speedup, run.best_noise)
         return f"{best} over eager PyTorch" + (f", {over}" if over else "")
-    return f"best kernel {best} ({wording.interval(run.best_low, run.best_high)}), {beyond}"
+    return f"best kernel {_best(run)}, {beyond}"
+
+
+def _best(run: RunRow) -> str:
+    return wording.measured(run.best_speedup, run.best_noise, run.best_low, run.best_high)
 
 
 def timed_anew_words(db: Database, run: RunRow) -> str:
