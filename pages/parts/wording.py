@@ -13,6 +13,7 @@ from typing import Literal
 from storage.results import flags
 from storage.results.check_records import CheckOutcome, Group
 from storage.results.in_words import NONE as NONE
+from storage.results.in_words import PASTED, YOURS
 from storage.results.in_words import UNKNOWN as UNKNOWN
 from storage.results.in_words import count as count
 from storage.results.in_words import latency as latency
@@ -23,6 +24,7 @@ from storage.results.relative import Relative, is_known
 from storage.results.vocabulary import KernelClass, Verdict
 from storage.run.models import CallFailure
 from storage.run.settings import Origin, RunState
+from storage.run.steering.command_arguments import MANUAL
 
 Tone = Literal["red", "orange", "yellow", "blue", "green", "violet", "gray"]
 
@@ -129,6 +131,7 @@ OUTCOME_ABOUT = {
     "correct, pending": "correct; its step is not over yet",
     "correct, abandoned": "correct, but its step did not end with it: nothing was built on it",
 }
+BY_PROMPTS = "a language model that saw only the prompts"
 LATENCIES = (
     "The kernel's is the median of its timed calls. PyTorch's is that times the speed-up, which is the median over "
     "pairs of calls taken in turn."
@@ -261,8 +264,8 @@ def capital(text: str) -> str:
 
 
 def task(name: str) -> str:
-    """A task's name where it stands for itself: "Square matmul"."""
-    return capital(name.replace("_", " "))
+    """A task's name where it stands for itself: "Square matmul"; of a module that was pasted without one what it is."""
+    return capital(re.sub(PASTED, YOURS, name).replace("_", " "))
 
 
 def opened(text: str) -> str:
@@ -290,6 +293,11 @@ def as_written_here(text: str) -> str:
 def factors(text: str) -> str:
     """What an engine noted, with factors in a page's writing: "1.12×" for "1.12x"."""
     return re.sub(r"(?<=\d)x(?![\w.])", "×", text)
+
+
+def model(name: str, is_example: bool) -> str:
+    """Who wrote a run's kernels. In the examples that were made with the model "manual", a language model did."""
+    return BY_PROMPTS if is_example and name == MANUAL else name
 
 
 def in_address(text: str) -> str:

@@ -25,12 +25,15 @@ def midnight(now: float | None = None) -> float:
     return day.replace(hour=0, minute=0, second=0, microsecond=0).timestamp()
 
 
-def headline(total: int, counts: Sequence[StateCount], waiting: int, examples: int = 0) -> None:
-    """How many runs there are, examples apart, how many of them need a person, how many are at work or in trouble."""
+def headline(total: int, counts: Sequence[StateCount], waiting: int, examples: int = 0, replays: int = 0) -> None:
+    """How many runs there are, examples and replays apart, how many need a person, how many are at work or in
+    trouble."""
     by_state = {row.state: row.runs for row in counts}
     parts = [f"{total:,} {'run' if total == 1 else 'runs'}"]
     if examples:
         parts.append(f":gray-badge[:material/school: {wording.counted(examples, 'example')}]")
+    if replays:
+        parts.append(f":violet-badge[:material/replay: {wording.counted(replays, 'replay')}]")
     if waiting:
         parts.append(f":orange-badge[{wording.STATE_ICON[RunState.WAITING]} {waiting:,} waiting for you]")
     parts += [

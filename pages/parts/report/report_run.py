@@ -94,7 +94,7 @@ def _known(db: Database, run: RunRow) -> list[tuple[str, str]]:
         ("Task", f"{run.title}, {wording.CLASS_NAME[run.kernel_class]}"),
         ("Device", f"{limit.device}, toolchain {run.toolchain}" if limit else f"toolchain {run.toolchain}"),
         ("Language", languages.label(run.language)),
-        ("Model", run.model),
+        ("Model", wording.model(run.model, run.is_example)),
         ("Started", wording.moment(run.started_at or run.created_at)),
         ("Ended", wording.moment(run.ended_at) if run.ended_at else "not yet"),
     ]

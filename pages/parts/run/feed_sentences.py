@@ -109,7 +109,7 @@ def _beside_a_step(event: ev.Event, number: int) -> Said:
             text = f"Model call failed (try {event.attempt + 1}): {event.reason}{again}"
             return FeedKind.CALL, event.failure, text
         case ev.QuestionAsked():
-            return FeedKind.QUESTION, "asked", f"Waiting for a reply by hand: {event.role}"
+            return FeedKind.QUESTION, "asked", f"Waiting for a reply: {event.role}"
         case ev.ApprovalAsked(fallback=fallback):
             silence = "" if fallback == "never" else f"; {fallback} after {event.after_s:.0f} s without an answer"
             return FeedKind.APPROVAL, "asked", f"Waiting for approval of the step: {event.kind}{silence}"

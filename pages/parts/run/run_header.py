@@ -96,7 +96,7 @@ def _name(run: RunRow) -> None:
     parts = [
         *map(wording.plain, measured_on.words(run)),
         wording.CLASS_NAME[run.kernel_class], languages.label(run.language), run.toolchain, *method,
-        wording.plain(run.model),
+        wording.plain(wording.model(run.model, run.is_example)),
     ]  # fmt: skip
     with st.container(key="measured_on"):
         st.caption(" · ".join(parts))

@@ -24,6 +24,7 @@ class RunChoice:
     created_at: float
     device: str
     sizes: str
+    is_example: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +107,7 @@ _SPENT = """spent_s AS engine_s, spent_calls AS calls, spent_tokens AS tokens, s
 def comparable_runs(db: Database) -> list[RunChoice]:
     """Every run that can be compared, newest first."""
     sql = """SELECT r.run_id, r.task_name, r.model, r.toolchain, r.language, r.created_at,
-        r.device_model AS device, r.sizes FROM runs r
+        r.device_model AS device, r.sizes, r.is_example FROM runs r
         WHERE r.replay_of IS NULL ORDER BY r.created_at DESC, r.run_id DESC"""
     return fetch.rows(db, RunChoice, sql)
 
