@@ -8,7 +8,7 @@ import streamlit as st
 
 from pages.parts import access, client, index, method, run_state, speed_of_light, timed_anew, wording
 from pages.parts.kernel import mark, story
-from pages.parts.status import alternatives, beside_base, provenance
+from pages.parts.status import alternatives, beside_base, outcome, provenance
 from pages.parts.steering import dialogs
 from pages.parts.steering.dialogs import Dialog
 from pages.parts.widgets import figures
@@ -96,10 +96,10 @@ def badges(candidate: CandidateRow) -> None:
     if candidate.verdict is Verdict.PASSED and not candidate.is_best:
         base = next((k for k in attempts if k.candidate_id == candidate.base_id), None)
         is_slower = beside_base.is_slower(candidate, base)
-        outcome = wording.outcome(candidate.verdict, candidate.is_accepted, candidate.is_pending, is_slower)
+        made = wording.outcome(candidate.verdict, candidate.is_accepted, candidate.is_pending, is_slower)
         st.badge(
-            outcome.removeprefix("correct, "), color="blue" if candidate.is_accepted and not is_slower else "gray",
-            help=wording.OUTCOME_ABOUT.get(outcome),
+            made.removeprefix("correct, "), color="blue" if candidate.is_accepted and not is_slower else "gray",
+            help=wording.OUTCOME_ABOUT.get(made),
         )  # fmt: skip
     if candidate.is_profile_exposed:
         st.badge("model saw a profile", color="violet", icon=":material/visibility:")
@@ -161,6 +161,8 @@ def _numbers(run: RunRow, candidate: CandidateRow) -> None:
     fastest = queries.baseline(db, run.run_id)
     if lost := alternatives.loses(fastest, candidate.low, candidate.speedup, candidate.noise):
         st.warning(wording.plain(f"This kernel {lost}."), icon=":material/warning:")
+    if busy := outcome.busy(evaluation, f"kernel {candidate.number}"):
+        st.caption(f":material/hourglass_top: {wording.plain(busy)}")
     if anew := _anew(run, candidate):
         st.caption(wording.plain(anew))
 

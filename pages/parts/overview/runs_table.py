@@ -141,7 +141,7 @@ def _tags(run: RunRow) -> list[table.Cell]:
 def _kinds(run: RunRow) -> list[table.Cell]:
     """What sets a run apart from one that a live model works on."""
     kinds = {"archived": run.is_archived, "demo": run.is_demo, "replay": run.replay_of is not None}
-    kinds["example"] = run.is_example
+    kinds["example"] = run.is_example and run.replay_of is None
     kinds["imported"] = run.is_imported
     kinds["recorded replies"] = run.has_recorded_replies and not run.is_demo
     return [table.pill(name, "gray") for name, is_so in kinds.items() if is_so] + provenance.fork_cells(run)

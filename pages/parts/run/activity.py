@@ -79,7 +79,7 @@ def _last(run: RunRow) -> str:
     """What the newest finished step came to."""
     done = next((step for step in queries.steps(index.current(), run.run_id) if not step.is_in_flight), None)
     if done is None:
-        return "No step has ended yet."
+        return "Next: the model writes the first kernel."
     return f"Last step: {step_sentences.sentence(done, method.words(run.run_id))}"
 
 

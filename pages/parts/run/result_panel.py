@@ -31,6 +31,8 @@ def draw(run: RunRow, state: RunState) -> None:
         st.markdown(wording.plain(sentence(run)))
         if lost := outcome.loses(index.current(), run):
             st.warning(wording.plain(lost), icon=":material/warning:")
+        if busy := outcome.busy_best(index.current(), run):
+            st.caption(f":material/hourglass_top: {wording.plain(busy)}")
         with st.container(horizontal=True, vertical_alignment="center", gap="small", key="result_acts"):
             problem = run_header.offer_resume(run, state)
             _acts(run, state)

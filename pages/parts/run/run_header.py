@@ -87,7 +87,7 @@ def _name(run: RunRow) -> None:
     provenance.replay_badge(run)
     if run.is_demo:
         st.badge("demo", color="gray", help="model replies are recorded; kernels are really built, checked and timed")
-    if run.is_example:
+    if run.is_example and not run.replay_of:
         st.badge("example", icon=":material/school:", color="gray", help=EXAMPLE)
     provenance.draw_fork(run)
     _divergence(run)

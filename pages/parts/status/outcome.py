@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from pages.parts import speed_of_light, timed_anew, wording
 from pages.parts.status import alternatives
 from pages.parts.timed_anew import Timed
@@ -9,7 +11,7 @@ from pages.parts.widgets.bars import Bar
 from pages.parts.widgets.figures import Figure
 from storage.index import queries
 from storage.index.database import Database
-from storage.index.queries import RunRow
+from storage.index.queries import EvaluationRow, RunRow
 from storage.index.queries.call_outcomes import call_outcomes
 from storage.results import relative
 
@@ -54,6 +56,28 @@ def not_faster(low: float | None, high: float | None) -> str:
         return ""
     is_slower = high is not None and high < 1
     return f"{'slower' if is_slower else 'not measurably faster'} than eager PyTorch"
+
+
+OTHERS = "others before"  # in a timing's evidence: "62% of the processors"
+_SHARE = re.compile(r"(\d+)%")
+BUSY = 15  # percent of the processors from which on a timing beside others leaves more open
+
+
+def busy(evaluation: EvaluationRow | None, what: str) -> str:
+    """That others used the machine while `what` was timed, and how much of it; empty where it was quiet."""
+    told = _SHARE.match(evaluation.timing_evidence.get(OTHERS, "")) if evaluation else None
+    if told is None or int(told[1]) <= BUSY:
+        return ""
+    return (
+        f"The machine was busy while {what} was timed: other programs used {told[1]} % of its processors just before. "
+        "On a quiet machine its figures may be others."
+    )
+
+
+def busy_best(db: Database, run: RunRow) -> str:
+    """The same of the best kernel."""
+    evaluation = queries.evaluation(db, run.run_id, run.best_candidate_id) if run.best_candidate_id else None
+    return busy(evaluation, "the best kernel")
 
 
 def loses(db: Database, run: RunRow) -> str:

@@ -176,7 +176,7 @@ _FITTING = f"""known AS (SELECT r.run_id, r.created_at, r.task_name, r.model, r.
     FROM runs r LEFT JOIN {LABELLED} l USING (run_id)),
  fitting AS (SELECT * FROM known WHERE ($state = '' OR state = $state) AND ($task = '' OR task_name = $task)
     AND ($model = '' OR model = $model) AND ($strategy = '' OR strategy = $strategy)
-    AND ($tag = '' OR list_contains(tags, $tag)) AND (is_example OR NOT $is_example)
+    AND ($tag = '' OR list_contains(tags, $tag)) AND (NOT $is_example OR (is_example AND replay_of IS NULL))
     AND ($archive = 'all' OR is_archived = ($archive = 'archived'))
     AND ($text = '' OR contains(lower(concat_ws(' ', run_id, name, task_name, replace(task_name, '_', ' '), model,
         array_to_string(tags, ' '), note, device)), lower($text))))"""
