@@ -16,7 +16,7 @@ from storage.run.forks import Fork
 from storage.run.journal import Journal
 from storage.run.settings import RunState
 from tests import samples
-from tests.pages.conftest import Open, words
+from tests.pages.conftest import Open, everything, words
 
 
 def write_fork(home: Path, run_id: str, of: str) -> None:
@@ -82,5 +82,7 @@ def test_a_replay_of_an_example_is_resumed_as_any_other(home: Path, open_page: O
     app = open_page("run", run=replay.run_id)
     assert not app.exception
     assert "Resume run" in [one.label for one in app.button]
+    shown = everything(app)
+    assert 0 <= shown.find("tilewright_seek_bar") < shown.find("tilewright_plot"), "above the curve, where it is seen"
     assert "This is an example" not in words(app)
     assert "Resume run" not in [one.label for one in open_page("run", run="shown").button]

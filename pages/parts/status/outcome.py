@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from pages.parts import speed_of_light, timed_anew, wording
 from pages.parts.status import alternatives
 from pages.parts.timed_anew import Timed
@@ -14,6 +12,7 @@ from storage.index.database import Database
 from storage.index.queries import EvaluationRow, RunRow
 from storage.index.queries.call_outcomes import call_outcomes
 from storage.results import relative
+from storage.results.evaluation_results import BUSY_PERCENT, used_by_others
 
 STAGE_NAME = {
     "model": "Model", "compile": "Compile", "check": "Check", "time": "Time", "profile": "Profile",
@@ -58,18 +57,13 @@ def not_faster(low: float | None, high: float | None) -> str:
     return f"{'slower' if is_slower else 'not measurably faster'} than eager PyTorch"
 
 
-OTHERS = "others before"  # in a timing's evidence: "62% of the processors"
-_SHARE = re.compile(r"(\d+)%")
-BUSY = 15  # percent of the processors from which on a timing beside others leaves more open
-
-
 def busy(evaluation: EvaluationRow | None, what: str) -> str:
     """That others used the machine while `what` was timed, and how much of it; empty where it was quiet."""
-    told = _SHARE.match(evaluation.timing_evidence.get(OTHERS, "")) if evaluation else None
-    if told is None or int(told[1]) <= BUSY:
+    share = used_by_others(evaluation.timing_evidence) if evaluation else None
+    if share is None or share <= BUSY_PERCENT:
         return ""
     return (
-        f"The machine was busy while {what} was timed: other programs used {told[1]} % of its processors just before. "
+        f"The machine was busy while {what} was timed: other programs used {share} % of its processors just before. "
         "On a quiet machine its figures may be others."
     )
 
