@@ -22,6 +22,7 @@ from storage.results.vocabulary import Verdict
 from storage.run.events import Imported
 
 INTERVAL = "over eager PyTorch, and the range in which it truly lies with 95 % probability"
+EXACT = "as exact as which number format: by its error against float64, not by what its source says"
 ICON = {Verdict.PASSED: ":material/check:", Verdict.REFUSED: ":material/block:"}
 
 
@@ -201,8 +202,8 @@ def numbers(
     before_ms = relative.baseline_ms(candidate.speedup, candidate.latency_ms)
     items += [
         Figure("Latency", wording.latency(candidate.latency_ms), about=wording.LATENCIES),
-        Figure("Baseline", wording.latency(before_ms), eager, wording.LATENCIES),
-        Figure("Precision", evaluation.precision if evaluation and evaluation.precision else wording.NONE),
+        Figure("PyTorch", wording.latency(before_ms), eager, wording.LATENCIES),
+        Figure("Precision", evaluation.precision if evaluation and evaluation.precision else wording.NONE, about=EXACT),
     ]
     share = speed_of_light.share(limit, candidate.latency_ms)
     if share is not None and share <= 1:

@@ -189,9 +189,9 @@ def _lengths(phase: Phase) -> list[str]:
     """The phase's name, the longest first."""
     if phase.patience is not None:
         return [phase.name, f"profiles after {phase.patience} without a gain", "adaptive", ""]
-    short = "profile-guided" if phase.is_profile_guided else "structural"
+    short = "with profiles" if phase.is_profile_guided else "no profiles"
     planned = [f"{phase.name}, planned"] if phase.is_planned else []
-    return [*planned, phase.name, short, short.split("-")[0], ""]
+    return [*planned, phase.name, short, "profiles" if phase.is_profile_guided else "", ""]
 
 
 # On a chart a verb stands alone, without what it was asked for, but for a switch and what it was turned to.
@@ -297,7 +297,7 @@ class Phase:
         """What the phase is called on the curve."""
         if self.patience is not None:
             return f"profiles after {self.words.counted(self.patience)} without a gain"
-        return "profile-guided phase" if self.is_profile_guided else "structural phase"
+        return "the model sees profiles" if self.is_profile_guided else "the model sees no profiles yet"
 
 
 def phases(
