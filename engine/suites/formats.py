@@ -41,7 +41,7 @@ def part(share: Estimate | None) -> str:
     """A share with its interval."""
     if share is None or share.low is None or share.high is None:
         return NONE
-    return f"{percent(share.value)} ({100 * share.low:.0f}–{100 * share.high:.0f})"
+    return f"{percent(share.value)} ({100 * share.low:.0f} to {100 * share.high:.0f})"
 
 
 def money(usd: float | None) -> str:

@@ -155,7 +155,13 @@ def outcome(verdict: Verdict | None, is_accepted: bool, is_pending: bool, is_slo
 
 def interval(low: float | None, high: float | None) -> str:
     """A 95 % interval of a speed-up, the only form in which pages tell one: "1.56 to 1.66×"."""
-    return NONE if low is None or high is None else f"{speedup(low)[:-1]} to {speedup(high)}"
+    return NONE if low is None or high is None else f"{_end(low)} to {_end(high)}×"
+
+
+def _end(value: float) -> str:
+    """An end of an interval; one that is not 1 is not rounded to it, since on which side it lies is what is told."""
+    text = speedup(value)[:-1]
+    return f"{value:.3f}" if text == "1.00" and value != 1 else text
 
 
 def measured(value: float | None, noise: float | None, low: float | None, high: float | None) -> str:

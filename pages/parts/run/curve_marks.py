@@ -297,7 +297,7 @@ class Phase:
         """What the phase is called on the curve."""
         if self.patience is not None:
             return f"profiles after {self.words.counted(self.patience)} without a gain"
-        return "the model sees profiles" if self.is_profile_guided else "the model sees no profiles yet"
+        return "the model sees profiles" if self.is_profile_guided else "the model sees no profiles"
 
 
 def phases(
