@@ -151,7 +151,7 @@ def module_of(text: str, name: str) -> TaskFile:
     plain = re.sub(r"\W+", "_", name.strip(), flags=re.ASCII).strip("_")[:60]
     text = text.removeprefix("\ufeff")  # a byte order mark, as editors on Windows write it
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
-    stem = f"{plain or named_after(text)}__{digest}" if not plain or plain in shipped_names() else plain
+    stem = f"{plain or named_after(text)}_v{digest}" if not plain or plain in shipped_names() else plain
     path = _modules() / digest / f"{stem}.py"
     try:
         return of_text(text, path)

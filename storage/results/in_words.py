@@ -6,7 +6,7 @@ import math
 
 from storage.results.relative import is_known
 
-PASTED = "__" + 8 * "[0-9a-f]" + "(-|$)"
+PASTED = "_v" + 8 * "[0-9a-f]" + "(-|$)"
 """Within the name of a task: that it is a module which somebody gave without a name, or with one that is taken. What
 tells its texts apart stands there, and `YOURS` in its place on screen."""
 YOURS = r" (your module)\1"

@@ -533,7 +533,7 @@ def test_a_pasted_module_stays_in_its_box_has_a_live_model_or_a_person_and_is_ke
     assert not commands(app)
     assert "can be copied here once the module is kept" in words(app)
     app.button(key="start").click().run()
-    assert "square_matmul__" in app.error[0].value.replace("\\", "")
+    assert "square_matmul_v" in app.error[0].value.replace("\\", "")
     (kept,) = (home / "modules").rglob("*.py")
     assert kept.read_text() == module_field.EXAMPLE
 

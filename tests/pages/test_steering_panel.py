@@ -14,7 +14,7 @@ from streamlit.delta_generator import DeltaGenerator
 from streamlit.testing.v1 import AppTest
 
 from engine.search.methods import catalogue
-from pages.parts import index
+from pages.parts import client, index
 from pages.parts.status import address
 from pages.parts.steering import command_list, kernel_choice, steering_panel
 from storage.index import queries
@@ -50,6 +50,15 @@ def test_going_back_is_offered_to_another_kernel_than_the_one_the_run_goes_on_fr
     assert kernel_choice.first(run, kernels) == best
     assert kernel_choice.first(replace(run, state=RunState.FINISHED), kernels) == best
     assert kernel_choice.first(run, [other]) == ""
+
+
+def test_a_run_with_two_underscores_in_its_name_is_drawn_and_steered(home: Path, open_page: Open) -> None:
+    folder = samples.write_run(home / "runs", "my__task", depths=2, ending="running")
+    lock = liveness.hold(folder)
+    app = open_page("run", run="my__task")
+    assert not app.exception
+    del lock
+    assert client.key("places:add____to_copy") == "places:add_._.to_copy"
 
 
 class Steered:

@@ -161,11 +161,11 @@ def _lower(name: str) -> str:
 
 
 def _called(module: ast.Module) -> Iterator[str]:
-    """Names of what the classes of a task call; how its inputs are drawn says nothing about it."""
+    """Names of what the classes of a task call, in that order; how its inputs are drawn says nothing about it."""
     for part in (node for node in module.body if isinstance(node, ast.ClassDef)):
-        for node in ast.walk(part):
-            if isinstance(node, ast.Call):
-                yield node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        calls = [node for node in ast.walk(part) if isinstance(node, ast.Call)]
+        for node in sorted(calls, key=lambda call: (call.end_lineno or 0, call.end_col_offset or 0)):
+            yield node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
 
 
 def _large(node: ast.AST, count: int) -> Iterator[tuple[str, int]]:

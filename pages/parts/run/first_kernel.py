@@ -30,7 +30,7 @@ Shown = dict[str, str]
 ABOUT = {
     LOAD: ("Load PyTorch", "and run the reference once, to count what it moves and calculates"),
     LIMIT: ("Measure the machine", "how fast it moves data and calculates: the task's hardware limit"),
-    WRITE: ("Write the kernel", "the model's reply, as it arrives"),
+    WRITE: ("Write the kernel", "the reply, as it arrives"),
     StepKind.COMPILE: ("Compile", "a real compiler, in a sandbox"),
     StepKind.CHECK: ("Prove correct", "against float64, on inputs that the kernel cannot predict"),
     StepKind.TIME: ("Time", "kernel and PyTorch in turn, until the noise is known"),
