@@ -49,7 +49,7 @@ def test_the_first_screen_has_curve_state_best_and_headroom_and_its_bar_keeps_it
     expect(best).to_contain_text("×")
     assert best.evaluate("value => parseFloat(getComputedStyle(value).fontSize)") >= 40
     expect(curve.chart(page).get_by_text("the model sees no profiles")).to_be_visible()
-    expect(curve.chart(page).get_by_text(re.compile("^profile"))).to_be_visible()
+    expect(curve.chart(page).get_by_text(re.compile("^(the model sees |with )?profiles"))).to_be_visible()
     expect(page.get_by_role("list", name="Stages of this kernel").locator("[aria-current=step]")).to_be_visible()
     expect(page.locator(".usual").get_by_text(re.compile("^(usually|longer than usual)"))).to_be_visible()
     limit = curve.chart(page).get_by_text("hardware limit")
