@@ -47,7 +47,7 @@ from engine.evaluator.fitting import free_bytes as free_bytes
 from engine.evaluator.fitting import refusal as refusal
 from engine.evaluator.fitting import unusable as unusable
 from engine.evaluator.fitting import why_unknown as why_unknown
-from engine.evaluator.tasks import TaskFile, made_of, of_text, problems, shipped_names
+from engine.evaluator.tasks import TaskFile, made_of, named_after, of_text, problems, shipped_names
 from engine.examined import Examined as Examined
 from engine.examined import examined as examined
 from engine.examined import see_that_it_can_be_shown as see_that_it_can_be_shown
@@ -142,7 +142,8 @@ def see_that_it_fits(settings: RunSettings, task: TaskFile) -> None:
 
 def module_of(text: str, name: str) -> TaskFile:
     """A module that a person has pasted or uploaded, as `keep_module` would keep it under TILEWRIGHT_HOME; the same
-    text and name are one file. Without a name, or with that of a shipped task, it gets one that no other text has.
+    text and name are one file. Without a name it is named after what it calls; that name, or one of a shipped task, is
+    made one that no other text has.
 
     Raises:
         TaskError: it is no task.
@@ -150,7 +151,7 @@ def module_of(text: str, name: str) -> TaskFile:
     plain = re.sub(r"\W+", "_", name.strip(), flags=re.ASCII).strip("_")[:60]
     text = text.removeprefix("\ufeff")  # a byte order mark, as editors on Windows write it
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
-    stem = f"{plain or 'module'}_{digest}" if not plain or plain in shipped_names() else plain
+    stem = f"{plain or named_after(text)}_v{digest}" if not plain or plain in shipped_names() else plain
     path = _modules() / digest / f"{stem}.py"
     try:
         return of_text(text, path)

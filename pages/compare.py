@@ -115,7 +115,8 @@ def label(choice: RunChoice) -> str:
     """One line by which a run can be searched."""
     title = wording.task(choice.task_name)
     where = f"{languages.label(choice.language)} · {choice.toolchain}"
-    return f"{title} · {choice.model} · {where} · {wording.moment(choice.created_at)} · {choice.run_id[-16:]}"
+    model = wording.model(choice.model, choice.is_example)
+    return f"{title} · {model} · {where} · {wording.moment(choice.created_at)} · {choice.run_id[-16:]}"
 
 
 def _keep(chosen: Sequence[str]) -> None:

@@ -46,8 +46,8 @@ def live() -> None:
     counts = queries.state_counts(db, lost)
     waiting = len([name for name in queries.waiting_runs(db) if name not in lost])
     with title:
-        examples = queries.count_examples(db)
-        run_totals.headline(everything - examples, counts, waiting, examples)
+        examples, replays = queries.count_examples(db), queries.count_replays(db)
+        run_totals.headline(everything - examples - replays, counts, waiting, examples, replays)
     run_totals.draw(counts, queries.run_totals(db, run_totals.midnight()))
     chosen, sort, by = runs_filter.draw(queries.choices(db))
     with st.container():

@@ -69,9 +69,12 @@ def draw_standing(run: RunRow) -> None:
 
 
 def draw_course(run: RunRow, token: str) -> None:
-    """The curve, what the engine does now, the kernels the curve is made of, and what the model is told."""
+    """Where a replay stands, the curve, what the engine does now, the kernels the curve is made of, and what the model
+    is told."""
     state = pinned_snapshot.state_of(run)
     rows = None
+    with st.container():
+        seek_bar.draw(run)
     with st.container(key="curve_place"):
         before, place = st.container(key="first_kernel_place"), st.container()
         if first_kernel.is_due(run):
@@ -99,12 +102,10 @@ def draw_course(run: RunRow, token: str) -> None:
 
 
 def draw_step(run: RunRow, state: RunState, token: str) -> None:
-    """Right under the curve: the point of a replay, the step in progress, the reply as it comes in."""
+    """Right under the curve: the step in progress, the reply as it comes in."""
     pinned = pinned_snapshot.of(run_id)
     step = queries.current_step(index.current(), run_id)
     usual_s = queries.typical_seconds(index.current(), run_id, step.kind) if step else None
-    with st.container():
-        seek_bar.draw(run)
     now.draw(run, state, step, token, usual_s, pinned, lambda: pinned_snapshot.switch(run_id),
              steer.pending(run_id) if not pinned else None)  # fmt: skip
     with st.container():  # a run that ends would else be drawn with two curves and two panels for a moment

@@ -12,6 +12,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from storage.results.evaluation_results import TimingResult
 from storage.results.vocabulary import Verdict
 from storage.run import events as ev
 from storage.run.journal import Entry
@@ -102,7 +103,7 @@ def _row(candidate: Candidate) -> tuple[str, ...]:
     timed, created = candidate.trusted, candidate.created
     verdict = candidate.verdict or "…"
     style = "green" if verdict == Verdict.PASSED else "yellow" if verdict == "…" else "red"
-    gain = f"{timed.speedup:.3g}x ±{timed.noise:.0%}" if timed else ""
+    gain = f"{timed.speedup:.3g}x ({_interval(timed)})" if timed else ""
     latency = f"{timed.latency_ms:.4g} ms" if timed else ""
     return (
         number(created.candidate_id),
@@ -113,6 +114,11 @@ def _row(candidate: Candidate) -> tuple[str, ...]:
         latency,
         escape(created.summary),
     )
+
+
+def _interval(timed: TimingResult) -> str:
+    low, high = timed.speedup_interval
+    return f"{low:.3g} to {high:.3g}x"
 
 
 def number(candidate_id: str) -> str:
@@ -138,7 +144,7 @@ def sentence(event: ev.Event, words: MethodWords = PLAIN) -> str:
         case ev.Timed(candidate_id=name, result=timed):
             if timed.untrusted:
                 return f"{named(name)}: correct, not timed: {timed.untrusted}"
-            return f"{named(name)}: {timed.speedup:.3g}x over eager, {timed.latency_ms:.4g} ms (±{timed.noise:.1%})"
+            return f"{named(name)}: {timed.speedup:.3g}x over eager, {timed.latency_ms:.4g} ms ({_interval(timed)})"
         case ev.SweepStarted(candidate_id=name, most=most):
             return f"{named(name)}: up to {most} variants of its tunables"
         case ev.VariantTimed(candidate_id=name, number=variant, result=timed, is_brief=brief) if variant:

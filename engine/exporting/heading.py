@@ -11,7 +11,7 @@ from engine.evaluator import tasks
 from engine.evaluator.toolchain_table import GPU, HOST, device_of
 from storage.results import relative
 from storage.results.check_records import CheckOutcome
-from storage.results.evaluation_results import TimingResult
+from storage.results.evaluation_results import BUSY_PERCENT, TimingResult, used_by_others
 from storage.results.policy import kept_rules
 from storage.run.labels import Mark
 from storage.run.record import Candidate, Record
@@ -30,7 +30,6 @@ NEEDS_CUTE_DSL = """# Runs on an NVIDIA GPU. Needs a CUDA build of PyTorch and C
 # It is compiled at the first call with each shape, which takes about a second."""
 STATE = "state_dict"  # the check of it, as engine.evaluator.checks.findings names it
 ALONE = "It was timed in a process of its own; inside one program expect less."
-BUSY_PERCENT = 15  # of the processors that others used, as engine.evaluator.machine.quiet has it
 _DTYPES = {"bf16": "bfloat16", "fp16": "float16"}
 _OTHER_DTYPES = re.compile(
     r"\b(dtype|double|half|bfloat16|float16|float64|float8\w*|complex\w*|numpy|np|from_numpy|set_default\w*)\b"
@@ -132,12 +131,12 @@ def _conditions(record: Record, timed: TimingResult | None) -> Iterator[str]:
 
 def _load(timed: TimingResult) -> str:
     """Busy or quiet, where the timing tells."""
-    share = re.match(r"(\d+)%", timed.evidence.get("others before", ""))
-    if not share:
+    share = used_by_others(timed.evidence)
+    if share is None:
         return ""
     threads = timed.evidence.get("threads", "")
-    told = f"others used {share[1]} % of the processors before{f'; {threads} threads' if threads else ''}"
-    return f"{'busy' if int(share[1]) > BUSY_PERCENT else 'quiet'} ({told})"
+    told = f"others used {share} % of the processors before{f'; {threads} threads' if threads else ''}"
+    return f"{'busy' if share > BUSY_PERCENT else 'quiet'} ({told})"
 
 
 def _versions() -> Iterator[tuple[str, str]]:

@@ -241,7 +241,7 @@ def _call_chart(results: Results) -> str:
     ticks = [(last * part / 4, f"{last * part / 4:.0f}") for part in range(5)]
     sides = [(value, f"{value:.2f}×") for value in (1 + (top - 1) * part / 4 for part in range(5))]
     bands = {arm: [(p.spent, p.low, p.high) for p in points] for arm, points in points_by_arm.items()}
-    return _chart("Speed-up as used over model calls", lines, ticks, sides, bands)
+    return _chart("Speed-up over model calls, kernels used where faster", lines, ticks, sides, bands)
 
 
 def _chart(

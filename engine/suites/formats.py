@@ -16,10 +16,10 @@ def times(value: float | None) -> str:
 
 
 def interval(ratio: Estimate | None) -> str:
-    """A 95 % interval of ratios: `1.52–2.04×`; nothing where there is none."""
+    """A 95 % interval of ratios: `1.52 to 2.04×`, as pages tell those of runs; nothing where there is none."""
     if ratio is None or ratio.low is None or ratio.high is None:
         return ""
-    return f"{times(ratio.low)[:-1]}–{times(ratio.high)}"
+    return f"{times(ratio.low)[:-1]} to {times(ratio.high)}"
 
 
 def estimate(ratio: Estimate | None) -> str:
@@ -41,7 +41,7 @@ def part(share: Estimate | None) -> str:
     """A share with its interval."""
     if share is None or share.low is None or share.high is None:
         return NONE
-    return f"{percent(share.value)} ({100 * share.low:.0f}–{100 * share.high:.0f})"
+    return f"{percent(share.value)} ({100 * share.low:.0f} to {100 * share.high:.0f})"
 
 
 def money(usd: float | None) -> str:

@@ -44,7 +44,7 @@ PAPER = "CuTeGen, arXiv 2604.01489, Table 2: RTX 4090, CUDA 13.0, PyTorch 2.8.0,
 KERNELBENCH_TOLERANCE = 1e-4
 KERNELBENCH_EXCESSIVE = 10.0
 ARM = "one set of settings, such as a method with a model: every task is run with each of them"
-FAST_P = "fast_p: share of runs whose kernel is correct and more than p times as fast"
+FAST_P = "share of runs whose kernel is correct and more than p times as fast (papers: fast_p)"
 PASS_AT = "share of tasks with a correct kernel among the first {k} that the model has written"
 COMPILED_AT = "share of tasks with a kernel that compiles among the first {k} that the model has written"
 
@@ -109,11 +109,13 @@ def _arm_in_words(stats: ArmFigures, results: Results) -> str:
     if stats.mean is None:
         return f"{stats.arm}: no correct kernel in {counted(stats.cells, 'run')}."
     sure = f" (95 % interval {spread} over tasks)" if (spread := interval(stats.mean)) else ""
+    of = f"the {stats.solved} of {stats.tasks} tasks with a correct kernel"
+    of = f"all {stats.tasks} tasks" if stats.solved == stats.tasks > 1 else of
     where = f" on {', '.join(results.devices)}" if results.devices else ""
     better = f" {estimate(stats.over_best)} over the best alternative where one was timed;" if stats.over_best else ""
     return (
-        f"{stats.arm}: {times(stats.mean.value)} over eager PyTorch{sure}, geometric mean of the {stats.solved} of "
-        f"{stats.tasks} tasks with a correct kernel{where};{better} {money(stats.cost_usd)}, "
+        f"{stats.arm}: {times(stats.mean.value)} over eager PyTorch{sure}, geometric mean of {of}"
+        f"{where};{better} {money(stats.cost_usd)}, "
         f"{tokens(stats.tokens)} tokens and {minutes(stats.minutes)} of engine time in {counted(stats.cells, 'run')}."
     )
 
@@ -144,26 +146,28 @@ def arms_table(results: Results) -> TextTable:
     """How good each arm is, over all tasks and per class."""
     columns = (
         Heading("Arm", ARM, False),
-        Heading("Tasks of", "the kernel class; all tasks together first", False),
+        Heading("Kernel class", "all tasks together first", False),
         Heading("Solved", "tasks with a correct kernel in at least one repeat"),
         Heading("Speed-up over eager", "geometric mean over solved tasks, 95 % interval (Student, of the logarithms)"),
         Heading("Over the best alternative", "the faster of eager and the other baselines, where one was timed"),
         Heading(
-            "As used",
+            "Used where faster",
             "what you would have gained over the best alternative if you used a kernel only where it is faster: a task "
             "without such a kernel counts as 1×; geometric mean over all tasks",
         ),
         Heading("Valid", "share of runs with a correct kernel, 95 % interval (Wilson)"),
-        Heading("fast_1", f"{FAST_P}; here p is 1: faster than eager PyTorch at all"),
-        Heading("fast_1 over the best", "the same, faster than the best alternative in place of eager PyTorch"),
+        Heading(
+            "fast_1", "share of runs whose kernel is correct and faster than eager PyTorch (papers: fast_p, p = 1)"
+        ),
+        Heading("fast_1 over the best", "share of runs whose kernel is correct and faster than the best alternative"),
         Heading("Of the limit", "hardware limit's time over the kernel's, geometric mean"),
         Heading(
             "SOL score",
-            "how near the kernel is to what the hardware can do at most (speed of light): 1 at that limit, 0.5 as fast "
+            "speed of light: how near the kernel is to what the hardware can do at most: 1 at that limit, 0.5 as fast "
             "as eager PyTorch, less where slower; mean over runs (after SOL-ExecBench)",
         ),
         Heading(
-            "Gap closed",
+            "Gap to the limit closed",
             "how much of the time between eager PyTorch and the hardware limit is saved: 100 % is at the limit; mean "
             "over runs, none where kernels slower than eager lose more than the others save",
         ),
@@ -185,7 +189,7 @@ def arms_table(results: Results) -> TextTable:
 def reaching_table(results: Results) -> TextTable:
     """What each arm takes to come to shares of the hardware limit, by class."""
     columns = (
-        Heading("Arm", is_number=False), Heading("Tasks of", "the kernel class; all tasks together first", False),
+        Heading("Arm", is_number=False), Heading("Kernel class", "all tasks together first", False),
         Heading("Of the limit", "share of the hardware limit"),
         Heading("Reached", "runs that came there, of those whose limit is known"),
         *(Heading(axis[0].upper() + axis[1:], "median until it is reached, 95 % interval") for axis in SPENT),
@@ -395,8 +399,8 @@ def scorecard(results: Results) -> TextTable:
             f"valid {part(stats.valid)}; {percent(stats.correct_share)} of all kernels correct"
         ),
         "Acceleration": lambda stats: (
-            f"{estimate(stats.mean)} over eager; {estimate(stats.over_best)} over the best alternative; as used "
-            f"{estimate(stats.used)}"
+            f"{estimate(stats.mean)} over eager; {estimate(stats.over_best)} over the best alternative; "
+            f"{estimate(stats.used)} used where faster"
         ),
         "Robustness": _robust,
         "Efficiency": _efficient,

@@ -6,7 +6,7 @@ holds SQL. A folder imports only those above it in this list; `tests/test_layers
     run_settings.py, suite_folders.py, network_folders.py   what a run began with; suites, networks as their folders say
     method.py, pass_rates.py, server_memory.py   words of a run's method; kernels that pass; this server's memory
     number_field.py                           a field for a number that tells what is not valid
-    timed_anew.py                             why latencies and speed-ups of kernels can disagree
+    timed_anew.py, preparing.py               why latencies and speed-ups can disagree; what is done before a first step
     texts.py, access.py                       long texts by their hash; who may look and whether anybody may steer
     streamlit_internals.py                    what is used of Streamlit beyond its documented interface
     client/    what runs in the browser

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from pages.parts import index, network_folders, run_state, suite_folders
+from pages.parts import index, network_folders, preparing, run_state, suite_folders
 from storage.index import queries
 from storage.run import remeasurements
 from storage.run.folder import run_at
@@ -30,7 +30,8 @@ def of(run_ids: Sequence[str], is_overview: bool, has_measurements: bool = False
     if networks:
         return "".join(network_folders.token(name.removeprefix(network_folders.WATCHED)) for name in networks)
     late = [run_state.is_overdue(run_state.pending_stop(name)) for name in run_ids]
-    shown = f"{[queries.version(db, name) for name in run_ids]}{engines(run_ids)}{late}{behind()}"
+    early = "".join(preparing.sign(name) for name in run_ids)
+    shown = f"{[queries.version(db, name) for name in run_ids]}{engines(run_ids)}{early}{late}{behind()}"
     return shown + _measured(run_ids) if has_measurements else shown
 
 

@@ -78,16 +78,29 @@ class PassRates:
         yield "Cost a pass", cost(self)
 
     def sentence(self) -> str:
-        """The same for who does not know these names: a correct kernel within how many tries, what one brings, at what
-        cost."""
-        chances = [(k, chance) for k in SHOWN if (chance := self.pass_at(k)) is not None]
-        within = [
-            f"{'at the first try' if k == 1 else f'within {k} tries'}: "
-            f"{share_text(chance, is_estimate=self.is_independent)}"
-            for k, chance in chances
-        ]
-        one = f"speed-up of {'one' if self.is_independent else 'the first'} try: {wording.speedup(self.perf_at_1)}"
-        return f"A correct kernel {', '.join(within)}. {wording.capital(one)}. Cost of a correct kernel: {cost(self)}."
+        """The same for who does not know these names: after how many tries a correct kernel came, or how likely one is,
+        what it brings, at what cost."""
+        paid = f" Cost of a correct kernel: {cost(self)}." if self.passed else ""
+        return (self._likely() if self.is_independent and len(self.tries) > 1 else self._happened()) + paid
+
+    def _happened(self) -> str:
+        """What came of tries one after another."""
+        at, tried = next(((n, tried) for n, tried in enumerate(self.tries, 1) if tried.is_passed), (0, None))
+        count = len(self.tries)
+        if tried is None:
+            return f"No correct kernel in {count:,} {'try' if count == 1 else 'tries'}."
+        brought = f", {wording.speedup(tried.speedup)} over eager PyTorch" if tried.speedup is not None else ""
+        return f"First correct kernel: try {at:,} of {count:,}{brought}."
+
+    def _likely(self) -> str:
+        """What tries from one prompt come to."""
+        first, *more = [(k, chance) for k in SHOWN if (chance := self.pass_at(k)) is not None]
+        within = ", ".join(f"{wording.percent(chance)} within {k}" for k, chance in more)
+        mean = f" On average a try brings {wording.speedup(self.perf_at_1)}, a failed one counted as 0."
+        return (
+            f"Of {len(self.tries):,} tries from one prompt {wording.percent(first[1])} brought a correct kernel "
+            f"(likely {within})." + (mean if self.perf_at_1 is not None else "")
+        )
 
 
 def help_of(name: str) -> str:

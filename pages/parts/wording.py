@@ -13,6 +13,7 @@ from typing import Literal
 from storage.results import flags
 from storage.results.check_records import CheckOutcome, Group
 from storage.results.in_words import NONE as NONE
+from storage.results.in_words import PASTED, YOURS
 from storage.results.in_words import UNKNOWN as UNKNOWN
 from storage.results.in_words import count as count
 from storage.results.in_words import latency as latency
@@ -23,6 +24,7 @@ from storage.results.relative import Relative, is_known
 from storage.results.vocabulary import KernelClass, Verdict
 from storage.run.models import CallFailure
 from storage.run.settings import Origin, RunState
+from storage.run.steering.command_arguments import MANUAL
 
 Tone = Literal["red", "orange", "yellow", "blue", "green", "violet", "gray"]
 
@@ -119,6 +121,17 @@ FAILURE_NAME = {
     CallFailure.CANCELLED: "cancelled by a person",
     CallFailure.LOST: "lost when the engine stopped",
 }
+BEST = (
+    "The correct kernel with the highest measured speed-up of the run, whatever the search went on from. Kernels are "
+    "tied with it where the 95 % range of its speed-up over theirs holds 1×, so that which is faster is not known."
+)
+OUTCOME_ABOUT = {
+    "accepted": "its step ended with it, and the search may go on from it",
+    "slower, kept": "slower than the kernel it was made from; the search went on from it all the same",
+    "correct, pending": "correct; its step is not over yet",
+    "correct, abandoned": "correct, but its step did not end with it: nothing was built on it",
+}
+BY_PROMPTS = "a language model that saw only the prompts"
 LATENCIES = (
     "The kernel's is the median of its timed calls. PyTorch's is that times the speed-up, which is the median over "
     "pairs of calls taken in turn."
@@ -136,25 +149,32 @@ def outcome(verdict: Verdict | None, is_accepted: bool, is_pending: bool, is_slo
     if verdict is not Verdict.PASSED:
         return VERDICT_NAME[verdict]
     if is_accepted and is_slower:
-        return "kept as base"
+        return "slower, kept"
     return "accepted" if is_accepted else "correct, pending" if is_pending else "correct, abandoned"
 
 
-def plus_minus(noise: float | None) -> str:
-    """Relative noise as "±0.8 %"."""
-    return NONE if noise is None else f"±{significant(100 * noise, 1 if noise < 0.1 else 2)} %"
-
-
 def interval(low: float | None, high: float | None) -> str:
-    """A 95 % interval of a speed-up."""
-    return NONE if low is None or high is None else f"{speedup(low)[:-1]} to {speedup(high)}"
+    """A 95 % interval of a speed-up, the only form in which pages tell one: "1.56 to 1.66×"."""
+    return NONE if low is None or high is None else f"{_end(low)} to {_end(high)}×"
+
+
+def _end(value: float) -> str:
+    """An end of an interval; one that is not 1 is not rounded to it, since on which side it lies is what is told."""
+    text = speedup(value)[:-1]
+    return f"{value:.3f}" if text == "1.00" and value != 1 else text
+
+
+def measured(value: float | None, noise: float | None, low: float | None, high: float | None) -> str:
+    """A speed-up with its 95 % interval: "1.64× (1.56 to 1.66×)"."""
+    return NONE if value is None else f"{speedup(value, noise)} ({interval(low, high)})"
 
 
 def over(ratio: Relative, baseline: str) -> str:
-    """A speed-up over a named baseline: "1.66× over torch.compile ±0.9 %"."""
+    """A speed-up over a named baseline: "1.66× over torch.compile (1.65 to 1.68×)"."""
+    spread = interval(ratio.low, ratio.high)
     if not is_known(ratio.noise):
-        return f"Speed-up over {baseline} unknown ({plus_minus(ratio.noise)})"
-    return f"{speedup(ratio.speedup, ratio.noise)} over {baseline} {plus_minus(ratio.noise)}"
+        return f"Speed-up over {baseline} unknown ({spread})"
+    return f"{speedup(ratio.speedup, ratio.noise)} over {baseline} ({spread})"
 
 
 def not_measured(baseline: str, failure: str) -> str:
@@ -250,8 +270,8 @@ def capital(text: str) -> str:
 
 
 def task(name: str) -> str:
-    """A task's name where it stands for itself: "Square matmul"."""
-    return capital(name.replace("_", " "))
+    """A task's name where it stands for itself: "Square matmul"; of a module that was pasted without one what it is."""
+    return capital(re.sub(PASTED, YOURS, name).replace("_", " "))
 
 
 def opened(text: str) -> str:
@@ -279,6 +299,11 @@ def as_written_here(text: str) -> str:
 def factors(text: str) -> str:
     """What an engine noted, with factors in a page's writing: "1.12×" for "1.12x"."""
     return re.sub(r"(?<=\d)x(?![\w.])", "×", text)
+
+
+def model(name: str, is_example: bool) -> str:
+    """Who wrote a run's kernels. In the examples that were made with the model "manual", a language model did."""
+    return BY_PROMPTS if is_example and name == MANUAL else name
 
 
 def in_address(text: str) -> str:

@@ -70,8 +70,8 @@ def prediction(network: Network, proof: Proof) -> str:
     gain = f"Isolated gains of {whose} would predict {_percent(predicted)} over eager PyTorch"
     if measured is None:
         return f"{gain}; none was kept."
-    half = (measured.high - measured.low) / 2
-    return f"{gain}, measured {_percent(measured.speedup)} ± {100 * half:.1f} % with the {len(proof.stack.kept)} kept."
+    spread = f"{_percent(measured.low)} to {_percent(measured.high)}"
+    return f"{gain}, measured {_percent(measured.speedup)} ({spread}) with the {len(proof.stack.kept)} kept."
 
 
 def origin(network: Network) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -294,6 +295,17 @@ def median_ranks(n: int) -> tuple[int, int]:
         rank = k + 1
     rank = max(0, min(rank - 1, (n - 1) // 2))
     return rank, n - 1 - rank
+
+
+BUSY_PERCENT = 15
+"""Of the processors that others use: from there on a machine is busy, as engine.evaluator.machine.quiet has it."""
+
+
+def used_by_others(evidence: Mapping[str, str]) -> int | None:
+    """How many percent of the processors others used just before a timing, by its evidence; None where it does not
+    tell."""
+    share = re.match(r"(\d+)%", evidence.get("others before", ""))
+    return int(share[1]) if share else None
 
 
 def is_improvement(new: TimingResult, old: TimingResult) -> bool:

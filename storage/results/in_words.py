@@ -6,6 +6,10 @@ import math
 
 from storage.results.relative import is_known
 
+PASTED = "_v" + 8 * "[0-9a-f]" + "(-|$)"
+"""Within the name of a task: that it is a module which somebody gave without a name, or with one that is taken. What
+tells its texts apart stands there, and `YOURS` in its place on screen."""
+YOURS = r" (your module)\1"
 NONE = "–"
 UNKNOWN = "unknown"
 

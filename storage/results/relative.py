@@ -22,7 +22,9 @@ def is_known(noise: float) -> bool:
 class Relative:
     """A ratio of two speed-ups over the same baseline, which cancels out.
 
-    `noise` is relative: those of both speed-ups combined in quadrature, since they were measured independently.
+    `noise` is relative: those of both speed-ups combined in quadrature, since they were measured independently. The
+    interval, faster and slower say the same: it is faster where all of low..high lies above 1, slower where all of it
+    lies below.
     """
 
     speedup: float
@@ -30,23 +32,23 @@ class Relative:
 
     @property
     def low(self) -> float:
-        """Lower end of the 95 % interval, as wide as the noise says; a speed-up is never below zero."""
-        return self.speedup * max(0.0, 1 - self.noise)
+        """Lower end of the 95 % interval; always above zero, as a speed-up is."""
+        return self.speedup / (1 + self.noise)
 
     @property
     def high(self) -> float:
-        """Upper end of the same interval."""
-        return self.speedup * (1 + self.noise)
+        """Upper end of the same interval; of noise that leaves nothing to tell, no more than twenty times as much."""
+        return self.speedup / max(1 - self.noise, 0.05)
 
     @property
     def is_faster(self) -> bool:
         """True when it is faster by more than the noise."""
-        return self.speedup > 1 + self.noise
+        return self.low > 1
 
     @property
     def is_slower(self) -> bool:
         """True when it is slower by more than the noise."""
-        return self.speedup < 1 - self.noise
+        return self.high < 1
 
 
 def baseline_ms(speedup: float | None, latency_ms: float | None) -> float | None:

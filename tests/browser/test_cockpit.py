@@ -48,8 +48,8 @@ def test_the_first_screen_has_curve_state_best_and_headroom_and_its_bar_keeps_it
     best = figures.locator(".best .value")
     expect(best).to_contain_text("×")
     assert best.evaluate("value => parseFloat(getComputedStyle(value).fontSize)") >= 40
-    expect(curve.chart(page).get_by_text("structural phase")).to_be_visible()
-    expect(curve.chart(page).get_by_text(re.compile("^profile"))).to_be_visible()
+    expect(curve.chart(page).get_by_text("the model sees no profiles")).to_be_visible()
+    expect(curve.chart(page).get_by_text(re.compile("^(the model sees |with )?profiles"))).to_be_visible()
     expect(page.get_by_role("list", name="Stages of this kernel").locator("[aria-current=step]")).to_be_visible()
     expect(page.locator(".usual").get_by_text(re.compile("^(usually|longer than usual)"))).to_be_visible()
     limit = curve.chart(page).get_by_text("hardware limit")
@@ -124,7 +124,7 @@ def test_why_a_kernel_got_faster_is_one_click_away(page: Page, server: Server) -
     shown = panel(page)
     expect(shown.get_by_role("heading", name="Kernel 16")).to_be_visible()
     expect(shown).to_contain_text(re.compile(r"Over (parent|base) \(kernel \d+\)"))
-    expect(shown).to_contain_text(re.compile(r"(Faster|Slower|No measurable difference) \(±\d+ %\)"))
+    expect(shown).to_contain_text(re.compile(r"(Faster|Slower|No measurable difference) \([\d.]+ to [\d.]+×\)"))
     expect(shown).to_contain_text(
         re.compile(r"model calls? · [\d.,k ]+ tokens · \$0\.\d+ · written in .+ · judged in ")
     )

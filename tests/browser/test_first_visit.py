@@ -38,7 +38,7 @@ def test_a_first_visit_goes_on_with_the_demo_which_says_what_is_to_be_seen_until
         "A model writes", "Tilewright proves and times", "You steer")])  # fmt: skip
     expect(welcome).to_contain_text("Next: watch the first kernel")
     stages = page.get_by_role("list", name="Up to the first measured kernel").get_by_role("listitem")
-    expect(stages.nth(1)).to_contain_text("Write the kernel")
+    expect(stages.nth(2)).to_contain_text("Write the kernel")
     expect(page.get_by_label("Source of kernel 1")).to_contain_text("ModelNew")
     engine.play_until(lambda event: isinstance(event, ev.Timed))
     expect(page.get_by_role("heading", name="Speed-up by depth")).to_be_visible()

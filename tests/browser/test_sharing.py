@@ -37,7 +37,7 @@ def test_a_replay_is_watched_stopped_and_deleted_and_steers_nothing(server: Serv
     page.get_by_role("button", name=re.compile("^Pause")).click()
     expect(page.get_by_role("button", name=RESUME)).to_be_visible(timeout=SLOW_MS)
 
-    bar = page.get_by_role("slider", name="Point of the replay")
+    bar = page.get_by_role("slider", name="Replay: drag to any step")
     bar.press("End")  # ahead of the playback
     expect(page.locator(".now").get_by_text(re.compile(r"as it stood after step \d\d"))).to_be_visible()
     expect(kernels.nth(9)).to_be_visible()

@@ -19,6 +19,7 @@ _OF_ALL = {
 }  # fmt: skip
 INTENDED: Mapping[tuple[str, str], str] = {
     **{(name, query): why for name in NAMES for query, why in _OF_ALL.items()},
+    **dict.fromkeys((("replayed", "run"), ("replayed", "overview")), "a replay is called after the run it plays back"),
     ("demo", "metrics"): _ORDER,
     ("demo", "metric_changes"): _ORDER,
     (

@@ -32,8 +32,9 @@ Ask = Callable[[Database, str], Any]
 # people label runs, profiles have samples by source line, a speed-up its noise, a baseline its cost, a step its end and
 # a question what its answer has to be; a run has held its device so long, and a timing may decide nothing.
 NEW = (
-    *((queries.TimedRow, name) for name in ("calls", "device_s", "latency_ms")),
+    *((queries.TimedRow, name) for name in ("calls", "device_s", "latency_ms", "low", "high")),
     *((kind, "device_s") for kind in (queries.ReachedRow, queries.ConditionsRow)),
+    *((queries.RiseRow, name) for name in ("number", "is_gain")),
     (queries.EvaluationRow, "untrusted"),
     (queries.BaselineRow, "seconds"),
     *((HardwareLimit, name) for name in ("facts", "signature", "operators")),

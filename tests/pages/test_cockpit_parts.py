@@ -104,7 +104,10 @@ def test_the_same_failure_twice_is_seen_in_a_real_journal(home: Path) -> None:
 def test_phases_are_named_by_what_the_model_saw() -> None:
     seen = [ExposureRow(0, 2, False), ExposureRow(3, 5, True)]
     found = phases(seen, Switch.AUTO, None, last=10)
-    assert [(p.first, p.last, p.name) for p in found] == [(0, 2, "structural phase"), (3, 5, "profile-guided phase")]
+    assert [(p.first, p.last, p.name) for p in found] == [
+        (0, 2, "the model sees no profiles"),
+        (3, 5, "the model sees profiles"),
+    ]
 
 
 def test_what_the_switch_and_the_settings_promise_is_planned() -> None:
@@ -121,11 +124,11 @@ def test_what_the_switch_and_the_settings_promise_is_planned() -> None:
 
 def test_an_adaptive_schedule_is_planned_by_what_it_waits_for() -> None:
     (later,) = phases([], Switch.AUTO, Exposure(1, patience=2), 0)
-    assert (later.name, later.is_profile_guided) == ("structural phase", False)
+    assert (later.name, later.is_profile_guided) == ("the model sees no profiles", False)
     _, later = phases([ExposureRow(0, 2, False)], Switch.AUTO, Exposure(1, patience=2), 6, AS_STORED)
     assert (later.first, later.last, later.name) == (3, 6, "profiles after 2 depths without a gain")
     bands = phase_bands([Phase(0, 2, False), later])
-    assert [band["label"]["texts"][:1] for band in bands] == [["structural phase"], [later.name]]
+    assert [band["label"]["texts"][:1] for band in bands] == [["the model sees no profiles"], [later.name]]
 
 
 def node(name: str, parent: str | None, is_best: bool = False, second: str | None = None) -> FamilyRow:

@@ -213,7 +213,7 @@ def test_more_than_twelve_runs_are_summarised_in_groups(home: Path, open_page: O
     assert "More than 12 runs: a summary by groups" in words(app)
     said = words(app).replace("\\", "").replace("*", "")
     assert "over eager PyTorch" in said
-    assert "geometric mean of the 3 of 3 tasks" in said
+    assert "geometric mean of all 3 tasks" in said
     assert "coder_judge against cutegen: " in said or "cutegen against coder_judge: " in said
     assert said.count(" of engine time in 7 runs.") == 2
     assert "1 unfinished run without a correct kernel yet, not counted" in said

@@ -15,7 +15,7 @@ from pages.parts.client.page_style import PageStyle
 from pages.parts.run import curve_chart, key_figures
 from pages.parts.status import beside_base, measured_on
 from storage.index import queries
-from storage.index.queries import RunRow
+from storage.index.queries import RiseRow, RunRow
 from storage.results.vocabulary import Verdict
 from storage.run.settings import RunState
 from tests import samples
@@ -65,7 +65,7 @@ def test_before_a_first_gain_words_lead_and_the_number_is_small(home: Path, open
     shown = key_figures._best(slow, RunState.RUNNING)
     assert shown["said"].startswith(gain[:3])
     assert shown["said"].endswith("faster than its first kernel, not yet as fast as PyTorch")
-    assert shown["note"] == "0.90× ±1 % over eager PyTorch"
+    assert shown["note"] == "0.90× (0.89 to 0.91×) over eager PyTorch"
     assert "value" not in shown
     assert key_figures._best(slow, RunState.FINISHED)["said"].endswith(", not as fast as PyTorch")
     level = replace(slow, best_speedup=first, best_low=first - 0.01, best_high=1.01)
@@ -73,7 +73,7 @@ def test_before_a_first_gain_words_lead_and_the_number_is_small(home: Path, open
     assert key_figures._best(replace(run, best_low=1.2), RunState.RUNNING)["value"]
 
 
-def test_an_accepted_kernel_that_is_slower_than_its_base_is_called_kept_as_base(home: Path, open_page: Open) -> None:
+def test_an_accepted_kernel_that_is_slower_than_its_base_is_called_slower(home: Path, open_page: Open) -> None:
     run_of(home, open_page)
     made = [kernel for kernel in index.attempts("r1") if kernel.speedup and kernel.is_accepted]
     base, kernel = replace(made[0], speedup=1.0, noise=0.01), replace(made[1], speedup=0.8, noise=0.01)
@@ -81,8 +81,24 @@ def test_an_accepted_kernel_that_is_slower_than_its_base_is_called_kept_as_base(
     assert not beside_base.is_slower(replace(kernel, speedup=0.99), base)
     assert not beside_base.is_slower(kernel, None)
     assert not beside_base.is_slower(base, base)
-    assert wording.outcome(Verdict.PASSED, True, False, is_slower=True) == "kept as base"
+    assert wording.outcome(Verdict.PASSED, True, False, is_slower=True) == "slower, kept"
     assert wording.outcome(Verdict.PASSED, True, False) == "accepted"
+
+
+def test_a_tie_and_a_rise_within_the_noise_are_told_in_figures(home: Path, open_page: Open) -> None:
+    run = run_of(home, open_page)
+    kernel, best = (a for a in index.attempts("r1") if a.speedup and (a.is_best or a.candidate_id == "c001"))
+    best = replace(best, speedup=1.64, noise=0.03, latency_ms=26.3)
+    tied = replace(kernel, is_tied=True, speedup=1.6, noise=0.03, latency_ms=31.6)
+    told = beside_base.tie(tied, best)
+    holds = f"is 1.02× (0.96 to 1.10×) as fast as kernel 1: {beside_base.OPEN}."
+    assert told.startswith(f"Kernel {best.number}, the best, {holds} Latencies compare otherwise")
+    assert "50.6 ms beside kernel 1" in told
+    assert beside_base.tie(replace(tied, is_tied=False), best) == ""
+    rows = curve_chart.gather(run)
+    rises = [RiseRow(0, 1.0, 1, True), RiseRow(1, 1.01, 2, False), RiseRow(2, 1.02, 4, False), RiseRow(3, 2.0, 5, True)]
+    assert "At kernels 2 and 4 it rises by less" in curve_chart._marks(replace(rows, rises=rises))
+    assert "it rises by less" not in curve_chart._marks(replace(rows, rises=rises[:1]))
 
 
 def test_the_axis_of_latencies_names_the_limit_by_milliseconds_that_stay(home: Path, open_page: Open) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from pages.parts.run.feed_sentences import FeedKind, items
+from storage.index import queries
 from storage.index.database import Database, index_file, open_database
 from storage.results.deployment import Deployment, Trait
 from storage.results.vocabulary import KernelClass
@@ -89,6 +90,18 @@ def test_a_run_is_told_newest_first_and_whole(db: Database, home: Path) -> None:
     assert "In effect: show profiles to the model on (from step 23)" in texts
     assert "Depth 6 given up: still wrong after 3 repairs" in texts
     assert not [text for text in texts if "None" in text or "  " in text or text.endswith((":", " "))]
+
+
+def test_a_depth_that_ends_above_the_best_by_less_than_the_noise_says_so(db: Database, home: Path) -> None:
+    ends = [
+        ev.DepthFinished(2 + 2 * n, n, DepthOutcome.ACCEPTED, f"c00{n + 1}", None, False, True, "") for n in range(3)
+    ]
+    events = [(*timed(1 + 2 * n, f"c00{n + 1}", speedup), ends[n]) for n, speedup in enumerate((0.6, 0.61, 0.9))]
+    grow(db, home / "runs", *(event for each in events for event in each))
+    gained, unproven, _ = (item.text for item in items(db, "sample") if item.kind is FeedKind.DEPTH)
+    assert gained == "Depth 2 ends with kernel 3 at 0.90×, the best so far"
+    assert unproven == "Depth 1 ends with kernel 2 at 0.61×, the best so far, by less than the noise over kernel 1"
+    assert [row.is_gain for row in queries.rises(db, "sample")] == [True, False, True, True]
 
 
 def test_a_depth_that_lost_speed_says_by_how_much(db: Database, home: Path) -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
+from pages.parts import preparing
 from pages.parts.run import first_kernel
+from storage import device_use
 from storage.index.queries import StepRow
-from storage.results.evaluation_results import BUILT, CORRECT, TimingResult
+from storage.results.evaluation_results import BUILT, CORRECT, CompileResult, TimingResult
+from storage.results.vocabulary import Verdict
 from storage.run import events as ev
 from storage.run import journal, liveness
 from storage.run.settings import StepKind
@@ -14,6 +18,7 @@ from tests import samples
 from tests.pages.conftest import Open, everything, words
 from tests.storage.growth import created
 
+BROKEN = CompileResult(False, 1.0, "no such operator", verdict=Verdict.COMPILE_ERROR)
 SPOILED = TimingResult((1.0,) * 9, (99.0,) * 9, untrusted="the machine is busy")
 
 
@@ -32,9 +37,59 @@ def test_after_a_failed_kernel_the_stages_are_those_of_the_next() -> None:
         for name, steps in (("explaining", explaining), ("repaired", repaired))
     }
     assert shown == {
-        "explaining": ["done", "active", "waiting", "waiting", "waiting"],
-        "repaired": ["done", "done", "active", "waiting", "waiting"],
+        "explaining": ["done", "done", "active", "waiting", "waiting", "waiting"],
+        "repaired": ["done", "done", "done", "active", "waiting", "waiting"],
     }
+
+
+def test_until_the_first_step_the_stages_tell_what_the_evaluator_does(home: Path, open_page: Open) -> None:
+    run = samples.write_run(home / "runs", "early", ending="new")
+    lock = liveness.hold(run)
+    before = preparing.sign("early")
+    with device_use.claimed("limit", "early", device="cpu") as claim:
+        told = {}
+        for stage, act in {"loading": lambda: None, "waiting": claim.waits, "holding": claim.holds}.items():
+            act()
+            page = open_page("run", run="early")
+            said = everything(page).replace("\\", "")
+            states = re.findall(r'"state": ?"(\w+)"', said.partition('"stages":')[2].partition("]")[0])
+            told[stage] = preparing.sentence("early"), states[:3], preparing.sign("early")
+            assert preparing.sentence("early") in said
+    waits = "Waiting for the device, which something else holds"
+    assert told == {
+        "loading": (preparing.LOADING, ["active", "waiting", "waiting"], "beside"),
+        "waiting": (waits, ["done", "active", "waiting"], "waiting"),
+        "holding": (preparing.MEASURING, ["done", "active", "waiting"], "holding"),
+    }
+    assert before == "starting"
+    with device_use.claimed("time", "sample", device="cpu") as other:
+        other.holds()
+        assert preparing.wait(claim.claimed) == "Waiting for the device: something else is timing"
+    del lock
+
+
+def test_headline_caption_and_stage_speak_of_one_kernel(home: Path, open_page: Open) -> None:
+    run = samples.write_run(home / "runs", "broken", ending="new")
+    lock, book = liveness.hold(run), journal.Journal(run.journal_file)
+    for event in (
+        ev.StepStarted(1, StepKind.SYNTHESISE, 0, None), created(1, "c001"),
+        ev.StepFinished(1, StepKind.SYNTHESISE, 1.0, "created"), ev.StepStarted(2, StepKind.COMPILE, 0, "c001"),
+        ev.Compiled(2, "c001", BROKEN, None), ev.StepFinished(2, StepKind.COMPILE, 1.0, "compile_error"),
+        ev.StepStarted(3, StepKind.REPAIR, 0, "c001"),
+    ):  # fmt: skip
+        book.append(event)
+    said = everything(open_page("run", run="broken")).replace("\\", "")
+    assert "## Kernel 1 failed; the model mends it" in said
+    assert "Kernel 1 does not compile: no such operator." in said
+    assert "tries again" not in said
+    assert "Mend kernel 1" in said
+    assert "The model is repairing kernel 1" in said
+    for event in (created(3, "c002"), ev.StepFinished(3, StepKind.REPAIR, 1.0, "created")):
+        book.append(event)
+    said = everything(open_page("run", run="broken"))
+    assert "## Kernel 2, in place of kernel 1, which failed" in said
+    book.close()
+    del lock
 
 
 def test_after_a_timing_that_decides_nothing_the_page_says_so_and_the_stages_are_those_of_the_next(

@@ -175,7 +175,7 @@ def test_the_story_says_what_changed_what_it_gave_and_what_the_model_knew(rows_o
     assert texts.counts(by_number[5], candidate) == (2, 0), "what a diff of the two tells"
     assert texts.counts(candidate, by_number[5]) == (0, 2)
     assert texts.counts(by_number[1], candidate) is None
-    assert "13 % faster than kernel 5 (±5 %)." in told
+    assert "13 % faster than kernel 5 (1.08 to 1.19×)." in told
     assert "Profile since kernel 4: share of peak memory bandwidth from 36.0 % to 48.0 % (better)" in told
     assert told.endswith("The model had seen a profile.")
 
@@ -199,7 +199,9 @@ def test_a_difference_within_the_noise_is_told_as_none(rows_of: Look) -> None:
     candidate, attempts = rows_of("c006")
     parent = next(a for a in attempts if a.number == 5)
     close = replace(candidate, speedup=(parent.speedup or 1.0) * 1.03)
-    assert "No measurable difference from kernel 5 (±5 %)" in story.lines(story.Facts(close, parent, parent))[1]
+    assert (
+        "No measurable difference from kernel 5 (0.98 to 1.08×)" in story.lines(story.Facts(close, parent, parent))[1]
+    )
     slow = replace(candidate, speedup=(parent.speedup or 1.0) * 0.8)
     assert "20 % slower than kernel 5" in story.lines(story.Facts(slow, parent, parent))[1]
 

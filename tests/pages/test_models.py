@@ -202,8 +202,8 @@ def test_a_best_speedup_whose_interval_includes_one_is_no_gain_anywhere(home: Pa
     assert (found.best_low or 0) < 1 < (found.best_speedup or 0)
     assert found.gains == 0
     assert by_model.cells(found)["best"]["tone"] == "strong"  # type: ignore[index]
-    assert outcome.headline(db, run).endswith("not faster than eager PyTorch by more than the noise of the timings")
-    assert "The best kernel is not faster than eager PyTorch" in words(shown)
+    assert outcome.headline(db, run).endswith("not measurably faster than eager PyTorch")
+    assert "The best kernel is not measurably faster than eager PyTorch" in words(shown)
     samples.write_run(home / "runs", "faster", seed=1)
     both = {"noisy": shown, "faster": open_page("run", run="faster")}
     kinds = {key: app.button(f"continue:{key}").proto.type for key, app in both.items()}

@@ -491,6 +491,9 @@ def test_a_module_that_is_no_task_is_refused_and_one_without_a_name_is_not_taken
         supervisor.module_of(module_field.EXAMPLE.partition("def get_init")[0], "my own")
     texts = (module_field.EXAMPLE, module_field.EXAMPLE + "# another\n")
     assert len({supervisor.module_of(text, name).name for text in texts for name in ("", "swish")}) == 4
+    assert wording.task(supervisor.module_of(texts[0], "").name) == "Relu (your module)"
+    named = texts[0].replace("class Model", "class RowNorm(nn.Module):\n    pass\n\n\nclass Model")
+    assert supervisor.module_of(named, "").title == "row norm (your module)"
     supervisor.keep_module(replace(supervisor.module_of(texts[0], ""), path=home / "elsewhere.py"))
     assert list(home.rglob("*.py")) == []
 
@@ -530,7 +533,7 @@ def test_a_pasted_module_stays_in_its_box_has_a_live_model_or_a_person_and_is_ke
     assert not commands(app)
     assert "can be copied here once the module is kept" in words(app)
     app.button(key="start").click().run()
-    assert "square_matmul_" in app.error[0].value.replace("\\", "")
+    assert "square_matmul_v" in app.error[0].value.replace("\\", "")
     (kept,) = (home / "modules").rglob("*.py")
     assert kept.read_text() == module_field.EXAMPLE
 

@@ -200,12 +200,19 @@ def test_the_best_kernels_number_is_whole_on_a_phone_and_covers_no_name_at_the_e
 
 
 def test_a_speedup_over_a_named_baseline_reads_like_a_sentence() -> None:
-    assert wording.over(Relative(1.6629, 0.009), "torch.compile") == "1.66× over torch.compile ±0.9 %"
+    assert wording.over(Relative(1.6629, 0.009), "torch.compile") == "1.66× over torch.compile (1.65 to 1.68×)"
     assert wording.not_measured("torch.compile", "") == "No speed-up over torch.compile: no reason was recorded"
 
 
+def test_an_interval_that_begins_or_ends_beside_1_says_on_which_side() -> None:
+    assert wording.interval(1.0026, 1.14) == "1.003 to 1.14×"
+    assert wording.interval(0.9, 0.9977) == "0.90 to 0.998×"
+    assert wording.interval(1.0, 1.2) == "1.00 to 1.20×"
+    assert wording.measured(1.64, 0.03, 1.56, 1.66) == "1.64× (1.56 to 1.66×)"
+
+
 def test_a_speedup_whose_interval_is_wider_than_itself_is_told_as_unknown() -> None:
-    assert wording.over(Relative(0.6, 4.6), "torch.compile") == "Speed-up over torch.compile unknown (±460 %)"
+    assert wording.over(Relative(0.6, 4.6), "torch.compile") == "Speed-up over torch.compile unknown (0.11 to 12.0×)"
     assert (wording.speedup(0.6, 0.51), wording.speedup(0.6, 0.5)) == ("unknown", "0.6×")
     wide = replace(second(0.97), noise=4.6)
     assert len(curve_marks.reference_lines(None, None, [2.0], True, [wide])[0]) == 1

@@ -20,6 +20,10 @@ def test_samples_with_one_prompt_give_an_estimate_from_all_of_them() -> None:
     assert rates.perf_at_1 == 0.75
     assert rates.cost_per_pass == pytest.approx(0.3)
     assert dict(rates.figures())["Pass@2"] == "83 %"
+    assert rates.sentence() == (
+        "Of 4 tries from one prompt 50 % brought a correct kernel (likely 83 % within 2, 100 % within 4). On average a "
+        "try brings 0.75×, a failed one counted as 0. Cost of a correct kernel: $0.30."
+    )
 
 
 def test_tries_that_were_told_of_each_other_say_what_happened() -> None:
@@ -28,9 +32,9 @@ def test_tries_that_were_told_of_each_other_say_what_happened() -> None:
     assert rates.perf_at_1 == 0.0
     assert dict(rates.figures()) == {"Pass@1": "no", "Pass@2": "yes", "Perf@1": "0.00×", "Cost a pass": "unknown"}
     assert rates.sentence() == (
-        "A correct kernel at the first try: no, within 2 tries: yes. Speed-up of the first try: 0.00×. "
-        "Cost of a correct kernel: unknown."
+        "First correct kernel: try 2 of 3, 2.00× over eager PyTorch. Cost of a correct kernel: unknown."
     )
+    assert PassRates(tries(None, None, prompts="ab"), 1.0).sentence() == "No correct kernel in 2 tries."
 
 
 def test_nothing_is_said_of_a_first_kernel_that_was_not_timed_or_of_passes_that_are_not() -> None:

@@ -65,6 +65,14 @@ def test_a_waiting_call_shows_its_prompt_and_sends_what_is_pasted(home: Path, op
     assert app.text_area(key="reply:r1:90.0")
 
 
+def test_a_run_that_a_person_stopped_at_a_prompt_is_not_said_to_need_a_reply(home: Path, open_page: Open) -> None:
+    folder = begin(home)
+    tell(folder, question(folder), ev.RunEnded(RunState.STOPPED, "stopped by a person", None))
+    said = words(open_page("run", run="r1"))
+    assert "Stopped. A reply lets the run go on: make one optimisation" in said
+    assert "Your reply is needed" not in said
+
+
 def test_an_example_that_was_stopped_at_a_prompt_asks_nobody(home: Path, open_page: Open) -> None:
     folder = samples.write_run(home / "runs", "r1", depths=3, ending="stopped")
     settings = replace(folder.read_settings(), is_example=True)

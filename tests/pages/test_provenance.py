@@ -6,16 +6,17 @@ from dataclasses import replace
 from pathlib import Path
 
 from engine import replaying
-from pages.parts import index
+from pages.parts import index, wording
 from pages.parts.overview import runs_table
 from pages.parts.status import provenance
 from storage.index import queries
 from storage.run import events as ev
+from storage.run import labels
 from storage.run.forks import Fork
 from storage.run.journal import Journal
 from storage.run.settings import RunState
 from tests import samples
-from tests.pages.conftest import Open, words
+from tests.pages.conftest import Open, everything, words
 
 
 def write_fork(home: Path, run_id: str, of: str) -> None:
@@ -49,6 +50,28 @@ def test_a_fork_of_a_run_that_has_gone_has_no_link(home: Path, open_page: Open) 
     assert "forked from kernel 6 of first (run not found)" in words(open_page("run", run="second"))
 
 
+def test_an_example_made_by_hand_says_that_a_language_model_wrote_it_and_its_replay_is_no_example(
+    home: Path, open_page: Open
+) -> None:
+    original = samples.write_run(home / "runs", "shown", depths=3)
+    settings = replace(original.read_settings(), is_example=True, is_demo=False, model="manual")
+    original.settings_file.unlink()
+    original.write_settings(settings)
+    labels.change(original, lambda was: replace(was, name="A good one", note="It climbs."))
+    replay = replaying.prepare(replaying.settings_of(original, 1.0), original)
+    replay.journal_file.write_bytes(original.journal_file.read_bytes())
+    said = words(open_page("run", run="shown"))
+    assert f"It climbs\\. Its kernels were written by {wording.BY_PROMPTS}\\." in said
+    assert f"· {wording.BY_PROMPTS}" in said
+    assert wording.model("manual", False) == "manual"
+    db = index.current()
+    assert (queries.count_examples(db), queries.count_replays(db), queries.count_runs(db)) == (1, 1, 2)
+    assert queries.titles(db, ["shown", replay.run_id]) == {"shown": "A good one", replay.run_id: "Replay: A good one"}
+    assert "0 runs  :gray-badge[:material/school: 1 example]  :violet-badge[:material/replay: 1 replay]" in words(
+        open_page("overview")
+    )
+
+
 def test_a_replay_of_an_example_is_resumed_as_any_other(home: Path, open_page: Open) -> None:
     original = samples.write_run(home / "runs", "shown", depths=3)
     settings = replace(original.read_settings(), is_example=True)
@@ -59,5 +82,7 @@ def test_a_replay_of_an_example_is_resumed_as_any_other(home: Path, open_page: O
     app = open_page("run", run=replay.run_id)
     assert not app.exception
     assert "Resume run" in [one.label for one in app.button]
+    shown = everything(app)
+    assert 0 <= shown.find("tilewright_seek_bar") < shown.find("tilewright_plot"), "above the curve, where it is seen"
     assert "This is an example" not in words(app)
     assert "Resume run" not in [one.label for one in open_page("run", run="shown").button]

@@ -14,8 +14,10 @@ from streamlit.delta_generator import DeltaGenerator
 from streamlit.testing.v1 import AppTest
 
 from engine.search.methods import catalogue
+from pages.parts import client, index
 from pages.parts.status import address
-from pages.parts.steering import command_list, steering_panel
+from pages.parts.steering import command_list, kernel_choice, steering_panel
+from storage.index import queries
 from storage.index.queries.steering import CallAnswered, DepthBegun, Effect, KernelMade, ProfileAsked, RuleCarried
 from storage.results.vocabulary import Verdict
 from storage.run import events as ev
@@ -30,6 +32,33 @@ from tests import samples
 from tests.pages.conftest import Open, everything, words
 
 PAGES = Path(__file__).resolve().parent.parent.parent / "pages"
+
+
+def test_going_back_is_offered_to_another_kernel_than_the_one_the_run_goes_on_from(
+    home: Path, open_page: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Steered(home, open_page)
+    run = queries.run(index.current(), "r1")
+    assert run is not None
+    kernels = kernel_choice.targets(run)
+    base, best = kernel_choice.current_base(run), run.best_candidate_id
+    assert base is not None
+    first = kernel_choice.first(run, kernels)
+    assert first not in ("", base.candidate_id)
+    other = next(k for k in kernels if k.candidate_id != best)
+    monkeypatch.setattr(kernel_choice, "current_base", lambda run: other)
+    assert kernel_choice.first(run, kernels) == best
+    assert kernel_choice.first(replace(run, state=RunState.FINISHED), kernels) == best
+    assert kernel_choice.first(run, [other]) == ""
+
+
+def test_a_run_with_two_underscores_in_its_name_is_drawn_and_steered(home: Path, open_page: Open) -> None:
+    folder = samples.write_run(home / "runs", "my__task", depths=2, ending="running")
+    lock = liveness.hold(folder)
+    app = open_page("run", run="my__task")
+    assert not app.exception
+    del lock
+    assert client.key("places:add____to_copy") == "places:add_._.to_copy"
 
 
 class Steered:

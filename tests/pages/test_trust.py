@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from pages.parts import index, wording
 from pages.parts.kernel import kernel_header, trust_charts, trust_tab
 from pages.parts.kernel.trust_charts import Measured
 from pages.parts.report.report_run import run_report
-from pages.parts.status import alternatives, settings_list
+from pages.parts.status import alternatives, outcome, settings_list
 from pages.parts.widgets import table
 from storage.index import queries
 from storage.results import observed
@@ -247,9 +248,29 @@ def test_a_baseline_that_could_not_be_had_says_why(home: Path, open_page: Open) 
     app = open_page("candidate", run="r1", candidate="c001", tab="Trust")
     assert not app.exception
     assert "Over" not in " ".join(figures_of("r1", "c001"))
-    rows = list(alternatives.lines(queries.baselines(index.current(), "r1"), 2.0, 0.01, 1.0))
+    kernel = index.attempts("r1")[0]
+    rows = list(alternatives.lines(queries.baselines(index.current(), "r1"), kernel))
     assert rows[1][-1] == "could not be timed: its answers differ: 3 of 1024 values are wrong"
     assert "### Alternatives" in words(app)
+
+
+def test_a_kernel_timed_beside_other_programs_says_how_busy_they_kept_the_machine(
+    home: Path, open_page: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    samples.write_run(home / "runs", "r1", depths=2)
+    open_page("run", run="r1")
+    evaluation = queries.evaluation(index.current(), "r1", "c001")
+    assert evaluation is not None
+    evaluation = replace(evaluation, timing_evidence={"others before": "62% of the processors"})
+    assert outcome.busy(evaluation, "kernel 1").startswith(
+        "The machine was busy while kernel 1 was timed: other programs used 62 % of its processors"
+    )
+    quiet = replace(evaluation, timing_evidence={"others before": "3% of the processors"})
+    assert outcome.busy(quiet, "kernel 1") == outcome.busy(None, "kernel 1") == ""
+    assert "The machine was busy" not in words(open_page("candidate", run="r1", candidate="c001"))
+    monkeypatch.setattr(queries, "evaluation", lambda *_: evaluation)
+    assert "The machine was busy while kernel 1 was timed" in words(open_page("candidate", run="r1", candidate="c001"))
+    assert "The machine was busy while the best kernel was timed" in words(open_page("run", run="r1"))
 
 
 def test_what_ran_in_pytorch_is_a_table_and_no_raw_fact(home: Path, open_page: Open) -> None:

@@ -83,7 +83,7 @@ def test_what_is_promised_fits_the_run_and_the_server(home: Path, monkeypatch: p
     assert welcome.following(untimed, RunState.FINISHED).startswith("The run found a correct kernel, but no timing")
     assert "being timed" in welcome.following(untimed, RunState.RUNNING)
     assert welcome.following(run, RunState.LOST).startswith("Next: resume the run;")
-    assert "try again" in welcome.following(replace(without, failed=1), RunState.RUNNING)
+    assert "being mended" in welcome.following(replace(without, failed=1), RunState.RUNNING)
     assert welcome.steps()[-1][0] == "You steer"
     monkeypatch.setenv("TILEWRIGHT_READ_ONLY", "1")
     assert welcome.following(run, RunState.FINISHED) == "Next: download the best kernel."

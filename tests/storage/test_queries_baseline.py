@@ -68,5 +68,13 @@ def test_a_speedup_over_it_is_the_ratio_of_both_with_their_noises_combined(sampl
 
 def test_the_interval_is_as_wide_as_the_noise_and_never_below_zero() -> None:
     found = relative.over(2.0, 0.03, 1.25, 0.04)
-    assert (found.low, found.speedup, found.high) == pytest.approx((1.52, 1.6, 1.68))
-    assert relative.over(2.0, 3.0, 1.0, 0.0).low == 0
+    assert (found.low, found.speedup, found.high) == pytest.approx((1.6 / 1.05, 1.6, 1.6 / 0.95))
+    wide = relative.over(2.0, 3.0, 1.0, 0.0)
+    assert 0 < wide.low < wide.speedup < wide.high < math.inf
+
+
+def test_faster_and_slower_are_what_the_interval_says() -> None:
+    for speedup in (0.8, 0.9496, 0.9504, 0.97, 1.0, 1.03, 1.0496, 1.0504, 1.2):
+        ratio = relative.Relative(speedup, 0.05)
+        assert ratio.is_faster is (ratio.low > 1) is (speedup > 1.05)
+        assert ratio.is_slower is (ratio.high < 1) is (speedup < 0.95)

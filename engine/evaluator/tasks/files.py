@@ -20,6 +20,7 @@ from engine.evaluator.tasks.policies import read_policy
 from engine.evaluator.tasks.shown import text_with_modules
 from engine.evaluator.toolchain_table import HOST, device_of
 from storage import untrusted
+from storage.results.in_words import PASTED, YOURS
 from storage.results.policy import DTYPES, MODES, Policy
 from storage.results.vocabulary import KernelClass
 from storage.untrusted import Limits, UntrustedError
@@ -294,7 +295,7 @@ def _of_texts(text: str, path: Path, toml: str) -> TaskFile:
         classes = ", ".join(KernelClass)
         raise TaskError(f"{path.with_suffix('.toml')}: class {about['class']!r} is unknown; choose one of {classes}")
     kernel_class = KernelClass(about["class"]) if "class" in about else None
-    title = str(about.get("title", path.stem.replace("_", " ")))
+    title = str(about.get("title", re.sub(PASTED, YOURS, path.stem).replace("_", " ")))
     policy = read_policy(about.get("policy", {}), path.with_suffix(".toml"))
     if "library_operators" not in about.get("policy", {}):
         policy = replace(policy, library_operators=proposed_operators(module))

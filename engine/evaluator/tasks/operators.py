@@ -78,6 +78,23 @@ def guessed_class(module: ast.Module, left: Collection[str] = ()) -> KernelClass
     return next((kernel_class for kernel_class, holds in choices if holds), KernelClass.OTHER)
 
 
+def named_after(source: str) -> str:
+    """What a module without a name is called: as the class that it defines last beside `Model`, else by the first three
+    operators that it calls, else `model`.
+
+    Raises:
+        TaskError: it is not valid Python.
+    """
+    module = parse(source, "module")
+    classes = [node.name for node in module.body if isinstance(node, ast.ClassDef) and node.name != "Model"]
+    if classes:
+        return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", classes[-1]).lower()[:40].strip("_") or "model"
+    of_kind = (_LOSS, _REDUCES, _ACTIVATES)
+    called = (name for name in _called(module) if name in _LARGE or any(kind.search(_lower(name)) for kind in of_kind))
+    names = [name.strip("_") for name in dict.fromkeys(_LARGE.get(name, name.lower()) for name in called)]
+    return "_".join(names[:3]) or "model"
+
+
 def is_chain(source: str) -> bool:
     """Whether operators of a module's text follow one another, at least one of them a large one; attention is one
     operator."""
@@ -144,11 +161,11 @@ def _lower(name: str) -> str:
 
 
 def _called(module: ast.Module) -> Iterator[str]:
-    """Names of what the classes of a task call; how its inputs are drawn says nothing about it."""
+    """Names of what the classes of a task call, in that order; how its inputs are drawn says nothing about it."""
     for part in (node for node in module.body if isinstance(node, ast.ClassDef)):
-        for node in ast.walk(part):
-            if isinstance(node, ast.Call):
-                yield node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        calls = [node for node in ast.walk(part) if isinstance(node, ast.Call)]
+        for node in sorted(calls, key=lambda call: (call.end_lineno or 0, call.end_col_offset or 0)):
+            yield node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
 
 
 def _large(node: ast.AST, count: int) -> Iterator[tuple[str, int]]:

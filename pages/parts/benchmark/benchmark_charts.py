@@ -151,7 +151,7 @@ def draw_curve(results: Results, kernel_class: str) -> None:
         f"{arm} {times(points[-1].mean)} after {points[-1].spent:.4g}" for arm, points in curves.items()
     )
     plot.draw(
-        curve_figure(curves, axis), f"Speed-up as used over {axis}. {summary}.", chart_height(len(curves)),
+        curve_figure(curves, axis), f"Speed-up used where faster, over {axis}. {summary}.", chart_height(len(curves)),
         f"spending:{axis}", key="spending_curve",
     )  # fmt: skip
     st.caption(ABOUT_CURVE)
@@ -176,7 +176,7 @@ def curve_figure(curves: dict[str, list[CurvePoint]], axis: Spending) -> dict[st
         })  # fmt: skip
     values = [value for points in curves.values() for point in points for value in (point.low, point.high)]
     layout = chart_layout(str(axis), values, True, f"{axis}", len(curves))
-    layout["yaxis"]["title"] = layout["yaxis"]["title"] | {"text": "speed-up as used, over eager"}
+    layout["yaxis"]["title"] = layout["yaxis"]["title"] | {"text": "speed-up over eager, used where faster"}
     return {"data": traces + lines, "layout": layout}  # no band may lie over a line
 
 

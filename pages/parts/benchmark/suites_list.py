@@ -19,7 +19,7 @@ COLUMNS = [
     table.Column("state", "State"),
     table.Column("cells", "Cells"),
     table.Column("size", "Tasks × arms × repeats", help=f"an arm is {ARM}"),
-    table.Column("spent", "Spent", "right", "by runs that the runner has let go of"),
+    table.Column("spent", "Spent", "right", "by the runs that have ended"),
 ]
 SHIPPED = [
     table.Column("name", "Shipped suite"),

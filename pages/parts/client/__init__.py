@@ -13,6 +13,11 @@ _DRAWN = """export default component => {
 function fill"""
 
 
+def key(text: str) -> str:
+    """A component's key from a text that may hold a name: Streamlit refuses one with two underscores together."""
+    return text.replace("__", "_.")
+
+
 def read(name: str) -> str:
     """The text of one file here, by folder and name."""
     return (FOLDER / name).read_text(encoding="utf-8").replace("export default function", _DRAWN)

@@ -195,7 +195,7 @@ def _kernels(run: Compared, axis: Axis) -> Trace:
 
 
 def _hover_kernel(run: Compared, row: TimedRow) -> str:
-    measured = f"{wording.speedup(row.speedup, row.noise)} {wording.plus_minus(row.noise)}"
+    measured = wording.measured(row.speedup, row.noise, row.low, row.high)
     head = f"<b>{run.letter}</b> · kernel {row.number} · {wording.escaped(run.words.step)} {row.depth} · {measured}"
     return f"{head}<br>{wording.escaped(row.summary)}"
 

@@ -83,7 +83,10 @@ def cells(run: Compared) -> dict[str, table.Cell]:
     """One run as cells."""
     row, facts = run.run, run.conditions
     return {
-        "run": table.link(f"{run.letter} · {row.title}", f"{row.model} · {wording.moment(row.created_at)}"),
+        "run": table.link(
+            f"{run.letter} · {row.title}",
+            f"{wording.model(row.model, row.is_example)} · {wording.moment(row.created_at)}",
+        ),
         "state": table.pill(run.state, wording.STATE_TONE[run.state], run.state),
         "best": _best(run),
         "second": second(run),

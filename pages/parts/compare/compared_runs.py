@@ -93,7 +93,8 @@ class Compared:
     @property
     def name(self) -> str:
         """One line that tells the run from others of its task."""
-        made_by = f"{self.strategy} · {self.run.model}" if self.strategy else self.run.model
+        model = wording.model(self.run.model, self.run.is_example)
+        made_by = f"{self.strategy} · {model}" if self.strategy else model
         words = [self.letter, self.run.title, self.device_mark, made_by, wording.moment(self.run.created_at)[:16]]
         return " · ".join(word for word in words if word)
 

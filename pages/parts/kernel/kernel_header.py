@@ -8,7 +8,7 @@ import streamlit as st
 
 from pages.parts import access, client, index, method, run_state, speed_of_light, timed_anew, wording
 from pages.parts.kernel import mark, story
-from pages.parts.status import alternatives, beside_base, provenance
+from pages.parts.status import alternatives, beside_base, outcome, provenance
 from pages.parts.steering import dialogs
 from pages.parts.steering.dialogs import Dialog
 from pages.parts.widgets import figures
@@ -21,7 +21,8 @@ from storage.results.hardware_limit import HardwareLimit
 from storage.results.vocabulary import Verdict
 from storage.run.events import Imported
 
-TIED = "The best kernel is faster than this one by less than the noise of the two measurements."
+INTERVAL = "over eager PyTorch, and the range in which it truly lies with 95 % probability"
+EXACT = "as exact as which number format: by its error against float64, not by what its source says"
 ICON = {Verdict.PASSED: ":material/check:", Verdict.REFUSED: ":material/block:"}
 
 
@@ -87,15 +88,20 @@ def badges(candidate: CandidateRow) -> None:
     else:
         icon = ICON.get(candidate.verdict, ":material/close:")
         st.badge(wording.VERDICT_NAME[candidate.verdict], color=wording.VERDICT_TONE[candidate.verdict], icon=icon)
+    attempts = index.attempts(candidate.run_id)
     if candidate.is_best:
-        st.badge("best", color="green", icon=":material/star:")
+        st.badge("best", color="green", icon=":material/star:", help=wording.BEST)
     elif candidate.is_tied:
-        st.badge("tied with the best", color="green", icon=":material/star_outline:", help=TIED)
+        tied = beside_base.tie(candidate, next((k for k in attempts if k.is_best), None))
+        st.badge("tied with the best", color="green", icon=":material/star_outline:", help=tied)
     if candidate.verdict is Verdict.PASSED and not candidate.is_best:
-        base = next((k for k in index.attempts(candidate.run_id) if k.candidate_id == candidate.base_id), None)
+        base = next((k for k in attempts if k.candidate_id == candidate.base_id), None)
         is_slower = beside_base.is_slower(candidate, base)
-        outcome = wording.outcome(candidate.verdict, candidate.is_accepted, candidate.is_pending, is_slower)
-        st.badge(outcome.removeprefix("correct, "), color="blue" if candidate.is_accepted and not is_slower else "gray")
+        made = wording.outcome(candidate.verdict, candidate.is_accepted, candidate.is_pending, is_slower)
+        st.badge(
+            made.removeprefix("correct, "), color="blue" if candidate.is_accepted and not is_slower else "gray",
+            help=wording.OUTCOME_ABOUT.get(made),
+        )  # fmt: skip
     if candidate.is_profile_exposed:
         st.badge("model saw a profile", color="violet", icon=":material/visibility:")
 
@@ -156,6 +162,8 @@ def _numbers(run: RunRow, candidate: CandidateRow) -> None:
     fastest = queries.baseline(db, run.run_id)
     if lost := alternatives.loses(fastest, candidate.low, candidate.speedup, candidate.noise):
         st.warning(wording.plain(f"This kernel {lost}."), icon=":material/warning:")
+    if busy := outcome.busy(evaluation, f"kernel {candidate.number}"):
+        st.caption(f":material/hourglass_top: {wording.plain(busy)}")
     if anew := _anew(run, candidate):
         st.caption(wording.plain(anew))
 
@@ -186,17 +194,16 @@ def numbers(
     limit: HardwareLimit | None,
 ) -> list[Figure]:
     """What was measured of a timed kernel, the speed-up first."""
-    interval = f"95 %: {wording.interval(candidate.low, candidate.high)}"
     speed = wording.speedup(candidate.speedup, candidate.noise)
-    items = [Figure("Speed-up", speed, wording.plus_minus(candidate.noise), interval)]
+    items = [Figure("Speed-up", speed, wording.interval(candidate.low, candidate.high), INTERVAL)]
     if baseline and baseline.speedup is not None:
         items += alternatives.figures(baseline, candidate.speedup, candidate.noise)
     eager = evaluation.baseline if evaluation else ""
     before_ms = relative.baseline_ms(candidate.speedup, candidate.latency_ms)
     items += [
         Figure("Latency", wording.latency(candidate.latency_ms), about=wording.LATENCIES),
-        Figure("Baseline", wording.latency(before_ms), eager, wording.LATENCIES),
-        Figure("Precision", evaluation.precision if evaluation and evaluation.precision else wording.NONE),
+        Figure("PyTorch", wording.latency(before_ms), eager, wording.LATENCIES),
+        Figure("Precision", evaluation.precision if evaluation and evaluation.precision else wording.NONE, about=EXACT),
     ]
     share = speed_of_light.share(limit, candidate.latency_ms)
     if share is not None and share <= 1:

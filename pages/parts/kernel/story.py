@@ -112,7 +112,8 @@ def _result(facts: Facts) -> str:
         return f"Failed, {wording.VERDICT_NAME[kernel.verdict]}: {reason}.{end}"
     if kernel.speedup is None:
         return "Correct, not timed yet."
-    over_eager = f"{wording.speedup(kernel.speedup, kernel.noise)} over eager ({wording.plus_minus(kernel.noise)})"
+    speed, spread = wording.speedup(kernel.speedup, kernel.noise), wording.interval(kernel.low, kernel.high)
+    over_eager = f"{speed} over eager ({spread})"
     ratio = gain(kernel, facts.timed) if facts.timed else None
     if ratio is None or facts.timed is None:
         return f"Speed-up {over_eager}."
@@ -121,12 +122,12 @@ def _result(facts: Facts) -> str:
 
 
 def _compared(ratio: relative.Relative, number: int) -> str:
+    spread = wording.interval(ratio.low, ratio.high)
     if not (ratio.is_faster or ratio.is_slower):
-        return f"No measurable difference from kernel {number} ({wording.plus_minus(ratio.noise)})"
-    noise = wording.plus_minus(ratio.noise)
+        return f"No measurable difference from kernel {number} ({spread})"
     if ratio.speedup >= 2:
-        return f"{wording.speedup(ratio.speedup, ratio.noise)} as fast as kernel {number} ({noise})"
-    return f"{100 * abs(ratio.speedup - 1):.0f} % {faster_or_slower(ratio)} than kernel {number} ({noise})"
+        return f"{wording.speedup(ratio.speedup, ratio.noise)} as fast as kernel {number} ({spread})"
+    return f"{100 * abs(ratio.speedup - 1):.0f} % {faster_or_slower(ratio)} than kernel {number} ({spread})"
 
 
 def _predicted(facts: Facts) -> str:

@@ -162,9 +162,7 @@ def _group(
 
 def _draw_alternatives(run_id: str, candidate: CandidateRow) -> None:
     """Eager and every other baseline beside the kernel; nothing where the run has timed none."""
-    told = alternatives.lines(
-        queries.baselines(index.current(), run_id), candidate.speedup, candidate.noise, candidate.latency_ms
-    )
+    told = alternatives.lines(queries.baselines(index.current(), run_id), candidate)
     keys = [column.key for column in alternatives.COLUMNS]
     rows = [table.Row(line[0], dict(zip(keys, line, strict=True))) for line in told]
     if rows:
@@ -385,7 +383,7 @@ def timing(e: EvaluationRow) -> Facts:
     if not e.sample_count:
         return []
     rows = [
-        ("speed-up", f"{wording.speedup(e.speedup, e.noise)} ({wording.plus_minus(e.noise)})"),
+        ("speed-up", wording.speedup(e.speedup, e.noise)),
         ("95 % interval", wording.interval(e.low, e.high)),
         ("kernel, median", wording.latency(e.latency_ms)),
         (f"{e.baseline or 'baseline'}, median", wording.latency(e.baseline_latency_ms)),

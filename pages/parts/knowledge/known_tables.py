@@ -52,7 +52,7 @@ TECHNIQUE_COLUMNS = [
     table.Column(
         "expected", "Expected", "right", "from the measured gains and from what was expected before, as two attempts"
     ),
-    table.Column("confidence", "Confidence", "right", "that an attempt makes the kernel faster"),
+    table.Column("confidence", "Confidence", "right", "how likely an attempt is to make the kernel faster"),
     table.Column("used", "Last attempt", "right"),
 ]
 UNDEFINED_COLUMNS = [column for column in TECHNIQUE_COLUMNS if column.key not in ("category", "expected", "confidence")]
@@ -60,7 +60,7 @@ STATE_COLUMNS = [
     table.Column("name", "State"),
     table.Column("bottleneck", "Limited by"),
     table.Column("about", "Recognised by", "wide"),
-    table.Column("techniques", "Techniques", "right", "in use in this state"),
+    table.Column("techniques", "Techniques", "right", "how many are offered to a kernel in this state"),
     table.Column(
         "attempts", "Faster", "nowrap", "attempts from this state whose kernel became faster, of all attempts"
     ),
@@ -243,7 +243,7 @@ def badges(technique: Technique, seen: Figures) -> list[table.Cell]:
     if seen.is_negative:
         pills.append(table.pill("mostly fails", "red", "lost", "more than half of its attempts failed or were slower"))
     if technique.parts:
-        pills.append(table.pill(f"{len(technique.parts)} in one", "gray", "", " → ".join(technique.parts)))
+        pills.append(table.pill(f"made of {len(technique.parts)}", "gray", "", " → ".join(technique.parts)))
     return pills
 
 
@@ -317,7 +317,7 @@ def draw_negative() -> str | None:
         table.Row(f"{row.technique.name}\n{row.state}", negative_cells(row), technique_link(row.technique.name))
         for row in shown
     ]
-    opened = table.draw("Negative evidence", NEGATIVE_COLUMNS, rows, key="negative", is_cards=True)
+    opened = table.draw("Techniques that did not help", NEGATIVE_COLUMNS, rows, key="negative", is_cards=True)
     st.caption(
         f"{showing(offset, len(shown), len(pairs), 'pair')}. Tried at least twice, and more than half of the attempts "
         "failed or made the kernel slower. A run that consults the knowledge base is told of these first."

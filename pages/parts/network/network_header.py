@@ -80,7 +80,10 @@ def _figures(network: Network, rows: Sequence[Ranked], run_count: int) -> Iterat
         yield Figure("In places", wording.percent(in_places), "the rest is everything else")
     yield Figure("Worth a kernel", f"{len(worth)} of {len(rows)}", "regions")
     ceiling = ranking.ceiling_of(network, worth)
-    about = f"the whole's speed-up if every region worth a kernel reached {ranking.REACHED_SHARE:.0%} of its limit"
+    about = (
+        "how many times as fast the whole network would be if every region worth a kernel took no longer than "
+        f"{wording.percent(ranking.REACHED_SHARE)} of the hardware's limit allows, and all else stayed as it is"
+    )
     yield Figure("Ceiling", wording.speedup(ceiling), "" if ceiling else "no limit measured yet", about)
     yield Figure("Runs", wording.count(run_count), "of its regions")
     shares = [ranking.host_share(workload) for workload in network.workloads if workload.device_ms is not None]

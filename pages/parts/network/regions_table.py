@@ -30,7 +30,12 @@ COLUMNS = [
     table.Column("ms", "In place", "right", "what its places take together in the network, by the best alternative"),
     table.Column("limit", "Limit", "right", "what the hardware would allow for all its calls"),
     table.Column("saving", "Saving", "right", f"of the network's time {LIMITED}"),
-    table.Column("ceiling", "Ceiling", "right", f"the whole network's speed-up {LIMITED} (Amdahl)"),
+    table.Column(
+        "ceiling",
+        "Ceiling",
+        "right",
+        f"how many times as fast the whole network would be {LIMITED} and all else stayed as it is",
+    ),
     table.Column("cost", "Cost", "", "what a gain has cost before, for kernels of its class"),
     table.Column("run", "Latest run"),
 ]

@@ -25,12 +25,15 @@ def midnight(now: float | None = None) -> float:
     return day.replace(hour=0, minute=0, second=0, microsecond=0).timestamp()
 
 
-def headline(total: int, counts: Sequence[StateCount], waiting: int, examples: int = 0) -> None:
-    """How many runs there are, examples apart, how many of them need a person, how many are at work or in trouble."""
+def headline(total: int, counts: Sequence[StateCount], waiting: int, examples: int = 0, replays: int = 0) -> None:
+    """How many runs there are, examples and replays apart, how many need a person, how many are at work or in
+    trouble."""
     by_state = {row.state: row.runs for row in counts}
     parts = [f"{total:,} {'run' if total == 1 else 'runs'}"]
     if examples:
         parts.append(f":gray-badge[:material/school: {wording.counted(examples, 'example')}]")
+    if replays:
+        parts.append(f":violet-badge[:material/replay: {wording.counted(replays, 'replay')}]")
     if waiting:
         parts.append(f":orange-badge[{wording.STATE_ICON[RunState.WAITING]} {waiting:,} waiting for you]")
     parts += [
@@ -60,14 +63,15 @@ def of_runs(counts: Sequence[StateCount], totals: RunTotals) -> list[Figure]:
         Figure("Money today", cost, unpriced, "model calls since midnight; prices are those of prices.toml"),
         Figure(
             "Best speed-up", wording.speedup(totals.best_speedup, totals.best_noise),
-            " ".join([_noise(totals.best_noise), (totals.best_task or "").replace("_", " ")]).strip(),
-            f"over the eager baseline, of all runs; run {totals.best_run}" if totals.best_run else "",
+            _best_of(totals), f"over eager PyTorch, of all runs; run {totals.best_run}" if totals.best_run else "",
         ),
     ]  # fmt: skip
 
 
-def _noise(noise: float | None) -> str:
-    return "" if noise is None else wording.plus_minus(noise)
+def _best_of(totals: RunTotals) -> str:
+    if totals.best_task is None:
+        return ""
+    return f"{wording.interval(totals.best_low, totals.best_high)} · {totals.best_task.replace('_', ' ')}"
 
 
 COLUMNS = [

@@ -99,6 +99,7 @@ def _cells(
     actions, state = _actions(run, state), run_state.shown_state(run)
     badges = _tags(run) + damaged.cells(run.run_id) + _kinds(run) + alerts.badge(run_alerts)
     begun, most = method.begun(run)
+    model = wording.model(run.model, run.is_example)
     details = f"{wording.CLASS_NAME[run.kernel_class]} · {languages.label(run.language)} · {run.run_id}"
     task = f"{wording.task(run.task_name)} · " if run.label else ""
     return {
@@ -115,7 +116,7 @@ def _cells(
         "over": _over(run, fastest),
         "curve": table.spark(run.curve, f"{wording.speedup(run.best_speedup, run.best_noise)} best"),
         "correct": _correct(run),
-        "model": table.text(wording.cut(run.model, 22), title=run.model),
+        "model": table.text(wording.cut(model, 22), title=model),
         "strategy": table.text(wording.cut(run.strategy, 20), title=run.strategy),
         "device": table.text(
             wording.cut(run.device, 24) or run.toolchain, "", run.toolchain if run.device else "", run.device
@@ -140,7 +141,7 @@ def _tags(run: RunRow) -> list[table.Cell]:
 def _kinds(run: RunRow) -> list[table.Cell]:
     """What sets a run apart from one that a live model works on."""
     kinds = {"archived": run.is_archived, "demo": run.is_demo, "replay": run.replay_of is not None}
-    kinds["example"] = run.is_example
+    kinds["example"] = run.is_example and run.replay_of is None
     kinds["imported"] = run.is_imported
     kinds["recorded replies"] = run.has_recorded_replies and not run.is_demo
     return [table.pill(name, "gray") for name, is_so in kinds.items() if is_so] + provenance.fork_cells(run)

@@ -94,7 +94,7 @@ def _known(db: Database, run: RunRow) -> list[tuple[str, str]]:
         ("Task", f"{run.title}, {wording.CLASS_NAME[run.kernel_class]}"),
         ("Device", f"{limit.device}, toolchain {run.toolchain}" if limit else f"toolchain {run.toolchain}"),
         ("Language", languages.label(run.language)),
-        ("Model", run.model),
+        ("Model", wording.model(run.model, run.is_example)),
         ("Started", wording.moment(run.started_at or run.created_at)),
         ("Ended", wording.moment(run.ended_at) if run.ended_at else "not yet"),
     ]
@@ -108,9 +108,7 @@ def _best(db: Database, run: RunRow, attempts: Sequence[AttemptRow]) -> dict[str
     found = flags.flags(check_records)
     return {
         "best": best,
-        "alternatives": list(
-            alternatives.lines(queries.baselines(db, run.run_id), best.speedup, best.noise, best.latency_ms)
-        ),
+        "alternatives": list(alternatives.lines(queries.baselines(db, run.run_id), best)),
         "deployment": [
             (told.name, told.standing, told.sentence)
             for seen in filter(None, [queries.deployment(db, run.run_id, best.candidate_id)])
@@ -181,7 +179,7 @@ def _rises(depths: Sequence[DepthRow], shown_depths: Collection[int], step: str)
 
 
 def _ring(a: AttemptRow, shown_depths: Collection[int], step: str) -> Spot:
-    measured = f"{wording.speedup(a.speedup, a.noise)} {wording.plus_minus(a.noise)}"
+    measured = wording.measured(a.speedup, a.noise, a.low, a.high)
     text = f"kernel {a.number}, {step} {a.depth}: {measured}. {wording.cut(a.summary, 120)}"
     return Spot(a.depth, a.speedup or 0.0, text, _href(a.depth, shown_depths), a.low, a.high)
 
@@ -256,7 +254,7 @@ def _outcome(depth: DepthRow, result: AttemptRow | None) -> str:
     if depth.outcome is DepthOutcome.GIVEN_UP or result is None:
         return f"Given up: {depth.reason or 'no reason was recorded'} ({tried})."
     best = ", the best so far" if depth.is_best else ""
-    measured = f"{wording.speedup(result.speedup, result.noise)} {wording.plus_minus(result.noise)}"
+    measured = wording.measured(result.speedup, result.noise, result.low, result.high)
     return f"Kernel {result.number} is correct, {measured}, {wording.latency(result.latency_ms)}{best} ({tried})."
 
 

@@ -14,7 +14,7 @@ from pages.parts.widgets import table
 from storage.index import queries
 from storage.index.queries import RunRow, StepRow
 from storage.run.settings import RunState
-from storage.run.steering.command_arguments import is_call
+from storage.run.steering.command_arguments import MANUAL, is_call
 
 SHORT = 16
 LONG = 400
@@ -79,7 +79,7 @@ def _last(run: RunRow) -> str:
     """What the newest finished step came to."""
     done = next((step for step in queries.steps(index.current(), run.run_id) if not step.is_in_flight), None)
     if done is None:
-        return "No step has ended yet."
+        return f"Next: {'you write' if run.model == MANUAL else 'the model writes'} the first kernel."
     return f"Last step: {step_sentences.sentence(done, method.words(run.run_id))}"
 
 

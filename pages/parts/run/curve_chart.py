@@ -108,6 +108,14 @@ def _marks(rows: CurveRows) -> str:
     if not rows.points:
         return ""
     notes = ["The vertical bar through a point is the range in which its true speed-up lies with 95 % probability."]
+    if unproven := [f"{row.number}" for row in rows.rises if not row.is_gain]:
+        kernels = ("kernel " if len(unproven) == 1 else "kernels ") + " and ".join(
+            filter(None, [", ".join(unproven[:-1]), unproven[-1]])
+        )
+        notes.append(
+            f"The green line is the highest speed-up measured so far. At {kernels} it rises by less than two "
+            "timings can differ: no proven gain."
+        )
     if rows.eager_ms:
         usual = wording.latency(rows.eager_ms)
         notes.append(f"The scale on the right is the time of a call; eager PyTorch usually took {usual} in this run.")
@@ -212,7 +220,7 @@ def _by_outcome(
     accepted = [p for p in points if p.is_accepted]
     slower = [p for p in accepted if beside_base.is_slower(p, spots.get(p.base_id or ""))]
     yield "accepted", [p for p in accepted if p not in slower], "circle", "@blue-color"
-    yield "kept as base", slower, "circle-x-open", "@blue-color"
+    yield "slower, kept", slower, "circle-x-open", "@blue-color"
     yield (
         "correct, pending",
         [p for p in points if p.is_pending and not p.is_accepted],
@@ -306,11 +314,12 @@ def _kernels(
     name: str, points: Sequence[PointRow], symbol: str, colour: str, spots: Mapping[str, PointRow], size: int
 ) -> Trace:
     """Correct kernels with the noise of their measurement."""
+    best = next((p for p in spots.values() if p.is_best), None)
     return {
         "type": "scatter", "mode": "markers", "name": name,
         "x": [p.x for p in points], "y": [p.speedup for p in points],
         "customdata": [p.candidate_id for p in points],
-        "text": [_hover_text(p, spots.get(p.base_id or "")) for p in points],
+        "text": [_hover_text(p, spots.get(p.base_id or ""), best) for p in points],
         "hoverinfo": "none",
         "marker": {"symbol": symbol, "size": size, "color": colour, "line": {"width": 1.6, "color": colour}},
         "error_y": {
@@ -321,15 +330,16 @@ def _kernels(
     }  # fmt: skip
 
 
-def _hover_text(p: PointRow, base: PointRow | None) -> str:
-    """What was changed, what it gained, and the verdict: a line each, as plain text."""
+def _hover_text(p: PointRow, base: PointRow | None, best: PointRow | None) -> str:
+    """What was changed, what it gained, the verdict, and what a tie means: a line each, as plain text."""
     line = f" · trajectory {p.trajectory}" if p.trajectory else ""
     rank = " · best" if p.is_best else " · tied with the best" if p.is_tied else ""
-    measured = f"{wording.speedup(p.speedup, p.noise)} {wording.plus_minus(p.noise)}"
+    measured = wording.measured(p.speedup, p.noise, p.low, p.high)
+    tied = f"\n{beside_base.tie(p, best)}" if p.is_tied else ""
     what = wording.cut(p.summary, 84) or wording.ORIGIN_NAME[p.origin]
     outcome = wording.outcome(p.verdict, p.is_accepted, p.is_pending, beside_base.is_slower(p, base))
     gained = f"{measured} over eager PyTorch · {wording.latency(p.latency_ms)}{_gain(p, base)}"
-    return f"{what}\n{gained}\nkernel {p.number} · {outcome}{line}{rank}"
+    return f"{what}\n{gained}\nkernel {p.number} · {outcome}{line}{rank}{tied}"
 
 
 def _gain(p: PointRow, base: PointRow | None) -> str:

@@ -153,11 +153,11 @@ def best_label(p: PointRow, label: Label) -> Shape:
 
 
 def _measured(p: PointRow) -> str:
-    """With the noise where it takes more than a twentieth; the whole interval where nothing less is known."""
+    """With its interval where that is wide; the interval alone where nothing less is known."""
     text = wording.speedup(p.speedup, p.noise)
     if text == wording.UNKNOWN:
         return wording.interval(p.low, p.high)
-    return f"{text} {wording.plus_minus(p.noise)}" if (p.noise or 0) > NOISY else text
+    return wording.measured(p.speedup, p.noise, p.low, p.high) if (p.noise or 0) > NOISY else text
 
 
 def phase_bands(phases: Sequence[Phase]) -> list[Shape]:
@@ -189,9 +189,9 @@ def _lengths(phase: Phase) -> list[str]:
     """The phase's name, the longest first."""
     if phase.patience is not None:
         return [phase.name, f"profiles after {phase.patience} without a gain", "adaptive", ""]
-    short = "profile-guided" if phase.is_profile_guided else "structural"
+    short = "with profiles" if phase.is_profile_guided else "no profiles"
     planned = [f"{phase.name}, planned"] if phase.is_planned else []
-    return [*planned, phase.name, short, short.split("-")[0], ""]
+    return [*planned, phase.name, short, "profiles" if phase.is_profile_guided else "", ""]
 
 
 # On a chart a verb stands alone, without what it was asked for, but for a switch and what it was turned to.
@@ -297,7 +297,7 @@ class Phase:
         """What the phase is called on the curve."""
         if self.patience is not None:
             return f"profiles after {self.words.counted(self.patience)} without a gain"
-        return "profile-guided phase" if self.is_profile_guided else "structural phase"
+        return "the model sees profiles" if self.is_profile_guided else "the model sees no profiles"
 
 
 def phases(

@@ -10,7 +10,7 @@ from pages.parts import wording
 from pages.parts.status import step_sentences
 from storage.index import queries
 from storage.index.database import Database
-from storage.index.queries import BaseChange, FeedRow, StepRow
+from storage.index.queries import BaseChange, FeedKernel, FeedRow, StepRow
 from storage.results import deployment, relative
 from storage.results.vocabulary import Verdict
 from storage.run import events as ev
@@ -109,7 +109,7 @@ def _beside_a_step(event: ev.Event, number: int) -> Said:
             text = f"Model call failed (try {event.attempt + 1}): {event.reason}{again}"
             return FeedKind.CALL, event.failure, text
         case ev.QuestionAsked():
-            return FeedKind.QUESTION, "asked", f"Waiting for a reply by hand: {event.role}"
+            return FeedKind.QUESTION, "asked", f"Waiting for a reply: {event.role}"
         case ev.ApprovalAsked(fallback=fallback):
             silence = "" if fallback == "never" else f"; {fallback} after {event.after_s:.0f} s without an answer"
             return FeedKind.APPROVAL, "asked", f"Waiting for approval of the step: {event.kind}{silence}"
@@ -159,10 +159,20 @@ def _depth(end: ev.DepthFinished, row: FeedRow, words: MethodWords) -> tuple[str
     if best is None or best.speedup is None or best.noise is None:
         return end.outcome, text
     if best.candidate_id == kernel.candidate_id:
-        return "best", f"{text}, the best so far"
+        return "best", f"{text}, the best so far{_unproven(best, row.before)}"
     if not relative.between_sessions(best.speedup, best.noise, kernel.speedup, kernel.noise).is_faster:
         return end.outcome, f"{text}, no measurable difference from the best"
     return end.outcome, f"{text}, {100 * (1 - kernel.speedup / best.speedup):.0f} % slower than the best"
+
+
+def _unproven(best: FeedKernel, before: FeedKernel | None) -> str:
+    """That the best is not above the one before it beyond the noise; empty where it is."""
+    if before is None or None in (best.speedup, best.noise, before.speedup, before.noise):
+        return ""
+    ratio = relative.between_sessions(
+        best.speedup or 0.0, best.noise or 0.0, before.speedup or 1.0, before.noise or 0.0
+    )
+    return "" if ratio.is_faster else f", by less than the noise over kernel {before.number}"
 
 
 def _command(opening: str, row: FeedRow, note: str) -> str:

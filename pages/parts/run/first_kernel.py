@@ -7,12 +7,13 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from pages.parts import client, index, run_state, texts, wording
+from pages.parts import client, index, preparing, run_state, texts, wording
 from pages.parts.status import step_sentences
 from pages.parts.widgets import code
+from storage.device_use import Claimed, Stage
 from storage.index import queries
 from storage.index.queries import AttemptRow, EvaluationRow, RunRow, StepRow
-from storage.results.vocabulary import Verdict
+from storage.results.vocabulary import FAILED, Verdict
 from storage.run.settings import EVALUATIONS, StepKind
 from storage.run.steering.command_arguments import is_call
 
@@ -23,12 +24,13 @@ _stages = st.components.v2.component(
     js=client.read("run/first_kernel.js"),
 )
 SHOWN_LINES = 400
-LIMIT, WRITE = "limit", "write"
-Stage = dict[str, str]
+LOAD, LIMIT, WRITE = "load", "limit", "write"
+Shown = dict[str, str]
 # What is done in each stage, while it is not done yet.
 ABOUT = {
+    LOAD: ("Load PyTorch", "and run the reference once, to count what it moves and calculates"),
     LIMIT: ("Measure the machine", "how fast it moves data and calculates: the task's hardware limit"),
-    WRITE: ("Write the kernel", "the model's reply, as it arrives"),
+    WRITE: ("Write the kernel", "the reply, as it arrives"),
     StepKind.COMPILE: ("Compile", "a real compiler, in a sandbox"),
     StepKind.CHECK: ("Prove correct", "against float64, on inputs that the kernel cannot predict"),
     StepKind.TIME: ("Time", "kernel and PyTorch in turn, until the noise is known"),
@@ -49,14 +51,16 @@ def draw(run: RunRow) -> None:
     steps = queries.steps(db, run.run_id)
     judged = queries.evaluation(db, run.run_id, newest.candidate_id) if newest else None
     spoiled = spoiled_timing(steps)
-    st.markdown(f"## The first {'timed ' if spoiled else 'correct ' if failed else ''}kernel")
+    st.markdown(f"## {headline(attempts, spoiled)}")
     left, right = st.columns([1.25, 1], gap="medium")
     with left, st.container(border=True):
         current = next((step for step in steps if step.is_in_flight), None)
         since = current.started_at if current else run.started_at
         tried = steps_after(steps, failed[-1].candidate_id) if failed else steps
         tried = [step for step in tried if spoiled is None or step.seq > spoiled.seq]
-        shown = stages(tried, queries.limit(db, run.run_id) is not None, judged)
+        is_measured = queries.limit(db, run.run_id) is not None
+        claim = None if is_measured or run.replay_of else preparing.claim_of(run.run_id)
+        shown = stages(tried, is_measured, judged, claim, failed[-1].number if failed else None)
         _stages(data={"stages": shown, "since": since, "server_now": time.time()}, key="first_kernel")
     with right:
         _code(run, newest)
@@ -67,13 +71,24 @@ def draw(run: RunRow) -> None:
             st.caption(f":material/hourglass_top: {why_untimed(spoiled)}")
 
 
+def headline(attempts: Sequence[AttemptRow], spoiled: StepRow | None) -> str:
+    """Which kernel it is about; `attempts` are the oldest first. What is done with it now, the line below says."""
+    failed = [attempt.number for attempt in attempts if attempt.verdict not in (None, Verdict.PASSED)]
+    if spoiled or not failed:
+        return f"The first {'timed ' if spoiled else ''}kernel"
+    newest = attempts[-1].number
+    if newest == failed[-1]:
+        return f"Kernel {newest} failed; the model mends it"
+    return f"Kernel {newest}, in place of kernel {failed[-1]}, which failed"
+
+
 def why_again(failed: Sequence[AttemptRow]) -> str:
-    """What became of the kernels so far, as Markdown; `failed` are the oldest first."""
+    """Why the last kernel failed, as Markdown; `failed` are the oldest first."""
     last = failed[-1]
     reason = f": {wording.plain(wording.cut(last.message, 120))}" if last.message else ""
-    sentence = f"Kernel {last.number} {wording.outcome(last.verdict, False, False)}{reason}."
+    fails = FAILED.get(last.verdict or Verdict.PASSED, "failed")
     before = f"{len(failed)} kernels have failed. " if len(failed) > 1 else ""
-    return f"{before}{sentence} The model is told why and tries again."
+    return f"{before}Kernel {last.number} {fails}{reason}."
 
 
 def spoiled_timing(steps: Sequence[StepRow]) -> StepRow | None:
@@ -105,16 +120,31 @@ def _code(run: RunRow, newest: AttemptRow | None) -> None:
         code.draw(f"Source of kernel {newest.number}", lines[:SHOWN_LINES], key="first_code")
 
 
-def stages(steps: Sequence[StepRow], is_measured: bool, judged: EvaluationRow | None) -> list[Stage]:
-    """Each with its state: done, active or waiting; `steps` are the newest first."""
+def stages(
+    steps: Sequence[StepRow],
+    is_measured: bool,
+    judged: EvaluationRow | None,
+    claim: Claimed | None = None,
+    mended: int | None = None,
+) -> list[Shown]:
+    """Each with its state: done, active or waiting; `steps` are the newest first. `claim` tells what is done before the
+    first, `mended` is the number of the kernel that failed last."""
+    is_begun = is_measured or steps or judged is not None
+    is_loaded = is_begun or (claim is not None and claim.stage is not Stage.BESIDE)
     by_kind = {_stage(step): step for step in reversed(steps)}  # the newest of each kind stays
     shown = []
     for kind, (name, about) in ABOUT.items():
         step = by_kind.get(kind)
-        if kind == LIMIT:
-            state = "done" if is_measured else "active" if not steps and judged is None else "waiting"
+        if kind == LOAD:
+            state = "done" if is_loaded else "active"
+        elif kind == LIMIT:
+            state = "done" if is_measured else "active" if is_loaded and not is_begun else "waiting"
+            if claim is not None and claim.stage is Stage.WAITING:
+                about = preparing.wait(claim)
         else:
             state = "waiting" if step is None else "active" if step.is_in_flight else "done"
+        if kind == WRITE and mended is not None:
+            name = f"Mend kernel {mended}"
         about_now = _result(kind, judged) or about if state == "done" else about
         took = wording.seconds(step.seconds) if step and step.seconds is not None else ""
         shown.append({"name": name, "about": about_now, "state": state, "time": took})

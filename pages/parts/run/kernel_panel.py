@@ -86,13 +86,13 @@ def _outcome(kernel: CandidateRow, parent: AttemptRow | None, base: AttemptRow |
     other = parent if parent and parent.speedup is not None else base
     change = story.gain(kernel, other) if other else None
     left, right = st.columns([1, 1.35])
-    interval = f"95 %: {wording.interval(kernel.low, kernel.high)}"
-    left.metric("Over eager PyTorch", wording.speedup(kernel.speedup, kernel.noise), help=interval)
-    left.caption(f"{wording.plus_minus(kernel.noise)} · {wording.latency(kernel.latency_ms)}")
+    speed = wording.speedup(kernel.speedup, kernel.noise)
+    left.metric("Over eager PyTorch", speed, help=kernel_header.INTERVAL)
+    left.caption(f"{wording.interval(kernel.low, kernel.high)} · {wording.latency(kernel.latency_ms)}")
     if change and other:
         what = "parent" if other is parent else "base"
         right.metric(f"Over {what} (kernel {other.number})", wording.speedup(change.speedup, change.noise))
-        right.caption(f"{story.faster_or_slower(change).capitalize()} ({wording.plus_minus(change.noise)})")
+        right.caption(f"{story.faster_or_slower(change).capitalize()} ({wording.interval(change.low, change.high)})")
         if anew := story.moved(kernel, other, change):
             st.caption(wording.plain(anew))
 

@@ -25,7 +25,9 @@ COLUMNS = [
     table.Column("depth", "Step", "right minor"),
     table.Column("what", "What changed", "wide"),
     table.Column("verdict", "Verdict", "wide"),
-    table.Column("speedup", "Speed-up", "right", "over the eager baseline, with the noise of the measurement"),
+    table.Column(
+        "speedup", "Speed-up", "right", "over eager PyTorch, and the range in which it truly lies with 95 % probability"
+    ),
     table.Column("latency", "Latency", "right minor", "median of the timed calls"),
     table.Column("lines", "Lines", "right minor", "added and removed against its parent"),
 ]
@@ -57,6 +59,7 @@ def draw(run: RunRow) -> str | None:
     marks = mark.of_run(run.run_id)
     made = {kernel.candidate_id: kernel for kernel in index.attempts(run.run_id)}
     same = index.same_source(run.run_id)
+    best = next((kernel for kernel in made.values() if kernel.is_best), None)
     rows = [
         table.Row(
             k.candidate_id,
@@ -65,6 +68,7 @@ def draw(run: RunRow) -> str | None:
                 k.parent_number,
                 flags.get(k.candidate_id),
                 made.get(k.base_id or ""),
+                best,
                 marks.get(k.candidate_id),
                 same.get(k.candidate_id),
             ),
@@ -127,16 +131,18 @@ def _cells(
     parent: int | None,
     count: OutcomeCount | None,
     base: AttemptRow | None,
+    best: AttemptRow | None,
     found: Mark | None,
     same: int | None,
 ) -> dict[str, table.Cell]:
     """One kernel as cells."""
-    badges = [table.pill("best", "green", "finished")] if a.is_best else []
-    badges += [table.pill("tied with the best", "green")] if a.is_tied else []
+    badges = [table.pill("best", "green", "finished", wording.BEST)] if a.is_best else []
+    badges += [table.pill("tied with the best", "green", "", beside_base.tie(a, best))] if a.is_tied else []
     if a.verdict is Verdict.PASSED and not a.is_best:
         is_slower = beside_base.is_slower(a, base)
-        outcome = wording.outcome(a.verdict, a.is_accepted, a.is_pending, is_slower).removeprefix("correct, ")
-        badges.append(table.pill(outcome, "blue" if a.is_accepted and not is_slower else "gray"))
+        outcome = wording.outcome(a.verdict, a.is_accepted, a.is_pending, is_slower)
+        tone, about = "blue" if a.is_accepted and not is_slower else "gray", wording.OUTCOME_ABOUT.get(outcome, "")
+        badges.append(table.pill(outcome.removeprefix("correct, "), tone, "", about))
     badges += [table.pill("saw profile", "violet")] if a.is_profile_exposed else []
     if found:
         badges.append(table.pill(str(found.kind), mark.TONE[found.kind], "", mark.said(found)))
@@ -180,11 +186,11 @@ def verdict(a: AttemptRow) -> table.Cell:
 
 
 def speedup(a: AttemptRow) -> table.Cell:
-    """Speed-up with its noise; coloured only where faster or slower than the baseline beyond it."""
+    """Speed-up with its interval; coloured only where that says faster or slower than the baseline."""
     if a.speedup is None:
         return table.text(wording.NONE, "muted")
     tone = wording.gain_tone(a.low, a.high)
-    return table.text(wording.speedup(a.speedup, a.noise), tone, wording.plus_minus(a.noise))
+    return table.text(wording.speedup(a.speedup, a.noise), tone, wording.interval(a.low, a.high))
 
 
 def draw_errors(run: RunRow) -> None:

@@ -16,10 +16,6 @@ from storage.results import relative
 from storage.run.settings import RunState
 
 ABOVE = 1.02  # a kernel this far beyond the limit shows that the limit was measured too low
-BEST = (
-    "The fastest correct kernel of the run, abandoned branches included. Kernels that it does not beat by more than "
-    "the noise are tied with it. Which kernel the search goes on from is the search method's choice, not this one's."
-)
 ENGINE_TIME = "Time spent in finished steps and the current one. Pauses and time without an engine are not counted."
 
 _figures = st.components.v2.component(
@@ -61,10 +57,14 @@ def _state(run: RunRow, state: RunState) -> dict[str, str]:
 
 def _best(run: RunRow, state: RunState) -> dict[str, str]:
     nothing = "no correct kernel timed yet" if run.passed else "no correct kernel yet"
-    shown = {"label": "Over eager PyTorch", "title": BEST if run.best_speedup else "", **_over_best_alternative(run)}
+    shown = {
+        "label": "Over eager PyTorch",
+        "title": wording.BEST if run.best_speedup else "",
+        **_over_best_alternative(run),
+    }
     if run.best_speedup is None:
         return shown | {"value": wording.NONE, "note": nothing, "tone": ""}
-    measured = f"{wording.speedup(run.best_speedup, run.best_noise)} {wording.plus_minus(run.best_noise)}"
+    measured = wording.measured(run.best_speedup, run.best_noise, run.best_low, run.best_high)
     if beyond := outcome.not_faster(run.best_low, run.best_high):
         first = gain_over_first(run)
         said = f"{first} faster than its first kernel, {_not_yet(beyond, state)}" if first else _not_yet(beyond, state)

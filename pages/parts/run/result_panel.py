@@ -10,7 +10,7 @@ from engine import supervisor
 from engine.errors import EngineError
 from pages.parts import access, index, run_state, texts, wording
 from pages.parts.run import run_header
-from pages.parts.status import alternatives, damaged, outcome
+from pages.parts.status import alternatives, beside_base, damaged, outcome
 from pages.parts.steering import dialogs
 from storage.index import queries
 from storage.index.queries import RunRow
@@ -31,6 +31,8 @@ def draw(run: RunRow, state: RunState) -> None:
         st.markdown(wording.plain(sentence(run)))
         if lost := outcome.loses(index.current(), run):
             st.warning(wording.plain(lost), icon=":material/warning:")
+        if busy := outcome.busy_best(index.current(), run):
+            st.caption(f":material/hourglass_top: {wording.plain(busy)}")
         with st.container(horizontal=True, vertical_alignment="center", gap="small", key="result_acts"):
             problem = run_header.offer_resume(run, state)
             _acts(run, state)
@@ -44,7 +46,8 @@ def sentence(run: RunRow) -> str:
         came = f"{wording.counted(run.passed, 'correct kernel')}, none with a timing that counts"
         came = came if run.passed else "no correct kernel"
     elif beyond := outcome.not_faster(run.best_low, run.best_high):
-        came = f"the best kernel is {beyond}"
+        measured = wording.measured(run.best_speedup, run.best_noise, run.best_low, run.best_high)
+        came = f"the best kernel is {beyond}: {measured}"
     else:
         interval = wording.interval(run.best_low, run.best_high)
         speedup = wording.speedup(run.best_speedup, run.best_noise)
@@ -66,8 +69,13 @@ def _and_over(run: RunRow) -> str:
 
 
 def _tied(run: RunRow) -> str:
-    verb = "is" if run.tied_kernels == 1 else "are"
-    return f"{wording.counted(run.tied_kernels, 'other kernel')} {verb} tied with kernel {_number(run)}, the best."
+    """Which kernels may be as fast as the best, in figures where it is one."""
+    attempts = index.attempts(run.run_id)
+    best, tied = next((a for a in attempts if a.is_best), None), [a for a in attempts if a.is_tied]
+    if len(tied) == 1:
+        return f"Kernel {tied[0].number} is tied with it. {beside_base.tie(tied[0], best)}"
+    why = "the ranges of its speed-up over theirs hold 1×, which leaves open which is fastest"
+    return f"{len(tied):,} other kernels are tied with it: {why}."
 
 
 def _number(run: RunRow) -> str:

@@ -87,7 +87,7 @@ def _name(run: RunRow) -> None:
     provenance.replay_badge(run)
     if run.is_demo:
         st.badge("demo", color="gray", help="model replies are recorded; kernels are really built, checked and timed")
-    if run.is_example:
+    if run.is_example and not run.replay_of:
         st.badge("example", icon=":material/school:", color="gray", help=EXAMPLE)
     provenance.draw_fork(run)
     _divergence(run)
@@ -96,7 +96,7 @@ def _name(run: RunRow) -> None:
     parts = [
         *map(wording.plain, measured_on.words(run)),
         wording.CLASS_NAME[run.kernel_class], languages.label(run.language), run.toolchain, *method,
-        wording.plain(run.model),
+        wording.plain(wording.model(run.model, run.is_example)),
     ]  # fmt: skip
     with st.container(key="measured_on"):
         st.caption(" · ".join(parts))

@@ -18,7 +18,7 @@ HELP = (
 
 _bar = st.components.v2.component(
     "tilewright_seek_bar",
-    html=f"""<div class="seek" title="{HELP}"><label><span>Point of the replay</span>
+    html=f"""<div class="seek" title="{HELP}"><label><span>Replay: drag to any step</span>
     <input type="range" min="0" step="1" /></label><output></output></div>""",
     css=client.read("run/seek_bar.css"),
     js=client.read("run/seek_bar.js"),

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pages.parts import wording
 from pages.parts.widgets import table
 from pages.parts.widgets.figures import Figure
-from storage.index.queries import BaselineRow
+from storage.index.queries import AttemptRow, BaselineRow
 from storage.results import relative
 from storage.results.relative import Relative, is_known
 
@@ -24,7 +24,7 @@ COLUMNS = [
     table.Column("name", "Alternative"),
     table.Column("latency", "Latency", "right", "median"),
     table.Column("eager", "Over eager", "right"),
-    table.Column("kernel", "Kernel over it", "right", "with the noise of both measurements"),
+    table.Column("kernel", "Kernel over it", "right", "with the 95 % interval of both measurements together"),
     table.Column("cost", "What it cost", "words"),
 ]
 
@@ -61,7 +61,7 @@ def loses(fastest: BaselineRow | None, low: float | None, speedup: float | None,
     ratio = fastest.under(speedup, noise) if fastest else None
     if fastest is None or ratio is None or low is None or low <= 1 or not ratio.is_slower or not is_known(ratio.noise):
         return ""
-    measured = f"{wording.speedup(ratio.speedup, ratio.noise)} over it, {wording.plus_minus(ratio.noise)}"
+    measured = f"{wording.speedup(ratio.speedup, ratio.noise)} over it ({wording.interval(ratio.low, ratio.high)})"
     return f"beats {EAGER} and loses to {named(fastest)}: {measured}"
 
 
@@ -72,16 +72,13 @@ def figures(fastest: BaselineRow | None, speedup: float | None, noise: float | N
     if (ratio := fastest.under(speedup, noise)) is None:
         reason = wording.not_measured(fastest.name, fastest.failure) if fastest.failure else ""
         return [Figure(f"Over {fastest.name}", wording.NONE, "not measured" if reason else "", reason)]
-    about = f"{_over(ratio)}; {fastest.name} itself is {wording.speedup(fastest.speedup, fastest.noise)} over eager"
+    about = f"{fastest.name} itself is {wording.speedup(fastest.speedup, fastest.noise)} over eager"
     if is_eager_best(fastest):
-        return [Figure(OVER_BEST, wording.speedup(speedup, noise), EAGER_IS_BEST, f"over {fastest.name}: {about}")]
-    spread = wording.plus_minus(ratio.noise)
+        over_it = f"over {fastest.name}: {wording.interval(ratio.low, ratio.high)}; {about}"
+        return [Figure(OVER_BEST, wording.speedup(speedup, noise), EAGER_IS_BEST, over_it)]
+    spread = wording.interval(ratio.low, ratio.high)
     note = f"{fastest.name}, {spread if is_known(ratio.noise) else f'too noisy: {spread}'}"
     return [Figure(OVER_BEST, wording.speedup(ratio.speedup, ratio.noise), note, about)]
-
-
-def _over(ratio: Relative) -> str:
-    return f"95 %: {wording.interval(ratio.low, ratio.high)}"
 
 
 def cost(baseline: BaselineRow) -> str:
@@ -91,23 +88,20 @@ def cost(baseline: BaselineRow) -> str:
     return "" if baseline.seconds is None else f"compiled and timed in {wording.seconds(baseline.seconds)}"
 
 
-def lines(
-    baselines: Sequence[BaselineRow], speedup: float | None, noise: float | None, latency_ms: float | None
-) -> Iterator[tuple[str, ...]]:
-    """Eager and every baseline, for a kernel with these figures: what COLUMNS name, as texts; nothing where only eager
-    was timed."""
+def lines(baselines: Sequence[BaselineRow], kernel: AttemptRow) -> Iterator[tuple[str, ...]]:
+    """Eager and every baseline, beside a kernel: what COLUMNS name, as texts; nothing where only eager was timed."""
     if not baselines:
         return
-    eager_ms = relative.baseline_ms(speedup, latency_ms)
-    yield EAGER, wording.latency(eager_ms), "1×", _with_noise(speedup, noise), ""
+    eager_ms = relative.baseline_ms(kernel.speedup, kernel.latency_ms)
+    yield EAGER, wording.latency(eager_ms), "1×", _measured(kernel), ""
     for row in baselines:
-        ratio = row.under(speedup, noise)
-        measured = _with_noise(ratio.speedup, ratio.noise) if ratio else wording.NONE
-        yield row.name, wording.latency(row.latency_ms), _with_noise(row.speedup, row.noise), measured, cost(row)
+        ratio = row.under(kernel.speedup, kernel.noise)
+        over_it = _measured(ratio) if ratio else wording.NONE
+        yield row.name, wording.latency(row.latency_ms), _measured(row), over_it, cost(row)
 
 
-def _with_noise(speedup: float | None, noise: float | None) -> str:
-    return wording.NONE if speedup is None else f"{wording.speedup(speedup, noise)} {wording.plus_minus(noise)}"
+def _measured(of: AttemptRow | BaselineRow | Relative) -> str:
+    return wording.measured(of.speedup, of.noise, of.low, of.high)
 
 
 def together(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import streamlit as st
 
-from pages.parts import client, index, method, wording
+from pages.parts import client, index, method, preparing, wording
 from pages.parts.status import step_sentences
 from pages.parts.status.pinned_snapshot import PinnedSnapshot
 from storage.index import queries
@@ -121,7 +121,7 @@ def _text(run: RunRow, state: RunState, step: StepRow | None, pinned: PinnedSnap
         case RunState.RUNNING:
             return step_sentences.sentence(step, method.words(run.run_id)) if step else _between(run)
         case RunState.STARTING:
-            return "Starting the engine"
+            return preparing.sentence(run.run_id)
         case RunState.LOST:
             return "Interrupted"
         case RunState.PAUSED:
@@ -134,7 +134,9 @@ def _text(run: RunRow, state: RunState, step: StepRow | None, pinned: PinnedSnap
 
 def _between(run: RunRow) -> str:
     is_measured = queries.limit(index.current(), run.run_id) is not None
-    return "Between steps" if is_measured else "Measuring the hardware limit"
+    if is_measured:
+        return "Between steps"
+    return preparing.MEASURING if run.replay_of else preparing.sentence(run.run_id)
 
 
 def detail(run: RunRow, state: RunState, step: StepRow | None) -> str:

@@ -9,9 +9,10 @@ from pages.parts.widgets.bars import Bar
 from pages.parts.widgets.figures import Figure
 from storage.index import queries
 from storage.index.database import Database
-from storage.index.queries import RunRow
+from storage.index.queries import EvaluationRow, RunRow
 from storage.index.queries.call_outcomes import call_outcomes
 from storage.results import relative
+from storage.results.evaluation_results import BUSY_PERCENT, used_by_others
 
 STAGE_NAME = {
     "model": "Model", "compile": "Compile", "check": "Check", "time": "Time", "profile": "Profile",
@@ -53,7 +54,24 @@ def not_faster(low: float | None, high: float | None) -> str:
     if low is None or low > 1:
         return ""
     is_slower = high is not None and high < 1
-    return f"{'slower' if is_slower else 'not faster'} than eager PyTorch by more than the noise of the timings"
+    return f"{'slower' if is_slower else 'not measurably faster'} than eager PyTorch"
+
+
+def busy(evaluation: EvaluationRow | None, what: str) -> str:
+    """That others used the machine while `what` was timed, and how much of it; empty where it was quiet."""
+    share = used_by_others(evaluation.timing_evidence) if evaluation else None
+    if share is None or share <= BUSY_PERCENT:
+        return ""
+    return (
+        f"The machine was busy while {what} was timed: other programs used {share} % of its processors just before. "
+        "On a quiet machine its figures may be others."
+    )
+
+
+def busy_best(db: Database, run: RunRow) -> str:
+    """The same of the best kernel."""
+    evaluation = queries.evaluation(db, run.run_id, run.best_candidate_id) if run.best_candidate_id else None
+    return busy(evaluation, "the best kernel")
 
 
 def loses(db: Database, run: RunRow) -> str:
@@ -68,12 +86,16 @@ def headline(db: Database, run: RunRow) -> str:
     interval and that it is none."""
     if not run.best_speedup:
         return "no correct kernel yet"
-    best = wording.speedup(run.best_speedup, run.best_noise)
     beyond = not_faster(run.best_low, run.best_high)
     if not beyond:
+        best = wording.speedup(run.best_speedup, run.best_noise)
         over = alternatives.over(queries.baseline(db, run.run_id), run.best_speedup, run.best_noise)
         return f"{best} over eager PyTorch" + (f", {over}" if over else "")
-    return f"best kernel {best} ({wording.interval(run.best_low, run.best_high)}), {beyond}"
+    return f"best kernel {_best(run)}, {beyond}"
+
+
+def _best(run: RunRow) -> str:
+    return wording.measured(run.best_speedup, run.best_noise, run.best_low, run.best_high)
 
 
 def timed_anew_words(db: Database, run: RunRow) -> str:

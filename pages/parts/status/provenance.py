@@ -66,9 +66,10 @@ def replay_banner(run: RunRow, state: RunState) -> None:
 
 
 def example_note(run: RunRow) -> None:
-    """What an example is there to show."""
+    """What an example is there to show, and who wrote its kernels where its settings say "manual"."""
     if run.is_example and run.note:
-        st.markdown(f":material/school: {wording.plain(run.note)}")
+        by = "" if (model := wording.model(run.model, True)) == run.model else f" Its kernels were written by {model}."
+        st.markdown(f":material/school: {wording.plain(run.note + by)}")
 
 
 def _pace(run_id: str) -> str:

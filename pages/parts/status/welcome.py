@@ -101,7 +101,7 @@ def following(run: RunRow, state: RunState) -> str:
     if run.best_speedup is None and run.passed:
         return "Next: watch a correct kernel being timed. Its point appears on the curve once a timing counts."
     if run.best_speedup is None and run.failed:
-        return "Next: watch the model try again. A kernel's point appears on the curve once it is correct and timed."
+        return "Next: watch the failed kernel being mended. It is on the curve once it is correct and timed."
     if run.best_speedup is None:
         return (
             "Next: watch the first kernel being written, compiled, checked and timed. Its point appears on the curve "

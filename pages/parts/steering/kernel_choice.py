@@ -31,6 +31,15 @@ def current_base(run: RunRow) -> AttemptRow | None:
     return base if base and not newest.is_accepted else (accepted[-1] if accepted else base)
 
 
+def first(run: RunRow, kernels: list[AttemptRow]) -> str:
+    """The kernel that a person most likely wants to go on from: the best; in a run that goes on from that by itself,
+    what that was made from, else any other."""
+    base = None if run.state.is_finished else current_base(run)
+    wanted = [run.best_candidate_id, base.base_id if base else None, *(kernel.candidate_id for kernel in kernels)]
+    names = {kernel.candidate_id for kernel in kernels} - {base.candidate_id if base else ""}
+    return next((name for name in wanted if name in names), "") or ""
+
+
 def label(a: AttemptRow, words: MethodWords) -> str:
     """One line in a list of kernels."""
     best = " · best" if a.is_best else ""
@@ -39,9 +48,10 @@ def label(a: AttemptRow, words: MethodWords) -> str:
 
 
 def draw(run: RunRow, question: str, attempts: list[AttemptRow], key: str, candidate_id: str = "") -> AttemptRow:
-    """A list to choose from; the kernel of that id is chosen first where it is in it."""
+    """A list to choose from; the kernel of that id is chosen first where one is asked for and in it."""
     names = [a.candidate_id for a in attempts]
-    at = names.index(candidate_id) if candidate_id in names else 0
+    wanted = candidate_id if candidate_id in names else first(run, attempts)
+    at = names.index(wanted) if wanted in names else 0
     words = method.words(run.run_id)
     return st.selectbox(question, attempts, index=at, format_func=lambda attempt: label(attempt, words), key=key)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from pages.parts import access, index, method, texts, wording
+from pages.parts import access, index, method, run_state, texts, wording
 from pages.parts.steering import steer
 from pages.parts.steering.verb_words import VERB_WORDS
 from pages.parts.widgets import code
@@ -32,7 +32,7 @@ def draw(run: RunRow, state: RunState, draw_new: Callable[[str], bool]) -> None:
         words = method.words(run.run_id)
         task = words.task(question.role)
         step = f"{wording.plain(words.distinct)} {question.depth}"
-        st.markdown(f"## :material/schedule: Your reply is needed: {task[:1].lower()}{task[1:]} :gray[{step}]")
+        st.markdown(f"## {_lead(run, state)}: {task[:1].lower()}{task[1:]} :gray[{step}]")
         takes = REPLY_TAKES.get(question.expects, "a reply in the form that it asks for")
         st.caption(wording.plain(f"The prompt takes {takes}. Your reply is checked like a model's."))
         refused = _last_refused(run.run_id, question)
@@ -48,6 +48,13 @@ def draw(run: RunRow, state: RunState, draw_new: Callable[[str], bool]) -> None:
         with st.expander("Whole prompt, to copy" if has_new else "Prompt", expanded=refused is None and not has_new):
             code.draw_plain("Prompt", prompt(run.run_id, question), key="asked_prompt", is_wrapped=True)
         _boxes(run.run_id, question, refused)
+
+
+def _lead(run: RunRow, state: RunState) -> str:
+    """Whether the run waits, or has been stopped and goes on with a reply, as Markdown."""
+    if state is RunState.STOPPED and run_state.shown_state(run) is not RunState.WAITING:
+        return ":material/stop: Stopped. A reply lets the run go on"
+    return ":material/schedule: Your reply is needed"
 
 
 def is_due(run: RunRow, state: RunState) -> bool:

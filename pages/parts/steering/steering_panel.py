@@ -142,7 +142,7 @@ def _go_on(run: RunRow) -> None:
 def _switches(run: RunRow, steering: SteeringState) -> None:
     values = {CommandKind.COLLECT: steering.collect, CommandKind.EXPOSE: steering.expose}
     for command, value in values.items():
-        words, key = VERB_WORDS[command], f"{command}:{run.run_id}"
+        words, key = VERB_WORDS[command], client.key(f"{command}:{run.run_id}")
         if _is_refused(run, command):
             continue
         _switch(

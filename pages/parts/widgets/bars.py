@@ -31,4 +31,4 @@ class Bar:
 
 def draw(title: str, bars: Sequence[Bar], legend: str, key: str) -> None:
     """Draw them; `legend` says what the mark is, empty where there is none."""
-    _bars(data={"title": title, "bars": [asdict(bar) for bar in bars], "legend": legend}, key=key)
+    _bars(data={"title": title, "bars": [asdict(bar) for bar in bars], "legend": legend}, key=client.key(key))

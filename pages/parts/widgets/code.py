@@ -110,7 +110,7 @@ def draw(
     """`name` is what a reader hears; `marked` and `heat` go by line number, counted as the lines are from `first`."""
     shown = [as_html(line) for line in lines]
     data = {"name": name, "lines": shown, "first": first, "marked": list(marked), "heat": sent(heat or {})}
-    _source(data=data, key=key)
+    _source(data=data, key=client.key(key))
 
 
 def sent(heat: HeatMap) -> dict[str, list[float | str]]:
@@ -120,4 +120,4 @@ def sent(heat: HeatMap) -> dict[str, list[float | str]]:
 
 def draw_plain(name: str, text: str, key: str, *, is_wrapped: bool = False) -> None:
     """A long text as it is, in a frame that scrolls and can be copied; `name` is what a reader hears."""
-    _listing(data={"name": name, "text": text, "is_wrapped": is_wrapped}, key=key)
+    _listing(data={"name": name, "text": text, "is_wrapped": is_wrapped}, key=client.key(key))

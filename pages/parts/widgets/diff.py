@@ -63,7 +63,7 @@ def draw(
         "is_compact": is_compact,
         "heat": [code.sent(side) for side in heat] if any(heat) else None,
     }
-    _diff(data=data | {"left_out": left_out(old, new)}, key=key)
+    _diff(data=data | {"left_out": left_out(old, new)}, key=client.key(key))
 
 
 def _hot(heat: HeatMap) -> frozenset[int]:

@@ -18,5 +18,5 @@ _editor = st.components.v2.component(
 def draw(name: str, text: str, placeholder: str, key: str) -> str:
     """The box, beginning with `text`; what stands in it. `name` is what a reader hears."""
     shown = {"name": name, "text": text, "placeholder": placeholder}
-    state = _editor(data=shown, key=key, default={"text": text}, on_text_change=lambda: None)
+    state = _editor(data=shown, key=client.key(key), default={"text": text}, on_text_change=lambda: None)
     return str(state.text or "")

@@ -29,4 +29,4 @@ class Figure:
 
 def draw(name: str, items: Sequence[Figure], key: str, *, is_strip: bool = False) -> None:
     """`name` is what a reader hears of the row."""
-    _figures(data={"name": name, "items": [asdict(item) for item in items], "is_strip": is_strip}, key=key)
+    _figures(data={"name": name, "items": [asdict(item) for item in items], "is_strip": is_strip}, key=client.key(key))

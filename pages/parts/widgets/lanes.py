@@ -29,4 +29,4 @@ class LaneRow:
 def draw(name: str, lanes: Sequence[LaneRow], ticks: Sequence[tuple[float, str]], has_idle: bool, key: str) -> None:
     """Draw them one below the other over one axis. `name` is what a reader hears; `ticks` are (place 0..1, text)."""
     shown = {"name": name, "lanes": [asdict(row) for row in lanes], "ticks": list(ticks), "has_idle": has_idle}
-    _lanes(data=shown, key=key)
+    _lanes(data=shown, key=client.key(key))

@@ -34,7 +34,7 @@ def draw(
     figure = figure | {"layout": {"modebar": TOOLBAR} | figure["layout"]}
     shown = {"figure": figure, "name": name, "height": height, "zoom_key": zoom_key, "least_width": least_width}
     size: int | Literal["content"] = height if isinstance(height, int) else "content"
-    clicked: str | None = _plot(data=shown, key=key, height=size, on_clicked_change=lambda: None).clicked
+    clicked: str | None = _plot(data=shown, key=client.key(key), height=size, on_clicked_change=lambda: None).clicked
     return clicked
 
 

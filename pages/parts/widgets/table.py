@@ -136,5 +136,5 @@ def draw(
         "for_ticked": list(for_ticked),
         "say": say,
     }
-    opened: str | None = _table(data=plain, key=key, on_opened_change=lambda: None).opened
+    opened: str | None = _table(data=plain, key=client.key(key), on_opened_change=lambda: None).opened
     return opened

@@ -162,6 +162,7 @@ from storage.index.queries.runs import arithmetic as arithmetic
 from storage.index.queries.runs import best_speedups as best_speedups
 from storage.index.queries.runs import count_examples as count_examples
 from storage.index.queries.runs import count_own_runs as count_own_runs
+from storage.index.queries.runs import count_replays as count_replays
 from storage.index.queries.runs import count_runs as count_runs
 from storage.index.queries.runs import demo_run as demo_run
 from storage.index.queries.runs import first_example as first_example

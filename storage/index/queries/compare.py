@@ -24,6 +24,7 @@ class RunChoice:
     created_at: float
     device: str
     sizes: str
+    is_example: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,8 @@ class TimedRow:
     number: int
     depth: int
     speedup: float
+    low: float
+    high: float
     noise: float
     summary: str
     engine_s: float
@@ -104,7 +107,7 @@ _SPENT = """spent_s AS engine_s, spent_calls AS calls, spent_tokens AS tokens, s
 def comparable_runs(db: Database) -> list[RunChoice]:
     """Every run that can be compared, newest first."""
     sql = """SELECT r.run_id, r.task_name, r.model, r.toolchain, r.language, r.created_at,
-        r.device_model AS device, r.sizes FROM runs r
+        r.device_model AS device, r.sizes, r.is_example FROM runs r
         WHERE r.replay_of IS NULL ORDER BY r.created_at DESC, r.run_id DESC"""
     return fetch.rows(db, RunChoice, sql)
 
@@ -122,7 +125,8 @@ def reached(db: Database, run_ids: Sequence[str]) -> list[ReachedRow]:
 
 def timed_kernels(db: Database, run_ids: Sequence[str]) -> list[TimedRow]:
     """Every correct and timed kernel of these runs, in the order they were timed."""
-    sql = f"""SELECT run_id, candidate_id, number, depth, speedup, noise, summary, {_SPENT}, latency_ms FROM kernels
+    sql = f"""SELECT run_id, candidate_id, number, depth, speedup, low, high, noise, summary, {_SPENT},
+        latency_ms FROM kernels
         WHERE run_id IN {_CHOSEN} AND speedup IS NOT NULL ORDER BY run_id, timed_seq"""
     return fetch.rows(db, TimedRow, sql, {"ids": list(run_ids)})
 

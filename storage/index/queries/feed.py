@@ -51,6 +51,8 @@ class FeedRow:
     """The one that an event is about, if this run has it."""
     best: FeedKernel | None = None
     """The fastest by the end of a step index."""
+    before: FeedKernel | None = None
+    """The fastest before that one."""
     command: CommandRow | None = None
     is_again: bool = False
     """The hardware limit had been measured before."""
@@ -102,8 +104,8 @@ def _row(
         case ev.CommandEffective() | ev.CommandRefused():
             return FeedRow(seq, at, event, command=commands.get(event.command_id))
         case ev.DepthFinished():
-            best = next((fastest for since, fastest in reversed(rising) if since <= seq), None)
-            return FeedRow(seq, at, event, kernel, best)
+            risen = [fastest for since, fastest in rising if since <= seq][-2:]
+            return FeedRow(seq, at, event, kernel, risen[-1] if risen else None, risen[0] if risen[1:] else None)
         case ev.LimitMeasured():
             return FeedRow(seq, at, event, is_again=any(limit.seq < seq for limit in limits))
         case _:

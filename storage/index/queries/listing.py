@@ -135,6 +135,8 @@ class RunTotals:
     cost_usd_since: float
     unpriced_since: int
     best_speedup: float | None
+    best_low: float | None
+    best_high: float | None
     best_noise: float | None
     best_task: str | None
     best_run: str | None
@@ -174,7 +176,7 @@ _FITTING = f"""known AS (SELECT r.run_id, r.created_at, r.task_name, r.model, r.
     FROM runs r LEFT JOIN {LABELLED} l USING (run_id)),
  fitting AS (SELECT * FROM known WHERE ($state = '' OR state = $state) AND ($task = '' OR task_name = $task)
     AND ($model = '' OR model = $model) AND ($strategy = '' OR strategy = $strategy)
-    AND ($tag = '' OR list_contains(tags, $tag)) AND (is_example OR NOT $is_example)
+    AND ($tag = '' OR list_contains(tags, $tag)) AND (NOT $is_example OR (is_example AND replay_of IS NULL))
     AND ($archive = 'all' OR is_archived = ($archive = 'archived'))
     AND ($text = '' OR contains(lower(concat_ws(' ', run_id, name, task_name, replace(task_name, '_', ' '), model,
         array_to_string(tags, ' '), note, device)), lower($text))))"""
@@ -246,13 +248,13 @@ def run_totals(db: Database, since: float) -> RunTotals:
      paid AS (SELECT sum(coalesce(input_tokens, 0) + coalesce(output_tokens, 0)) AS tokens, count(*) AS calls,
         sum(cost_usd) AS cost, count(*) - count(cost_usd) AS unpriced FROM calls SEMI JOIN own USING (run_id)
         WHERE time >= $since),
-     best AS (SELECT max(b.speedup) AS speedup, arg_max(b.noise, b.speedup) AS noise,
-        arg_max(own.task_name, b.speedup) AS task, arg_max(run_id, b.speedup) AS run
-        FROM kernels b JOIN own USING (run_id))
+     best AS (SELECT max(b.speedup) AS speedup, arg_max(b.low, b.speedup) AS low, arg_max(b.high, b.speedup) AS high,
+        arg_max(b.noise, b.speedup) AS noise, arg_max(own.task_name, b.speedup) AS task,
+        arg_max(run_id, b.speedup) AS run FROM kernels b JOIN own USING (run_id))
     SELECT kept.kernels AS accepted, kept.lately AS accepted_since, coalesce(paid.tokens, 0)::BIGINT AS tokens_since,
         paid.calls AS calls_since, coalesce(paid.cost, 0.0) AS cost_usd_since, paid.unpriced AS unpriced_since,
-        best.speedup AS best_speedup, best.noise AS best_noise, best.task AS best_task, best.run AS best_run
-        FROM kept, paid, best"""
+        best.speedup AS best_speedup, best.low AS best_low, best.high AS best_high, best.noise AS best_noise,
+        best.task AS best_task, best.run AS best_run FROM kept, paid, best"""
     return fetch.rows(db, RunTotals, sql, {"since": since})[0]
 
 

@@ -8,6 +8,7 @@ from storage.index.database import Database
 from storage.index.queries import fetch
 from storage.index.queries.attempts import COLUMNS as KERNEL_COLUMNS
 from storage.index.queries.attempts import RISING, AttemptRow, about
+from storage.results import relative
 from storage.results.vocabulary import Verdict
 
 COLUMNS = 300  # of two pixels or more each
@@ -129,10 +130,13 @@ class DepthSpreadRow:
 
 @dataclass(frozen=True, slots=True)
 class RiseRow:
-    """From this place of the axis on the best kernel so far has this speed-up. The last row: where the run is now."""
+    """From this place of the axis on the best kernel so far, kernel `number`, has this speed-up; `is_gain` unless that
+    is above the one before it by no more than the noise. The last row: where the run is now."""
 
     x: float
     speedup: float
+    number: int
+    is_gain: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,13 +162,21 @@ def rises(db: Database, run_id: str) -> list[RiseRow]:
     """The best so far, only where it changes: at the kernels that were the fastest when they were timed."""
     sql = f"""
     WITH placed AS (SELECT candidate_id, depth, {PLACE} AS x FROM kernels WHERE run_id = $run {SIBLINGS}),
-        risen AS (SELECT p.x, r.speedup, r.seq FROM placed p JOIN {RISING.format(which="run_id = $run")} r
-            ON r.candidate_id = p.candidate_id)
-    SELECT x, speedup FROM (
-        FROM risen UNION ALL
-        SELECT (SELECT max(depth) FROM placed), max(speedup), 9e18 FROM risen)
+        risen AS (SELECT p.x, r.speedup, r.number, r.noise, r.seq FROM placed p
+            JOIN {RISING.format(which="run_id = $run")} r ON r.candidate_id = p.candidate_id)
+    SELECT x, speedup, number, noise FROM (
+        FROM risen UNION ALL SELECT (SELECT max(depth) FROM placed), max(speedup), arg_max(number, speedup),
+            arg_max(noise, speedup), 9e18 FROM risen)
     WHERE speedup IS NOT NULL ORDER BY seq"""
-    return fetch.rows(db, RiseRow, sql, {"run": run_id})
+    rows: list[RiseRow] = []
+    before: tuple[int, float, float] | None = None
+    for x, speedup, number, noise in fetch.tuples(db, sql, {"run": run_id}):
+        is_gain = (
+            before is None or before[0] == number or relative.between_sessions(speedup, noise, *before[1:]).is_faster
+        )
+        rows.append(RiseRow(x, speedup, number, is_gain))
+        before = number, speedup, noise
+    return rows
 
 
 def exposures(db: Database, run_id: str) -> list[ExposureRow]:

@@ -11,6 +11,7 @@ from storage.index.database import Database
 from storage.index.queries import fetch
 from storage.results import relative
 from storage.results.hardware_limit import HardwareLimit
+from storage.results.in_words import PASTED, YOURS
 from storage.results.policy import PRECISIONS, arithmetic_of
 from storage.results.vocabulary import KernelClass
 from storage.run.labels import Mark
@@ -29,7 +30,8 @@ class RunRow:
     `engine_s` is the time that engines worked, in finished steps.
     `cost_usd` is None when the price of any call is unknown. `last_error` is one line. `device` is empty until it was
     measured. `has_recorded_replies`: no model is asked; `is_imported`: kernels came from elsewhere.
-    `title` is the name that a person gave it, else its task's; `tags`, `note` and `is_archived` are a person's too.
+    `title` is the name that a person gave it, else its task's; a replay is called after the run that it plays back.
+    `tags`, `note` and `is_archived` are a person's too.
     `forked_run` names the run whose kernel `forked_number` (counted from 1) this one began with; such a run is not
     imported.
     """
@@ -85,7 +87,9 @@ class RunRow:
 STANDING = f"CASE WHEN state = 'stopped' AND starts_with(state_reason, '{LEFT}') THEN 'waiting' ELSE state END"
 # The labels that hold, and of a row r of `runs` with its row l of them, if any, what it is called.
 LABELLED = "(FROM labels QUALIFY seq = max(seq) OVER (PARTITION BY run_id))"
-TITLE = "coalesce(nullif(l.name, ''), upper(r.task_name[1]) || replace(r.task_name[2:], '_', ' '))"
+_TASK = f"""upper(r.task_name[1]) || replace(regexp_replace(r.task_name[2:], '{PASTED}', '{YOURS}'), '_', ' ')"""
+TITLE = f"""coalesce(nullif(l.name, ''), CASE WHEN r.replay_of IS NULL THEN '' ELSE 'Replay: ' END
+    || coalesce((SELECT nullif(any_value(o.name), '') FROM {LABELLED} o WHERE o.run_id = r.replay_of), {_TASK}))"""
 _RUNS = f"""
 WITH chosen AS ({{chosen}}),
  made AS (SELECT * FROM kernels WHERE run_id IN (SELECT run_id FROM chosen)),
@@ -149,8 +153,13 @@ def count_own_runs(db: Database) -> int:
 
 
 def count_examples(db: Database) -> int:
-    """How many runs came with Tilewright and were opened here, and how many replays of them there are."""
-    return int(fetch.tuples(db, "SELECT count(*) FROM runs WHERE is_example")[0][0])
+    """How many runs came with Tilewright and were opened here; a replay of one is none."""
+    return int(fetch.tuples(db, "SELECT count(*) FROM runs WHERE is_example AND replay_of IS NULL")[0][0])
+
+
+def count_replays(db: Database) -> int:
+    """How many runs only play another one back."""
+    return int(fetch.tuples(db, "SELECT count(*) FROM runs WHERE replay_of IS NOT NULL")[0][0])
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ const MARKS = {
   open: "M-4.6 0a4.6 4.6 0 1 0 9.2 0a4.6 4.6 0 1 0-9.2 0z",
   failed: "M-4.5-4.5 4.5 4.5M4.5-4.5-4.5 4.5",
 }
-const KEY = "★ best   ☆ tied with the best   ● accepted or kept as base   ○ correct, pending or abandoned   ✕ failed   ◇ tuned   ⟲ roll-back"
+const KEY = "★ best   ☆ tied with the best   ● accepted   ○ correct, pending or abandoned   ✕ failed   ◇ tuned   ⟲ roll-back"
 
 function make(tag, attributes, className) {
   const node = document.createElementNS(SVG, tag)

@@ -3,7 +3,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const range = parentElement.querySelector("input")
   const said = parentElement.querySelector("output")
   const say = () => {
-    said.textContent = `${range.value} of ${data.last}`
+    said.textContent = `step ${range.value} of ${data.last}`
     range.setAttribute("aria-valuetext", `step ${range.value} of ${data.last}`)
   }
   range.max = data.last
