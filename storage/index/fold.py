@@ -157,7 +157,8 @@ class RunFold:
         finally:
             yield from self._take(entry)
             self._call_outcomes.take(event)
-            yield from (("spans", fields_of(span) | self._head(entry)) for span in self._waiting.apply(entry))
+            for span in self._waiting.apply(entry):
+                yield "spans", fields_of(span) | self._head(entry) | {"number": self._number(span.candidate_id)}
 
     def _take(self, entry: Entry) -> Iterator[TableRow]:
         event = entry.event

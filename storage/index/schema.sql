@@ -35,9 +35,9 @@ CREATE TABLE progress (
     finished_steps BIGINT, idle_since DOUBLE, open_spans VARCHAR[], call_outcomes VARCHAR[]
 );
 
--- Who had the work from when to when (storage.run.waiting), a row for each span that has ended.
+-- Who had the work from when to when (storage.run.waiting), a row for each span that has ended. number: that of its kernel.
 CREATE TABLE spans (
-    run_id VARCHAR, seq BIGINT, lane VARCHAR, began DOUBLE, ended DOUBLE, what VARCHAR, step BIGINT, candidate_id VARCHAR,
+    run_id VARCHAR, seq BIGINT, lane VARCHAR, began DOUBLE, ended DOUBLE, what VARCHAR, step BIGINT, number BIGINT,
     outcome VARCHAR, device VARCHAR
 );
 

@@ -30,7 +30,7 @@ class Bar:
     outcome: str
 
 
-_CHOSEN = """SELECT s.run_id, s.lane, s.what, s.outcome, s.candidate_id, greatest(s.began, $since) AS began, s.ended,
+_CHOSEN = """SELECT s.run_id, s.lane, s.what, s.outcome, s.number, greatest(s.began, $since) AS began, s.ended,
     {device} AS device FROM {spans} WHERE s.run_id IN (SELECT unnest($ids::VARCHAR[])) AND s.ended > $since"""
 # Without the runs, of which something is written far more often than a span ends.
 _TOGETHER = _CHOSEN.format(device="''", spans="spans s")
@@ -39,9 +39,7 @@ _APART = _CHOSEN.format(
         ELSE coalesce(nullif(r.device_model, ''), r.toolchain) END""",
     spans="spans s JOIN runs r USING (run_id)",
 )
-_EACH = """
-SELECT s.* EXCLUDE (candidate_id), 1 AS count, k.number FROM ({chosen}) s
-LEFT JOIN kernels k ON k.run_id = s.run_id AND k.candidate_id = s.candidate_id ORDER BY began"""
+_EACH = "SELECT *, 1 AS count FROM ({chosen}) ORDER BY began"
 _MERGED = f"""
 WITH chosen AS ({{chosen}}),
  width AS (SELECT greatest((max(ended) - min(began)) / {_SHORTEST}, 1e-6) AS shortest FROM chosen),
@@ -50,10 +48,9 @@ WITH chosen AS ({{chosen}}),
  merged AS (SELECT arg_max(run_id, ended - began) AS run_id, lane, device, min(began) AS began,
     least(min(began) + sum(ended - began), max(ended)) AS ended, count(*) AS count,
     arg_max(what, ended - began) AS what, arg_max(outcome, ended - began) AS outcome,
-    arg_max(coalesce(candidate_id, ''), ended - began) AS candidate_id FROM placed
+    arg_max_null(number, ended - began) AS number FROM placed
     GROUP BY lane, device, place, is_alone, CASE WHEN is_alone THEN run_id END)
-SELECT m.* EXCLUDE (candidate_id), k.number
-FROM merged m LEFT JOIN kernels k ON k.run_id = m.run_id AND k.candidate_id = m.candidate_id ORDER BY began"""
+FROM merged ORDER BY began"""
 
 
 def bars(db: Database, run_ids: Sequence[str], since: float = 0.0, apart: bool = False) -> list[Bar]:
