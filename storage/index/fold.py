@@ -26,6 +26,7 @@ from storage.results.profile_results import DISTURBED
 from storage.results.vocabulary import Verdict
 from storage.run import events as ev
 from storage.run import exposure, folder
+from storage.run.call_outcomes import CallOutcome, CallOutcomes, of_kernel
 from storage.run.journal import Entry
 from storage.run.record import Record, Usage, is_wasted, take_checks
 from storage.run.settings import DepthOutcome, Origin, RunSettings, RunState
@@ -125,6 +126,7 @@ class RunFold:
         self._is_imported = False
         self._warned: dict[str, int] = {}
         self._waiting = Waiting()
+        self._call_outcomes = CallOutcomes()
         self._kernels: dict[str, _Kernel] = {}
         self._reviews: dict[str, list[_Review]] = {}
         self._steps: dict[int, _Step] = {}
@@ -154,7 +156,9 @@ class RunFold:
             self.record.apply(event)
         finally:
             yield from self._take(entry)
-            yield from (("spans", fields_of(span) | self._head(entry)) for span in self._waiting.apply(entry))
+            self._call_outcomes.take(event)
+            for span in self._waiting.apply(entry):
+                yield "spans", fields_of(span) | self._head(entry) | {"number": self._number(span.candidate_id)}
 
     def _take(self, entry: Entry) -> Iterator[TableRow]:
         event = entry.event
@@ -396,15 +400,22 @@ class RunFold:
                 for _ in self.apply(entry):
                     pass
         self._follow_best()
+        self._call_outcomes.rows(self._changed_kernels, self._came_to)
         self._settle()
 
     def _progress_row(self) -> Row:
+        outcomes = self._call_outcomes.rows(self._changed_kernels, self._came_to)
         return {
             "run_id": self._run_id, "last_seq": self.seq, "last_event_at": self._last_at, "depth": self._deepest,
             "engine_s": self.record.usage.engine_s, "device_s": self.record.usage.device_s,
             "finished_steps": self.record.steps_finished, "idle_since": self._waiting.idle_since,
             "open_spans": [codec.dumps(span) for span in self._waiting.open_spans],
+            "call_outcomes": [codec.dumps(row) for row in outcomes],
         }  # fmt: skip
+
+    def _came_to(self, name: str) -> CallOutcome:
+        kernel = self._kernels.get(name)
+        return of_kernel(self.record.candidates[name], kernel is not None and kernel.is_accepted)
 
     def _kernel_row(self, name: str) -> Row:
         kernel, candidate = self._kernels[name], self.record.candidates[name]

@@ -29,14 +29,15 @@ CREATE TABLE runs (
 
 -- What changes with almost every event of a run, so that the rest can be remembered. engine_s: the time that engines worked,
 -- in finished steps. open_spans: each a Span, of what goes on; idle_since: since when nothing but the model has the work.
+-- call_outcomes: each an OutcomeRow (storage.run.call_outcomes).
 CREATE TABLE progress (
     run_id VARCHAR, last_seq BIGINT, last_event_at DOUBLE, depth BIGINT, engine_s DOUBLE, device_s DOUBLE,
-    finished_steps BIGINT, idle_since DOUBLE, open_spans VARCHAR[]
+    finished_steps BIGINT, idle_since DOUBLE, open_spans VARCHAR[], call_outcomes VARCHAR[]
 );
 
--- Who had the work from when to when (storage.run.waiting), a row for each span that has ended.
+-- Who had the work from when to when (storage.run.waiting), a row for each span that has ended. number: that of its kernel.
 CREATE TABLE spans (
-    run_id VARCHAR, seq BIGINT, lane VARCHAR, began DOUBLE, ended DOUBLE, what VARCHAR, step BIGINT, candidate_id VARCHAR,
+    run_id VARCHAR, seq BIGINT, lane VARCHAR, began DOUBLE, ended DOUBLE, what VARCHAR, step BIGINT, number BIGINT,
     outcome VARCHAR, device VARCHAR
 );
 

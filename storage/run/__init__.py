@@ -6,6 +6,7 @@ events/, journal.py                  everything that can happen in a run, and th
 record.py                            the fold of the journal: kernels, steps, calls, steering, spending; read this first
 lanes.py, owners.py                  the same as each of several step indexes at work sees it; whose an event is
 tuning.py                            a sweep over a kernel's numbers, folded
+call_outcomes.py                     what the calls came to, folded
 waiting.py                           who waited for what: spans of a run's time, folded
 steering/                            what people may ask of a run, say with it and have set
 folder.py, liveness.py, blobs.py, labels.py, remeasurements.py, trash.py   the other files of a run

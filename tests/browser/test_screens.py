@@ -72,6 +72,13 @@ VARIANTS = ("overview with nothing that fits", "no such page", "state", "attempt
             "curves of a suite", "timeline of a suite", "half a run", "running run", "lost run",
             "run without anything yet", "kernel that failed", "kernels of a network",
             "capture that failed")  # fmt: skip
+# How far everything has jumped since the page was asked for: share of the screen by distance, and what jumped.
+SHIFTS = """() => new Promise(done => {
+  new PerformanceObserver(list => done(list.getEntries().map(shift => [
+    shift.value, ...shift.sources.map(({ node }) => (node?.parentElement ?? node)?.className)])))
+    .observe({ type: "layout-shift", buffered: true })
+  setTimeout(done, 1000, [])
+})"""
 # Only loading leads there: the way back to a list is to the list as it was left, and Streamlit has no page "nowhere".
 LOADED = ("", "nowhere")
 TABS = {
@@ -153,6 +160,21 @@ def settled(page: Page) -> list[str]:
 def test_a_page_is_sound_in_every_theme_and_width(full: Server, open_page: Page, name: str) -> None:
     address, sign = PAGES[name]
     assert look(open_page, full, address, sign, TABS.get(name), is_variant=name in VARIANTS) == []
+
+
+@pytest.mark.parametrize(
+    ("address", "sign", "width"),
+    [("benchmark", 'tr[data-id="demo"]', 1280), ("networks", 'tr[data-id="tiny"]', 390)],
+)
+def test_nothing_jumps_while_a_page_with_tables_comes_in(
+    full: Server, open_page: Page, address: str, sign: str, width: int
+) -> None:
+    open_page.set_viewport_size({"width": width, "height": 800})
+    open_page.goto(f"{full.url}/{address}")
+    expect(open_page.locator(sign)).to_be_visible()
+    drawn(open_page)
+    jumps = open_page.evaluate(SHIFTS)
+    assert sum(jump[0] for jump in jumps) < 0.1, sorted(jumps, reverse=True)[:5]
 
 
 def test_an_empty_home_is_sound_on_every_page(own_server: Callable[..., Server], page: Page) -> None:

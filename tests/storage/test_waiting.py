@@ -14,11 +14,11 @@ from storage.index import chunks, database
 from storage.index.database import Database
 from storage.index.fold import RunFold
 from storage.index.queries import call_outcomes, fetch, waiting
-from storage.index.queries.call_outcomes import CallOutcome
 from storage.results.evaluation_results import CompileResult
 from storage.results.timeline import Part, Timeline
 from storage.run import events as ev
 from storage.run import journal
+from storage.run.call_outcomes import CallOutcome
 from storage.run.journal import Entry
 from storage.run.models import CallFailure
 from storage.run.record import Record, Usage
@@ -185,6 +185,21 @@ def test_each_call_of_any_run_came_to_one_outcome(seed: int, strategy: str, widt
     with database.in_memory() as db:
         write(db, settings, entries)
         add_up(db, "r1", Record.of(settings, entries).usage)
+
+
+def test_calls_come_to_the_same_told_event_by_event_and_all_at_once() -> None:
+    settings = samples.sample_settings("r1", 1, 8)
+    entries = samples.sample_script(settings, 1).entries
+    fold = RunFold(settings)
+    with database.in_memory() as db, database.in_memory() as at_once:
+        for entry in entries:
+            with db.transaction() as writer:
+                writer.add([chunks.storable_row(row) for row in fold.apply(entry)])
+                writer.put(fold.rows())
+        write(at_once, settings, entries)
+        found = call_outcomes.call_outcomes(at_once, "r1")
+        assert len(found) > 4
+        assert call_outcomes.call_outcomes(db, "r1") == found
 
 
 def test_replies_that_could_not_be_used_repairs_and_texts_are_told_apart() -> None:

@@ -90,9 +90,8 @@ WITH chosen AS (SELECT unnest($ids::VARCHAR[]) AS run_id),
  ended AS (SELECT * FROM depths WHERE run_id IN (SELECT run_id FROM chosen)),
  known AS (SELECT run_id, candidate_id, number, depth, speedup, noise, verdict, message, judged_seq AS seq,
     is_best OR is_tied AS is_top FROM kernels WHERE run_id IN (SELECT run_id FROM chosen)),
- gained AS (SELECT run_id, min(depth) AS depth FROM known WHERE is_top GROUP BY run_id),
- tops AS (SELECT run_id, max(seq) AS seq FROM known WHERE is_top GROUP BY run_id),
- stale AS (SELECT e.run_id, count(*) AS since_gain FROM ended e JOIN gained g
+ tops AS (SELECT run_id, min(depth) AS depth, max(seq) AS seq FROM known WHERE is_top GROUP BY run_id),
+ stale AS (SELECT e.run_id, count(*) AS since_gain FROM ended e JOIN tops g
     ON g.run_id = e.run_id AND e.depth > g.depth GROUP BY e.run_id),
  newest AS (SELECT run_id, arg_max(candidate_id, seq) AS id, arg_max(base_id, seq) AS base_id,
     arg_max(depth, seq) AS depth, max(seq) AS seq FROM ended WHERE outcome = 'accepted' GROUP BY run_id),

@@ -30,7 +30,7 @@ class Bar:
     outcome: str
 
 
-_CHOSEN = """SELECT s.run_id, s.lane, s.what, s.outcome, s.candidate_id, greatest(s.began, $since) AS began, s.ended,
+_CHOSEN = """SELECT s.run_id, s.lane, s.what, s.outcome, s.number, greatest(s.began, $since) AS began, s.ended,
     {device} AS device FROM {spans} WHERE s.run_id IN (SELECT unnest($ids::VARCHAR[])) AND s.ended > $since"""
 # Without the runs, of which something is written far more often than a span ends.
 _TOGETHER = _CHOSEN.format(device="''", spans="spans s")
@@ -39,9 +39,7 @@ _APART = _CHOSEN.format(
         ELSE coalesce(nullif(r.device_model, ''), r.toolchain) END""",
     spans="spans s JOIN runs r USING (run_id)",
 )
-_EACH = """
-SELECT s.* EXCLUDE (candidate_id), 1 AS count, k.number FROM ({chosen}) s
-LEFT JOIN kernels k ON k.run_id = s.run_id AND k.candidate_id = s.candidate_id ORDER BY began"""
+_EACH = "SELECT *, 1 AS count FROM ({chosen}) ORDER BY began"
 _MERGED = f"""
 WITH chosen AS ({{chosen}}),
  width AS (SELECT greatest((max(ended) - min(began)) / {_SHORTEST}, 1e-6) AS shortest FROM chosen),
@@ -50,19 +48,18 @@ WITH chosen AS ({{chosen}}),
  merged AS (SELECT arg_max(run_id, ended - began) AS run_id, lane, device, min(began) AS began,
     least(min(began) + sum(ended - began), max(ended)) AS ended, count(*) AS count,
     arg_max(what, ended - began) AS what, arg_max(outcome, ended - began) AS outcome,
-    arg_max(coalesce(candidate_id, ''), ended - began) AS candidate_id FROM placed
+    arg_max_null(number, ended - began) AS number FROM placed
     GROUP BY lane, device, place, is_alone, CASE WHEN is_alone THEN run_id END)
-SELECT m.* EXCLUDE (candidate_id), k.number
-FROM merged m LEFT JOIN kernels k ON k.run_id = m.run_id AND k.candidate_id = m.candidate_id ORDER BY began"""
+FROM merged ORDER BY began"""
 
 
 def bars(db: Database, run_ids: Sequence[str], since: float = 0.0, apart: bool = False) -> list[Bar]:
     """What was after a moment, about MOST_BARS at most, in the order in which they begin; what goes on in a run is not
     among them. `apart`: each device has a lane of its own, else all have one."""
     given = {"ids": list(run_ids), "since": since}
-    ((spans,),) = fetch.tuples(db, f"SELECT count(*) FROM ({_TOGETHER})", given)
-    sql = _EACH if spans <= MOST_BARS else _MERGED  # the latter takes three times as long
-    return fetch.rows(db, Bar, sql.format(chosen=_APART if apart else _TOGETHER), given)
+    chosen = _APART if apart else _TOGETHER
+    each = fetch.rows(db, Bar, f"{_EACH.format(chosen=chosen)} LIMIT {MOST_BARS + 1}", given)
+    return each if len(each) <= MOST_BARS else fetch.rows(db, Bar, _MERGED.format(chosen=chosen), given)
 
 
 def going_on(db: Database, run_ids: Sequence[str], until: float) -> dict[str, list[Span]]:

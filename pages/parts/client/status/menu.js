@@ -26,13 +26,18 @@ function goInOneStep() {
   for (const act of ["pointerdown", "keydown"]) addEventListener(act, () => { halfway = null }, true)
 }
 
-// For the keyboard: from the top of a run's page straight to what steers it.
+// For the keyboard: from the top of a run's page straight to what steers it, where there is such. Trap: a style rule that
+// asks the whole page for it (`:has`) costs a run of a thousand kernels most of the time that its page takes to be drawn.
 function offerControls() {
   const way = document.createElement("button")
   way.className = "tilewright-way"
   way.textContent = "To the controls"
   // Trap: where it is narrow Streamlit keeps a hidden twin of a button's word before it.
   way.onclick = () => [...document.querySelectorAll(".st-key-steer_first button")].find(one => one.getClientRects().length)?.focus()
+  const controls = document.getElementsByClassName("st-key-steer_first")
+  const look = () => { way.hidden = !controls[0]?.querySelector("button") }
+  new MutationObserver(look).observe(document.body, { childList: true, subtree: true })
+  look()
   document.body.prepend(way)
 }
 
