@@ -10,7 +10,7 @@ run: .venv/ready
 
 # Tests start hundreds of processes: what one has compiled the others read, whatever the environment says.
 test test-all: export PYTHONDONTWRITEBYTECODE :=
-# Long tests take turns: each runs on every seventh day.
+# Long tests take turns: each runs on every tenth day.
 test: .venv/ready-dev
 	$(BIN)/python -m pytest -m "not gpu" -n 3 --turn today
 
