@@ -24,7 +24,7 @@ from storage.run.steering import commands
 from storage.run.steering.command_arguments import Fallback, Submission
 from storage.run.steering.verbs import Command, CommandKind
 from tests import samples
-from tests.browser.conftest import Server, at_rest, drawn, half_drawn
+from tests.browser.conftest import SIZE, Server, at_rest, drawn, half_drawn
 from tests.browser.play import PretendEngine, finished_depth, model_step
 
 pytestmark = pytest.mark.browser
@@ -184,6 +184,9 @@ def test_a_fork_starts_a_run_of_its_own_with_other_settings_from_a_kernels_page(
     page.get_by_role("button", name="Go back or fork from here").click()
     dialog = page.get_by_role("dialog")
     expect(dialog.get_by_text("A new run tries kernel 1 on cpu first")).to_be_visible()
+    page.set_viewport_size({"width": 390, "height": 844})  # higher than the screen there
+    expect(dialog.get_by_role("button", name="Start a new run from kernel 1")).to_be_in_viewport(ratio=1)
+    page.set_viewport_size(SIZE)
     dialog.get_by_text("do not profile", exact=True).click()
     for model, is_heedless in (("recorded", True), ("manual", False)):
         dialog.get_by_role("combobox", name="Model").click()

@@ -145,7 +145,7 @@ def buttons(key: str, label: str, icon: str, cancel: str = "Cancel", may: bool =
     Trap: what a callback is given was bound when its button was drawn, before the last word was typed. So the callback
     only notes the click, and the act is done where everything that was typed is known.
     """
-    with st.container(horizontal=True, horizontal_alignment="right"):
+    with st.container(horizontal=True, horizontal_alignment="right", key="dialog_buttons"):
         cancelled = st.button(cancel, key=f"{key}_no", on_click=close)
         st.button(label, type="primary", icon=icon, key=f"{key}_yes", on_click=confirm, disabled=not may)
     if cancelled:
