@@ -1,4 +1,4 @@
-"""Which of the long tests run today: they take turns, so that the tests of a day take ten minutes, and ten days have all.
+"""Which of the long tests run today: they take turns, so that a day's tests take ten minutes, and ten days have all.
 
 `long_tests.txt` names the test functions that took `LONG_S` or more in all on two cores. Each of their cases has one of
 `TURNS` turns: by its name, or the one that stands behind the name of a function that alone makes a day long. `--turn
