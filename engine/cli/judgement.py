@@ -62,7 +62,8 @@ def print_judgement(console: Console, answer: Mapping[str, Any]) -> None:
 def _over(baseline: Mapping[str, Any]) -> str:
     if baseline["failure"]:
         return f"over {baseline['name']}: not timed: {baseline['failure']}"
-    over = f"{baseline['speedup']:.3g}x over {baseline['name']} (±{baseline['noise']:.0%})"
+    low, high = baseline["speedup_interval"]
+    over = f"{baseline['speedup']:.3g}x over {baseline['name']} ({low:.3g} to {high:.3g})"
     over += f", {baseline['latency_ms']:.4g} ms"
     return over + ("" if baseline["seconds"] is None else f", compiled and timed in {baseline['seconds']:.0f} s")
 

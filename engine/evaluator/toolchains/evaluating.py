@@ -67,7 +67,8 @@ def _baseline_fields(
 ) -> dict[str, Any]:
     """One baseline over eager, and the kernel over it; with `failure` both are None."""
     name = other.name if isinstance(other, OwnBaseline) else TITLES[other]
-    fields: dict[str, Any] = {"name": name, "latency_ms": None, "over_eager": None, "speedup": None, "noise": None}
+    fields: dict[str, Any] = dict.fromkeys(("latency_ms", "over_eager", "speedup", "speedup_interval", "noise"))
+    fields["name"] = name
     try:
         own = other.source if isinstance(other, OwnBaseline) else ""
         timed = toolchain.baseline(task, "" if own else str(other), own)
@@ -78,6 +79,7 @@ def _baseline_fields(
         "latency_ms": timed.latency_ms,
         "over_eager": timed.speedup,
         "speedup": over.speedup,
+        "speedup_interval": (over.low, over.high),
         "noise": over.noise,
         "seconds": timed.timeline.total_s if timed.timeline else None,
         "failure": "",
