@@ -124,7 +124,7 @@ def draw_whole(folder: NetworkFolder, network: Network, rows: Sequence[Ranked], 
     else:
         draw_places(tools, network, rows, states)
     st.markdown("## Before and after")
-    workload_bars.draw(network, stands.limits, stands.proof.stack if stands.proof else None)
+    workload_bars.draw(network, stands.limits, stands.proof)
     opened = network_kernels.draw(network, stands, runs)
     if stands.proof is not None:
         whole_curve.draw(network, stands.proof, runs)

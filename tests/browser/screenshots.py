@@ -82,11 +82,11 @@ def sample_home() -> Path:
 def for_docs(home: Path, run_id: str | None) -> Iterator[Shot]:
     """A run with its best kernel, that kernel's diff, the list, two languages compared, and a profile from a GPU."""
     runs, _, _ = shown(home, None)
-    gpu = [one for one in runs if one.is_example and one.task_name == "square_matmul"]
+    gpu = [one for one in runs if one.is_example and one.task_name == "square_matmul" and one.language != "cute_dsl"]
     profiled = next(one for one in gpu if one.language == "cute")
     _, run, attempts = shown(home, run_id or profiled.run_id)
     best = next(a for a in attempts if a.is_best)
-    yield Shot("overview", "", run.title, 780)
+    yield Shot("overview", "?sort=most+steps+first", "Runs", 780)  # many of the newest have one kernel
     yield Shot("run", f"run?run={run.run_id}&candidate={best.candidate_id}", "Kernels", 1100)
     yield kernel("diff", run.run_id, best, "Diff", 1000)
     yield Shot("compare", "compare?runs=" + ",".join(one.run_id for one in gpu), "Compare", 1000)

@@ -30,10 +30,12 @@ from storage.networks import files, ranking
 from storage.networks.files import NetworkFolder
 from storage.networks.records import (
     COMPILED,
+    MAX_AUTOTUNE,
     CaptureEnded,
     CaptureProgressed,
     CaptureStarted,
     Event,
+    OriginalTimed,
     ProofEnded,
     ProofStarted,
     ProofStopAsked,
@@ -433,6 +435,9 @@ def test_bars_before_and_after_are_of_the_same_measurement(home: Path) -> None:
     assert drawn[2].label == "with kernels, torch.compile"
     assert drawn[1].share / drawn[2].share == pytest.approx(1.115)
     assert drawn[2].note.startswith("1.115× (1.112 to 1.118) over torch.compile without them")
+    refused = OriginalTimed(prefill.name, MAX_AUTOTUNE, 15.0)  # with kernels it cannot be called so
+    drawn = workload_bars.of_workload(stands.network, stands.limits, prefill, stands.proof.stack, (refused,))
+    assert [one.text for one in drawn] == ["22.7 ms", "16.3 ms", "15.0 ms", "14.7 ms"]
 
 
 def test_what_came_of_a_kernel_is_told_before_that_it_has_a_run_and_after_that_it_is_searched(home: Path) -> None:

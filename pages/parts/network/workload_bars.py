@@ -3,7 +3,7 @@ a mark across. Knows no file."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
@@ -12,11 +12,13 @@ from pages.parts.network import network_kernels
 from pages.parts.widgets import bars, table
 from pages.parts.widgets.bars import Bar
 from storage.networks import in_network, ranking
+from storage.networks.proofs import Proof
 from storage.networks.records import (
     COMPILED,
     CUDA_GRAPH,
     EAGER,
     Network,
+    OriginalTimed,
     RegionLimited,
     Speed,
     StackMeasured,
@@ -42,14 +44,15 @@ WAYS = [
 ]
 
 
-def draw(network: Network, limits: Mapping[str, RegionLimited], stack: StackMeasured | None = None) -> None:
+def draw(network: Network, limits: Mapping[str, RegionLimited], proof: Proof | None = None) -> None:
     """A group of bars a workload, two beside each other, below what the mark is, and every way that was measured."""
+    stack = proof.stack if proof else None
     are_marked = False
     for first in range(0, len(network.workloads), 2):
         for column, workload in zip(st.columns(2, gap="medium"), network.workloads[first : first + 2], strict=False):
             with column:
                 title = f"{workload.name}, weight {wording.quantity(workload.weight, '')}"
-                drawn = of_workload(network, limits, workload, stack)
+                drawn = of_workload(network, limits, workload, stack, proof.originals if proof else ())
                 bars.draw(title, drawn, "", key=f"workload:{workload.name}")
                 are_marked |= drawn[0].before is not None
     if network.workloads:
@@ -87,11 +90,12 @@ def _after_ms(speed: Speed) -> float:
 
 
 def of_workload(
-    network: Network, limits: Mapping[str, RegionLimited], workload: WorkloadFacts, stack: StackMeasured | None = None
-) -> list[Bar]:
+    network: Network, limits: Mapping[str, RegionLimited], workload: WorkloadFacts, stack: StackMeasured | None = None,
+    originals: Sequence[OriginalTimed] = (),
+) -> list[Bar]:  # fmt: skip
     """Before by each way, and after by the fastest; lengths are over the longest of the workload's own. Where kernels
     were measured, both are of the same measurement."""
-    before = _before(workload, stack)
+    before = _before(workload, stack, originals)
     best = next((speed for speed in stack.best if speed.workload == workload.name), None) if stack else None
     longest = max([*(ms for ms in before.values() if ms), _after_ms(best) if best else 0.0]) or 1.0
     least_ms = _least_ms(ranking.of_workload(network, workload.name), limits)
@@ -110,14 +114,17 @@ def of_workload(
     return [*shown, Bar(label, _after_ms(best) / longest, wording.latency(_after_ms(best)), mark, note)]
 
 
-def _before(workload: WorkloadFacts, stack: StackMeasured | None) -> dict[str, float | None]:
-    """Milliseconds by way: as measured beside the kernels, else as captured. None where it failed."""
+def _before(
+    workload: WorkloadFacts, stack: StackMeasured | None, originals: Sequence[OriginalTimed]
+) -> dict[str, float | None]:
+    """Milliseconds by way: as measured beside the kernels, else before them, else as captured. None where it failed."""
     captured = {EAGER: ranking.median(workload.eager_ms), COMPILED: ranking.median(workload.compiled_ms) or None}
     if workload.replayed_ms:
         captured[CUDA_GRAPH] = ranking.median(workload.replayed_ms)
     captured |= {way: ranking.median(walls) for way, walls in workload.other_ms.items()}
     if stack is None:
         return captured
+    captured |= {one.way: one.ms for one in originals if one.ms is not None and one.workload == workload.name}
     of_it = [speed for speed in (*stack.speeds, *stack.best) if speed.workload == workload.name]
     return captured | {speed.before: speed.before_ms for speed in of_it}
 
