@@ -103,7 +103,7 @@ def _row(candidate: Candidate) -> tuple[str, ...]:
     timed, created = candidate.trusted, candidate.created
     verdict = candidate.verdict or "…"
     style = "green" if verdict == Verdict.PASSED else "yellow" if verdict == "…" else "red"
-    gain = f"{timed.speedup:.3g}x ({_interval(timed)})" if timed else ""
+    gain = f"{timed.speedup:.3g}x\n{_interval(timed)}" if timed else ""
     latency = f"{timed.latency_ms:.4g} ms" if timed else ""
     return (
         number(created.candidate_id),

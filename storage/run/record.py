@@ -37,7 +37,7 @@ from storage.run.tuning import Sweep
 WRITTEN = (Origin.SYNTHESIS, Origin.REPAIR, Origin.OPTIMISATION)
 """What a model writes."""
 EVALUATED = (ev.Compiled, ev.Checked, ev.Timed, ev.Profiled, ev.VariantCompiled, ev.VariantChecked, ev.VariantTimed,
-             ev.BaselineMeasured)  # fmt: skip
+             ev.BaselineMeasured, ev.DeploymentSeen)  # fmt: skip
 STAGES: Mapping[type, str] = {ev.Compiled: "compile", ev.Checked: "check", ev.Timed: "time", ev.Profiled: "profile"}
 
 
@@ -56,7 +56,7 @@ class Usage:
     cost_usd: float | None = 0.0
     engine_s: float = 0.0
     device_s: float = 0.0
-    """How long its evaluations have held the device, those of baselines and of a sweep's variants too."""
+    """How long its evaluations have held the device, also those of baselines, a sweep's variants, and deployment."""
 
     def take(self, event: ev.Event) -> None:
         """Add what was spent by a call that may have cost something, the time of a step, and that on the device."""

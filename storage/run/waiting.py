@@ -68,7 +68,10 @@ _RESULTS = {
     ev.VariantCompiled: "compile a variant", ev.VariantChecked: "check a variant", ev.VariantTimed: "time a variant",
     ev.BaselineMeasured: "time a baseline", ev.ProfileFailed: "profile",
 }  # fmt: skip
-_BESIDE = {ev.LimitMeasured: "hardware limit", ev.CompilerShown: "torch.compile's kernel"}
+_BESIDE = {
+    ev.LimitMeasured: "hardware limit", ev.CompilerShown: "torch.compile's kernel",
+    ev.DeploymentSeen: "what callers rely on",
+}  # fmt: skip
 
 
 @dataclass(slots=True)
