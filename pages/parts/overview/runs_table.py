@@ -29,7 +29,7 @@ COLUMNS = [
     table.Column("over", "Over the best alternative", "right", "the same kernel over what a user would run instead"),
     table.Column("curve", "Curve", help="best speed-up so far after each step of the search, log scale"),
     table.Column("correct", "Correct", "right", "correct kernels of all judged kernels; the last error in the hint"),
-    table.Column("model", "Model"),
+    table.Column("model", "Model", "roomy"),
     table.Column("strategy", "Strategy", "roomy"),
     table.Column("device", "Runs on", "roomy", "device and toolchain"),
     table.Column("cost", "Cost", "right", "cost of the model calls; unknown where no price is set in prices.toml"),
