@@ -85,7 +85,7 @@ def _start(suite: str) -> None:
     if not dialogs.buttons("start_suite", "Start", ":material/play_arrow:", may=not why_not) or why_not:
         return
     if folder := begin(lambda: starting.start_shipped(suite, words, settings=more)):
-        dialogs.close()
+        dialogs.forget()
         st.switch_page("benchmark.py", query_params={"suite": folder.name})
 
 

@@ -1,7 +1,8 @@
-// How dialogs behave: the first text field has the cursor when one opens, Ctrl+Enter does what the filled button does, and Esc
+// How dialogs behave: the first field has the cursor when one opens, Ctrl+Enter does what the filled button does, and Esc
 // hands over what was typed before it closes, so that it can be kept.
 const DIALOG = '[role="dialog"]'
 
+const FIELD = "textarea:not(:disabled), input:not([type=hidden], [type=file]):not(:disabled), [role=radiogroup] [aria-checked=true]"
 const LOOK_MS = 60, HELD = 15
 
 // A dialog is drawn in parts, and Streamlit gives the focus to its frame once it is there: the cursor is set until it has
@@ -10,7 +11,7 @@ function takeCursor(dialog) {
   const opened = performance.now()
   let held = 0
   const timer = setInterval(() => {
-    const field = dialog.querySelector("textarea, input[type=text]:not([role=combobox])")
+    const field = dialog.querySelector(FIELD)
     if (!dialog.isConnected || held > HELD || acted > opened) return clearInterval(timer)
     if (!field) return
     if (document.activeElement === field) held += 1
