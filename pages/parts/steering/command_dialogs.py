@@ -213,8 +213,7 @@ def force_stop(run: RunRow) -> None:
         "The engine has not stopped by itself. It gets SIGTERM, and SIGKILL after 5 seconds. Completed steps are "
         "saved; the step in progress is repeated when the run is resumed."
     )
-    st.button("Force stop", type="primary", icon=":material/dangerous:", key="end_yes", on_click=dialogs.confirm)
-    if not dialogs.take_confirmed():
+    if not dialogs.buttons("end", "Force stop", ":material/dangerous:", cancel="Keep waiting"):
         return
     with st.status("Stopping the engine") as status:
         is_ended = supervisor.stop(folder.find_run(run.run_id), tell=st.write)
@@ -238,7 +237,7 @@ def save_recording(run: RunRow) -> None:
         "are built, checked and timed again. Keys and endpoint addresses are not included."
     )
     name = f"{run.task_name}.jsonl"
-    st.code(f"python -m engine run {run.task_name} --recording {name}", language="bash")
+    st.code(f"python -m engine run {run.task_name} --recording {name}", language="bash", wrap_lines=True)
     st.download_button(
         "Download", text, file_name=name, mime="application/jsonl", icon=":material/download:", on_click="ignore",
         key="download_recording",
