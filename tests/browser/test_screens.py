@@ -169,7 +169,6 @@ def test_a_page_is_sound_in_every_theme_and_width(full: Server, open_page: Page,
         ("networks", 'tr[data-id="tiny"]', 390),
         ("new_run", "text=Start run", 390),
         ("benchmark?new=demo", "text=The same as a file", 1280),
-        ("benchmark?suite=simulated", "h2:has-text('Arms compared in pairs')", 390),
         ("knowledge", "text=Add a technique", 1280),
     ],
 )
