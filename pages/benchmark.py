@@ -101,7 +101,8 @@ def draw_head(results: Results, has_runner: bool) -> None:
     st.markdown(" · ".join([f"**{state}**", *example, tables.progress_line(results), used, devices]))
     if suite.is_left_behind:  # it was killed, or its machine was switched off
         st.caption("No runner is at work on it. *Continue* goes on with it, as this does from a terminal:")
-        st.code(suite_acts.command(["resume", suite.defined.name]), language=None, wrap_lines=True)
+        with st.container(key="resume_command"):
+            st.code(suite_acts.command(["resume", suite.defined.name]), language=None, wrap_lines=True)
     for sentence in tables.headline(results):
         arm, _, rest = sentence.partition(":")
         st.markdown(f"- **{wording.plain(arm)}**:{wording.plain(rest)}")

@@ -50,7 +50,8 @@ EXAMPLE = "diagnoser.model=a-smaller-model\nrepairer.temperature=0.2"
 def form() -> None:
     """What to optimise and how on the left; what it will take and the way to start it on the right."""
     like = another.of_page()
-    left, right = st.columns([1.75, 1], gap="medium")
+    with st.container(key="form"):
+        left, right = st.columns([1.75, 1], gap="medium")
     with left:
         what, how = st.container(border=True), st.container(border=True)
     with how:

@@ -164,9 +164,15 @@ def test_a_page_is_sound_in_every_theme_and_width(full: Server, open_page: Page,
 
 @pytest.mark.parametrize(
     ("address", "sign", "width"),
-    [("benchmark", 'tr[data-id="demo"]', 1280), ("networks", 'tr[data-id="tiny"]', 390)],
+    [
+        ("benchmark", 'tr[data-id="demo"]', 1280),
+        ("networks", 'tr[data-id="tiny"]', 390),
+        ("new_run", "text=Start run", 390),
+        ("benchmark?new=demo", "text=The same as a file", 1280),
+        ("knowledge", "text=Add a technique", 1280),
+    ],
 )
-def test_nothing_jumps_while_a_page_with_tables_comes_in(
+def test_nothing_jumps_while_a_page_with_tables_or_fields_comes_in(
     full: Server, open_page: Page, address: str, sign: str, width: int
 ) -> None:
     open_page.set_viewport_size({"width": width, "height": 800})

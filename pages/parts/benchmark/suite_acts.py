@@ -81,11 +81,12 @@ def _start(suite: str) -> None:
     if why_not:
         st.warning(wording.plain(why_not), icon=":material/warning:")
     st.caption("The same from a terminal:")
-    st.code(command(starting.command_of(suite, words, settings=more)), language=None, wrap_lines=True)
+    named = [word or parameter.upper() for word, parameter in zip(words, parameters, strict=True)]
+    st.code(command(starting.command_of(suite, named, settings=more)), language=None, wrap_lines=True)
     if not dialogs.buttons("start_suite", "Start", ":material/play_arrow:", may=not why_not) or why_not:
         return
     if folder := begin(lambda: starting.start_shipped(suite, words, settings=more)):
-        dialogs.close()
+        dialogs.forget()
         st.switch_page("benchmark.py", query_params={"suite": folder.name})
 
 

@@ -47,7 +47,8 @@ def draw(source: str) -> None:
         st.warning(wording.sentence(str(error)), icon=":material/search_off:")
         return
     wrong: list[str] = []
-    left, right = st.columns([1.75, 1], gap="medium")
+    with st.container(key="form"):
+        left, right = st.columns([1.75, 1], gap="medium")
     with left:
         with st.container(border=True):
             name = _name(source, wrong)

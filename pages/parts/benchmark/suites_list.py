@@ -58,6 +58,7 @@ def draw() -> str | None:
     return opened or table.draw("Shipped suites", columns, rows, key="shipped_suites", is_cards=True)
 
 
+@functools.cache
 def _acts(name: str) -> table.Cell:
     start = table.button("Start", "running", f"{START}{name}", f"Start {name}")
     if definition.outline(name)[1]:

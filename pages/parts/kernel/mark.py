@@ -70,6 +70,7 @@ def draw_if_open() -> None:
 @st.dialog("What you found of this kernel", icon=":material/person_check:", on_dismiss=dialogs.close)
 def _draw(run: RunRow, candidate: CandidateRow) -> None:
     """The dialog."""
+    dialogs.name_run(run.title, run.run_id)
     before = of(run.run_id, candidate.candidate_id)
     st.caption(
         "Your judgement after reading the source. It is shown and exported, and suites can count only kernels marked "

@@ -114,7 +114,7 @@ def _capture() -> None:
         except EngineError as error:
             st.error(wording.sentence(str(error)), icon=":material/error:")
             return
-        dialogs.close()
+        dialogs.forget()
         st.switch_page("networks.py", query_params={"network": folder.name})
 
 
@@ -149,7 +149,7 @@ def _delete(name: str) -> None:
             st.error(wording.sentence(str(error)), icon=":material/error:")
             return
         steer.say(f"Deleted network {name}.")
-        dialogs.close()
+        dialogs.forget()
         st.switch_page("networks.py")
 
 
@@ -188,7 +188,7 @@ def _start_all(folder: NetworkFolder, network: Network, regions: Sequence[str], 
         st.error(wording.plain(before) + wording.sentence(str(error)), icon=":material/error:")
         ask_start(folder.name, [region.name for region in chosen[len(started) :]])
         return
-    dialogs.close()
+    dialogs.forget()
     if len(started) == 1:
         st.switch_page("run.py", query_params={"run": started[0]})
     steer.say(f"Started {wording.counted(len(started), 'run')}.")

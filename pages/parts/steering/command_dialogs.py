@@ -35,6 +35,7 @@ OFF_RECORDING = (
 @st.dialog("Model", width="large", icon=":material/smart_toy:", on_dismiss=dialogs.close)
 def choose_model(run: RunRow, steering: SteeringState) -> None:
     """Choose the model, see what follows, confirm."""
+    dialogs.name_run(run.title, run.run_id)
     now = steering.model.model if steering.model else run.model
     st.caption(f"Current model: {wording.plain(now)}")
     ways = _honoured(run, {CommandKind.SET_MODEL: NEXT_CALLS, CommandKind.RETRY: ONE_STEP})
@@ -97,6 +98,7 @@ def _problem(text: str) -> str:
 @st.dialog("Base kernel", width="large", icon=":material/keep:", on_dismiss=dialogs.close)
 def choose_base(run: RunRow, candidate_id: str = "") -> None:
     """Choose it, see what follows, confirm."""
+    dialogs.name_run(run.title, run.run_id)
     kernels, step = dialogs.hold("targets", lambda: kernel_choice.targets(run)), method.words(run.run_id).distinct
     if not kernels:
         why = f"No kernel to start from yet: no {step} with a correct kernel has finished."
@@ -145,6 +147,7 @@ def base_in_force(run: RunRow, steering: SteeringState) -> None:
 @st.dialog("Kernel class", icon=":material/category:", on_dismiss=dialogs.close)
 def choose_class(run: RunRow) -> None:
     """Choose it, see what follows, confirm."""
+    dialogs.name_run(run.title, run.run_id)
     st.markdown(f"Now: **{wording.CLASS_NAME[run.kernel_class]}**")
     others = [kernel_class for kernel_class in KernelClass if kernel_class is not run.kernel_class]
     chosen = st.selectbox("Change to", others, format_func=wording.CLASS_NAME.__getitem__, key="class_to")
@@ -163,6 +166,7 @@ def choose_class(run: RunRow) -> None:
 @st.dialog("Hint for the next prompt", icon=":material/lightbulb:", on_dismiss=dialogs.close)
 def write_hint(run: RunRow) -> None:
     """Ask for it, say whom it reaches, confirm."""
+    dialogs.name_run(run.title, run.run_id)
     if steer.is_recorded(run):
         st.info(steer.RECORDED.format("a hint"), icon=":material/info:")
     text = dialogs.text_area("Hint", "hint_text", 110)
@@ -175,7 +179,7 @@ def write_hint(run: RunRow) -> None:
 @st.dialog("Stop this run?", icon=":material/stop:", on_dismiss=dialogs.close)
 def confirm_stop(run: RunRow) -> None:
     """Stopping ends the engine, so it asks once more."""
-    st.markdown(f"**{wording.plain(run.title)}** :gray[{wording.plain(run.run_id)}]")
+    dialogs.name_run(run.title, run.run_id)
     st.markdown(
         "The step in progress is cancelled and the engine ends. Completed steps are saved, and the run can be resumed."
     )
@@ -204,13 +208,12 @@ def draw_stop(run: RunRow, state: RunState) -> None:
 @st.dialog("Force stop?", icon=":material/dangerous:", on_dismiss=dialogs.close)
 def force_stop(run: RunRow) -> None:
     """Signals instead of words: first SIGTERM, then SIGKILL, to the engine and all it started."""
-    st.markdown(f"**{wording.plain(run.title)}** :gray[{wording.plain(run.run_id)}]")
+    dialogs.name_run(run.title, run.run_id)
     st.markdown(
         "The engine has not stopped by itself. It gets SIGTERM, and SIGKILL after 5 seconds. Completed steps are "
         "saved; the step in progress is repeated when the run is resumed."
     )
-    st.button("Force stop", type="primary", icon=":material/dangerous:", key="end_yes", on_click=dialogs.confirm)
-    if not dialogs.take_confirmed():
+    if not dialogs.buttons("end", "Force stop", ":material/dangerous:", cancel="Keep waiting"):
         return
     with st.status("Stopping the engine") as status:
         is_ended = supervisor.stop(folder.find_run(run.run_id), tell=st.write)
@@ -223,6 +226,7 @@ def force_stop(run: RunRow) -> None:
 @st.dialog("Save this run as a recording", icon=":material/save:", on_dismiss=dialogs.close)
 def save_recording(run: RunRow) -> None:
     """A download of the replies, which replay without a key."""
+    dialogs.name_run(run.title, run.run_id)
     try:
         text = supervisor.recording_of(folder.find_run(run.run_id))
     except (EngineError, FileNotFoundError) as error:
@@ -233,7 +237,7 @@ def save_recording(run: RunRow) -> None:
         "are built, checked and timed again. Keys and endpoint addresses are not included."
     )
     name = f"{run.task_name}.jsonl"
-    st.code(f"python -m engine run {run.task_name} --recording {name}", language="bash")
+    st.code(f"python -m engine run {run.task_name} --recording {name}", language="bash", wrap_lines=True)
     st.download_button(
         "Download", text, file_name=name, mime="application/jsonl", icon=":material/download:", on_click="ignore",
         key="download_recording",

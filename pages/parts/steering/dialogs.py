@@ -8,18 +8,19 @@ with news draws only the part of the page with the news. So a callback notes the
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, TypeVar
 
 import streamlit as st
 
+from pages.parts import wording
 from storage.run.steering.verbs import CommandKind
 
 _KEY, _NEWS, _DRAFTS = "open_dialog", "dialog_news", "dialog_drafts"
-DRAFTED = ("hint_text", "try_hint")
-"""Fields whose text is kept when their dialog is closed without having been confirmed."""
+EMPTY = ("hint_text", "try_hint")
+"""Fields that are empty where no draft of them is kept: a browser would show what was sent the last time."""
 T = TypeVar("T")
 
 
@@ -66,6 +67,27 @@ OF_VERB = {
     CommandKind.SET_BUDGET: Dialog.LIMITS,
 }
 NEEDS_ENGINE = {*OF_VERB.values()} - {Dialog.TRY_AGAIN, Dialog.LIMITS}
+# How the keys begin of fields whose content is kept when their dialog is closed without having been confirmed. Not of
+# files, which no page can put into a field, and not of the fields that a dialog shares with *New run*.
+DRAFTED: Mapping[Dialog, tuple[str, ...]] = {
+    Dialog.HINT: ("hint_text",),
+    Dialog.TRY_AGAIN: ("try_hint",),
+    Dialog.MODEL: ("model_name", "model_options_line"),
+    Dialog.LIMITS: ("more_",),
+    Dialog.LABELS: ("label_", "labels_add"),
+    Dialog.MARK: ("mark_kind", "mark_note"),
+    Dialog.TECHNIQUE: ("technique_", "expected_", "change_why"),
+    Dialog.KERNEL_STATE: ("state_", "change_why"),
+    Dialog.EXPECTATION: ("expectation_state", "expected_", "change_why"),
+    Dialog.RULE: ("rule_words", "change_why"),
+    Dialog.SWITCH: ("change_why",),
+    Dialog.REVERT: ("change_why",),
+    Dialog.CAPTURE: ("network_entry", "network_name", "network_mode", "network_device", "network_keep",
+                     "network_batch", "network_tokens", "network_tuned"),
+    Dialog.SEARCH_KERNELS: ("search_top", "search_limit", "search_model", "search_steps"),
+    Dialog.START_SUITE: ("suite_word:", "suite_more:"),
+}  # fmt: skip
+_YES, _NO = "_yes", "_no"
 
 
 @dataclass(slots=True)
@@ -73,7 +95,7 @@ class Opened:
     """An open dialog: about which run, and which kernel to begin with; what was read when it opened.
 
     `subject` names what a dialog that is about no run is about. `is_over`: whether the run had no engine when the page
-    was drawn last, None before it was.
+    was drawn last, None before it was. `begun`: what its fields held before anything was typed.
     """
 
     dialog: Dialog
@@ -83,14 +105,27 @@ class Opened:
     is_over: bool | None = None
     subject: str = ""
     held: dict[str, Any] = field(default_factory=dict)
+    begun: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def place(self) -> tuple[str, ...]:
+        """What a draft belongs to. A hint is of its run, whichever kernel it was begun at; a mark is of its kernel."""
+        return self.dialog, self.run_id, self.subject, self.candidate_id if self.dialog is Dialog.MARK else ""
+
+    def fields(self) -> dict[str, Any]:
+        """What its fields hold now, by key, of those that are kept."""
+        kept = DRAFTED.get(self.dialog, ())
+        keys = [key for key in map(str, st.session_state) if key.startswith(kept) and not key.endswith((_YES, _NO))]
+        return {key: st.session_state[key] for key in keys} if kept else {}
 
 
 def ask(dialog: Dialog, run_id: str = "", candidate_id: str = "", subject: str = "") -> None:
     """Have it open from the next drawing on; for the callback of a button."""
-    drafts = st.session_state.get(_DRAFTS, {})
-    for name in DRAFTED:  # set, not left to the field: a browser would show what was sent the last time
-        st.session_state[name] = drafts.get((run_id, name), "")
-    st.session_state[_KEY] = Opened(dialog, run_id, candidate_id, subject=subject)
+    asked = Opened(dialog, run_id, candidate_id, subject=subject)
+    draft: dict[str, Any] = st.session_state.get(_DRAFTS, {}).get(asked.place, {})
+    for name, value in (dict.fromkeys(EMPTY, "") | draft).items():
+        st.session_state[name] = value
+    st.session_state[_KEY] = asked
     st.session_state[_NEWS] = True
 
 
@@ -103,14 +138,33 @@ def opened() -> Opened | None:
 def close() -> None:
     """Forget what is open, but for what was typed."""
     if dialog := opened():
-        drafts = st.session_state.setdefault(_DRAFTS, {})
-        drafts |= {(dialog.run_id, name): st.session_state[name] for name in DRAFTED if name in st.session_state}
-    if st.session_state.pop(_KEY, None):
+        drafts: dict[tuple[str, ...], dict[str, Any]] = st.session_state.setdefault(_DRAFTS, {})
+        before, begun = drafts.get(dialog.place, {}), dialog.begun
+        # What was not touched is no draft: it would come back over what somebody else has changed meanwhile.
+        drafts[dialog.place] = {
+            key: value
+            for key, value in dialog.fields().items()
+            if key in before or key not in begun or begun[key] != value
+        }
+        del st.session_state[_KEY]
         st.session_state[_NEWS] = True
 
 
+def forget() -> None:
+    """Close the dialog after its act: what was typed has been used."""
+    dialog = opened()
+    close()
+    if dialog:
+        st.session_state[_DRAFTS].pop(dialog.place, None)
+
+
+def name_run(title: str, run_id: str) -> None:
+    """Say which run the dialog is about: first thing in it."""
+    st.markdown(f"**{wording.plain(title)}** :gray[{wording.plain(run_id)}]")
+
+
 def text_area(label: str, name: str, height: int, placeholder: str = "") -> str:
-    """A field of `DRAFTED`."""
+    """A field of `EMPTY`."""
     return str(st.text_area(label, key=name, height=height, max_chars=2000, placeholder=placeholder) or "")
 
 
@@ -145,9 +199,11 @@ def buttons(key: str, label: str, icon: str, cancel: str = "Cancel", may: bool =
     Trap: what a callback is given was bound when its button was drawn, before the last word was typed. So the callback
     only notes the click, and the act is done where everything that was typed is known.
     """
+    if dialog := opened():
+        dialog.begun = dialog.fields() | dialog.begun
     with st.container(horizontal=True, horizontal_alignment="right", key="dialog_buttons"):
-        cancelled = st.button(cancel, key=f"{key}_no", on_click=close)
-        st.button(label, type="primary", icon=icon, key=f"{key}_yes", on_click=confirm, disabled=not may)
+        cancelled = st.button(cancel, key=f"{key}{_NO}", on_click=close)
+        st.button(label, type="primary", icon=icon, key=f"{key}{_YES}", on_click=confirm, disabled=not may)
     if cancelled:
         st.rerun()
     return take_confirmed()
@@ -171,6 +227,5 @@ def take_confirmed() -> bool:
 
 def leave() -> None:
     """Close the dialog after its act, and draw the whole page."""
-    close()
-    st.session_state.pop(_DRAFTS, None)
+    forget()
     st.rerun()

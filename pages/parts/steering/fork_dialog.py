@@ -52,6 +52,7 @@ NOT_EXPOSED = ("unchanged", "do not profile")
 @st.dialog("Go back or fork", width="large", icon=":material/undo:", on_dismiss=dialogs.close)
 def go_back_or_fork(run: RunRow, state: RunState, candidate_id: str = "") -> None:
     """Nothing is deleted, whichever way is chosen."""
+    dialogs.name_run(run.title, run.run_id)
     over, words = state.is_over, method.words(run.run_id)
     kernels = dialogs.hold("targets", lambda: _targets(run, over, candidate_id))
     if not kernels:

@@ -31,6 +31,7 @@ def label(is_over: bool) -> str:
 @st.dialog("Limits of this run", icon=":material/add_card:", on_dismiss=dialogs.close)
 def change_limits(run: RunRow, state: RunState) -> None:
     """Fill in, see what follows, confirm; a run that is over is resumed."""
+    dialogs.name_run(run.title, run.run_id)
     allowed = queries.allowance(index.current(), run.run_id)
     if allowed is None:
         st.info("This run has no limits to change yet.", icon=":material/hourglass_top:")

@@ -1,20 +1,24 @@
-// How dialogs behave: the first text field has the cursor when one opens, Ctrl+Enter does what the filled button does, and Esc
+// How dialogs behave: the first field has the cursor when one opens, Ctrl+Enter does what the filled button does, and Esc
 // hands over what was typed before it closes, so that it can be kept.
 const DIALOG = '[role="dialog"]'
 
+const FIELD = "textarea:not(:disabled), input:not([type=hidden], [type=file]):not(:disabled), [role=radiogroup] button[tabindex=\"0\"]"
+const UNSAID = `${DIALOG} [data-testid="stFileUploaderDropzone"][role="presentation"]`
 const LOOK_MS = 60, HELD = 15
 
 // A dialog is drawn in parts, and Streamlit gives the focus to its frame once it is there: the cursor is set until it has
-// stayed for a moment, or until a person does something.
+// stayed for a moment, or until a person does something or is in another field.
 function takeCursor(dialog) {
   const opened = performance.now()
-  let held = 0
+  let held = 0, given = null
   const timer = setInterval(() => {
-    const field = dialog.querySelector("textarea, input[type=text]:not([role=combobox])")
+    const field = dialog.querySelector(FIELD)
     if (!dialog.isConnected || held > HELD || acted > opened) return clearInterval(timer)
     if (!field) return
-    if (document.activeElement === field) held += 1
-    else field.focus()
+    const at = document.activeElement
+    if (at === field) held += 1
+    else if (at !== given && dialog.contains(at) && at.matches(FIELD)) clearInterval(timer)
+    else (given = field).focus()
   }, LOOK_MS)
 }
 
@@ -34,6 +38,8 @@ function mindManners() {
   for (const act of ["pointerdown", "keydown"]) addEventListener(act, () => { acted = performance.now() }, true)
   let shown = null
   new MutationObserver(() => {
+    // Streamlit names the field for a file and says that it is nothing: a screen reader would leave out the name.
+    document.querySelector(UNSAID)?.setAttribute("role", "group")
     const dialog = document.querySelector(DIALOG)
     if (dialog === shown) return
     shown = dialog
