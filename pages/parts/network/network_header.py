@@ -77,7 +77,7 @@ def _figures(network: Network, rows: Sequence[Ranked], run_count: int) -> Iterat
     yield Figure("A call", wording.latency(whole.best_ms), f"by {whole.alternative}", f"one call{several}")
     if whole.eager_ms and network.times:
         in_places = min(1.0, sum(map(_attributed(network), network.workloads)) / whole.eager_ms)
-        yield Figure("In places", wording.percent(in_places), "the rest is everything else")
+        yield Figure("In its modules", wording.percent(in_places), "of a call; the rest is between them")
     yield Figure("Worth a kernel", f"{len(worth)} of {len(rows)}", "regions")
     ceiling = ranking.ceiling_of(network, worth)
     about = (

@@ -25,7 +25,7 @@ STEPS = (
     "Each step is a kernel that was kept; its height is the product of the effects that were measured one after the "
     "other."
 )
-COST = "It stands at what all searches up to it had cost; those whose kernels were not kept count too."
+COST = "Each point stands at the cost of all searches up to it, also of those whose kernels were not kept."
 LAST = "The last point is the network with all of them, measured against its best alternative."
 
 
