@@ -166,7 +166,7 @@ def draw_places(
     legend = " ".join(f":{TONES[state]}-badge[{SIGNS.get(state, '')}{state}]" for state in shown)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"{legend} :gray-badge[no region]", width="content")
-        st.caption("A click on a module shows what is inside it; a click on the top row goes back out.", width="content")
+        st.caption("A click on a module shows what is inside it; one on the top row goes back out.", width="content")
     draw_place(tree, rows, place, states)
     if clicked is not None:
         st.session_state[CLICKED] = clicked
