@@ -194,8 +194,8 @@ def numbers(
     limit: HardwareLimit | None,
 ) -> list[Figure]:
     """What was measured of a timed kernel, the speed-up first."""
-    speed = wording.speedup(candidate.speedup, candidate.noise)
-    items = [Figure("Speed-up", speed, wording.interval(candidate.low, candidate.high), INTERVAL)]
+    speed = wording.ratio(candidate)
+    items = [Figure("Speed-up", speed, wording.beside(candidate.noise, candidate.low, candidate.high), INTERVAL)]
     if baseline and baseline.speedup is not None:
         items += alternatives.figures(baseline, candidate.speedup, candidate.noise)
     eager = evaluation.baseline if evaluation else ""
@@ -233,7 +233,7 @@ def gain(prediction: PredictionRow | None, candidate_id: str) -> list[Figure]:
     ):
         return []
     ratio = prediction.measured
-    value, note = wording.speedup(ratio.speedup, ratio.noise), f"predicted {wording.speedup(prediction.predicted)}"
+    value, note = wording.ratio(ratio), f"predicted {wording.speedup(prediction.predicted)}"
     return [Figure(f"Over kernel {prediction.base_number}", value, note, prediction.technique)]
 
 

@@ -94,7 +94,7 @@ def usual_eager_ms(points: Sequence[PointRow]) -> float | None:
 
 def name(run: RunRow, rows: CurveRows) -> str:
     """The chart in words, for those who cannot see it."""
-    speedup = wording.speedup(run.best_speedup, run.best_noise)
+    speedup = wording.best(run)
     best = f"best {speedup}" if run.best_speedup else "no correct kernel timed yet"
     others = "".join(f", {row.name} {wording.speedup(row.speedup)}" for row in alternatives.known(rows.baselines))
     return (

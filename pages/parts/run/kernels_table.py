@@ -190,7 +190,7 @@ def speedup(a: AttemptRow) -> table.Cell:
     if a.speedup is None:
         return table.text(wording.NONE, "muted")
     tone = wording.gain_tone(a.low, a.high)
-    return table.text(wording.speedup(a.speedup, a.noise), tone, wording.interval(a.low, a.high))
+    return table.text(wording.ratio(a), tone, wording.beside(a.noise, a.low, a.high))
 
 
 def draw_errors(run: RunRow) -> None:
