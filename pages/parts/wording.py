@@ -125,10 +125,13 @@ BEST = (
     "The correct kernel with the highest measured speed-up of the run, whatever the search went on from. Kernels are "
     "tied with it where the 95 % range of its speed-up over theirs holds 1×, so that which is faster is not known."
 )
+UNDECIDED = "not decided: the run was stopped"
 OUTCOME_ABOUT = {
     "accepted": "its step ended with it, and the search may go on from it",
     "slower, kept": "slower than the kernel it was made from; the search went on from it all the same",
+    "correct, the best": BEST,
     "correct, pending": "correct; its step is not over yet",
+    UNDECIDED: "correct; the run was stopped before its step was over, so nothing was decided about it",
     "correct, abandoned": "correct, but its step did not end with it: nothing was built on it",
 }
 BY_PROMPTS = "a language model that saw only the prompts"
@@ -141,16 +144,18 @@ _HEADING = re.compile(r"^#{1,6}[ \t]+", re.MULTILINE)
 _BOLD = re.compile(r"(?<![\w*])\*\*(?=\S)([^*\n]+?)(?<=\S)\*\*(?![\w*])")
 
 
-def outcome(verdict: Verdict | None, is_accepted: bool, is_pending: bool, is_slower: bool = False) -> str:
+def outcome(of: _Judged, is_slower: bool = False, is_stopped: bool = False) -> str:
     """A kernel's verdict, and for a correct one what its depth made of it; `is_slower`, beyond the noise, than what it
-    was made from."""
-    if verdict is None:
+    was made from; `is_stopped`: its run has been, so that no depth under way comes to an end."""
+    if of.verdict is None:
         return "not judged yet"
-    if verdict is not Verdict.PASSED:
-        return VERDICT_NAME[verdict]
-    if is_accepted and is_slower:
-        return "slower, kept"
-    return "accepted" if is_accepted else "correct, pending" if is_pending else "correct, abandoned"
+    if of.verdict is not Verdict.PASSED:
+        return VERDICT_NAME[of.verdict]
+    if of.is_accepted:
+        return "slower, kept" if is_slower else "accepted"
+    if of.is_best and of.is_pending:
+        return "correct, the best"
+    return (UNDECIDED if is_stopped else "correct, pending") if of.is_pending else "correct, abandoned"
 
 
 def interval(low: float | None, high: float | None) -> str:
@@ -162,6 +167,17 @@ def _end(value: float) -> str:
     """An end of an interval; one that is not 1 is not rounded to it, since on which side it lies is what is told."""
     text = speedup(value)[:-1]
     return f"{value:.3f}" if text == "1.00" and value != 1 else text
+
+
+class _Judged(Protocol):
+    @property
+    def verdict(self) -> Verdict | None: ...
+    @property
+    def is_accepted(self) -> bool: ...
+    @property
+    def is_pending(self) -> bool: ...
+    @property
+    def is_best(self) -> bool: ...
 
 
 class _Ratio(Protocol):
