@@ -70,6 +70,12 @@ def test_before_a_first_gain_words_lead_and_the_number_is_small(home: Path, open
     level = replace(slow, best_speedup=first, best_low=first - 0.01, best_high=1.01)
     assert key_figures._best(level, RunState.RUNNING)["said"] == "Not yet faster than PyTorch"
     assert key_figures._best(replace(run, best_low=1.2), RunState.RUNNING)["value"]
+    wide = replace(run, best_speedup=26.2, best_noise=0.55, best_low=17.0, best_high=38.0)
+    shown = key_figures._best(wide, RunState.FINISHED)
+    assert (shown["said"], shown["note"].partition(" · ")[0], shown["tone"]) == (
+        "17.0 to 38.0×", wording.TOO_WIDE, "good"
+    )  # fmt: skip
+    assert wording.gain_tone(0.33, 14.0) == "strong"
 
 
 def test_an_accepted_kernel_that_is_slower_than_its_base_is_called_slower(home: Path, open_page: Open) -> None:
