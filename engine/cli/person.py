@@ -54,7 +54,7 @@ def answer_call(options: Namespace) -> int:
     answer = Answer(question.step, question.call, blobs.put(text))
     sent = commands.send(folder.commands_file, CommandKind.ANSWER, str(answer))
     if not is_held:
-        print("Reply saved. The run is not running; it uses the reply when it is advanced or resumed.")
+        print(f"Reply saved. `python -m engine advance {folder.run_id}` makes the run go on with it.")
         return OK
     return _report_on(folder, sent.command_id)
 

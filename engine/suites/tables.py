@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -33,6 +34,7 @@ from storage.suites.summary import (
     CellResult,
     Paired,
     Results,
+    alike,
     figures,
     paired,
     share_of_tasks,
@@ -40,6 +42,9 @@ from storage.suites.summary import (
 from storage.suites.summary import paper_rows as rows_of_paper
 
 SURE = 0.05  # chance of the sign test below which one arm is called better
+FEWEST = next(tasks for tasks in itertools.count(1) if statistics.sign_test(tasks, 0) < SURE)
+"""Of as many tasks the sign test can call an arm better, where all go the same way; of fewer it never can."""
+SMALL = ("no", "one", "two", "three", "four", "five")  # in words, up to FEWEST
 PAPER = "CuTeGen, arXiv 2604.01489, Table 2: RTX 4090, CUDA 13.0, PyTorch 2.8.0, GPT-5"
 KERNELBENCH_TOLERANCE = 1e-4
 KERNELBENCH_EXCESSIVE = 10.0
@@ -75,7 +80,10 @@ def headline(results: Results) -> list[str]:
     checks whether everything works: whether it does."""
     if results.suite.defined.checks is Purpose.WORKS:
         return [whether_it_works(results)]
-    sentences = [_arm_in_words(figures(results, arm), results) for arm in results.arms]
+    compared = alike(results)
+    sentences = [_arm_in_words(figures(compared, arm), compared) for arm in compared.arms]
+    if compared is not results:
+        sentences.insert(0, _on_which(compared))
     if len(results.devices) > 1:
         sentences.append(
             f"Several devices: {', '.join(results.devices)}; speed-ups of different devices do not compare."
@@ -101,6 +109,11 @@ def comparisons(results: Results, kernel_class: str = ALL) -> list[Paired]:
     """Every other arm against the baseline arm."""
     baseline = results.suite.defined.baseline_arm
     return [paired(results, arm, baseline, kernel_class) for arm in results.arms if arm != baseline]
+
+
+def _on_which(compared: Results) -> str:
+    tasks = counted(len({cell.cell.task for cell in compared.cells}), "task")
+    return f"The suite is not complete: the figures of its arms are of the {tasks} that all of them have ended so far."
 
 
 def _arm_in_words(stats: ArmFigures, results: Results) -> str:
@@ -135,6 +148,8 @@ def comparison(pair: Paired) -> str:
     else:
         sure = f", 95 % interval {spread}" if (spread := interval(pair.ratio)) else ", too few tasks for an interval"
         ratio = f"{times(pair.ratio.value)} as fast at the median{sure}"
+    if pair.tasks < FEWEST:
+        return f"{pair.arm} against {pair.baseline}: {ratio}; {_of_few(pair)}.{left}"
     split = f"faster on {pair.faster}, slower on {pair.slower}, level on {pair.level} of {pair.tasks} tasks"
     verdict = "no difference is shown"
     if pair.chance < SURE:
@@ -142,8 +157,23 @@ def comparison(pair: Paired) -> str:
     return f"{pair.arm} against {pair.baseline}: {ratio}; {split} (sign test p = {pair.chance:.2g}): {verdict}.{left}"
 
 
+def _of_few(pair: Paired) -> str:
+    """How arms compare on fewer tasks than the sign test needs."""
+    whole = {1: "the one task", 2: "both tasks"}.get(pair.tasks, f"all {pair.tasks} tasks")
+    ways = {"faster": pair.faster, "slower": pair.slower, "level": pair.level}
+    alike_on = [way for way, tasks in ways.items() if tasks == pair.tasks]
+    split = f"{alike_on[0]} on {whole}" if alike_on else (
+        f"{', '.join(f'{way} on {tasks}' for way, tasks in ways.items())} of {counted(pair.tasks, 'task')}"
+    )  # fmt: skip
+    few = f"{SMALL[pair.tasks]} {'is' if pair.tasks == 1 else 'are'} too few"
+    return f"{split}; {few} to say that it holds for others (from {FEWEST} on a sign test can)"
+
+
 def arms_table(results: Results) -> TextTable:
-    """How good each arm is, over all tasks and per class."""
+    """How good each arm is, over all tasks and per class; of a suite under way over those that all arms have ended."""
+    about = "A task counts once: its repeats are averaged first."
+    if (compared := alike(results)) is not results:
+        results, about = compared, f"{about} {_on_which(compared)}"
     columns = (
         Heading("Arm", ARM, False),
         Heading("Kernel class", "all tasks together first", False),
@@ -183,7 +213,7 @@ def arms_table(results: Results) -> TextTable:
         for kernel_class in _classes(results) for arm in results.arms
         if (stats := figures(results, arm, kernel_class)).cells
     ]  # fmt: skip
-    return TextTable("How fast", columns, tuple(rows), "A task counts once: its repeats are averaged first.")
+    return TextTable("How fast", columns, tuple(rows), about)
 
 
 def reaching_table(results: Results) -> TextTable:

@@ -8,7 +8,7 @@ import re
 import time
 import urllib.parse
 from datetime import datetime
-from typing import Literal
+from typing import Literal, Protocol
 
 from storage.results import flags
 from storage.results.check_records import CheckOutcome, Group
@@ -125,10 +125,13 @@ BEST = (
     "The correct kernel with the highest measured speed-up of the run, whatever the search went on from. Kernels are "
     "tied with it where the 95 % range of its speed-up over theirs holds 1×, so that which is faster is not known."
 )
+UNDECIDED = "not decided: the run was stopped"
 OUTCOME_ABOUT = {
     "accepted": "its step ended with it, and the search may go on from it",
     "slower, kept": "slower than the kernel it was made from; the search went on from it all the same",
+    "correct, the best": BEST,
     "correct, pending": "correct; its step is not over yet",
+    UNDECIDED: "correct; the run was stopped before its step was over, so nothing was decided about it",
     "correct, abandoned": "correct, but its step did not end with it: nothing was built on it",
 }
 BY_PROMPTS = "a language model that saw only the prompts"
@@ -141,16 +144,18 @@ _HEADING = re.compile(r"^#{1,6}[ \t]+", re.MULTILINE)
 _BOLD = re.compile(r"(?<![\w*])\*\*(?=\S)([^*\n]+?)(?<=\S)\*\*(?![\w*])")
 
 
-def outcome(verdict: Verdict | None, is_accepted: bool, is_pending: bool, is_slower: bool = False) -> str:
+def outcome(of: _Judged, is_slower: bool = False, is_stopped: bool = False) -> str:
     """A kernel's verdict, and for a correct one what its depth made of it; `is_slower`, beyond the noise, than what it
-    was made from."""
-    if verdict is None:
+    was made from; `is_stopped`: its run has been, so that no depth under way comes to an end."""
+    if of.verdict is None:
         return "not judged yet"
-    if verdict is not Verdict.PASSED:
-        return VERDICT_NAME[verdict]
-    if is_accepted and is_slower:
-        return "slower, kept"
-    return "accepted" if is_accepted else "correct, pending" if is_pending else "correct, abandoned"
+    if of.verdict is not Verdict.PASSED:
+        return VERDICT_NAME[of.verdict]
+    if of.is_accepted:
+        return "slower, kept" if is_slower else "accepted"
+    if of.is_best and of.is_pending:
+        return "correct, the best"
+    return (UNDECIDED if is_stopped else "correct, pending") if of.is_pending else "correct, abandoned"
 
 
 def interval(low: float | None, high: float | None) -> str:
@@ -164,17 +169,79 @@ def _end(value: float) -> str:
     return f"{value:.3f}" if text == "1.00" and value != 1 else text
 
 
+class _Judged(Protocol):
+    @property
+    def verdict(self) -> Verdict | None: ...
+    @property
+    def is_accepted(self) -> bool: ...
+    @property
+    def is_pending(self) -> bool: ...
+    @property
+    def is_best(self) -> bool: ...
+
+
+class _Ratio(Protocol):
+    @property
+    def speedup(self) -> float | None: ...
+    @property
+    def noise(self) -> float | None: ...
+    @property
+    def low(self) -> float | None: ...
+    @property
+    def high(self) -> float | None: ...
+
+
+class _Best(Protocol):
+    @property
+    def best_speedup(self) -> float | None: ...
+    @property
+    def best_noise(self) -> float | None: ...
+    @property
+    def best_low(self) -> float | None: ...
+    @property
+    def best_high(self) -> float | None: ...
+
+
+TOO_WIDE = "95 % range, too wide for one figure"
+"""What stands beside a range that is told in a figure's place."""
+
+
+def figure(value: float | None, noise: float | None, low: float | None, high: float | None) -> str:
+    """A speed-up, or the 95 % interval where that is wider than the speed-up itself: "1.64×", "17.0 to 38.0×"."""
+    text = speedup(value, noise)
+    return interval(low, high) if text == UNKNOWN else text
+
+
+def ratio(of: _Ratio) -> str:
+    """The figure of a kernel, of a baseline or of one over another."""
+    return figure(of.speedup, of.noise, of.low, of.high)
+
+
+def best(of: _Best) -> str:
+    """The figure of a run's best kernel, or of the best of several runs."""
+    return figure(of.best_speedup, of.best_noise, of.best_low, of.best_high)
+
+
+def beside(noise: float | None, low: float | None, high: float | None) -> str:
+    """What stands in small print beside a figure: its 95 % interval, or that the figure is one."""
+    return interval(low, high) if noise is None or is_known(noise) else TOO_WIDE
+
+
 def measured(value: float | None, noise: float | None, low: float | None, high: float | None) -> str:
-    """A speed-up with its 95 % interval: "1.64× (1.56 to 1.66×)"."""
-    return NONE if value is None else f"{speedup(value, noise)} ({interval(low, high)})"
+    """A speed-up with its 95 % interval, "1.64× (1.56 to 1.66×)"; the interval alone where no more is known."""
+    text, spread = figure(value, noise, low, high), interval(low, high)
+    return text if text in (NONE, spread) else f"{text} ({spread})"
 
 
-def over(ratio: Relative, baseline: str) -> str:
-    """A speed-up over a named baseline: "1.66× over torch.compile (1.65 to 1.68×)"."""
-    spread = interval(ratio.low, ratio.high)
-    if not is_known(ratio.noise):
-        return f"Speed-up over {baseline} unknown ({spread})"
-    return f"{speedup(ratio.speedup, ratio.noise)} over {baseline} ({spread})"
+def over(kernel: Relative, baseline: str) -> str:
+    """A speed-up over a named baseline: "1.66× over torch.compile (1.65 to 1.68×)", "0.33 to 14.0× over eager"."""
+    return told(kernel, f"over {baseline}")
+
+
+def told(of: _Ratio, words: str) -> str:
+    """A figure, what it is a figure of, and in brackets its interval where the figure is not one itself."""
+    text, spread = ratio(of), interval(of.low, of.high)
+    return f"{text} {words}" + (f" ({spread})" if text != spread else "")
 
 
 def not_measured(baseline: str, failure: str) -> str:

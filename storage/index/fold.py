@@ -8,6 +8,7 @@ import contextlib
 import functools
 import hashlib
 import io
+import itertools
 import pickle
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, is_dataclass
@@ -26,7 +27,7 @@ from storage.results.profile_results import DISTURBED
 from storage.results.vocabulary import Verdict
 from storage.run import events as ev
 from storage.run import exposure, folder
-from storage.run.call_outcomes import CallOutcome, CallOutcomes, of_kernel
+from storage.run.call_outcomes import CallOutcome, CallOutcomes, OutcomeRow, of_kernel
 from storage.run.journal import Entry
 from storage.run.record import Record, Usage, is_wasted, take_checks
 from storage.run.settings import DepthOutcome, Origin, RunSettings, RunState
@@ -134,6 +135,7 @@ class RunFold:
         self._best: tuple[str, TimingFigures] | None = None
         self._is_run_changed = True
         self._changed_kernels: dict[str, None] = {}
+        self._decided: list[str] = []
         self._changed_steps: dict[int, None] = {}
         self._is_written = False
         self._written_seq = 0
@@ -170,6 +172,7 @@ class RunFold:
             case ev.DepthFinished():
                 yield "depths", fields_of(event) | self._head(entry) | _spent(self.record.usage)
                 self._accept(event)
+                self._decided += self._pending()
                 self._settled_seq, self._is_run_changed = entry.seq, True
             case ev.ModelCalled():
                 yield from self._called(entry, event)
@@ -292,6 +295,13 @@ class RunFold:
                 kernel.is_accepted = True
                 self._changed_kernels[name] = None
 
+    def _pending(self) -> list[str]:
+        """The kernels whose depth has not ended."""
+        return list(itertools.takewhile(self._is_pending, reversed(self._kernels)))
+
+    def _is_pending(self, name: str) -> bool:
+        return self._kernels[name].seq > (self._settled_seq or 0)
+
     def _follow_best(self) -> None:
         """A new best kernel changes what every other one is beside it; any other news only the kernel's own place. Once
         for all that is written together: it looks at every kernel."""
@@ -390,7 +400,7 @@ class RunFold:
     def _settle(self) -> None:
         """What has changed so far is in the index."""
         self._steps = {n: step for n, step in self._steps.items() if n in self.record.open_steps}
-        self._changed_kernels, self._changed_steps, self._is_run_changed = {}, {}, False
+        self._changed_kernels, self._changed_steps, self._is_run_changed, self._decided = {}, {}, False, []
         self._is_written, self._written_seq = True, self.seq
 
     def follow(self, entries: Iterable[Entry]) -> None:
@@ -400,11 +410,11 @@ class RunFold:
                 for _ in self.apply(entry):
                     pass
         self._follow_best()
-        self._call_outcomes.rows(self._changed_kernels, self._came_to)
+        self._outcomes()
         self._settle()
 
     def _progress_row(self) -> Row:
-        outcomes = self._call_outcomes.rows(self._changed_kernels, self._came_to)
+        outcomes = self._outcomes()
         return {
             "run_id": self._run_id, "last_seq": self.seq, "last_event_at": self._last_at, "depth": self._deepest,
             "engine_s": self.record.usage.engine_s, "device_s": self.record.usage.device_s,
@@ -413,9 +423,15 @@ class RunFold:
             "call_outcomes": [codec.dumps(row) for row in outcomes],
         }  # fmt: skip
 
+    def _outcomes(self) -> list[OutcomeRow]:
+        return self._call_outcomes.rows([*self._changed_kernels, *self._decided], self._came_to)
+
     def _came_to(self, name: str) -> CallOutcome:
-        kernel = self._kernels.get(name)
-        return of_kernel(self.record.candidates[name], kernel is not None and kernel.is_accepted)
+        kernel, made = self._kernels.get(name), self.record.candidates[name]
+        if kernel is None:
+            return of_kernel(made, is_accepted=False, is_best=False, is_pending=True)
+        is_best = self._best is not None and self._best[0] == name
+        return of_kernel(made, kernel.is_accepted, is_best, self._is_pending(name))
 
     def _kernel_row(self, name: str) -> Row:
         kernel, candidate = self._kernels[name], self.record.candidates[name]

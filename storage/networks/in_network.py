@@ -58,7 +58,7 @@ def _not_faster(total: Total) -> str:
 
 
 def prediction(network: Network, proof: Proof) -> str:
-    """What gains in isolation would make of the whole, and what was measured, both over eager PyTorch."""
+    """What gains measured alone would add up to, and what was measured; both by eager calls, unlike the headline."""
     if proof.stack is None:
         return ""
     kernels = [name for name in proof.kernels if name not in proof.started.without]
@@ -66,12 +66,16 @@ def prediction(network: Network, proof: Proof) -> str:
     measured = proofs.total(proofs.of_way(proof.stack, "eager"), proofs.weights_of(network))
     if predicted is None:
         return ""
-    whose = f"all {len(kernels)} kernels" if len(kernels) > 1 else "the kernel"
-    gain = f"Isolated gains of {whose} would predict {_percent(predicted)} over eager PyTorch"
+    alone = f"the gains of {len(kernels)} kernels, each measured alone, add" if len(kernels) > 1 else (
+        "the gain of the kernel, measured alone, adds"
+    )  # fmt: skip
+    gain = f"In eager PyTorch, without compiler or CUDA graph, {alone} up to {_percent(predicted)} for the network"
     if measured is None:
         return f"{gain}; none was kept."
     spread = f"{_percent(measured.low)} to {_percent(measured.high)}"
-    return f"{gain}, measured {_percent(measured.speedup)} ({spread}) with the {len(proof.stack.kept)} kept."
+    kept = len(proof.stack.kept)
+    which = "them" if kept == len(kernels) else f"the {kept} kept"
+    return f"{gain}; in the same way, with {which} in it, {_percent(measured.speedup)} ({spread}) was measured."
 
 
 def origin(network: Network) -> str:

@@ -20,6 +20,10 @@ class CallOutcome(StrEnum):
     """What the reply to a call came to, in the words shown on screen; each call is one of them."""
 
     KEPT = "kernel that was kept"
+    BEST = "correct, the best"
+    """The fastest of the run, though its step did not end with it, or has not ended."""
+    UNDECIDED = "correct, not decided"
+    """Its step has not ended: not yet, or the run ended before."""
     CORRECT = "correct, not kept"
     UNREADABLE = "no usable reply"
     """Nothing could be made of it: it did not parse, its edits did not apply, it was cut off, or the call failed."""
@@ -86,14 +90,14 @@ class _Step:
         ]
 
 
-def of_kernel(made: Candidate, is_accepted: bool) -> CallOutcome:
-    """What a call came to that a kernel was made of, not to repair another."""
+def of_kernel(made: Candidate, is_accepted: bool, is_best: bool, is_pending: bool) -> CallOutcome:
+    """What a call came to that a kernel was made of, not to repair another; `is_pending`: its depth has not ended."""
     if made.verdict is None:
         return CallOutcome.OPEN
     if is_accepted:
         return CallOutcome.KEPT
     if made.verdict is Verdict.PASSED:
-        return CallOutcome.CORRECT
+        return CallOutcome.BEST if is_best else CallOutcome.UNDECIDED if is_pending else CallOutcome.CORRECT
     is_compiled = made.compiled is not None and made.compiled.is_ok
     return CallOutcome.WRONG if is_compiled else CallOutcome.NOT_COMPILED
 

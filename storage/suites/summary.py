@@ -136,6 +136,16 @@ def gather(suite: Suite, runs: Mapping[str, RunResult], is_partial: bool = False
     return Results(suite, tuple(cells), is_partial)
 
 
+def alike(results: Results) -> Results:
+    """The same results; of a suite that is not complete, those of the tasks of which every arm that has any has a
+    counted cell. An arm that is further on has figures of other tasks, which do not compare."""
+    begun = [set(tasks) for arm in results.arms if (tasks := results.of(arm))]
+    shared = set.intersection(*begun) if begun else set()
+    if len(results.counted) == len(results.cells) or not shared or all(tasks == shared for tasks in begun):
+        return results
+    return replace(results, cells=tuple(cell for cell in results.cells if cell.cell.task in shared))
+
+
 def by_task(cells: Mapping[str, Sequence[CellResult]], of: Callable[[CellResult], float | None]) -> dict[str, float]:
     """The geometric mean, by task, of a ratio over the repeats that have one; a task without any is left out."""
     means = {}

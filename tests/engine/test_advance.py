@@ -64,7 +64,7 @@ def test_runs_take_the_replies_that_have_arrived_and_wait_again_also_on_another_
     (home / "broken.py").write_text(BROKEN)
     refused = tilewright("answer", right, "-", stdin="I would rather not.")
     assert (refused.returncode, "class ModelNew" in refused.stderr) == (1, True)
-    assert "when it is advanced" in tilewright("answer", right, str(home / "first.txt")).stdout
+    assert f"engine advance {right}` makes the run go on" in tilewright("answer", right, str(home / "first.txt")).stdout
     assert tilewright("answer", wrong, str(home / "broken.py")).returncode == 0
 
     done = tilewright("advance", right, wrong, "--jobs", "2", "--json")

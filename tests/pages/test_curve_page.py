@@ -16,7 +16,6 @@ from pages.parts.run import curve_chart, key_figures
 from pages.parts.status import beside_base, measured_on
 from storage.index import queries
 from storage.index.queries import RiseRow, RunRow
-from storage.results.vocabulary import Verdict
 from storage.run.settings import RunState
 from tests import samples
 from tests.pages.conftest import Open, words
@@ -71,6 +70,12 @@ def test_before_a_first_gain_words_lead_and_the_number_is_small(home: Path, open
     level = replace(slow, best_speedup=first, best_low=first - 0.01, best_high=1.01)
     assert key_figures._best(level, RunState.RUNNING)["said"] == "Not yet faster than PyTorch"
     assert key_figures._best(replace(run, best_low=1.2), RunState.RUNNING)["value"]
+    wide = replace(run, best_speedup=26.2, best_noise=0.55, best_low=17.0, best_high=38.0)
+    shown = key_figures._best(wide, RunState.FINISHED)
+    assert (shown["said"], shown["note"].partition(" · ")[0], shown["tone"]) == (
+        "17.0 to 38.0×", wording.TOO_WIDE, "good"
+    )  # fmt: skip
+    assert wording.gain_tone(0.33, 14.0) == "strong"
 
 
 def test_an_accepted_kernel_that_is_slower_than_its_base_is_called_slower(home: Path, open_page: Open) -> None:
@@ -81,8 +86,24 @@ def test_an_accepted_kernel_that_is_slower_than_its_base_is_called_slower(home: 
     assert not beside_base.is_slower(replace(kernel, speedup=0.99), base)
     assert not beside_base.is_slower(kernel, None)
     assert not beside_base.is_slower(base, base)
-    assert wording.outcome(Verdict.PASSED, True, False, is_slower=True) == "slower, kept"
-    assert wording.outcome(Verdict.PASSED, True, False) == "accepted"
+    assert wording.outcome(kernel, is_slower=True) == "slower, kept"
+    assert wording.outcome(kernel) == "accepted"
+
+
+def test_in_a_stopped_run_the_best_is_called_that_and_of_others_that_nothing_was_decided(
+    home: Path, open_page: Open
+) -> None:
+    run = run_of(home, open_page)
+    rows = curve_chart.gather(replace(run, state=RunState.STOPPED))
+    first, second = (replace(point, is_accepted=False, is_pending=True, is_best=False) for point in rows.points[:2])
+    best = replace(first, is_best=True)
+    assert wording.outcome(best, is_stopped=True) == "correct, the best"
+    assert wording.outcome(second, is_stopped=True) == "not decided: the run was stopped"
+    assert wording.outcome(second) == "correct, pending"
+    drawn = curve_chart.curve_figure(replace(rows, points=[best, second]), False, "r1")["data"]
+    by_name = {trace.get("name"): trace for trace in drawn}
+    assert by_name["not decided: the run was stopped"]["customdata"] == [second.candidate_id]
+    assert "correct, the best" in by_name["best"]["text"][0]
 
 
 def test_a_tie_and_a_rise_within_the_noise_are_told_in_figures(home: Path, open_page: Open) -> None:

@@ -19,6 +19,7 @@ from pages.parts import index, wording
 from pages.parts.api import routes
 from pages.parts.run import curve_chart, curve_marks
 from pages.parts.run.curve_marks import LABEL_WIDTH, TEXT_PX, Label, Place, Scale, places
+from pages.parts.status import alternatives
 from pages.parts.widgets import code, diff
 from storage.index import queries
 from storage.index.queries import BaselineRow, PointRow, SteeringMark
@@ -211,8 +212,13 @@ def test_an_interval_that_begins_or_ends_beside_1_says_on_which_side() -> None:
     assert wording.measured(1.64, 0.03, 1.56, 1.66) == "1.64× (1.56 to 1.66×)"
 
 
-def test_a_speedup_whose_interval_is_wider_than_itself_is_told_as_unknown() -> None:
-    assert wording.over(Relative(0.6, 4.6), "torch.compile") == "Speed-up over torch.compile unknown (0.11 to 12.0×)"
+def test_a_speedup_whose_interval_is_wider_than_itself_is_told_as_that_interval() -> None:
+    assert wording.over(Relative(0.6, 4.6), "torch.compile") == "0.11 to 12.0× over torch.compile"
+    assert wording.figure(26.2, 0.55, 17.0, 38.0) == wording.measured(26.2, 0.55, 17.0, 38.0) == "17.0 to 38.0×"
+    assert wording.figure(1.64, 0.5, 1.1, 2.7) == "1.6×"
+    assert (wording.beside(0.55, 17.0, 38.0), wording.beside(0.03, 1.56, 1.66)) == (wording.TOO_WIDE, "1.56 to 1.66×")
+    (card,) = alternatives.figures(second(1.0), 2.2, 0.8)
+    assert (card.value, card.note) == ("1.22 to 11.0×", f"torch.compile, {wording.TOO_WIDE}")
     assert (wording.speedup(0.6, 0.51), wording.speedup(0.6, 0.5)) == ("unknown", "0.6×")
     wide = replace(second(0.97), noise=4.6)
     assert len(curve_marks.reference_lines(None, None, [2.0], True, [wide])[0]) == 1

@@ -61,7 +61,8 @@ def test_a_waiting_call_shows_its_prompt_and_sends_what_is_pasted(home: Path, op
     assert (answer.step, answer.call, Blobs(folder.blobs).get(answer.blob)) == (90, 0, "my reply")
     tell(folder, ev.RunEnded(RunState.STOPPED, "waits for a person: your reply is needed", None))
     app = open_page("run", run="r1")
-    assert "your reply is saved and used when the run is advanced or resumed" in words(app)
+    assert "Your reply is saved. **Resume run** makes the run go on with it." in words(app)
+    assert "Resume run" in {b.label for b in app.button}
     assert app.text_area(key="reply:r1:90.0")
 
 
@@ -69,7 +70,8 @@ def test_a_run_that_a_person_stopped_at_a_prompt_is_not_said_to_need_a_reply(hom
     folder = begin(home)
     tell(folder, question(folder), ev.RunEnded(RunState.STOPPED, "stopped by a person", None))
     said = words(open_page("run", run="r1"))
-    assert "Stopped. A reply lets the run go on: make one optimisation" in said
+    assert "Stopped at this prompt: make one optimisation" in said
+    assert said.count("go on") == said.count("press **Send reply**, then **Resume run**") == 1
     assert "Your reply is needed" not in said
 
 

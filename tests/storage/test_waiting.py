@@ -213,6 +213,17 @@ def test_replies_that_could_not_be_used_repairs_and_texts_are_told_apart() -> No
     assert found[CallOutcome.KEPT] == kept
 
 
+def test_the_best_kernel_of_a_run_that_ended_within_its_step_is_told_as_the_best() -> None:
+    settings = samples.sample_settings("r1", 0, 8)
+    entries = samples.sample_script(settings).entries
+    timed = next(at for at, entry in enumerate(entries) if isinstance(entry.event, ev.Timed))
+    with database.in_memory() as db:
+        write(db, settings, entries[: timed + 1])
+        found = {row.outcome: row.calls for row in call_outcomes.call_outcomes(db, "r1")}
+    assert found[CallOutcome.BEST] == 1
+    assert not {CallOutcome.CORRECT, CallOutcome.KEPT} & set(found)
+
+
 def test_a_long_run_is_thinned_and_its_bars_last_no_longer_than_its_spans() -> None:
     settings = samples.sample_settings("r1", 3, 300)
     entries = samples.sample_script(settings, 3).entries

@@ -45,7 +45,7 @@ def _why_unknown(axis: Axis) -> str:
 
 def name(runs: Sequence[Compared], axis: Axis) -> str:
     """The chart in words, for those who cannot see it."""
-    bests = ", ".join(f"{run.letter} {wording.speedup(run.run.best_speedup, run.run.best_noise)}" for run in runs)
+    bests = ", ".join(f"{run.letter} {wording.best(run.run)}" for run in runs)
     return (
         f"Best speed-up so far by {AXIS_TITLE[axis]} of {len(runs)} runs: {bests}. The table below lists all figures."
     )

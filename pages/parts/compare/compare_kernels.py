@@ -38,7 +38,7 @@ class Choice:
     def name(self) -> str:
         """One line for one kernel."""
         best = " (best)" if self.row.candidate_id == self.run.run.best_candidate_id else ""
-        outcome = wording.speedup(self.row.speedup, self.row.noise)
+        outcome = wording.ratio(self.row)
         return (
             f"{self.run.letter} · kernel {self.row.number}{best} · {self.run.words.step} {self.row.depth} · {outcome}"
         )

@@ -127,11 +127,9 @@ def second(run: Compared) -> table.Cell:
         return wording.NONE
     ratio = relative.over(row.best_speedup, row.best_noise or 0.0, facts.second_speedup, facts.second_noise or 0.0)
     if facts.second_speedup < 1 and is_known(facts.second_noise or 0.0):
-        return table.text(
-            wording.speedup(row.best_speedup, row.best_noise), "", alternatives.EAGER, alternatives.EAGER_IS_BEST
-        )
+        return table.text(wording.best(row), "", alternatives.EAGER, alternatives.EAGER_IS_BEST)
     tone = "orange" if ratio.is_slower and is_known(ratio.noise) else ""
-    return table.text(wording.speedup(ratio.speedup, ratio.noise), tone, facts.second_name)
+    return table.text(wording.ratio(ratio), tone, facts.second_name)
 
 
 def _best(run: Compared) -> table.Cell:
@@ -139,8 +137,8 @@ def _best(run: Compared) -> table.Cell:
     if row.best_speedup is None:
         return table.text(wording.NONE, "muted", "no correct kernel timed yet")
     tone = wording.gain_tone(row.best_low, row.best_high)
-    best = wording.speedup(row.best_speedup, row.best_noise)
-    return table.text(best, tone, wording.interval(row.best_low, row.best_high))
+    best = wording.best(row)
+    return table.text(best, tone, wording.beside(row.best_noise, row.best_low, row.best_high))
 
 
 def _known(text: str, note: str = "") -> table.Cell:

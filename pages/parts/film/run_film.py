@@ -160,7 +160,7 @@ def _with_result(scene: Scene, record: Record, kernel: Candidate) -> Scene:
         change, tone = _gain(figures, before.standing, record.number(before.candidate_id))
     return replace(
         scene,
-        value=wording.speedup(figures.speedup, figures.noise),
+        value=wording.ratio(figures),
         change=change,
         tone=tone,
         point=(figures.speedup, figures.low, figures.high),
@@ -204,10 +204,10 @@ def _end(record: Record, best: TimingFigures, eager_ms: float, other: tuple[str,
         "Result",
         f"Kernel {number} is the best of {count}; {failed or 'none'} of them failed on the way",
         f"From {wording.latency(eager_ms)} to {wording.latency(best.latency_ms)}: "
-        f"{wording.speedup(over.speedup, over.noise)} over {name}, "
+        f"{wording.ratio(over)} over {name}, "
         f"{speed_of_light.percent(record.limit, best.latency_ms)} of what the hardware allows",
         (END_S,),
-        value=wording.speedup(best.speedup, best.noise),
+        value=wording.ratio(best),
         change="over eager PyTorch",
         tone="green",
         is_kernel=False,

@@ -157,13 +157,7 @@ def label(a: AttemptRow, candidate: CandidateRow, step: str) -> str:
         else ""
     )
     best = " (best)" if a.is_best else ""
-    outcome = (
-        wording.speedup(a.speedup, a.noise)
-        if a.speedup
-        else wording.VERDICT_NAME[a.verdict]
-        if a.verdict
-        else "not judged"
-    )
+    outcome = wording.ratio(a) if a.speedup else wording.VERDICT_NAME[a.verdict] if a.verdict else "not judged"
     return f"kernel {a.number}{relation}{best} · {step} {a.depth} · {outcome}"
 
 

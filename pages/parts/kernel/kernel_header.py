@@ -20,6 +20,7 @@ from storage.results.flags import flags, to_look_at
 from storage.results.hardware_limit import HardwareLimit
 from storage.results.vocabulary import Verdict
 from storage.run.events import Imported
+from storage.run.settings import RunState
 
 INTERVAL = "over eager PyTorch, and the range in which it truly lies with 95 % probability"
 EXACT = "as exact as which number format: by its error against float64, not by what its source says"
@@ -97,13 +98,18 @@ def badges(candidate: CandidateRow) -> None:
     if candidate.verdict is Verdict.PASSED and not candidate.is_best:
         base = next((k for k in attempts if k.candidate_id == candidate.base_id), None)
         is_slower = beside_base.is_slower(candidate, base)
-        made = wording.outcome(candidate.verdict, candidate.is_accepted, candidate.is_pending, is_slower)
+        made = wording.outcome(candidate, is_slower, _is_stopped(candidate.run_id))
         st.badge(
             made.removeprefix("correct, "), color="blue" if candidate.is_accepted and not is_slower else "gray",
             help=wording.OUTCOME_ABOUT.get(made),
         )  # fmt: skip
     if candidate.is_profile_exposed:
         st.badge("model saw a profile", color="violet", icon=":material/visibility:")
+
+
+def _is_stopped(run_id: str) -> bool:
+    run = queries.run(index.current(), run_id)
+    return run is not None and run.state is RunState.STOPPED
 
 
 def _flags(run: RunRow, candidate: CandidateRow) -> None:
@@ -194,8 +200,8 @@ def numbers(
     limit: HardwareLimit | None,
 ) -> list[Figure]:
     """What was measured of a timed kernel, the speed-up first."""
-    speed = wording.speedup(candidate.speedup, candidate.noise)
-    items = [Figure("Speed-up", speed, wording.interval(candidate.low, candidate.high), INTERVAL)]
+    speed = wording.ratio(candidate)
+    items = [Figure("Speed-up", speed, wording.beside(candidate.noise, candidate.low, candidate.high), INTERVAL)]
     if baseline and baseline.speedup is not None:
         items += alternatives.figures(baseline, candidate.speedup, candidate.noise)
     eager = evaluation.baseline if evaluation else ""
@@ -233,7 +239,7 @@ def gain(prediction: PredictionRow | None, candidate_id: str) -> list[Figure]:
     ):
         return []
     ratio = prediction.measured
-    value, note = wording.speedup(ratio.speedup, ratio.noise), f"predicted {wording.speedup(prediction.predicted)}"
+    value, note = wording.ratio(ratio), f"predicted {wording.speedup(prediction.predicted)}"
     return [Figure(f"Over kernel {prediction.base_number}", value, note, prediction.technique)]
 
 

@@ -89,7 +89,7 @@ def _compared_with(run_id: str, candidate: CandidateRow, attempts: Sequence[Atte
 
 
 def _named(kernel: AttemptRow, is_ancestor: bool) -> str:
-    speedup = f" · {wording.speedup(kernel.speedup, kernel.noise)}" if kernel.speedup else ""
+    speedup = f" · {wording.ratio(kernel)}" if kernel.speedup else ""
     return f"kernel {kernel.number}{speedup}" + (" · nearest profiled ancestor" if is_ancestor else "")
 
 

@@ -44,6 +44,6 @@ def words(row: SameKernelRow, run_id: str) -> dict[str, table.Cell]:
         "device": table.link(row.model, where),
         "latency": wording.latency(row.latency_ms),
         "baseline": wording.latency(relative.baseline_ms(row.speedup, row.latency_ms)),
-        "speedup": wording.speedup(row.speedup, row.noise),
+        "speedup": wording.ratio(row),
         "interval": f"{wording.speedup(row.low)} to {wording.speedup(row.high)}",
     }

@@ -112,12 +112,11 @@ def _result(facts: Facts) -> str:
         return f"Failed, {wording.VERDICT_NAME[kernel.verdict]}: {reason}.{end}"
     if kernel.speedup is None:
         return "Correct, not timed yet."
-    speed, spread = wording.speedup(kernel.speedup, kernel.noise), wording.interval(kernel.low, kernel.high)
-    over_eager = f"{speed} over eager ({spread})"
+    over_eager = wording.told(kernel, "over eager")
     ratio = gain(kernel, facts.timed) if facts.timed else None
     if ratio is None or facts.timed is None:
         return f"Speed-up {over_eager}."
-    before = wording.speedup(facts.timed.speedup, facts.timed.noise)
+    before = wording.ratio(facts.timed)
     return f"{_compared(ratio, facts.timed.number)}. Speed-up {over_eager}, was {before}."
 
 
@@ -126,7 +125,7 @@ def _compared(ratio: relative.Relative, number: int) -> str:
     if not (ratio.is_faster or ratio.is_slower):
         return f"No measurable difference from kernel {number} ({spread})"
     if ratio.speedup >= 2:
-        return f"{wording.speedup(ratio.speedup, ratio.noise)} as fast as kernel {number} ({spread})"
+        return wording.told(ratio, f"as fast as kernel {number}")
     return f"{100 * abs(ratio.speedup - 1):.0f} % {faster_or_slower(ratio)} than kernel {number} ({spread})"
 
 
@@ -144,7 +143,7 @@ def predicted(prediction: PredictionRow, candidate_id: str | None) -> str:
     if (gained := prediction.measured) is None:
         return f"{gain}, not measured."
     on = "" if prediction.candidate_id == candidate_id else f" with kernel {prediction.number}"
-    return f"{gain}, measured {wording.speedup(gained.speedup, gained.noise)}{on}."
+    return f"{gain}, measured {wording.ratio(gained)}{on}."
 
 
 def _moved(facts: Facts) -> str:

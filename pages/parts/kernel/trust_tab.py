@@ -383,7 +383,7 @@ def timing(e: EvaluationRow) -> Facts:
     if not e.sample_count:
         return []
     rows = [
-        ("speed-up", wording.speedup(e.speedup, e.noise)),
+        ("speed-up", wording.ratio(e)),
         ("95 % interval", wording.interval(e.low, e.high)),
         ("kernel, median", wording.latency(e.latency_ms)),
         (f"{e.baseline or 'baseline'}, median", wording.latency(e.baseline_latency_ms)),

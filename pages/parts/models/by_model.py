@@ -53,7 +53,7 @@ def cells(row: ModelRow) -> dict[str, table.Cell]:
         "runs": wording.count(row.runs),
         "passed": part(row.passed, row.judged),
         "compiled": part(row.compiled, row.built),
-        "best": table.text(wording.speedup(row.best_speedup, row.best_noise),
+        "best": table.text(wording.best(row),
                            wording.gain_tone(row.best_low, row.best_high), wording.task(row.best_task or "")),
         "gains": wording.count(row.gains),
         "tokens": table.text(wording.tokens(row.tokens), "", wording.counted(row.calls, "call")),

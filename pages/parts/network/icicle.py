@@ -132,7 +132,8 @@ def _hover(tree: Tree, path: str, state: RegionState | None) -> str:
 
 
 def _told(tree: Tree, name: str, ms: float, *lines: str) -> str:
-    share = f"{wording.latency(ms)}, {wording.quantity(ms / tree.whole_ms, '', is_share=True)} of the network"
+    share = wording.quantity(ms / tree.whole_ms, "", is_share=True)
+    share = f"{wording.latency(ms)} in eager PyTorch, {share} of the network"
     return "<br>".join([f"<b>{wording.escaped(name)}</b>", share, *map(wording.escaped, lines)])
 
 

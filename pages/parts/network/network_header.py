@@ -81,10 +81,11 @@ def _figures(network: Network, rows: Sequence[Ranked], run_count: int) -> Iterat
     yield Figure("Worth a kernel", f"{len(worth)} of {len(rows)}", "regions")
     ceiling = ranking.ceiling_of(network, worth)
     about = (
-        "how many times as fast the whole network would be if every region worth a kernel took no longer than "
-        f"{wording.percent(ranking.REACHED_SHARE)} of the hardware's limit allows, and all else stayed as it is"
+        f"For this every region worth a kernel would have to reach {wording.percent(ranking.REACHED_SHARE)} of the "
+        f"hardware's limit; all else stays as it is by {whole.alternative}."
     )
-    yield Figure("Ceiling", wording.speedup(ceiling), "" if ceiling else "no limit measured yet", about)
+    note = f"over {whole.alternative}" if ceiling else "no limit measured yet"
+    yield Figure("Ceiling", wording.speedup(ceiling), note, about)
     yield Figure("Runs", wording.count(run_count), "of its regions")
     shares = [ranking.host_share(workload) for workload in network.workloads if workload.device_ms is not None]
     if shares:

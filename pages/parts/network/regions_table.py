@@ -119,7 +119,7 @@ def run_cell(run: RunRow | None) -> table.Cell:
         return None
     state = run_state.shown_state(run)
     cell = table.badge(state, wording.STATE_TONE[state], state, f"{RUN}{run.run_id}", run_address(run.run_id))
-    best = f"{wording.speedup(run.best_speedup, run.best_noise)} over eager" if run.best_speedup else "no kernel yet"
+    best = f"{wording.best(run)} over eager" if run.best_speedup else "no kernel yet"
     assert isinstance(cell, dict)
     return cell | {"note": best, "title": run.run_id}
 

@@ -62,7 +62,7 @@ def of_runs(counts: Sequence[StateCount], totals: RunTotals) -> list[Figure]:
         Figure("Tokens today", wording.tokens(totals.tokens_since), wording.counted(totals.calls_since, "call")),
         Figure("Money today", cost, unpriced, "model calls since midnight; prices are those of prices.toml"),
         Figure(
-            "Best speed-up", wording.speedup(totals.best_speedup, totals.best_noise),
+            "Best speed-up", wording.best(totals),
             _best_of(totals), f"over eager PyTorch, of all runs; run {totals.best_run}" if totals.best_run else "",
         ),
     ]  # fmt: skip
@@ -71,7 +71,8 @@ def of_runs(counts: Sequence[StateCount], totals: RunTotals) -> list[Figure]:
 def _best_of(totals: RunTotals) -> str:
     if totals.best_task is None:
         return ""
-    return f"{wording.interval(totals.best_low, totals.best_high)} · {totals.best_task.replace('_', ' ')}"
+    spread = wording.beside(totals.best_noise, totals.best_low, totals.best_high)
+    return f"{spread} · {totals.best_task.replace('_', ' ')}"
 
 
 COLUMNS = [
@@ -109,9 +110,7 @@ def _cells(by: GroupBy, row: GroupRow) -> dict[str, table.Cell]:
         "working": f"{row.working:,}" if row.working else table.text(wording.NONE, "muted"),
         "solved": table.text(f"{row.solved:,}", "", wording.percent(row.solved / row.runs)),
         "mean": wording.speedup(row.mean_speedup),
-        "best": table.text(
-            wording.speedup(row.best_speedup, row.best_noise), wording.gain_tone(row.best_low, row.best_high)
-        ),
+        "best": table.text(wording.best(row), wording.gain_tone(row.best_low, row.best_high)),
         "accepted": f"{row.accepted:,}",
         "calls": f"{row.model_calls:,}",
         "tokens": wording.tokens(row.tokens),

@@ -114,7 +114,7 @@ def _cells(
         ),
         "best": _best(run),
         "over": _over(run, fastest),
-        "curve": table.spark(run.curve, f"{wording.speedup(run.best_speedup, run.best_noise)} best"),
+        "curve": table.spark(run.curve, f"{wording.best(run)} best"),
         "correct": _correct(run),
         "model": table.text(wording.cut(model, 22), title=model),
         "strategy": table.text(wording.cut(run.strategy, 20), title=run.strategy),
@@ -151,8 +151,8 @@ def _best(run: RunRow) -> table.Cell:
     if run.best_speedup is None:
         return table.text(wording.NONE, "muted", "", "no correct kernel yet")
     tone = wording.gain_tone(run.best_low, run.best_high)
-    best = wording.speedup(run.best_speedup, run.best_noise)
-    return table.text(best, tone, wording.interval(run.best_low, run.best_high))
+    best = wording.best(run)
+    return table.text(best, tone, wording.beside(run.best_noise, run.best_low, run.best_high))
 
 
 def _over(run: RunRow, fastest: BaselineRow | None) -> table.Cell:
@@ -161,10 +161,10 @@ def _over(run: RunRow, fastest: BaselineRow | None) -> table.Cell:
     if fastest is None or ratio is None:
         return table.text(wording.NONE, "muted", "", "no alternative was timed")
     if alternatives.is_eager_best(fastest):
-        over_eager = wording.speedup(run.best_speedup, run.best_noise)
+        over_eager = wording.best(run)
         return table.text(over_eager, "", alternatives.EAGER, alternatives.EAGER_IS_BEST)
     lost = alternatives.loses(fastest, run.best_low, run.best_speedup, run.best_noise)
-    over = wording.speedup(ratio.speedup, ratio.noise)
+    over = wording.ratio(ratio)
     return table.text(
         over, "orange" if lost else "", wording.cut(fastest.name, 26), f"the best kernel {lost}" if lost else ""
     )

@@ -45,7 +45,7 @@ def _row(run: Compared) -> Sequence[str]:
     row, facts = run.run, run.conditions
     return (
         f"{run.letter} · {row.title} · {wording.model(row.model, row.is_example)} · {row.run_id}", str(run.state),
-        wording.speedup(row.best_speedup, row.best_noise), wording.interval(row.best_low, row.best_high),
+        wording.best(row), wording.interval(row.best_low, row.best_high),
         "{:,} / {:,}".format(*method.begun(row)),
         wording.share(row.passed, row.passed + row.failed), wording.count(row.model_calls),
         wording.tokens(facts.tokens), wording.cost(facts.cost_usd), wording.seconds(facts.engine_s),

@@ -155,7 +155,7 @@ def _curve(db: Database, run: RunRow, attempts: Sequence[AttemptRow], shown_dept
     shown = sorted(sorted(timed, key=lambda a: -(a.speedup or 0.0))[:RINGS], key=lambda a: a.number)
     terms = method.words(run.run_id, db)
     count = wording.counted(len(timed), "correct kernel")
-    words = f"Speed-up by {terms.step}: {count}, best {wording.speedup(run.best_speedup, run.best_noise)}"
+    words = f"Speed-up by {terms.step}: {count}, best {wording.best(run)}"
     name = "best so far (rings: every correct kernel)"
     if len(shown) < len(timed):
         name = f"best so far (rings: the {RINGS:,} fastest of {len(timed):,} correct kernels)"

@@ -3,6 +3,7 @@ Plotly figure. Traces are pure, from rows of the index; colours are names that t
 
 from __future__ import annotations
 
+import functools
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,7 +32,7 @@ from storage.results import relative
 from storage.results.vocabulary import Verdict
 from storage.run import exposure
 from storage.run.method_words import PLAIN, MethodWords
-from storage.run.settings import Origin, RunSettings
+from storage.run.settings import Origin, RunSettings, RunState
 from storage.run.steering.command_arguments import MANUAL
 
 # As high as the window leaves room for under the header, so that the whole curve is seen without scrolling.
@@ -83,6 +84,7 @@ def gather(run: RunRow, selected_id: str = "") -> CurveRows:
         baselines=queries.baselines(db, run.run_id),
         words=words,
         is_by_hand=run.model == MANUAL,
+        is_stopped=run.state is RunState.STOPPED,
     )
 
 
@@ -94,7 +96,7 @@ def usual_eager_ms(points: Sequence[PointRow]) -> float | None:
 
 def name(run: RunRow, rows: CurveRows) -> str:
     """The chart in words, for those who cannot see it."""
-    speedup = wording.speedup(run.best_speedup, run.best_noise)
+    speedup = wording.best(run)
     best = f"best {speedup}" if run.best_speedup else "no correct kernel timed yet"
     others = "".join(f", {row.name} {wording.speedup(row.speedup)}" for row in alternatives.known(rows.baselines))
     return (
@@ -182,6 +184,7 @@ class CurveRows:
     baselines: Sequence[BaselineRow] = ()
     words: MethodWords = PLAIN
     is_by_hand: bool = False
+    is_stopped: bool = False
 
     @property
     def limit_speedup(self) -> float | None:
@@ -195,18 +198,19 @@ def curve_figure(rows: CurveRows, is_log: bool, revision: str) -> dict[str, Any]
     values = [p.speedup for p in rows.points if p.speedup]
     spots = {p.candidate_id: p for p in rows.points}
     size = 10 if len(rows.points) <= MANY else 6
+    kernels = functools.partial(_kernels, spots=spots, is_stopped=rows.is_stopped)
     drawn = [
         _depth_spread(rows.spread, rows.words.step),
         *_branches(rows.points),
         _best_so_far(rows.rises),
-        *(_kernels(name, points, symbol, colour, spots, size)
-          for name, points, symbol, colour in _by_outcome(rows.points, spots)),
-        _kernels("tuned", [p for p in rows.points if p.origin is Origin.TUNED], "diamond-tall-open", "@violet-color",
-                 spots, size + 16),
-        _kernels(wording.ORIGIN_NAME[Origin.COMPILED], [p for p in rows.points if p.origin is Origin.COMPILED],
-                 "square-open", "@orange-color", spots, size + 10),
-        _kernels("tied with the best", [p for p in rows.points if p.is_tied], "star-open", "@green-color", spots, 15),
-        _kernels("best", best, "star", "@green-color", spots, 17),
+        *(kernels(name, points, symbol, colour, size=size)
+          for name, points, symbol, colour in _by_outcome(rows.points, spots, rows.is_stopped)),
+        kernels("tuned", [p for p in rows.points if p.origin is Origin.TUNED], "diamond-tall-open", "@violet-color",
+                size=size + 16),
+        kernels(wording.ORIGIN_NAME[Origin.COMPILED], [p for p in rows.points if p.origin is Origin.COMPILED],
+                "square-open", "@orange-color", size=size + 10),
+        kernels("tied with the best", [p for p in rows.points if p.is_tied], "star-open", "@green-color", size=15),
+        kernels("best", best, "star", "@green-color", size=17),
         *_selection(rows.points, rows.failures, rows.selected_id),
         *_failures(rows.failures, rows.unapplied, rows.words.step),
         *_spacers(values, rows.eager_ms is not None),
@@ -215,15 +219,15 @@ def curve_figure(rows: CurveRows, is_log: bool, revision: str) -> dict[str, Any]
 
 
 def _by_outcome(
-    points: Sequence[PointRow], spots: Mapping[str, PointRow]
+    points: Sequence[PointRow], spots: Mapping[str, PointRow], is_stopped: bool
 ) -> Iterator[tuple[str, list[PointRow], str, str]]:
     accepted = [p for p in points if p.is_accepted]
     slower = [p for p in accepted if beside_base.is_slower(p, spots.get(p.base_id or ""))]
     yield "accepted", [p for p in accepted if p not in slower], "circle", "@blue-color"
     yield "slower, kept", slower, "circle-x-open", "@blue-color"
     yield (
-        "correct, pending",
-        [p for p in points if p.is_pending and not p.is_accepted],
+        wording.UNDECIDED if is_stopped else "correct, pending",
+        [p for p in points if p.is_pending and not p.is_accepted and not p.is_best],
         "circle-open-dot",
         "@blue-color",
     )
@@ -311,7 +315,14 @@ def _latency_axis(is_log: bool, eager_ms: float, values: list[float]) -> dict[st
 
 
 def _kernels(
-    name: str, points: Sequence[PointRow], symbol: str, colour: str, spots: Mapping[str, PointRow], size: int
+    name: str,
+    points: Sequence[PointRow],
+    symbol: str,
+    colour: str,
+    *,
+    size: int,
+    spots: Mapping[str, PointRow],
+    is_stopped: bool,
 ) -> Trace:
     """Correct kernels with the noise of their measurement."""
     best = next((p for p in spots.values() if p.is_best), None)
@@ -319,7 +330,7 @@ def _kernels(
         "type": "scatter", "mode": "markers", "name": name,
         "x": [p.x for p in points], "y": [p.speedup for p in points],
         "customdata": [p.candidate_id for p in points],
-        "text": [_hover_text(p, spots.get(p.base_id or ""), best) for p in points],
+        "text": [_hover_text(p, spots.get(p.base_id or ""), best, is_stopped) for p in points],
         "hoverinfo": "none",
         "marker": {"symbol": symbol, "size": size, "color": colour, "line": {"width": 1.6, "color": colour}},
         "error_y": {
@@ -330,14 +341,14 @@ def _kernels(
     }  # fmt: skip
 
 
-def _hover_text(p: PointRow, base: PointRow | None, best: PointRow | None) -> str:
+def _hover_text(p: PointRow, base: PointRow | None, best: PointRow | None, is_stopped: bool) -> str:
     """What was changed, what it gained, the verdict, and what a tie means: a line each, as plain text."""
     line = f" · trajectory {p.trajectory}" if p.trajectory else ""
     rank = " · best" if p.is_best else " · tied with the best" if p.is_tied else ""
     measured = wording.measured(p.speedup, p.noise, p.low, p.high)
     tied = f"\n{beside_base.tie(p, best)}" if p.is_tied else ""
     what = wording.cut(p.summary, 84) or wording.ORIGIN_NAME[p.origin]
-    outcome = wording.outcome(p.verdict, p.is_accepted, p.is_pending, beside_base.is_slower(p, base))
+    outcome = wording.outcome(p, beside_base.is_slower(p, base), is_stopped)
     gained = f"{measured} over eager PyTorch · {wording.latency(p.latency_ms)}{_gain(p, base)}"
     return f"{what}\n{gained}\nkernel {p.number} · {outcome}{line}{rank}{tied}"
 

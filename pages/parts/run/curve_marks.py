@@ -153,11 +153,9 @@ def best_label(p: PointRow, label: Label) -> Shape:
 
 
 def _measured(p: PointRow) -> str:
-    """With its interval where that is wide; the interval alone where nothing less is known."""
-    text = wording.speedup(p.speedup, p.noise)
-    if text == wording.UNKNOWN:
-        return wording.interval(p.low, p.high)
-    return wording.measured(p.speedup, p.noise, p.low, p.high) if (p.noise or 0) > NOISY else text
+    """With its interval where that is wide; the interval alone where that is all that is known."""
+    is_noisy = (p.noise or 0) > NOISY
+    return wording.measured(p.speedup, p.noise, p.low, p.high) if is_noisy else wording.ratio(p)
 
 
 def phase_bands(phases: Sequence[Phase]) -> list[Shape]:

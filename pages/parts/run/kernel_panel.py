@@ -86,12 +86,12 @@ def _outcome(kernel: CandidateRow, parent: AttemptRow | None, base: AttemptRow |
     other = parent if parent and parent.speedup is not None else base
     change = story.gain(kernel, other) if other else None
     left, right = st.columns([1, 1.35])
-    speed = wording.speedup(kernel.speedup, kernel.noise)
+    speed = wording.ratio(kernel)
     left.metric("Over eager PyTorch", speed, help=kernel_header.INTERVAL)
-    left.caption(f"{wording.interval(kernel.low, kernel.high)} · {wording.latency(kernel.latency_ms)}")
+    left.caption(f"{wording.beside(kernel.noise, kernel.low, kernel.high)} · {wording.latency(kernel.latency_ms)}")
     if change and other:
         what = "parent" if other is parent else "base"
-        right.metric(f"Over {what} (kernel {other.number})", wording.speedup(change.speedup, change.noise))
+        right.metric(f"Over {what} (kernel {other.number})", wording.ratio(change))
         right.caption(f"{story.faster_or_slower(change).capitalize()} ({wording.interval(change.low, change.high)})")
         if anew := story.moved(kernel, other, change):
             st.caption(wording.plain(anew))

@@ -17,6 +17,7 @@ from storage.index import queries
 from storage.index.queries import AttemptRow, ErrorGroupRow, KernelFilter, OutcomeCount, RunRow
 from storage.results.vocabulary import Verdict
 from storage.run.labels import Mark
+from storage.run.settings import RunState
 
 PAGE_SIZE = 20
 REASON_LENGTH = 110
@@ -71,6 +72,7 @@ def draw(run: RunRow) -> str | None:
                 best,
                 marks.get(k.candidate_id),
                 same.get(k.candidate_id),
+                run.state is RunState.STOPPED,
             ),
             address(k),
         )
@@ -134,13 +136,14 @@ def _cells(
     best: AttemptRow | None,
     found: Mark | None,
     same: int | None,
+    is_stopped: bool,
 ) -> dict[str, table.Cell]:
     """One kernel as cells."""
     badges = [table.pill("best", "green", "finished", wording.BEST)] if a.is_best else []
     badges += [table.pill("tied with the best", "green", "", beside_base.tie(a, best))] if a.is_tied else []
     if a.verdict is Verdict.PASSED and not a.is_best:
         is_slower = beside_base.is_slower(a, base)
-        outcome = wording.outcome(a.verdict, a.is_accepted, a.is_pending, is_slower)
+        outcome = wording.outcome(a, is_slower, is_stopped)
         tone, about = "blue" if a.is_accepted and not is_slower else "gray", wording.OUTCOME_ABOUT.get(outcome, "")
         badges.append(table.pill(outcome.removeprefix("correct, "), tone, "", about))
     badges += [table.pill("saw profile", "violet")] if a.is_profile_exposed else []
@@ -190,7 +193,7 @@ def speedup(a: AttemptRow) -> table.Cell:
     if a.speedup is None:
         return table.text(wording.NONE, "muted")
     tone = wording.gain_tone(a.low, a.high)
-    return table.text(wording.speedup(a.speedup, a.noise), tone, wording.interval(a.low, a.high))
+    return table.text(wording.ratio(a), tone, wording.beside(a.noise, a.low, a.high))
 
 
 def draw_errors(run: RunRow) -> None:

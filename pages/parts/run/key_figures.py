@@ -69,8 +69,10 @@ def _best(run: RunRow, state: RunState) -> dict[str, str]:
         first = gain_over_first(run)
         said = f"{first} faster than its first kernel, {_not_yet(beyond, state)}" if first else _not_yet(beyond, state)
         return shown | {"said": wording.capital(said), "note": f"{measured} over eager PyTorch", "tone": ""}
-    note = f"{wording.interval(run.best_low, run.best_high)}" + (f" · {_tied(run)}" if run.tied_kernels else "")
-    return shown | {"value": wording.speedup(run.best_speedup, run.best_noise), "note": note, "tone": "good"}
+    spread = wording.beside(run.best_noise, run.best_low, run.best_high)
+    note = spread + (f" · {_tied(run)}" if run.tied_kernels else "")
+    form = "value" if relative.is_known(run.best_noise or 0.0) else "said"  # a range is too long for the large figure
+    return shown | {form: wording.best(run), "note": note, "tone": "good"}
 
 
 def _not_yet(beyond: str, state: RunState) -> str:
@@ -86,7 +88,7 @@ def gain_over_first(run: RunRow) -> str:
         return ""
     first = timed[0]
     gain = relative.between_sessions(run.best_speedup, run.best_noise, first.speedup or 0.0, first.noise or 0.0)
-    return wording.speedup(gain.speedup, gain.noise) if gain.is_faster and relative.is_known(gain.noise) else ""
+    return wording.ratio(gain) if gain.is_faster and relative.is_known(gain.noise) else ""
 
 
 def _latency(run: RunRow) -> dict[str, str]:

@@ -15,7 +15,7 @@ from pages.parts.status import beside_base
 from storage.index import queries
 from storage.index.queries import FamilyRow, RunRow
 from storage.results.vocabulary import Verdict
-from storage.run.settings import Origin
+from storage.run.settings import Origin, RunState
 
 LANES = 12  # at most: the last is for all branches that find no other
 
@@ -37,7 +37,9 @@ def draw(run: RunRow) -> None:
         return
     step = method.words(run.run_id).step
     data = {
-        "nodes": [shown(node, step, kernels.get(node.row.base_id or "")) for node in nodes],
+        "nodes": [
+            shown(node, step, kernels.get(node.row.base_id or ""), run.state is RunState.STOPPED) for node in nodes
+        ],
         "roll_backs": [row.from_number for row in queries.roll_backs(db, run.run_id)],
         "note": note(len(nodes), run.attempts),
         "selected": selection.marked(run.run_id),
@@ -50,11 +52,11 @@ def note(drawn: int, total: int) -> str:
     return "" if drawn >= total else f"the newest {queries.NEWEST:,} of {total:,} kernels, and the best"
 
 
-def shown(node: Node, step: str, base: FamilyRow | None = None) -> dict[str, Any]:
+def shown(node: Node, step: str, base: FamilyRow | None = None, is_stopped: bool = False) -> dict[str, Any]:
     """One node for the browser; `base` is the kernel that its step index started from."""
     row = node.row
     speed = f"{wording.speedup(row.speedup, row.noise)}, " if row.speedup else ""
-    outcome = speed + wording.outcome(row.verdict, row.is_accepted, row.is_pending, beside_base.is_slower(row, base))
+    outcome = speed + wording.outcome(row, beside_base.is_slower(row, base), is_stopped)
     rank = ", best" if row.is_best else ", tied with the best" if row.is_tied else ""
     return {
         "id": row.candidate_id, "number": row.number, "lane": node.lane, "parent": node.parent,

@@ -49,10 +49,8 @@ def sentence(run: RunRow) -> str:
         measured = wording.measured(run.best_speedup, run.best_noise, run.best_low, run.best_high)
         came = f"the best kernel is {beyond}: {measured}"
     else:
-        interval = wording.interval(run.best_low, run.best_high)
-        speedup = wording.speedup(run.best_speedup, run.best_noise)
-        how_fast = interval if speedup == wording.UNKNOWN else f"{speedup} ({interval})"
-        came = f"kernel {_number(run)} is {how_fast} as fast as eager PyTorch{_and_over(run)}"
+        measured = wording.measured(run.best_speedup, run.best_noise, run.best_low, run.best_high)
+        came = f"kernel {_number(run)} is {measured} as fast as eager PyTorch{_and_over(run)}"
     tied = f" {_tied(run)}" if run.best_speedup and run.tied_kernels else ""
     return f"{wording.capital(came)}.{tied}"
 
@@ -65,7 +63,7 @@ def _and_over(run: RunRow) -> str:
         return ""
     if alternatives.is_eager_best(fastest):
         return ", the fastest alternative"
-    return f" and {wording.speedup(ratio.speedup, ratio.noise)} as fast as {alternatives.named(fastest)}"
+    return f" and {wording.ratio(ratio)} as fast as {alternatives.named(fastest)}"
 
 
 def _tied(run: RunRow) -> str:

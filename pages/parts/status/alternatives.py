@@ -61,8 +61,7 @@ def loses(fastest: BaselineRow | None, low: float | None, speedup: float | None,
     ratio = fastest.under(speedup, noise) if fastest else None
     if fastest is None or ratio is None or low is None or low <= 1 or not ratio.is_slower or not is_known(ratio.noise):
         return ""
-    measured = f"{wording.speedup(ratio.speedup, ratio.noise)} over it ({wording.interval(ratio.low, ratio.high)})"
-    return f"beats {EAGER} and loses to {named(fastest)}: {measured}"
+    return f"beats {EAGER} and loses to {named(fastest)}: {wording.over(ratio, 'it')}"
 
 
 def figures(fastest: BaselineRow | None, speedup: float | None, noise: float | None) -> list[Figure]:
@@ -72,13 +71,12 @@ def figures(fastest: BaselineRow | None, speedup: float | None, noise: float | N
     if (ratio := fastest.under(speedup, noise)) is None:
         reason = wording.not_measured(fastest.name, fastest.failure) if fastest.failure else ""
         return [Figure(f"Over {fastest.name}", wording.NONE, "not measured" if reason else "", reason)]
-    about = f"{fastest.name} itself is {wording.speedup(fastest.speedup, fastest.noise)} over eager"
+    about = f"{fastest.name} itself is {wording.ratio(fastest)} over eager"
     if is_eager_best(fastest):
         over_it = f"over {fastest.name}: {wording.interval(ratio.low, ratio.high)}; {about}"
         return [Figure(OVER_BEST, wording.speedup(speedup, noise), EAGER_IS_BEST, over_it)]
-    spread = wording.interval(ratio.low, ratio.high)
-    note = f"{fastest.name}, {spread if is_known(ratio.noise) else f'too noisy: {spread}'}"
-    return [Figure(OVER_BEST, wording.speedup(ratio.speedup, ratio.noise), note, about)]
+    note = f"{fastest.name}, {wording.beside(ratio.noise, ratio.low, ratio.high)}"
+    return [Figure(OVER_BEST, wording.ratio(ratio), note, about)]
 
 
 def cost(baseline: BaselineRow) -> str:

@@ -30,8 +30,9 @@ def figures(db: Database, run: RunRow) -> list[Figure]:
     allowed = queries.allowance(db, run.run_id)
     return [
         Figure(
-            "Over eager PyTorch", wording.speedup(run.best_speedup, run.best_noise),
-            wording.interval(run.best_low, run.best_high), "the fastest correct kernel, with its 95 % interval",
+            "Over eager PyTorch", wording.best(run),
+            wording.beside(run.best_noise, run.best_low, run.best_high),
+            "the fastest correct kernel, with its 95 % interval",
         ),
         Figure(
             "Latency", f"{wording.latency(eager_ms)} → {wording.latency(run.best_latency_ms)}", "PyTorch → best kernel",
@@ -88,7 +89,7 @@ def headline(db: Database, run: RunRow) -> str:
         return "no correct kernel yet"
     beyond = not_faster(run.best_low, run.best_high)
     if not beyond:
-        best = wording.speedup(run.best_speedup, run.best_noise)
+        best = wording.best(run)
         over = alternatives.over(queries.baseline(db, run.run_id), run.best_speedup, run.best_noise)
         return f"{best} over eager PyTorch" + (f", {over}" if over else "")
     return f"best kernel {_best(run)}, {beyond}"

@@ -43,7 +43,7 @@ def first(run: RunRow, kernels: list[AttemptRow]) -> str:
 def label(a: AttemptRow, words: MethodWords) -> str:
     """One line in a list of kernels."""
     best = " · best" if a.is_best else ""
-    speed = f" · {wording.speedup(a.speedup, a.noise)}" if a.speedup else ""
+    speed = f" · {wording.ratio(a)}" if a.speedup else ""
     return f"kernel {a.number} · {words.step} {a.depth}{speed}{best} · {wording.cut(a.summary, 60)}"
 
 

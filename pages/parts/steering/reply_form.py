@@ -43,7 +43,7 @@ def draw(run: RunRow, state: RunState, draw_new: Callable[[str], bool]) -> None:
                 st.error("**Reply rejected.** Fix it and resend.", icon=":material/error:")
                 st.code(refused.note, language=None, wrap_lines=True)
             if state.is_over:
-                st.caption("No engine is running: your reply is saved and used when the run is advanced or resumed.")
+                st.caption(_goes_on(run.run_id))
         has_new = draw_new(run.run_id)
         with st.expander("Whole prompt, to copy" if has_new else "Prompt", expanded=refused is None and not has_new):
             code.draw_plain("Prompt", prompt(run.run_id, question), key="asked_prompt", is_wrapped=True)
@@ -51,10 +51,17 @@ def draw(run: RunRow, state: RunState, draw_new: Callable[[str], bool]) -> None:
 
 
 def _lead(run: RunRow, state: RunState) -> str:
-    """Whether the run waits, or has been stopped and goes on with a reply, as Markdown."""
+    """Whether the run waits, or has been stopped at a prompt, as Markdown."""
     if state is RunState.STOPPED and run_state.shown_state(run) is not RunState.WAITING:
-        return ":material/stop: Stopped. A reply lets the run go on"
+        return ":material/stop: Stopped at this prompt"
     return ":material/schedule: Your reply is needed"
+
+
+def _goes_on(run_id: str) -> str:
+    """What makes a run that no engine works on go on, as Markdown."""
+    if has_reply(run_id):
+        return "Your reply is saved. **Resume run** makes the run go on with it."
+    return f"To let the run go on, press **{VERB_WORDS[CommandKind.ANSWER].label}**, then **Resume run**."
 
 
 def is_due(run: RunRow, state: RunState) -> bool:

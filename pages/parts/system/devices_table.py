@@ -148,7 +148,7 @@ def model_cells(row: DeviceModelRow) -> dict[str, table.Cell]:
         "passed": wording.share(row.passed, row.judged),
         "timed": wording.count(row.timed),
         "best": table.text(
-            wording.speedup(row.best_speedup, row.best_noise), wording.gain_tone(row.best_low, row.best_high),
+            wording.best(row), wording.gain_tone(row.best_low, row.best_high),
             wording.task(row.best_task or ""),
         ),
         "last": table.age(row.last_at),

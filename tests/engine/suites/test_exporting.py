@@ -45,6 +45,29 @@ def test_every_form_holds_every_table(results: Results) -> None:
     assert page.count("<figure>") == 2
 
 
+def test_few_tasks_are_told_as_what_they_are_and_arms_of_a_suite_under_way_on_the_same_tasks(results: Results) -> None:
+    first, second = (task.name for task in results.suite.defined.tasks[:2])
+    speed = {"arm_a": 1.0, "arm_b": 2.0}
+    two = replace(results, cells=tuple(
+        replace(cell, result=replace(cell.result, best=replace(cell.result.best, speedup=speed[cell.cell.arm])))
+        for cell in results.cells if cell.cell.task in (first, second) and cell.result and cell.result.best
+    ))  # fmt: skip
+    assert tables.headline(two)[-1].endswith(
+        "faster on both tasks; two are too few to say that it holds for others (from 6 on a sign test can)."
+    )
+    split = replace(summary.paired(two, "arm_b", "arm_a"), faster=1, slower=1)
+    assert "faster on 1, slower on 1, level on 0 of 2 tasks; two are too few" in tables.comparison(split)
+    waiting = [cell.cell.task == second and cell.cell.arm == "arm_b" for cell in two.cells]
+    under_way = replace(two, cells=tuple(
+        replace(cell, standing=replace(cell.standing, state=CellState.RUNNING)) if waits else cell
+        for cell, waits in zip(two.cells, waiting, strict=True)
+    ))  # fmt: skip
+    said = tables.headline(under_way)
+    assert said[0].endswith("are of the 1 task that all of them have ended so far.")
+    assert {row[2] for row in tables.arms_table(under_way).rows} == {"1 of 1"}
+    assert "faster on the one task; one is too few" in said[-1]
+
+
 def test_a_suite_that_checks_whether_everything_works_says_so_in_place_of_a_speed_up(results: Results) -> None:
     suite = results.suite
     check = replace(results, suite=replace(suite, defined=replace(suite.defined, checks=Purpose.WORKS)))
