@@ -96,7 +96,9 @@ def draw_head(results: Results, has_runner: bool) -> None:
     if suite.defined.about:
         st.caption(wording.plain(suite.defined.about))
     devices = ", ".join(map(wording.plain, results.devices)) or "nothing measured yet"
-    used = f"{wording.cost(spent.cost_usd)} and {wording.seconds(spent.engine_s)} of engine time spent"
+    is_unrecorded = any(cell.result is not None and cell.result.is_unrecorded for cell in results.cells)
+    cost = "tokens and cost not recorded," if is_unrecorded else f"{wording.cost(spent.cost_usd)} and"
+    used = f"{cost} {wording.seconds(spent.engine_s)} of engine time spent"
     example = ["an example, made on another machine"] if suite.defined.is_example else []
     st.markdown(" · ".join([f"**{state}**", *example, tables.progress_line(results), used, devices]))
     if suite.is_left_behind:  # it was killed, or its machine was switched off

@@ -128,9 +128,15 @@ def _arm_in_words(stats: ArmFigures, results: Results) -> str:
     better = f" {estimate(stats.over_best)} over the best alternative where one was timed;" if stats.over_best else ""
     return (
         f"{stats.arm}: {times(stats.mean.value)} over eager PyTorch{sure}, geometric mean of {of}"
-        f"{where};{better} {money(stats.cost_usd)}, "
-        f"{tokens(stats.tokens)} tokens and {minutes(stats.minutes)} of engine time in {counted(stats.cells, 'run')}."
+        f"{where};{better} {_paid(stats)} {minutes(stats.minutes)} of engine time in "
+        f"{counted(stats.cells, 'run')}."
     )
+
+
+def _paid(stats: ArmFigures) -> str:
+    if stats.is_unrecorded:
+        return "tokens and cost not recorded,"
+    return f"{money(stats.cost_usd)}, {tokens(stats.tokens)} tokens and"
 
 
 def comparison(pair: Paired) -> str:
@@ -258,8 +264,9 @@ def costs_table(results: Results, kernel_class: str = ALL) -> TextTable:
     for what, count in (("", 1), (" a correct kernel", 0), (" a gain", 0)):
         shares = [count or (stats.gains if "gain" in what else stats.kernels) for stats in per_arm]
         pairs = list(zip(per_arm, shares, strict=True))
-        rows.append((f"Tokens{what}", *(tokens(stats.per(stats.tokens, n)) if n else NONE for stats, n in pairs)))
-        rows.append((f"Cost{what}", *(money(stats.per(stats.cost_usd, n)) if n else NONE for stats, n in pairs)))
+        told = [(stats, 0 if stats.is_unrecorded else n) for stats, n in pairs]
+        rows.append((f"Tokens{what}", *(tokens(stats.per(stats.tokens, n)) if n else NONE for stats, n in told)))
+        rows.append((f"Cost{what}", *(money(stats.per(stats.cost_usd, n)) if n else NONE for stats, n in told)))
         rows.append((f"Engine time{what}", *(minutes(stats.per(stats.minutes, n)) for stats, n in pairs)))
         rows.append((f"Device time{what}", *(minutes(stats.per(stats.device_minutes, n)) for stats, n in pairs)))
     about = (
@@ -269,6 +276,8 @@ def costs_table(results: Results, kernel_class: str = ALL) -> TextTable:
     )
     columns = (Heading("What", is_number=False), *(Heading(stats.arm) for stats in per_arm))
     abouts = {f"Pass@{k}": PASS_AT.format(k=k) for k in within}
+    if any(stats.is_unrecorded for stats in per_arm):
+        abouts |= dict.fromkeys(("Tokens", "Cost"), "– where replies were written elsewhere: not recorded")
     abouts |= {f"Compiled@{k}": COMPILED_AT.format(k=k) for k in within}
     return TextTable("How often it works, and at what cost", columns, tuple(rows) if per_arm else (), about, abouts)
 
@@ -458,9 +467,10 @@ def _robust(stats: ArmFigures) -> str:
 def _efficient(stats: ArmFigures) -> str:
     if not stats.kernels:
         return "no correct kernel"
-    if stats.tokens == 0:
+    if stats.is_unrecorded or stats.tokens == 0:
         time = minutes(stats.per(stats.minutes, stats.kernels))
-        return f"no model was paid (recorded replies, or a person's); {time} a correct kernel"
+        paid = "tokens and cost not recorded" if stats.is_unrecorded else "no model was paid (recorded replies)"
+        return f"{paid}; {time} a correct kernel"
     each = tokens(stats.per(stats.tokens, stats.kernels)), money(stats.per(stats.cost_usd, stats.kernels))
     return f"{each[0]} tokens, {each[1]} and {minutes(stats.per(stats.minutes, stats.kernels))} a correct kernel"
 

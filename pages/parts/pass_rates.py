@@ -33,6 +33,7 @@ class PassRates:
 
     tries: Sequence[TryRow]
     cost_usd: float | None
+    model: str = ""
 
     @property
     def passed(self) -> int:
@@ -80,7 +81,7 @@ class PassRates:
     def sentence(self) -> str:
         """The same for who does not know these names: after how many tries a correct kernel came, or how likely one is,
         what it brings, at what cost."""
-        paid = f" Cost of a correct kernel: {cost(self)}." if self.passed else ""
+        paid = f" Cost of a correct kernel: {price}." if (price := cost(self)) != wording.NONE else ""
         return (self._likely() if self.is_independent and len(self.tries) > 1 else self._happened()) + paid
 
     def _happened(self) -> str:
@@ -116,8 +117,8 @@ def share_text(share: float, *, is_estimate: bool) -> str:
 
 
 def cost(rates: PassRates) -> str:
-    """What a kernel that passes has cost, in dollars; a dash where none has passed."""
-    return wording.cost(rates.cost_per_pass) if rates.passed else wording.NONE
+    """What a kernel that passes has cost, in dollars; a dash where none has passed or nobody tells."""
+    return wording.cost(rates.cost_per_pass, rates.model) if rates.passed else wording.NONE
 
 
 def ranked(rows: Sequence[RankingRow]) -> str:

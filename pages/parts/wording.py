@@ -134,6 +134,7 @@ OUTCOME_ABOUT = {
     UNDECIDED: "correct; the run was stopped before its step was over, so nothing was decided about it",
     "correct, abandoned": "correct, but its step did not end with it: nothing was built on it",
 }
+NOT_RECORDED = "not recorded: replies that were written elsewhere tell no tokens and no price"
 BY_PROMPTS = "a language model that saw only the prompts"
 LATENCIES = (
     "The kernel's is the median of its timed calls. PyTorch's is that times the speed-up, which is the median over "
@@ -282,8 +283,15 @@ def counted(value: int, name: str) -> str:
     return f"{count(value)} {name}" if value == 1 else f"{count(value)} {name}s"
 
 
-def tokens(value: int | None) -> str:
-    """Token counts: exact below ten thousand; what nobody counted is not zero."""
+def is_unrecorded(value: float | None, model: str) -> bool:
+    """Whether tokens or dollars are zero since nobody tells them: replies of the model "manual" come from elsewhere."""
+    return value == 0 and model == MANUAL
+
+
+def tokens(value: int | None, model: str = "") -> str:
+    """Token counts: exact below ten thousand; what nobody counted is not zero, nor what `model` does not tell."""
+    if is_unrecorded(value, model):
+        return NONE
     if value is None:
         return UNKNOWN
     if value < 10_000:
@@ -291,8 +299,10 @@ def tokens(value: int | None) -> str:
     return f"{value / 1000:.1f} k" if value < 1_000_000 else f"{value / 1e6:.2f} M"
 
 
-def cost(usd: float | None) -> str:
-    """US dollars; an unknown price is not free."""
+def cost(usd: float | None, model: str = "") -> str:
+    """US dollars; an unknown price is not free, nor is what `model` does not tell."""
+    if is_unrecorded(usd, model):
+        return NONE
     if usd is None:
         return UNKNOWN
     return f"${usd:.2f}" if usd >= 1 or usd == 0 else f"${significant(usd, 2)}"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from storage.results import relative
 from storage.results.check_records import CheckOutcome
 from storage.run.labels import MarkKind
+from storage.run.steering.command_arguments import MANUAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +110,11 @@ class RunResult:
     device_s: float = 0.0
     mark: MarkKind | None = None
     """What a person found of the best kernel."""
+
+    @property
+    def is_unrecorded(self) -> bool:
+        """Whether tokens and dollars are zero because its replies, of the model "manual", came from elsewhere."""
+        return self.model == MANUAL and self.calls > 0 and self.tokens == 0 and self.cost_usd == 0
 
     @functools.cached_property
     def correct(self) -> int:

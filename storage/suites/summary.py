@@ -222,6 +222,8 @@ class ArmFigures:
     cost_usd: float | None
     minutes: float
     device_minutes: float = 0.0
+    is_unrecorded: bool = False
+    """Whether tokens and dollars of some of its runs are not recorded."""
 
     def per(self, total: float | None, count: int) -> float | None:
         """A sum for each kernel or gain."""
@@ -270,6 +272,7 @@ def _figures(results: Results, arm: str, kernel_class: str) -> ArmFigures:
         None if any(run.tokens is None for run in runs) else sum(run.tokens or 0 for run in runs),
         None if any(run.cost_usd is None for run in runs) else sum(run.cost_usd or 0.0 for run in runs),
         sum(run.engine_s for run in runs) / 60, sum(run.device_s for run in runs) / 60,
+        any(run.is_unrecorded for run in runs),
     )  # fmt: skip
 
 

@@ -122,10 +122,11 @@ def test_too_few_rounds_are_told_as_such() -> None:
     ratio = RemeasureProgress(RemeasureState.DONE, 0.0, (Round(1.2, 1.0, 1.0, 1.0),)).ratio
     assert ratio is not None
     first, second = KernelName("r", "c2", 2, 1.2, 0.01), KernelName("r", "c1", 1, 1.0, 0.01)
+    names = "kernel 2", "kernel 1"
     assert not ratio.is_sound
-    assert "too few to rule out noise" in verdict(first, second, ratio)
+    assert "too few to rule out noise" in verdict(first, second, ratio, names)
     sound = Ratio(1.12, 1.10, 1.14, 6)
-    assert verdict(first, second, sound) == (
+    assert verdict(first, second, sound, names) == (
         "Kernel 2 is 1.12× (1.10 to 1.14×) as fast as kernel 1; in their runs it was 1.20×."
     )
-    assert verdict(first, second, Ratio(1.01, 0.98, 1.03, 6)).startswith("No significant difference")
+    assert verdict(first, second, Ratio(1.01, 0.98, 1.03, 6), names).startswith("No significant difference")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 from dataclasses import replace
 from pathlib import Path
@@ -80,6 +81,24 @@ def test_the_page_says_what_the_journals_say(home: Path, open_page: Open) -> Non
     listed = everything(open_page("benchmark"))
     assert f"benchmark?suite={NAME}" in listed
     assert "7 of 8 cells finished, 1 stopped" in listed
+
+
+def test_what_replies_from_elsewhere_cost_is_not_zero_on_any_page(home: Path, open_page: Open) -> None:
+    write_suite(home, 1, 1, 2, 20)
+    zero = r'"(input_tokens|output_tokens|cached_tokens|reasoning_tokens|cost_usd)":[\d.]+'
+    for folder in (home / "runs").iterdir():
+        for file in (folder / "journal.jsonl", folder / "run.json"):
+            lines = re.sub('"model": ?"[^"]+"', '"model":"manual"', file.read_text()).splitlines()
+            file.write_text("\n".join(re.sub(zero, r'"\1":0', x) if "ModelCalled" in x else x for x in lines) + "\n")
+    suite = fold(files.read(files.find(NAME)))
+    assert suite is not None
+    costs = {row[0]: row[1] for row in tables.costs_table(summary.gather(suite, measured.of_suite(suite))).rows}
+    assert {costs[what] for what in ("Tokens", "Cost", "Cost a correct kernel", "Tokens a gain")} == {"–"}
+    assert costs["Model calls"] != "–"
+    for page, query in (("benchmark", {"suite": NAME}), ("overview", {}), ("run", {"run": "run-0000"})):
+        said = everything(open_page(page, **query)).replace("\\", "")
+        assert "not recorded" in said, page
+        assert "$0.00" not in said, page
 
 
 @pytest.mark.parametrize("name", [name for name in definition.shipped() if not definition.outline(name)[1]])

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from engine import remeasuring, supervisor
 from engine.search.methods.options import Value
 from pages import report
 from pages.parts import wording
@@ -18,7 +19,7 @@ from pages.parts.status import settings_list
 from storage.index import queries
 from storage.index.database import index_file, open_database
 from storage.index.ingest import Ingest
-from storage.run import liveness
+from storage.run import liveness, remeasurements
 from storage.run.folder import RunFolder, find_run
 from storage.run.settings import Prompts
 from storage.suites.statistics import geometric_mean
@@ -222,3 +223,15 @@ def test_more_than_twelve_runs_are_summarised_in_groups(home: Path, open_page: O
     assert "run?run=r13" in shown
     assert "running, young" in shown
     assert "no correct kernel" not in shown
+
+
+def test_kernels_that_this_machine_cannot_run_are_not_offered_to_be_timed_again(home: Path, open_page: Open) -> None:
+    for name in ("one", "two"):
+        write_run(home / "runs", name)
+    remeasurements.create(remeasuring.request_of(("one", "1"), ("two", "1")))
+    app = open_page("compare", runs="one,two")
+    lacks = supervisor.available_toolchains()["cuda"]
+    button = app.button(key="remeasure")
+    assert button.disabled is bool(lacks)
+    assert lacks in button.help
+    assert "kernel 1 of Square matmul (one) against kernel 1 of Square matmul (two)" in words(app).replace("\\", "")

@@ -201,7 +201,7 @@ def _hover_kernel(run: Compared, row: TimedRow) -> str:
 
 
 def _hover(run: Compared, row: ReachedRow) -> str:
-    tokens, cost = wording.tokens(row.tokens), wording.cost(row.cost_usd)
+    tokens, cost = wording.tokens(row.tokens, run.run.model), wording.cost(row.cost_usd, run.run.model)
     spent = f"{wording.seconds(row.engine_s)} at work, {tokens} tokens, {cost}"
     seen = " · profile shown" if row.is_profile_exposed else ""
     return (

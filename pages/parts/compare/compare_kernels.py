@@ -17,7 +17,7 @@ from pages.parts.widgets import diff, table
 from storage.index import queries
 from storage.index.queries import TimedRow
 from storage.run import remeasurements
-from storage.run.remeasurements import KernelName, Ratio, Remeasurement, RemeasureState
+from storage.run.remeasurements import KernelName, Ratio, Remeasurement, RemeasureRequest, RemeasureState
 
 OFFERED = 300
 
@@ -65,8 +65,7 @@ def draw(runs: Sequence[Compared]) -> None:
     if hidden:
         st.caption(f"Listed: the {OFFERED} fastest kernels of each run; {hidden:,} slower ones are not listed.")
     _difference(first, second)
-    same_task = first.run.run.task_name == second.run.run.task_name
-    draw_remeasurement(first.row, second.row, same_task)
+    draw_remeasurement(first, second)
 
 
 def choices(runs: Sequence[Compared]) -> list[Choice]:
@@ -123,30 +122,41 @@ ICON = {
 }
 
 
-def draw_remeasurement(first: TimedRow, second: TimedRow, same_task: bool) -> None:
+def why_not_again(first: Choice, second: Choice) -> str:
+    """Why these two kernels cannot be timed again by this server; empty where they can."""
+    if not access.may_steer():
+        return "this server is read-only and starts nothing"
+    if first.run.run.task_name != second.run.run.task_name:
+        return "these kernels belong to different tasks and have no common baseline"
+    toolchain = first.run.run.toolchain
+    lacks = supervisor.available_toolchains().get(toolchain, "")
+    return f"toolchain {toolchain} not available: {lacks}" if lacks else ""
+
+
+def draw_remeasurement(first: Choice, second: Choice) -> None:
     """The button for these two kernels, and every re-measurement of kernels of these runs."""
-    why = "" if same_task else "these kernels belong to different tasks and have no common baseline"
-    why = why if access.may_steer() else "this server is read-only and starts nothing"
+    why = why_not_again(first, second)
     if st.button(
         "Time both again on this machine", icon=":material/timer:", key="remeasure", disabled=bool(why),
         help=why or "times both in turn against the same baseline; continues when this page is closed",
     ):  # fmt: skip
-        _start_remeasurement(first, second)
-    for remeasurement in remeasurements.concerning({first.run_id, second.run_id})[:SHOWN]:
+        _start_remeasurement(first.row, second.row)
+    for remeasurement in remeasurements.concerning({first.row.run_id, second.row.run_id})[:SHOWN]:
         _result(remeasurement)
 
 
 def _result(remeasurement: Remeasurement) -> None:
     request, state = remeasurement.request, remeasurement.progress.state
+    names = names_of(request)
     with st.container(border=True, key=f"remeasured-{request.remeasure_id}"):
         with st.container(horizontal=True, vertical_alignment="center"):
             st.badge(str(state), icon=ICON[state], color=TONE[state])
             st.caption(
-                f"kernel {request.first.number} against kernel {request.second.number} · asked by "
+                f"{wording.plain(names[0])} against {wording.plain(names[1])} · asked by "
                 f"{wording.plain(request.asked_by)} · {wording.moment(request.asked_at)}",
                 width="content",
             )
-        st.markdown(wording.plain(sentence(remeasurement)))
+        st.markdown(wording.plain(sentence(remeasurement, names)))
         if not state.is_finished:
             st.progress(len(remeasurement.progress.rounds) / request.rounds, text="rounds completed")
             if access.may_steer() and st.button("Stop measuring", key=f"stop-{request.remeasure_id}"):
@@ -195,13 +205,24 @@ def _start_remeasurement(first: TimedRow, second: TimedRow) -> None:
         st.error(wording.sentence(str(error)), icon=":material/error:")
 
 
-def sentence(remeasurement: Remeasurement) -> str:
+def names_of(request: RemeasureRequest) -> tuple[str, str]:
+    """What the two kernels are called: with their runs, and by these runs' ids where both have one name."""
+    runs = request.first.run_id, request.second.run_id
+    titles = queries.titles(index.current(), set(runs))
+    called = [titles.get(run_id, run_id) for run_id in runs]
+    if runs[0] != runs[1] and called[0] == called[1]:
+        called = [f"{name} ({run_id})" for name, run_id in zip(called, runs, strict=True)]
+    first, second = f"kernel {request.first.number}", f"kernel {request.second.number}"
+    return (f"{first} of {called[0]}", f"{second} of {called[1]}") if runs[0] != runs[1] else (first, second)
+
+
+def sentence(remeasurement: Remeasurement, names: tuple[str, str]) -> str:
     """What is known, in one sentence or two."""
     request, progress = remeasurement.request, remeasurement.progress
     ratio = progress.ratio
     match progress.state:
         case RemeasureState.DONE if ratio:
-            return verdict(request.first, request.second, ratio)
+            return verdict(request.first, request.second, ratio, names)
         case RemeasureState.FAILED:
             return f"Measurement failed: {wording.cut(progress.message, 400)}"
         case RemeasureState.LOST:
@@ -212,19 +233,19 @@ def sentence(remeasurement: Remeasurement) -> str:
             return f"{wording.capital(progress.message)}. {_so_far(remeasurement)}"
 
 
-def verdict(first: KernelName, second: KernelName, ratio: Ratio) -> str:
+def verdict(first: KernelName, second: KernelName, ratio: Ratio, names: tuple[str, str]) -> str:
     """Which is faster and by how much, beside what the runs had said."""
     in_runs = wording.speedup(first.speedup / second.speedup)
-    name, other = f"kernel {first.number}", f"kernel {second.number}"
+    name, other = names
     band = f"{wording.speedup(ratio.value)} ({wording.interval(ratio.low, ratio.high)})"
     if not ratio.is_sound:
         rounds = "1 round" if ratio.rounds == 1 else f"{ratio.rounds} rounds"
         value = wording.speedup(ratio.value)
-        doubt = f"{name.capitalize()} is {value} as fast as {other} in {rounds}, too few to rule out noise"
+        doubt = f"{wording.capital(name)} is {value} as fast as {other} in {rounds}, too few to rule out noise"
         return f"{doubt}; in their runs it was {in_runs}."
     if not ratio.is_difference:
         return f"No significant difference: {name} is {band} as fast as {other}; in their runs it was {in_runs}."
-    return f"{name.capitalize()} is {band} as fast as {other}; in their runs it was {in_runs}."
+    return f"{wording.capital(name)} is {band} as fast as {other}; in their runs it was {in_runs}."
 
 
 def _so_far(remeasurement: Remeasurement) -> str:

@@ -101,7 +101,7 @@ class Compared:
 
 def pass_rates(run: Compared) -> PassRates:
     """How often the kernels of a run pass, and what a pass costs."""
-    return PassRates(run.tries, run.conditions.cost_usd)
+    return PassRates(run.tries, run.conditions.cost_usd, run.run.model)
 
 
 def position(row: ReachedRow | TimedRow, axis: Axis) -> float | None:

@@ -165,7 +165,7 @@ def call_title(number: int, call: ModelCallRow, candidate: CandidateRow) -> str:
     """What a call was for, what it used, on one line."""
     size = f"{wording.tokens(call.input_tokens)} → {wording.tokens(call.output_tokens)} tokens"
     size = size if _used(call.input_tokens, call.output_tokens) else NO_TOKENS
-    cost = f"{wording.cost(call.cost_usd)} · {wording.seconds(call.seconds)}"
+    cost = f"{wording.cost(call.cost_usd, call.model)} · {wording.seconds(call.seconds)}"
     return f"{number}. {str(call.role).capitalize()} ({relation(call, candidate)}) · {call.model} · {size} · {cost}"
 
 
@@ -196,7 +196,7 @@ def facts(call: ModelCallRow, step: str) -> list[str]:
         wording.moment(call.at),
         f"{step} {call.depth}, step {call.step}",
         *(_sizes(call) if _used(call.input_tokens, call.output_tokens) else [NO_TOKENS]),
-        f"cost {wording.cost(call.cost_usd)}",
+        f"cost {wording.cost(call.cost_usd, call.model)}",
         *(["tokens and cost estimated from the text's length"] if call.is_estimated else []),
         wording.seconds(call.seconds),
         f"finish reason {call.finish_reason}",

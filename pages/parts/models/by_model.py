@@ -56,10 +56,12 @@ def cells(row: ModelRow) -> dict[str, table.Cell]:
         "best": table.text(wording.best(row),
                            wording.gain_tone(row.best_low, row.best_high), wording.task(row.best_task or "")),
         "gains": wording.count(row.gains),
-        "tokens": table.text(wording.tokens(row.tokens), "", wording.counted(row.calls, "call")),
-        "cost": wording.cost(cost),
-        "cost_call": wording.cost(None if cost is None else cost / row.calls),
-        "cost_gain": wording.cost(None if cost is None else cost / row.gains) if row.gains else wording.NONE,
+        "tokens": table.text(wording.tokens(row.tokens, row.model), "", wording.counted(row.calls, "call")),
+        "cost": wording.cost(cost, row.model),
+        "cost_call": wording.cost(None if cost is None else cost / row.calls, row.model),
+        "cost_gain": (
+            wording.cost(None if cost is None else cost / row.gains, row.model) if row.gains else wording.NONE
+        ),
         "call_s": wording.seconds(row.call_s),
         "gain_s": wording.seconds(row.calls_s / row.gains) if row.gains else wording.NONE,
     }  # fmt: skip

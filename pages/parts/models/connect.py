@@ -72,8 +72,10 @@ def _endpoint(kind: Kind, draft: int) -> tuple[SavedModel | None, str, str]:
     model = middle.text_input("Model", kind.model, key=f"model_at:{suffix}", placeholder="its name there").strip()
     usual = re.sub(r"[^A-Za-z0-9._-]+", "-", model).strip("-._")
     name = right.text_input("Name", key=f"name:{suffix}", placeholder=usual, help=_NAME_HELP).strip() or usual
+    # Trap: Streamlit takes what was typed once the focus has left both the field and its eye icon, and does not see it
+    # leave the icon, where Tab leads. So each letter is taken at once: a pause could be too late for a quick click.
     key = left.text_input(
-        "Key", type="password", key=f"key:{suffix}", help=_KEY_HELP,
+        "Key", type="password", key=f"key:{suffix}", help=_KEY_HELP, live="0s",
         placeholder="" if kind.needs_key else "none needed",
     ).strip()  # fmt: skip
     variable = middle.text_input(

@@ -101,6 +101,7 @@ def draw_groups(by: GroupBy, rows: Sequence[GroupRow]) -> None:
 
 
 def _cells(by: GroupBy, row: GroupRow) -> dict[str, table.Cell]:
+    model = row.name if by is GroupBy.MODEL else ""
     name = wording.task(row.name) if by is GroupBy.TASK else row.name
     unpriced = f"{wording.counted(row.unpriced_calls, 'call')} without a price" if row.unpriced_calls else ""
     is_known = row.model_calls > row.unpriced_calls or not row.model_calls
@@ -113,7 +114,7 @@ def _cells(by: GroupBy, row: GroupRow) -> dict[str, table.Cell]:
         "best": table.text(wording.best(row), wording.gain_tone(row.best_low, row.best_high)),
         "accepted": f"{row.accepted:,}",
         "calls": f"{row.model_calls:,}",
-        "tokens": wording.tokens(row.tokens),
-        "cost": table.text(wording.cost(row.cost_usd if is_known else None), "", "", unpriced),
+        "tokens": wording.tokens(row.tokens, model),
+        "cost": table.text(wording.cost(row.cost_usd if is_known else None, model), "", "", unpriced),
         "age": table.age(row.last_created_at),
     }

@@ -182,8 +182,10 @@ def _cost(run: RunRow) -> table.Cell:
     """What a run has spent; what a replay tells of was spent by the run itself."""
     if run.replay_of:
         return table.text(wording.NONE, "muted", "", "replay")
-    tone = "muted" if run.cost_usd is None else ""
-    return table.text(wording.cost(run.cost_usd), tone, "", f"{wording.tokens(run.tokens)} tokens")
+    is_unrecorded = wording.is_unrecorded(run.cost_usd, run.model)
+    tone = "muted" if run.cost_usd is None or is_unrecorded else ""
+    hint = wording.NOT_RECORDED if is_unrecorded else f"{wording.tokens(run.tokens)} tokens"
+    return table.text(wording.cost(run.cost_usd, run.model), tone, "", hint)
 
 
 def _why(run: RunRow, state: RunState) -> str:

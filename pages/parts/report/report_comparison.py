@@ -48,7 +48,8 @@ def _row(run: Compared) -> Sequence[str]:
         wording.best(row), wording.interval(row.best_low, row.best_high),
         "{:,} / {:,}".format(*method.begun(row)),
         wording.share(row.passed, row.passed + row.failed), wording.count(row.model_calls),
-        wording.tokens(facts.tokens), wording.cost(facts.cost_usd), wording.seconds(facts.engine_s),
+        wording.tokens(facts.tokens, row.model), wording.cost(facts.cost_usd, row.model),
+        wording.seconds(facts.engine_s),
         compare_table.exposure(facts), f"{facts.device or 'device not known'} · {compare_table.conditions(run)}",
     )  # fmt: skip
 

@@ -139,7 +139,7 @@ def _explain(run: RunRow, kernel: CandidateRow) -> None:
     if review := repair_tab.led_here(index.current(), run.run_id, kernel.candidate_id):
         repair_tab.draw_review(run.run_id, kernel, review)
     patches = [p for p in queries.patches(db, run.run_id, kernel.candidate_id) if p.made_id == kernel.candidate_id]
-    _edit_and_cost(run, kernel, patches, cost(queries.kernel_cost(db, run.run_id, kernel.candidate_id)))
+    _edit_and_cost(run, kernel, patches, cost(queries.kernel_cost(db, run.run_id, kernel.candidate_id), run.model))
     _metrics(run, kernel)
 
 
@@ -222,9 +222,9 @@ def _value(value: float | None) -> str:
     return wording.NONE if value is None else f"{value:.6g}"
 
 
-def cost(costs: CostRow) -> str:
+def cost(costs: CostRow, model: str = "") -> str:
     """What the kernel has cost, on one line."""
     calls = wording.counted(costs.calls, "model call")
-    spent = f"{wording.tokens(costs.tokens)} tokens · {wording.cost(costs.cost_usd)}"
+    spent = f"{wording.tokens(costs.tokens, model)} tokens · {wording.cost(costs.cost_usd, model)}"
     took = f"written in {wording.seconds(costs.writing_s)} · judged in {wording.seconds(costs.judging_s)}"
     return f"{calls} · {spent} · {took}"

@@ -96,7 +96,7 @@ def draw(run: RunRow) -> str | None:
 def _tell_passes(run: RunRow) -> None:
     """How often the model's kernels pass, in one line."""
     if rows := queries.tries(index.current(), [run.run_id]):
-        st.caption(wording.plain(PassRates(rows, run.cost_usd).sentence()), help=ABOUT)
+        st.caption(wording.plain(PassRates(rows, run.cost_usd, run.model).sentence()), help=ABOUT)
     if rates := ranked(queries.rankings(index.current(), run.run_id)):
         st.caption(wording.plain(rates), help=ABOUT_RANKING)
 

@@ -80,10 +80,11 @@ def bars(run: RunRow, allowed: AllowanceRow) -> list[tuple[str, float]]:
         text = f"Calls: {wording.count(run.model_calls)} of {wording.count(allowed.max_model_calls)}"
         shares.append((text, run.model_calls / allowed.max_model_calls))
     if allowed.max_tokens is not None:
-        text = f"Tokens: {wording.tokens(run.tokens)} of {wording.tokens(allowed.max_tokens)}"
+        text = f"Tokens: {wording.tokens(run.tokens, run.model)} of {wording.tokens(allowed.max_tokens)}"
         shares.append((text, run.tokens / allowed.max_tokens))
     if allowed.max_cost_usd is not None:
-        text = f"Cost: {wording.cost(run.cost_usd)} of {wording.cost(allowed.max_cost_usd)}".replace("$", "\\$")
+        spent = wording.cost(run.cost_usd, run.model)
+        text = f"Cost: {spent} of {wording.cost(allowed.max_cost_usd)}".replace("$", "\\$")
         shares.append((text, (run.cost_usd or 0.0) / allowed.max_cost_usd))
     if allowed.max_wall_s is not None:
         text = f"Engine time: {wording.seconds(allowed.spent_s)} of {wording.seconds(allowed.max_wall_s)}"
@@ -97,8 +98,11 @@ def line(row: SpendingRow) -> str:
     written = f"{wording.tokens(row.output_tokens)} out ({wording.tokens(row.reasoning_tokens)} reasoning)"
     calls = wording.counted(row.calls, "call")
     guessed = f" · {wording.count(row.estimated)} estimated" if row.estimated else ""
-    cost = wording.plain(wording.cost(row.cost_usd))
-    return f"**{wording.plain(row.role)}** · {cost} · {calls} · {read}, {written}{guessed} · {wording.plain(row.model)}"
+    size = f"{read}, {written}{guessed}"
+    if wording.is_unrecorded(row.input_tokens + row.output_tokens, row.model):
+        size = "tokens and cost not recorded"
+    cost = wording.plain(wording.cost(row.cost_usd, row.model))
+    return f"**{wording.plain(row.role)}** · {cost} · {calls} · {size} · {wording.plain(row.model)}"
 
 
 def _unknown(rows: list[SpendingRow]) -> None:

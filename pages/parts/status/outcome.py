@@ -44,8 +44,11 @@ def figures(db: Database, run: RunRow) -> list[Figure]:
             speed_of_light.sentence(limit, run.best_latency_ms) if limit else "",
         ),
         Figure("Correct kernels", wording.share(run.passed, run.passed + run.failed), "of those judged"),
-        Figure("Tokens", wording.tokens(run.tokens), wording.counted(run.model_calls, "model call")),
-        Figure("Cost", wording.cost(run.cost_usd), "of the model calls"),
+        Figure("Tokens", wording.tokens(run.tokens, run.model), wording.counted(run.model_calls, "model call")),
+        Figure(
+            "Cost", wording.cost(run.cost_usd, run.model),
+            "not recorded" if wording.is_unrecorded(run.cost_usd, run.model) else "of the model calls",
+        ),
         Figure("Engine time", wording.seconds(allowed.spent_s if allowed else None), "in finished steps"),
     ]  # fmt: skip
 
