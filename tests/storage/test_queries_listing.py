@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from storage import codec
 from storage.index import queries
 from storage.index.database import Database, index_file, open_database
 from storage.index.ingest import Ingest
 from storage.index.queries import RunFilter, RunSort
+from storage.run import labels
 from tests import samples
 
 
@@ -89,3 +92,16 @@ def test_an_empty_index_lists_nothing(tmp_path: Path) -> None:
         assert queries.listing(empty).run_ids == []
         assert queries.choices(empty).tasks == []
         assert queries.unfinished_runs(empty) == []
+
+
+def test_examples_come_after_own_runs_what_is_to_be_seen_first_before_longer_and_shorter_searches(
+    tmp_path: Path,
+) -> None:
+    for age, (name, depths) in enumerate({"own": 1, "tagged": 1, "long": 4, "short": 1}.items()):
+        folder = samples.write_run(tmp_path / "runs", name, depths=depths, created_at=1e9 + age)
+        if name != "own":
+            folder.settings_file.write_text(codec.dumps(replace(folder.read_settings(), is_example=True)))
+    (tmp_path / "runs" / "tagged" / labels.FILE).write_text(codec.dumps(labels.Labels(tags=("first",))) + "\n")
+    with open_database(index_file(tmp_path)) as db:
+        Ingest(db, tmp_path / "runs").catch_up()
+        assert ids(db) == ["own", "tagged", "long", "short"]

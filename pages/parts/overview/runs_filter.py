@@ -28,6 +28,7 @@ SORT_NAME = {
     RunSort.MODEL: "by model",
     RunSort.DEPTH: "most steps first",
 }
+ORDER_HELP = "Where the last started are first, examples come after your own runs, longer searches before shorter ones."
 ARCHIVED, EXAMPLES = "archived", "examples"  # stand among the states
 GROUP_NAME: dict[str, str] = {"": "no groups"} | {str(by): f"by {by}" for by in GroupBy}
 # Names of their own: other pages have fields called task and model, and an address holds only this page's.
@@ -56,7 +57,7 @@ def draw(choices: Choices) -> tuple[RunFilter, RunSort, GroupBy | None]:
         )  # fmt: skip
         sort = st.selectbox(
             "Order", list(RunSort), format_func=SORT_NAME.__getitem__, key=SORT, width=142, bind="query-params",
-            on_change=first_page,
+            on_change=first_page, help=ORDER_HELP,
         )  # fmt: skip
     archive = Archive.ARCHIVED if state == ARCHIVED else Archive.ACTIVE
     standing = "" if state in (ARCHIVED, EXAMPLES) else state

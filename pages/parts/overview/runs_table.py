@@ -152,7 +152,8 @@ def _best(run: RunRow) -> table.Cell:
         return table.text(wording.NONE, "muted", "", "no correct kernel yet")
     tone = wording.gain_tone(run.best_low, run.best_high)
     best = wording.best(run)
-    return table.text(best, tone, wording.beside(run.best_noise, run.best_low, run.best_high))
+    beside = wording.beside(run.best_noise, run.best_low, run.best_high)
+    return table.text(best, tone, title=beside) if beside == wording.TOO_WIDE else table.text(best, tone, beside)
 
 
 def _over(run: RunRow, fastest: BaselineRow | None) -> table.Cell:

@@ -147,12 +147,17 @@ _WRONG = """SELECT run_id, avg(CASE WHEN verdict = 'passed' THEN 0 ELSE 1 END) A
     WHERE verdict IS NOT NULL GROUP BY run_id"""
 _BEST = "SELECT run_id, speedup AS value FROM kernels WHERE is_best"
 _CREATED = "SELECT run_id, created_at AS value FROM runs"
+# The last started first, but examples after a user's own runs: of them what is to be seen first, then searches of
+# several steps.
+_NEWEST = f"""SELECT run_id, row(NOT r.is_example, r.is_example AND coalesce(list_contains(l.tags, 'first'), FALSE),
+    r.is_example AND coalesce(p.depth, 0) > 2, r.created_at) AS value
+    FROM runs r LEFT JOIN progress p USING (run_id) LEFT JOIN {LABELLED} l USING (run_id)"""
 _NAMED = f"""SELECT r.run_id, lower(coalesce(nullif(l.name, ''), r.task_name)) AS value FROM runs r
     LEFT JOIN {LABELLED} l USING (run_id)"""
 _EVENT = "SELECT run_id, last_event_at AS value FROM progress"
 # Each order is worked out only when it is asked for.
 _ORDERS = {
-    RunSort.NEWEST: (_CREATED, "DESC"),
+    RunSort.NEWEST: (_NEWEST, "DESC"),
     RunSort.OLDEST: (_CREATED, "ASC"),
     RunSort.TASK: (_NAMED, "ASC"),
     RunSort.TASK_BACKWARDS: (_NAMED, "DESC"),
