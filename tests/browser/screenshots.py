@@ -86,7 +86,7 @@ def for_docs(home: Path, run_id: str | None) -> Iterator[Shot]:
     profiled = next(one for one in gpu if one.language == "cute")
     _, run, attempts = shown(home, run_id or profiled.run_id)
     best = next(a for a in attempts if a.is_best)
-    yield Shot("overview", "?sort=most+steps+first", "Runs", 780)  # many of the newest have one kernel
+    yield Shot("overview", "", "Runs", 780)
     yield Shot("run", f"run?run={run.run_id}&candidate={best.candidate_id}", "Kernels", 1100)
     yield kernel("diff", run.run_id, best, "Diff", 1000)
     yield Shot("compare", "compare?runs=" + ",".join(one.run_id for one in gpu), "Compare", 1000)
