@@ -42,5 +42,15 @@ def test_all_else_is_passed_on_as_it_is(response: Response) -> None:
     assert answered(response) == PAGE
 
 
+@pytest.mark.parametrize(("path", "status"), [("/run", 200), ("/run/", 200), ("/foo/bar", 404)])
+def test_an_address_of_several_parts_has_no_page_and_a_way_back(path: str, status: int) -> None:
+    shell = '<html><body><div id="root"></div></body></html>'
+    routes = [Route("/{any:path}", lambda _request: HTMLResponse(shell))]
+    found = TestClient(PageStyle(Starlette(routes=routes))).get(path, headers=BROWSER)
+    assert found.status_code == status
+    assert ('<a href="/">All runs</a>' in found.text) is (status == 404)
+    assert int(found.headers["content-length"]) == len(found.content)
+
+
 def test_who_asks_for_no_page_gets_what_is_there() -> None:
     assert answered(HTMLResponse(PAGE), accept="application/json") == PAGE

@@ -1,7 +1,9 @@
-"""The dashboard's style as part of the document that a browser loads first."""
+"""The dashboard's style as part of the document that a browser loads first, and a document for addresses of several
+parts, which no page has."""
 
 from __future__ import annotations
 
+import streamlit as st
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pages.parts import client
@@ -9,6 +11,11 @@ from pages.parts import client
 # Trap: at the end, after the style sheets of Streamlit, which would win else where both name one class.
 END = b"</body>"
 # Compressed or only confirmed, the document could not be completed.
+# Under such an address Streamlit's document finds none of its files, and would stay white.
+SHELL = b'id="root"'
+NOWHERE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>No such page · Tilewright</title></head>
+<body style="font-family: sans-serif; margin: 3rem; color-scheme: light dark"><h1>No such page</h1>
+<p>There is no page at this address. It may be mistyped or old.</p><p><a href="{home}">All runs</a></p></body></html>"""
 LEFT_OUT = (b"accept-encoding", b"if-none-match", b"if-modified-since", b"range")
 
 
@@ -36,7 +43,10 @@ class PageStyle:
             else:
                 body.extend(message.get("body", b""))
                 if not message.get("more_body"):
-                    await send(_sized(started[0], whole := self._completed(bytes(body))))
+                    begun, whole = started[0], self._completed(bytes(body))
+                    if SHELL in whole and "/" in _asked(scope["path"]):
+                        begun, whole = {**begun, "status": 404}, NOWHERE.format(home=f"/{_base()}").encode()
+                    await send(_sized(begun, whole))
                     await send({"type": "http.response.body", "body": whole})
 
         asked = {**scope, "headers": [header for header in headers if header[0] not in LEFT_OUT]}
@@ -45,6 +55,14 @@ class PageStyle:
     def _completed(self, body: bytes) -> bytes:
         before, end, after = body.rpartition(END)
         return before + self._style + end + after if end else body
+
+
+def _base() -> str:
+    return str(st.get_option("server.baseUrlPath") or "").strip("/")
+
+
+def _asked(path: str) -> str:
+    return path.strip("/").removeprefix(_base()).strip("/")
 
 
 def _is_html(message: Message) -> bool:
