@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from engine.cli.live import interval
 from engine.cli.terminal import printable
 from engine.evaluator.checks.screening import Finding
 from storage import codec
@@ -62,8 +63,7 @@ def print_judgement(console: Console, answer: Mapping[str, Any]) -> None:
 def _over(baseline: Mapping[str, Any]) -> str:
     if baseline["failure"]:
         return f"over {baseline['name']}: not timed: {baseline['failure']}"
-    low, high = baseline["speedup_interval"]
-    over = f"{baseline['speedup']:.3g}x over {baseline['name']} ({low:.3g} to {high:.3g})"
+    over = f"{baseline['speedup']:.3g}x over {baseline['name']} ({interval(*baseline['speedup_interval'])})"
     over += f", {baseline['latency_ms']:.4g} ms"
     return over + ("" if baseline["seconds"] is None else f", compiled and timed in {baseline['seconds']:.0f} s")
 
@@ -97,9 +97,8 @@ def checks_table(check_records: list[StagedCheck]) -> Table:
 def _speed(answer: Mapping[str, Any]) -> str:
     if answer["speedup"] is None:
         return f", {answer['untimed']}" if answer.get("untimed") else ""
-    low, high = answer["speedup_interval"]
     return (
-        f", {answer['speedup']:.3g}x over {answer['baseline']} ({low:.3g} to {high:.3g}), "
+        f", {answer['speedup']:.3g}x over {answer['baseline']} ({interval(*answer['speedup_interval'])}), "
         f"{answer['latency_ms']:.4g} ms "
         f"(baseline {answer['baseline_latency_ms']:.4g} ms)"
     )

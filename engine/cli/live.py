@@ -12,7 +12,6 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from storage.results.evaluation_results import TimingResult
 from storage.results.vocabulary import Verdict
 from storage.run import events as ev
 from storage.run.journal import Entry
@@ -103,7 +102,7 @@ def _row(candidate: Candidate) -> tuple[str, ...]:
     timed, created = candidate.trusted, candidate.created
     verdict = candidate.verdict or "…"
     style = "green" if verdict == Verdict.PASSED else "yellow" if verdict == "…" else "red"
-    gain = f"{timed.speedup:.3g}x\n{_interval(timed)}" if timed else ""
+    gain = f"{timed.speedup:.3g}x\n{interval(*timed.speedup_interval)}x" if timed else ""
     latency = f"{timed.latency_ms:.4g} ms" if timed else ""
     return (
         number(created.candidate_id),
@@ -116,9 +115,9 @@ def _row(candidate: Candidate) -> tuple[str, ...]:
     )
 
 
-def _interval(timed: TimingResult) -> str:
-    low, high = timed.speedup_interval
-    return f"{low:.3g} to {high:.3g}x"
+def interval(low: float, high: float) -> str:
+    """A 95 % interval as the command line tells it: "1.56 to 1.66"."""
+    return f"{low:.3g} to {high:.3g}"
 
 
 def number(candidate_id: str) -> str:
@@ -144,7 +143,8 @@ def sentence(event: ev.Event, words: MethodWords = PLAIN) -> str:
         case ev.Timed(candidate_id=name, result=timed):
             if timed.untrusted:
                 return f"{named(name)}: correct, not timed: {timed.untrusted}"
-            return f"{named(name)}: {timed.speedup:.3g}x over eager, {timed.latency_ms:.4g} ms ({_interval(timed)})"
+            spread = interval(*timed.speedup_interval)
+            return f"{named(name)}: {timed.speedup:.3g}x over eager, {timed.latency_ms:.4g} ms ({spread}x)"
         case ev.SweepStarted(candidate_id=name, most=most):
             return f"{named(name)}: up to {most} variants of its tunables"
         case ev.VariantTimed(candidate_id=name, number=variant, result=timed, is_brief=brief) if variant:

@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from engine.cli import tuned
-from engine.cli.live import attempts_table, named
+from engine.cli.live import attempts_table, interval, named
 from engine.cli.terminal import printable, widen
 from engine.exporting import kernel_of as kernel_of
 from engine.search.methods import catalogue
@@ -84,10 +84,9 @@ def print_run(console: Console, folder: RunFolder) -> None:
         for note in (*flags(record, candidate), *checks(candidate, CheckOutcome.FLAGGED)):
             console.print(f"{named(candidate.candidate_id)}: flagged: {printable(note)}", highlight=False, markup=False)
     if record.best and record.best.timed:
-        low, high = record.best.timed.speedup_interval
         console.print(
             f"best: {named(record.best.candidate_id)}, {record.best.timed.speedup:.3g}x over eager "
-            f"({low:.3g} to {high:.3g}), {record.best.timed.latency_ms:.4g} ms",
+            f"({interval(*record.best.timed.speedup_interval)}), {record.best.timed.latency_ms:.4g} ms",
             highlight=False,
         )
     for measured in record.baselines.values():
@@ -101,10 +100,9 @@ def _baseline_line(record: Record, measured: BaselineMeasured) -> str:
     timed, ratio = measured.result, best_over(record, measured)
     if timed is None:
         return f"{printable(measured.name)}: not measured: {' '.join(printable(measured.failure).split())}"
-    low, high = timed.speedup_interval
-    over = f"; best kernel: {ratio.speedup:.3g}x over it ({ratio.low:.3g} to {ratio.high:.3g})" if ratio else ""
+    over = f"; best kernel: {ratio.speedup:.3g}x over it ({interval(ratio.low, ratio.high)})" if ratio else ""
     return (
-        f"{printable(measured.name)}: {timed.speedup:.3g}x over eager ({low:.3g} to {high:.3g}), "
+        f"{printable(measured.name)}: {timed.speedup:.3g}x over eager ({interval(*timed.speedup_interval)}), "
         f"{timed.latency_ms:.4g} ms{over}"
     )
 

@@ -7,7 +7,7 @@ from argparse import Namespace
 from rich.console import Console
 
 from engine import remeasuring, replaying, supervisor
-from engine.cli.live import LiveView
+from engine.cli.live import LiveView, interval
 from engine.cli.subcommands import FAILED, OK
 from engine.cli.terminal import printable
 from engine.errors import EngineError
@@ -93,7 +93,7 @@ def remeasure(folder: RunFolder, request: RemeasureRequest, toolchain: Evaluator
 def _verdict(request: RemeasureRequest, ratio: Ratio) -> str:
     first, second = request.first, request.second
     measured = first.speedup / second.speedup
-    compared = f"{ratio.value:.3g}x as fast as kernel {second.number} ({ratio.low:.3g} to {ratio.high:.3g})"
+    compared = f"{ratio.value:.3g}x as fast as kernel {second.number} ({interval(ratio.low, ratio.high)})"
     doubt = "" if ratio.is_difference else "; no difference beyond the noise"
     doubt = doubt if ratio.is_sound else "; too few rounds to tell this from noise (use 6 or more)"
     return f"kernel {first.number} is {compared}{doubt}; the runs measured {measured:.3g}x"

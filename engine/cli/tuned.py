@@ -6,6 +6,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from engine.cli.live import interval
 from engine.cli.terminal import printable
 from engine.shown.sweeps import failed_again, ratio
 from storage.results.evaluation_results import TimingResult
@@ -37,7 +38,7 @@ def print_sweep(console: Console, name: str, sweep: Sweep) -> None:
     console.print(
         escape(
             f"Fastest: {tuning.in_words(kept.values)}, {relation.speedup:.3g}x of it as written "
-            f"({relation.low:.3g} to {relation.high:.3g})"
+            f"({interval(relation.low, relation.high)})"
         ),
         highlight=False,
     )

@@ -3,7 +3,6 @@ parts, which no page has."""
 
 from __future__ import annotations
 
-import streamlit as st
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from pages.parts import client
@@ -44,8 +43,8 @@ class PageStyle:
                 body.extend(message.get("body", b""))
                 if not message.get("more_body"):
                     begun, whole = started[0], self._completed(bytes(body))
-                    if SHELL in whole and "/" in _asked(scope["path"]):
-                        begun, whole = {**begun, "status": 404}, NOWHERE.format(home=f"/{_base()}").encode()
+                    if SHELL in whole and "/" in client.page_in(scope["path"]):
+                        begun, whole = {**begun, "status": 404}, NOWHERE.format(home=f"/{client.base_path()}").encode()
                     await send(_sized(begun, whole))
                     await send({"type": "http.response.body", "body": whole})
 
@@ -55,14 +54,6 @@ class PageStyle:
     def _completed(self, body: bytes) -> bytes:
         before, end, after = body.rpartition(END)
         return before + self._style + end + after if end else body
-
-
-def _base() -> str:
-    return str(st.get_option("server.baseUrlPath") or "").strip("/")
-
-
-def _asked(path: str) -> str:
-    return path.strip("/").removeprefix(_base()).strip("/")
 
 
 def _is_html(message: Message) -> bool:

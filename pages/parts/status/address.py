@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from pages.parts import wording
+from pages.parts import client, wording
 from pages.parts.status import now
 from storage.run import damage, folder
 
@@ -89,10 +89,7 @@ def unknown_kernel(run_id: str, candidate_id: str) -> None:
 def unknown_page(names: Collection[str]) -> str:
     """The name of the page that the browser asks for, if there is none of that name; empty where there is, and for an
     address with several parts."""
-    base = str(st.get_option("server.baseUrlPath") or "").strip("/")
-    asked = unquote(urlsplit(str(st.context.url or "")).path).strip("/")
-    if base and f"{asked}/".startswith(f"{base}/"):
-        asked = asked[len(base) :].strip("/")
+    asked = client.page_in(unquote(urlsplit(str(st.context.url or "")).path))
     return "" if asked in names or "/" in asked else asked
 
 
