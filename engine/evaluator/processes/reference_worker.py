@@ -203,8 +203,13 @@ class Reference:
                 self._items().passed_to(model)
         return model
 
-    def state_after(self, leaves: arguments.Node, seed: int) -> dict[str, Any]:
-        """The state as a call on the inputs in the shared memory leaves it, into the shared memory."""
+    def state_after(self, leaves: arguments.Node, seed: int, in_double: bool = False) -> dict[str, Any]:
+        """The state as a call on the inputs in the shared memory leaves it, into the shared memory.
+
+        `in_double`, as a call in float64 leaves it, rounded to its own dtypes; `is_done` is false where there is none.
+        """
+        if in_double:
+            return {"is_done": self._wide_state_after(leaves, seed)}
         seeding.seed(seed)
         given = [self._copied(spec, tensor) for spec, tensor in zip(self._specs, self._shared["inputs"], strict=True)]
         forced = [claimed.clone() for claimed in self._shared["claimed"]]
@@ -212,7 +217,23 @@ class Reference:
             arguments.rebuilt(leaves, given, self._kinds).passed_to(self._whole(self._model, forced=forced))
             self._state.copy_to(self._shared["weights"])
             self._state.restore()
-        return {"kept": True}
+        return {"is_done": True}
+
+    def _wide_state_after(self, leaves: arguments.Node, seed: int) -> bool:
+        if self._has_float8 or self._draws:
+            return False
+        try:
+            model = self._widened()
+            self._forward(
+                model, leaves, list(map(_wide, self._shared["inputs"])), seed, list(map(_wide, self._forced()))
+            )
+        except (RuntimeError, TypeError, ValueError):
+            return False
+        wide = model.state_dict()
+        with torch.no_grad():
+            for target, name in zip(self._shared["weights"], self._state.values, strict=True):
+                target.copy_(wide[name])
+        return True
 
     def plan_weights(self) -> dict[str, Any]:
         """Which tensors of the state may get other values, and how; why the others stay. Values are as constructed."""

@@ -140,6 +140,27 @@ def test_running_statistics_are_left_as_the_reference_leaves_them(
     assert says in result.message
 
 
+CENTRED = "self.m = nn.BatchNorm1d(48)\nself.l = nn.Linear(48, 48, bias=False)\nself.n = nn.BatchNorm1d(48)"
+OTHER_SUMS = "x = (self.m(x)[:, :, None] * self.l.weight.t()).flip(1).cumsum(1)[:, -1]"
+
+
+@pytest.mark.parametrize(
+    ("forward", "says"),
+    [
+        (f"{OTHER_SUMS}\nreturn self.n(x)", ""),
+        (f"{OTHER_SUMS}\nx = self.n(x)\nself.n.running_mean += 1e-4\nreturn x", "buffer `n.running_mean` with other"),
+        (f"{OTHER_SUMS}\nx = self.n(x)\nself.m.running_mean *= 0.9\nreturn x", "buffer `m.running_mean` with other"),
+    ],
+)
+def test_a_running_mean_of_what_was_centred_is_rounding_and_may_be_other_rounding(
+    cpu: CpuToolchain, tmp_path: Path, forward: str, says: str
+) -> None:
+    given = reference(tmp_path, "return self.n(self.l(self.m(x)))", init=CENTRED)
+    result = cpu.check(given, kernel(forward, init=CENTRED))
+    assert result.verdict is (Verdict.INCORRECT if says else Verdict.PASSED), result.message
+    assert says in result.message
+
+
 @pytest.mark.parametrize(
     ("init", "forward"),
     [
