@@ -69,8 +69,7 @@ def _series(run: Compared, axis: Axis) -> Series:
         Spot(
             x,
             row.best_speedup,
-            f"{run.letter}, {run.words.step} {row.depth}: best so far "
-            + wording.speedup(row.best_speedup, row.best_noise),
+            f"{run.letter}, {run.words.step} {row.depth}: best so far {wording.best(row)}",
         )
         for row in run.reached
         if row.best_speedup and (x := position(row, axis)) is not None

@@ -173,7 +173,7 @@ def _rises(depths: Sequence[DepthRow], shown_depths: Collection[int], step: str)
         if d.best_speedup is not None and (
             at in (0, len(measured) - 1) or d.best_speedup != measured[at - 1].best_speedup
         ):
-            text = f"{step} {d.depth}: best so far {wording.speedup(d.best_speedup, d.best_noise)}"
+            text = f"{step} {d.depth}: best so far {wording.best(d)}"
             spots.append(Spot(d.depth, d.best_speedup, text, _href(d.depth, shown_depths)))
     return spots
 
