@@ -123,7 +123,6 @@ def draw_side(run: RunRow, state: RunState, shown: RunRow, chosen: str) -> None:
         welcome.draw(shown, pinned_snapshot.state_of(shown))
         if result_panel.is_due(shown, pinned_snapshot.state_of(shown)):
             result_panel.draw(shown, pinned_snapshot.state_of(shown))
-        welcome.draw_onward(shown, pinned_snapshot.state_of(shown))
     steering_panel.draw(run, state)
     spending.draw(run, state)
     with pinned_snapshot.view(run_id):

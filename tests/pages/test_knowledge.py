@@ -167,6 +167,10 @@ def test_what_was_tried_stands_before_what_is_only_known_by_name(home: Path, ope
     said = everything(app)
     assert said.index("technique?technique=TMA") < said.index("a trick of a model") < said.index("Not tried by any run")
     assert "not tried" not in said
+    app.session_state["untried"] = True
+    opened = everything(app.run())
+    assert opened.index("a trick of a model") < opened.index("not tried")
+    assert "technique?technique=TMA" not in opened[opened.index("Not tried by any run") :]
     assert "not tried" in everything(open_page("knowledge", find_known="split-K")), "what is asked for is shown"
 
 

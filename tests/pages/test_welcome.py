@@ -110,7 +110,7 @@ def test_the_end_of_the_demo_leads_on_to_its_checks_to_networks_and_to_the_resul
     assert WHERE not in words(open_page("run", run="the-demo-2"))
 
 
-WHERE = "Where to look next"
+WHERE = "The demo has ended"
 
 
 def test_a_read_only_server_offers_no_run_of_your_own(

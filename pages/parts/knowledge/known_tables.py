@@ -135,7 +135,7 @@ def draw_rows(techniques: Sequence[TechniqueRow], chosen: TechniqueFilter, part:
     """A page of these techniques; what was opened just now, if anything. `part` is the key of which page it is."""
     shown, offset = a_part(techniques, part)
     rows = [table.Row(row.technique.name, technique_cells(row), technique_link(row.technique.name)) for row in shown]
-    key = "techniques" if part != UNTRIED else UNTRIED
+    key = "techniques:untried" if part == UNTRIED else "techniques"
     opened = table.draw("Techniques", TECHNIQUE_COLUMNS, rows, key=key, is_cards=True)
     where = f" in {chosen.state}" if chosen.state else ""
     where += f" on {chosen.device}" if chosen.device else ""

@@ -19,7 +19,7 @@ from pages.parts.widgets import editor
 SOURCES = SHIPPED, OWN_FILE, PASTED, UPLOADED = "shipped task", "file on this machine", "paste", "upload"
 WHAT_IT_TAKES = "A KernelBench-style file: class Model, get_inputs() and get_init_inputs()."
 OR_A_PROBLEM = "Or a problem of SOL-ExecBench or flashinfer-bench: definition.json and workload.jsonl together."
-TRIED = "Whether it runs, as whether its shapes fit, is tried under *This run*, and before a model is asked."
+TRIED = "Whether it runs (its shapes, say) is tried under *This run*, before a model is asked."
 EXAMPLE = """import torch
 import torch.nn as nn
 
