@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from pages.parts import wording
 from pages.parts.status.step_sentences import sentence
 from storage.index.fold import StepResult
 from storage.index.queries import StepRow
@@ -69,3 +70,10 @@ def test_a_step_says_what_it_does_or_what_came_of_it(
 ) -> None:
     is_in_flight = outcome is None
     assert sentence(StepRow(1, 1, kind, 0, None, 0.0, 1.0, outcome, is_in_flight, result=result)) == text
+
+
+def test_a_best_so_far_that_is_known_too_widely_is_told_as_the_range_of_its_kernel() -> None:
+    sure, wide = TimingFigures(1.5, 1.4, 1.6, 0.07, 0.5, 1.0, "eager"), TimingFigures(2.0, 0.9, 8.0, 1.5, 0.5, 1.0, "")
+    assert wording.best_so_far(2.0, 1.5, [sure, wide]) == "0.90 to 8.00×"
+    assert wording.best_so_far(1.5, 0.07, [sure, wide]) == wording.ratio(sure) == "1.5×"
+    assert wording.best_so_far(None, None, []) == wording.NONE

@@ -206,7 +206,7 @@ def _hover(run: Compared, row: ReachedRow) -> str:
     return (
         f"<b>{run.letter}</b> · {wording.escaped(run.run.title)} · {wording.escaped(run.words.step)} {row.depth}{seen}"
         "<br>"
-        f"best so far {wording.best(row)} · {spent}"
+        f"best so far {wording.best_so_far(row.best_speedup, row.best_noise, run.timed)} · {spent}"
     )
 
 

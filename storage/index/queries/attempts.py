@@ -87,8 +87,6 @@ class DepthRow:
     latency_ms: float | None
     best_speedup: float | None
     best_noise: float | None
-    best_low: float | None
-    best_high: float | None
     is_best: bool
     is_profile_exposed: bool
     attempts: int
@@ -148,14 +146,10 @@ def depths(db: Database, run_id: str) -> list[DepthRow]:
         ended AS (SELECT * FROM depths WHERE run_id = $run
             QUALIFY row_number() OVER (PARTITION BY depth ORDER BY seq DESC) = 1),
         tried AS (SELECT depth, count(*) AS attempts, count(*) FILTER (WHERE verdict <> 'passed') AS failed,
-            max(speedup) AS fastest, arg_max(noise, speedup) AS noise,
-            arg_max(low, speedup) AS low, arg_max(high, speedup) AS high
-            FROM kernels WHERE run_id = $run GROUP BY depth)
+            max(speedup) AS fastest, arg_max(noise, speedup) AS noise FROM kernels WHERE run_id = $run GROUP BY depth)
     SELECT depth, e.outcome, e.candidate_id, e.base_id, t.speedup, t.low, t.high,
         t.latency_ms, max(tried.fastest) OVER (ORDER BY depth) AS best_speedup,
         arg_max(tried.noise, tried.fastest) OVER (ORDER BY depth) AS best_noise,
-        arg_max(tried.low, tried.fastest) OVER (ORDER BY depth) AS best_low,
-        arg_max(tried.high, tried.fastest) OVER (ORDER BY depth) AS best_high,
         r.seq IS NOT NULL AS is_best, coalesce(e.is_profile_exposed, FALSE) AS is_profile_exposed,
         coalesce(tried.attempts, 0) AS attempts, coalesce(tried.failed, 0) AS failed, begun.started_at,
         e.time AS finished_at, coalesce(e.reason, '') AS reason, e.reward

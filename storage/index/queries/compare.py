@@ -44,8 +44,6 @@ class ReachedRow:
     speedup: float | None
     best_speedup: float | None
     best_noise: float | None
-    best_low: float | None
-    best_high: float | None
     is_profile_exposed: bool
     engine_s: float
     calls: int
@@ -118,8 +116,7 @@ def reached(db: Database, run_ids: Sequence[str]) -> list[ReachedRow]:
     """Every finished depth of these runs, in the order they ended."""
     sql = f"""SELECT d.run_id, d.seq, d.depth, d.outcome, d.candidate_id, d.is_profile_exposed,
         CASE WHEN d.outcome = 'accepted' THEN t.speedup END AS speedup,
-        r.speedup AS best_speedup, r.noise AS best_noise, r.low AS best_low, r.high AS best_high,
-        {_SPENT.replace("spent_", "d.spent_")}
+        r.speedup AS best_speedup, r.noise AS best_noise, {_SPENT.replace("spent_", "d.spent_")}
         FROM depths d LEFT JOIN kernels t ON t.run_id = d.run_id AND t.candidate_id = d.candidate_id
         ASOF LEFT JOIN {RISING.format(which=f"run_id IN {_CHOSEN}")} r ON r.run_id = d.run_id AND d.seq >= r.seq
         WHERE d.run_id IN {_CHOSEN} ORDER BY d.run_id, d.seq"""
