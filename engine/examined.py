@@ -25,6 +25,7 @@ from storage.run.settings import RunSettings
 
 ROOT = Path(__file__).resolve().parent.parent
 LIMIT_S = 600
+ASKED_AGAIN_S = 0.2
 NOT_EXAMINED, HIDDEN = "not examined", "cannot be shown"
 EVALUATION_MODE = "--mode eval"
 MODULE_BY_MODULE = re.compile(r"--compare-modules (\d+)\)")
@@ -107,6 +108,18 @@ def examined(task: Task, toolchain: str, device: str = "") -> Examined | None:
             _worker[:] = [threading.Thread(target=_find, args=(name, asked, toolchain, device), daemon=True)]
             _worker[0].start()
     return None
+
+
+def see_that_it_runs(task: Task, toolchain: str, device: str = "") -> None:
+    """Wait until it is known what `examined` finds, and see that a run may start.
+
+    Raises:
+        TaskError: the reference fails when it is called, or no kernel can be judged on it.
+    """
+    while (found := examined(task, toolchain, device)) is None:
+        time.sleep(ASKED_AGAIN_S)
+    if found.refusal:
+        raise TaskError(f"no run is started: {found.refusal}")
 
 
 def _find(name: str, asked: str, toolchain: str, device: str) -> None:

@@ -154,9 +154,14 @@ def record_of(contents: Mapping[str, bytes]) -> Record:
         codec.DecodeError: the settings are none.
         UntrustedError: they are no JSON.
     """
+    settings = codec.from_plain(RunSettings, untrusted.json_value(contents[SETTINGS], SETTINGS))
+    return Record.of(settings, entries_of(contents))
+
+
+def entries_of(contents: Mapping[str, bytes]) -> list[journal.Entry]:
+    """What its journal says, line by line, from the same files."""
     reader = journal.Reader()
-    entries = [entry for line in contents[JOURNAL].split(b"\n") if (entry := reader.take(line)[0])]
-    return Record.of(codec.from_plain(RunSettings, untrusted.json_value(contents[SETTINGS], SETTINGS)), entries)
+    return [entry for line in contents[JOURNAL].split(b"\n") if (entry := reader.take(line)[0])]
 
 
 def open_examples(run_ids: Sequence[str] = (), folder: Path | None = None) -> list[RunFolder]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -30,5 +29,6 @@ def learn_from_examples() -> int:
 def _rows(run_id: str) -> Iterator[Evidence]:
     contents = examples.example_files(run_id)
     record = examples.record_of(contents)
-    told = evidence.rows(record, lambda blob: contents[f"blobs/{blob}"].decode(), time.time(), is_ending=True)
+    ended_at = examples.entries_of(contents)[-1].time  # an attempt is as old as its run, not as its taking over
+    told = evidence.rows(record, lambda blob: contents[f"blobs/{blob}"].decode(), ended_at, is_ending=True)
     yield from (replace(row, origin=ORIGIN) for row in told)

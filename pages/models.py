@@ -13,14 +13,19 @@ from storage.index import queries
 from storage.index.queries import PatchRateRow
 
 COLUMNS = [
-    table.Column("model", "Model", "nowrap"),
+    table.Column("model", "Model", "nowrap", by_model.NAMED),
     table.Column("calls", "Calls", "right", "all replies, including diagnoses and first kernels"),
     table.Column("parsed", "Readable", "right", "replies with a change that could be read, of those asked for one"),
     table.Column("first", "Applied at first try", "right", "steps whose first reply applied, whatever its form"),
     table.Column("later", "Applied later", "right", "steps in which a later reply applied, after a report"),
     table.Column("failed", "Never applied", "right", "steps in which no reply applied"),
     table.Column("edits", "As line edits", "right", "of the steps that applied, those by edits of single lines"),
-    table.Column("search_replace", "As SEARCH/REPLACE", "right", "of the steps that applied, those by such blocks"),
+    table.Column(
+        "search_replace",
+        "As SEARCH/REPLACE",
+        "right",
+        "of the steps that applied, those by blocks that quote old lines and give new ones",
+    ),
     table.Column("rewrite", "As whole file", "right", "of the steps that applied, those by a file written anew"),
 ]
 

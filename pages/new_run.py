@@ -404,6 +404,11 @@ def _start(task: TaskFile, setup: Setup, sizes: dict[str, Size], fields: dict[st
         supervisor.see_that_money_can_be_kept(settings)
         with st.spinner("Starting the engine"):
             supervisor.see_that_it_fits(settings, task)
+        tried = examination.to_examine(task, toolchain, sizes, fields)
+        if tried and forecast.may_fail(settings.task_source, fields["backward"]):
+            with st.spinner("Trying the module with its inputs"):
+                supervisor.see_that_it_runs(tried, toolchain, setup.device)
+        with st.spinner("Starting the engine"):
             folder = supervisor.start(settings)
     except EngineError as error:
         st.error(wording.sentence(str(error)), icon=":material/error:")

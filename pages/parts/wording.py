@@ -7,6 +7,7 @@ import html
 import re
 import time
 import urllib.parse
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Literal, Protocol
 
@@ -221,6 +222,14 @@ def ratio(of: _Ratio) -> str:
 def best(of: _Best) -> str:
     """The figure of a run's best kernel, or of the best of several runs."""
     return figure(of.best_speedup, of.best_noise, of.best_low, of.best_high)
+
+
+def best_so_far(value: float | None, noise: float | None, timed: Iterable[_Ratio]) -> str:
+    """The figure of the best kernel at some time of a run; its interval, where that is wider, is that kernel's of
+    `timed`."""
+    text = speedup(value, noise)
+    same = (kernel for kernel in timed if kernel.speedup == value) if text == UNKNOWN else iter(())
+    return next(map(ratio, same), text)
 
 
 def beside(noise: float | None, low: float | None, high: float | None) -> str:

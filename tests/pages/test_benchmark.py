@@ -14,7 +14,8 @@ from streamlit.testing.v1 import AppTest
 
 from engine.suites import definition, tables
 from engine.suites.runner import hold
-from pages.parts.benchmark import suite_draft
+from pages.parts import wording
+from pages.parts.benchmark import suite_draft, suites_list
 from storage import untrusted
 from storage.run import labels
 from storage.run.folder import find_run
@@ -28,6 +29,7 @@ from storage.suites.records import (
     Defined,
     Purpose,
     RunnerStarted,
+    Spent,
     StopAsked,
     SuiteTask,
 )
@@ -180,6 +182,31 @@ def test_a_check_says_whether_it_works_and_an_example_that_it_is_one(home: Path,
     assert "an example, made on another machine" in words(app)
     assert not app.button  # nobody goes on with it
     assert "over eager PyTorch (95" not in read(app)
+
+
+@pytest.mark.parametrize(
+    ("settings", "spent", "text", "title"),
+    [
+        ("--model recorded", Spent(3, 0, 0.0, 20.0), "nothing", "recorded replies cost nothing"),
+        ("--model manual", Spent(3, 0, 0.0, 20.0), "–", wording.NOT_RECORDED),
+        ("", Spent(3, 900, 0.0, 20.0), "nothing", ""),
+        ("", Spent(3, 900, None, 20.0), "unknown", ""),
+        ("", Spent(3, 900, 0.25, 20.0), "$0.25", ""),
+        ("", Spent(), "–", "no run of it has asked a model and ended"),
+    ],
+)
+def test_the_list_of_suites_tells_no_sum_of_what_cost_nothing_or_is_not_known(
+    home: Path, settings: str, spent: Spent, text: str, title: str
+) -> None:
+    suite = fold(files.read(write_suite(home, 1, 1, 1, 10)))
+    assert suite is not None
+    (cell,) = suite.defined.cells
+    arms = tuple(replace(arm, settings=settings) for arm in suite.defined.arms)
+    told = suites_list.spent_cell(
+        replace(suite, defined=replace(suite.defined, arms=arms), cells={cell: CellStanding(cell, spent=spent)})
+    )
+    assert isinstance(told, dict)
+    assert (told["text"], told["title"]) == (text, title)
 
 
 def test_only_what_a_person_has_marked_clean_counts_where_that_is_asked_for(home: Path, open_page: Open) -> None:

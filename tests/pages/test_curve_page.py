@@ -10,12 +10,14 @@ from pathlib import Path
 import pytest
 from starlette.types import Message, Receive, Scope, Send
 
+from engine import supervisor
 from pages.parts import index, wording
 from pages.parts.client.page_style import PageStyle
 from pages.parts.run import curve_chart, key_figures
 from pages.parts.status import beside_base, measured_on
 from storage.index import queries
 from storage.index.queries import RiseRow, RunRow
+from storage.results.policy import BOTH_PASSES
 from storage.run.settings import RunState
 from tests import samples
 from tests.pages.conftest import Open, words
@@ -39,6 +41,14 @@ def test_shapes_are_told_where_the_reference_says_them_plainly(inputs: str, shap
 
 def test_a_text_that_is_no_module_has_no_shapes() -> None:
     assert measured_on.shapes("def") == measured_on.shapes("N = 1") == ()
+
+
+def test_a_task_of_8_bit_floats_names_them_and_not_the_class_of_its_arithmetic() -> None:
+    narrow = supervisor.new_settings("fp8_matmul", model="manual")
+    assert measured_on.of(narrow)[1] == "float8_e4m3fn"
+    both = replace(narrow, policy=replace(narrow.policy, backward=True))
+    assert measured_on.of(both)[1] == narrow.policy.measured.replace("half", "float8_e4m3fn") + BOTH_PASSES
+    assert measured_on.of(supervisor.new_settings("int4_linear", model="manual"))[1] == "half"
 
 
 def test_the_page_says_shape_format_and_device_under_the_title(home: Path, open_page: Open) -> None:

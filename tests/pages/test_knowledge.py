@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from engine.examples import example_files
 from engine.learned_examples import learn_from_examples
 from pages.parts import access, index, wording
 from pages.parts.knowledge import (
@@ -33,7 +35,7 @@ from storage.run.events import DepthFinished
 from storage.run.journal import Journal
 from storage.run.settings import DepthOutcome
 from tests import sample_knowledge, samples
-from tests.pages.conftest import Open, words
+from tests.pages.conftest import Open, everything, words
 
 VIEWS = ["techniques", "states", "attempts", "did not help", "failure rules", "picture", "runs", "changes"]
 ATTEMPT = Evidence(
@@ -147,6 +149,29 @@ def test_a_base_without_attempts_takes_over_those_of_the_shipped_examples_once(h
     assert {row.outcome for row in taken} >= {Outcome.FASTER, Outcome.SAME, Outcome.SLOWER}
     assert "learn_examples" not in [button.key for button in open_page("knowledge").button]
     assert learn_from_examples() == 0
+    ended = {}
+    for row in taken:
+        written = example_files(row.run_id)["journal.jsonl"].splitlines()[-1]
+        ended[row.run_id] = json.loads(written)["time"]
+    assert {row.run_id: row.at for row in taken} == ended, "as old as they are, not as the click is"
+
+
+def test_what_was_tried_stands_before_what_is_only_known_by_name(home: Path, open_page: Open) -> None:
+    app = open_page("knowledge")
+    whole = f"Not tried by any run yet: {len(seed.revision().techniques)} techniques"
+    assert whole in [fold.label for fold in app.expander]
+    assert "not tried" not in everything(app)
+    files.append_evidence([replace(ATTEMPT, technique="TMA")], home / "knowledge")
+    files.append_evidence([replace(ATTEMPT, candidate_id="c009", technique="a trick of a model")], home / "knowledge")
+    app = open_page("knowledge", order="name")
+    said = everything(app)
+    assert said.index("technique?technique=TMA") < said.index("a trick of a model") < said.index("Not tried by any run")
+    assert "not tried" not in said
+    app.session_state["untried"] = True
+    opened = everything(app.run())
+    assert opened.index("a trick of a model") < opened.index("not tried")
+    assert "technique?technique=TMA" not in opened[opened.index("Not tried by any run") :]
+    assert "not tried" in everything(open_page("knowledge", find_known="split-K")), "what is asked for is shown"
 
 
 def test_negative_evidence_is_a_view_of_its_own(home: Path, open_page: Open) -> None:

@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from engine import connecting, supervisor
 from pages.parts import access, index
-from pages.parts.models import by_model
+from pages.parts.models import by_model, calibration
 from pages.parts.status import outcome
 from storage.index import queries
 from storage.index.database import index_file, open_database
@@ -209,3 +209,8 @@ def test_a_best_speedup_whose_interval_includes_one_is_no_gain_anywhere(home: Pa
     kinds = {key: app.button(f"continue:{key}").proto.type for key, app in both.items()}
     assert kinds == {"noisy": "primary", "faster": "secondary"}, "what to do first: search on"
     assert "beyond the noise) on " in supervisor.exported(folder, run.best_candidate_id).partition("\n")[0]
+
+
+def test_every_column_says_what_it_is_when_it_is_pointed_at() -> None:
+    for columns in (by_model.COLUMNS, calibration.COLUMNS):
+        assert [column.label for column in columns if not column.help] == []

@@ -29,7 +29,7 @@ from pages.parts.steering import fork_dialog
 from pages.parts.steering.dialogs import Dialog, Opened
 from pages.parts.widgets import editor
 from storage.index.queries import PaceRow, TokensRow
-from storage.run import liveness, saved_models
+from storage.run import folder, liveness, saved_models
 from storage.run.folder import RunFolder
 from storage.run.method_words import AS_STORED
 from storage.run.models import ModelOptions
@@ -356,7 +356,7 @@ def test_a_module_that_fails_when_it_is_called_starts_no_run_and_one_that_may_is
     monkeypatch.setattr(supervisor, "estimated", lambda *_: (True, None))
     for why, warned, is_off in (
         (f"{fitting.FAILS}NameError: slope", "This module fails when it is called: NameError: slope", True),
-        ("TypeError: numpy asks for values", "It may still run with data; where it does not,", False),
+        ("TypeError: numpy asks for values", "It may still run with data: that is tried before", False),
         ("DataDependentOutputException: item", "", False),
     ):
         monkeypatch.setattr(supervisor, "why_unknown", lambda *_, why=why: why)
@@ -399,7 +399,7 @@ def test_what_an_examination_found_stands_above_start_and_a_remedy_that_is_an_op
     assert "Kernels can be judged on this module." in told(app)
     assert "--compare-modules 2" in commands(app)[0]
     field(app, "Compare modules").set_value(0)
-    for answer, part in ((None, "Being examined"), (Examined("not examined", "no compiler"), "no compiler")):
+    for answer, part in ((None, "Being tried"), (Examined("not examined", "no compiler"), "no compiler")):
         answers.append(answer)
         assert part in told(app.run())
         assert not app.button(key="start").disabled
@@ -518,10 +518,13 @@ def test_a_pasted_module_stays_in_its_box_has_a_live_model_or_a_person_and_is_ke
     field(app, "Module from").set_value(module_field.PASTED).run()
     field(app, "Name").set_value("square_matmul").run()
     assert app.selectbox(key="model").options == ["manual"]
+    assert "recorded replies are of shipped tasks alone. With *manual* you write each reply yourself" in words(app)
+    assert "syntax is fine" in words(app)
     assert not app.button(key="start").disabled
     assert [link.proto.label for link in app.get("page_link")] == ["Connect a model"]
     field(app, "Module from").set_value(module_field.SHIPPED).run()
     assert app.selectbox(key="model").value == "recorded"
+    assert "recorded replies are of shipped tasks alone" not in words(app)
     saved_models.keep(SavedModel("work", ModelOptions(model="m", base_url="http://localhost:9/v1")))
     field(app, "Module from").set_value(module_field.PASTED).run()
     assert app.selectbox(key="model").options == ["work", "manual"]
@@ -536,6 +539,22 @@ def test_a_pasted_module_stays_in_its_box_has_a_live_model_or_a_person_and_is_ke
     assert "square_matmul_v" in app.error[0].value.replace("\\", "")
     (kept,) = (home / "modules").rglob("*.py")
     assert kept.read_text() == module_field.EXAMPLE
+
+
+def test_a_module_whose_shapes_do_not_fit_is_tried_for_real_and_starts_no_run(
+    open_page: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = "torch.relu(x) @ torch.ones(64, 32)"
+    wrong = module_field.EXAMPLE.replace("torch.relu(x) * 2", line)
+    monkeypatch.setattr(editor, "draw", lambda *_, **__: wrong)
+    app = open_page("new_run")
+    field(app, "Module from").set_value(module_field.PASTED).run()
+    assert not app.button(key="start").disabled, "nothing is known of it yet"
+    app.button(key="start").click().run()
+    said = app.error[0].value.replace("\\", "")
+    assert said.startswith(f"No run is started: the reference failed: line 7 of the task (`return {line}`)")
+    assert "shapes cannot be multiplied (1024x1024 and 64x32)" in said
+    assert not any(folder.all_runs())
 
 
 def test_a_problem_is_uploaded_as_its_two_files_together(open_page: Open, tmp_path: Path) -> None:
@@ -588,7 +607,7 @@ def test_a_run_like_another_begins_with_its_task_sizes_model_method_and_limits(h
     app = open_page("new_run", like=own.run_id)
     assert field(app, "Module from").value == module_field.PASTED
     assert app.session_state["pasted_text"] == module_field.EXAMPLE
-    assert "valid Python" in words(app)
+    assert "syntax is fine" in words(app)
     assert "no run can be taken as a pattern" in words(open_page("new_run", like="gone")).lower()
 
 
@@ -624,9 +643,9 @@ def test_an_uploaded_file_is_there_after_a_visit_to_another_page_until_it_is_rem
     app.switch_page("new_run.py").run()
     assert not app.exception
     assert "Uploaded before: mine.py" in words(app).replace("\\", "")
-    assert "valid Python" in words(app)
+    assert "syntax is fine" in words(app)
     app.button(key="remove:module_file").click().run()
-    assert "valid Python" not in words(app)
+    assert "syntax is fine" not in words(app)
     assert "Uploaded before" not in words(app)
 
 

@@ -122,6 +122,16 @@ def test_every_tab_of_every_kernel_renders(home: Path, open_page: Open) -> None:
             assert not app.run().exception, (name, tab)
 
 
+def test_what_the_compiler_noted_of_a_kernel_that_it_built_is_no_error(home: Path, open_page: Open) -> None:
+    folder = samples.write_run(home / "runs", "r1", depths=1)
+    right = ids(folder, "Timed")[0]
+    pages = {tab: open_page("candidate", run="r1", candidate=right, tab=tab) for tab in ("Errors", "Source")}
+    assert "No errors: compiles and agrees" in words(pages["Errors"])
+    assert "34816 bytes of shared memory" not in words(pages["Errors"])
+    assert "34816 bytes of shared memory" in words(pages["Source"])
+    assert "Notes of the compiler (3)" in [fold.label for fold in pages["Source"].expander]
+
+
 def test_a_missing_text_is_said_to_be_missing(home: Path, open_page: Open) -> None:
     folder = samples.write_run(home / "runs", "r1", depths=2)
     for blob in folder.blobs.iterdir():
@@ -159,8 +169,12 @@ def test_a_question_left_over_from_a_run_that_has_ended_is_closed_and_not_acted_
 
 
 def kernels(folder: RunFolder) -> list[str]:
+    return ids(folder, "CandidateCreated")
+
+
+def ids(folder: RunFolder, kind: str) -> list[str]:
     found = map(json.loads, folder.journal_file.read_text().splitlines())
-    return [line["event"]["candidate_id"] for line in found if line["kind"] == "CandidateCreated"]
+    return [line["event"]["candidate_id"] for line in found if line["kind"] == kind]
 
 
 def test_a_profile_with_awkward_kernel_names_renders(home: Path, open_page: Open) -> None:

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import pytest
 
+from pages.parts import wording
 from pages.parts.status.step_sentences import sentence
 from storage.index.fold import StepResult
 from storage.index.queries import StepRow
+from storage.results.evaluation_results import TimingFigures
 from storage.results.vocabulary import Verdict
 
 NO = StepResult()
 FIRST = StepResult(number=1)
+
+
+def timed(noise: float) -> StepResult:
+    """A kernel that was timed, with an interval as wide as its noise says."""
+    low, high = (0.9, 8.0) if noise > 1 else (1.9, 2.1)
+    return StepResult(1, verdict=Verdict.PASSED, timed=TimingFigures(2.0, low, high, noise, 0.5, 1.0, "eager"))
 
 
 @pytest.mark.parametrize(
@@ -35,6 +43,12 @@ FIRST = StepResult(number=1)
             "optimise", "created", StepResult(1, "c002", 2, "wider loads", 1.5),
             "Optimised kernel 1 into kernel 2: wider loads (predicted gain 1.50×)",
         ),
+        (
+            "time", "passed", timed(0.05), "Kernel 1 takes 0.500 ms, 2.0× over eager",
+        ),
+        (
+            "time", "passed", timed(1.5), "Kernel 1 takes 0.500 ms, 0.90 to 8.00× over eager",
+        ),
         ("tune", "tuned", FIRST, "Tuned kernel 1: a variant is faster"),
         ("tune", "incorrect", FIRST, "Tuned kernel 1: as written it gives wrong results when timed again"),
         (
@@ -56,3 +70,10 @@ def test_a_step_says_what_it_does_or_what_came_of_it(
 ) -> None:
     is_in_flight = outcome is None
     assert sentence(StepRow(1, 1, kind, 0, None, 0.0, 1.0, outcome, is_in_flight, result=result)) == text
+
+
+def test_a_best_so_far_that_is_known_too_widely_is_told_as_the_range_of_its_kernel() -> None:
+    sure, wide = TimingFigures(1.5, 1.4, 1.6, 0.07, 0.5, 1.0, "eager"), TimingFigures(2.0, 0.9, 8.0, 1.5, 0.5, 1.0, "")
+    assert wording.best_so_far(2.0, 1.5, [sure, wide]) == "0.90 to 8.00×"
+    assert wording.best_so_far(1.5, 0.07, [sure, wide]) == wording.ratio(sure) == "1.5×"
+    assert wording.best_so_far(None, None, []) == wording.NONE

@@ -91,6 +91,28 @@ def test_what_is_promised_fits_the_run_and_the_server(home: Path, monkeypatch: p
     assert welcome.steps()[-1][0] == "People steer"
 
 
+def test_the_end_of_the_demo_leads_on_to_its_checks_to_networks_and_to_the_results_from_a_gpu(
+    home: Path, open_page: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    samples.write_run(home / "runs", "the-demo", depths=2, ending="running")
+    samples.write_run(home / "runs", "the-demo-2", depths=2)
+    assert WHERE not in words(open_page("run", run="the-demo")), "it is still at work"
+    app = open_page("run", run="the-demo-2")
+    assert WHERE in words(app)
+    assert {"/candidate", "/networks"} <= {f"/{link.proto.page}" for link in app.get("page_link")}
+    app.button(key="open_table").click().run()
+    assert not app.exception
+    assert app.query_params["suite"] == welcome.TABLE
+    assert "26 of 26 cells" in everything(app)
+    app = open_page("run", run="the-demo-2")
+    assert "open_table" not in [button.key for button in app.button]
+    samples.write_run(home / "runs", "own", seed=1, depths=2)
+    assert WHERE not in words(open_page("run", run="the-demo-2"))
+
+
+WHERE = "The demo has ended"
+
+
 def test_a_read_only_server_offers_no_run_of_your_own(
     home: Path, open_page: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:

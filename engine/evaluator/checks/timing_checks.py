@@ -275,7 +275,7 @@ def _order(session: Session, setting: Setting) -> CheckRecord:
 def _noise(session: Session, by_device: sessions.Pairs) -> CheckRecord:
     pairs = session.pairs
     half = sessions.half_width(by_device or pairs)
-    detail = f"speed-up known within {half:.1%}"
+    detail = f"the pairs of this timing alone tell the speed-up within {half:.1%}"
     ratios = sessions.against_itself(pairs)
     if not ratios:
         return _check("noise", CheckOutcome.ABSENT, f"{detail}; too few pairs to set the reference against itself")
@@ -294,8 +294,8 @@ def _machine(session: Session, setting: Setting) -> CheckRecord:
     detail = f"threads waiting for a processor, of the calls' time: {waits}; load {setting.load:.2f}"
     if contended(session, setting):
         detail += (
-            f"; others used {setting.others_share:.0%} of the processors, so the speed-up is known within "
-            f"{CONTENTION:.1%} at best"
+            f"; others used {setting.others_share:.0%} of the processors, which can shift all pairs alike: the "
+            f"speed-up's interval is ±{CONTENTION:.1%} at least, however well the pairs agree"
         )
     return _check("machine", CheckOutcome.FLAGGED if max(candidate, reference) > CROWDED else CheckOutcome.HELD, detail)
 

@@ -67,18 +67,38 @@ def _acts(name: str) -> table.Cell:
 
 
 def _cells(name: str, suite: Suite, has_runner: bool) -> dict[str, table.Cell]:
-    state, defined, spent = suite.state(has_runner), suite.defined, suite.spent
+    state, defined = suite.state(has_runner), suite.defined
     return {
         "name": table.link(name, wording.cut(defined.title, 70), [EXAMPLE] if defined.is_example else ()),
         "state": table.pill(state, TONES[state], state, title=suite.reason),
         "cells": progress_line(summary.gather(suite if has_runner else as_left(suite, run_state.has_engine), {})),
         "size": f"{len(defined.tasks)} × {len(defined.arms)} × {defined.repeats}",
-        "spent": table.text(
-            wording.cost(spent.cost_usd),
-            "",
-            f"{wording.tokens(spent.tokens)} tokens, {wording.seconds(spent.engine_s)}",
-        ),
+        "spent": spent_cell(suite),
     }
+
+
+def spent_cell(suite: Suite) -> table.Cell:
+    """Money above, tokens and time below; what nobody has told is not zero, and what costs nothing is no sum."""
+    spent, time = suite.spent, wording.seconds(suite.spent.engine_s)
+    if not spent.model_calls:
+        return table.text(wording.NONE, "muted", "", "no run of it has asked a model and ended")
+    if spent.tokens:
+        return table.text(cost(suite), "", f"{wording.tokens(spent.tokens)} tokens, {time}")
+    told = "recorded replies cost nothing" if is_recorded(suite.defined) else wording.NOT_RECORDED
+    return table.text(cost(suite), "", time, told)
+
+
+def cost(suite: Suite) -> str:
+    """What its replies cost, in words."""
+    spent = suite.spent
+    if spent.cost_usd == 0:
+        return "nothing" if spent.tokens or is_recorded(suite.defined) else wording.NONE
+    return wording.cost(spent.cost_usd)
+
+
+def is_recorded(defined: Defined) -> bool:
+    """Whether every arm works with recorded replies."""
+    return all("--model recorded" in f"{defined.settings} {arm.settings}" for arm in defined.arms)
 
 
 @functools.cache

@@ -116,8 +116,7 @@ def draw_tasks(runs: Sequence[Compared]) -> None:
     st.caption(
         "Each task counts once, with the best of its chosen runs: "
         + "; ".join(
-            f"{wording.plain(task.task)} {wording.speedup(task.best, task.noise)}"
-            + (f" ({task.best_letter})" if task.best else "")
+            f"{wording.plain(task.task)} {task.in_words}" + (f" ({task.best_letter})" if task.best else "")
             for task in over.tasks
         )
     )
@@ -207,7 +206,7 @@ def _hover(run: Compared, row: ReachedRow) -> str:
     return (
         f"<b>{run.letter}</b> · {wording.escaped(run.run.title)} · {wording.escaped(run.words.step)} {row.depth}{seen}"
         "<br>"
-        f"best so far {wording.speedup(row.best_speedup, row.best_noise)} · {spent}"
+        f"best so far {wording.best_so_far(row.best_speedup, row.best_noise, run.timed)} · {spent}"
     )
 
 

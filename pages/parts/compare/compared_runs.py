@@ -230,13 +230,13 @@ def _who(runs: Sequence[Compared], tell: Callable[[Compared], str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TaskBest:
-    """The best kernel of the chosen runs of one task; None when none of them has a correct one."""
+    """The best kernel of the chosen runs of one task, also in words; None when none of them has a correct one."""
 
     task: str
     letters: tuple[str, ...]
     best: float | None
     best_letter: str
-    noise: float | None = None
+    in_words: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +261,8 @@ def over_tasks(runs: Sequence[Compared]) -> OverTasks:
         first = max(same, key=lambda run: run.run.best_speedup or 0.0)
         best = first.run.best_speedup
         letters = tuple(r.letter for r in same)
-        tasks.append(TaskBest(first.run.title, letters, best, first.letter if best else "", first.run.best_noise))
+        letter, in_words = first.letter if best else "", wording.best(first.run)
+        tasks.append(TaskBest(first.run.title, letters, best, letter, in_words))
     bests = [task.best for task in tasks if task.best is not None]
     fast = tuple((bar, sum(best > bar for best in bests)) for bar in BARS)
     return OverTasks(tuple(tasks), geometric_mean(bests) if bests else None, fast)
@@ -274,8 +275,7 @@ def language_figures(runs: Sequence[Compared]) -> list[tuple[str, str, str]]:
         of_language = [run for run in runs if run.conditions.language == name]
         over = over_tasks(of_language)
         solved = ", ".join(task.task for task in over.tasks if task.best is not None) or "no correct kernel yet"
-        noise = over.tasks[0].noise if len(over.tasks) == 1 else None
-        value = wording.speedup(over.mean, noise)
+        value = over.tasks[0].in_words if len(over.tasks) == 1 else wording.speedup(over.mean)
         figures.append((languages.label(name), value, f"{', '.join(r.letter for r in of_language)}: {solved}"))
     return figures
 

@@ -98,6 +98,6 @@ def second_act(demo: RunRow | None) -> SecondAct:
         steer = "You can pause it, stop it, send a hint, or go back to an earlier kernel." if access.may_steer() else ""
         text = f"The same search is at work on this machine: {what} {so_far}"
         return SecondAct(DEMO, "Now live, on your processor", text, steer, "Watch it live", "Skip to the live demo")
-    best = f"; the best is {wording.speedup(demo.best_speedup)} over PyTorch" if demo.best_speedup else ""
+    best = f"; the best is {wording.best(demo)} over PyTorch" if demo.best_speedup else ""
     text = f"The same search was made on this machine: {what} It has made {made}{best}."
     return SecondAct(DEMO, "Now on your processor", text, "", "Open the demo", "Skip to the demo")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 import streamlit as st
 
 from pages.parts import index, method, texts, wording
-from pages.parts.kernel import hot_lines, repair_tab, sweep_table
+from pages.parts.kernel import errors_tab, hot_lines, repair_tab, sweep_table
 from pages.parts.widgets import code, diff
 from storage.index.queries import AttemptRow, CandidateRow
 
@@ -165,7 +165,7 @@ MOST_LINES = 4_000
 
 
 def draw_source(run_id: str, candidate: CandidateRow) -> None:
-    """Source with line numbers."""
+    """Source with line numbers, and what the compiler noted of them."""
     source = texts.read(run_id, candidate.source_blob)
     if source.is_gone:
         texts.say_gone(source, "source")
@@ -178,6 +178,7 @@ def draw_source(run_id: str, candidate: CandidateRow) -> None:
             icon=":material/download:", on_click="ignore",
         )  # fmt: skip
         st.caption(f"{count:,} lines · a Python module that defines `ModelNew`")
+    errors_tab.draw_notes(run_id, candidate)
     if count > MOST_LINES:
         st.info(f"Showing {MOST_LINES:,} of {count:,} lines; download it to see all.", icon=":material/content_cut:")
     lines = code.lines("\n".join(text.split("\n", MOST_LINES)[:MOST_LINES]))

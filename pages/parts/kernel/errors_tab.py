@@ -1,5 +1,6 @@
 """Why a kernel failed: where its numbers go wrong, or the compiler's words with the lines of its source that they name;
-how it was repaired, and where the run failed so before. Knows how both toolchains name a line."""
+how it was repaired, and where the run failed so before. Of one that was built, what the compiler noted. Knows how both
+toolchains name a line."""
 
 from __future__ import annotations
 
@@ -218,20 +219,35 @@ _INNER = re.compile(r"\b(?:cpp|cuda)_sources\[\d+\][:(](\d+)")
 
 
 def draw_log(run_id: str, candidate: CandidateRow, evaluation: EvaluationRow) -> None:
-    """The message left, the lines right, the whole log folded away."""
-    if not (evaluation.diagnostics or evaluation.remarks or evaluation.log_blob):
+    """Why it was not built: the message left, the lines right, the whole log folded away."""
+    if evaluation.compile_ok or not (evaluation.diagnostics or evaluation.log_blob):
         return
     is_refused = evaluation.compile_verdict is Verdict.REFUSED
     st.markdown("## Refused (message shown to the model)" if is_refused else "## Compiler")
     if evaluation.diagnostics:
         _message(run_id, candidate, evaluation.diagnostics)
-    if evaluation.remarks:
-        st.markdown("\n".join(f"- {wording.plain(remark)}" for remark in evaluation.remarks))
-    if evaluation.log_blob:
-        log = st.expander("Full build log", key=f"log:{candidate.candidate_id}", on_change="rerun")
-        if log.open:
-            with log:
-                _whole(run_id, candidate, evaluation.log_blob)
+    _draw_whole(run_id, candidate, evaluation)
+
+
+def draw_notes(run_id: str, candidate: CandidateRow) -> None:
+    """What the compiler noted of a kernel that it built, folded away: what it vectorised, registers, what was left
+    out."""
+    evaluation = queries.evaluation(index.current(), run_id, candidate.candidate_id)
+    if evaluation is None or not evaluation.compile_ok:
+        return
+    if notes := evaluation.remarks:
+        with st.expander(f"Notes of the compiler ({len(notes)})", icon=":material/info:"):
+            st.markdown("\n".join(f"- {wording.plain(note)}" for note in notes))
+    _draw_whole(run_id, candidate, evaluation)
+
+
+def _draw_whole(run_id: str, candidate: CandidateRow, evaluation: EvaluationRow) -> None:
+    if not evaluation.log_blob:
+        return
+    log = st.expander("Full build log", key=f"log:{candidate.candidate_id}", on_change="rerun")
+    if log.open:
+        with log:
+            _whole(run_id, candidate, evaluation.log_blob)
 
 
 def _message(run_id: str, candidate: CandidateRow, diagnostics: str) -> None:

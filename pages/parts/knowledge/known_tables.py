@@ -27,8 +27,8 @@ GENERATIONS = {
 }  # fmt: skip
 PAGE_SIZE = 50
 # Names of their own: an address holds only this page's.
-VIEW, PART, FIND, STATE, DEVICE, CATEGORY, CLASS, ORDER = (
-    "show", "part", "find_known", "in_state", "on_device", "category", "of_class", "order",
+VIEW, PART, UNTRIED, FIND, STATE, DEVICE, CATEGORY, CLASS, ORDER = (
+    "show", "part", "untried_part", "find_known", "in_state", "on_device", "category", "of_class", "order",
 )  # fmt: skip
 BOTTLENECK_TONE: dict[Bottleneck, wording.Tone] = {
     Bottleneck.MEMORY: "blue",
@@ -94,13 +94,24 @@ def draw_techniques() -> str | None:
     base = index.known()
     chosen, order = _filter(browsing.choices(base), [row.state.name for row in browsing.states(base)])
     techniques = ordered(browsing.techniques(base, chosen), order)
-    opened = None
-    if techniques:
-        opened = draw_rows(techniques, chosen)
-    else:
+    if not techniques:
         st.info("No technique matches all filters.", icon=":material/filter_alt_off:")
-    is_filtered = chosen != TechniqueFilter()
-    return opened or (None if is_filtered else _draw_undefined(browsing.undefined(base)))
+        return None
+    if chosen != TechniqueFilter():
+        return draw_rows(techniques, chosen)
+    tried = [row for row in techniques if row.figures.attempts]
+    opened = draw_rows(tried, chosen) if tried else None
+    undefined = _draw_undefined(browsing.undefined(base))
+    return opened or undefined or _draw_untried([row for row in techniques if not row.figures.attempts])
+
+
+def _draw_untried(untried: Sequence[TechniqueRow]) -> str | None:
+    """What is only known by name, folded away: evidence comes first."""
+    if not untried:
+        return None
+    title = f"Not tried by any run yet: {wording.counted(len(untried), 'technique')}"
+    with st.expander(title, icon=":material/library_books:", key="untried", on_change="rerun") as fold:
+        return draw_rows(untried, TechniqueFilter(), UNTRIED) if fold.open else None
 
 
 def _draw_undefined(undefined: Sequence[UndefinedRow]) -> str | None:
@@ -124,7 +135,8 @@ def draw_rows(techniques: Sequence[TechniqueRow], chosen: TechniqueFilter, part:
     """A page of these techniques; what was opened just now, if anything. `part` is the key of which page it is."""
     shown, offset = a_part(techniques, part)
     rows = [table.Row(row.technique.name, technique_cells(row), technique_link(row.technique.name)) for row in shown]
-    opened = table.draw("Techniques", TECHNIQUE_COLUMNS, rows, key="techniques", is_cards=True)
+    key = "techniques:untried" if part == UNTRIED else "techniques"
+    opened = table.draw("Techniques", TECHNIQUE_COLUMNS, rows, key=key, is_cards=True)
     where = f" in {chosen.state}" if chosen.state else ""
     where += f" on {chosen.device}" if chosen.device else ""
     st.caption(

@@ -9,19 +9,22 @@ from pages.parts.widgets import table
 from storage.index import queries
 from storage.index.queries import ModelRow
 
+NAMED = "as its service calls it, or the name under which it is saved"
 GAIN = "a kernel that became the best of its run and beats eager PyTorch by more than the noise"
 COLUMNS = [
-    table.Column("model", "Model", "nowrap"),
+    table.Column("model", "Model", "nowrap", NAMED),
     table.Column("runs", "Runs", "right", "runs in which the model has replied"),
     table.Column("passed", "Correct", "right", "correct kernels of all that were judged"),
     table.Column("compiled", "Compiles at first try", "right", "of the kernels that were compiled"),
     table.Column("best", "Best speed-up", "right", "over the eager baseline, of any run"),
     table.Column("gains", "Gains", "right", GAIN),
-    table.Column("tokens", "Tokens", "right"),
-    table.Column("cost", "Cost", "right"),
-    table.Column("cost_call", "Cost a call", "right"),
+    table.Column(
+        "tokens", "Tokens", "right", "pieces of words in which a model reads and writes and is paid; read and written"
+    ),
+    table.Column("cost", "Cost", "right", "US dollars of all calls, by the prices in prices.toml"),
+    table.Column("cost_call", "Cost a call", "right", "US dollars, mean over all calls"),
     table.Column("cost_gain", "Cost a gain", "right", f"cost of all calls, for each gain: {GAIN}"),
-    table.Column("call_s", "Time a call", "right", "median"),
+    table.Column("call_s", "Time a call", "right", "from the question to the end of the reply, median"),
     table.Column("gain_s", "Time a gain", "right", f"time of all calls, for each gain: {GAIN}"),
 ]
 

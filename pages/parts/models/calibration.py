@@ -16,7 +16,7 @@ from storage.index import queries
 from storage.index.queries import CalibrationRow, PredictionRow
 
 COLUMNS = [
-    table.Column("model", "Model", "nowrap"),
+    table.Column("model", "Model", "nowrap", by_model.NAMED),
     table.Column("predictions", "Predictions", "right", "changes whose gain over the base kernel was predicted"),
     table.Column("measured", "Measured", "right", "of these, led to a correct kernel that was timed"),
     table.Column("promised", "Median predicted", "right", "gain over the base kernel, of the measured ones"),

@@ -24,6 +24,11 @@ _KEY_HELP = (
     "Kept in the system's keyring or, where there is none, in a file that only this user may read; never in a setting, "
     "a journal or a log. Leave it empty to keep the one that is saved under this name."
 )
+_WHERE_HELP = (
+    "OpenAI: that company's service on the internet. vLLM: a server for models on GPUs of your own. Ollama: models on "
+    "a computer of your own. A gateway: one address for the models of many services. A program: anything that reads a "
+    "prompt and prints a reply, such as a coding agent."
+)
 _READING_HELP = "a JSON path such as $.result, or a regular expression with one group"
 
 
@@ -55,7 +60,9 @@ def draw() -> None:
     name = "Connect another model" if is_there else "Connect a model"
     with st.expander(name, icon=":material/power:", expanded=not is_there, key="connect"):
         where = str(
-            st.segmented_control("Where it is", [*KINDS, PROGRAM], default="OpenAI", required=True, key="where")
+            st.segmented_control(
+                "Where it is", [*KINDS, PROGRAM], default="OpenAI", required=True, key="where", help=_WHERE_HELP
+            )
         )
         draft = st.session_state.setdefault("connect_draft", 0)  # another one empties the fields once a model is saved
         entry, key, why = _program(draft) if where == PROGRAM else _endpoint(KINDS[where], draft)
@@ -115,7 +122,12 @@ def _program(draft: int) -> tuple[SavedModel | None, str, str]:
     )  # fmt: skip
     name = right.text_input("Name", "" if profile == OWN else profile, key=f"program:{suffix}", help=_NAME_HELP).strip()
     columns, read = st.columns(5), {}
-    labels = {"reply": "Reply", "input_tokens": "Tokens in", "output_tokens": "Tokens out", "cost_usd": "Cost in USD"}
+    labels = {
+        "reply": "Reply",
+        "input_tokens": "Tokens in",
+        "output_tokens": "Tokens out",
+        "cost_usd": "Cost in US dollars",
+    }
     for column, (field, label) in zip(columns, labels.items(), strict=False):
         empty = "all of it" if field == "reply" else "unknown"
         read[field] = column.text_input(

@@ -34,7 +34,9 @@ def draw(task: Task, toolchain: str, device: str, mode_key: str, modules_key: st
     one can, or where that is not known."""
     examined = supervisor.examined(task, toolchain, device)
     if examined is None:
-        st.caption(":material/hourglass_top: Being examined: whether kernels can be judged on it.")
+        st.caption(
+            ":material/hourglass_top: Being tried: whether the module runs, and whether kernels can be judged on it."
+        )
     elif why := examined.refusal:
         if examined.is_mended_by_evaluation_mode:
             st.button(

@@ -114,6 +114,12 @@ def draw_badges(
         return _memory(source, sizes, is_on_gpu, backward)
 
 
+def may_fail(source: str, backward: bool) -> bool:
+    """Whether following the module has ended in what is likely to end a call of it too."""
+    why = supervisor.why_unknown(source, backward)
+    return bool(why) and not why.startswith(_WANT_OF_VALUES)
+
+
 def draw(forecast: Forecast) -> None:
     """A forecast's time and money."""
     time = wording.about_seconds(forecast.engine_s) if forecast.engine_s else "not known yet"
@@ -157,9 +163,9 @@ def _memory(source: str, sizes: Mapping[str, float], is_on_gpu: bool, backward: 
         why = supervisor.why_unknown(source, backward)
         st.badge("memory unknown", color="gray", help="the module cannot be followed without being run")
         sentence = wording.plain(f"Following the module without data ended in {wording.cut(why, 300)}")
-        if why.startswith(_WANT_OF_VALUES):
-            st.caption(sentence)
-        elif why:
-            left_open = "It may still run with data; where it does not, a run ends before its first kernel."
+        if may_fail(source, backward):
+            left_open = "It may still run with data: that is tried before a run of it starts."
             st.warning(f"{sentence}\n\n{left_open}", icon=":material/warning:")
+        elif why:
+            st.caption(sentence)
     return ""

@@ -19,6 +19,7 @@ from pages.parts.widgets import editor
 SOURCES = SHIPPED, OWN_FILE, PASTED, UPLOADED = "shipped task", "file on this machine", "paste", "upload"
 WHAT_IT_TAKES = "A KernelBench-style file: class Model, get_inputs() and get_init_inputs()."
 OR_A_PROBLEM = "Or a problem of SOL-ExecBench or flashinfer-bench: definition.json and workload.jsonl together."
+TRIED = "Whether it runs (its shapes, say) is tried under *This run*, before a model is asked."
 EXAMPLE = """import torch
 import torch.nn as nn
 
@@ -145,7 +146,7 @@ def _valid(task: TaskFile) -> TaskFile:
         st.caption(wording.plain(f"{task.remark}."))
     is_kept = task.path.exists()
     where = f"Kept as `{task.path}`." if is_kept else f"It is saved as `{task.path}` when the run starts."
-    st.markdown(f":green-badge[:material/check: valid Python] {wording.plain(summary)}. {where}")
+    st.markdown(f":green-badge[:material/check: syntax is fine] {wording.plain(summary)}. {where} {TRIED}")
     if not is_kept and st.button("Keep it now", key="keep_module", help="so that a terminal finds the file"):
         try:
             supervisor.keep_module(task)

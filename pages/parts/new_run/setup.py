@@ -13,12 +13,14 @@ from engine.search.methods.catalogue import StrategyDescription
 from pages.parts import wording
 from pages.parts.new_run.like import Like
 from pages.parts.new_run.module_field import PASTED, UPLOADED
+from storage.run.steering.command_arguments import MANUAL
 
 RECORDED = "recorded"
 _MODEL_HELP = (
     "“recorded” uses stored model replies of shipped tasks; no API key needed. A live model is connected on the page "
     "Models. “manual”: you write each reply yourself, on the run's page."
 )
+WORDS = {MANUAL: "With *manual* you write each reply yourself, on the run's page."}
 _STRATEGY_HELP = (
     "The search method: what the model is asked, in which order, and which kernel comes next. TILEWRIGHT_STRATEGIES "
     "names further ones of your own, as package.module:Name."
@@ -74,6 +76,8 @@ def _model(begins: str) -> str:
         del kept["model"]  # it was removed on another page
     first = models.index(begins) if begins in models and "model" not in kept else 0
     model = str(st.selectbox("Model", models, first, key="model", help=_MODEL_HELP))
+    if kept.get("task_source") in (PASTED, UPLOADED) and model == kept.get("model_for_own"):
+        st.caption(f"Chosen with your module: recorded replies are of shipped tasks alone. {WORDS.get(model, '')}")
     if begins and begins not in models:
         st.caption(f":material/block: {wording.plain(begins)} is not connected here.")
     if model in supervisor.FREE_MODELS:

@@ -70,7 +70,7 @@ def _series(run: Compared, axis: Axis) -> Series:
             x,
             row.best_speedup,
             f"{run.letter}, {run.words.step} {row.depth}: best so far "
-            + wording.speedup(row.best_speedup, row.best_noise),
+            + wording.best_so_far(row.best_speedup, row.best_noise, run.timed),
         )
         for row in run.reached
         if row.best_speedup and (x := position(row, axis)) is not None

@@ -159,13 +159,15 @@ def _curve(db: Database, run: RunRow, attempts: Sequence[AttemptRow], shown_dept
     name = "best so far (rings: every correct kernel)"
     if len(shown) < len(timed):
         name = f"best so far (rings: the {RINGS:,} fastest of {len(timed):,} correct kernels)"
-    rises = _rises(queries.depths(db, run.run_id), shown_depths, terms.step)
+    rises = _rises(queries.depths(db, run.run_id), timed, shown_depths, terms.step)
     series = Series(name, "green", "solid", rises, [_ring(a, shown_depths, terms.step) for a in shown])
     best = next((a.number for a in timed if a.is_best), None)
     return Curve(words, f"{terms.step} ({terms.counts})", [series], _levels(db, run, best))
 
 
-def _rises(depths: Sequence[DepthRow], shown_depths: Collection[int], step: str) -> list[Spot]:
+def _rises(
+    depths: Sequence[DepthRow], timed: Sequence[AttemptRow], shown_depths: Collection[int], step: str
+) -> list[Spot]:
     """Where the best so far rose, and where it ends: between them nothing is to be seen."""
     spots: list[Spot] = []
     measured = [d for d in depths if d.best_speedup is not None]
@@ -173,7 +175,7 @@ def _rises(depths: Sequence[DepthRow], shown_depths: Collection[int], step: str)
         if d.best_speedup is not None and (
             at in (0, len(measured) - 1) or d.best_speedup != measured[at - 1].best_speedup
         ):
-            text = f"{step} {d.depth}: best so far {wording.speedup(d.best_speedup, d.best_noise)}"
+            text = f"{step} {d.depth}: best so far {wording.best_so_far(d.best_speedup, d.best_noise, timed)}"
             spots.append(Spot(d.depth, d.best_speedup, text, _href(d.depth, shown_depths)))
     return spots
 

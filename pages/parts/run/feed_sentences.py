@@ -155,7 +155,7 @@ def _depth(end: ev.DepthFinished, row: FeedRow, words: MethodWords) -> tuple[str
     text = f"{title} ends with kernel {kernel.number if kernel else 0}"
     if kernel is None or kernel.speedup is None or kernel.noise is None:
         return end.outcome, text
-    text += f" at {step_sentences.measured_speedup(kernel.speedup, kernel.noise)}"
+    text += f" at {wording.ratio(kernel)}"
     if best is None or best.speedup is None or best.noise is None:
         return end.outcome, text
     if best.candidate_id == kernel.candidate_id:

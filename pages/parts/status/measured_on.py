@@ -26,7 +26,20 @@ def words(run: RunRow) -> list[str]:
 def of(settings: RunSettings) -> tuple[str, str]:
     """Shapes or sizes, and what is computed in."""
     named = [f"{name} = {value:,}" for name, value in settings.sizes.items()]
-    return ", ".join(shapes(settings.task_source) or named), settings.policy.measured
+    policy, measured = settings.policy, settings.policy.measured
+    if narrow := formats(settings.task_source):
+        measured = f"{', '.join(narrow)}{measured.removeprefix(policy.dtype or policy.precision)}"
+    return ", ".join(shapes(settings.task_source) or named), measured
+
+
+@functools.lru_cache(maxsize=64)
+def formats(source: str) -> tuple[str, ...]:
+    """The 8-bit floats that a module names, each once: no class of arithmetic, which is what a policy tells, is one."""
+    try:
+        names = [node.attr for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Attribute)]
+    except (SyntaxError, ValueError):
+        return ()
+    return tuple(dict.fromkeys(name for name in names if name.startswith("float8_")))
 
 
 @functools.lru_cache(maxsize=64)

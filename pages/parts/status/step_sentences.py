@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 from pages.parts import wording
 from storage.index.queries import StepRow
-from storage.results import relative
 from storage.results.vocabulary import FAILED, Verdict
 from storage.run.method_words import PLAIN, MethodWords
 from storage.run.settings import StepKind
@@ -69,11 +68,6 @@ def sentence(step: StepRow, words: MethodWords = PLAIN) -> str:
             return _edited(step, words)
 
 
-def measured_speedup(speedup: float, noise: float) -> str:
-    """With no digit beyond what its noise supports."""
-    return wording.speedup(speedup, noise) if relative.is_known(noise) else "unknown speed-up"
-
-
 def _kernel(step: StepRow) -> str:
     return f"kernel {step.result.number}" if step.result.number else "the kernel"
 
@@ -107,8 +101,8 @@ def _timed(step: StepRow) -> str:
         return f"Timing of {kernel}: {step.outcome}"
     if result.untrusted:
         return f"{kernel.capitalize()} is correct, not timed: {result.untrusted}"
-    measured = measured_speedup(figures.speedup, figures.noise)
-    return f"{kernel.capitalize()} takes {wording.latency(figures.latency_ms)}, {measured} over {figures.baseline}"
+    measured = f"{wording.ratio(figures)} over {figures.baseline}"
+    return f"{kernel.capitalize()} takes {wording.latency(figures.latency_ms)}, {measured}"
 
 
 def _profiled(step: StepRow) -> str:

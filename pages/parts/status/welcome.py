@@ -6,11 +6,15 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.parts import access, client, index
+from engine import supervisor
+from engine.errors import EngineError
+from pages.parts import access, client, index, wording
 from storage.index import queries
 from storage.index.queries import RunRow
 from storage.run.settings import RunState
+from storage.suites import files
 
+TABLE = "table2_h200"
 COOKIE = "tilewright-welcome"
 SEEN_COOKIE = "tilewright-demo-seen"
 _DISMISSED, _STAYS = "welcome_dismissed", "stays_with_list"
@@ -56,16 +60,62 @@ def stay() -> None:
 
 
 def draw(run: RunRow, state: RunState) -> None:
-    """The welcome, on the page of a demo run."""
-    if not run.is_demo or is_dismissed() or queries.count_own_runs(index.current()):
+    """The welcome, on the page of a demo run; once that has ended, what else there is to be seen."""
+    if not run.is_demo or queries.count_own_runs(index.current()):
         return
+    if state.is_finished:
+        _draw_onward(run, state)
+    elif not is_dismissed():
+        _draw_welcome(run, state)
+
+
+def _draw_welcome(run: RunRow, state: RunState) -> None:
     content = {"what": WHAT, "steps": steps(), "next": following(run, state), "cookie": COOKIE, "seen": SEEN_COOKIE}
     _welcome(data=content, key="welcome", on_dismissed_change=_dismiss)
+    _draw_example()
+
+
+def _draw_example() -> None:
     if example := queries.first_example(index.current()):
         st.page_link(
             "run.py", label="See a run from a GPU", icon=":material/school:", query_params={"run": example},
             width="content",
         )  # fmt: skip
+
+
+def _draw_onward(run: RunRow, state: RunState) -> None:
+    with st.container(border=True, gap="xsmall", key="onward"):
+        st.markdown(f"**The demo has ended.** {following(run, state)}")
+        if run.best_candidate_id:
+            st.page_link(
+                "candidate.py", label="Can this result be trusted? Its checks",
+                icon=":material/verified_user:", width="content",
+                query_params={"run": run.run_id, "candidate": run.best_candidate_id, "tab": "Trust"},
+            )  # fmt: skip
+        st.page_link(
+            "networks.py", label="A whole network: where kernels pay in it",
+            icon=":material/account_tree:", width="content",
+        )  # fmt: skip
+        _draw_example()
+        _draw_table()
+
+
+def _draw_table() -> None:
+    """The way to the table of results from a GPU, which is here once its runs are opened."""
+    is_here = any(folder.name == TABLE for folder in files.all_suites())
+    label, icon = "Results of 26 tasks on an H200", ":material/leaderboard:"
+    if is_here:
+        st.page_link("benchmark.py", label=label, icon=icon, query_params={"suite": TABLE}, width="content")
+    elif access.may_steer() and st.button(
+        label, icon=icon, type="tertiary", key="open_table", help="opens the runs that come with Tilewright"
+    ):
+        try:
+            runs = supervisor.open_examples()
+        except (EngineError, OSError) as error:
+            st.error(wording.sentence(str(error)), icon=":material/error:")
+            return
+        index.ingest().look_at(example.run_id for example in runs)
+        st.switch_page("benchmark.py", query_params={"suite": TABLE})
 
 
 def is_dismissed() -> bool:

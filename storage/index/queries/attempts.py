@@ -107,7 +107,7 @@ _ATTEMPTS = f"SELECT {COLUMNS} FROM kernels WHERE run_id = $run"
 
 # Kernels that were the fastest correct one of their run when they were timed, abandoned branches included: each is the
 # best until the next. `{which}` chooses runs.
-RISING = """(SELECT run_id, candidate_id, number, timed_seq AS seq, speedup, low, noise
+RISING = """(SELECT run_id, candidate_id, number, timed_seq AS seq, speedup, low, high, noise
     FROM kernels WHERE {which} AND speedup IS NOT NULL QUALIFY speedup > coalesce(max(speedup) OVER (PARTITION BY run_id
     ORDER BY timed_seq ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0))"""
 

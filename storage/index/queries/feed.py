@@ -19,12 +19,14 @@ from storage.run.steering.verbs import Result, verbs_with
 
 @dataclass(frozen=True, slots=True)
 class FeedKernel:
-    """A kernel of the run; `speedup` and its relative `noise` once it is timed."""
+    """A kernel of the run; `speedup` with its relative `noise` and 95 % interval once it is timed."""
 
     candidate_id: str
     number: int
     speedup: float | None
     noise: float | None
+    low: float | None
+    high: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +114,7 @@ def _row(
             return FeedRow(seq, at, event, kernel)
 
 
-_KERNEL = "candidate_id, number, speedup, noise"
+_KERNEL = "candidate_id, number, speedup, noise, low, high"
 
 
 def _kernels(db: Database, run_id: str, news: list[fetch.RunEntry[Any]]) -> dict[str | None, FeedKernel]:

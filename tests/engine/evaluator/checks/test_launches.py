@@ -247,7 +247,9 @@ def test_on_short_calls_the_devices_clock_decides_where_the_evaluators_leaves_it
     assert "the device's clock decides" in agreed.detail
     assert timing_checks.device_interval(found, replace(SETTING, device=device(50, 104))) is None
     proofs = timing_checks.of(found, replace(SETTING, device=device(50, 104)))
-    assert next(one for one in proofs if one.check == "noise").detail.startswith("speed-up known within 0.0%")
+    assert next(one for one in proofs if one.check == "noise").detail.startswith(
+        "the pairs of this timing alone tell the speed-up within 0.0%"
+    )
 
 
 def test_where_the_two_clocks_disagree_the_interval_covers_both() -> None:
@@ -380,6 +382,8 @@ def test_beside_others_that_use_processors_a_speed_up_is_known_less_well() -> No
     busy_setting = replace(SETTING, others_share=0.6)
     low, high = timing_checks.contended(on_cpu, busy_setting) or (0.0, 0.0)
     assert (low, high) == pytest.approx((1.85, 2.15), rel=0.01)
-    machine = next(check for check in timing_checks.of(on_cpu, busy_setting) if check.check == "machine")
-    assert "others used 60% of the processors, so the speed-up is known within 7.5% at best" in machine.detail
+    told = {check.check: check.detail for check in timing_checks.of(on_cpu, busy_setting)}
+    assert told["noise"].startswith("the pairs of this timing alone tell the speed-up within 0.1%;")
+    assert "others used 60% of the processors, which can shift all pairs alike" in told["machine"]
+    assert "interval is ±7.5% at least, however well the pairs agree" in told["machine"]
     assert timing_checks.contended(on_cpu, replace(busy_setting, device=DeviceClock([(1.0, 2.0)]))) is None
