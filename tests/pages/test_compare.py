@@ -133,6 +133,16 @@ def test_what_cannot_be_compared_is_warned_of_and_what_can_is_not(runs: list[Com
     assert len(compared_runs.warnings([runs[0], other])) == 3
 
 
+def test_limits_that_should_be_one_and_are_not_are_told_with_how_busy_the_machine_was(runs: list[Compared]) -> None:
+    first, second, *_ = runs
+    assert first.limit is not None
+    slower = replace(first.limit, bandwidth_gb_s=10.0, peak_gflop_s=600.0, others_share=0.62)
+    (told,) = compared_runs.warnings([first, replace(second, limit=slower)])
+    assert told.startswith("**Different hardware limits on one model of device.** A: 0.895 ms; B: 3.58 ms (machine busy")
+    assert "62 % used by others" in told
+    assert "the shortest is nearest to the truth" in told
+
+
 def test_every_task_counts_once_and_one_without_a_kernel_is_told(runs: list[Compared]) -> None:
     without = replace(runs[3], run=replace(runs[3].run, best_speedup=None))
     over = compared_runs.over_tasks([*runs[:3], without])

@@ -5,18 +5,19 @@ bar. Pure but for gathering."""
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from engine.evaluator import languages
 from engine.search.methods import catalogue
-from pages.parts import method, run_state, wording
+from pages.parts import method, run_state, speed_of_light, wording
 from pages.parts.pass_rates import PassRates
 from pages.parts.status import damaged
 from storage.index import queries
 from storage.index.database import Database
 from storage.index.queries import ConditionsRow, ReachedRow, RunChoice, RunRow, TimedRow, TryRow
+from storage.results.hardware_limit import HardwareLimit
 from storage.run import damage
 from storage.run.method_words import PLAIN, MethodWords
 from storage.run.settings import RunState
@@ -69,6 +70,7 @@ class Compared:
     words: MethodWords = PLAIN
     tries: Sequence[TryRow] = ()
     device_mark: str = ""
+    limit: HardwareLimit | None = None
 
     @property
     def letter(self) -> str:
@@ -139,6 +141,7 @@ def gather(db: Database, run_ids: Sequence[str]) -> list[Compared]:
             method.words(run.run_id, db),
             [row for row in tries if row.run_id == run.run_id],
             conditions[run.run_id].device if has_several else "",
+            queries.limit(db, run.run_id),
         )
         for place, run in enumerate(runs)
     ]
@@ -213,7 +216,28 @@ def warnings(runs: Sequence[Compared]) -> list[str]:
             "forward with backward is another task than forward. "
             + _who(runs, lambda run: run.conditions.precision or "unknown")
         )
-    return sentences
+    return [*sentences, *_differing_limits(runs)]
+
+
+def _differing_limits(runs: Sequence[Compared]) -> Iterator[str]:
+    """A sentence for each group of runs whose limits should be one, and are not."""
+    groups: dict[tuple[str, ...], list[Compared]] = {}
+    for run in runs:
+        if run.limit and run.limit.limit_ms > 0 and (on := run.conditions).device:
+            groups.setdefault((run.run.task_name, on.sizes, on.device, on.precision), []).append(run)
+    for same in groups.values():
+        if speed_of_light.are_apart([run.limit.limit_ms for run in same if run.limit]):
+            yield f"**Different hardware limits on one model of device.** {_who(same, _limit)}. {speed_of_light.LONGER}"
+
+
+def _limit(run: Compared) -> str:
+    assert run.limit is not None
+    busy = (
+        f" (machine busy: {wording.percent(run.limit.others_share)} used by others)"
+        if speed_of_light.is_busy(run.limit)
+        else ""
+    )
+    return f"{wording.latency(run.limit.limit_ms)}{busy}"
 
 
 def _sizes(run: Compared) -> str:

@@ -23,6 +23,7 @@ from storage.run.events import Imported
 from storage.run.settings import RunState
 
 INTERVAL = "over eager PyTorch, and the range in which it truly lies with 95 % probability"
+OF_TRUST = "An engine that resumes a run measures the limit anew for its own checks: Trust names that one."
 EXACT = "as exact as which number format: by its error against float64, not by what its source says"
 ICON = {Verdict.PASSED: ":material/check:", Verdict.REFUSED: ":material/block:"}
 
@@ -162,7 +163,8 @@ def _numbers(run: RunRow, candidate: CandidateRow) -> None:
         return
     db = index.current()
     evaluation = queries.evaluation(db, run.run_id, candidate.candidate_id)
-    items = numbers(candidate, evaluation, queries.baseline(db, run.run_id), queries.limit(db, run.run_id))
+    how = outcome.limit_measured(db, run.run_id)
+    items = numbers(candidate, evaluation, queries.baseline(db, run.run_id), queries.limit(db, run.run_id), how)
     items += gain(queries.prediction(db, run.run_id, candidate.candidate_id), candidate.candidate_id)
     figures.draw("Figures of this kernel", items, key="kernel_figures")
     fastest = queries.baseline(db, run.run_id)
@@ -198,8 +200,9 @@ def numbers(
     evaluation: EvaluationRow | None,
     baseline: BaselineRow | None,
     limit: HardwareLimit | None,
+    how_limited: str = "",
 ) -> list[Figure]:
-    """What was measured of a timed kernel, the speed-up first."""
+    """What was measured of a timed kernel, the speed-up first; `how_limited` says how the limit was measured."""
     speed = wording.ratio(candidate)
     items = [Figure("Speed-up", speed, wording.beside(candidate.noise, candidate.low, candidate.high), INTERVAL)]
     if baseline and baseline.speedup is not None:
@@ -212,21 +215,10 @@ def numbers(
         Figure("Precision", evaluation.precision if evaluation and evaluation.precision else wording.NONE, about=EXACT),
     ]
     share = speed_of_light.share(limit, candidate.latency_ms)
-    if share is not None and share <= 1:
-        items.append(
-            Figure("Of the hardware limit", speed_of_light.percent(limit, candidate.latency_ms), about=_of_run(limit))
-        )
+    if limit is not None and share is not None and share <= 1:
+        about = f"{wording.latency(limit.limit_ms)}. {how_limited} {OF_TRUST}"
+        items.append(Figure("Of the hardware limit", speed_of_light.percent(limit, candidate.latency_ms), about=about))
     return items
-
-
-def _of_run(limit: HardwareLimit | None) -> str:
-    """Where the limit is from: *Trust* may name another one."""
-    if limit is None:
-        return ""
-    return (
-        f"{wording.latency(limit.limit_ms)}, measured when the run began. An engine that resumes a run measures it "
-        "anew for its own checks: Trust names that one."
-    )
 
 
 def gain(prediction: PredictionRow | None, candidate_id: str) -> list[Figure]:

@@ -116,7 +116,8 @@ def headroom(run: RunRow) -> dict[str, Any]:
     label = "Of the hardware limit"
     if limit is None:
         return {"label": label, "value": wording.NONE, "note": "not measured yet", "share": None}
-    sentence = speed_of_light.sentence(limit, run.best_latency_ms)
+    how = outcome.limit_measured(index.current(), run.run_id)
+    sentence = f"{speed_of_light.sentence(limit, run.best_latency_ms)} {how}"
     if share is None:
         return {"label": label, "value": wording.NONE, "note": f"limit {wording.latency(limit.limit_ms)}",
                 "share": None, "title": sentence}  # fmt: skip
