@@ -138,7 +138,9 @@ def test_limits_that_should_be_one_and_are_not_are_told_with_how_busy_the_machin
     assert first.limit is not None
     slower = replace(first.limit, bandwidth_gb_s=10.0, peak_gflop_s=600.0, others_share=0.62)
     (told,) = compared_runs.warnings([first, replace(second, limit=slower)])
-    assert told.startswith("**Different hardware limits on one model of device.** A: 0.895 ms; B: 3.58 ms (machine busy")
+    assert told.startswith(
+        "**Different hardware limits on one model of device.** A: 0.895 ms; B: 3.58 ms (machine busy"
+    )
     assert "62 % used by others" in told
     assert "the shortest is nearest to the truth" in told
 

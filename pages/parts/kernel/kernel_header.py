@@ -34,14 +34,12 @@ def draw(run: RunRow, candidate: CandidateRow) -> None:
     with st.container(
         horizontal=True, vertical_alignment="center", horizontal_alignment="distribute", gap="small", key="kernel_head"
     ):
-        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            st.page_link(
-                "run.py",
-                label=run.title,
-                icon=":material/arrow_back:",
-                query_params={"run": run.run_id},
-                width="content",
-            )
+        with st.container(horizontal=True, vertical_alignment="center", gap="xsmall", key="kernel_name"):
+            with st.container(width="content", key="kernel_run"):
+                st.page_link(
+                    "run.py", label=run.title, icon=":material/arrow_back:", query_params={"run": run.run_id},
+                    help=run.title,
+                )  # fmt: skip
             st.title(f"Kernel {candidate.number}", anchor=False, width="content")
             provenance.replay_badge(run)
             badges(candidate)
@@ -54,12 +52,13 @@ def draw(run: RunRow, candidate: CandidateRow) -> None:
                 + (f" · same source as kernel {same}" if same else ""),
                 width="content",
             )
+            _family(run, candidate)
         with st.container(horizontal=True, gap="small", width="content", key="kernel_neighbours"):
             _neighbours(run, candidate)
-    story.draw(run.run_id, candidate)
+    with st.container(key="kernel_story"):
+        story.draw(run.run_id, candidate)
     mark.caption(found)
     _imported(run, candidate)
-    _family(run, candidate)
     _numbers(run, candidate)
 
 
@@ -104,8 +103,6 @@ def badges(candidate: CandidateRow) -> None:
             made.removeprefix("correct, "), color="blue" if candidate.is_accepted and not is_slower else "gray",
             help=wording.OUTCOME_ABOUT.get(made),
         )  # fmt: skip
-    if candidate.is_profile_exposed:
-        st.badge("model saw a profile", color="violet", icon=":material/visibility:")
 
 
 def _is_stopped(run_id: str) -> bool:
@@ -144,18 +141,12 @@ def _neighbours(run: RunRow, candidate: CandidateRow) -> None:
 
 
 def _family(run: RunRow, candidate: CandidateRow) -> None:
-    if not candidate.parent_id and not candidate.children:
-        return
     numbers = {a.candidate_id: a.number for a in index.attempts(run.run_id)}
-    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
-        parents = [("made from", candidate.parent_id), ("and from", candidate.second_parent_id)]
-        family = [*parents, *(("parent of", child) for child in candidate.children[:6])]
-        for relation, other in family:
-            if other in numbers:
-                target = {"run": run.run_id, "candidate": other}
-                st.page_link(
-                    "candidate.py", label=f"{relation} kernel {numbers[other]}", query_params=target, width="content"
-                )
+    parents = [("made from", candidate.parent_id), ("and from", candidate.second_parent_id)]
+    for relation, other in [*parents, *(("parent of", child) for child in candidate.children[:6])]:
+        if other in numbers:
+            label, target = f"{relation} kernel {numbers[other]}", {"run": run.run_id, "candidate": other}
+            st.page_link("candidate.py", label=label, query_params=target, width="content")
 
 
 def _numbers(run: RunRow, candidate: CandidateRow) -> None:
@@ -166,7 +157,7 @@ def _numbers(run: RunRow, candidate: CandidateRow) -> None:
     how = outcome.limit_measured(db, run.run_id)
     items = numbers(candidate, evaluation, queries.baseline(db, run.run_id), queries.limit(db, run.run_id), how)
     items += gain(queries.prediction(db, run.run_id, candidate.candidate_id), candidate.candidate_id)
-    figures.draw("Figures of this kernel", items, key="kernel_figures")
+    figures.draw("Figures of this kernel", items, key="kernel_figures", is_strip=True)
     fastest = queries.baseline(db, run.run_id)
     if lost := alternatives.loses(fastest, candidate.low, candidate.speedup, candidate.noise):
         st.warning(wording.plain(f"This kernel {lost}."), icon=":material/warning:")
