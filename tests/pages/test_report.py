@@ -228,7 +228,7 @@ def test_no_template_lets_a_value_in_as_it_is_or_outside_quotation_marks() -> No
 
 
 def test_a_template_that_asks_for_what_is_not_given_is_an_error() -> None:
-    with pytest.raises(UndefinedError, match="warnings"):
+    with pytest.raises(UndefinedError, match="verdict"):
         render("comparison.html", "a title")
 
 

@@ -190,6 +190,22 @@ def devices_of(conditions: Sequence[ConditionsRow]) -> set[str]:
     return {row.device for row in conditions if row.device}
 
 
+def differences(runs: Sequence[Compared]) -> list[str]:
+    """What differs that makes speed-ups no measure of each other; empty where they compare. What is not known of a run
+    yet differs from nothing."""
+    conditions = {
+        "task": {run.run.task_name for run in runs},
+        "sizes": {run.conditions.sizes for run in runs},
+        "device": devices_of([run.conditions for run in runs]),
+        "toolchain": {run.conditions.toolchain for run in runs},
+        "precision class or passes": {run.conditions.precision for run in runs} - {""},
+        "baseline": {run.conditions.baseline for run in runs} - {""},
+    }
+    several = [name for name, values in conditions.items() if len(values) > 1]
+    implied = {"sizes": "task", "toolchain": "device"}
+    return [name for name in several if implied.get(name) not in several]
+
+
 def warnings(runs: Sequence[Compared]) -> list[str]:
     """One sentence per difference that makes speed-ups hard to compare; empty when nothing does."""
     sentences = []
