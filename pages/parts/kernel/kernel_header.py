@@ -91,10 +91,10 @@ def badges(candidate: CandidateRow) -> None:
         st.badge(wording.VERDICT_NAME[candidate.verdict], color=wording.VERDICT_TONE[candidate.verdict], icon=icon)
     attempts = index.attempts(candidate.run_id)
     if candidate.is_best:
-        st.badge("best", color="green", icon=":material/star:", help=wording.BEST)
+        st.badge("★ best", color="green", help=wording.BEST)
     elif candidate.is_tied:
         tied = beside_base.tie(candidate, next((k for k in attempts if k.is_best), None))
-        st.badge("tied with the best", color="green", icon=":material/star_outline:", help=tied)
+        st.badge("☆ tied with the best", color="green", help=tied)
     if candidate.verdict is Verdict.PASSED and not candidate.is_best:
         base = next((k for k in attempts if k.candidate_id == candidate.base_id), None)
         is_slower = beside_base.is_slower(candidate, base)
