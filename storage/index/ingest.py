@@ -131,6 +131,17 @@ class Ingest:
         since = min((changed for _, changed in waiting), default=time.time())
         return Lag(sum(count for count, _ in waiting), max(0.0, time.time() - since) if waiting else 0.0)
 
+    def has_read(self, run_id: str) -> bool:
+        """Whether the index holds all that can be read of a run's journal: neither a last line without its end, nor
+        what comes after something that cannot be read."""
+        at = self._read.get(run_id, {}).get(JOURNAL)
+        try:
+            with open(self._root / run_id / JOURNAL, "rb") as file:
+                file.seek(at.offset if at else 0)
+                return b"\n" not in file.read(BATCH_BYTES) or bool(self.failures)
+        except OSError:
+            return True
+
     def _unread(self, run_id: str) -> Iterator[tuple[int, float]]:
         """Unread bytes of each file that has any, and when it was last written."""
         read = self._read.get(run_id, {})
