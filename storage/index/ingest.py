@@ -26,6 +26,7 @@ from watchdog.events import (
 from watchdog.observers import Observer
 from watchdog.observers.api import BaseObserver
 
+from storage import untrusted
 from storage.index import chunks
 from storage.index.chunks import (
     COMMANDS,
@@ -136,10 +137,10 @@ class Ingest:
         what comes after something that cannot be read."""
         at = self._read.get(run_id, {}).get(JOURNAL)
         try:
-            with open(self._root / run_id / JOURNAL, "rb") as file:
+            with untrusted.open_file(self._root / run_id / JOURNAL) as file:
                 file.seek(at.offset if at else 0)
                 return b"\n" not in file.read(BATCH_BYTES) or bool(self.failures)
-        except OSError:
+        except (OSError, UntrustedError):
             return True
 
     def _unread(self, run_id: str) -> Iterator[tuple[int, float]]:
