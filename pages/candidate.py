@@ -76,13 +76,13 @@ def live() -> None:
     with st.container():
         damaged.banner(run_id)
     kernel_header.draw(run, candidate)
-    kernel_header.draw_actions(run, candidate)
     workloads_table.draw(run_id, candidate_id)
     same_kernel.draw(run_id, candidate_id)
     asked_tab = st.query_params.get("tab", "") or _first_tab(candidate)
     # Trap: writing a widget's value overrules a click that is on its way, so never write what it shows already.
     if asked_tab in TABS and st.session_state.get("tab") != asked_tab:
         st.session_state["tab"] = asked_tab
+    kernel_header.draw_actions(run, candidate)
     with st.container(key="kernel_tabs"):
         tabs = st.tabs(list(TABS), key="tab", on_change=_address_tab)
     shown = candidate_id

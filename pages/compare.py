@@ -30,6 +30,8 @@ def live(run_ids: list[str]) -> None:
     runs = compared_runs.gather(index.current(), run_ids)
     if not runs:
         return
+    if told := compare_kernels.told_of_runs(runs):
+        st.info(told, icon=":material/balance:")
     for sentence in compared_runs.warnings(runs):
         st.warning(sentence, icon=":material/warning:")
     clicked = compare_chart.draw(runs)

@@ -124,7 +124,7 @@ def draw_side(run: RunRow, state: RunState, shown: RunRow, chosen: str) -> None:
         if result_panel.is_due(shown, pinned_snapshot.state_of(shown)):
             result_panel.draw(shown, pinned_snapshot.state_of(shown))
     steering_panel.draw(run, state)
-    spending.draw(run, state)
+    spending.draw(run, state, shown)
     with pinned_snapshot.view(run_id):
         spending.draw_time(shown, pinned_snapshot.state_of(shown))
     settings_list.draw(run_id)

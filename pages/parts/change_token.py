@@ -42,13 +42,14 @@ def behind() -> str:
 
 
 def engines(run_ids: Sequence[str]) -> str:
-    """One sign per run: has it an engine, and has that one been silent for long, or so long that a device is idle?"""
+    """One sign per run: has it an engine, or is the end of what that has written read, and has it been silent for
+    long, or so long that a device is idle?"""
     return "".join(_sign(name) for name in run_ids)
 
 
 def _sign(run_id: str) -> str:
     if not run_state.has_engine(run_id):
-        return "-"
+        return "-" if index.is_read(run_id) else "?"
     try:
         silent_s = time.time() - run_at(run_id).journal_file.stat().st_mtime
     except OSError:

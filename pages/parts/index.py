@@ -87,6 +87,17 @@ def ingest() -> Ingest:
     return _opened[-1].ingest
 
 
+def is_read(run_id: str) -> bool:
+    """Whether the open index holds all that can be read of a run's journal; so it does where none is open, and another
+    one was filled before."""
+    return not _opened or _opened[-1].ingest.has_read(run_id)
+
+
+def is_unfinished(run_id: str) -> bool:
+    """Whether a run is not over by its whole journal, or, where no index is open, by what its caller has read of it."""
+    return is_read(run_id) and (not _opened or run_id in queries.unfinished_runs(_opened[-1].database))
+
+
 def attempts(run_id: str) -> tuple[AttemptRow, ...]:
     """Every kernel of a run in the order they were made, read again only when something of the run has changed."""
     db = current()

@@ -22,7 +22,13 @@ STOP_GRACE_S = 10.0
 
 def of(run: RunRow) -> RunState:
     """The run's own state, or lost: it is not over and has no engine."""
-    return run.state if run.state.is_finished or has_engine(run.run_id) else RunState.LOST
+    return RunState.LOST if not run.state.is_finished and is_lost(run.run_id) else run.state
+
+
+def is_lost(run_id: str) -> bool:
+    """Whether a run that was not over when it was read has no engine and has not ended since. An engine lets go of the
+    run once its end is written: that must be read before."""
+    return not has_engine(run_id) and index.is_unfinished(run_id)
 
 
 def shown_state(run: RunRow) -> RunState:
@@ -45,7 +51,7 @@ def has_engine(run_id: str) -> bool:
 
 def lost(unfinished: Sequence[str]) -> list[str]:
     """Of runs that are not over by their journals those that have no engine."""
-    return [name for name in unfinished if not has_engine(name)]
+    return [name for name in unfinished if is_lost(name)]
 
 
 def pending_stop(run_id: str) -> CommandRow | None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from pages.parts import wording
-from storage.results.hardware_limit import HardwareLimit
+from collections.abc import Sequence
 
+from pages.parts import wording
+from storage.results.evaluation_results import BUSY_PERCENT
+from storage.results.hardware_limit import REACHED, HardwareLimit
+
+APART = 1.05  # limits of the same work that differ by more are told
 CACHE = 1.1  # a rate this far above device memory's bandwidth is helped by a cache
 
 
@@ -32,6 +36,47 @@ def sentence(limit: HardwareLimit, latency_ms: float | None, memory_rate: float 
     if share(limit, latency_ms) is None:
         return text
     return f"{text} This kernel takes {wording.latency(latency_ms)}: {percent(limit, latency_ms)} of the limit."
+
+
+def how_measured(limit: HardwareLimit, at: float | None) -> str:
+    """Where a limit has its rates from, and when that was (seconds since the epoch)."""
+    by = f", {wording.moment(at)}" if at else ""
+    if limit.device.endswith(REACHED):
+        return f"A kernel was faster than what had been measured, and its latency is the limit from then on{by}."
+    quiet = "" if limit.others_share is None or is_busy(limit) else " The machine was quiet."
+    return f"By the highest rates measured on its machine until then{by}.{quiet}"
+
+
+def is_busy(limit: HardwareLimit) -> bool:
+    """Whether other programs are known to have used the processors whenever the rates were measured."""
+    return limit.others_share is not None and 100 * limit.others_share > BUSY_PERCENT
+
+
+def doubt(limit: HardwareLimit, others_ms: Sequence[float]) -> str:
+    """What makes a limit uncertain: a busy machine, or other limits in ms of the same work on the same model of device;
+    empty where nothing is known."""
+    said = ""
+    if is_busy(limit):
+        said = (
+            "The machine was busy when the hardware limit was measured: other programs used "
+            f"{wording.percent(limit.others_share)} of its processors just before. The true limit may be shorter. "
+        )
+    limits = [limit.limit_ms, *others_ms]
+    if are_apart(limits):
+        said += (
+            f"Runs of this task on {limit.device.removesuffix(REACHED)} have hardware limits from "
+            f"{wording.latency(min(limits))} to {wording.latency(max(limits))}, this one "
+            f"{wording.latency(limit.limit_ms)}. {LONGER}"
+        )
+    return said.strip()
+
+
+LONGER = "Each run measures its own; other programs can only make it longer, so the shortest is nearest to the truth."
+
+
+def are_apart(limits_ms: Sequence[float]) -> bool:
+    """Whether limits of the same work differ so far that a reader would ask which of them is true."""
+    return len(limits_ms) > 1 and max(limits_ms) > APART * min(limits_ms)
 
 
 def _bandwidth(limit: HardwareLimit, memory_rate: float | None) -> str:

@@ -26,6 +26,7 @@ from watchdog.events import (
 from watchdog.observers import Observer
 from watchdog.observers.api import BaseObserver
 
+from storage import untrusted
 from storage.index import chunks
 from storage.index.chunks import (
     COMMANDS,
@@ -130,6 +131,17 @@ class Ingest:
         waiting = [unread for run_id in self._on_disk() - self._foreign for unread in self._unread(run_id)]
         since = min((changed for _, changed in waiting), default=time.time())
         return Lag(sum(count for count, _ in waiting), max(0.0, time.time() - since) if waiting else 0.0)
+
+    def has_read(self, run_id: str) -> bool:
+        """Whether the index holds all that can be read of a run's journal: neither a last line without its end, nor
+        what comes after something that cannot be read."""
+        at = self._read.get(run_id, {}).get(JOURNAL)
+        try:
+            with untrusted.open_file(self._root / run_id / JOURNAL) as file:
+                file.seek(at.offset if at else 0)
+                return b"\n" not in file.read(BATCH_BYTES) or bool(self.failures)
+        except (OSError, UntrustedError):
+            return True
 
     def _unread(self, run_id: str) -> Iterator[tuple[int, float]]:
         """Unread bytes of each file that has any, and when it was last written."""

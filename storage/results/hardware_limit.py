@@ -93,6 +93,8 @@ class HardwareLimit:
     `facts` is None in runs made before devices were described. `signature` is how the task's forward is called and
     what it returns, with shapes and dtypes, where its text does not tell plainly. `operators` are what one call of it
     runs that computes or copies, the largest first. `laid_out` is empty where all weights lie in the usual order.
+    `others_share` is the share of the processors that other programs used just before the quietest of the measurements
+    behind the rates; None where that was not recorded, as on a GPU.
     """
 
     device: str
@@ -104,6 +106,7 @@ class HardwareLimit:
     signature: str = ""
     operators: tuple[CalledOperator, ...] = ()
     laid_out: tuple[LaidOut, ...] = ()
+    others_share: float | None = None
 
     def raised_to(self, latency_ms: float) -> HardwareLimit:
         """The limit with both rates raised so far that a kernel of this latency stands exactly on it."""

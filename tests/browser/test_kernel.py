@@ -105,6 +105,24 @@ def test_a_narrow_diff_is_unified_and_a_huge_one_says_what_it_leaves_out(page: P
     expect(page.locator("table.diff.split td.add mark").first).to_be_visible()
 
 
+def test_the_source_begins_above_the_middle_and_a_diff_opens_on_its_first_change(page: Page, server: Server) -> None:
+    old, new = long_source(400, 250)
+    write_run_with(server, "opens", 6, c006=old, c007=new)
+    page.set_viewport_size({"width": 1280, "height": 800})
+    page.goto(f"{server.url}/candidate?run=opens&candidate=c007")
+    diff, change = page.locator("table.diff"), page.locator("table.diff td.add").first
+    expect(change).to_be_in_viewport()
+    becomes(lambda: (diff.bounding_box() or {"y": 999})["y"] < 400, True)
+    page.set_viewport_size({"width": 1280, "height": 380})  # as little as a large head leaves of a screen
+    page.reload()
+    expect(change).to_be_in_viewport()
+    page.mouse.move(640, 300)
+    page.mouse.wheel(0, -5_000)
+    expect(change).not_to_be_in_viewport()
+    page.wait_for_timeout(300)
+    expect(change).not_to_be_in_viewport()  # whoever scrolls is left alone
+
+
 @pytest.mark.parametrize("key", ["", "6"])
 def test_a_tab_that_is_asked_for_while_the_tabs_are_drawn_anew_is_opened(page: Page, server: Server, key: str) -> None:
     engine = PretendEngine(server.runs, f"tabs{key}", depths=6)

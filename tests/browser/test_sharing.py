@@ -45,9 +45,14 @@ def test_a_replay_is_watched_stopped_and_deleted_and_steers_nothing(server: Serv
     bar.press("Home")
     expect(page.locator(".now").get_by_text("as it stood after step 0")).to_be_visible()
     expect(kernels).to_have_count(0)
+    spending = page.locator(".st-key-spending")
+    expect(spending).to_contain_text(
+        "No model calls yet."
+    )  # as the figures above the curve, which are of that step too
     assert rules.broken(page) == []
     page.get_by_role("button", name="Back to playback").click()
     expect(kernels.nth(1)).to_be_visible()
+    expect(spending).to_contain_text("What the calls came to")
 
     expect(page.get_by_text("A replay can only be paused and stopped")).to_be_visible()
     expect(page.get_by_label("Hint for the next prompt")).to_have_count(0)

@@ -12,15 +12,17 @@ from engine import remeasuring, supervisor
 from engine.search.methods.options import Value
 from pages import report
 from pages.parts import wording
-from pages.parts.compare import compare_chart, compare_table, compared_runs
+from pages.parts.compare import compare_chart, compare_kernels, compare_table, compared_runs
 from pages.parts.compare.compare_chart import Exposure, exposure_of
 from pages.parts.compare.compared_runs import Axis, Compared, gather
 from pages.parts.status import settings_list
 from storage.index import queries
 from storage.index.database import index_file, open_database
 from storage.index.ingest import Ingest
+from storage.results import relative
 from storage.run import liveness, remeasurements
 from storage.run.folder import RunFolder, find_run
+from storage.run.remeasurements import RemeasureProgress, RemeasureState, Round
 from storage.run.settings import Prompts
 from storage.suites.statistics import geometric_mean
 from tests.pages.conftest import Open, everything, words
@@ -131,6 +133,69 @@ def test_what_cannot_be_compared_is_warned_of_and_what_can_is_not(runs: list[Com
         runs[1], conditions=replace(runs[1].conditions, device="another", precision="tf32", sizes='{"N":1}')
     )
     assert len(compared_runs.warnings([runs[0], other])) == 3
+
+
+def test_one_sentence_says_which_of_two_runs_is_faster_or_why_nobody_can_tell(runs: list[Compared]) -> None:
+    def reaches(run: Compared, speedup: float, noise: float = 0.02) -> Compared:
+        timed = [
+            replace(row, speedup=speedup, noise=noise) if row.candidate_id == run.run.best_candidate_id else row
+            for row in run.timed
+        ]
+        return replace(run, timed=timed)
+
+    first, second, third, other = (replace(run, conditions=replace(run.conditions, toolchain="cuda")) for run in runs)
+    told = compare_kernels.told_of_runs
+    ratio = relative.between_sessions(2.4, 0.02, 2.0, 0.02)
+    number = next(row.number for row in second.timed if row.candidate_id == second.run.best_candidate_id)
+    said = told([reaches(first, 2.0), reaches(second, 2.4)])
+    assert said.startswith(f"**Kernel {number} of run B is faster**: 1.20× ({wording.interval(ratio.low, ratio.high)})")
+    assert said == told([reaches(second, 2.4), reaches(first, 2.0)])
+    assert told([reaches(first, 2.3), reaches(second, 2.4)]).startswith("**No significant difference**: kernel ")
+    assert "0.62 to 2.52×" in told([reaches(first, 2.0, 0.6), reaches(second, 2.0)]), (
+        "noise tells a range and no figure"
+    )
+    three = told([reaches(first, 2.0), reaches(second, 2.4), reaches(third, 2.39)])
+    assert three.startswith("**No significant difference**")
+    assert "of run C" in three
+    assert three.endswith("The best two of 3 runs.")
+    elsewhere = replace(second, conditions=replace(second.conditions, device="another", precision="tf32"))
+    assert "differ in device and precision class or passes" in told([first, elsewhere])
+    emulated = replace(second, conditions=replace(second.conditions, toolchain="cpu"))
+    assert "differ in toolchain, so" in told([first, emulated])
+    assert "differ in task, so" in told([first, other])
+    without = replace(second, timed=[], run=replace(second.run, best_candidate_id=None))
+    assert told([first, without]) == "**No verdict**: B has no correct kernel with a timing that counts."
+    assert told([first]) == ""
+
+
+def test_two_kernels_that_were_timed_again_in_turn_are_told_by_that(home: Path, open_page: Open) -> None:
+    for name, seed in (("one", 0), ("two", 6)):
+        write_run(home / "runs", name, seed=seed)
+    with open_database(index_file(home)) as db:
+        Ingest(db, home / "runs").catch_up()
+        one, two = gather(db, ["one", "two"])
+    assert one.run.best_candidate_id is not None
+    assert two.run.best_candidate_id is not None
+    request = remeasuring.request_of(("two", two.run.best_candidate_id), ("one", one.run.best_candidate_id))
+    rounds = tuple(Round(1.5 + step / 100, 1.0, 1.0, 1.5) for step in range(6))
+    remeasurements.tell(remeasurements.create(request), RemeasureProgress(RemeasureState.DONE, 1.0, rounds))
+    said = compare_kernels.told_of_runs([one, two])
+    numbers = request.first.number, request.second.number
+    assert said.startswith(f"**Timed again in turn**: Kernel {numbers[0]} of run B is 1.52× (1.50 to 1.55×) as fast as")
+    assert f"kernel {numbers[1]} of run A; in their runs it was" in said
+    assert words(open_page("compare", runs="one,two")).count(said) == 2, "at the top, and of the two kernels chosen"
+
+
+def test_limits_that_should_be_one_and_are_not_are_told_with_how_busy_the_machine_was(runs: list[Compared]) -> None:
+    first, second, *_ = runs
+    assert first.limit is not None
+    slower = replace(first.limit, bandwidth_gb_s=10.0, peak_gflop_s=600.0, others_share=0.62)
+    (told,) = compared_runs.warnings([first, replace(second, limit=slower)])
+    assert told.startswith(
+        "**Different hardware limits on one model of device.** A: 0.895 ms; B: 3.58 ms (machine busy"
+    )
+    assert "62 % used by others" in told
+    assert "the shortest is nearest to the truth" in told
 
 
 def test_every_task_counts_once_and_one_without_a_kernel_is_told(runs: list[Compared]) -> None:

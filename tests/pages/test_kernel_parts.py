@@ -227,6 +227,16 @@ def test_each_kernel_stands_on_the_roofline_once_with_an_arrow_from_the_one_comp
     assert {one.role for one in chosen[2:]} <= {"best"}
     (arrow,) = roofline.figure(axes, chosen, None)["layout"]["annotations"]
     assert arrow["ax"] == pytest.approx(math.log10(chosen[1].intensity))
+    starred = [
+        t["name"] for t in roofline.figure(axes, chosen, None)["data"] if t.get("marker", {}).get("symbol") == "star"
+    ]
+    assert len(starred) == 1, "a star is the best kernel, as on the curve"
+    assert re.match(rf"kernel {best.number} \(.*best\)", starred[0])
+    itself = roofline.points("r1", replace(candidate, candidate_id=best.candidate_id), attempts, axes.work, "c004")
+    assert itself[0].role == "this"
+    assert roofline.figure(axes, itself[:1], None)["data"][-1]["marker"]["symbol"] == "star", (
+        "also where it is looked at"
+    )
     alone = roofline.figure(axes, found[:1], None)
     assert alone["layout"]["annotations"] == []
 

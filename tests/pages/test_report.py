@@ -25,6 +25,7 @@ from storage.results.hardware_limit import HardwareLimit
 from storage.results.vocabulary import Verdict
 from storage.run import events as ev
 from storage.run.folder import find_run
+from tests.pages.conftest import Open, words
 from tests.samples import write_run
 from tests.storage.growth import created, grow
 
@@ -181,6 +182,27 @@ def test_speedup_latencies_and_share_of_the_limit_follow_from_each_other_though_
     assert "13.9 ms" not in text
 
 
+def test_a_limit_says_when_it_was_measured_and_what_is_uncertain_about_it(home: Path, open_page: Open) -> None:
+    quiet = HardwareLimit("cpu", 40.0, 100.0, 150_000_000, 0, others_share=0.02)  # 3.75 ms
+    busy = replace(quiet, bandwidth_gb_s=20.0, others_share=0.62)
+    with open_database(index_file(home)) as db:
+        grow(db, home / "runs", ev.LimitMeasured(quiet), run_id="first")
+        when = wording.moment(queries.limit_measured_at(db, "first"))
+        how = f"By the highest rates measured on its machine until then, {when}."
+        assert outcome.limit_measured(db, "first") == f"{how} The machine was quiet."
+        grow(db, home / "runs", ev.LimitMeasured(busy), run_id="second")
+        first, second = (outcome.limit_measured(db, name) for name in ("first", "second"))
+        assert "other programs used 62 % of its processors just before. The true limit may be shorter." in second
+        assert "from 3.75 ms to 7.50 ms, this one 7.50 ms" in second
+        assert "from 3.75 ms to 7.50 ms, this one 3.75 ms" in first
+        grow(db, home / "runs", ev.LimitMeasured(busy.raised_to(3.8)), run_id="second")
+        assert outcome.limit_measured(db, "second").startswith("A kernel was faster than what had been measured")
+        assert outcome.limit_doubt(db, "first") == "", "two percent apart are one limit"
+        grow(db, home / "runs", ev.LimitMeasured(replace(busy, others_share=None)), run_id="second")
+        assert "quiet" not in outcome.limit_measured(db, "second"), "journals of before do not tell"
+    assert "Runs of this task on cpu have hardware limits from" in words(open_page("run", run="first"))
+
+
 def test_long_differences_are_cut_and_say_so() -> None:
     new = "\n".join(f"line {number}" for number in range(DIFF_LINES + 200))
     difference = vars(ENVIRONMENT.get_template("elements.html").module)["difference"]
@@ -206,7 +228,7 @@ def test_no_template_lets_a_value_in_as_it_is_or_outside_quotation_marks() -> No
 
 
 def test_a_template_that_asks_for_what_is_not_given_is_an_error() -> None:
-    with pytest.raises(UndefinedError, match="warnings"):
+    with pytest.raises(UndefinedError, match="verdict"):
         render("comparison.html", "a title")
 
 

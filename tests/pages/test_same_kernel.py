@@ -17,7 +17,7 @@ from storage.index.queries.device_results import SameKernelRow
 from storage.results.hardware_limit import HardwareLimit
 from storage.run import events as ev
 from tests import samples
-from tests.pages.conftest import Open, words
+from tests.pages.conftest import Open, everything, words
 from tests.storage.test_queries_predictions import FIRST, tell
 
 
@@ -35,7 +35,7 @@ def test_one_kernel_on_two_models_has_a_table_and_no_curve_is_drawn_over_both(ho
     with open_database(index_file(home)) as db:
         tell(db, home / "runs", h200, *FIRST, run_id="r1")
         tell(db, home / "runs", h100, *FIRST, run_id="r2")
-    assert "The same kernel on other devices" in words(open_page("candidate", run="r1", candidate="c001"))
+    assert "The same kernel on other devices" in everything(open_page("candidate", run="r1", candidate="c001"))
     assert "Runs on different devices make no common curve" in words(open_page("compare", runs="r1,r2"))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +15,7 @@ from streamlit.delta_generator import DeltaGenerator
 from streamlit.testing.v1 import AppTest
 
 from engine.search.methods import catalogue
-from pages.parts import client, index
+from pages.parts import client, index, run_state
 from pages.parts.status import address
 from pages.parts.steering import command_list, kernel_choice, steering_panel
 from storage.index import queries
@@ -68,7 +69,7 @@ class Steered:
         self.folder: RunFolder = samples.write_run(home / "runs", "r1", depths=4, ending="running")
         self._open = open_page
         self._read = len(commands.read_from(self.folder.commands_file)[0])
-        liveness.hold(self.folder)
+        self.lock = liveness.hold(self.folder)
         self.look()
 
     def look(self) -> AppTest:
@@ -118,6 +119,34 @@ def test_pause_and_resume(steered: Steered) -> None:
     steered.tell(ev.StateChanged(RunState.PAUSED, "paused by a person"))
     steered.press("Resume")
     steered.asks(CommandKind.RESUME)
+
+
+def test_a_stopped_run_is_stopping_until_its_end_is_read_and_never_interrupted(steered: Steered) -> None:
+    stop = commands.send(steered.folder.commands_file, CommandKind.STOP)
+    app = steered.obey(stop)
+    assert '"value":"stopping"' in everything(app).replace("\\", "").replace(" ", "")
+    assert "Stopping: the step in progress is cancelled" in everything(app)
+    before = queries.run(index.current(), "r1")
+    assert before is not None
+    journal = Journal(steered.folder.journal_file)
+    journal.append(ev.RunEnded(RunState.STOPPED, "stopped by a person", "c001"))
+    journal.close()
+    os.close(steered.lock)  # as the engine lets go, before anybody has read its last word
+    assert run_state.of(before) is RunState.RUNNING
+    assert run_state.lost(["r1"]) == []
+    app = steered.look()
+    run = queries.run(index.current(), "r1")
+    assert run is not None
+    assert (run_state.of(run), run_state.of(before)) == (RunState.STOPPED, RunState.RUNNING)
+    assert '"value":"stopped"' in everything(app).replace("\\", "").replace(" ", "")
+
+
+def test_a_run_whose_engine_has_gone_without_a_word_is_interrupted(steered: Steered) -> None:
+    with steered.folder.journal_file.open("ab") as file:
+        file.write(b'{"seq": 99')  # torn, and nobody is there to end the line
+    os.close(steered.lock)
+    assert "The run was interrupted" in words(steered.look())
+    assert run_state.lost(["r1"]) == ["r1"]
 
 
 def test_a_run_that_ends_leaves_its_controls_in_their_place(steered: Steered) -> None:

@@ -33,7 +33,8 @@ PROCESSORS = Path("/sys/devices/system/cpu")
 class Roof:
     """`copy_gb_s` maps a working set in bytes to read plus written gigabytes per second.
 
-    `threads` may be used, on `cores` cores; `caches` holds bytes by level, instructions' left out.
+    `threads` may be used, on `cores` cores; `caches` holds bytes by level, instructions' left out. `others_share` is
+    what others used of the processors just before the quietest measurement; None in files of before.
     """
 
     device: str
@@ -44,6 +45,7 @@ class Roof:
     vector_bits: int = 0
     cores: int = 0
     caches: Mapping[str, int] = field(default_factory=dict)
+    others_share: float | None = None
 
     @property
     def facts(self) -> DeviceFacts:
@@ -77,9 +79,10 @@ def measured(installation: Installation, cache: Path, turn: Turn, *, again: bool
     known_roof = Roof(**json.loads(file.read_text())) if file.exists() else None
     if known_roof is None or (again and time.time() - file.stat().st_mtime > FRESH_S):
         with turn():
-            quiet.wait()
+            others_share = quiet.wait()
             cache.mkdir(parents=True, exist_ok=True)
-            roof = _highest(_measure(installation, cache / f"roof-{key}", threads), known_roof)
+            seen = _measure(installation, cache / f"roof-{key}", threads)
+            roof = _highest(replace(seen, others_share=others_share), known_roof)
         files.replace(file, json.dumps(asdict(roof), indent=1))
     return Roof(**json.loads(file.read_text()))
 
@@ -88,7 +91,8 @@ def _highest(new: Roof, old: Roof | None) -> Roof:
     if old is None:
         return new
     copies = {size: max(rate, old.copy_gb_s.get(size, 0.0)) for size, rate in new.copy_gb_s.items()}
-    return replace(new, copy_gb_s=copies, peak_gflop_s=max(new.peak_gflop_s, old.peak_gflop_s))
+    quietest = min(share for share in (new.others_share, old.others_share) if share is not None)
+    return replace(new, copy_gb_s=copies, peak_gflop_s=max(new.peak_gflop_s, old.peak_gflop_s), others_share=quietest)
 
 
 def _measure(installation: Installation, program: Path, threads: int) -> Roof:

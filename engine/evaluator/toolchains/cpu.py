@@ -81,7 +81,7 @@ class CpuToolchain(LocalToolchain):
         size = int(needs["min_bytes"])
         limit = HardwareLimit(
             roof.device, roof.bandwidth_gb_s(size), roof.peak_gflop_s, size, int(needs["min_flop"]), roof.facts,
-            str(needs["signature"]), called(needs), laid_out(needs),
+            str(needs["signature"]), called(needs), laid_out(needs), roof.others_share,
         )  # fmt: skip
         self._known_limits[task.source, task.policy.measured] = limit
         return limit

@@ -318,7 +318,7 @@ class _Figures(Collector):
 def _runs(db: Database) -> Iterator[Metric]:
     unfinished = queries.unfinished_runs(db)
     alive = {name for name in unfinished if run_state.has_engine(name)}
-    counted = {row.state: row.runs for row in queries.state_counts(db, [n for n in unfinished if n not in alive])}
+    counted = {row.state: row.runs for row in queries.state_counts(db, run_state.lost(unfinished))}
     runs = Gauge("tilewright_runs", "Runs by state.", labels=["state"])
     for state in RunState:
         runs.add_metric([state], counted.get(state, 0))

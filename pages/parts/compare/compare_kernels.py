@@ -1,5 +1,6 @@
-"""Two kernels head to head: what differs in their sources, and the two timed again on this machine: the button, what
-came of it while it works and afterwards, and what it found beside what the runs had said."""
+"""Two kernels head to head: which is faster and how sure that is, what differs in their sources, and the two timed
+again on this machine: the button, what came of it while it works and afterwards, and what it found beside what the runs
+had said."""
 
 from __future__ import annotations
 
@@ -11,11 +12,12 @@ import streamlit as st
 from engine import supervisor
 from engine.errors import EngineError
 from pages.parts import access, index, texts, timed_anew, wording
-from pages.parts.compare.compared_runs import Compared
+from pages.parts.compare.compared_runs import Compared, differences
 from pages.parts.timed_anew import Timed
 from pages.parts.widgets import diff, table
 from storage.index import queries
 from storage.index.queries import TimedRow
+from storage.results import relative
 from storage.run import remeasurements
 from storage.run.remeasurements import KernelName, Ratio, Remeasurement, RemeasureRequest, RemeasureState
 
@@ -35,6 +37,11 @@ class Choice:
         return f"{self.row.run_id}#{self.row.candidate_id}"
 
     @property
+    def short_name(self) -> str:
+        """Its number and its run."""
+        return f"kernel {self.row.number} of run {self.run.letter}"
+
+    @property
     def name(self) -> str:
         """One line for one kernel."""
         best = " (best)" if self.row.candidate_id == self.run.run.best_candidate_id else ""
@@ -42,6 +49,54 @@ class Choice:
         return (
             f"{self.run.letter} · kernel {self.row.number}{best} · {self.run.words.step} {self.row.depth} · {outcome}"
         )
+
+
+def told_of_runs(runs: Sequence[Compared]) -> str:
+    """Which of the runs has the fastest kernel, by how much and how sure that is, or why nobody can tell; as Markdown.
+    Of more than two the best two are compared. Empty for a single run."""
+    if len(runs) < 2:
+        return ""
+    if several := differences(runs):
+        return _no_verdict(several)
+    best = [Choice(run, row) for run in runs for row in run.timed if row.candidate_id == run.run.best_candidate_id]
+    if without := [run.letter for run in runs if run.letter not in {choice.run.letter for choice in best}]:
+        has = "has" if len(without) == 1 else "have"
+        return f"**No verdict**: {' and '.join(without)} {has} no correct kernel with a timing that counts."
+    first, second = sorted(best, key=lambda choice: -choice.row.speedup)[:2]
+    others = "" if len(runs) == 2 else f" The best two of {len(runs)} runs."
+    return told(first, second) + others
+
+
+def told(first: Choice, second: Choice) -> str:
+    """Which of two kernels is faster, by how much and how sure that is, or why nobody can tell; as Markdown. Where they
+    were timed again in turn that counts, else what their runs measured."""
+    if again := _timed_again(first, second) or _timed_again(second, first):
+        return f"**Timed again in turn**: {again}"
+    if several := differences([first.run, second.run]):
+        return _no_verdict(several)
+    fast, slow = sorted((first, second), key=lambda choice: -choice.row.speedup)
+    ratio = relative.between_sessions(fast.row.speedup, fast.row.noise, slow.row.speedup, slow.row.noise)
+    figure = wording.measured(ratio.speedup, ratio.noise, ratio.low, ratio.high)
+    name, by = wording.capital(fast.short_name), "by their speed-ups over eager PyTorch, each timed in its own session"
+    if ratio.is_faster:
+        return f"**{name} is faster**: {figure} as fast as {slow.short_name}, {by}."
+    return f"**No significant difference**: {fast.short_name} is {figure} as fast as {slow.short_name}, {by}."
+
+
+def _no_verdict(several: Sequence[str]) -> str:
+    return f"**No verdict**: the runs differ in {' and '.join(several)}, so their speed-ups do not compare."
+
+
+def _timed_again(first: Choice, second: Choice) -> str:
+    """What the newest sound measurement of both in turn, in this order, came to; empty where there is none."""
+    for done in remeasurements.concerning({first.row.run_id, second.row.run_id}):
+        ratio, asked = done.progress.ratio, (done.request.first, done.request.second)
+        is_of_them = [(kernel.run_id, kernel.candidate_id) for kernel in asked] == [
+            (choice.row.run_id, choice.row.candidate_id) for choice in (first, second)
+        ]
+        if is_of_them and ratio and ratio.is_sound and done.progress.state is RemeasureState.DONE:
+            return verdict(*asked, ratio, (first.short_name, second.short_name))
+    return ""
 
 
 def draw(runs: Sequence[Compared]) -> None:
@@ -64,6 +119,7 @@ def draw(runs: Sequence[Compared]) -> None:
     hidden = sum(len(run.timed) for run in runs) - len(offered)
     if hidden:
         st.caption(f"Listed: the {OFFERED} fastest kernels of each run; {hidden:,} slower ones are not listed.")
+    st.markdown(told(first, second))
     _difference(first, second)
     draw_remeasurement(first, second)
 

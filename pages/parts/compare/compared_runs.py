@@ -5,18 +5,19 @@ bar. Pure but for gathering."""
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from engine.evaluator import languages
 from engine.search.methods import catalogue
-from pages.parts import method, run_state, wording
+from pages.parts import method, run_state, speed_of_light, wording
 from pages.parts.pass_rates import PassRates
 from pages.parts.status import damaged
 from storage.index import queries
 from storage.index.database import Database
 from storage.index.queries import ConditionsRow, ReachedRow, RunChoice, RunRow, TimedRow, TryRow
+from storage.results.hardware_limit import HardwareLimit
 from storage.run import damage
 from storage.run.method_words import PLAIN, MethodWords
 from storage.run.settings import RunState
@@ -27,7 +28,8 @@ OFFERED_RUNS = 4
 MOST = 300  # in a summary: their names must fit into an address
 COLOURS = ("blue", "orange", "green", "violet", "yellow", "red", "gray")
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
-SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "star", "hexagon")
+# Without the star, which is the best kernel of a run wherever it stands.
+SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "pentagon", "hexagon")
 BARS = (1.0, 1.5, 2.0)
 
 
@@ -69,6 +71,7 @@ class Compared:
     words: MethodWords = PLAIN
     tries: Sequence[TryRow] = ()
     device_mark: str = ""
+    limit: HardwareLimit | None = None
 
     @property
     def letter(self) -> str:
@@ -139,6 +142,7 @@ def gather(db: Database, run_ids: Sequence[str]) -> list[Compared]:
             method.words(run.run_id, db),
             [row for row in tries if row.run_id == run.run_id],
             conditions[run.run_id].device if has_several else "",
+            queries.limit(db, run.run_id),
         )
         for place, run in enumerate(runs)
     ]
@@ -187,6 +191,22 @@ def devices_of(conditions: Sequence[ConditionsRow]) -> set[str]:
     return {row.device for row in conditions if row.device}
 
 
+def differences(runs: Sequence[Compared]) -> list[str]:
+    """What differs that makes speed-ups no measure of each other; empty where they compare. What is not known of a run
+    yet differs from nothing."""
+    conditions = {
+        "task": {run.run.task_name for run in runs},
+        "sizes": {run.conditions.sizes for run in runs},
+        "device": devices_of([run.conditions for run in runs]),
+        "toolchain": {run.conditions.toolchain for run in runs},
+        "precision class or passes": {run.conditions.precision for run in runs} - {""},
+        "baseline": {run.conditions.baseline for run in runs} - {""},
+    }
+    several = [name for name, values in conditions.items() if len(values) > 1]
+    implied = {"sizes": "task", "toolchain": "device"}
+    return [name for name in several if implied.get(name) not in several]
+
+
 def warnings(runs: Sequence[Compared]) -> list[str]:
     """One sentence per difference that makes speed-ups hard to compare; empty when nothing does."""
     sentences = []
@@ -213,7 +233,28 @@ def warnings(runs: Sequence[Compared]) -> list[str]:
             "forward with backward is another task than forward. "
             + _who(runs, lambda run: run.conditions.precision or "unknown")
         )
-    return sentences
+    return [*sentences, *_differing_limits(runs)]
+
+
+def _differing_limits(runs: Sequence[Compared]) -> Iterator[str]:
+    """A sentence for each group of runs whose limits should be one, and are not."""
+    groups: dict[tuple[str, ...], list[Compared]] = {}
+    for run in runs:
+        if run.limit and run.limit.limit_ms > 0 and (on := run.conditions).device:
+            groups.setdefault((run.run.task_name, on.sizes, on.device, on.precision), []).append(run)
+    for same in groups.values():
+        if speed_of_light.are_apart([run.limit.limit_ms for run in same if run.limit]):
+            yield f"**Different hardware limits on one model of device.** {_who(same, _limit)}. {speed_of_light.LONGER}"
+
+
+def _limit(run: Compared) -> str:
+    assert run.limit is not None
+    busy = (
+        f" (machine busy: {wording.percent(run.limit.others_share)} used by others)"
+        if speed_of_light.is_busy(run.limit)
+        else ""
+    )
+    return f"{wording.latency(run.limit.limit_ms)}{busy}"
 
 
 def _sizes(run: Compared) -> str:

@@ -29,7 +29,12 @@ def draw(run_id: str, candidate: CandidateRow) -> None:
     step = method.words(run_id).step
     sides = [(label(other, candidate, step), old), (f"kernel {candidate.number}", new)]
     (old_name, old), (new_name, new) = sides[::-1] if is_swapped else sides
-    _bar(candidate, others, other, step, is_swapped, _files(run_id, old_name, new_name, old, new))
+    heat = [hot_lines.heat(run_id, side.candidate_id, side.latency_ms) for side in (other, candidate)]
+    left, right = heat[::-1] if is_swapped else heat
+    without = [name for name, side in ((old_name, left), (new_name, right)) if not side and any(heat)]
+    lacks = f" {wording.capital(without[0].split(' (')[0])} has no such profile." if without else ""
+    margin = f"{hot_lines.HEAT}{lacks}" if any(heat) else ""
+    _bar(candidate, others, other, step, is_swapped, _files(run_id, old_name, new_name, old, new), margin)
     if len(others) < len(index.attempts(run_id)) - 1:
         st.caption(f"Listed: the {len(others):,} nearest of {len(index.attempts(run_id)):,} kernels.")
     review = repair_tab.led_here(index.current(), run_id, candidate.candidate_id)
@@ -39,12 +44,6 @@ def draw(run_id: str, candidate: CandidateRow) -> None:
             return
     key = f"diff:{candidate.candidate_id}:{other.candidate_id}:{is_swapped}"
     counts = texts.counts(*((candidate, other) if is_swapped else (other, candidate)))
-    heat = [hot_lines.heat(run_id, side.candidate_id, side.latency_ms) for side in (other, candidate)]
-    left, right = heat[::-1] if is_swapped else heat
-    if any(heat):
-        without = [name for name, side in ((old_name, left), (new_name, right)) if not side]
-        lacks = f" {wording.capital(without[0].split(' (')[0])} has no such profile." if without else ""
-        st.caption(f"{hot_lines.HEAT}{lacks}")
     diff.draw(old.text, new.text, (old_name, new_name), key=key, counts=counts, heat=(left, right))
     if review and other.candidate_id == candidate.parent_id:
         repair_tab.draw_review(run_id, candidate, review)
@@ -91,14 +90,17 @@ def _bar(
     step: str,
     is_swapped: bool,
     files: Sequence[tuple[str, Callable[[], str], str]],
+    margin: str,
 ) -> None:
+    """The other side, buttons for what is chosen most, and what stands in the margin, if anything."""
     key = f"compare:{candidate.candidate_id}"
     if st.session_state.get(key) != other.candidate_id:  # the address says so, or nothing was chosen yet
         st.session_state[key] = other.candidate_id
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.caption("Compare with", width="content")
         st.selectbox(
             "Compare with", list(others), key=key, format_func=lambda name: label(others[name], candidate, step),
-            width=440, on_change=_choose_from, args=(key,),
+            width=440, on_change=_choose_from, args=(key,), label_visibility="collapsed",
         )  # fmt: skip
         for name, target in shortcuts(candidate, others).items():
             st.button(
@@ -115,6 +117,8 @@ def _bar(
                     name, make, file, mime="text/plain", icon=":material/download:", on_click="ignore",
                     key=f"download:{file}", width="stretch",
                 )  # fmt: skip
+        if margin:
+            st.caption("In the margin: profiler samples", help=margin, width="content")
 
 
 def _files(

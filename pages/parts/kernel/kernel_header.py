@@ -23,6 +23,7 @@ from storage.run.events import Imported
 from storage.run.settings import RunState
 
 INTERVAL = "over eager PyTorch, and the range in which it truly lies with 95 % probability"
+OF_TRUST = "An engine that resumes a run measures the limit anew for its own checks: Trust names that one."
 EXACT = "as exact as which number format: by its error against float64, not by what its source says"
 ICON = {Verdict.PASSED: ":material/check:", Verdict.REFUSED: ":material/block:"}
 
@@ -33,14 +34,12 @@ def draw(run: RunRow, candidate: CandidateRow) -> None:
     with st.container(
         horizontal=True, vertical_alignment="center", horizontal_alignment="distribute", gap="small", key="kernel_head"
     ):
-        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            st.page_link(
-                "run.py",
-                label=run.title,
-                icon=":material/arrow_back:",
-                query_params={"run": run.run_id},
-                width="content",
-            )
+        with st.container(horizontal=True, vertical_alignment="center", gap="xsmall", key="kernel_name"):
+            with st.container(width="content", key="kernel_run"):
+                st.page_link(
+                    "run.py", label=run.title, icon=":material/arrow_back:", query_params={"run": run.run_id},
+                    help=run.title,
+                )  # fmt: skip
             st.title(f"Kernel {candidate.number}", anchor=False, width="content")
             provenance.replay_badge(run)
             badges(candidate)
@@ -53,12 +52,13 @@ def draw(run: RunRow, candidate: CandidateRow) -> None:
                 + (f" · same source as kernel {same}" if same else ""),
                 width="content",
             )
+            _family(run, candidate)
         with st.container(horizontal=True, gap="small", width="content", key="kernel_neighbours"):
             _neighbours(run, candidate)
-    story.draw(run.run_id, candidate)
+    with st.container(key="kernel_story"):
+        story.draw(run.run_id, candidate)
     mark.caption(found)
     _imported(run, candidate)
-    _family(run, candidate)
     _numbers(run, candidate)
 
 
@@ -91,10 +91,10 @@ def badges(candidate: CandidateRow) -> None:
         st.badge(wording.VERDICT_NAME[candidate.verdict], color=wording.VERDICT_TONE[candidate.verdict], icon=icon)
     attempts = index.attempts(candidate.run_id)
     if candidate.is_best:
-        st.badge("best", color="green", icon=":material/star:", help=wording.BEST)
+        st.badge("★ best", color="green", help=wording.BEST)
     elif candidate.is_tied:
         tied = beside_base.tie(candidate, next((k for k in attempts if k.is_best), None))
-        st.badge("tied with the best", color="green", icon=":material/star_outline:", help=tied)
+        st.badge("☆ tied with the best", color="green", help=tied)
     if candidate.verdict is Verdict.PASSED and not candidate.is_best:
         base = next((k for k in attempts if k.candidate_id == candidate.base_id), None)
         is_slower = beside_base.is_slower(candidate, base)
@@ -103,8 +103,6 @@ def badges(candidate: CandidateRow) -> None:
             made.removeprefix("correct, "), color="blue" if candidate.is_accepted and not is_slower else "gray",
             help=wording.OUTCOME_ABOUT.get(made),
         )  # fmt: skip
-    if candidate.is_profile_exposed:
-        st.badge("model saw a profile", color="violet", icon=":material/visibility:")
 
 
 def _is_stopped(run_id: str) -> bool:
@@ -143,18 +141,12 @@ def _neighbours(run: RunRow, candidate: CandidateRow) -> None:
 
 
 def _family(run: RunRow, candidate: CandidateRow) -> None:
-    if not candidate.parent_id and not candidate.children:
-        return
     numbers = {a.candidate_id: a.number for a in index.attempts(run.run_id)}
-    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
-        parents = [("made from", candidate.parent_id), ("and from", candidate.second_parent_id)]
-        family = [*parents, *(("parent of", child) for child in candidate.children[:6])]
-        for relation, other in family:
-            if other in numbers:
-                target = {"run": run.run_id, "candidate": other}
-                st.page_link(
-                    "candidate.py", label=f"{relation} kernel {numbers[other]}", query_params=target, width="content"
-                )
+    parents = [("made from", candidate.parent_id), ("and from", candidate.second_parent_id)]
+    for relation, other in [*parents, *(("parent of", child) for child in candidate.children[:6])]:
+        if other in numbers:
+            label, target = f"{relation} kernel {numbers[other]}", {"run": run.run_id, "candidate": other}
+            st.page_link("candidate.py", label=label, query_params=target, width="content")
 
 
 def _numbers(run: RunRow, candidate: CandidateRow) -> None:
@@ -162,9 +154,10 @@ def _numbers(run: RunRow, candidate: CandidateRow) -> None:
         return
     db = index.current()
     evaluation = queries.evaluation(db, run.run_id, candidate.candidate_id)
-    items = numbers(candidate, evaluation, queries.baseline(db, run.run_id), queries.limit(db, run.run_id))
+    how = outcome.limit_measured(db, run.run_id)
+    items = numbers(candidate, evaluation, queries.baseline(db, run.run_id), queries.limit(db, run.run_id), how)
     items += gain(queries.prediction(db, run.run_id, candidate.candidate_id), candidate.candidate_id)
-    figures.draw("Figures of this kernel", items, key="kernel_figures")
+    figures.draw("Figures of this kernel", items, key="kernel_figures", is_strip=True)
     fastest = queries.baseline(db, run.run_id)
     if lost := alternatives.loses(fastest, candidate.low, candidate.speedup, candidate.noise):
         st.warning(wording.plain(f"This kernel {lost}."), icon=":material/warning:")
@@ -198,8 +191,9 @@ def numbers(
     evaluation: EvaluationRow | None,
     baseline: BaselineRow | None,
     limit: HardwareLimit | None,
+    how_limited: str = "",
 ) -> list[Figure]:
-    """What was measured of a timed kernel, the speed-up first."""
+    """What was measured of a timed kernel, the speed-up first; `how_limited` says how the limit was measured."""
     speed = wording.ratio(candidate)
     items = [Figure("Speed-up", speed, wording.beside(candidate.noise, candidate.low, candidate.high), INTERVAL)]
     if baseline and baseline.speedup is not None:
@@ -212,21 +206,10 @@ def numbers(
         Figure("Precision", evaluation.precision if evaluation and evaluation.precision else wording.NONE, about=EXACT),
     ]
     share = speed_of_light.share(limit, candidate.latency_ms)
-    if share is not None and share <= 1:
-        items.append(
-            Figure("Of the hardware limit", speed_of_light.percent(limit, candidate.latency_ms), about=_of_run(limit))
-        )
+    if limit is not None and share is not None and share <= 1:
+        about = f"{wording.latency(limit.limit_ms)}. {how_limited} {OF_TRUST}"
+        items.append(Figure("Of the hardware limit", speed_of_light.percent(limit, candidate.latency_ms), about=about))
     return items
-
-
-def _of_run(limit: HardwareLimit | None) -> str:
-    """Where the limit is from: *Trust* may name another one."""
-    if limit is None:
-        return ""
-    return (
-        f"{wording.latency(limit.limit_ms)}, measured when the run began. An engine that resumes a run measures it "
-        "anew for its own checks: Trust names that one."
-    )
 
 
 def gain(prediction: PredictionRow | None, candidate_id: str) -> list[Figure]:

@@ -13,6 +13,7 @@ import streamlit as st
 from pages.parts import access, index, method, run_state, speed_of_light, texts, wording
 from pages.parts.kernel import hot_lines, machine_use, metrics, roofline
 from pages.parts.kernel.metrics import Weighed
+from pages.parts.status import outcome
 from pages.parts.steering import steer
 from pages.parts.widgets import bars, code, plot, table
 from storage.index import queries
@@ -151,7 +152,7 @@ def _roofline(
         st.caption("No roofline: operations or memory traffic were not counted.")
     if limit is not None and limit.limit_ms > 0:
         sentence = speed_of_light.sentence(limit, candidate.latency_ms, profile.ceilings.get(roofline.MEMORY))
-        st.caption(wording.plain(sentence))
+        st.caption(wording.plain(f"{sentence} {outcome.limit_measured(db, run_id)}"))
 
 
 def _stalls(run_id: str, candidate: CandidateRow, seen: Seen) -> None:
@@ -291,8 +292,8 @@ def why_none(
     if candidate.verdict is None:
         return "Not judged yet: a kernel is profiled once it is correct and timed."
     if candidate.verdict is not Verdict.PASSED:
-        outcome = wording.VERDICT_NAME[candidate.verdict]
-        return f"Not profiled: only correct kernels are, and this one is not ({outcome})."
+        verdict = wording.VERDICT_NAME[candidate.verdict]
+        return f"Not profiled: only correct kernels are, and this one is not ({verdict})."
     match switch:
         case Switch.ON:
             return "Not profiled: this kernel was made before profiling was switched on."

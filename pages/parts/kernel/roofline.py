@@ -6,7 +6,7 @@ from __future__ import annotations
 import html
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pages.parts import index, speed_of_light, wording
@@ -28,19 +28,21 @@ COLOURS = {
 class Point:
     """One kernel: `intensity` in operations per byte, `rate` in operations per second, as `Axes` counts them; `role`
     says what it is to the kernel looked at: this, compared (the nearest ancestor with a profile, or a kernel that a
-    person chose), base or best."""
+    person chose), base or best. `is_best`: it is the best of its run, whatever else it is."""
 
     name: str
     intensity: float
     rate: float
     role: str = "this"
+    is_best: bool = False
 
 
+# The star is the best kernel of a run, as on its curve; the one looked at is filled.
 LOOKS = {
-    "this": ("star", "@green-color", 15),
+    "this": ("circle", "@blue-color", 13),
     "compared": ("circle-open", "@gray-color", 12),
     "base": ("square-open", "@violet-color", 11),
-    "best": ("triangle-up-open", "@orange-color", 13),
+    "best": ("star", "@green-color", 15),
 }
 
 
@@ -107,7 +109,7 @@ def figure(chart: Axes, points: Sequence[Point], limit: Point | None) -> dict[st
     traces = [_slope(name, rate, low, top) for name, rate in chart.slopes.items()]
     roofs = sorted(chart.roofs.items(), key=lambda item: item[1])
     traces += [_roof(_unit(unit, chart.products), unit, rate, fastest, high) for unit, rate in roofs]
-    traces += [_mark(spot, *LOOKS[spot.role]) for spot in reversed(points)]
+    traces += [_mark(spot, *LOOKS["best" if spot.is_best else spot.role]) for spot in reversed(points)]
     traces += [_mark(limit, "diamond-open", "@red-color", 11)] if limit else []
     by_role = {spot.role: spot for spot in points}
     return {"data": traces, "layout": _layout(low, high, shown, chart) | {"annotations": _arrow(by_role)}}
@@ -240,7 +242,7 @@ def points(
         label = f"kernel {numbers.get(name, '?')}" + (f" ({also})" if also else "")
         spot = point(label, machine_use.whole(queries.metrics(db, run_id, name)), work, took.get(name), roles[0])
         if spot:
-            marks.append(spot)
+            marks.append(replace(spot, is_best="best" in roles))
         elif roles[0] == "this":
             return []
     return marks

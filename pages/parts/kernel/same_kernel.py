@@ -19,14 +19,14 @@ COLUMNS = [
 
 
 def draw(run_id: str, candidate_id: str) -> None:
-    """A table; nothing where the kernel was timed on one model of device alone."""
+    """A table to unfold; nothing where the kernel was timed on one model of device alone."""
     rows = same_kernel(index.current(), run_id, candidate_id)
     if not rows:
         return
-    st.markdown("## The same kernel on other devices")
-    st.caption("Each speed-up is over eager PyTorch on the same device, so those of two devices do not compare.")
     shown = [table.Row(f"{row.run_id}/{row.candidate_id}", words(row, run_id), _address(row)) for row in rows]
-    opened = table.draw("The kernel by device", COLUMNS, shown, key="devices_of_kernel", is_folding=True)
+    with st.expander("The same kernel on other devices", icon=":material/memory:"):
+        st.caption("Each speed-up is over eager PyTorch on the same device, so those of two devices do not compare.")
+        opened = table.draw("The kernel by device", COLUMNS, shown, key="devices_of_kernel", is_folding=True)
     if opened:
         run, _, candidate = opened.rpartition("/")
         st.switch_page("candidate.py", query_params={"run": run, "candidate": candidate})

@@ -20,14 +20,13 @@ COLUMNS = [
 
 
 def draw(run_id: str, candidate_id: str) -> None:
-    """A table; nothing where the task has one workload alone."""
+    """A table to unfold; nothing where the task has one workload alone."""
     rows = queries.workloads(index.current(), run_id, candidate_id)
     if not rows:
         return
-    st.markdown("## Workloads")
-    st.caption(f"Speed-up and times above are geometric means over these {len(rows)} workloads.")
     shown = [table.Row(f"{workload.number}", words(workload)) for workload in rows]
-    table.draw("Workloads of the task", COLUMNS, shown, key="workloads", is_folding=True)
+    with st.expander(f"Speed-up and times are geometric means over {len(rows)} workloads", icon=":material/list:"):
+        table.draw("Workloads of the task", COLUMNS, shown, key="workloads", is_folding=True)
 
 
 def words(workload: WorkloadRow) -> dict[str, table.Cell]:

@@ -26,7 +26,7 @@ COLUMNS = [
     ),
 ]
 COLOURS = ("@blue-color", "@orange-color", "@violet-color", "@green-color", "@red-color", "@gray-color")
-SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "star")
+SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "pentagon")
 
 
 def draw() -> None:

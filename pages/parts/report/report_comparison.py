@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from pages.parts import method, wording
-from pages.parts.compare import compare_chart, compare_table, compared_runs
+from pages.parts.compare import compare_chart, compare_kernels, compare_table, compared_runs
 from pages.parts.compare.compared_runs import AXIS_TITLE, COLOURS, Axis, Compared, position
 from pages.parts.report.report_html import Curve, Level, Series, Spot, render
 from pages.parts.status import settings_list
@@ -26,6 +26,7 @@ def comparison_report(runs: Sequence[Compared]) -> str:
     return render(
         "comparison.html",
         f"{len(runs)} runs compared: {', '.join(dict.fromkeys(run.run.title for run in runs))}",
+        verdict=without_marks(compare_kernels.told_of_runs(runs)),
         warnings=[without_marks(text) for text in compared_runs.warnings(runs)],
         headings=HEADINGS,
         rows=[_row(run) for run in runs],

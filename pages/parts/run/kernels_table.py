@@ -139,8 +139,8 @@ def _cells(
     is_stopped: bool,
 ) -> dict[str, table.Cell]:
     """One kernel as cells."""
-    badges = [table.pill("best", "green", "finished", wording.BEST)] if a.is_best else []
-    badges += [table.pill("tied with the best", "green", "", beside_base.tie(a, best))] if a.is_tied else []
+    badges = [table.pill("best", "green", "best", wording.BEST)] if a.is_best else []
+    badges += [table.pill("tied with the best", "green", "tied", beside_base.tie(a, best))] if a.is_tied else []
     if a.verdict is Verdict.PASSED and not a.is_best:
         is_slower = beside_base.is_slower(a, base)
         outcome = wording.outcome(a, is_slower, is_stopped)

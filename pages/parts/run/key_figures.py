@@ -10,10 +10,12 @@ import streamlit as st
 
 from pages.parts import client, index, method, run_state, speed_of_light, wording
 from pages.parts.status import alternatives, outcome, pinned_snapshot
+from pages.parts.steering import steer
 from storage.index import queries
 from storage.index.queries import RunRow
 from storage.results import relative
 from storage.run.settings import RunState
+from storage.run.steering.verbs import CommandKind
 
 ABOVE = 1.02  # a kernel this far beyond the limit shows that the limit was measured too low
 ENGINE_TIME = "Time spent in finished steps and the current one. Pauses and time without an engine are not counted."
@@ -49,6 +51,8 @@ def _state(run: RunRow, state: RunState) -> dict[str, str]:
     """The state, and where the run is or why it has ended."""
     shown = run_state.shown_state(run) if state is RunState.STOPPED else state
     place = method.words(run.run_id).place(run.depth, run.depths)
+    if not state.is_over and not pinned_snapshot.of(run.run_id) and steer.pending(run.run_id) is CommandKind.STOP:
+        return {"label": "State", "value": "stopping", "tone": "orange", "note": place, "title": ""}
     reason = run.state_reason if state.is_finished and state is not RunState.FAILED else ""
     note = wording.cut(reason, 30) or place
     return {
@@ -116,7 +120,8 @@ def headroom(run: RunRow) -> dict[str, Any]:
     label = "Of the hardware limit"
     if limit is None:
         return {"label": label, "value": wording.NONE, "note": "not measured yet", "share": None}
-    sentence = speed_of_light.sentence(limit, run.best_latency_ms)
+    how = outcome.limit_measured(index.current(), run.run_id)
+    sentence = f"{speed_of_light.sentence(limit, run.best_latency_ms)} {how}"
     if share is None:
         return {"label": label, "value": wording.NONE, "note": f"limit {wording.latency(limit.limit_ms)}",
                 "share": None, "title": sentence}  # fmt: skip

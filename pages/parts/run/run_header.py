@@ -19,6 +19,7 @@ from pages.parts.status import (
     alerts,
     damaged,
     measured_on,
+    outcome,
     pinned_snapshot,
     provenance,
     settings_list,
@@ -70,9 +71,12 @@ def draw(run: RunRow, state: RunState) -> None:
 
 
 def draw_notes(run: RunRow, state: RunState) -> None:
-    """Below the curve: where the run comes from, and which rules its kernels are judged by."""
+    """Below the curve: where the run comes from, what is uncertain about its limit, and which rules its kernels are
+    judged by."""
     provenance.replay_banner(run, state)
     provenance.example_note(run)
+    if doubt := outcome.limit_doubt(index.current(), run.run_id):
+        st.caption(f":material/hourglass_top: {wording.plain(doubt)}")
     if older := settings_list.older_rules(run.run_id):
         st.caption(f":material/history: {wording.plain(older)}")
 

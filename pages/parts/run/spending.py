@@ -22,15 +22,18 @@ WARNING_SHARE = 0.8
 DAY_FIELDS = {"calls": "Calls per day", "tokens": "Tokens per day", "cost": "US dollars per day"}
 
 
-def draw(run: RunRow, state: RunState) -> None:
-    """Bars for the limits that are set, other limits, what the calls came to, and those of each role on demand."""
-    allowed = queries.allowance(index.current(), run.run_id)
+def draw(run: RunRow, state: RunState, shown: RunRow) -> None:
+    """Bars for the limits that are set, other limits, what the calls came to, and those of each role on demand. The
+    figures are those of `shown`, the run at the moment that its page shows; limits are set for the run as it is now."""
+    with pinned_snapshot.view(run.run_id):
+        allowed = queries.allowance(index.current(), run.run_id)
+        rows = queries.spending(index.current(), run.run_id)
+        call_bars = outcome.call_bars(index.current(), run.run_id)
     if allowed is None:
         return
-    rows = queries.spending(index.current(), run.run_id)
     with st.container(border=True, key="spending"):
         st.markdown("## Spending")
-        for text, share in bars(run, allowed):
+        for text, share in bars(shown, allowed):
             st.progress(min(share, 1.0), text=f"{text}{_near(share)}")
         may_change = access.may_steer() and not run.is_example and not run.replay_of
         if may_change:  # above what grows while the run goes on
@@ -39,7 +42,7 @@ def draw(run: RunRow, state: RunState) -> None:
         if not rows:
             st.caption("No model calls yet.")
         else:
-            bar_list.draw(outcome.CALLS_TITLE, outcome.call_bars(index.current(), run.run_id), "", key="call_outcomes")
+            bar_list.draw(outcome.CALLS_TITLE, call_bars, "", key="call_outcomes")
             if st.toggle("Calls by role", key="spending_by_role"):
                 for row in rows:
                     st.caption(line(row))

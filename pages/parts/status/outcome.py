@@ -41,7 +41,7 @@ def figures(db: Database, run: RunRow) -> list[Figure]:
         *alternatives.figures(queries.baseline(db, run.run_id), run.best_speedup, run.best_noise),
         Figure(
             "Of the hardware limit", speed_of_light.percent(limit, run.best_latency_ms), limit.device if limit else "",
-            speed_of_light.sentence(limit, run.best_latency_ms) if limit else "",
+            f"{speed_of_light.sentence(limit, run.best_latency_ms)} {limit_measured(db, run.run_id)}" if limit else "",
         ),
         Figure("Correct kernels", wording.share(run.passed, run.passed + run.failed), "of those judged"),
         Figure("Tokens", wording.tokens(run.tokens, run.model), wording.counted(run.model_calls, "model call")),
@@ -76,6 +76,21 @@ def busy_best(db: Database, run: RunRow) -> str:
     """The same of the best kernel."""
     evaluation = queries.evaluation(db, run.run_id, run.best_candidate_id) if run.best_candidate_id else None
     return busy(evaluation, "the best kernel")
+
+
+def limit_measured(db: Database, run_id: str) -> str:
+    """How and when a run's hardware limit was measured, and what is uncertain about it; empty before it was."""
+    limit = queries.limit(db, run_id)
+    if limit is None:
+        return ""
+    how = speed_of_light.how_measured(limit, queries.limit_measured_at(db, run_id))
+    return f"{how} {limit_doubt(db, run_id)}".strip()
+
+
+def limit_doubt(db: Database, run_id: str) -> str:
+    """What is uncertain about a run's hardware limit; empty where nothing is known."""
+    limit = queries.limit(db, run_id)
+    return speed_of_light.doubt(limit, queries.limits_of_others(db, run_id)) if limit else ""
 
 
 def loses(db: Database, run: RunRow) -> str:

@@ -101,7 +101,8 @@ def act(run_id: str, action: Act) -> None:
 
 
 def pending(run_id: str) -> CommandKind | None:
-    """PAUSE or STOP while the engine at work has not carried out the newest one; seen as soon as it was asked for."""
+    """PAUSE or STOP while the engine at work has not carried out the newest one; seen as soon as it was asked for. A
+    stop is carried out when the run has ended."""
     db = index.current()
     try:
         asked, _ = commands.read_from(folder.find_run(run_id).commands_file)
@@ -113,7 +114,8 @@ def pending(run_id: str) -> CommandKind | None:
     if newest is None or newest.kind is CommandKind.RESUME or newest.asked_at < (queries.engine_began(db, run_id) or 0):
         return None
     row = {c.command_id: c for c in queries.commands(db, run_id)}.get(newest.command_id)
-    is_settled = row and (row.effective_at is not None or row.refused_at is not None)
+    is_held = row and row.effective_at is not None and newest.kind is not CommandKind.STOP
+    is_settled = is_held or (row and row.refused_at is not None)
     return None if is_settled else newest.kind
 
 

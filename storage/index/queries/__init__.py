@@ -167,7 +167,9 @@ from storage.index.queries.runs import count_runs as count_runs
 from storage.index.queries.runs import demo_run as demo_run
 from storage.index.queries.runs import first_example as first_example
 from storage.index.queries.runs import limit as limit
+from storage.index.queries.runs import limit_measured_at as limit_measured_at
 from storage.index.queries.runs import limit_speedup as limit_speedup
+from storage.index.queries.runs import limits_of_others as limits_of_others
 from storage.index.queries.runs import lowest_latency as lowest_latency
 from storage.index.queries.runs import marks as marks
 from storage.index.queries.runs import of_ids as of_ids

@@ -14,8 +14,11 @@ from storage.results.hardware_limit import HardwareLimit
 from storage.results.in_words import PASTED, YOURS
 from storage.results.policy import PRECISIONS, arithmetic_of
 from storage.results.vocabulary import KernelClass
+from storage.run.events import LimitMeasured
 from storage.run.labels import Mark
 from storage.run.settings import LEFT, RunState
+
+OTHER_RUNS = 50  # whose limits are looked at beside a run's own
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +227,22 @@ def limit(db: Database, run_id: str) -> HardwareLimit | None:
     """The task's speed of light. Measured once; again only after a kernel beat it, and then the later one holds."""
     stored = fetch.of_run(db, run_id, "hardware_limit")
     return fetch.record(HardwareLimit, stored[0]) if stored else None
+
+
+def limit_measured_at(db: Database, run_id: str) -> float | None:
+    """When the limit that holds was measured; None before it was."""
+    measured = fetch.events(db, run_id, LimitMeasured)
+    return measured[-1].at if measured else None
+
+
+def limits_of_others(db: Database, run_id: str) -> list[float]:
+    """The limits, in ms, of the other runs of the same work on the same model of device, newest runs first."""
+    sql = f"""SELECT o.hardware_limit FROM runs r JOIN runs o ON o.task_name = r.task_name AND o.sizes = r.sizes
+        AND o.device_model = r.device_model AND o.precision = r.precision AND o.run_id <> r.run_id
+        WHERE r.run_id = ? AND o.hardware_limit IS NOT NULL AND o.replay_of IS NULL
+        ORDER BY o.created_at DESC, o.run_id LIMIT {OTHER_RUNS}"""
+    limits = [fetch.record(HardwareLimit, text) for (text,) in fetch.tuples(db, sql, [run_id])]
+    return [limit.limit_ms for limit in limits if limit and limit.limit_ms > 0]
 
 
 def arithmetic(db: Database, run_id: str) -> str:

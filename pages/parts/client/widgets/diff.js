@@ -1,6 +1,7 @@
 // A diff, side by side where there is room and unified where there is not. Sides come escaped from the server; unchanged
 // lines are drawn when they are unfolded. n and p go from hunk to hunk.
 const NARROW_PX = 760
+const REVEAL_MS = 2000
 
 const number = (i, look) => (i < 0 ? '<td class="no none"></td>' : `<td class="no ${look}">${i + 1}</td>`)
 const margin = (heat, i, look) => (heat ? heatCell(heat[i + 1], "td", i < 0 ? "none" : look) : "")
@@ -80,6 +81,24 @@ function go(host, by) {
   host.state.at = Math.min(hunks.length - 1, Math.max(0, host.state.at + by))
   hunks[host.state.at].scrollIntoView({ block: "center" })
   tell(host)
+}
+
+// The first changed line is in view when a diff opens. What stands above may still come in and move it, so it is looked at
+// again for a moment, until a person scrolls or presses something. On a phone the head of the page has the first screen.
+function reveal(host) {
+  if (host.data.is_compact || innerWidth <= 640) return
+  const until = Date.now() + REVEAL_MS
+  const hands = new AbortController()
+  for (const kind of ["wheel", "keydown", "pointerdown"])
+    document.addEventListener(kind, () => hands.abort(), { signal: hands.signal, passive: true, capture: true })
+  const look = () => {
+    if (hands.signal.aborted || !host.isConnected || Date.now() > until) return hands.abort()
+    const row = host.querySelector(".del:not(.none), .add:not(.none)")?.closest("tr")
+    const { top, bottom } = row?.getBoundingClientRect() ?? {}
+    if (bottom > top && (top < 0 || bottom > innerHeight)) row.scrollIntoView({ block: "center" })
+    setTimeout(look, 100)
+  }
+  look()
 }
 
 // The cell of the margin that says most: of the new source, or of the old one where that alone has a profile.
@@ -169,6 +188,7 @@ export default function ({ data, parentElement }) {
     host.pieces = JSON.stringify(data.pieces)
     host.state = { unified: isNarrow(), open: new Set(), at: 0 }
     paint(host)
+    reveal(host)
   }
   host.onclick = event => {
     const button = event.target.closest("button")

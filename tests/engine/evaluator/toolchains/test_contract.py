@@ -266,6 +266,10 @@ def test_the_limit_is_what_the_machine_can_do_and_what_the_task_needs_and_a_seco
     assert first.facts.memory_gb_s <= first.bandwidth_gb_s
     assert second.peak_gflop_s >= first.peak_gflop_s
     assert second.bandwidth_gb_s >= first.bandwidth_gb_s
+    if not KINDS[subject.name].is_on_gpu:  # whose rates other programs lower
+        assert first.others_share is not None
+        assert second.others_share is not None
+        assert 0 <= second.others_share <= first.others_share <= 1
 
 
 @every(REMEMBERED)
