@@ -191,7 +191,7 @@ def choose_class(results: Results) -> str:
 
 def head(suite: str, new: str) -> None:
     """The title with the way back, or to a new suite."""
-    with st.container(horizontal=True, vertical_alignment="center"):
+    with st.container(horizontal=True, vertical_alignment="center", key="title_row"):
         st.title(wording.plain(suite) or ("New suite" if new else "Benchmark"), anchor=False, width="content")
         if suite or new:
             st.page_link("benchmark.py", label="All suites", icon=":material/arrow_back:", width="content")

@@ -205,7 +205,7 @@ def follow(name: str, opened: str) -> None:
 
 def head(name: str, region: str) -> None:
     """The title with the way back and what can be done."""
-    with st.container(horizontal=True, vertical_alignment="center"):
+    with st.container(horizontal=True, vertical_alignment="center", key="title_row"):
         st.title(wording.plain(region or name) or "Networks", anchor=False, width="content")
         if region:
             st.page_link(

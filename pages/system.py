@@ -72,7 +72,7 @@ def devices() -> None:
     devices_table.draw()
 
 
-with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute", key="title_row"):
     st.title("System", anchor=False, width="content")
     st.button("Check again", icon=":material/refresh:", on_click=examined.ask_again, key="again")
 memory()
