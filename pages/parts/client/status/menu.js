@@ -35,7 +35,14 @@ function offerControls() {
   // Trap: where it is narrow Streamlit keeps a hidden twin of a button's word before it.
   way.onclick = () => [...document.querySelectorAll(".st-key-steer_first button")].find(one => one.getClientRects().length)?.focus()
   const controls = document.getElementsByClassName("st-key-steer_first")
-  const look = () => { way.hidden = !controls[0]?.querySelector("button") }
+  // They are gone for a moment when they are drawn anew, and somebody may be on the way to them.
+  let gone
+  const look = () => {
+    clearTimeout(gone)
+    if (controls[0]?.querySelector("button")) way.hidden = false
+    else gone = setTimeout(() => { way.hidden = true }, 1000)
+  }
+  way.hidden = true
   new MutationObserver(look).observe(document.body, { childList: true, subtree: true })
   look()
   document.body.prepend(way)
