@@ -80,12 +80,10 @@ def test_a_narrow_screen_shows_every_figure_of_a_run_whole_and_no_empty_row(page
     for width in (390, 640):
         page.set_viewport_size({"width": width, "height": 844})
         clock = figures.locator(".elapsed .value")
-        becomes(lambda: figures.evaluate("list => list.getBoundingClientRect().width") < width, True)
+        page.wait_for_function("() => document.querySelector('.st-key-figures').offsetWidth < innerWidth")
         assert re.fullmatch(r"[\d:]+", clock.inner_text())
-        bottom = "one.getBoundingClientRect().bottom"
-        cut = (
-            f"list => [...list.querySelectorAll('dd')].filter(one => {bottom} > one.parentNode.{bottom[4:]} + 1).length"
-        )
+        bottom = "getBoundingClientRect().bottom"
+        cut = f"list => [...list.querySelectorAll('dd')].filter(a => a.{bottom} > a.parentNode.{bottom} + 1).length"
         assert figures.evaluate(cut) == 0
         assert figures.evaluate("list => list.scrollHeight - list.clientHeight") == 0
         left = "list => Math.round(list.getBoundingClientRect().bottom - list.lastChild.getBoundingClientRect().bottom)"
