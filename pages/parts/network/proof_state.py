@@ -275,8 +275,10 @@ def _figures(network: Network, proof: Proof, total: Total) -> Iterator[Figure]:
     )
     note = f"{total.low:.3f} to {total.high:.3f}, over the best alternative"
     yield Figure("The network with kernels", f"{total.speedup:.3f}×", note, "with its 95 % interval")
-    yield Figure(f"{counted}, without kernels", wording.latency(total.before_ms), f"by {best.before}, in turns", about)
-    yield Figure(f"{counted}, with kernels", wording.latency(total.after_ms), f"by {best.after}, in turns", about)
+    yield Figure(
+        f"{counted}, without kernels", wording.latency(total.before_ms), f"by {best.before}, timed in turns", about
+    )
+    yield Figure(f"{counted}, with kernels", wording.latency(total.after_ms), f"by {best.after}, timed in turns", about)
     yield Figure("Kernels kept", f"{len(proof.stack.kept)} of {len(proof.kernels)}", "that were put back")
 
 
