@@ -8,12 +8,12 @@ import streamlit as st
 
 from pages.parts import access
 from pages.parts.new_run import kept
-from pages.parts.status import address, away, behind, menu, notices, presenting, welcome
+from pages.parts.status import address, away, behind, menu, notices, presenting, tab_title, welcome
 from pages.parts.steering import dialogs
 
 ASSETS = Path(__file__).parent / "assets"
 
-st.set_page_config(page_title="Tilewright", page_icon=str(ASSETS / "favicon.png"), layout="wide")
+st.set_page_config(page_icon=str(ASSETS / "favicon.png"), layout="wide")
 st.logo(str(ASSETS / "logo.png"), size="large", link=None)
 access.pass_or_stop()
 away.draw()  # first: a server may end before it has drawn the rest
@@ -42,6 +42,8 @@ pages = [
 if unknown := address.unknown_page({page.url_path for page in pages}):
     pages.append(st.Page("nowhere.py", title="No such page", url_path=unknown, visibility="hidden"))
 page = st.navigation(pages, position="top")
+if page.url_path not in ("run", "candidate"):  # these know the name of what they show
+    tab_title.say(*(st.query_params[name] for name in ("network", "suite") if name in st.query_params), page.title)
 if page is not pages[0]:
     welcome.stay()
 if page.url_path != "new_run":

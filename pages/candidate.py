@@ -19,7 +19,7 @@ from pages.parts.kernel import (
     trust_tab,
     workloads_table,
 )
-from pages.parts.status import address, damaged, now
+from pages.parts.status import address, damaged, now, tab_title
 from pages.parts.steering import open_dialog, steer
 from storage.index import queries
 from storage.index.queries import CandidateRow
@@ -72,6 +72,7 @@ def live() -> None:
     if candidate is None:
         address.unknown_kernel(run_id, candidate_id)
         return
+    tab_title.say(f"Kernel {candidate.number}", run.title)
     st.session_state[f"looked_at:{run_id}"] = candidate_id
     with st.container():
         damaged.banner(run_id)

@@ -19,7 +19,7 @@ from pages.parts.run import (
     selection,
     spending,
 )
-from pages.parts.status import address, now, pinned_snapshot, settings_list, welcome
+from pages.parts.status import address, now, pinned_snapshot, settings_list, tab_title, welcome
 from pages.parts.steering import approval, command_list, open_dialog, reply_form, steer, steering_panel
 from storage.index import queries
 from storage.index.queries import RunRow
@@ -37,6 +37,7 @@ def live() -> None:
     if run is None:
         address.unknown_run(run_id, token)
         return
+    tab_title.say_run(index.current(), run)
     if elsewhere := selection.take(run_id):
         open_tab(elsewhere)
     state = run_state.of(run)

@@ -233,20 +233,20 @@ def reaching_table(results: Results) -> TextTable:
     rows = [
         (
             arm, name(kernel_class) or "all", percent(way.share), f"{way.reached} of {way.runs}",
-            *(_until(median) for _, median in way.medians),
+            *(_until(median) if way.is_by_half else "not reached" for _, median in way.medians),
         )
         for kernel_class in _classes(results) for arm in results.arms for way in reaching(results, arm, kernel_class)
     ]  # fmt: skip
     about = (
         "Medians after Kaplan and Meier: a run that ended before it came there counts as one that takes more than it "
-        "has spent. “not reached” where fewer than half came there."
+        "has spent. “not reached” where fewer than half came there; – where it was not recorded."
     )
     return TextTable("To a share of the hardware limit", columns, tuple(rows), about)
 
 
 def _until(median: Estimate | None) -> str:
     if median is None:
-        return "not reached"
+        return NONE
     low, high = ("" if end is None else f"{end:.3g}" for end in (median.low, median.high))
     return f"{median.value:.3g} ({low or '?'} to {high or 'more'})"
 

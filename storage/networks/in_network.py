@@ -40,6 +40,20 @@ def _row(trial: RegionTried, kernel: ChosenKernel | None, in_place: Total | None
     return RegionRow(trial.region, kernel, trial, in_place, engaged, worst)
 
 
+MOST_COUNTED = 3
+WEIGHTED = "So many calls of each workload together, as the weights say that were given at the capture"
+
+
+def counted(network: Network) -> str:
+    """What the milliseconds of the whole network count: its workloads by their weights, "1 prefill + 200 decode"; empty
+    where they are those of one call."""
+    if [workload.weight for workload in network.workloads] in ([], [1.0]):
+        return ""
+    if len(network.workloads) > MOST_COUNTED:
+        return f"{len(network.workloads)} workloads by weight"
+    return " + ".join(f"{workload.weight:,g} {workload.name}" for workload in network.workloads)
+
+
 def headline(network: Network, proof: Proof) -> str:
     """The figure that counts: the best with kernels over the best without."""
     if proof.stack is None:
@@ -50,6 +64,7 @@ def headline(network: Network, proof: Proof) -> str:
     before, after = proof.stack.best[0].before, proof.stack.best[0].after
     ways = f"both {after}" if before == after else f"{after} with kernels, {before} without"
     words = f"{factor(total)} the best alternative ({ways}): {ms(total.before_ms)} to {ms(total.after_ms)}"
+    words += f" for {what}" if (what := counted(network)) else ""
     return f"{words}." if total.is_faster else f"{words}, which is {_not_faster(total)}."
 
 

@@ -61,7 +61,11 @@ class Spending(StrEnum):
 
 
 def spent_by(spender: TimedKernel | RunResult, axis: Spending) -> float | None:
-    """What had been spent when a kernel was timed, or by a whole run; None where that is not known."""
+    """What had been spent when a kernel was timed, or by a whole run; None where that is not known.
+
+    That nothing was recorded only a whole run tells: ask it too before a kernel's tokens or dollars are believed."""
+    if isinstance(spender, RunResult) and spender.is_unrecorded and axis in (Spending.TOKENS, Spending.MONEY):
+        return None
     match axis:
         case Spending.CALLS:
             return spender.calls

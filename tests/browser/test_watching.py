@@ -10,6 +10,9 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from storage.run import events as ev
+from storage.run.blobs import Blobs
+from storage.run.settings import RunState, StepKind
+from storage.run.steering.command_arguments import Fallback
 from tests import samples
 from tests.browser import curve, rules
 from tests.browser.conftest import SIZE, Server, becomes, start_server, stop_server, width_of_what_is_drawn
@@ -67,6 +70,53 @@ def test_nothing_jumps_from_the_first_kernel_to_the_end_of_a_run(
     expect(page.locator(".st-key-result")).to_be_visible()
     jumps = page.evaluate("jumps")
     assert sum(jump[0] for jump in jumps) < 0.1, sorted(jumps, reverse=True)[:5]
+
+
+def test_a_narrow_screen_shows_every_figure_of_a_run_whole_and_no_empty_row(page: Page, server: Server) -> None:
+    samples.write_run(server.runs, "narrow", depths=4)
+    page.goto(f"{server.url}/run?run=narrow")
+    curve.chart(page)
+    figures = page.get_by_label("Key figures")
+    for width in (390, 640):
+        page.set_viewport_size({"width": width, "height": 844})
+        clock = figures.locator(".elapsed .value")
+        page.wait_for_function("() => document.querySelector('.st-key-figures').offsetWidth < innerWidth")
+        assert re.fullmatch(r"[\d:]+", clock.inner_text())
+        bottom = "getBoundingClientRect().bottom"
+        cut = f"list => [...list.querySelectorAll('dd')].filter(a => a.{bottom} > a.parentNode.{bottom} + 1).length"
+        assert figures.evaluate(cut) == 0
+        assert figures.evaluate("list => list.scrollHeight - list.clientHeight") == 0
+        left = "list => Math.round(list.getBoundingClientRect().bottom - list.lastChild.getBoundingClientRect().bottom)"
+        assert figures.evaluate(left) < 30, "nothing below the last figure but the line of a note that it has not"
+        reserved = "list => parseFloat(getComputedStyle(document.querySelector('.st-key-figures')).minHeight)"
+        assert abs(figures.evaluate(reserved) - figures.evaluate("list => list.offsetHeight")) <= 2
+
+
+def test_a_tab_says_where_it_is_and_what_a_run_needs(page: Page, server: Server) -> None:
+    engine = PretendEngine(server.runs, "tabs", depths=3)
+    engine.play_until(finished_depth)
+    page.goto(f"{server.url}/run?run=tabs")
+    running = "Square matmul · Tilewright"
+    expect(page).to_have_title(running)
+    engine.emit(ev.StateChanged(RunState.PAUSED, "a person"))
+    expect(page).to_have_title(f"Paused · {running}")
+    prompt = Blobs(engine.folder.blobs).put('[{"role": "user", "text": "Make it faster."}]')
+    engine.emit(ev.QuestionAsked(90, 0, StepKind.OPTIMISE, 3, "c001", prompt, "patch"))
+    engine.emit(ev.StateChanged(RunState.WAITING, "you"))
+    expect(page).to_have_title(f"Your reply is needed · {running}")
+    engine.emit(ev.ApprovalAsked(91, StepKind.COMPILE, 3, "c001", Fallback.NEVER, 60.0))
+    expect(page).to_have_title(f"Your approval is needed · {running}")
+    engine.emit(ev.StateChanged(RunState.RUNNING, "a person has looked"))
+    expect(page).to_have_title(running)
+    page.goto(f"{server.url}/candidate?run=tabs&candidate=c001")
+    expect(page).to_have_title(f"Kernel 1 · {running}")
+    menu = page.get_by_role("navigation")
+    for name in ("Compare", "Knowledge", "Networks", "Runs"):
+        menu.get_by_role("link", name=name, exact=True).click()
+        expect(page).to_have_title(f"{name} · Tilewright")
+    page.goto(f"{server.url}/run?run=no-such-run")
+    expect(page).to_have_title("Run · Tilewright")
+    engine.die()
 
 
 def test_new_data_keeps_zoom_scroll_and_node(page: Page, server: Server) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from engine import supervisor
 from engine.suites import definition, tables
 from engine.suites.runner import hold
 from pages.parts import wording
@@ -56,6 +57,16 @@ def test_without_a_suite_the_page_says_what_one_is_and_how_to_start_it(home: Pat
     assert "Edit a copy of kernelbench" not in said  # it takes words that a form has no field for
     assert "no suite 'gone' was started here" in words(open_page("benchmark", suite="gone"))
     assert "is no name of a suite" in words(open_page("benchmark", suite="../x"))
+
+
+def test_a_shipped_suite_that_needs_a_gpu_says_where_there_is_none(
+    home: Path, open_page: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for lacks, is_told in (("no NVIDIA GPU on this machine", True), ("", False)):
+        monkeypatch.setattr(supervisor, "available_toolchains", lambda lacks=lacks: {"cpu": "", "cuda": lacks})
+        said = everything(open_page("benchmark"))
+        assert "a GPU and a model" in said
+        assert ("not here: no NVIDIA GPU on this machine" in said) == is_told
 
 
 def test_the_page_says_what_the_journals_say(home: Path, open_page: Open) -> None:

@@ -300,6 +300,8 @@ def test_a_workloads_ceiling_stands_across_its_bars_once_a_limit_is_known(home: 
         (Left.NOTHING_KEPT, ("No kernel pays in this network", "none kept", "it costs time in place", "reverted")),
         (Left.WHOLE, (
             "1.115× (1.112 to 1.118) the best alternative (both torch.compile)", "24 of 24 greedy",
+            "1 prefill + 8 decode, without kernels", "by torch.compile, timed in turns",
+            "by torch.compile, at the capture",
             "In eager PyTorch, without compiler or CUDA graph, the gains of 8 kernels, each measured alone, add up to",
             "1.112 to 1.118", "3 of 8", "kept", "within the noise", "5 of 6 calls reach the kernel", "SIGSEGV",
             "attn has work in common", "a person has switched it off", "with kernels, torch.compile", "11 of 12",

@@ -30,6 +30,11 @@ def test_a_page_has_the_style_at_its_end() -> None:
     assert found.endswith("</style></body></html>")
 
 
+def test_a_tab_is_named_before_its_page_has_come() -> None:
+    found = answered(HTMLResponse(PAGE.replace("<body>", "<head><title>Streamlit</title></head><body>")))
+    assert "<head><title>Tilewright</title></head>" in found
+
+
 @pytest.mark.parametrize(
     "response",
     [

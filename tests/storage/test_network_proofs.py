@@ -123,8 +123,12 @@ def test_sentences_say_what_was_measured_and_what_was_not() -> None:
         STARTED, kept, StackMeasured(("norm",), (FAST,), (FAST,), left_out=(LeftOut("norm", 1.2, 1.1, 1.3),))
     )
     assert in_network.headline(network, faster) == (
-        "1.250x (1.200 to 1.300) the best alternative (both eager): 10 ms to 8 ms."
+        "1.250x (1.200 to 1.300) the best alternative (both eager): 10 ms to 8 ms for 1 prefill + 8 decode."
     )
+    one_call = replace(network, workloads=network.workloads[:1])
+    assert in_network.headline(one_call, faster).endswith("10 ms to 8 ms.")
+    twice = replace(network, workloads=(*network.workloads, *network.workloads))
+    assert in_network.counted(twice) == "4 workloads by weight"
     same = replace(FAST, speedup=1.0, low=0.98, high=1.02)
     refused = folded(
         STARTED, kept,

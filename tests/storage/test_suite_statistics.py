@@ -333,3 +333,19 @@ def test_what_it_takes_to_come_to_a_share_of_the_limit_counts_runs_that_never_ca
     device = dict(half.medians)[Spending.DEVICE_MINUTES]
     assert device is not None
     assert device.value == 1.0
+
+
+def test_what_fewer_than_half_reached_has_no_median_and_what_was_not_recorded_is_not_zero() -> None:
+    """The two that never came there held no device, so that of the device's time alone a median would be known."""
+    paid = suite({("x", "a"): [run(1.5)], ("y", "a"): [run(1.0)], ("z", "a"): [run(None)], ("w", "a"): [run(None)]})
+    half, fewer, _ = reaching(paid, "a")
+    assert (half.is_by_half, half.reached, fewer.is_by_half, fewer.reached) == (True, 2, False, 1)
+    assert [median for _, median in fewer.medians] == [None] * 5
+    rows = tables.reaching_table(paid).rows
+    assert rows[0][2:5] == ("50 %", "2 of 4", "2 (2 to more)")
+    assert rows[1][2:] == ("75 %", "1 of 4", *["not reached"] * 5)
+    free = tuple(replace(kernel, tokens=0, cost_usd=0.0) for kernel in run(1.5).timed)
+    unrecorded = replace(run(1.5), model="manual", tokens=0, cost_usd=0.0, timed=free)
+    unpaid = suite({("x", "a"): [unrecorded]})
+    assert tables.reaching_table(unpaid).rows[0][4:7] == ("2 (2 to 2)", "–", "–")
+    assert curves.curve(unpaid, "a", axis=Spending.TOKENS) == []

@@ -6,6 +6,7 @@ import functools
 
 import streamlit as st
 
+from engine import supervisor
 from engine.suites import definition
 from engine.suites.tables import ARM, progress_line
 from pages.parts import access, run_state, suite_folders, wording
@@ -53,7 +54,11 @@ def draw() -> str | None:
             st.info(NO_SUITES, icon=":material/leaderboard:")
     st.markdown("## Shipped suites")
     may_steer = access.may_steer()
-    rows = [table.Row(name, cells | ({"do": _acts(name)} if may_steer else {})) for name, cells in shipped().items()]
+    lacks = supervisor.available_toolchains().get("cuda", "")
+    rows = [
+        table.Row(name, _needs_here(cells, lacks) | ({"do": _acts(name)} if may_steer else {}))
+        for name, cells in shipped().items()
+    ]
     columns = [*SHIPPED, *([ACTS] if may_steer else [])]
     return opened or table.draw("Shipped suites", columns, rows, key="shipped_suites", is_cards=True)
 
@@ -115,6 +120,13 @@ def shipped() -> dict[str, dict[str, table.Cell]]:
             "needs": _needs(defined) if defined else GPU_AND_MODEL,
         }
     return dict(sorted(described.items(), key=lambda item: item[1]["needs"] == GPU_AND_MODEL))
+
+
+def _needs_here(cells: dict[str, table.Cell], lacks: str) -> dict[str, table.Cell]:
+    """With why there is no GPU for it here, if so. A person can still answer as its model, so it may be started."""
+    if not lacks or cells["needs"] != GPU_AND_MODEL:
+        return cells
+    return cells | {"needs": table.text(GPU_AND_MODEL, "", f"not here: {lacks}")}
 
 
 def _size(defined: Defined) -> table.Cell:

@@ -15,6 +15,8 @@ SHELL = b'id="root"'
 NOWHERE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>No such page · Tilewright</title></head>
 <body style="font-family: sans-serif; margin: 3rem; color-scheme: light dark"><h1>No such page</h1>
 <p>There is no page at this address. It may be mistyped or old.</p><p><a href="{home}">All runs</a></p></body></html>"""
+# Until the page has named its tab, and where a visitor has yet to log in.
+TITLE, OWN_TITLE = b"<title>Streamlit</title>", b"<title>Tilewright</title>"
 LEFT_OUT = (b"accept-encoding", b"if-none-match", b"if-modified-since", b"range")
 
 
@@ -52,7 +54,7 @@ class PageStyle:
         return await self._app(asked, receive, complete)
 
     def _completed(self, body: bytes) -> bytes:
-        before, end, after = body.rpartition(END)
+        before, end, after = body.replace(TITLE, OWN_TITLE).rpartition(END)
         return before + self._style + end + after if end else body
 
 

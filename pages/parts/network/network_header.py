@@ -73,8 +73,14 @@ def _entry(network: Network) -> str:
 def _figures(network: Network, rows: Sequence[Ranked], run_count: int) -> Iterator[Figure]:
     whole = ranking.whole_of(network)
     worth = [row for row in rows if row.is_worth_it]
-    several = " of every workload, by its weight" if len(network.workloads) > 1 else ""
-    yield Figure("A call", wording.latency(whole.best_ms), f"by {whole.alternative}", f"one call{several}")
+    counted = in_network.counted(network)
+    yield Figure(
+        counted or "A call",
+        wording.latency(whole.best_ms),
+        f"by {whole.alternative}, at the capture",
+        f"{in_network.WEIGHTED if counted else 'One call'}, as timed when the network was captured. "
+        "Kernels are timed beside the network anew: see In the network.",
+    )
     if whole.eager_ms and network.times:
         in_places = min(1.0, sum(map(_attributed(network), network.workloads)) / whole.eager_ms)
         yield Figure("In its modules", wording.percent(in_places), "of a call; the rest is between them")
@@ -94,7 +100,7 @@ def _figures(network: Network, rows: Sequence[Ranked], run_count: int) -> Iterat
         yield Figure("Host-bound", low if low == high else f"{low[:-2]} to {high}", "of a call", about)
     peaks = [workload.peak_bytes for workload in network.workloads if workload.peak_bytes is not None]
     if peaks:
-        yield Figure("Memory peak", wording.quantity(float(max(peaks)), "B"), "of a call on the GPU")
+        yield Figure("Memory peak", wording.quantity(float(max(peaks)), "B"), "beyond parameters")
 
 
 def _attributed(network: Network) -> Callable[[WorkloadFacts], float]:

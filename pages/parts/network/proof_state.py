@@ -268,12 +268,17 @@ def result(network: Network, proof: Proof) -> None:
 
 def _figures(network: Network, proof: Proof, total: Total) -> Iterator[Figure]:
     assert proof.stack is not None
-    best, several = proof.stack.best[0], "one call of every workload, by its weight"
-    about = several if len(network.workloads) > 1 else ""
+    best, counted = proof.stack.best[0], in_network.counted(network) or "A call"
+    about = (
+        f"{in_network.WEIGHTED if counted != 'A call' else 'One call'}, timed in turns without and with the kernels; "
+        "the figure above is that of the capture."
+    )
     note = f"{total.low:.3f} to {total.high:.3f}, over the best alternative"
     yield Figure("The network with kernels", f"{total.speedup:.3f}×", note, "with its 95 % interval")
-    yield Figure("A call without", wording.latency(total.before_ms), f"by {best.before}", about)
-    yield Figure("A call with", wording.latency(total.after_ms), f"by {best.after}", about)
+    yield Figure(
+        f"{counted}, without kernels", wording.latency(total.before_ms), f"by {best.before}, timed in turns", about
+    )
+    yield Figure(f"{counted}, with kernels", wording.latency(total.after_ms), f"by {best.after}, timed in turns", about)
     yield Figure("Kernels kept", f"{len(proof.stack.kept)} of {len(proof.kernels)}", "that were put back")
 
 

@@ -15,5 +15,6 @@ undrawn.py                   that a page, or a part of one, cannot be drawn
 away.py, menu.py             that the server does not answer; the menu of a narrow screen
 presenting.py                a page for an audience: large type, no menus
 welcome.py                   the first visit: what there is to see, what to do next
+tab_title.py                 what a browser's tab says
 provenance.py, address.py    a fork or a replay of which run; the browser's address, also one that leads nowhere
 """

@@ -14,7 +14,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from pages.parts import client, wording
-from pages.parts.status import now
+from pages.parts.status import now, tab_title
 from storage.run import damage, folder
 
 
@@ -55,6 +55,7 @@ def _emptied() -> DeltaGenerator:
 
 def unknown_run(run_id: str, token: str) -> None:
     """No such run in the index: unknown, or on disk and about to be read."""
+    tab_title.say("Run")
     st.title("Run", anchor=False)
     now.watch([run_id] if run_id else [], is_overview=True, token=token)
     settings = damage.examine(folder.run_at(run_id), 0).settings if _is_on_disk(run_id) else ""
@@ -79,6 +80,7 @@ def unknown_run(run_id: str, token: str) -> None:
 
 def unknown_kernel(run_id: str, candidate_id: str) -> None:
     """The run is known, the kernel is not."""
+    tab_title.say("Kernel")
     st.title("Kernel", anchor=False)
     st.warning(
         f"This run has no kernel **{wording.plain(candidate_id) or 'without a name'}**.", icon=":material/search_off:"
