@@ -21,7 +21,8 @@ from storage.run.settings import Origin
 @dataclass(frozen=True, slots=True)
 class Facts:
     """What a story is told from. `timed` is the nearest ancestor with a speed-up, `profiled` the number of the one
-    whose profile `changes` are against, `mended_by` the first correct kernel made from this failed one."""
+    whose profile `changes` are against, `mended_by` the first correct kernel made from this failed one, `disturbance`
+    what spoilt this kernel's own profile."""
 
     candidate: CandidateRow
     parent: AttemptRow | None
@@ -30,6 +31,7 @@ class Facts:
     changes: Sequence[Weighed] = ()
     mended_by: int | None = None
     predicted: PredictionRow | None = None
+    disturbance: str = ""
 
 
 def lines(facts: Facts) -> list[str]:
@@ -152,7 +154,7 @@ def _moved(facts: Facts) -> str:
     if not facts.candidate.is_profiled:
         return "Not profiled."
     if facts.profiled is None:
-        return "Profiled; no profiled ancestor to compare with."
+        return metrics.not_compared(facts.disturbance)
     reasons = metrics.telling(facts.changes)
     if not reasons:
         return f"Profile: no notable change since kernel {facts.profiled}."
@@ -185,6 +187,7 @@ def gather(run_id: str, candidate: CandidateRow) -> Facts:
     changes = queries.metric_changes(db, run_id, candidate.candidate_id)
     previous = next((c.previous_id for c in changes if c.previous_id), None)
     mender = mended_by(candidate, attempts)
+    profile = queries.profile(db, run_id, candidate.candidate_id) if candidate.is_profiled and not previous else None
     return Facts(
         candidate,
         numbers.get(candidate.parent_id or ""),
@@ -193,4 +196,5 @@ def gather(run_id: str, candidate: CandidateRow) -> Facts:
         metrics.weighed(changes),
         mender.number if mender else None,
         queries.prediction(db, run_id, candidate.candidate_id),
+        profile.disturbance if profile else "",
     )
