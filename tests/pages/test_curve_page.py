@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -179,3 +180,37 @@ def test_the_style_of_all_pages_is_part_of_the_document_and_of_nothing_else() ->
     assert b".st-key-curve_place" in body
     assert headers == {b"content-type": b"text/html; charset=utf-8", b"content-length": b"%d" % len(body)}
     assert sent(b"text/css")[1] == page
+
+
+@pytest.mark.parametrize(("turned", "is_told"), [("on", True), ("off", False), ("auto", True)])
+def test_a_run_says_why_its_model_saw_no_profile_where_it_was_to_see_one(
+    home: Path, open_page: Open, turned: str, is_told: bool
+) -> None:
+    """As where the base's profile was disturbed: the step is in the profile-guided phase, and its prompt had none."""
+    folder = samples.write_run(home / "runs", "r1")
+    lines = [json.loads(line) for line in folder.journal_file.read_text().splitlines()]
+    calls = [e["event"] for e in lines if e["kind"] == "ModelCalled" and e["event"]["role"] == "optimise"]
+    call = next(e for e in reversed(calls) if e["is_profile_exposed"])
+    depth, base = call["depth"], call["candidate_id"]
+    for event in (line["event"] for line in lines):
+        if event.get("depth") == depth and "is_profile_exposed" in event:
+            event["is_profile_exposed"] = False
+        if event.get("command", {}).get("kind") == "expose":
+            event["command"]["argument"] = turned
+        if event.get("candidate_id") == base and "evidence" in event.get("result", {}):
+            event["result"]["evidence"]["disturbed"] = "the profiled call took 9 ms, the timed one 2 ms"
+    folder.journal_file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    asked = '"kind":"expose","argument":'
+    commands = folder.commands_file.read_text()
+    assert f'{asked}"on"' in commands
+    folder.commands_file.write_text(commands.replace(f'{asked}"on"', f'{asked}"{turned}"'))
+    number = int(base.removeprefix("c"))
+    said = words(open_page("run", run="r1")).replace("\\", "")
+    assert (f"saw no profile at depth {depth}: that of kernel {number} was disturbed." in said) is is_told
+    run = queries.run(index.current(), "r1")
+    assert run
+    band = next(phase for phase in curve_chart.gather(run).phases if phase.first <= depth <= phase.last)
+    assert band.why == ("disturbed" if is_told else "")
+    kernel = next(a for a in queries.attempts(index.current(), "r1") if (a.depth, a.base_id) == (depth, base))
+    said = words(open_page("candidate", run="r1", candidate=kernel.candidate_id)).replace("\\", "")
+    assert (f"had not seen a profile: that of kernel {number} was disturbed." in said) is is_told

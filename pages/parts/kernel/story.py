@@ -11,8 +11,9 @@ import streamlit as st
 from pages.parts import index, timed_anew, wording
 from pages.parts.kernel import metrics
 from pages.parts.kernel.metrics import Weighed
+from pages.parts.status import unshown
 from storage.index import queries
-from storage.index.queries import AttemptRow, CandidateRow, PredictionRow
+from storage.index.queries import AttemptRow, CandidateRow, ExposureRow, PredictionRow
 from storage.results import relative
 from storage.results.vocabulary import Verdict
 from storage.run.settings import Origin
@@ -22,7 +23,7 @@ from storage.run.settings import Origin
 class Facts:
     """What a story is told from. `timed` is the nearest ancestor with a speed-up, `profiled` the number of the one
     whose profile `changes` are against, `mended_by` the first correct kernel made from this failed one, `disturbance`
-    what spoilt this kernel's own profile."""
+    what spoilt this kernel's own profile, `unshown` why there was none to show to the model."""
 
     candidate: CandidateRow
     parent: AttemptRow | None
@@ -32,6 +33,7 @@ class Facts:
     mended_by: int | None = None
     predicted: PredictionRow | None = None
     disturbance: str = ""
+    unshown: str = ""
 
 
 def lines(facts: Facts) -> list[str]:
@@ -167,7 +169,8 @@ def _seen(facts: Facts) -> str:
     is_seen = facts.candidate.is_profile_exposed
     if facts.candidate.origin is Origin.REPAIR:
         return f"The prompt for this repair had {'a' if is_seen else 'no'} profile."
-    return "The model had seen a profile." if is_seen else "The model had not seen a profile."
+    why = f": {facts.unshown}" if facts.unshown else ""
+    return "The model had seen a profile." if is_seen else f"The model had not seen a profile{why}."
 
 
 def draw(run_id: str, candidate: CandidateRow) -> None:
@@ -197,4 +200,14 @@ def gather(run_id: str, candidate: CandidateRow) -> Facts:
         mender.number if mender else None,
         queries.prediction(db, run_id, candidate.candidate_id),
         profile.disturbance if profile else "",
+        _why_unshown(run_id, candidate),
     )
+
+
+def _why_unshown(run_id: str, candidate: CandidateRow) -> str:
+    run = queries.run(index.current(), run_id)
+    if run is None or candidate.is_profile_exposed or candidate.origin is not Origin.OPTIMISATION:
+        return ""
+    depth = ExposureRow(candidate.depth, candidate.depth, False)
+    missed = unshown.of(index.current(), run_id, run.kernel_class, [depth]).get(candidate.depth)
+    return unshown.reason(missed) if missed and missed.candidate_id == candidate.base_id else ""
