@@ -75,6 +75,8 @@ def test_before_a_first_gain_words_lead_and_the_number_is_small(home: Path, open
     shown = key_figures._best(slow, RunState.RUNNING)
     assert shown["said"].startswith(gain[:3])
     assert shown["said"].endswith("faster than its first kernel, not yet as fast as PyTorch")
+    assert shown["title"].startswith(f"{gain[:3]}")
+    assert f"0.90×, divided by that of kernel 1, {wording.speedup(first)[:3]}" in shown["title"]
     assert shown["note"] == "0.90× (0.89 to 0.91×) over eager PyTorch"
     assert "value" not in shown
     assert key_figures._best(slow, RunState.FINISHED)["said"].endswith(", not as fast as PyTorch")
