@@ -184,35 +184,49 @@ def test_the_style_of_all_pages_is_part_of_the_document_and_of_nothing_else() ->
     assert sent(b"text/css")[1] == page
 
 
-@pytest.mark.parametrize(("turned", "is_told"), [("on", True), ("off", False), ("auto", True)])
+@pytest.mark.parametrize(
+    ("turned", "profile", "short", "reason"),
+    [
+        ("on", "Profiled", "disturbed", "that of kernel {} was disturbed"),
+        ("auto", "Profiled", "disturbed", "that of kernel {} was disturbed"),
+        ("off", "Profiled", "", ""),
+        ("on", "ProfileFailed", "profiling failed", "profiling kernel {} failed (no profiler)"),
+        ("on", "", "not profiled", "kernel {} was not profiled"),
+    ],
+)
 def test_a_run_says_why_its_model_saw_no_profile_where_it_was_to_see_one(
-    home: Path, open_page: Open, turned: str, is_told: bool
+    home: Path, open_page: Open, turned: str, profile: str, short: str, reason: str
 ) -> None:
-    """As where the base's profile was disturbed: the step is in the profile-guided phase, and its prompt had none."""
+    """The step is profile-guided, and its prompt showed none: the profile of its base was disturbed, or there was none."""
     folder = samples.write_run(home / "runs", "r1")
     lines = [json.loads(line) for line in folder.journal_file.read_text().splitlines()]
     calls = [e["event"] for e in lines if e["kind"] == "ModelCalled" and e["event"]["role"] == "optimise"]
     call = next(e for e in reversed(calls) if e["is_profile_exposed"])
     depth, base = call["depth"], call["candidate_id"]
-    for event in (line["event"] for line in lines):
+    for line in lines:
+        event = line["event"]
         if event.get("depth") == depth and "is_profile_exposed" in event:
             event["is_profile_exposed"] = False
         if event.get("command", {}).get("kind") == "expose":
             event["command"]["argument"] = turned
-        if event.get("candidate_id") == base and "evidence" in event.get("result", {}):
+        if line["kind"] == "Profiled" and event["candidate_id"] == base:
             event["result"]["evidence"]["disturbed"] = "the profiled call took 9 ms, the timed one 2 ms"
+            if profile != "Profiled":
+                told = {"step": event["step"], "candidate_id": base, "reason": "no profiler"}
+                line |= {"kind": "ProfileFailed", "event": told | ({} if profile else {"candidate_id": "none"})}
     folder.journal_file.write_text("".join(json.dumps(line) + "\n" for line in lines))
     asked = '"kind":"expose","argument":'
     commands = folder.commands_file.read_text()
     assert f'{asked}"on"' in commands
     folder.commands_file.write_text(commands.replace(f'{asked}"on"', f'{asked}"{turned}"'))
-    number = int(base.removeprefix("c"))
+    reason = reason.format(int(base.removeprefix("c")))
     said = words(open_page("run", run="r1")).replace("\\", "")
-    assert (f"saw no profile at depth {depth}: that of kernel {number} was disturbed." in said) is is_told
+    assert ("The model saw no profile" in said) is bool(reason)
+    assert not reason or f"The model saw no profile at depth {depth}: {reason}." in said
     run = queries.run(index.current(), "r1")
     assert run
     band = next(phase for phase in curve_chart.gather(run).phases if phase.first <= depth <= phase.last)
-    assert band.why == ("disturbed" if is_told else "")
+    assert band.why == short
     kernel = next(a for a in queries.attempts(index.current(), "r1") if (a.depth, a.base_id) == (depth, base))
     said = words(open_page("candidate", run="r1", candidate=kernel.candidate_id)).replace("\\", "")
-    assert (f"had not seen a profile: that of kernel {number} was disturbed." in said) is is_told
+    assert f"The model had not seen a profile{f': {reason}' if reason else ''}." in said
