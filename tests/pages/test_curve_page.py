@@ -197,7 +197,7 @@ def test_the_style_of_all_pages_is_part_of_the_document_and_of_nothing_else() ->
 def test_a_run_says_why_its_model_saw_no_profile_where_it_was_to_see_one(
     home: Path, open_page: Open, turned: str, profile: str, short: str, reason: str
 ) -> None:
-    """The step is profile-guided, and its prompt showed none: the profile of its base was disturbed, or there was none."""
+    """A step of the profile-guided phase whose prompt had none: its base has none that could be shown."""
     folder = samples.write_run(home / "runs", "r1")
     lines = [json.loads(line) for line in folder.journal_file.read_text().splitlines()]
     calls = [e["event"] for e in lines if e["kind"] == "ModelCalled" and e["event"]["role"] == "optimise"]
