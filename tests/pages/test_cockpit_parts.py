@@ -110,6 +110,13 @@ def test_phases_are_named_by_what_the_model_saw() -> None:
     ]
 
 
+def test_a_band_without_profiles_where_some_were_to_be_shown_says_why() -> None:
+    found = phases([ExposureRow(0, 2, False), ExposureRow(3, 4, True)], Switch.AUTO, None, 4, whys={2: "disturbed"})
+    assert found == [Phase(0, 1, False), Phase(2, 2, False, why="disturbed"), Phase(3, 4, True)]
+    said = [band["label"]["texts"][0] for band in phase_bands(found) if band.get("label")]
+    assert said == ["the model sees no profiles", "the model sees no profile: disturbed", "the model sees profiles"]
+
+
 def test_what_the_switch_and_the_settings_promise_is_planned() -> None:
     assert phases([], Switch.ON, None, 4) == [Phase(0, 4, True, True)]
     assert phases([ExposureRow(0, 1, False)], Switch.OFF, Exposure(3), 4) == [

@@ -15,6 +15,7 @@ from pages.parts import wording
 from pages.parts.compare import compare_chart, compare_kernels, compare_table, compared_runs
 from pages.parts.compare.compare_chart import Exposure, exposure_of
 from pages.parts.compare.compared_runs import Axis, Compared, gather
+from pages.parts.report import report_comparison
 from pages.parts.status import settings_list
 from storage.index import queries
 from storage.index.database import index_file, open_database
@@ -86,6 +87,34 @@ def test_an_unknown_price_ends_the_curve_and_is_told(home: Path) -> None:
     assert line["x"] == []
     assert compare_chart.unknown(runs, Axis.MONEY) == runs
     assert compare_chart.unknown(runs, Axis.TOKENS) == []
+
+
+def test_a_run_that_was_stopped_in_its_first_step_is_drawn_with_the_kernel_it_has(home: Path, open_page: Open) -> None:
+    """As by a stop while its first kernel was profiled: it was timed, and no step has finished."""
+    write_run(home / "runs", "whole", seed=3)
+    folder = write_run(home / "runs", "stopped")
+    lines = folder.journal_file.read_text().splitlines()
+    first = next(at for at, line in enumerate(lines) if '"kind":"Timed"' in line)
+    lines[first + 1 :] = [line for line in lines[first + 1 :] if '"kind":"RunEnded"' in line]
+    folder.journal_file.write_text("".join(f"{line}\n" for line in lines))
+    with open_database(index_file(home)) as db:
+        Ingest(db, home / "runs").catch_up()
+        runs = gather(db, ["whole", "stopped"])
+    stopped = runs[1]
+    (kernel,) = stopped.timed
+    assert not stopped.reached
+    for axis in Axis:
+        line, end = compare_chart.curve_figure(runs, axis, is_log=True, has_kernels=False)["data"][2:]
+        assert (line["y"], line["customdata"]) == ([kernel.speedup], [f"stopped#{kernel.candidate_id}"])
+        assert line["text"][0].endswith("this step was cut short")
+        assert "<b>B</b>" in end["text"][0]
+    assert [group.letters for group in compare_chart.groups(runs)][-1] == ("B",)
+    report = report_comparison.comparison_report(runs)
+    assert f"B, depth 0: best so far {wording.speedup(kernel.speedup)}" in report
+    write_run(home / "runs", "unmade", ending="new")
+    app = open_page("compare", runs="whole,unmade")
+    assert not app.exception
+    assert "No curve yet without a correct, timed kernel: B." in words(app)
 
 
 def test_runs_are_grouped_by_when_their_model_first_saw_a_profile(gathered: list[Compared]) -> None:

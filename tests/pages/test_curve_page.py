@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -74,6 +75,8 @@ def test_before_a_first_gain_words_lead_and_the_number_is_small(home: Path, open
     shown = key_figures._best(slow, RunState.RUNNING)
     assert shown["said"].startswith(gain[:3])
     assert shown["said"].endswith("faster than its first kernel, not yet as fast as PyTorch")
+    assert shown["title"].startswith(f"{gain[:3]}")
+    assert f"0.90×, divided by that of kernel 1, {wording.speedup(first)[:3]}" in shown["title"]
     assert shown["note"] == "0.90× (0.89 to 0.91×) over eager PyTorch"
     assert "value" not in shown
     assert key_figures._best(slow, RunState.FINISHED)["said"].endswith(", not as fast as PyTorch")
@@ -179,3 +182,51 @@ def test_the_style_of_all_pages_is_part_of_the_document_and_of_nothing_else() ->
     assert b".st-key-curve_place" in body
     assert headers == {b"content-type": b"text/html; charset=utf-8", b"content-length": b"%d" % len(body)}
     assert sent(b"text/css")[1] == page
+
+
+@pytest.mark.parametrize(
+    ("turned", "profile", "short", "reason"),
+    [
+        ("on", "Profiled", "disturbed", "that of kernel {} was disturbed"),
+        ("auto", "Profiled", "disturbed", "that of kernel {} was disturbed"),
+        ("off", "Profiled", "", ""),
+        ("on", "ProfileFailed", "profiling failed", "profiling kernel {} failed (no profiler)"),
+        ("on", "", "not profiled", "kernel {} was not profiled"),
+    ],
+)
+def test_a_run_says_why_its_model_saw_no_profile_where_it_was_to_see_one(
+    home: Path, open_page: Open, turned: str, profile: str, short: str, reason: str
+) -> None:
+    """A step of the profile-guided phase whose prompt had none: its base has none that could be shown."""
+    folder = samples.write_run(home / "runs", "r1")
+    lines = [json.loads(line) for line in folder.journal_file.read_text().splitlines()]
+    calls = [e["event"] for e in lines if e["kind"] == "ModelCalled" and e["event"]["role"] == "optimise"]
+    call = next(e for e in reversed(calls) if e["is_profile_exposed"])
+    depth, base = call["depth"], call["candidate_id"]
+    for line in lines:
+        event = line["event"]
+        if event.get("depth") == depth and "is_profile_exposed" in event:
+            event["is_profile_exposed"] = False
+        if event.get("command", {}).get("kind") == "expose":
+            event["command"]["argument"] = turned
+        if line["kind"] == "Profiled" and event["candidate_id"] == base:
+            event["result"]["evidence"]["disturbed"] = "the profiled call took 9 ms, the timed one 2 ms"
+            if profile != "Profiled":
+                told = {"step": event["step"], "candidate_id": base, "reason": "no profiler"}
+                line |= {"kind": "ProfileFailed", "event": told | ({} if profile else {"candidate_id": "none"})}
+    folder.journal_file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    asked = '"kind":"expose","argument":'
+    commands = folder.commands_file.read_text()
+    assert f'{asked}"on"' in commands
+    folder.commands_file.write_text(commands.replace(f'{asked}"on"', f'{asked}"{turned}"'))
+    reason = reason.format(int(base.removeprefix("c")))
+    said = words(open_page("run", run="r1")).replace("\\", "")
+    assert ("The model saw no profile" in said) is bool(reason)
+    assert not reason or f"The model saw no profile at depth {depth}: {reason}." in said
+    run = queries.run(index.current(), "r1")
+    assert run
+    band = next(phase for phase in curve_chart.gather(run).phases if phase.first <= depth <= phase.last)
+    assert band.why == short
+    kernel = next(a for a in queries.attempts(index.current(), "r1") if (a.depth, a.base_id) == (depth, base))
+    said = words(open_page("candidate", run="r1", candidate=kernel.candidate_id)).replace("\\", "")
+    assert f"The model had not seen a profile{f': {reason}' if reason else ''}." in said

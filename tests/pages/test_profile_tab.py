@@ -12,13 +12,14 @@ import pytest
 from pages.parts import index, speed_of_light
 from pages.parts.kernel import hot_lines, machine_use, roofline
 from pages.parts.kernel.metrics import SENSES, Judgement, Weighed, foremost
+from pages.parts.report import report_run
 from storage import codec
 from storage.index import queries
 from storage.index.queries import MetricChangeRow, MetricRow
 from storage.results import counters
 from storage.results.hardware_limit import HardwareLimit
 from storage.results.policy import arithmetic_of
-from storage.results.profile_results import Metric, ProfileResult, SourceLine
+from storage.results.profile_results import DISTURBED, Metric, ProfileResult, SourceLine
 from tests import sample_profiles, samples
 from tests.engine.evaluator.profiling.sessions import H200, LIMIT
 from tests.pages import profiled
@@ -248,6 +249,35 @@ def test_a_change_tells_what_the_operations_of_both_kernels_mostly_are(home: Pat
     share = found["arithmetic throughput share"]
     assert (share.previous_kind, share.kind, share.is_of_another_peak) == ("tf32", "bf16", True)
     assert not found["fp32 operations"].is_of_another_peak
+
+
+@pytest.mark.parametrize("is_disturbed", [True, False])
+def test_every_place_tells_the_same_of_a_profile_that_is_compared_with_none(
+    home: Path, open_page: Open, is_disturbed: bool
+) -> None:
+    """A disturbed one, though an ancestor has a profile; and that of a first kernel, which has no ancestor."""
+    folder = samples.write_run(home / "runs", "r1", depths=5)
+    lines = [json.loads(line) for line in folder.journal_file.read_text().splitlines()]
+    events = [line["event"] for line in lines if line["kind"] == "Profiled"]
+    name = events[is_disturbed]["candidate_id"]
+    events[is_disturbed]["result"]["evidence"][DISTURBED] = "the profiled call took 9 ms" if is_disturbed else ""
+    folder.journal_file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    app = open_page("candidate", run="r1", candidate=name)
+    app.session_state["tab"] = "Profile"
+    assert not app.run().exception
+    kernel = words(app).replace("\\", "")
+    beside_curve = words(open_page("run", run="r1", candidate=name)).replace("\\", "")
+    report = report_run.run_report(index.current(), "r1")
+    alone = "Its profile was disturbed, so it is compared with no other."
+    first = "Profiled; no profiled ancestor to compare with."
+    assert (queries.profiled_ancestor(index.current(), "r1", name) is not None) is is_disturbed
+    for said in (kernel, beside_curve):
+        assert (alone in said, first in said) == (is_disturbed, not is_disturbed)
+        assert not any(other in said for other in ("notable change", "Since kernel", "Marker: kernel"))
+    assert (f"Profile of kernel {int(name[1:])}: {alone[:-1]}" in report) is is_disturbed
+    assert ("do not compare its figures" in kernel) is is_disturbed
+    is_offered = any(box.label == "Beside the profile of" for box in app.selectbox)
+    assert is_offered is not is_disturbed
 
 
 def test_what_got_worse_is_never_left_out() -> None:

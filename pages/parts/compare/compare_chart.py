@@ -35,6 +35,8 @@ def draw(runs: Sequence[Compared]) -> str | None:
         st.caption(
             f":material/help: Run {run.letter}: {_why_unknown(axis)} for some calls; its curve ends before them."
         )
+    if letters := ", ".join(run.letter for run in runs if not run.timed):
+        st.caption(f":material/help: No curve yet without a correct, timed kernel: {letters}.")
     height = chart_height(len(runs))
     return plot.draw(figure, name(runs, axis), height, f"compare:{axis}:{scale}", key="compare_curve")
 
@@ -135,19 +137,34 @@ def curve_figure(runs: Sequence[Compared], axis: Axis, is_log: bool, has_kernels
     values = [value for trace in traces for value in trace["y"] if value]
     layout = chart_layout(AXIS_TITLE[axis], values, is_log, f"{axis}", len(runs))
     if axis is Axis.DEPTH:  # there is no half a step
-        layout["xaxis"]["dtick"] = plot.tick_step(max((row.depth for run in runs for row in run.reached), default=0))
+        layout["xaxis"]["dtick"] = plot.tick_step(max((_last(run) for run in runs), default=0))
     return {"data": traces, "layout": layout}
 
 
 def unknown(runs: Sequence[Compared], axis: Axis) -> list[Compared]:
     """Runs that have a kernel which cannot be placed on this axis, for want of counts or prices."""
-    return [run for run in runs if any(row.best_speedup and position(row, axis) is None for row in run.reached)]
+    return [run for run in runs if any(position(row, axis) is None for row in line_rows(run))]
+
+
+def line_rows(run: Compared) -> list[ReachedRow | TimedRow]:
+    """What the line of the best so far goes through."""
+    return [*(row for row in telling(run.reached) if row.best_speedup), *run.ahead]
+
+
+def _last(run: Compared) -> int:
+    """The last step index that the run's line comes to."""
+    rows: list[ReachedRow | TimedRow] = [*run.reached, *run.ahead]
+    return max((row.depth for row in rows), default=-1)
+
+
+def best_at(row: ReachedRow | TimedRow) -> float:
+    """The best speed-up so far when that row's step ended, or its kernel was timed."""
+    return row.speedup if isinstance(row, TimedRow) else row.best_speedup or 0.0
 
 
 def _traces(run: Compared, axis: Axis, has_kernels: bool) -> list[Trace]:
     """The line of the best so far with the run's letter at its end; and its kernels when asked for."""
-    rows = telling(run.reached)
-    steps = [(x, r.best_speedup, r) for r in rows if r.best_speedup and (x := position(r, axis)) is not None]
+    steps = [(x, best_at(row), row) for row in line_rows(run) if (x := position(row, axis)) is not None]
     line = {
         "type": "scatter", "mode": "lines+markers", "name": wording.cut(run.name, 70), "legendgroup": run.letter,
         "x": [x for x, _, _ in steps], "y": [best for _, best, _ in steps],
@@ -168,7 +185,7 @@ def telling(rows: Sequence[ReachedRow]) -> list[ReachedRow]:
     return [row for at, row in enumerate(rows) if at == len(rows) - 1 or not at or bests[at] != bests[at - 1]]
 
 
-def _end(run: Compared, steps: Sequence[tuple[float, float, ReachedRow]]) -> Trace:
+def _end(run: Compared, steps: Sequence[tuple[float, float, ReachedRow | TimedRow]]) -> Trace:
     """The letter beside the end of the line, so that no colour has to be told apart."""
     last = steps[-1:]
     return {
@@ -199,7 +216,9 @@ def _hover_kernel(run: Compared, row: TimedRow) -> str:
     return f"{head}<br>{wording.escaped(row.summary)}"
 
 
-def _hover(run: Compared, row: ReachedRow) -> str:
+def _hover(run: Compared, row: ReachedRow | TimedRow) -> str:
+    if isinstance(row, TimedRow):
+        return f"{_hover_kernel(run, row)}<br>this step {'was cut short' if run.state.is_over else 'is not finished'}"
     tokens, cost = wording.tokens(row.tokens, run.run.model), wording.cost(row.cost_usd, run.run.model)
     spent = f"{wording.seconds(row.engine_s)} at work, {tokens} tokens, {cost}"
     seen = " · profile shown" if row.is_profile_exposed else ""
@@ -312,7 +331,7 @@ def groups(runs: Sequence[Compared]) -> list[Group]:
 
 def _spots(members: Sequence[Compared]) -> tuple[Spot, ...]:
     """Depth by depth; a run that has ended stays at its best, one without a correct kernel yet does not count."""
-    last = max((row.depth for run in members for row in run.reached), default=-1)
+    last = max(map(_last, members), default=-1)
     spots = []
     for depth in range(last + 1):
         bests = [best for run in members if (best := _best_by(run, depth)) is not None]
@@ -322,7 +341,7 @@ def _spots(members: Sequence[Compared]) -> tuple[Spot, ...]:
 
 
 def _best_by(run: Compared, depth: int) -> float | None:
-    bests = [row.best_speedup for row in run.reached if row.depth <= depth and row.best_speedup is not None]
+    bests = [best_at(row) for row in line_rows(run) if row.depth <= depth]
     return bests[-1] if bests else None
 
 

@@ -94,6 +94,17 @@ class Compared:
         return SYMBOLS[self.place % len(SYMBOLS)]
 
     @property
+    def ahead(self) -> list[TimedRow]:
+        """Kernels that raised the best so far in a step that has not finished, or that was cut short."""
+        best = max((row.best_speedup or 0.0 for row in self.reached), default=0.0)
+        rising = []
+        for row in self.timed:
+            if row.speedup > best:
+                rising.append(row)
+                best = row.speedup
+        return rising
+
+    @property
     def name(self) -> str:
         """One line that tells the run from others of its task."""
         model = wording.model(self.run.model, self.run.is_example)

@@ -201,6 +201,13 @@ def counted(changes: Sequence[Weighed], number: int | None) -> str:
     return f"Since kernel {number}: {', '.join(counts) if counts else 'no change'}, of {len(changes)} metrics."
 
 
+def not_compared(disturbance: str) -> str:
+    """Why a kernel's profile is compared with no other one, as every place says it; `disturbance`: see ProfileRow."""
+    if disturbance:
+        return "Its profile was disturbed, so it is compared with no other."
+    return "Profiled; no profiled ancestor to compare with."
+
+
 SAME = 0.02  # relative; below it two profiles of one kernel differ as well
 FULL_WEIGHT = math.log(4)
 SHARE_POINTS = 25.0

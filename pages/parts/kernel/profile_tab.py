@@ -47,7 +47,7 @@ def draw(run_id: str, candidate: CandidateRow) -> None:
         return
     attempts = index.attempts(run_id)
     rows = queries.metrics(db, run_id, candidate.candidate_id)
-    compared = _compared_with(run_id, candidate, attempts)
+    compared = None if profile.disturbance else _compared_with(run_id, candidate, attempts)
     changes = queries.metric_changes(db, run_id, candidate.candidate_id, compared)
     seen = Seen(
         rows,

@@ -11,8 +11,9 @@ import streamlit as st
 from pages.parts import index, timed_anew, wording
 from pages.parts.kernel import metrics
 from pages.parts.kernel.metrics import Weighed
+from pages.parts.status import unshown
 from storage.index import queries
-from storage.index.queries import AttemptRow, CandidateRow, PredictionRow
+from storage.index.queries import AttemptRow, CandidateRow, ExposureRow, PredictionRow
 from storage.results import relative
 from storage.results.vocabulary import Verdict
 from storage.run.settings import Origin
@@ -21,7 +22,8 @@ from storage.run.settings import Origin
 @dataclass(frozen=True, slots=True)
 class Facts:
     """What a story is told from. `timed` is the nearest ancestor with a speed-up, `profiled` the number of the one
-    whose profile `changes` are against, `mended_by` the first correct kernel made from this failed one."""
+    whose profile `changes` are against, `mended_by` the first correct kernel made from this failed one, `disturbance`
+    what spoilt this kernel's own profile, `unshown` why there was none to show to the model."""
 
     candidate: CandidateRow
     parent: AttemptRow | None
@@ -30,6 +32,8 @@ class Facts:
     changes: Sequence[Weighed] = ()
     mended_by: int | None = None
     predicted: PredictionRow | None = None
+    disturbance: str = ""
+    unshown: str = ""
 
 
 def lines(facts: Facts) -> list[str]:
@@ -152,7 +156,7 @@ def _moved(facts: Facts) -> str:
     if not facts.candidate.is_profiled:
         return "Not profiled."
     if facts.profiled is None:
-        return "Profiled; no profiled ancestor to compare with."
+        return metrics.not_compared(facts.disturbance)
     reasons = metrics.telling(facts.changes)
     if not reasons:
         return f"Profile: no notable change since kernel {facts.profiled}."
@@ -165,7 +169,8 @@ def _seen(facts: Facts) -> str:
     is_seen = facts.candidate.is_profile_exposed
     if facts.candidate.origin is Origin.REPAIR:
         return f"The prompt for this repair had {'a' if is_seen else 'no'} profile."
-    return "The model had seen a profile." if is_seen else "The model had not seen a profile."
+    why = f": {facts.unshown}" if facts.unshown else ""
+    return "The model had seen a profile." if is_seen else f"The model had not seen a profile{why}."
 
 
 def draw(run_id: str, candidate: CandidateRow) -> None:
@@ -185,6 +190,7 @@ def gather(run_id: str, candidate: CandidateRow) -> Facts:
     changes = queries.metric_changes(db, run_id, candidate.candidate_id)
     previous = next((c.previous_id for c in changes if c.previous_id), None)
     mender = mended_by(candidate, attempts)
+    profile = queries.profile(db, run_id, candidate.candidate_id) if candidate.is_profiled and not previous else None
     return Facts(
         candidate,
         numbers.get(candidate.parent_id or ""),
@@ -193,4 +199,15 @@ def gather(run_id: str, candidate: CandidateRow) -> Facts:
         metrics.weighed(changes),
         mender.number if mender else None,
         queries.prediction(db, run_id, candidate.candidate_id),
+        profile.disturbance if profile else "",
+        _why_unshown(run_id, candidate),
     )
+
+
+def _why_unshown(run_id: str, candidate: CandidateRow) -> str:
+    run = queries.run(index.current(), run_id)
+    if run is None or candidate.is_profile_exposed or candidate.origin is not Origin.OPTIMISATION:
+        return ""
+    depth = ExposureRow(candidate.depth, candidate.depth, False)
+    missed = unshown.of(index.current(), run_id, run.kernel_class, [depth]).get(candidate.depth)
+    return unshown.reason(missed) if missed and missed.candidate_id == candidate.base_id else ""

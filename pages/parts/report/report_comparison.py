@@ -10,6 +10,7 @@ from pages.parts.compare import compare_chart, compare_kernels, compare_table, c
 from pages.parts.compare.compared_runs import AXIS_TITLE, COLOURS, Axis, Compared, position
 from pages.parts.report.report_html import Curve, Level, Series, Spot, render
 from pages.parts.status import settings_list
+from storage.index.queries import ReachedRow, TimedRow
 
 HEADINGS = (
     "Run", "State", "Best speed-up", "95 % interval", "Step", "Correct", "Calls", "Tokens", "Cost", "Engine time",
@@ -68,15 +69,18 @@ def _curve(runs: Sequence[Compared], axis: Axis) -> Section:
 def _series(run: Compared, axis: Axis) -> Series:
     steps = [
         Spot(
-            x,
-            row.best_speedup,
-            f"{run.letter}, {run.words.step} {row.depth}: best so far "
-            + wording.best_so_far(row.best_speedup, row.best_noise, run.timed),
+            x, compare_chart.best_at(row), f"{run.letter}, {run.words.step} {row.depth}: best so far {_best(run, row)}"
         )
-        for row in run.reached
-        if row.best_speedup and (x := position(row, axis)) is not None
+        for row in compare_chart.line_rows(run)
+        if (x := position(row, axis)) is not None
     ]
     return Series(run.name, COLOURS[run.place % len(COLOURS)], run.dash, steps, label=run.letter)
+
+
+def _best(run: Compared, row: ReachedRow | TimedRow) -> str:
+    if isinstance(row, TimedRow):
+        return wording.ratio(row)
+    return wording.best_so_far(row.best_speedup, row.best_noise, run.timed)
 
 
 def _exposure(runs: Sequence[Compared]) -> Iterator[Section]:

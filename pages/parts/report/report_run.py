@@ -10,7 +10,7 @@ from typing import Any
 from engine.evaluator import languages
 from pages.parts import method, run_state, texts, wording
 from pages.parts.kernel import repair_tab, story, sweep_table, trust_tab
-from pages.parts.kernel.metrics import before_and_after
+from pages.parts.kernel.metrics import before_and_after, not_compared
 from pages.parts.report.report_html import Curve, Level, Series, Spot, render
 from pages.parts.status import alternatives, damaged, outcome, settings_list, step_sentences, waiting_strip
 from pages.parts.widgets import diff
@@ -272,10 +272,14 @@ def _change(run: RunRow, result: AttemptRow, by_id: Mapping[str, AttemptRow]) ->
 
 def _metrics(db: Database, run: RunRow, result: AttemptRow) -> dict[str, Any]:
     changes = queries.metric_changes(db, run.run_id, result.candidate_id)
-    profile = None if changes else queries.profile(db, run.run_id, result.candidate_id)
+    profile = queries.profile(db, run.run_id, result.candidate_id)
     rows = [_metric(change) for change in telling(changes)]
     more = f"; {len(changes) - len(rows)} more are not shown" if len(changes) > len(rows) else ""
-    name = f"Profile of kernel {result.number} against its nearest profiled ancestor, largest changes first{more}"
+    against = " against its nearest profiled ancestor, largest changes first"
+    if not any(change.previous_id for change in changes):
+        alone = not_compared(profile.disturbance if profile else "").removeprefix("Profiled; ")
+        against = f": {alone[:-1]}"
+    name = f"Profile of kernel {result.number}{against}{more}"
     return {"metrics": rows, "profile_of": name, "no_profile": profile.failure if profile else ""}
 
 

@@ -14,7 +14,7 @@ import streamlit as st
 from pages.parts import index, method, run_settings, wording
 from pages.parts.run import curve_marks, selection
 from pages.parts.run.curve_marks import Phase
-from pages.parts.status import alternatives, beside_base
+from pages.parts.status import alternatives, beside_base, unshown
 from pages.parts.widgets import plot
 from storage.codec import DecodeError
 from storage.index import queries
@@ -27,6 +27,7 @@ from storage.index.queries import (
     RunRow,
     SteeringMark,
     UnappliedRow,
+    UnshownRow,
 )
 from storage.results import relative
 from storage.results.vocabulary import Verdict
@@ -66,6 +67,8 @@ def gather(run: RunRow, selected_id: str = "") -> CurveRows:
     points, limit = queries.points(db, run.run_id, selected_id), queries.limit(db, run.run_id)
     seen, switch = queries.exposures(db, run.run_id), queries.steering_state(db, run.run_id).expose
     words = method.words(run.run_id)
+    missed = unshown.of(db, run.run_id, run.kernel_class, seen)
+    whys = {depth: unshown.short(row) for depth, row in missed.items()}
     last = -1 if run.state.is_finished else run.depths  # nothing is planned any more
     return CurveRows(
         points=points,
@@ -73,7 +76,8 @@ def gather(run: RunRow, selected_id: str = "") -> CurveRows:
         unapplied=queries.unapplied(db, run.run_id),
         spread=queries.depth_spread(db, run.run_id),
         rises=queries.rises(db, run.run_id),
-        phases=curve_marks.phases(seen, switch, exposure.promised(settings) if settings else None, last, words),
+        phases=curve_marks.phases(seen, switch, exposure.promised(settings) if settings else None, last, words, whys),
+        missed=[missed[depth] for depth in sorted(missed)],
         steering=queries.steering_marks(db, run.run_id),
         kernels=run.attempts,
         budget_depths=run.depths,
@@ -123,6 +127,12 @@ def _marks(rows: CurveRows) -> str:
         notes.append(f"The scale on the right is the time of a call; eager PyTorch usually took {usual} in this run.")
     if any(p.base_id for p in rows.points):
         notes.append("A thin line leads from a kernel to one made from it; it is dotted where that one was not kept.")
+    for row in rows.missed[:MOST_MISSED]:
+        notes.append(
+            f"The model saw no profile at {rows.words.step} {row.depth}: {wording.plain(unshown.reason(row))}."
+        )
+    if more := len(rows.missed[MOST_MISSED:]):
+        notes.append(f"{wording.capital(rows.words.counted(more))} more had none to show either.")
     if rows.selected_id:
         notes.append("A ring marks the kernel that is open, or was last.")
     return " ".join(notes)
@@ -146,6 +156,7 @@ def _settings(run_id: str) -> RunSettings | None:
         return None
 
 
+MOST_MISSED = 4
 MANY = 300  # points beyond which their marks are smaller
 GRID = {"gridcolor": "@border-color", "zeroline": False, "linecolor": "@border-color"}
 # Lines of trajectories; green is the best so far.
@@ -166,7 +177,7 @@ FAILURE_MARKS = {
 class CurveRows:
     """Everything the curve shows. `eager_ms` is eager's usual latency, by which speed-ups are latencies, `limit_ms` the
     hardware's limit, `baselines` those beside eager, none before they were measured. `kernels` counts all, also those
-    that a long run's curve leaves out."""
+    that a long run's curve leaves out; `missed` are the calls that were to show a profile and had none."""
 
     points: Sequence[PointRow]
     failures: Sequence[FailureRow]
@@ -185,6 +196,7 @@ class CurveRows:
     words: MethodWords = PLAIN
     is_by_hand: bool = False
     is_stopped: bool = False
+    missed: Sequence[UnshownRow] = ()
 
     @property
     def limit_speedup(self) -> float | None:

@@ -4,9 +4,11 @@ that cover neither each other nor a point, and where a person steered. Pure."""
 from __future__ import annotations
 
 import html
+import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 from pages.parts import wording
@@ -185,6 +187,8 @@ def phase_bands(phases: Sequence[Phase]) -> list[Shape]:
 
 def _lengths(phase: Phase) -> list[str]:
     """The phase's name, the longest first."""
+    if phase.why:
+        return [phase.name, f"no profile: {phase.why}", phase.why, "no profiles", ""]
     if phase.patience is not None:
         return [phase.name, f"profiles after {phase.patience} without a gain", "adaptive", ""]
     short = "with profiles" if phase.is_profile_guided else "no profiles"
@@ -281,7 +285,8 @@ def in_log_units(notes: Sequence[Shape]) -> list[Shape]:
 @dataclass(frozen=True, slots=True)
 class Phase:
     """Step indexes `first` to `last`; a planned phase has not been reached, and follows from what is set now. With a
-    `patience` only those that follow so many without a gain will see a profile."""
+    `patience` only those that follow so many without a gain will see a profile. `why` there was none to show, where
+    one was to be shown."""
 
     first: int
     last: int
@@ -289,27 +294,45 @@ class Phase:
     is_planned: bool = False
     patience: int | None = None
     words: MethodWords = PLAIN
+    why: str = ""
 
     @property
     def name(self) -> str:
         """What the phase is called on the curve."""
+        if self.why:
+            return f"the model sees no profile: {self.why}"
         if self.patience is not None:
             return f"profiles after {self.words.counted(self.patience)} without a gain"
         return "the model sees profiles" if self.is_profile_guided else "the model sees no profiles"
 
 
 def phases(
-    seen: Sequence[ExposureRow], switch: Switch, promised: Exposure | None, last: int, words: MethodWords = PLAIN
+    seen: Sequence[ExposureRow],
+    switch: Switch,
+    promised: Exposure | None,
+    last: int,
+    words: MethodWords = PLAIN,
+    whys: Mapping[int, str] = MappingProxyType({}),
 ) -> list[Phase]:
     """Phases reached, from what the prompts showed; then those that the switch or the settings promise up to `last`.
 
-    A switch on auto promises only what the run's own options say.
+    A switch on auto promises only what the run's own options say. `whys`: by depth, why there was no profile to show.
     """
-    reached = [Phase(row.first, row.last, row.is_exposed) for row in seen]
+    reached = [phase for row in seen for phase in _reached(row, whys)]
     ahead = reached[-1].last + 1 if reached else 0
     if ahead <= last:
         reached += _promised(ahead, last, switch, promised, words)
     return reached
+
+
+def _reached(row: ExposureRow, whys: Mapping[int, str]) -> Iterator[Phase]:
+    """A stretch, in as many parts as there are reasons for what was not shown."""
+    if row.is_exposed or not whys:
+        yield Phase(row.first, row.last, row.is_exposed)
+        return
+    for why, depths in itertools.groupby(range(row.first, row.last + 1), key=lambda depth: whys.get(depth, "")):
+        first, *others = depths
+        yield Phase(first, [first, *others][-1], False, why=why)
 
 
 def _promised(ahead: int, last: int, switch: Switch, promised: Exposure | None, words: MethodWords) -> list[Phase]:

@@ -192,12 +192,16 @@ def _metrics(run: RunRow, kernel: CandidateRow) -> None:
             how = "" if run.state.is_over else " *Collect profiles* under Steer profiles the kernels to come."
             st.caption(f"Not profiled.{how}")
         return
+    before = next((c.previous_id for c in changes if c.previous_id), None)
+    if before is None:
+        profile = queries.profile(index.current(), run.run_id, kernel.candidate_id)
+        st.caption(metrics.not_compared(profile.disturbance if profile else ""))
+        return
+    neighbours = queries.neighbours(index.current(), run.run_id, before)
     moved = [judged for judged in metrics.weighed(changes) if judged.judgement is not Judgement.SAME]
     if not moved:
-        st.caption("Profiled; no notable change since a profiled ancestor.")
+        st.caption(f"Profile: no notable change since {f'kernel {neighbours.number}' if neighbours else before}.")
         return
-    before = next(c.previous_id for c in changes if c.previous_id)
-    neighbours = queries.neighbours(index.current(), run.run_id, before)
     # A heading of two lines would be covered by the table below it.
     st.markdown(f"### Profile :gray[against kernel {neighbours.number}]" if neighbours else "### Profile")
     rows = [table.Row(f"{i}", metrics.change_cells(judged)) for i, judged in enumerate(moved[:MOST])]

@@ -9,6 +9,7 @@ from typing import Any
 import streamlit as st
 
 from pages.parts import client, index, method, run_state, speed_of_light, wording
+from pages.parts.kernel import story
 from pages.parts.status import alternatives, outcome, pinned_snapshot
 from pages.parts.steering import steer
 from storage.index import queries
@@ -72,8 +73,9 @@ def _best(run: RunRow, state: RunState) -> dict[str, str]:
         return shown | {"value": wording.NONE, "note": nothing, "tone": ""}
     measured = wording.measured(run.best_speedup, run.best_noise, run.best_low, run.best_high)
     if beyond := outcome.not_faster(run.best_low, run.best_high):
-        first = gain_over_first(run)
+        first, made_of = gain_over_first(run)
         said = f"{first} faster than its first kernel, {_not_yet(beyond, state)}" if first else _not_yet(beyond, state)
+        shown["title"] = f"{made_of} {shown['title']}".strip()
         return shown | {"said": wording.capital(said), "note": f"{measured} over eager PyTorch", "tone": ""}
     spread = wording.beside(run.best_noise, run.best_low, run.best_high)
     note = spread + (f" · {_tied(run)}" if run.tied_kernels else "")
@@ -87,14 +89,23 @@ def _not_yet(beyond: str, state: RunState) -> str:
     return f"not{yet} as fast as PyTorch" if beyond.startswith("slower") else f"not{yet} faster than PyTorch"
 
 
-def gain_over_first(run: RunRow) -> str:
-    """How many times as fast as the run's first timed kernel the best one is; empty where it is not faster for sure."""
-    timed = [kernel for kernel in index.attempts(run.run_id) if kernel.speedup and kernel.noise is not None]
+def gain_over_first(run: RunRow) -> tuple[str, str]:
+    """How many times as fast as the run's first timed kernel the best one is, and what that is made of; both empty
+    where it is not faster for sure."""
+    attempts = index.attempts(run.run_id)
+    timed = [kernel for kernel in attempts if kernel.speedup and kernel.noise is not None]
     if not timed or not run.best_speedup or run.best_noise is None:
-        return ""
+        return "", ""
     first = timed[0]
     gain = relative.between_sessions(run.best_speedup, run.best_noise, first.speedup or 0.0, first.noise or 0.0)
-    return wording.ratio(gain) if gain.is_faster and relative.is_known(gain.noise) else ""
+    if not (gain.is_faster and relative.is_known(gain.noise)):
+        return "", ""
+    best = next((kernel for kernel in attempts if kernel.candidate_id == run.best_candidate_id), first)
+    made_of = (
+        f"{wording.ratio(gain)} is the best kernel's speed-up over eager PyTorch, {wording.best(run)}, divided by that "
+        f"of kernel {first.number}, {wording.ratio(first)}."
+    )
+    return wording.ratio(gain), f"{made_of} {story.moved(best, first, gain)}".strip()
 
 
 def _latency(run: RunRow) -> dict[str, str]:

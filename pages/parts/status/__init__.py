@@ -11,6 +11,7 @@ alternatives.py              what a user would run instead of a kernel, and how 
 settings_list.py             what it was started with, its strategy with every option
 notices.py                   what people are told who do not look: desktop notifications, a webhook
 behind.py                    that the index does not follow the run folders
+unshown.py                   why a model saw no profile where it was to see one
 undrawn.py                   that a page, or a part of one, cannot be drawn
 away.py, menu.py             that the server does not answer; the menu of a narrow screen
 presenting.py                a page for an audience: large type, no menus

@@ -141,6 +141,7 @@ from storage.index.queries.predictions import prediction as prediction
 from storage.index.queries.profiles import MetricChangeRow as MetricChangeRow
 from storage.index.queries.profiles import MetricRow as MetricRow
 from storage.index.queries.profiles import ProfileRow as ProfileRow
+from storage.index.queries.profiles import UnshownRow as UnshownRow
 from storage.index.queries.profiles import advice as advice
 from storage.index.queries.profiles import main_kind as main_kind
 from storage.index.queries.profiles import metric_changes as metric_changes
@@ -150,6 +151,7 @@ from storage.index.queries.profiles import profile as profile
 from storage.index.queries.profiles import profiled_ancestor as profiled_ancestor
 from storage.index.queries.profiles import profiled_kernels as profiled_kernels
 from storage.index.queries.profiles import source_lines as source_lines
+from storage.index.queries.profiles import unshown as unshown
 from storage.index.queries.retrieved import RetrievalRow as RetrievalRow
 from storage.index.queries.retrieved import retrieval as retrieval
 from storage.index.queries.retrieved import retrieved as retrieved

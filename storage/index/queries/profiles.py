@@ -92,6 +92,19 @@ class MetricChangeRow:
         return self.value / self.previous if self.previous else None
 
 
+@dataclass(frozen=True, slots=True)
+class UnshownRow:
+    """A call whose prompt showed no profile of the earlier kernel that it was about, as there was none to show: what
+    disturbed it, else why none could be had; both empty where none was asked for."""
+
+    depth: int
+    step: int
+    candidate_id: str
+    number: int
+    disturbance: str
+    failure: str
+
+
 def _profiled(db: Database, run_id: str, candidate_id: str) -> fetch.RunEntry[Profiled] | None:
     """A candidate's last profile."""
     return next(iter(fetch.of_kernel(db, run_id, candidate_id, Profiled)[-1:]), None)
@@ -238,6 +251,22 @@ def profiled_kernels(db: Database, run_id: str) -> list[str]:
     sql = """SELECT candidate_id, disturbed, profiled_ms, measured_ms FROM kernels
         WHERE run_id = ? AND profiled_seq IS NOT NULL ORDER BY profiled_seq"""
     return [name for name, *figures in fetch.tuples(db, sql, [run_id]) if not _disturbance(*figures)]
+
+
+def unshown(db: Database, run_id: str, depths: Sequence[int]) -> list[UnshownRow]:
+    """Calls of these depths without a profile, about a kernel of an earlier depth that has none fit to be shown."""
+    sql = """SELECT c.depth, c.step, b.candidate_id, b.number, b.profiled_seq IS NOT NULL,
+        b.disturbed, b.profiled_ms, b.measured_ms
+        FROM calls c JOIN kernels b ON b.run_id = c.run_id AND b.candidate_id = c.candidate_id
+        WHERE c.run_id = $run AND NOT c.is_profile_exposed AND b.depth < c.depth
+        AND c.depth IN (SELECT unnest($depths::BIGINT[])) ORDER BY c.seq"""
+    rows = []
+    for depth, step, name, number, is_profiled, *figures in fetch.tuples(db, sql, {"run": run_id, "depths": depths}):
+        disturbed = _disturbance(*figures) if is_profiled else ""
+        if disturbed or not is_profiled:
+            failed = [] if is_profiled else fetch.of_kernel(db, run_id, name, ProfileFailed)
+            rows.append(UnshownRow(depth, step, name, number, disturbed, failed[-1].event.reason if failed else ""))
+    return rows
 
 
 def _disturbance(noted: str | None, profiled_ms: float | None, timed_ms: float | None) -> str:
