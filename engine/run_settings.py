@@ -195,12 +195,13 @@ def recording_note(task_name: str, toolchain: str, strategy: str = DEFAULT, lang
         return ""
     there = ", ".join(recorded_tasks(toolchain, strategy, language))
     another = "strategy" if language == LANGUAGE else "language"
-    choose = f"Choose a task that has them ({there}), or set" if there else f"Choose another {another}, or set"
+    choose = f"Choose a task that has them ({there}), or" if there else f"Choose another {another}, or"
     method = "" if strategy == DEFAULT else f" with the strategy {strategy}"
     method += "" if language == LANGUAGE else f" in the language {language}"
     return (
         f"No recorded replies for task {task_name} on {toolchain}{method}. {choose} "
-        "OPENAI_API_KEY (and OPENAI_BASE_URL), or save a model on the page Models, to use a live model."
+        "the model manual, to write the replies yourself; for a live model set OPENAI_API_KEY (and OPENAI_BASE_URL), "
+        "or save one on the page Models."
     )
 
 

@@ -12,7 +12,9 @@ from storage.run.method_words import MethodWords
 
 def words(run_id: str, db: Database | None = None) -> MethodWords:
     """The words of the method of a run."""
-    return catalogue.words(queries.strategy(db or index.current(), run_id))
+    db = db or index.current()
+    words = catalogue.words(queries.strategy(db, run_id))
+    return words.by_hand() if queries.is_by_hand(db, run_id) else words
 
 
 def begun(run: RunRow) -> tuple[int, int]:

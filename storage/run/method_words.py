@@ -4,7 +4,7 @@ no method."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +68,14 @@ class MethodWords:
         """The words of every role that it asks."""
         return {**CALLS, **self.own_calls}
 
+    def by_hand(self) -> MethodWords:
+        """The same for a run whose replies a person writes."""
+        calls = {
+            role: replace(call, asked=_by_hand(call.asked), doing=_by_hand(call.doing))
+            for role, call in self.calls.items()
+        }
+        return replace(self, own_calls=calls)
+
     def task(self, role: str) -> str:
         """What whoever replies to a call is to do; its role where the method has no words for it."""
         return self.calls[role].task if role in self.calls else role
@@ -107,6 +115,10 @@ class MethodWords:
         """Where a run stands: "depth 3 of 8"; "1 of 8 samples", since the first sample has the number 0."""
         done, most = self.begun(index, last)
         return f"{done} of {self.counted(most)}" if self.counts_first else f"{self.distinct} {done} of {most}"
+
+
+def _by_hand(text: str) -> str:
+    return text.replace("The model", "A person").replace("the model", "a person")
 
 
 PLAIN = MethodWords()

@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from engine import supervisor
 from engine.cli import report
 from storage.run import events as ev
 from storage.run.folder import RunFolder, find_run
 from storage.run.settings import RunState
-from tests.browser.conftest import Server, drawn, look_seldom
+from tests.browser.conftest import SIZE, Server, drawn, look_seldom
 from tests.browser.test_real_engine import SLOW_MS, told
 from tests.engine.swish_story import FIRST, SECOND
 from tests.engine.test_loop import SIZES
@@ -28,6 +28,12 @@ pytestmark = pytest.mark.browser
 def expect_question(page: Page, title: str, depth: int) -> None:
     heading = page.get_by_role("heading", name=re.compile(f"{title}.*depth {depth}", re.IGNORECASE))
     expect(heading).to_be_visible(timeout=SLOW_MS)
+
+
+def top(place: Locator) -> float:
+    box = place.bounding_box()
+    assert box is not None
+    return box["y"]
 
 
 def send(page: Page) -> None:
@@ -96,13 +102,18 @@ def test_a_manual_run_started_from_the_form_outlives_its_server_and_is_answered_
     page.get_by_label("Reply", exact=True).fill("I cannot do that.")
     send(page)
     expect(page.get_by_text("Reply rejected.")).to_be_visible(timeout=SLOW_MS)
+    button, why = drawn(page).get_by_role("button", name="Send reply"), page.get_by_text("Reply rejected.")
+    assert 0 < top(why) - top(button) < 100, "the reason stands under the button that was pressed"
     expect(drawn(page).get_by_label("Reply", exact=True)).to_have_value("I cannot do that.")
     page.get_by_label("Reply", exact=True).fill(FIRST)
     send(page)
 
     expect_question(page, "Make one optimisation", 1)
+    expect(page.get_by_text("What is new in the prompt:")).to_be_visible()
     # Once all is drawn: till then the browser keeps the field of the question before, hidden, and finds two.
     expect(drawn(page).get_by_label("Reply", exact=True)).to_have_value("")
+    page.evaluate("document.querySelector('[data-testid=stMain]').scrollTo(0, 0)")
+    assert top(drawn(page).get_by_label("Reply", exact=True)) < SIZE["height"], "reached without scrolling"
     page.get_by_text("Edit the kernel", exact=True).click()
     kernel = page.get_by_label("Kernel source", exact=True)
     expect(kernel).to_have_value(FIRST)

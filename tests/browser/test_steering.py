@@ -154,6 +154,25 @@ def test_going_back_in_the_last_depth_offers_one_more(page: Page, server: Server
     assert [kind for kind, _ in asked] == [CommandKind.SET_BUDGET, CommandKind.ROLL_BACK]
 
 
+def test_a_run_that_ends_behind_an_open_dialog_is_not_sent_what_was_confirmed_for_it(
+    page: Page, server: Server
+) -> None:
+    engine = begin(page, server, "overtaken", depths=4)
+    dialog = press(page, "Go back or fork")
+    choose_the_first_kernel(page, dialog)
+    dialog.get_by_role("button", name="Go back to kernel 1").wait_for()
+    engine.emit(ev.RunEnded(RunState.FINISHED, "all depths are done", "c001"))
+    engine.die()
+    other_tab = page.context.new_page()
+    other_tab.goto(f"{server.url}/run?run=overtaken")
+    expect(other_tab.get_by_text("No engine is running.")).to_be_visible()
+    other_tab.close()
+    dialog.get_by_role("button", name="Go back to kernel 1").click()
+    expect(dialog.get_by_text("The run has ended while this was open. Nothing was sent")).to_be_visible()
+    expect(dialog.get_by_role("button", name="Start a new run from kernel")).to_be_visible()
+    assert engine.asked() == []
+
+
 def test_a_dialog_takes_the_cursor_keeps_what_was_typed_and_is_sent_from_the_keyboard(
     page: Page, server: Server
 ) -> None:

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
+from pages.parts import index, method
+from pages.parts.run import first_kernel
+from pages.parts.status import outcome, waiting_strip
 from storage import codec
+from storage.index import queries
+from storage.results.vocabulary import Verdict
 from storage.run import events as ev
 from storage.run import liveness
 from storage.run.blobs import Blobs
@@ -110,6 +118,31 @@ def test_a_step_that_waits_is_told_and_approved_with_a_hint(home: Path, open_pag
     next(b for b in app.button if b.label == "Approve").click().run()
     sent = commands.read_from(folder.commands_file)[0][-2:]
     assert [(c.kind, c.argument) for c in sent] == [(CommandKind.HINT, "mind the tail"), (CommandKind.APPROVE, "90")]
+
+
+@pytest.mark.parametrize("model", ["manual", "gpt-5"])
+def test_a_run_whose_replies_a_person_writes_calls_nobody_the_model(home: Path, open_page: Open, model: str) -> None:
+    folder = samples.write_run(home / "runs", "r1", depths=3, ending="running")
+    settings = replace(folder.read_settings(), model=model)
+    folder.settings_file.unlink()
+    folder.write_settings(settings)
+    liveness.hold(folder)
+    assert not open_page("run", run="r1").exception
+    db = index.current()
+    failed = replace(index.attempts("r1")[-1], verdict=Verdict.INCORRECT)
+    bars = [bar.label for bar in outcome.time_bars(db, "r1")]
+    strip = waiting_strip.of_run(db, "r1", time.time())
+    doing = method.words("r1", db).calls["repair"].doing
+    by_hand = queries.is_by_hand(db, "r1")
+    assert strip is not None
+    is_manual = model == "manual"
+    assert by_hand is is_manual
+    assert doing.startswith("A person is repairing" if is_manual else "The model is repairing")
+    assert any(bar.startswith("Taking a person's replies, ") for bar in bars) is is_manual
+    assert any(bar.startswith("Model, ") for bar in bars) is not is_manual
+    assert ("the model was writing" in waiting_strip.sentence(strip)) is not is_manual
+    mended = f"Kernel {failed.number} failed; {'you mend' if is_manual else 'the model mends'} it"
+    assert first_kernel.headline([failed], None, by_hand) == mended
 
 
 def test_the_overview_says_how_many_runs_wait(home: Path, open_page: Open) -> None:

@@ -131,7 +131,11 @@ def test_a_task_without_recorded_replies_is_told_before_the_start(home: Path, op
     label = next(one for one in app.selectbox(key="task").options if "iagonal" in one)
     app.selectbox(key="task").set_value(label).run()
     assert app.button(key="start").disabled
-    assert "No recorded replies for task diagonal_matmul on cpu." in words(app).replace("\\", "")
+    said = words(app).replace("\\", "")
+    assert "No recorded replies for task diagonal_matmul on cpu." in said
+    assert "or the model manual, to write the replies yourself" in said
+    app.selectbox(key="model").set_value("manual").run()
+    assert not app.button(key="start").disabled
 
 
 def test_the_overview_says_what_all_runs_spent_of_the_limits_of_a_day(home: Path, open_page: Open) -> None:

@@ -14,6 +14,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 from streamlit.testing.v1 import AppTest
 
+from engine import supervisor
 from engine.search.methods import catalogue
 from pages.parts import client, index, run_state
 from pages.parts.status import address
@@ -232,6 +233,70 @@ def test_a_run_that_was_stopped_is_resumed_beside_its_result(home: Path, open_pa
     assert labels.count("Resume run") == 1
     assert labels.index("Resume run") > labels.index("Freeze page")
     assert "Continue" not in labels  # one way on, not two
+
+
+def ends(steered: Steered, *events: ev.Event) -> None:
+    """The run finishes while nobody draws its page."""
+    journal = Journal(steered.folder.journal_file)
+    for event in (*events, ev.RunEnded(RunState.FINISHED, "all depths are done", "c001")):
+        journal.append(event)
+    journal.close()
+    os.close(steered.lock)
+    index.ingest().catch_up()
+
+
+@pytest.mark.parametrize(("name", "yes"), [("Go back or fork", "try_yes"), ("Base kernel", "base_yes")])
+def test_nothing_is_sent_to_a_run_that_ended_before_the_click_that_confirms(
+    steered: Steered, name: str, yes: str
+) -> None:
+    steered.press(name)
+    ends(steered)
+    app = steered.press(yes)
+    assert steered.sent() == []
+    said = everything(app)
+    is_kept = yes == "try_yes"
+    assert ("The run has ended while this was open. Nothing was sent" in said) is is_kept
+    assert ("Nothing was sent: the run has ended." in said) is not is_kept
+    if is_kept:
+        assert app.button(key=yes).label.startswith("Start a new run from kernel")
+
+
+def test_a_run_that_has_finished_goes_on_from_a_kernel_of_its_own(
+    steered: Steered, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resumed: list[str] = []
+    monkeypatch.setattr(supervisor, "resume", lambda folder: resumed.append(folder.run_id))
+    depth = max(d.depth for d in queries.depths(index.current(), "r1"))
+    ends(steered, ev.BudgetChanged(replace(steered.folder.read_settings().budget, depths=depth)))
+    steered.look()
+    app = steered.press("Go back or fork")
+    first = next(option for option in app.selectbox(key="try_from").options if option.startswith("kernel 1 "))
+    app.selectbox(key="try_from").select(first).run()
+    app.button_group(key="try_where").set_value("in this run").run()
+    assert "The run is resumed: its next depth starts from kernel 1" in words(app)
+    steered.press("try_yes")
+    assert [(c.kind, c.argument) for c in steered.sent()] == [
+        (CommandKind.SET_BUDGET, f"depths={depth + 1}"), (CommandKind.ROLL_BACK, "c001"),
+    ]  # fmt: skip
+    assert resumed == ["r1"]
+
+
+def test_a_command_that_the_end_of_a_run_overtook_is_told_with_the_way_on(
+    steered: Steered, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resumed: list[str] = []
+    monkeypatch.setattr(supervisor, "resume", lambda folder: resumed.append(folder.run_id))
+    ends(steered)
+    commands.send(steered.folder.commands_file, CommandKind.HINT, "mind the tail")
+    app = steered.look()
+    assert "**Not read by an engine yet:** hint watch the bank conflicts, hint mind the tail. They take" in words(app)
+    assert "only if you go back, raise a limit or hand in a kernel here" in words(app)
+    assert "Resume run" not in [one.label for one in app.button], "it would end again at once"
+    commands.send(steered.folder.commands_file, CommandKind.ROLL_BACK, "c001")
+    app = steered.look()
+    assert "roll back kernel 1. They take effect when the run is resumed." in words(app)
+    steered.press("Resume run")
+    assert resumed == ["r1"]
 
 
 def test_stop_asks_once_more(steered: Steered) -> None:

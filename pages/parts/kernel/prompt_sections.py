@@ -182,23 +182,21 @@ def _before(run_id: str, prompt: Prompt) -> tuple[PromptRow | None, list[SentMes
 
 
 def draw_new(run_id: str, prompt: Prompt) -> bool:
-    """What a prompt has that the one before had not; False where there was none before, or either is gone."""
+    """What a prompt has that the one before had not, folded under its sections' names: open it is often longer
+    than a screen. False where there was none before, or either is gone."""
     stored = texts.read(run_id, prompt.prompt_blob)
     earlier, before = _before(run_id, prompt)
     if stored.is_gone or earlier is None or before is None:
         return False
     messages = read(stored.text)
-    with st.expander("What is new in the prompt", expanded=True):
-        _draw_new(run_id, prompt, earlier, before, messages)
+    compared = changes(before, messages)
+    names = dict.fromkeys(change.name for change in compared if change.state is not State.SAME)
+    what = wording.plain(wording.cut(", ".join(names), 100)) or "nothing"
+    with st.expander(f"What is new in the prompt: :gray[{what}]"):
+        st.caption(f"Compared with {wording.plain(relation(earlier, method.words(run_id).distinct))}.")
+        with st.container(gap="xsmall"):
+            _changes(compared, prompt.seq, characters_per_token(prompt, messages))
     return True
-
-
-def _draw_new(
-    run_id: str, prompt: Prompt, earlier: PromptRow, before: Sequence[SentMessage], messages: Sequence[SentMessage]
-) -> None:
-    st.caption(f"Compared with {wording.plain(relation(earlier, method.words(run_id).distinct))}.")
-    with st.container(gap="xsmall"):
-        _changes(changes(before, messages), prompt.seq, characters_per_token(prompt, messages))
 
 
 def draw(run_id: str, prompt: Prompt) -> None:

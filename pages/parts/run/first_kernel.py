@@ -51,7 +51,7 @@ def draw(run: RunRow) -> None:
     steps = queries.steps(db, run.run_id)
     judged = queries.evaluation(db, run.run_id, newest.candidate_id) if newest else None
     spoiled = spoiled_timing(steps)
-    st.markdown(f"## {headline(attempts, spoiled)}")
+    st.markdown(f"## {headline(attempts, spoiled, queries.is_by_hand(db, run.run_id))}")
     left, right = st.columns([1.25, 1], gap="medium")
     with left, st.container(border=True):
         current = next((step for step in steps if step.is_in_flight), None)
@@ -71,14 +71,14 @@ def draw(run: RunRow) -> None:
             st.caption(f":material/hourglass_top: {why_untimed(spoiled)}")
 
 
-def headline(attempts: Sequence[AttemptRow], spoiled: StepRow | None) -> str:
+def headline(attempts: Sequence[AttemptRow], spoiled: StepRow | None, is_by_hand: bool = False) -> str:
     """Which kernel it is about; `attempts` are the oldest first. What is done with it now, the line below says."""
     failed = [attempt.number for attempt in attempts if attempt.verdict not in (None, Verdict.PASSED)]
     if spoiled or not failed:
         return f"The first {'timed ' if spoiled else ''}kernel"
     newest = attempts[-1].number
     if newest == failed[-1]:
-        return f"Kernel {newest} failed; the model mends it"
+        return f"Kernel {newest} failed; {'you mend' if is_by_hand else 'the model mends'} it"
     return f"Kernel {newest}, in place of kernel {failed[-1]}, which failed"
 
 

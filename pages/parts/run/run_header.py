@@ -121,7 +121,7 @@ def _where(run: RunRow) -> str:
 def was_doing(text: str) -> str:
     """What a step does, told of one that was broken off."""
     words = text[:1].lower() + text[1:]
-    return words.replace("the model is ", "the model was ", 1)
+    return words.replace("the model is ", "the model was ", 1).replace("a person is ", "a person was ", 1)
 
 
 def failure(run: RunRow) -> str:

@@ -18,6 +18,7 @@ STAGE_NAME = {
     "model": "Model", "compile": "Compile", "check": "Check", "time": "Time", "profile": "Profile",
     "tune": "Tune", "other": "Other",
 }  # fmt: skip
+BY_HAND = "Taking a person's replies"  # the time in which they are written is none of the engine's
 CALLS_TITLE = "What the calls came to"
 TIME_TITLE = "Where the time went"
 TIME_ABOUT = "Engine time in finished steps, by what was done; pauses and time without an engine are not counted."
@@ -129,12 +130,13 @@ def timed_anew_words(db: Database, run: RunRow) -> str:
 def time_bars(db: Database, run_id: str) -> list[Bar]:
     """A bar for each stage that took time, in the order of the loop; empty before the first step has ended."""
     rows = queries.time_by_stage(db, run_id)
+    names = STAGE_NAME | ({"model": BY_HAND} if queries.is_by_hand(db, run_id) else {})
     total, longest = sum(row.seconds for row in rows), max((row.seconds for row in rows), default=0.0)
     if not total:
         return []
     return [
         Bar(
-            f"{STAGE_NAME[row.stage]}, {wording.counted(row.steps, 'step')}", row.seconds / longest,
+            f"{names[row.stage]}, {wording.counted(row.steps, 'step')}", row.seconds / longest,
             f"{wording.seconds(row.seconds)} · {wording.percent(row.seconds / total)}",
         )
         for row in rows

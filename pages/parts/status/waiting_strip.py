@@ -93,7 +93,11 @@ class Strip:
 
 def of_run(db: Database, run_id: str, until: float) -> Strip | None:
     """A run up to a moment; None before anything of it has taken time."""
-    return _strip(db, [run_id], 0.0, until, is_apart=False)
+    strip = _strip(db, [run_id], 0.0, until, is_apart=False)
+    if strip is None or not queries.is_by_hand(db, run_id):
+        return strip
+    bars = (replace(bar, lane=Lane.PERSON) if bar.lane is Lane.MODEL else bar for bar in strip.bars)
+    return replace(strip, bars=tuple(bars))  # a person is its model
 
 
 def of_runs(db: Database, run_ids: Sequence[str], until: float, since: float = 0.0) -> Strip | None:

@@ -15,7 +15,8 @@ from typing import Any, TypeVar
 
 import streamlit as st
 
-from pages.parts import wording
+from pages.parts import index, run_state, wording
+from storage.index import queries
 from storage.run.steering.verbs import CommandKind
 
 _KEY, _NEWS, _DRAFTS = "open_dialog", "dialog_news", "dialog_drafts"
@@ -95,7 +96,8 @@ class Opened:
     """An open dialog: about which run, and which kernel to begin with; what was read when it opened.
 
     `subject` names what a dialog that is about no run is about. `is_over`: whether the run had no engine when the page
-    was drawn last, None before it was. `begun`: what its fields held before anything was typed.
+    was drawn last, None before it was; `read_as`: the same for the button that confirmed. `is_overtaken`: that was no
+    longer so when the act was to be done, so nothing was. `begun`: what its fields held before anything was typed.
     """
 
     dialog: Dialog
@@ -103,6 +105,8 @@ class Opened:
     candidate_id: str
     is_confirmed: bool = False
     is_over: bool | None = None
+    read_as: bool | None = None
+    is_overtaken: bool = False
     subject: str = ""
     held: dict[str, Any] = field(default_factory=dict)
     begun: dict[str, Any] = field(default_factory=dict)
@@ -159,8 +163,13 @@ def forget() -> None:
 
 
 def name_run(title: str, run_id: str) -> None:
-    """Say which run the dialog is about: first thing in it."""
+    """Say which run the dialog is about: first thing in it; and why it was not done with the last click."""
     st.markdown(f"**{wording.plain(title)}** :gray[{wording.plain(run_id)}]")
+    if (dialog := opened()) and dialog.is_overtaken:
+        turned = "been resumed" if dialog.read_as else "ended"
+        st.warning(
+            f"The run has {turned} while this was open. Nothing was sent: choose again.", icon=":material/warning:"
+        )
 
 
 def text_area(label: str, name: str, height: int, placeholder: str = "") -> str:
@@ -203,26 +212,47 @@ def buttons(key: str, label: str, icon: str, cancel: str = "Cancel", may: bool =
         dialog.begun = dialog.fields() | dialog.begun
     with st.container(horizontal=True, horizontal_alignment="right", key="dialog_buttons"):
         cancelled = st.button(cancel, key=f"{key}{_NO}", on_click=close)
-        st.button(label, type="primary", icon=icon, key=f"{key}{_YES}", on_click=confirm, disabled=not may)
+        st.button(label, type="primary", icon=icon, key=f"{key}{_YES}", on_click=confirm, disabled=not may,
+                  args=(dialog.is_over if dialog else None,))  # fmt: skip
     if cancelled:
         st.rerun()
     return take_confirmed()
 
 
-def confirm() -> None:
-    """Note that the person wants it done."""
+def confirm(read_as: bool | None) -> None:
+    """Note that the person wants done what the dialog said for a run that was over, or was not."""
     if dialog := opened():
-        dialog.is_confirmed = True
+        dialog.is_confirmed, dialog.read_as = True, read_as
         st.session_state[_NEWS] = True
 
 
 def take_confirmed() -> bool:
-    """Whether it was confirmed since the last look. A dialog without its buttons must look too, lest it act later."""
+    """Whether it was confirmed since the last look. A dialog without its buttons must look too, lest it act later.
+
+    Where the run has ended or been resumed since the button was drawn, the page is drawn again with what holds now:
+    what the person read in the dialog would not happen.
+    """
     dialog = opened()
-    was = dialog is not None and dialog.is_confirmed
-    if dialog:
-        dialog.is_confirmed = False
-    return was
+    if dialog is None or not dialog.is_confirmed:
+        return False
+    dialog.is_confirmed = False
+    dialog.is_overtaken = _has_turned(dialog)
+    if dialog.is_overtaken:
+        st.rerun()
+    return True
+
+
+def _has_turned(dialog: Opened) -> bool:
+    """Whether the run has ended, or been resumed, since the button that confirmed was drawn; to force an end tells that
+    itself."""
+    if (
+        dialog.dialog is Dialog.END
+        or dialog.read_as is None
+        or (run := queries.run(index.current(), dialog.run_id)) is None
+    ):
+        return False
+    is_over = run_state.of(run).is_over or not run_state.has_engine(run.run_id)  # its last word may not be read yet
+    return is_over is not dialog.read_as
 
 
 def leave() -> None:

@@ -14,7 +14,8 @@ from engine.evaluator import languages
 from engine.search.methods import catalogue
 from engine.search.methods.catalogue import StrategyDescription
 from pages.parts import access, index, method, number_field, texts, wording
-from pages.parts.steering import command_dialogs, dialogs, kernel_choice, options_form, steer
+from pages.parts.status import damaged
+from pages.parts.steering import command_dialogs, dialogs, kernel_choice, limits_dialog, options_form, steer
 from pages.parts.widgets import diff
 from storage.index import queries
 from storage.index.queries import AttemptRow, RunRow
@@ -61,12 +62,11 @@ def go_back_or_fork(run: RunRow, state: RunState, candidate_id: str = "") -> Non
         return
     if not over:
         st.caption("The page behind stands still until this is closed.")
-    is_new = over or steer.refusal(run, CommandKind.ROLL_BACK) is not None
-    ways = [AS_NEW_RUN] if is_new else [IN_THIS_RUN, AS_NEW_RUN]
     chosen = kernel_choice.draw(run, "Kernel to continue from", kernels, "try_from", candidate_id)
     if candidate_id and candidate_id not in {kernel.candidate_id for kernel in kernels}:
         name = kernel_choice.number(run, candidate_id)
         st.caption(wording.plain(f"No {words.distinct} can start from {name}: it is not correct and timed."))
+    ways = _ways(run, over, chosen)
     way = st.segmented_control("Where", ways, default=ways[0], key="try_where", required=True)
     strategy = None if way == IN_THIS_RUN else dialogs.hold("strategy", lambda: _strategy(run))
     choices = (
@@ -82,13 +82,19 @@ def go_back_or_fork(run: RunRow, state: RunState, candidate_id: str = "") -> Non
         note = command_dialogs.OFF_RECORDING if steer.is_recorded(run) else ""
         depths, is_end = _one_more(run, words)
         if is_end:
-            st.warning(f"This is the last {words.distinct}: going back ends the run.", icon=":material/warning:")
+            ends = f"Without one more {words.distinct} the run ends again at once." if over else (
+                f"This is the last {words.distinct}: going back ends the run."
+            )  # fmt: skip
+            st.warning(ends, icon=":material/warning:")
         else:
             st.info(_back_preview(chosen, state, profiles, words) + note, icon=":material/visibility:")
-        if dialogs.buttons("try", f"Go back to kernel {chosen.number}", ":material/undo:"):
+        act = "Resume from" if over else "Go back to"
+        if dialogs.buttons("try", f"{act} kernel {chosen.number}", ":material/undo:"):
             if depths:
                 steer.send(run.run_id, CommandKind.SET_BUDGET, f"depths={depths}")
             _go_back(run, chosen, profiles, hint.strip())
+            if over:
+                steer.resume(run.run_id)
             dialogs.leave()
         _change(run, chosen)
         return
@@ -104,6 +110,20 @@ def go_back_or_fork(run: RunRow, state: RunState, candidate_id: str = "") -> Non
     sentence = fork_preview(chosen.number, made_for, fields["toolchain"], profiles.ending, words)
     st.info(wording.plain(sentence) + note, icon=":material/visibility:")
     _fork(run, chosen, hint.strip(), fields, wrong)
+
+
+def _ways(run: RunRow, over: bool, chosen: AttemptRow) -> list[str]:
+    """Where to go on. In a run that is over where an engine can, and nothing but its number of steps would end it."""
+    if steer.refusal(run, CommandKind.ROLL_BACK) is not None:
+        return [AS_NEW_RUN]
+    if not over:
+        return [IN_THIS_RUN, AS_NEW_RUN]
+    allowed = queries.allowance(index.current(), run.run_id)
+    usual = {"depths"} if run.state is RunState.FINISHED else set()
+    can_go_on = allowed is not None and set(limits_dialog.raised(run, allowed)) == usual
+    is_ours = not run.is_example and not run.replay_of and damaged.of(run.run_id).can_resume
+    is_base = chosen.candidate_id in {kernel.candidate_id for kernel in kernel_choice.targets(run)}
+    return [AS_NEW_RUN, IN_THIS_RUN] if can_go_on and is_ours and is_base else [AS_NEW_RUN]
 
 
 def _strategy(run: RunRow) -> StrategyDescription:
@@ -142,6 +162,9 @@ def fork_preview(number: int, made_for: RunSettings, toolchain: str, ending: str
 
 def _back_preview(chosen: AttemptRow, state: RunState, profiles: Profiles, words: MethodWords) -> str:
     """What will happen in this run, when, and what is lost."""
+    if state.is_over:
+        starts = f"The run is resumed: its next {words.distinct} starts from kernel {chosen.number}"
+        return f"{starts}{profiles.ending}. All kernels stay in the run."
     when = "After the current step, the" if state is RunState.RUNNING else "The"
     return (
         f"{when} current {words.distinct} is abandoned and the next one starts from kernel {chosen.number}"

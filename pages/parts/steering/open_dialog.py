@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.parts import access, index, run_state
-from pages.parts.steering import command_dialogs, dialogs, fork_dialog, limits_dialog
+from pages.parts.steering import command_dialogs, dialogs, fork_dialog, limits_dialog, steer
 from pages.parts.steering.dialogs import Dialog, Opened
 from storage.index import queries
 from storage.index.queries import RunRow
@@ -23,10 +23,13 @@ def follow() -> None:
         return
     asked, run = opened
     is_over = run_state.of(run).is_over
+    has_turned = asked.is_over not in (None, is_over)
     if is_over and asked.dialog in dialogs.NEEDS_ENGINE:
+        if asked.is_confirmed or asked.is_overtaken:
+            steer.say("Nothing was sent: the run has ended.")
         dialogs.leave()
-    if asked.is_over not in (None, is_over):
-        asked.is_over = None
+    if has_turned:
+        asked.is_over = is_over
         asked.held.clear()
         st.rerun()
     asked.is_over = is_over

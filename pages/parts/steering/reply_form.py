@@ -39,15 +39,16 @@ def draw(run: RunRow, state: RunState, draw_new: Callable[[str], bool]) -> None:
         # What comes and goes has a place of its own: the next question's form must stand where the last one's stood, or
         # both are there until the whole page is drawn, and what is typed into the old one is lost.
         with st.container():
-            if refused is not None:
-                st.error("**Reply rejected.** Fix it and resend.", icon=":material/error:")
-                st.code(refused.note, language=None, wrap_lines=True)
             if state.is_over:
                 st.caption(_goes_on(run.run_id))
         has_new = draw_new(run.run_id)
-        with st.expander("Whole prompt, to copy" if has_new else "Prompt", expanded=refused is None and not has_new):
+        with st.expander("Whole prompt, to copy" if has_new else "Prompt", expanded=not has_new):
             code.draw_plain("Prompt", prompt(run.run_id, question), key="asked_prompt", is_wrapped=True)
         _boxes(run.run_id, question, refused)
+        with st.container():  # at the button, where the person looks who has pressed it
+            if refused is not None:
+                st.error("**Reply rejected.** Fix it and resend.", icon=":material/error:")
+                st.code(refused.note, language=None, wrap_lines=True)
 
 
 def _lead(run: RunRow, state: RunState) -> str:

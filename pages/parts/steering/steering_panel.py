@@ -8,7 +8,7 @@ import streamlit as st
 
 from pages.parts import access, client, index, method, wording
 from pages.parts.status import damaged
-from pages.parts.steering import approval, command_dialogs, dialogs, reply_form, steer
+from pages.parts.steering import approval, command_dialogs, command_list, dialogs, reply_form, steer
 from pages.parts.steering.verb_words import VERB_WORDS
 from storage.index import queries
 from storage.index.queries import RunRow
@@ -42,6 +42,7 @@ def draw(run: RunRow, state: RunState) -> None:
                 over = "This is an example, made on another machine: fork one of its kernels to go on."
             st.caption(f"No engine is running. {over}".strip())
             if not run.replay_of:
+                _unread(run, state)
                 _go_on(run)
             return
         steering = queries.steering_state(index.current(), run.run_id)
@@ -55,6 +56,29 @@ def draw(run: RunRow, state: RunState) -> None:
             _in_force(run, steering)
         with st.expander("More", icon=":material/tune:", key="steer_more"):
             _more(run, steering)
+
+
+def _unread(run: RunRow, state: RunState) -> None:
+    """What no engine read before the run ended, and how it takes effect. A stop ends with the engine it was for."""
+    sent = queries.commands(index.current(), run.run_id)
+    waiting = [
+        c for c in sent if command_list.stage(c, False) == command_list.UNREAD and c.kind is not CommandKind.STOP
+    ]
+    if not waiting or run.is_example:
+        return
+    can_reopen = state is not RunState.FINISHED or any(VERBS[command.kind].reopens for command in waiting)
+    names = wording.plain(", ".join(command_list.words(run, command)[:90] for command in waiting))
+    takes = "It takes effect" if len(waiting) == 1 else "They take effect"
+    on = "when" if can_reopen else "only if you go back, raise a limit or hand in a kernel here, by which"
+    how = f"{takes} {on} the run is resumed."
+    st.warning(f"**Not read by an engine yet:** {names}. {how}", icon=":material/schedule:")
+    can_resume = can_reopen and damaged.of(run.run_id).can_resume
+    if (
+        state is RunState.FINISHED
+        and can_resume
+        and st.button("Resume run", icon=":material/play_arrow:", key=f"resume_unread:{run.run_id}", width="stretch")
+    ):
+        steer.resume(run.run_id)
 
 
 def _first(run: RunRow, state: RunState) -> None:

@@ -189,6 +189,7 @@ from storage.index.queries.steering import divergences as divergences
 from storage.index.queries.steering import effects as effects
 from storage.index.queries.steering import engine_began as engine_began
 from storage.index.queries.steering import imported as imported
+from storage.index.queries.steering import is_by_hand as is_by_hand
 from storage.index.queries.steering import open_approval as open_approval
 from storage.index.queries.steering import open_question as open_question
 from storage.index.queries.steering import pending_hints as pending_hints

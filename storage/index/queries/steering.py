@@ -11,7 +11,7 @@ from storage.index.queries.runs import STANDING
 from storage.results.vocabulary import Verdict
 from storage.run.events import ApprovalAsked, Diverged, Imported, QuestionAsked
 from storage.run.method_words import AS_STORED, MethodWords
-from storage.run.steering.command_arguments import NO_CALLS, Fallback
+from storage.run.steering.command_arguments import MANUAL, NO_CALLS, Fallback
 from storage.run.steering.steering_state import SteeringState
 from storage.run.steering.verbs import VERBS, CommandKind, Result, verbs_with
 
@@ -40,6 +40,12 @@ def strategy(db: Database, run_id: str) -> str:
     """The name of a run's search method; empty for a run that is not in the index."""
     stored = fetch.of_run(db, run_id, "strategy")
     return str(stored[0]) if stored else ""
+
+
+def is_by_hand(db: Database, run_id: str) -> bool:
+    """Whether a person writes a run's replies. Those of an example were written by a language model."""
+    stored = fetch.of_run(db, run_id, "model", "is_example")
+    return stored is not None and stored[0] == MANUAL and not stored[1]
 
 
 def pending_hints(db: Database, run_id: str) -> tuple[str, ...]:
