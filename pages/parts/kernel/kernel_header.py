@@ -206,7 +206,10 @@ def numbers(
         Figure("Precision", evaluation.precision if evaluation and evaluation.precision else wording.NONE, about=EXACT),
     ]
     share = speed_of_light.share(limit, candidate.latency_ms)
-    if limit is not None and share is not None and share <= 1:
+    if limit is not None and not limit.is_known:
+        about = f"{speed_of_light.sentence(limit, candidate.latency_ms)} {OF_TRUST}"
+        items.append(Figure("Of the hardware limit", speed_of_light.UNKNOWN, "for this task", about))
+    elif limit is not None and share is not None and share <= 1:
         about = f"{wording.latency(limit.limit_ms)}. {how_limited} {OF_TRUST}"
         items.append(Figure("Of the hardware limit", speed_of_light.percent(limit, candidate.latency_ms), about=about))
     return items
