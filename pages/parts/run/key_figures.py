@@ -63,9 +63,12 @@ def _state(run: RunRow, state: RunState) -> dict[str, str]:
 
 def _best(run: RunRow, state: RunState) -> dict[str, str]:
     nothing = "no correct kernel timed yet" if run.passed else "no correct kernel yet"
+    best = run.best_candidate_id
+    count, advice = outcome.to_look_at(index.current(), run.run_id, best) if best else (0, "")
     shown = {
         "label": "Over eager PyTorch",
-        "title": wording.BEST if run.best_speedup else "",
+        "flag": f"⚑ {count} to look at" if count else "",
+        "title": f"{wording.BEST} {advice}".strip() if run.best_speedup else "",
         **_over_best_alternative(run),
     }
     if run.best_speedup is None:
@@ -103,7 +106,7 @@ def _latency(run: RunRow) -> dict[str, str]:
     anew = outcome.timed_anew_words(index.current(), run)
     return {
         "label": "Latency", "value": wording.latency(run.best_latency_ms),
-        "note": f"PyTorch {wording.latency(eager_ms)}" if eager_ms else "",
+        "note": f"PyTorch beside it {wording.latency(eager_ms)}" if eager_ms else "",
         "title": f"{wording.LATENCIES} {anew}".strip(),
     }  # fmt: skip
 
