@@ -120,7 +120,10 @@ def _marks(rows: CurveRows) -> str:
         )
     if rows.eager_ms:
         usual = wording.latency(rows.eager_ms)
-        notes.append(f"The scale on the right is the time of a call; eager PyTorch usually took {usual} in this run.")
+        notes.append(
+            "The scale on the right is the time of a call; eager PyTorch, timed anew beside each kernel, "
+            f"usually took {usual} in this run."
+        )
     if any(p.base_id for p in rows.points):
         notes.append("A thin line leads from a kernel to one made from it; it is dotted where that one was not kept.")
     if rows.selected_id:
