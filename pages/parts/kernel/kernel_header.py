@@ -201,7 +201,7 @@ def numbers(
     before_ms = relative.baseline_ms(candidate.speedup, candidate.latency_ms)
     items += [
         Figure("Latency", wording.latency(candidate.latency_ms), about=wording.LATENCIES),
-        Figure("PyTorch", wording.latency(before_ms), eager, wording.LATENCIES),
+        Figure("PyTorch", wording.latency(before_ms), f"{eager} beside it".strip(), wording.LATENCIES),
         Figure("Precision", evaluation.precision if evaluation and evaluation.precision else wording.NONE, about=EXACT),
     ]
     share = speed_of_light.share(limit, candidate.latency_ms)

@@ -106,7 +106,7 @@ def _latency(run: RunRow) -> dict[str, str]:
     anew = outcome.timed_anew_words(index.current(), run)
     return {
         "label": "Latency", "value": wording.latency(run.best_latency_ms),
-        "note": f"PyTorch beside it {wording.latency(eager_ms)}" if eager_ms else "",
+        "note": f"PyTorch {wording.latency(eager_ms)}" if eager_ms else "",
         "title": f"{wording.LATENCIES} {anew}".strip(),
     }  # fmt: skip
 
