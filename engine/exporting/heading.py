@@ -9,12 +9,12 @@ from collections.abc import Iterator
 
 from engine.evaluator import tasks
 from engine.evaluator.toolchain_table import GPU, HOST, device_of
-from storage.results import relative
+from storage.results import flags, relative
 from storage.results.check_records import CheckOutcome
 from storage.results.evaluation_results import BUSY_PERCENT, TimingResult, used_by_others
 from storage.results.policy import kept_rules
 from storage.run.labels import Mark
-from storage.run.record import Candidate, Record
+from storage.run.record import Candidate, Record, checks_of
 from storage.run.settings import RunSettings
 
 NEEDS = {
@@ -52,7 +52,7 @@ def heading(
         *([f"It was {mark.in_words.rstrip('.')}."] if mark else ()),
         *(warnings(record, timed) if timed else ()),
         *_conditions(record, timed),
-        *_notes(candidate, record.settings),
+        *_notes(record, candidate),
         *([ALONE] if timed else ()),
         *([measured] if measured else ()),
     ]
@@ -118,7 +118,8 @@ def _conditions(record: Record, timed: TimingResult | None) -> Iterator[str]:
     settings = record.settings
     yield f"Judged with {judged_with(settings)}; {settings.policy.measured}, toolchain {settings.toolchain}."
     if timed:
-        beside = [f"eager {timed.baseline_latency_ms:.4g} ms"]
+        eager_ms = relative.baseline_ms(timed.speedup, timed.latency_ms) or timed.baseline_latency_ms
+        beside = [f"eager {eager_ms:.4g} ms beside it"]
         for name, measured in record.baselines.items():
             told = f"{measured.result.speedup:.3g}x eager" if measured.result else f"not timed ({measured.failure})"
             beside.append(f"{name} {' '.join(told.split())}")
@@ -152,13 +153,17 @@ def _versions() -> Iterator[tuple[str, str]]:
             continue
 
 
-def _notes(candidate: Candidate, settings: RunSettings) -> Iterator[str]:
+def _notes(record: Record, candidate: Candidate) -> Iterator[str]:
     """What whoever uses the kernel must know of its verdict."""
-    checked = candidate.checked
+    checked, settings, checks = candidate.checked, record.settings, checks_of(record.events, candidate)
+    if checks:
+        yield f"{flags.counted(checks)}."
+    for flag in flags.flags(checks):
+        if flag.is_look:
+            yield f"To look at, {flag.check}: {flag.advice}"
     if kept := kept_rules(checked.rules if checked else settings.policy.rules):
         unknown = ": whether it is right with those of a trained model is not known"
         yield f"It was {kept}{unknown if tasks.may_have_weights(settings.task_source) else ''}."
-    checks = checked.proofs if checked else ()
     if any(check.check == STATE and check.standing is CheckOutcome.FLAGGED for check in checks):
         yield "It does not load the original's weights: names, shapes or dtypes of its state_dict are others."
     if not settings.policy.backward:

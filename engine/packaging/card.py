@@ -10,9 +10,10 @@ from engine.packaging.template.package._entries import Entry
 from storage.networks import in_network
 from storage.networks.proofs import Proof
 from storage.networks.records import Form, Network, Region
-from storage.results import relative
+from storage.results import flags, relative
 from storage.results.check_records import CheckOutcome
 from storage.results.policy import kept_rules
+from storage.run.record import checks_of
 
 _HOW = {
     "cpp": "C++ (`TORCH_LIBRARY`); AOTInductor and C++ programs can call it",
@@ -132,6 +133,8 @@ def _gain(kernel: PackagedKernel, left: str) -> str:
         return "**not timed**"
     low, high = timed.speedup_interval
     text = f"{timed.speedup:.3g}x eager PyTorch ({low:.3g} to {high:.3g}), {timed.latency_ms:.4g} ms"
+    if eager_ms := relative.baseline_ms(timed.speedup, timed.latency_ms):
+        text += f" beside eager's {eager_ms:.4g} ms"
     if high < 1:
         text = f"**slower than eager PyTorch**: {text}"
     elif low <= 1:
@@ -148,19 +151,20 @@ def _gain(kernel: PackagedKernel, left: str) -> str:
 
 
 def _checks(kernel: PackagedKernel) -> str:
-    checked = kernel.candidate.checked
-    proofs = checked.proofs if checked else ()
-    held = sum(proof.standing is CheckOutcome.HELD for proof in proofs)
-    flagged = [proof.check for proof in proofs if proof.standing is CheckOutcome.FLAGGED]
-    text = f"{held} held of {len(proofs)}" if proofs else "of a version that kept no list of them"
-    if flagged:
-        text += f"; noted: {', '.join(flagged)}"
+    checked, proofs = kernel.candidate.checked, checks_of(kernel.record.events, kernel.candidate)
+    parts = [flags.counted(proofs) if proofs else "of a version that kept no list of them"]
+    found = flags.flags(proofs)
+    parts += [f"**to look at: {flag.check}.** {flag.advice.rstrip('.')}" for flag in found if flag.is_look]
+    if noted := [flag.check for flag in found if not flag.is_look]:
+        parts.append(f"noted: {', '.join(noted)}")
     if broken := [proof.check for proof in proofs if proof.standing is CheckOutcome.BROKEN]:
-        text += f"; **did not hold: {', '.join(broken)}**"
+        parts.append(f"**did not hold: {', '.join(broken)}**")
     if absent := [proof.check for proof in proofs if proof.standing is CheckOutcome.ABSENT]:
-        text += f"; not made, or no occasion for it: {', '.join(absent)}"
+        parts.append(f"not made, or no occasion for it: {', '.join(absent)}")
     rules = checked.rules if checked else kernel.record.settings.policy.rules
-    return f"{text}{f'; **{kept}**' if (kept := kept_rules(rules)) else ''}"
+    if kept := kept_rules(rules):
+        parts.append(f"**{kept}**")
+    return "; ".join(parts)
 
 
 def _author(kernel: PackagedKernel) -> str:

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator
 from engine.search.daily import Spent
 from engine.search.llm import Terms
 from storage.results import relative
+from storage.results.hardware_limit import AT_THE_LIMIT
 from storage.run.models import CHARACTERS_PER_TOKEN
 from storage.run.record import Record
 
 WARNING_SHARE = 0.8
-AT_THE_LIMIT = 1.05
 
 
 def spent(record: Record) -> Iterator[tuple[str, float, float]]:

@@ -8,17 +8,20 @@ from pages.parts import wording
 from storage.results.evaluation_results import BUSY_PERCENT
 from storage.results.hardware_limit import REACHED, HardwareLimit
 
+UNKNOWN = "not known"
 APART = 1.05  # limits of the same work that differ by more are told
 CACHE = 1.1  # a rate this far above device memory's bandwidth is helped by a cache
 
 
 def share(limit: HardwareLimit | None, latency_ms: float | None) -> float | None:
-    """The limit's time over the kernel's, 1 on the limit; None where either is unknown."""
-    return limit.limit_ms / latency_ms if limit and latency_ms and limit.limit_ms > 0 else None
+    """The limit's time over the kernel's, 1 on the limit; None where either is not known."""
+    return limit.reached_at(latency_ms) if limit and latency_ms and limit.limit_ms > 0 else None
 
 
 def percent(limit: HardwareLimit | None, latency_ms: float | None) -> str:
-    """`83 %`, or a dash."""
+    """`83 %`, or a dash; a word where a kernel was faster than the limit that was measured."""
+    if limit and latency_ms and not limit.is_known:
+        return UNKNOWN
     attained = share(limit, latency_ms)
     return wording.NONE if attained is None else f"{wording.significant(100 * attained, 2)} %"
 
@@ -26,6 +29,13 @@ def percent(limit: HardwareLimit | None, latency_ms: float | None) -> str:
 def sentence(limit: HardwareLimit, latency_ms: float | None, memory_rate: float | None = None) -> str:
     """The limit, what it assumes, and how much of it was reached. `memory_rate` in bytes per second is that of device
     memory, where the profile knows it."""
+    if not limit.is_known:
+        of = f" of {wording.latency(limit.measured_ms)}" if limit.measured_ms else ""
+        return (
+            f"Limit not known for this task: a kernel took {wording.latency(limit.limit_ms)}, less than the measured "
+            f"limit{of}. The task needs less work than is counted for it, or the device is faster than was measured. A "
+            "share of the limit would compare that kernel with itself."
+        )
     moving = f"moving its {wording.quantity(float(limit.min_bytes), 'B')} at {_bandwidth(limit, memory_rate)}"
     if limit.min_flop:
         peak = wording.quantity(limit.peak_gflop_s * 1e9, "FLOP/s")
@@ -40,8 +50,10 @@ def sentence(limit: HardwareLimit, latency_ms: float | None, memory_rate: float 
 
 def how_measured(limit: HardwareLimit, at: float | None) -> str:
     """Where a limit has its rates from, and when that was (seconds since the epoch)."""
+    if not limit.is_known:
+        return f"That kernel was timed {wording.moment(at)}." if at else ""
     by = f", {wording.moment(at)}" if at else ""
-    if limit.device.endswith(REACHED):
+    if limit.is_raised:
         return f"A kernel was faster than what had been measured, and its latency is the limit from then on{by}."
     quiet = "" if limit.others_share is None or is_busy(limit) else " The machine was quiet."
     return f"By the highest rates measured on its machine until then{by}.{quiet}"
@@ -61,7 +73,7 @@ def doubt(limit: HardwareLimit, others_ms: Sequence[float]) -> str:
             "The machine was busy when the hardware limit was measured: other programs used "
             f"{wording.percent(limit.others_share)} of its processors just before. The true limit may be shorter. "
         )
-    limits = [limit.limit_ms, *others_ms]
+    limits = [limit.limit_ms, *others_ms] if limit.is_known else []
     if are_apart(limits):
         said += (
             f"Runs of this task on {limit.device.removesuffix(REACHED)} have hardware limits from "

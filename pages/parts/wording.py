@@ -138,8 +138,8 @@ OUTCOME_ABOUT = {
 NOT_RECORDED = "not recorded: replies that were written elsewhere tell no tokens and no price"
 BY_PROMPTS = "a language model that saw only the prompts"
 LATENCIES = (
-    "The kernel's is the median of its timed calls. PyTorch's is that times the speed-up, which is the median over "
-    "pairs of calls taken in turn."
+    "The kernel's is the median of its timed calls. PyTorch's is the one timed beside this kernel: that times the "
+    "speed-up, which is the median over pairs of calls taken in turn."
 )
 _HEADING = re.compile(r"^#{1,6}[ \t]+", re.MULTILINE)
 # Bold only where it stands as a word does: `2**3**4` and `**options` are code.

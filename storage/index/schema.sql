@@ -10,7 +10,7 @@
 -- version when fold.py writes something else into the same columns. Version 6.
 
 -- One row per run: its settings, and what the record says of it as a whole. state: a RunState. depths to stagnation_depths:
--- the limits in force, asked_depths that of the start. hardware_limit, steering, question and approval are records,
+-- the limits in force, asked_depths that of the start. hardware_limit (with what was measured before a kernel raised it), steering, question and approval are records,
 -- second_* the further baseline; warned: the limits of which four fifths were used, since they were last changed; settled_seq: the line with which
 -- the last step index ended.
 CREATE TABLE runs (

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 REACHED = ", raised to what a kernel reached"
+AT_THE_LIMIT = 1.05
+"""Two measurements of one machine differ by as much: a kernel that beats a limit by less has reached it."""
 FP8 = "fp8"
 ABOVE_HALVES = 1.5  # FP8 is twice as fast as halves, and two measurements of one rate differ by a few percent
 PRODUCTS_PER_FP32 = 3
@@ -94,7 +97,8 @@ class HardwareLimit:
     what it returns, with shapes and dtypes, where its text does not tell plainly. `operators` are what one call of it
     runs that computes or copies, the largest first. `laid_out` is empty where all weights lie in the usual order.
     `others_share` is the share of the processors that other programs used just before the quietest of the measurements
-    behind the rates; None where that was not recorded, as on a GPU.
+    behind the rates; None where that was not recorded, as on a GPU. `measured_ms` is the limit that was measured, in
+    milliseconds, where a kernel was faster and raised it; None where none has, or in journals from before it was kept.
     """
 
     device: str
@@ -107,6 +111,7 @@ class HardwareLimit:
     operators: tuple[CalledOperator, ...] = ()
     laid_out: tuple[LaidOut, ...] = ()
     others_share: float | None = None
+    measured_ms: float | None = None
 
     def raised_to(self, latency_ms: float) -> HardwareLimit:
         """The limit with both rates raised so far that a kernel of this latency stands exactly on it."""
@@ -116,11 +121,34 @@ class HardwareLimit:
             device=f"{self.device.removesuffix(REACHED)}{REACHED}",
             bandwidth_gb_s=self.bandwidth_gb_s * factor,
             peak_gflop_s=self.peak_gflop_s * factor,
+            measured_ms=self.limit_ms,
         )
 
+    def after(self, earlier: HardwareLimit | None) -> HardwareLimit:
+        """This limit with what had been measured before a kernel raised it, from the run's limit before this one."""
+        if not self.is_raised or self.measured_ms is not None or earlier is None:
+            return self
+        return replace(self, measured_ms=earlier.measured_ms if earlier.is_raised else earlier.limit_ms)
+
+    @property
+    def is_raised(self) -> bool:
+        """Whether it is a kernel's own latency."""
+        return self.device.endswith(REACHED)
+
+    @property
+    def is_known(self) -> bool:
+        """False where a kernel was faster than the measured limit by more than measurements differ: its own latency
+        took the limit's place, and how much faster another could be is not known."""
+        return not self.is_raised or (self.measured_ms or math.inf) <= AT_THE_LIMIT * self.limit_ms
+
+    @property
+    def known_ms(self) -> float | None:
+        """`limit_ms` where it is known."""
+        return self.limit_ms if self.is_known else None
+
     def reached_at(self, latency_ms: float) -> float | None:
-        """The share of the limit that a kernel of this latency has reached; None where a kernel has set the limit."""
-        return None if self.device.endswith(REACHED) else self.limit_ms / latency_ms
+        """The share of the limit that a kernel of this latency has reached; None where the limit is not known."""
+        return self.limit_ms / latency_ms if self.is_known else None
 
     @property
     def limit_ms(self) -> float:

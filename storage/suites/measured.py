@@ -44,7 +44,7 @@ def of_run(settings: RunSettings, entries: list[Entry]) -> RunResult:
     return RunResult(
         settings.run_id, str(record.kernel_class), settings.language, settings.toolchain, settings.model,
         settings.strategy, settings.policy.measured, record.limit.device.removesuffix(REACHED) if record.limit else "",
-        record.limit.limit_ms if record.limit else None,
+        record.limit.known_ms if record.limit else None,
         record.baseline.name if record.baseline else "", second.speedup if second else None,
         best_kernel(best, checks_of(record.events, best)) if best else None,
         tuple(_timed(record)), tuple(_tries(record)), usage.model_calls, usage.engine_s, usage.counted_tokens,

@@ -81,10 +81,11 @@ class RunResult:
     """One run. `device` is its name alone, whatever a kernel has reached there.
 
     `timed` and `tries` stand in the order they were made; `best` is None before the first correct kernel. `limit_ms` is
-    the hardware limit of the task on its device, None before it was measured; `limited_by` says whether memory or
-    compute sets it. `bound` is what the profile of the best kernel says, empty without one. `second_speedup` is that of
-    the fastest baseline beside eager, named `second_name`, None where none was measured. `measured` is that of its
-    Policy: figures of two such do not compare. It is kept for many drawings of a page, and what they count in it too.
+    the hardware limit of the task on its device, None before it was measured and where a kernel has taken its place
+    (`HardwareLimit.is_known`); `limited_by` says whether memory or compute sets it. `bound` is what the profile of the
+    best kernel says, empty without one. `second_speedup` is that of the fastest baseline beside eager, named
+    `second_name`, None where none was measured. `measured` is that of its Policy: figures of two such do not compare.
+    It is kept for many drawings of a page, and what they count in it too.
     """
 
     run_id: str

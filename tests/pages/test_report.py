@@ -16,10 +16,12 @@ from pages.parts import wording
 from pages.parts.report import report_run
 from pages.parts.report.report_html import DIFF_LINES, ENVIRONMENT, escape, render
 from pages.parts.report.report_run import run_report
+from pages.parts.run import key_figures
 from pages.parts.status import outcome
 from storage.index import queries
 from storage.index.database import index_file, open_database
 from storage.index.ingest import Ingest
+from storage.index.queries.suites import run_results
 from storage.results.evaluation_results import CheckResult, TimingResult
 from storage.results.hardware_limit import HardwareLimit
 from storage.results.vocabulary import Verdict
@@ -182,6 +184,37 @@ def test_speedup_latencies_and_share_of_the_limit_follow_from_each_other_though_
     assert "13.9 ms" not in text
 
 
+@pytest.mark.parametrize(
+    ("latency_ms", "share", "tile", "line"),
+    [(1.9, "not known", "for this task", None), (3.7, "100 %", "no headroom", pytest.approx(2.0))],
+)
+def test_a_kernel_that_took_the_limits_place_has_no_share_of_it_and_one_that_reached_it_within_noise_has(
+    home: Path, open_page: Open, latency_ms: float, share: str, tile: str, line: float | None
+) -> None:
+    limit = HardwareLimit("cpu", 40.0, 100.0, 150_000_000, 0)  # 3.75 ms
+    raised = replace(limit.raised_to(latency_ms), measured_ms=None)  # as journals of before tell it
+    timing = TimingResult((latency_ms,) * 3, (2 * latency_ms,) * 3)
+    checked = ev.Checked(1, "c001", CheckResult(Verdict.PASSED, 1.0))
+    with open_database(index_file(home)) as db:
+        grow(db, home / "runs", ev.LimitMeasured(limit), created(1, "c001"), checked, ev.Timed(1, "c001", timing))
+        grow(db, home / "runs", ev.LimitMeasured(raised))
+        run, known = queries.run(db, "sample"), queries.limit(db, "sample")
+        assert run is not None
+        assert known is not None
+        assert known.measured_ms == pytest.approx(3.75)
+        figure = next(one for one in outcome.figures(db, run) if one.label == "Of the hardware limit")
+        assert figure.value == share
+        assert queries.limit_speedup(db, "sample") == line
+        assert ("less than the measured limit of 3.75 ms" in figure.about) == (line is None)
+        assert ('class="small name">hardware limit' in run_report(db, "sample")) == (line is not None)
+        suite = run_results(db, ["sample"])["sample"]
+        assert (suite.limit_ms is None) == (line is None)
+    app = open_page("run", run="sample")
+    assert not app.exception
+    shown = key_figures.headroom(run)
+    assert (shown["value"], shown["note"]) == (share, tile)
+
+
 def test_a_limit_says_when_it_was_measured_and_what_is_uncertain_about_it(home: Path, open_page: Open) -> None:
     quiet = HardwareLimit("cpu", 40.0, 100.0, 150_000_000, 0, others_share=0.02)  # 3.75 ms
     busy = replace(quiet, bandwidth_gb_s=20.0, others_share=0.62)
@@ -196,6 +229,9 @@ def test_a_limit_says_when_it_was_measured_and_what_is_uncertain_about_it(home: 
         assert "from 3.75 ms to 7.50 ms, this one 7.50 ms" in second
         assert "from 3.75 ms to 7.50 ms, this one 3.75 ms" in first
         grow(db, home / "runs", ev.LimitMeasured(busy.raised_to(3.8)), run_id="second")
+        assert outcome.limit_measured(db, "second").startswith("That kernel was timed ")
+        assert outcome.limit_doubt(db, "first") == "", "a kernel's own latency is no limit"
+        grow(db, home / "runs", ev.LimitMeasured(replace(busy, bandwidth_gb_s=39.0).raised_to(3.8)), run_id="second")
         assert outcome.limit_measured(db, "second").startswith("A kernel was faster than what had been measured")
         assert outcome.limit_doubt(db, "first") == "", "two percent apart are one limit"
         grow(db, home / "runs", ev.LimitMeasured(replace(busy, others_share=None)), run_id="second")

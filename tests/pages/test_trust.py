@@ -13,6 +13,7 @@ from pages.parts import index, wording
 from pages.parts.kernel import kernel_header, trust_charts, trust_tab
 from pages.parts.kernel.trust_charts import Measured
 from pages.parts.report.report_run import run_report
+from pages.parts.run import key_figures
 from pages.parts.status import alternatives, outcome, settings_list
 from pages.parts.widgets import table
 from storage.index import queries
@@ -21,10 +22,12 @@ from storage.results.check_records import CheckOutcome, Group, StagedCheck
 from storage.results.flags import counted, flags, in_words
 from storage.results.observed import ObservedKernel, ObservedOperator
 from storage.results.vocabulary import Verdict
+from storage.run import labels
 from storage.run.folder import RunFolder
+from storage.run.settings import RunState
 from tests import samples
 from tests.engine.test_rules import old_run
-from tests.pages.conftest import Open, words
+from tests.pages.conftest import Open, everything, words
 from tests.sample_results import RAN
 
 
@@ -304,3 +307,29 @@ def test_a_kernels_row_says_whose_it_is_and_what_it_took() -> None:
 def test_observations_that_cannot_be_read_are_none(evidence: dict[str, str]) -> None:
     assert observed.of(evidence) is None
     assert observed.of({observed.KEY: observed.to_text(RAN)}) == list(RAN)
+
+
+def test_a_best_kernel_that_is_to_be_looked_at_says_so_beside_its_speedup_and_trust_has_the_runs_note(
+    home: Path, open_page: Open
+) -> None:
+    folder = samples.write_run(home / "runs", "r1", depths=2)
+    labels.change(folder, lambda now: replace(now, note="Tiles above the diagonal are not multiplied."))
+    app = open_page("run", run="r1")
+    run = queries.run(index.current(), "r1")
+    assert run is not None
+    best = run.best_candidate_id or ""
+    count, advice = outcome.to_look_at(index.current(), "r1", best)
+    looks = [one for one in flags(queries.check_records(index.current(), "r1", best)) if one.is_look]
+    assert count == 1
+    assert advice == f"{looks[0].check}: {looks[0].advice}"
+    shown = key_figures._best(run, RunState.FINISHED)
+    assert shown["flag"] == "⚑ 1 to look at"
+    assert shown["title"].endswith(advice)
+    sent = everything(app)
+    assert sent.count(f"could change the verdict: open Trust. {advice}") == 1, "in the Result box"
+    told = "**Note on this run:** Tiles above the diagonal are not multiplied."
+    assert told in words(open_page("candidate", run="r1", candidate=best, tab="Trust")).replace("\\", "")
+    calm = next(
+        a.candidate_id for a in index.attempts("r1") if not outcome.to_look_at(index.current(), "r1", a.candidate_id)[0]
+    )
+    assert told not in words(open_page("candidate", run="r1", candidate=calm, tab="Trust")).replace("\\", "")

@@ -251,7 +251,7 @@ def _differing_limits(runs: Sequence[Compared]) -> Iterator[str]:
     """A sentence for each group of runs whose limits should be one, and are not."""
     groups: dict[tuple[str, ...], list[Compared]] = {}
     for run in runs:
-        if run.limit and run.limit.limit_ms > 0 and (on := run.conditions).device:
+        if run.limit and run.limit.known_ms and (on := run.conditions).device:
             groups.setdefault((run.run.task_name, on.sizes, on.device, on.precision), []).append(run)
     for same in groups.values():
         if speed_of_light.are_apart([run.limit.limit_ms for run in same if run.limit]):

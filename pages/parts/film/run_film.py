@@ -90,7 +90,7 @@ def of(record: Record, files: Mapping[str, bytes]) -> Film:
     lines = (
         ("eager PyTorch", 1.0),
         (other.name, other.result.speedup),
-        ("hardware limit", eager_ms / record.limit.limit_ms),
+        *([("hardware limit", eager_ms / record.limit.known_ms)] if record.limit.known_ms else []),
     )
     device = record.limit.device
     model = record.settings.model
@@ -199,13 +199,13 @@ def _end(record: Record, best: TimingFigures, eager_ms: float, other: tuple[str,
     number, count = record.number(record.best_id or ""), len(record.candidates)
     failed = sum(kernel.has_failed for kernel in record.candidates.values())
     name, timed = other
+    of_limit = f", {speed_of_light.percent(record.limit, best.latency_ms)} of what the hardware allows"
     over = relative.over(best.speedup, best.noise, timed.speedup, timed.noise)
     return Scene(
         "Result",
         f"Kernel {number} is the best of {count}; {failed or 'none'} of them failed on the way",
         f"From {wording.latency(eager_ms)} to {wording.latency(best.latency_ms)}: "
-        f"{wording.ratio(over)} over {name}, "
-        f"{speed_of_light.percent(record.limit, best.latency_ms)} of what the hardware allows",
+        f"{wording.ratio(over)} over {name}{of_limit if record.limit and record.limit.known_ms else ''}",
         (END_S,),
         value=wording.ratio(best),
         change="over eager PyTorch",

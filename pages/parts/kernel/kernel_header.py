@@ -16,7 +16,6 @@ from pages.parts.widgets.figures import Figure
 from storage.index import queries
 from storage.index.queries import AttemptRow, BaselineRow, CandidateRow, EvaluationRow, PredictionRow, RunRow
 from storage.results import relative
-from storage.results.flags import flags, to_look_at
 from storage.results.hardware_limit import HardwareLimit
 from storage.results.vocabulary import Verdict
 from storage.run.events import Imported
@@ -112,11 +111,11 @@ def _is_stopped(run_id: str) -> bool:
 
 def _flags(run: RunRow, candidate: CandidateRow) -> None:
     """What could change the verdict, and the way there. What is only noted stands on *Trust*."""
-    check_records = queries.check_records(index.current(), run.run_id, candidate.candidate_id)
-    if looks := [flag for flag in flags(check_records) if flag.is_look]:
+    count, advice = outcome.to_look_at(index.current(), run.run_id, candidate.candidate_id)
+    if count:
         st.button(
-            f":orange-badge[:material/flag: {to_look_at(check_records)} to look at]", key="flagged", type="tertiary",
-            help=" ".join(f"{flag.check}: {flag.advice}" for flag in looks), on_click=_open_trust, width="content",
+            f":orange-badge[:material/flag: {count} to look at]", key="flagged", type="tertiary", help=advice,
+            on_click=_open_trust, width="content",
         )  # fmt: skip
 
 
@@ -202,11 +201,14 @@ def numbers(
     before_ms = relative.baseline_ms(candidate.speedup, candidate.latency_ms)
     items += [
         Figure("Latency", wording.latency(candidate.latency_ms), about=wording.LATENCIES),
-        Figure("PyTorch", wording.latency(before_ms), eager, wording.LATENCIES),
+        Figure("PyTorch", wording.latency(before_ms), f"{eager} beside it".strip(), wording.LATENCIES),
         Figure("Precision", evaluation.precision if evaluation and evaluation.precision else wording.NONE, about=EXACT),
     ]
     share = speed_of_light.share(limit, candidate.latency_ms)
-    if limit is not None and share is not None and share <= 1:
+    if limit is not None and not limit.is_known:
+        about = f"{speed_of_light.sentence(limit, candidate.latency_ms)} {OF_TRUST}"
+        items.append(Figure("Of the hardware limit", speed_of_light.UNKNOWN, "for this task", about))
+    elif limit is not None and share is not None and share <= 1:
         about = f"{wording.latency(limit.limit_ms)}. {how_limited} {OF_TRUST}"
         items.append(Figure("Of the hardware limit", speed_of_light.percent(limit, candidate.latency_ms), about=about))
     return items

@@ -94,8 +94,9 @@ def point(
 
 
 def task_limit(limit: HardwareLimit | None) -> Point | None:
-    """Where a kernel that moves only the least bytes would stand on the roof; None without counted operations."""
-    if limit is None or not limit.min_flop or not limit.min_bytes:
+    """Where a kernel that moves only the least bytes would stand on the roof; None without counted operations, or
+    where the limit is not known."""
+    if limit is None or not limit.is_known or not limit.min_flop or not limit.min_bytes:
         return None
     name = f"theoretical minimum latency {wording.latency(limit.limit_ms)}"
     return Point(name, limit.min_flop / limit.min_bytes, limit.min_flop / (limit.limit_ms / 1e3))

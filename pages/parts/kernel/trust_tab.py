@@ -70,6 +70,8 @@ def draw(run_id: str, candidate: CandidateRow) -> None:
     evaluation = queries.evaluation(db, run_id, candidate.candidate_id)
     check_records = queries.check_records(db, run_id, candidate.candidate_id)
     _overall(overall(candidate.verdict, candidate.speedup is not None, check_records))
+    if any(flag.is_look for flag in flags(check_records)):
+        _note(run_id)
     if older := settings_list.older_rules(run_id):
         st.caption(f":material/history: {wording.plain(older)}")
     if evaluation is None and not check_records:
@@ -80,6 +82,13 @@ def draw(run_id: str, candidate: CandidateRow) -> None:
                 _group(group, run_id, candidate, evaluation, check_records)
     _draw_deployment(run_id, candidate)
     _draw_timelines(run_id, candidate)
+
+
+def _note(run_id: str) -> None:
+    """What is written about the run, which may say why a kernel is as it is."""
+    run = queries.run(index.current(), run_id)
+    if run and run.note:
+        st.markdown(f":material/sticky_note_2: **Note on this run:** {wording.plain(run.note)}")
 
 
 def _draw_deployment(run_id: str, candidate: CandidateRow) -> None:

@@ -82,7 +82,7 @@ def gather(run: RunRow, selected_id: str = "") -> CurveRows:
         kernels=run.attempts,
         budget_depths=run.depths,
         eager_ms=usual_eager_ms(points),
-        limit_ms=limit.limit_ms if limit and limit.limit_ms > 0 else None,
+        limit_ms=limit.known_ms or None if limit else None,
         target_speedup=settings.budget.target_speedup if settings else None,
         selected_id=selected_id,
         baselines=queries.baselines(db, run.run_id),
@@ -124,7 +124,10 @@ def _marks(rows: CurveRows) -> str:
         )
     if rows.eager_ms:
         usual = wording.latency(rows.eager_ms)
-        notes.append(f"The scale on the right is the time of a call; eager PyTorch usually took {usual} in this run.")
+        notes.append(
+            "The scale on the right is the time of a call; eager PyTorch, timed anew beside each kernel, "
+            f"usually took {usual} in this run."
+        )
     if any(p.base_id for p in rows.points):
         notes.append("A thin line leads from a kernel to one made from it; it is dotted where that one was not kept.")
     for row in rows.missed[:MOST_MISSED]:

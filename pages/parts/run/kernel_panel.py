@@ -9,6 +9,7 @@ from pages.parts import client, index, method, texts, wording
 from pages.parts.kernel import kernel_header, mark, metrics, repair_tab, story
 from pages.parts.kernel.metrics import Judgement
 from pages.parts.run import selection
+from pages.parts.status import outcome
 from pages.parts.widgets import diff, table
 from storage.index import queries
 from storage.index.queries import AttemptRow, CandidateRow, CorrectnessErrorRow, CostRow, NeighbourRow, PatchRow, RunRow
@@ -64,17 +65,18 @@ def _head(run: RunRow, kernel: CandidateRow | None, neighbours: NeighbourRow | N
         with st.container(horizontal=True, gap="small", vertical_alignment="center"):
             kernel_header.badges(kernel)
             mark.badge(found)
-            if counts := queries.outcome_counts(index.current(), run.run_id, [kernel.candidate_id]):
-                _looks(run, kernel, counts[kernel.candidate_id].looks)
+            draw_looks(run, kernel.candidate_id)
         mark.caption(found)
 
 
-def _looks(run: RunRow, kernel: CandidateRow, count: int) -> None:
+def draw_looks(run: RunRow, candidate_id: str) -> None:
+    """What could change a kernel's verdict, as the way to *Trust*; nothing where nothing could."""
+    count, advice = outcome.to_look_at(index.current(), run.run_id, candidate_id)
     if count:
-        target = {"run": run.run_id, "candidate": kernel.candidate_id, "tab": "Trust"}
+        target = {"run": run.run_id, "candidate": candidate_id, "tab": "Trust"}
         st.page_link(
             "candidate.py", label=f":orange-badge[:material/flag: {count} to look at]", query_params=target,
-            help="could change the verdict: open Trust", width="content",
+            help=f"could change the verdict: open Trust. {advice}", width="content",
         )  # fmt: skip
 
 

@@ -64,9 +64,12 @@ def _state(run: RunRow, state: RunState) -> dict[str, str]:
 
 def _best(run: RunRow, state: RunState) -> dict[str, str]:
     nothing = "no correct kernel timed yet" if run.passed else "no correct kernel yet"
+    best = run.best_candidate_id
+    count, advice = outcome.to_look_at(index.current(), run.run_id, best) if best else (0, "")
     shown = {
         "label": "Over eager PyTorch",
-        "title": wording.BEST if run.best_speedup else "",
+        "flag": f"⚑ {count} to look at" if count else "",
+        "title": f"{wording.BEST} {advice}".strip() if run.best_speedup else "",
         **_over_best_alternative(run),
     }
     if run.best_speedup is None:
@@ -133,6 +136,9 @@ def headroom(run: RunRow) -> dict[str, Any]:
         return {"label": label, "value": wording.NONE, "note": "not measured yet", "share": None}
     how = outcome.limit_measured(index.current(), run.run_id)
     sentence = f"{speed_of_light.sentence(limit, run.best_latency_ms)} {how}"
+    if not limit.is_known:
+        return {"label": label, "value": speed_of_light.UNKNOWN, "note": "for this task", "share": None,
+                "title": sentence}  # fmt: skip
     if share is None:
         return {"label": label, "value": wording.NONE, "note": f"limit {wording.latency(limit.limit_ms)}",
                 "share": None, "title": sentence}  # fmt: skip

@@ -9,7 +9,7 @@ import streamlit as st
 from engine import supervisor
 from engine.errors import EngineError
 from pages.parts import access, index, run_state, texts, wording
-from pages.parts.run import run_header
+from pages.parts.run import kernel_panel, run_header
 from pages.parts.status import alternatives, beside_base, damaged, outcome
 from pages.parts.steering import dialogs
 from storage.index import queries
@@ -29,6 +29,8 @@ def draw(run: RunRow, state: RunState) -> None:
     with st.container(border=True, key="result"):
         st.markdown("## Result")
         st.markdown(wording.plain(sentence(run)))
+        if run.best_candidate_id:
+            kernel_panel.draw_looks(run, run.best_candidate_id)
         if lost := outcome.loses(index.current(), run):
             st.warning(wording.plain(lost), icon=":material/warning:")
         if busy := outcome.busy_best(index.current(), run):

@@ -11,7 +11,7 @@ from storage.index import queries
 from storage.index.database import Database
 from storage.index.queries import EvaluationRow, RunRow
 from storage.index.queries.call_outcomes import call_outcomes
-from storage.results import relative
+from storage.results import flags, relative
 from storage.results.evaluation_results import BUSY_PERCENT, used_by_others
 
 STAGE_NAME = {
@@ -77,6 +77,16 @@ def busy_best(db: Database, run: RunRow) -> str:
     """The same of the best kernel."""
     evaluation = queries.evaluation(db, run.run_id, run.best_candidate_id) if run.best_candidate_id else None
     return busy(evaluation, "the best kernel")
+
+
+def to_look_at(db: Database, run_id: str, candidate_id: str) -> tuple[int, str]:
+    """How many findings could change a kernel's verdict, and in a sentence each what is to be done; 0 and nothing where
+    there are none."""
+    if candidate_id not in queries.outcome_counts(db, run_id, [candidate_id]):
+        return 0, ""
+    check_records = queries.check_records(db, run_id, candidate_id)
+    looks = [flag for flag in flags.flags(check_records) if flag.is_look]
+    return flags.to_look_at(check_records), " ".join(f"{flag.check}: {flag.advice}" for flag in looks)
 
 
 def limit_measured(db: Database, run_id: str) -> str:

@@ -236,13 +236,13 @@ def limit_measured_at(db: Database, run_id: str) -> float | None:
 
 
 def limits_of_others(db: Database, run_id: str) -> list[float]:
-    """The limits, in ms, of the other runs of the same work on the same model of device, newest runs first."""
+    """The known limits, in ms, of other runs of the same work on the same model of device, newest runs first."""
     sql = f"""SELECT o.hardware_limit FROM runs r JOIN runs o ON o.task_name = r.task_name AND o.sizes = r.sizes
         AND o.device_model = r.device_model AND o.precision = r.precision AND o.run_id <> r.run_id
         WHERE r.run_id = ? AND o.hardware_limit IS NOT NULL AND o.replay_of IS NULL
         ORDER BY o.created_at DESC, o.run_id LIMIT {OTHER_RUNS}"""
     limits = [fetch.record(HardwareLimit, text) for (text,) in fetch.tuples(db, sql, [run_id])]
-    return [limit.limit_ms for limit in limits if limit and limit.limit_ms > 0]
+    return [limit.limit_ms for limit in limits if limit and limit.is_known and limit.limit_ms > 0]
 
 
 def arithmetic(db: Database, run_id: str) -> str:
@@ -252,7 +252,8 @@ def arithmetic(db: Database, run_id: str) -> str:
 
 
 def limit_speedup(db: Database, run_id: str) -> float | None:
-    """The hardware limit as a speed-up over eager, for the best kernel; None before there is one.
+    """The hardware limit as a speed-up over eager, for the best kernel; None before there is one and where the limit is
+    not known.
 
     Every session times eager anew beside its kernel. The session of the best kernel counts, so that its speed-up over
     this one is its share of the limit, and both follow from the latencies that are shown with it.
@@ -260,7 +261,8 @@ def limit_speedup(db: Database, run_id: str) -> float | None:
     sql = "SELECT speedup, latency_ms FROM kernels WHERE run_id = ? AND is_best"
     best, hardware_limit = fetch.tuples(db, sql, [run_id]), limit(db, run_id)
     eager_ms = relative.baseline_ms(*best[0]) if best else None
-    return eager_ms / hardware_limit.limit_ms if eager_ms and hardware_limit and hardware_limit.limit_ms > 0 else None
+    limit_ms = hardware_limit.known_ms if hardware_limit else None
+    return eager_ms / limit_ms if eager_ms and limit_ms else None
 
 
 def version(db: Database, run_id: str) -> int:

@@ -55,7 +55,7 @@ def _read(db: Database, run_ids: Sequence[str]) -> dict[str, RunResult]:
     return {
         head.run_id: RunResult(
             head.run_id, head.kernel_class, condition.language, condition.toolchain, head.model, head.strategy,
-            condition.precision, condition.device, head.hardware_limit.limit_ms if head.hardware_limit else None,
+            condition.precision, condition.device, head.hardware_limit.known_ms if head.hardware_limit else None,
             condition.second_name, condition.second_speedup, best,
             tuple(timed.get(head.run_id, ())), tuple(tried.get(head.run_id, ())), head.model_calls,
             condition.engine_s, condition.tokens, condition.cost_usd,

@@ -14,10 +14,17 @@ import pytest
 
 from engine.__main__ import main
 from engine.errors import EngineError
+from engine.exporting import exported
 from engine.packaging import describing, folders, packing
 from engine.packaging.described import described
 from engine.packaging.packing import Asked, packaged
+from storage.results.check_records import CheckOutcome, CheckRecord, Group
+from storage.results.evaluation_results import CheckResult, TimingResult
+from storage.results.flags import LOOKS
+from storage.results.vocabulary import Verdict
+from storage.run import events as ev
 from storage.run.folder import RunFolder
+from storage.run.journal import Journal
 from tests.engine.evaluator.processes.references import AFTER, IMPORTS, module
 from tests.engine.packaging.judged import IN_PYTORCH, LAYER_NORM, WITH_BACKWARD, judged_run
 from tests.engine.swish_story import THIRD
@@ -52,6 +59,26 @@ def test_a_kernel_with_a_backward_of_its_own_says_so_and_is_called_through_pytho
     assert "how='python'" in files["mine/_table.py"]
     assert "has_backward=True" in files["mine/_table.py"]
     assert "by the kernel's own backward" in files["CARD.md"]
+
+
+def test_the_card_and_the_exported_file_count_the_checks_as_trust_does_and_carry_what_is_to_be_looked_at(
+    run: RunFolder,
+) -> None:
+    held, flagged, absent = CheckOutcome.HELD, CheckOutcome.FLAGGED, CheckOutcome.ABSENT
+    values = CheckRecord(Group.CORRECTNESS, "special values", flagged), CheckRecord(Group.CORRECTNESS, "wide", held)
+    times = CheckRecord(Group.TIMING, "re-measured", flagged), CheckRecord(Group.TIMING, "device time", absent)
+    book = Journal(run.journal_file)
+    book.append(ev.Checked(2, "c001", CheckResult(Verdict.PASSED, 1.0, proofs=values)))
+    book.append(ev.Timed(2, "c001", TimingResult((1.0,) * 7, (2.0,) * 7, proofs=times)))
+    book.close()
+    counted, look = "1 check passed, 1 to look at, 1 noted, 1 not done", LOOKS["re-measured"]
+    card = packaged([run], Asked())["CARD.md"]
+    assert f"| checks | {counted}; **to look at: re-measured.** {look.rstrip('.')}; noted: special values; " in card
+    assert "1 ms beside eager's 2 ms" in card
+    head = exported(run, "c001").partition("\n\n\n")[0]
+    assert f"# {counted}." in head
+    assert f"# To look at, re-measured: {look}" in head
+    assert "eager 2 ms beside it" in head
 
 
 def test_runs_of_one_task_at_several_sizes_are_one_table(home: Path) -> None:

@@ -15,6 +15,12 @@ function figure(className, item) {
     node.textContent = item[name]
     box.append(node)
   }
+  if (item.flag) {
+    const flag = document.createElement("span")
+    flag.className = "flag"
+    flag.textContent = item.flag
+    box.querySelector("dt").append(" ", flag)
+  }
   return box
 }
 
