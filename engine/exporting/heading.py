@@ -164,7 +164,8 @@ def _notes(record: Record, candidate: Candidate) -> Iterator[str]:
     if kept := kept_rules(checked.rules if checked else settings.policy.rules):
         unknown = ": whether it is right with those of a trained model is not known"
         yield f"It was {kept}{unknown if tasks.may_have_weights(settings.task_source) else ''}."
-    if any(check.check == STATE and check.standing is CheckOutcome.FLAGGED for check in checks):
+    proofs = checked.proofs if checked else ()
+    if any(check.check == STATE and check.standing is CheckOutcome.FLAGGED for check in proofs):
         yield "It does not load the original's weights: names, shapes or dtypes of its state_dict are others."
     if not settings.policy.backward:
         yield "It has no backward: a gradient through it is refused (a run with --backward makes both passes)."
