@@ -68,7 +68,6 @@ from storage.knowledge import files as knowledge_files
 from storage.knowledge.exported import KnowledgeError
 from storage.networks import files as network_files
 from storage.networks.files import NetworkError
-from storage.results.hardware_limit import REACHED
 from storage.results.policy import kept_rules
 from storage.run import events as ev
 from storage.run import liveness, saved_models
@@ -311,7 +310,7 @@ def _missing_gpu(record: Record, *, is_patient: bool) -> str:
 
 def _measured_on(record: Record) -> tuple[str, str]:
     """The model of device that the run's kernels were measured on, and the last one's name; empty where none was."""
-    model = record.limit.device.removesuffix(REACHED) if record.limit else ""
+    model = record.limit.model if record.limit else ""
     timed = [candidate.timed for candidate in record.candidates.values() if candidate.timed is not None]
     return model, timed[-1].evidence.get(DEVICE, "") if timed else ""
 

@@ -16,7 +16,7 @@ from engine.evaluator.toolchain_table import HOST, device_of
 from engine.exporting import carried, in_program
 from engine.exporting.heading import heading, judged_dtype, judged_with, warnings
 from storage import codec
-from storage.results.hardware_limit import REACHED, LaidOut
+from storage.results.hardware_limit import LaidOut
 from storage.run import journal, labels
 from storage.run.blobs import Blobs
 from storage.run.folder import RunFolder
@@ -97,7 +97,7 @@ def solution(folder: RunFolder, candidate_id: str | None, form: str) -> str:
     if form == SOL_EXECBENCH:  # C++ that a Python file builds itself counts as Python there
         spec |= {"languages": ["triton" if is_triton else "pytorch"], "target_hardware": ["LOCAL"]}
     else:
-        device = record.limit.device.removesuffix(REACHED) if record.limit else settings.toolchain
+        device = record.limit.model if record.limit else settings.toolchain
         spec |= {
             "language": "triton" if is_triton else "python",
             "target_hardware": [device.partition(",")[0].replace(" ", "_")],

@@ -20,7 +20,6 @@ from engine.knowledge import readings, states
 from engine.search.patching.prediction import Prediction, read_prediction
 from storage.knowledge.records import Evidence, Outcome
 from storage.results import relative
-from storage.results.hardware_limit import REACHED
 from storage.results.profile_results import ProfileResult
 from storage.results.vocabulary import Verdict
 from storage.run import events as ev
@@ -204,7 +203,7 @@ def _row(record: Record, attempt: Attempt, at: float) -> Evidence | None:
         kernel_class=record.kernel_class,
         language=settings.language,
         toolchain=settings.toolchain,
-        device=limit.device.removesuffix(REACHED) if limit else "",
+        device=limit.model if limit else "",
         architecture=limit.facts.architecture if limit and limit.facts else "",
         precision=settings.policy.measured,
         strategy=settings.strategy,

@@ -18,7 +18,6 @@ from engine.evaluator.toolchains.evaluating import evaluate
 from engine.suites.tables import best_of
 from storage import codec, untrusted
 from storage.results import relative
-from storage.results.hardware_limit import REACHED
 from storage.results.policy import Policy
 from storage.results.vocabulary import KernelClass
 from storage.run.blobs import Blobs
@@ -177,7 +176,7 @@ def judge_again(kernel: ManifestKernel, toolchain: Evaluator) -> tuple[JudgedAga
         kernel.task_name, kernel.task_source, kernel.sizes, kernel.kernel_class, policy=kernel.policy,
         language=kernel.language,
     )  # fmt: skip
-    device = toolchain.limit(task).device.removesuffix(REACHED)
+    device = toolchain.limit(task).model
     answer = evaluate(toolchain, task, kernel.source)
     judged = JudgedAgain(
         kernel.cell, kernel.run_id, kernel.candidate_id, device, answer["verdict"], answer["speedup"], answer["noise"],

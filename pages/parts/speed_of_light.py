@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 from pages.parts import wording
 from storage.results.evaluation_results import BUSY_PERCENT
-from storage.results.hardware_limit import REACHED, HardwareLimit
+from storage.results.hardware_limit import AT_THE_LIMIT, HardwareLimit
 
 UNKNOWN = "not known"
-APART = 1.05  # limits of the same work that differ by more are told
 CACHE = 1.1  # a rate this far above device memory's bandwidth is helped by a cache
 
 
@@ -76,7 +75,7 @@ def doubt(limit: HardwareLimit, others_ms: Sequence[float]) -> str:
     limits = [limit.limit_ms, *others_ms] if limit.is_known else []
     if are_apart(limits):
         said += (
-            f"Runs of this task on {limit.device.removesuffix(REACHED)} have hardware limits from "
+            f"Runs of this task on {limit.model} have hardware limits from "
             f"{wording.latency(min(limits))} to {wording.latency(max(limits))}, this one "
             f"{wording.latency(limit.limit_ms)}. {LONGER}"
         )
@@ -88,7 +87,7 @@ LONGER = "Each run measures its own; other programs can only make it longer, so 
 
 def are_apart(limits_ms: Sequence[float]) -> bool:
     """Whether limits of the same work differ so far that a reader would ask which of them is true."""
-    return len(limits_ms) > 1 and max(limits_ms) > APART * min(limits_ms)
+    return len(limits_ms) > 1 and max(limits_ms) > AT_THE_LIMIT * min(limits_ms)
 
 
 def _bandwidth(limit: HardwareLimit, memory_rate: float | None) -> str:

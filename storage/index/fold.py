@@ -22,7 +22,6 @@ from storage.results import relative
 from storage.results.check_records import CheckOutcome, StandingChecks
 from storage.results.evaluation_results import TimingFigures, headline
 from storage.results.flags import to_look_at
-from storage.results.hardware_limit import REACHED
 from storage.results.profile_results import DISTURBED
 from storage.results.vocabulary import Verdict
 from storage.run import events as ev
@@ -475,7 +474,6 @@ class RunFold:
 
     def _run_row(self) -> Row:
         record, settings = self.record, self.record.settings
-        device = record.limit.device if record.limit else ""
         options = {name: settings.strategy_options.get(name) for name in (*folder.FORMER_OPTIONS, exposure.SCHEDULE)}
         fork = settings.forked_from
         asked = record.human.open_approval
@@ -494,8 +492,8 @@ class RunFold:
             "started_at": self._started_at,
             "ended_at": self._ended_at if record.state.is_finished else None,
             "engine_began_at": self._began_at,
-            "device": device,
-            "device_model": device.removesuffix(REACHED),
+            "device": record.limit.device if record.limit else "",
+            "device_model": record.limit.model if record.limit else "",
             "hardware_limit": codec.dumps(record.limit) if record.limit else None,
             "steering": codec.dumps(record.steering),
             "question": codec.dumps(record.human.question) if record.human.question else None,

@@ -118,7 +118,7 @@ class HardwareLimit:
         factor = self.limit_ms / latency_ms
         return replace(
             self,
-            device=f"{self.device.removesuffix(REACHED)}{REACHED}",
+            device=f"{self.model}{REACHED}",
             bandwidth_gb_s=self.bandwidth_gb_s * factor,
             peak_gflop_s=self.peak_gflop_s * factor,
             measured_ms=self.limit_ms,
@@ -129,6 +129,11 @@ class HardwareLimit:
         if not self.is_raised or self.measured_ms is not None or earlier is None:
             return self
         return replace(self, measured_ms=earlier.measured_ms if earlier.is_raised else earlier.limit_ms)
+
+    @property
+    def model(self) -> str:
+        """The model of device, without the mark of a limit that a kernel raised."""
+        return self.device.removesuffix(REACHED)
 
     @property
     def is_raised(self) -> bool:

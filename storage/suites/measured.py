@@ -9,7 +9,6 @@ from dataclasses import replace
 from storage import codec
 from storage.results import observed
 from storage.results.check_records import LOOKED_AT, CheckOutcome, StagedCheck
-from storage.results.hardware_limit import REACHED
 from storage.results.vocabulary import Verdict
 from storage.run import events as ev
 from storage.run import journal, labels
@@ -43,7 +42,7 @@ def of_run(settings: RunSettings, entries: list[Entry]) -> RunResult:
     second = record.baseline.result if record.baseline else None
     return RunResult(
         settings.run_id, str(record.kernel_class), settings.language, settings.toolchain, settings.model,
-        settings.strategy, settings.policy.measured, record.limit.device.removesuffix(REACHED) if record.limit else "",
+        settings.strategy, settings.policy.measured, record.limit.model if record.limit else "",
         record.limit.known_ms if record.limit else None,
         record.baseline.name if record.baseline else "", second.speedup if second else None,
         best_kernel(best, checks_of(record.events, best)) if best else None,

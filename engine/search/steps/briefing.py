@@ -20,7 +20,7 @@ from engine.search import prompting
 from storage.results import observed
 from storage.results.check_records import DEVICE_TIME, CheckOutcome
 from storage.results.evaluation_results import KernelResources, headline
-from storage.results.hardware_limit import FP8, REACHED, CalledOperator, DeviceFacts, HardwareLimit, stands_on_float8
+from storage.results.hardware_limit import FP8, CalledOperator, DeviceFacts, HardwareLimit, stands_on_float8
 from storage.results.kernel_names import short
 from storage.results.observed import ObservedKernel
 from storage.results.policy import EVERYTHING, PRECISIONS, Draws, Policy, Strides
@@ -74,7 +74,7 @@ def device(limit: HardwareLimit | None, language: str = languages.DEFAULT) -> st
     """The device's own numbers, and what its architecture offers; a run of before has no numbers."""
     if limit is None:
         return _filled("unknown", device="not measured")
-    name = limit.device.removesuffix(REACHED)
+    name = limit.model
     if limit.facts is None:
         rates = f"{limit.bandwidth_gb_s:.4g} GB/s of memory bandwidth and {_rate(limit.peak_gflop_s)}, measured"
         return _filled("unknown", device=f"{name}: {rates}")
@@ -275,8 +275,8 @@ def _limit(limit: HardwareLimit | None) -> Iterator[str]:
         f"at least {limit.min_bytes / 1e6:.4g} MB cross memory at {limit.bandwidth_gb_s:.4g} GB/s "
         f"({limit.memory_ms:.4g} ms)"
     )
-    rates, is_raised = limit.facts.rates_gflop_s if limit.facts else {}, limit.device.endswith(REACHED)
-    on = " on tensor cores" if not is_raised and limit.peak_gflop_s > rates.get("fp32", math.inf) else ""
+    rates = limit.facts.rates_gflop_s if limit.facts else {}
+    on = " on tensor cores" if not limit.is_raised and limit.peak_gflop_s > rates.get("fp32", math.inf) else ""
     rate = f"{_rate(limit.peak_gflop_s)}{on}"
     computed = (
         f", {limit.min_flop / 1e9:.4g} GFLOP are computed at {rate} ({limit.compute_ms:.4g} ms)"
@@ -284,7 +284,7 @@ def _limit(limit: HardwareLimit | None) -> Iterator[str]:
         else ", operations are not counted"
     )
     kind = "bytes" if limit.memory_ms >= limit.compute_ms else "operations"
-    raised = " The rates were raised to what a kernel reached." if is_raised else ""
+    raised = " The rates were raised to what a kernel reached." if limit.is_raised else ""
     yield f"The hardware allows {limit.limit_ms:.4g} ms: {moved}{computed}; {kind} bound it.{raised}"
 
 
