@@ -9,6 +9,7 @@ Each runs as `python -m benchmarks.NAME`; its docstring names a full run and the
     mutations.py, mutation.py, mutations_of_guards.py, mutations_of_results.py   break each check; does a test notice?
     kernel_mutants.py                   kernels that mean something else: are they caught?
     languages.py, tuner.py              one kernel in each language; what the tuner gains
+    pytorch_defaults.py                 tasks with PyTorch's own settings, beside full float32
     several_devices.py, turns.py        a suite on one device and on several; what a turn in line costs
     kernelbench_files.py                every file of a folder judges its own reference
     demo_runs.py, recorded_kernels.py, replies.py   recorded runs, their kernels, raw replies of real models
