@@ -304,7 +304,9 @@ def _question(record: Record, state: KernelBlasterState, label: str, candidate: 
     if label == REVISE:
         named = [attempt.state for attempt in state.attempts] + [name for name, _ in state.expected]
         states = tuple(dict.fromkeys([*filter(None, named), *state.known]))
-        techniques = tuple(dict.fromkeys([*(technique for _, technique in state.expected), *state.others]))
+        tried = [attempt.technique for attempt in state.attempts]  # those that a plan of this round proposed, too
+        expected = [technique for _, technique in state.expected]
+        techniques = tuple(dict.fromkeys([*expected, *tried, *state.others]))
         return Ask(
             REVISE, _ended(record), name, Expects.JSON, prompts.Revise(attempts, _expected(state)),
             fields=replies.REVISE_FIELDS, reads=replies.ReadEdits(states, techniques),
@@ -319,7 +321,7 @@ def _expected(state: KernelBlasterState) -> str:
     for name in dict.fromkeys(state for state, _ in state.expected if state in tried_states):
         advised = [advice for (state, _), advice in state.expected.items() if state == name]
         lines += [f"{name or '(state not known)'}:", prompts.listed(advised)]
-    return "\n".join(lines) or "- nothing"
+    return "\n".join(lines) or "- nothing but what the plans of this round predicted, above"
 
 
 def _consulted(record: Record, name: str) -> ev.Consulted:

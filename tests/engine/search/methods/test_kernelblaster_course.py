@@ -309,6 +309,16 @@ def test_after_a_round_the_base_is_taught_and_the_next_round_begins_with_it() ->
     assert "analyse" not in words(silent.course())
 
 
+def test_the_look_back_may_correct_what_a_plan_of_its_round_proposed_to_a_base_that_knew_nothing() -> None:
+    edits = {"edits": [EDIT | {"state": "bound", "technique": "fusion"}]}
+    plan = PLAN_WITH_NEW | {"relevance": {}}
+    run = Course(1.0, 1.1, trajectories=1, steps=1, found=(), replies={"plan": plan, "revise": edits})
+    asked = run.until("revise")
+    assert isinstance(asked, Ask)
+    assert asked.reads is not None
+    assert asked.reads(json.dumps(edits)).payload == edits
+
+
 def test_a_look_back_that_a_person_leaves_goes_on_without_that_part() -> None:
     edits = {"edits": [EDIT | {"state": "bound", "technique": "tiling"}]}
     run = Course(1.0, 1.1, trajectories=1, steps=1, replies={"revise": edits})
