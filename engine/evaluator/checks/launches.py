@@ -12,6 +12,7 @@ import functools
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from elftools.elf.elffile import ELFFile
@@ -97,6 +98,7 @@ class Launches:
     beginnings: tuple[str, ...] = ()
     calls: int = 0
     totals: dict[tuple[str, str], Launched] = field(default_factory=dict)
+    times: dict[tuple[str, str], list[float]] = field(default_factory=dict)  # microseconds a launch, of each trace
 
     def add(self, trace: Trace, calls: int, during: str) -> Failure | None:
         """One more trace, of `calls` calls; a Failure when somebody else's kernel computed."""
@@ -106,6 +108,7 @@ class Launches:
         for row in trace.rows:
             key = (row.name, row.by)
             self.totals[key] = row + self.totals[key] if key in self.totals else row
+            self.times.setdefault(key, []).append(row.nanoseconds / 1000 / max(1, row.launches))
         if EVERYTHING in self.policy.library_operators:
             return None
         if trace.asks_the_host and _comes_from_host(trace):
@@ -144,19 +147,15 @@ class Launches:
 
     @property
     def table(self) -> tuple[ObservedKernel, ...]:
-        """For a reader: each kernel per call, the longest first."""
-        calls, rows = max(1, self.calls), sorted(self.totals.values(), key=lambda row: -row.nanoseconds)
-        took = max(1, sum(row.nanoseconds for row in rows))
+        """For a reader: each kernel per call, the longest first. Its time is the middle one of the traces: trials with
+        infinities may take a path of a kernel that the task's own inputs never do."""
+        calls = max(1, self.calls)
+        each_us = {key: row.launches / calls * median(self.times[key]) for key, row in self.totals.items()}
+        took = max(sum(each_us.values()), 1e-9)
+        rows = sorted(self.totals.items(), key=lambda item: -each_us[item[0]])
         return tuple(
-            ObservedKernel(
-                row.name,
-                self.origin(row),
-                row.by,
-                row.launches / calls,
-                row.nanoseconds / calls / 1000,
-                row.nanoseconds / took,
-            )
-            for row in rows[:MAX_ROWS]
+            ObservedKernel(row.name, self.origin(row), row.by, row.launches / calls, each_us[key], each_us[key] / took)
+            for key, row in rows[:MAX_ROWS]
         )
 
 

@@ -195,6 +195,14 @@ def test_own_kernels_and_what_operators_launch_pass_here() -> None:
     assert seen.table[1] == replace(seen.table[1], name=SCALED, launches=1.0, microseconds=5.0)
 
 
+def test_one_trial_on_a_path_of_its_own_does_not_make_a_kernels_time() -> None:
+    seen = Launches(Policy(), own={SCALED})
+    for took in (5_000, 6_000, 8_000_000, 4_000):  # the third has infinities
+        assert seen.add(trace(DEVICE[0], Event(SCALED, 552, 0, took, is_on_device=True)), 1, "forward") is None
+    (row,) = seen.table
+    assert (row.launches, row.microseconds, row.share) == (1.0, 5.5, 1.0)
+
+
 def test_where_everything_is_left_to_pytorch_no_kernel_is_foreign_enough() -> None:
     assert Launches(Policy(library_operators=(EVERYTHING,))).add(trace(*DEVICE), 1, "forward") is None
 
