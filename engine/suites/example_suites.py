@@ -1,7 +1,7 @@
 """Finished suites of the runs that come with Tilewright: each `tasks/examples/*.toml` lists runs. Starts nothing.
 
-A file names `like` (the shipped suite whose tasks and paper's figures it takes over), `arm` and `runs`. The suite is
-made from the runs once all of them are open here.
+A file names `like` (the shipped suite whose tasks and paper's figures it takes over) and under `arms` the runs of each
+arm, the first one that others are compared with. The suite is made from the runs once all of them are open here.
 """
 
 from __future__ import annotations
@@ -29,13 +29,17 @@ def lay_out(folder: Path = SHIPPED) -> None:
         OSError: the disk is full or may not be written.
     """
     for path in sorted(folder.glob("*.toml")):
-        plain = untrusted.read_toml(path)
-        suite, runs = files.folder_of(path.stem), [RunFolder(runs_folder() / run_id) for run_id in plain["runs"]]
-        if suite.journal_file.exists() or not all(run.settings_file.exists() for run in runs):
+        plain, suite = untrusted.read_toml(path), files.folder_of(path.stem)
+        arms = {arm: [RunFolder(runs_folder() / name) for name in names] for arm, names in plain["arms"].items()}
+        is_open = all(run.settings_file.exists() for runs in arms.values() for run in runs)
+        if suite.journal_file.exists() or not is_open:
             continue
         like = replace(definition.read(definition.find(plain["like"])), title=plain["title"], about=plain["about"])
-        defined, *cells = adopting.adopt(path.stem, runs, None, replace(like, is_example=True), plain["arm"])
-        files.append(suite, defined, *map(_over, cells))
+        events = list[Event]()
+        for arm, runs in arms.items():
+            before = fold(files.Line(0.0, event) for event in events)
+            events += map(_over, adopting.adopt(path.stem, runs, before, replace(like, is_example=True), arm))
+        files.append(suite, *events)
 
 
 def _over(event: Event) -> Event:
