@@ -5,8 +5,8 @@
 The CuTe kernels are those that the shipped recordings end with, the others lie in benchmarks/kernels. All are in the
 fp32 class. Prints a table; with --json a file gets one line a kernel as soon as it is known, and a kernel that fails
 is a row that says so. What all builds share is built first and is in no kernel's build time. `reply to verdict` is the
-time from a reply's text to its verdict and its timing: screening, build, check and timing, processes and imports with
-them. `of the limit` is the hardware limit's time over the kernel's. A language whose package is not installed is left
+time from a reply's text to its verdict, processes and imports with it; `with timing` goes on until its speed-up is
+known. `of the limit` is the hardware limit's time over the kernel's. A language whose package is not installed is left
 out.
 """
 
@@ -101,18 +101,20 @@ def judged(toolchain: Evaluator, task: Task, limit: HardwareLimit, name: str, la
 def table(rows: list[dict[str, Any]]) -> str:
     """The results as Markdown."""
     lines = [
-        "| task | language | build | reply to verdict | over eager | time | of the limit | registers, spilled bytes |",
-        "|---|---|---|---|---|---|---|---|",
+        "| task | language | build | reply to verdict | with timing | over eager | time | of the limit | "
+        "registers, spilled bytes |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
     for row in rows:
         cell = f"{row['task']} | {row['language']}"
         if row["speedup"] is None:
-            lines.append(f"| {cell} | {row['verdict']}: {(row['message'] or '')[:200]} | | | | | |")
+            lines.append(f"| {cell} | {row['verdict']}: {(row['message'] or '')[:200]} | | | | | | |")
             continue
         low, high = row["speedup_interval"]
+        verdict_s = sum(row["timeline"][stage]["total_s"] for stage in ("compile", "check"))
         used = [(one["registers"], one["spill_stores"]) for one in row["resources"]]
         lines.append(
-            f"| {cell} | {row['compile_seconds']:.1f} s | {row['seconds']:.1f} s | "
+            f"| {cell} | {row['compile_seconds']:.1f} s | {verdict_s:.1f} s | {row['seconds']:.1f} s | "
             f"{row['speedup']:.2f} ({low:.2f} to {high:.2f}) | "
             f"{row['latency_ms']:.3g} ms | {row['limit_ms'] / row['latency_ms']:.0%} | "
             f"{', '.join(str(n) for n, _ in used)}; {sum(n for _, n in used)} |"

@@ -102,6 +102,21 @@ def product_kernel(
             d[m, n] = sums[i]
 
 
+@cute.kernel
+def repair_kernel(a: cute.Tensor, b: cute.Tensor, d: cute.Tensor):
+    # An infinity has no parts: its products come out as no number, and are added up anew as they are.
+    thread, _, _ = cute.arch.thread_idx()
+    block, m, _ = cute.arch.block_idx()
+    n = block * THREADS + thread
+    if n < d.shape[1]:
+        value = d[m, n]
+        if value != value:
+            total = cutlass.Float32(0.0)
+            for k in cutlass.range(a.shape[1], unroll=4):
+                total += a[m, k] * b[k, n]
+            d[m, n] = total
+
+
 @cute.jit
 def product(
     a: cute.Tensor, b: cute.Tensor, d: cute.Tensor, split_a: cute.Tensor, split_b: cute.Tensor, parts_a: cute.Tensor,
@@ -121,6 +136,9 @@ def product(
     load_b, tma_b = cpasync.make_tiled_tma_atom(op, parts_b, cute.slice_(layout_b, (None, None, 0)), (BN, BK))
     product_kernel(load_a, tma_a, load_b, tma_b, d, mma, layout_a, layout_b).launch(
         grid=[cute.ceil_div(d.shape[0], BM), cute.ceil_div(d.shape[1], BN), 1], block=[THREADS, 1, 1], stream=stream
+    )
+    repair_kernel(a, b, d).launch(
+        grid=[cute.ceil_div(d.shape[1], THREADS), d.shape[0], 1], block=[THREADS, 1, 1], stream=stream
     )
 
 
