@@ -249,7 +249,7 @@ def _summary(name: str, draft: Draft, wrong: list[str]) -> None:
         except EngineError as error:
             why_not = wording.opened(str(error))
     if defined:
-        st.markdown(suite_acts.takes(defined))
+        suite_acts.draw_takes(defined)
         why_not = lacking(draft)
     if why_not:
         st.warning(wording.plain(why_not), icon=":material/warning:")
