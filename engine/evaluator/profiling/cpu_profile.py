@@ -186,8 +186,8 @@ class Report:
 
 
 class Bound(StrEnum):
-    """The answers shown to people and to the model. One thread: it is as far from the roofs, which all processors
-    reach together, as the others are idle."""
+    """The answers shown to people and to the model. One thread: far from both roofs, which several processors reach
+    together, while only one of them works."""
 
     MEMORY = "memory"
     COMPUTE = "compute"
