@@ -20,7 +20,6 @@ from storage.index import queries
 from storage.run.settings import Budget
 from storage.suites.records import Defined, SuiteLimits
 
-DEFAULT = "cutegen"
 FLAGS = (
     suite_draft.TOOLCHAIN, suite_draft.STRATEGY, suite_draft.MODEL, *(limit.flag for limit in run_options.LIMITS)
 )  # fmt: skip
@@ -91,6 +90,6 @@ def _settings(words: str) -> tuple[str, str, str, Budget]:
     }
     model = values.get(suite_draft.MODEL) or supervisor.available_models()[0]
     return (
-        values.get(suite_draft.TOOLCHAIN, "cpu"), values.get(suite_draft.STRATEGY, DEFAULT), model,
+        values.get(suite_draft.TOOLCHAIN, "cpu"), values.get(suite_draft.STRATEGY, suite_draft.DEFAULT), model,
         replace(Budget(), **limits),  # type: ignore[arg-type]
     )  # fmt: skip

@@ -19,14 +19,14 @@ from engine.suites import definition, starting
 from engine.suites.formats import name as spaced
 from pages.parts import number_field, suite_folders, wording
 from pages.parts.benchmark import suite_acts
-from pages.parts.benchmark.suite_draft import TOOLCHAIN, ArmDraft, Draft, draft_of, toml_of
+from pages.parts.benchmark.suite_draft import DEFAULT, TOOLCHAIN, ArmDraft, Draft, draft_of, toml_of
 from pages.parts.widgets import table
 from storage import untrusted
 from storage.suites import files
 from storage.suites.files import SuiteError
 from storage.suites.records import NAME, BudgetRule, SuiteLimits
 
-FRESH, DEFAULT = "blank", "cutegen"
+FRESH = "blank"
 MOST = 1_000_000_000
 RULES = {BudgetRule.EVEN: "stays unspent", BudgetRule.HEADROOM: "goes where most is left to save"}
 TASKS_HELP = "Each is a PyTorch module. Those that come with Tilewright stand by class."
