@@ -3,6 +3,7 @@ More than twelve are summarised in groups. Which runs they are stands in the add
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import streamlit as st
@@ -70,6 +71,7 @@ def summarise(run_ids: list[str], choices: Sequence[RunChoice]) -> None:
 def choose(choices: Sequence[RunChoice]) -> list[str]:
     """The choice; says so when there is nothing to choose, and which runs of the address are not here."""
     by_id = {choice.run_id: choice for choice in choices}
+    names = Counter(choice.name for choice in choices)
     asked = [name for name in st.query_params.get("runs", "").split(",") if name]
     if KEY not in st.session_state:
         st.session_state[KEY] = [name for name in dict.fromkeys(asked) if name in by_id][:MOST]
@@ -78,8 +80,8 @@ def choose(choices: Sequence[RunChoice]) -> list[str]:
         return []
     chosen = st.multiselect(
         "Runs to compare", list(by_id), key=KEY,
-        format_func=lambda name: label(by_id[name]) if name in by_id else name,
-        max_selections=MOST, select_all=False, placeholder="Search by task, model or run name",
+        format_func=lambda name: label(by_id[name], names[by_id[name].name] > 1) if name in by_id else name,
+        max_selections=MOST, select_all=False, placeholder="Search by name or task; a run without a name also by model",
     )  # fmt: skip
     for name in [name for name in asked if name not in by_id][:3]:
         st.warning(f"Run {wording.plain(wording.cut(name, 80))} not found.", icon=":material/search_off:")
@@ -113,9 +115,13 @@ def _choose(runs: Sequence[str]) -> None:
     st.session_state[KEY] = list(runs)
 
 
-def label(choice: RunChoice) -> str:
-    """One line by which a run can be searched."""
+def label(choice: RunChoice, has_namesake: bool) -> str:
+    """One line by which a run can be searched: its name, with its task where the name does not say it; of a run without
+    a name all that tells it from others."""
     title = wording.task(choice.task_name)
+    if choice.name:
+        told = [choice.name, "" if title.lower() in choice.name.lower() else title]
+        return " · ".join(word for word in (*told, choice.run_id[-16:] if has_namesake else "") if word)
     where = f"{languages.label(choice.language)} · {choice.toolchain}"
     model = wording.model(choice.model, choice.is_example)
     return f"{title} · {model} · {where} · {wording.moment(choice.created_at)} · {choice.run_id[-16:]}"

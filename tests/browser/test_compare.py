@@ -66,6 +66,10 @@ def test_a_choice_is_kept_in_the_address_sets_two_kernels_side_by_side_and_is_se
     expect(page.get_by_role("table", name="Compared runs").locator("tbody tr")).to_have_count(2)
     chart = page.get_by_role("figure", name=re.compile("grouped by when profiles were shown"))
     expect(chart.locator(".main-svg").first).to_be_visible()
+    named = page.locator(".react-aria-ComboBox [data-tag]")
+    expect(named).to_have_count(2)
+    letters = "all => all.map(tag => getComputedStyle(tag.querySelector('span'), '::before').content)"
+    assert all("counter(run, upper-latin)" in content for content in named.evaluate_all(letters))
     page.get_by_text("Source diff").click()
     expect(page.locator("table.diff").first).to_be_visible()
     with page.expect_download() as download:

@@ -121,6 +121,10 @@ def test_the_source_begins_above_the_middle_and_a_diff_opens_on_its_first_change
     expect(change).not_to_be_in_viewport()
     page.wait_for_timeout(300)
     expect(change).not_to_be_in_viewport()  # whoever scrolls is left alone
+    page.set_viewport_size({"width": 390, "height": 780})
+    page.reload()
+    expect(page.locator("table.diff.unified")).to_be_visible()
+    expect(change).to_be_in_viewport()
 
 
 @pytest.mark.parametrize("key", ["", "6"])

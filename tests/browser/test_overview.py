@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from storage.run import events as ev
+from storage.run import labels
 from storage.run.settings import RunState
 from storage.run.steering.verbs import CommandKind
 from tests import samples
@@ -29,6 +31,25 @@ def choose(page: Page, field: str, option: str) -> None:
     box.scroll_into_view_if_needed()  # a page that is scrolled closes the list of an open box
     at_rest(box).click()
     page.get_by_role("option", name=option).click()
+
+
+def test_a_long_name_is_whole_and_the_curve_of_a_single_kernel_is_a_point(
+    own_server: Callable[..., Server], page: Page
+) -> None:
+    server = own_server()
+    folder = samples.write_run(server.runs, "named", depths=1)
+    name = "Layer norm: KernelBlaster, two trajectories, and a name as long as one can be"
+    labels.change(folder, lambda now: replace(now, name=name))
+    page.goto(server.url)
+    link = page.get_by_role("link", name=name)
+    expect(link).to_be_visible()
+    size = "link => link.clientHeight / parseFloat(getComputedStyle(link).fontSize)"
+    becomes(lambda: link.evaluate(size) > 2, True)  # two lines
+    right = "node => node.getBoundingClientRect().right"
+    assert link.evaluate(right) < page.locator("td.line").first.evaluate(right)
+    curve = page.locator('tr[data-id="named"] .spark')
+    expect(curve.locator("circle")).to_have_count(1)
+    expect(curve.locator(".line")).to_have_attribute("d", re.compile(r"^M2 [\d.]+$"))
 
 
 def test_runs_are_found_ordered_labelled_compared_and_deleted_with_a_way_back(

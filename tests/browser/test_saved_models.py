@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -9,6 +10,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Server, drawn
 from tests.browser.test_manual import fill_in
+from tests.browser.test_overview import choose
 from tests.chat_server import says, serving
 
 pytestmark = pytest.mark.browser
@@ -39,7 +41,13 @@ def test_a_model_is_saved_in_the_page_offered_for_a_pasted_module_and_removed(
     assert holders == [server.home / "keys" / "work"]
     assert holders[0].stat().st_mode & 0o777 == 0o600
     assert KEY not in page.content()
-    page.goto(f"{server.url}/new_run")
+    row.get_by_role("button", name="Start a run with it").click()
+    expect(page).to_have_url(re.compile("/new_run$"))
+    expect(page.get_by_role("combobox", name="Model")).to_have_value("work")
+    choose(page, "Model", "recorded")
+    drawn(page).get_by_role("link", name="Models").first.click()
+    drawn(page).get_by_role("button", name="Start a run with it").click()
+    expect(page.get_by_role("combobox", name="Model")).to_have_value("work")
     drawn(page).get_by_role("radio", name="paste").click()
     box = page.get_by_label("Module", exact=True)
     box.fill(box.get_attribute("placeholder") or "")

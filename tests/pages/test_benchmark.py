@@ -16,11 +16,14 @@ from engine import supervisor
 from engine.suites import definition, tables
 from engine.suites.runner import hold
 from pages.parts import wording
-from pages.parts.benchmark import suite_draft, suites_list
+from pages.parts.benchmark import suite_draft, suite_forecast, suites_list
+from pages.parts.new_run import forecast
+from pages.parts.new_run.forecast import Forecast
 from storage import untrusted
 from storage.run import labels
 from storage.run.folder import find_run
 from storage.run.labels import MarkKind
+from storage.run.settings import Budget
 from storage.suites import files, measured, summary
 from storage.suites.records import (
     Arm,
@@ -32,6 +35,7 @@ from storage.suites.records import (
     RunnerStarted,
     Spent,
     StopAsked,
+    SuiteLimits,
     SuiteTask,
 )
 from storage.suites.standing import LEFT_BEHIND, CellStanding, Suite, fold
@@ -126,6 +130,37 @@ def test_a_copy_of_a_shipped_suite_says_what_the_suite_says(name: str) -> None:
     assert said(copy) == said(before)
     assert [(arm.name, arm.in_order) for arm in copy.arms] == [(arm.name, arm.in_order) for arm in before.arms]
     assert replace(copy, settings=before.settings, arms=before.arms, toml=before.toml) == before
+
+
+def test_a_suite_is_estimated_as_its_runs_are_and_within_its_limits(home: Path, open_page: Open) -> None:
+    samples.write_run(home / "runs", "one")
+    said = read(open_page("benchmark", new="demo"))
+    assert "No run so far tells how long these will take" in said  # on this toolchain
+    tasks = SuiteTask("square_matmul", "square_matmul"), SuiteTask("swish", "swish", "--depths 1")
+    arms = Arm("short", "--depths 2"), Arm("few", "--strategy best_of --max-calls 3")
+    defined = Defined("mine", tasks, arms, repeats=2, settings="--toolchain cuda --model some-model")
+
+    def of(task: str, strategy: str, budget: Budget) -> Forecast:
+        return forecast.of_run(task, "cuda", strategy, "some-model", budget)
+
+    cells = [
+        of("square_matmul", "cutegen", Budget(depths=2)), of("square_matmul", "best_of", Budget(model_calls=3)),
+        of("", "cutegen", Budget(depths=2)), of("", "best_of", Budget(depths=1, model_calls=3)),
+    ]  # fmt: skip
+    found, limited = (
+        suite_forecast.of_suite(replace(defined, limits=limits), "") for limits in (SuiteLimits(), SuiteLimits(5))
+    )
+    assert found
+    assert limited
+    assert found.calls == pytest.approx(2 * sum(cell.calls or 0 for cell in cells))
+    assert found.engine_s == pytest.approx(2 * sum(cell.engine_s or 0 for cell in cells))
+    assert found.basis.startswith("Added up over 8 runs")
+    assert (found.calls or 0) > (limited.calls or 0) == 5
+    assert limited.engine_s == pytest.approx((found.engine_s or 0) * 5 / (found.calls or 1))
+    unlike = suite_forecast.of_suite(defined, "--toolchain cpu")
+    assert unlike
+    assert (unlike.calls, unlike.engine_s) == (None, None)
+    assert suite_forecast.of_suite(defined, "--max-calls many") is None
 
 
 def test_the_form_says_what_it_makes_and_what_keeps_it_from_starting(home: Path, open_page: Open) -> None:

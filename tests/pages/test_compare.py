@@ -11,7 +11,7 @@ import pytest
 from engine import remeasuring, supervisor
 from engine.search.methods.options import Value
 from pages import report
-from pages.parts import wording
+from pages.parts import index, wording
 from pages.parts.compare import compare_chart, compare_kernels, compare_table, compared_runs
 from pages.parts.compare.compare_chart import Exposure, exposure_of
 from pages.parts.compare.compared_runs import Axis, Compared, gather
@@ -21,7 +21,7 @@ from storage.index import queries
 from storage.index.database import index_file, open_database
 from storage.index.ingest import Ingest
 from storage.results import relative
-from storage.run import liveness, remeasurements
+from storage.run import labels, liveness, remeasurements
 from storage.run.folder import RunFolder, find_run
 from storage.run.remeasurements import RemeasureProgress, RemeasureState, Round
 from storage.run.settings import Prompts
@@ -250,6 +250,21 @@ def test_the_page_says_what_is_missing(home: Path, open_page: Open) -> None:
     app = open_page("compare", runs="one,new")
     assert not app.exception
     assert "Compare two kernels" in words(app)
+
+
+def test_a_run_with_a_name_is_offered_and_drawn_by_it(home: Path, open_page: Open) -> None:
+    for name in ("one", "two", "plain"):
+        write_run(home / "runs", name)
+    labels.change(find_run("one"), lambda now: replace(now, name="A good one"))
+    app = open_page("compare", runs="one,plain")
+    (offered,) = [label for label in app.multiselect(key="compared_runs").options if "good" in label]
+    assert offered == "A good one · Square matmul"
+    legends = [run.name for run in gather(index.current(), ["one", "plain"])]
+    assert legends[0] == "A · A good one"
+    assert legends[1].startswith("B · Square matmul · ")
+    labels.change(find_run("two"), lambda now: replace(now, name="A good one"))
+    options = open_page("compare", runs="one,two").multiselect(key="compared_runs").options
+    assert {"A good one · Square matmul · one", "A good one · Square matmul · two"} < set(options)
 
 
 def test_the_settings_in_which_runs_differ_are_told_by_their_labels(home: Path, open_page: Open) -> None:

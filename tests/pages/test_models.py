@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ import streamlit
 from streamlit.testing.v1 import AppTest
 
 from engine import connecting, supervisor
-from pages.parts import access, index
+from pages.parts import access, index, wording
 from pages.parts.models import by_model, calibration
 from pages.parts.status import outcome
 from storage.index import queries
@@ -61,6 +62,17 @@ def test_a_connection_is_tried_with_one_small_call(
         assert KEY not in text.replace(f"value='{KEY}'", "")
     assert server.keys == ["secret-key", KEY]
     assert len(str(server.requests[0])) < 400
+
+
+def test_a_model_that_answers_another_word_can_be_used_and_has_no_tick(home: Path, open_page: Open) -> None:
+    with serving(says("hello there")) as server:
+        app = open_page("models")
+        fill(app, Address=server.address, Model="small")
+        app.button(key="try_model").click().run()
+    assert not app.success
+    (warning,) = (warning.value.replace("\\", "") for warning in app.warning)
+    assert "That is not the word it was asked for, “ready”: it may not follow instructions." in warning
+    assert "Runs can use it all the same." in warning
 
 
 def told(app: AppTest) -> str:
@@ -185,6 +197,9 @@ def test_figures_by_model_are_those_of_its_runs(home: Path) -> None:
     assert 0 < found.passed < found.judged
     assert found.passed <= found.compiled < found.built
     assert 0 < found.gains <= found.passed
+    of_person = by_model.cells(replace(found, model="manual", call_s=0.0, calls_s=0.0))
+    for name in ("call_s", "gain_s"):
+        assert by_model.cells(found)[name] != wording.NONE == of_person[name]
 
 
 def test_a_best_speedup_whose_interval_includes_one_is_no_gain_anywhere(home: Path, open_page: Open) -> None:

@@ -84,7 +84,9 @@ class Report:
         """What limits the kernel."""
         packed = self.mix.packed_share if self.mix else None
         seen = self.seen
-        return str(bound_of(self.memory_share, self.compute_share, self.latency_ms, seen.minor_faults, packed))
+        bound = bound_of(self.memory_share, self.compute_share, self.latency_ms, seen.minor_faults, packed)
+        is_alone = bound is Bound.LATENCY and seen.ran == 1 < seen.threads
+        return str(Bound.ONE_THREAD if is_alone else bound)
 
     def _metrics(self) -> Iterator[Metric]:
         seen = self.seen
@@ -184,12 +186,14 @@ class Report:
 
 
 class Bound(StrEnum):
-    """The four answers shown to people and to the model."""
+    """The answers shown to people and to the model. One thread: far from both roofs, which several processors reach
+    together, while only one of them works."""
 
     MEMORY = "memory"
     COMPUTE = "compute"
     OVERHEAD = "overhead"
     LATENCY = "latency"
+    ONE_THREAD = "one thread"
 
 
 def bound_of(

@@ -1,5 +1,5 @@
-"""One small question to a model, to see whether a run could use it: asked again when a run would ask again. Knows
-no run; changes nothing."""
+"""One small question to a model, to see whether a run could use it: asked again when a run would ask again, but not
+where nobody listens, which a person wants to know at once. Knows no run; changes nothing."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from engine.search.llm.saved import Endpoint, KeyIn, endpoint_of
 from storage import codec
 from storage.home import home
 from storage.run import saved_models
-from storage.run.models import ModelOptions, ModelRole, Options, for_role
+from storage.run.models import CallFailure, ModelOptions, ModelRole, Options, for_role
 from storage.run.saved_models import SavedModel
 
-QUESTION = "Reply with the single word: ready"
+WORD = "ready"
+QUESTION = f"Reply with the single word: {WORD}"
 ROOM = 2_000  # tokens; a model that reasons spends some before its first word
 LIMIT_S = 60.0
 
@@ -35,6 +36,13 @@ class Trial:
     input_tokens: int | None = None
     output_tokens: int | None = None
     cost_usd: float | None = None
+
+    @property
+    def doubt(self) -> str:
+        """What a reply other than the word asked for tells; empty for that word, whatever its case and punctuation."""
+        if self.reply.strip(" \n\t.,!:*_`'\"“”").casefold() == WORD:
+            return ""
+        return f"that is not the word it was asked for, “{WORD}”: it may not follow instructions"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +118,7 @@ def _ask(model: LanguageModel, purpose: Purpose, deadline: float) -> Completion:
             return model.complete([Message("user", QUESTION)], purpose, lambda piece: None)
         except CallError as error:
             failed.append(error)
-            pause = pause_before_next(failed, 0.0)
+            pause = None if error.failure is CallFailure.UNREACHABLE else pause_before_next(failed, 0.0)
             if pause is None or time.monotonic() + pause > deadline:
                 raise
             time.sleep(pause)
@@ -130,4 +138,5 @@ def sentence(trial: Trial) -> str:
         return f"{trial.model} at {trial.address}: {trial.failure}"
     counted = "" if trial.input_tokens is None else f", {trial.input_tokens} tokens in, {trial.output_tokens or 0} out"
     cost = ", cost unknown (no price)" if trial.cost_usd is None else f", ${trial.cost_usd:.4f}"
-    return f"{trial.model} at {trial.address} replied {trial.reply!r} in {trial.seconds:.1f} s{counted}{cost}"
+    doubt = f"; {trial.doubt}" if trial.doubt else ""
+    return f"{trial.model} at {trial.address} replied {trial.reply!r} in {trial.seconds:.1f} s{counted}{cost}{doubt}"

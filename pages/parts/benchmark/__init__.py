@@ -2,6 +2,7 @@
 
 suites_list.py        suites that were started, and those that are shipped
 suite_acts.py         start a shipped one; stop and continue one
+suite_forecast.py     what all its runs will take, before it starts
 suite_form.py         a new one: tasks, arms, limits
 suite_draft.py        what the form has, as a TOML file
 cells_matrix.py       every cell of a suite, live

@@ -11,7 +11,8 @@ from engine import supervisor
 from engine.errors import EngineError
 from engine.suites import definition, starting
 from pages.parts import access, wording
-from pages.parts.benchmark import suite_draft
+from pages.parts.benchmark import suite_draft, suite_forecast
+from pages.parts.new_run import forecast
 from pages.parts.steering import dialogs, steer
 from pages.parts.steering.dialogs import Dialog
 from storage.suites import files
@@ -74,8 +75,8 @@ def _start(suite: str) -> None:
     else:
         why_not = f"Enter {' and '.join(parameter.upper() for parameter in parameters)}."
     if defined:
-        st.markdown(takes(defined))
         why_not = unavailable(f"{defined.settings} {more}")
+        draw_takes(defined, more)
         if files.folder_of(defined.name).journal_file.exists():
             st.info(BEGUN_BEFORE.format(wording.plain(defined.name)), icon=":material/history:")
     if why_not:
@@ -88,6 +89,13 @@ def _start(suite: str) -> None:
     if folder := begin(lambda: starting.start_shipped(suite, words, settings=more)):
         dialogs.forget()
         st.switch_page("benchmark.py", query_params={"suite": folder.name})
+
+
+def draw_takes(defined: Defined, more: str = "") -> None:
+    """How many runs a suite is, and the time, calls and money that they will take together."""
+    st.markdown(takes(defined))
+    if expected := suite_forecast.of_suite(defined, more):
+        forecast.draw(expected)
 
 
 def takes(defined: Defined) -> str:

@@ -14,6 +14,7 @@ from storage.suites.records import BudgetRule, Defined, SuiteLimits
 
 # Words of `engine run` that have a field of their own, in the order of an arm's row.
 STRATEGY, LANGUAGE, MODEL, DEPTHS, TOOLCHAIN = "--strategy", "--language", "--model", "--depths", "--toolchain"
+DEFAULT = "cutegen"  # the strategy of a run for which none is named
 OF_ARM = (STRATEGY, LANGUAGE, MODEL, DEPTHS)
 # What a file may say that the form has no field for; a copy keeps it, as far as its tasks and arms are left.
 OF_TASKS, OF_ARMS = ("classes", "task_settings", "paper"), ("in_order",)

@@ -19,14 +19,14 @@ from engine.suites import definition, starting
 from engine.suites.formats import name as spaced
 from pages.parts import number_field, suite_folders, wording
 from pages.parts.benchmark import suite_acts
-from pages.parts.benchmark.suite_draft import TOOLCHAIN, ArmDraft, Draft, draft_of, toml_of
+from pages.parts.benchmark.suite_draft import DEFAULT, TOOLCHAIN, ArmDraft, Draft, draft_of, toml_of
 from pages.parts.widgets import table
 from storage import untrusted
 from storage.suites import files
 from storage.suites.files import SuiteError
 from storage.suites.records import NAME, BudgetRule, SuiteLimits
 
-FRESH, DEFAULT = "blank", "cutegen"
+FRESH = "blank"
 MOST = 1_000_000_000
 RULES = {BudgetRule.EVEN: "stays unspent", BudgetRule.HEADROOM: "goes where most is left to save"}
 TASKS_HELP = "Each is a PyTorch module. Those that come with Tilewright stand by class."
@@ -249,7 +249,7 @@ def _summary(name: str, draft: Draft, wrong: list[str]) -> None:
         except EngineError as error:
             why_not = wording.opened(str(error))
     if defined:
-        st.markdown(suite_acts.takes(defined))
+        suite_acts.draw_takes(defined)
         why_not = lacking(draft)
     if why_not:
         st.warning(wording.plain(why_not), icon=":material/warning:")

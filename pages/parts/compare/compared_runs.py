@@ -106,7 +106,9 @@ class Compared:
 
     @property
     def name(self) -> str:
-        """One line that tells the run from others of its task."""
+        """One line that tells the run from others of its task: its name, or what it is where nobody has named it."""
+        if self.run.label:
+            return " · ".join(word for word in (self.letter, self.run.label, self.device_mark) if word)
         model = wording.model(self.run.model, self.run.is_example)
         made_by = f"{self.strategy} · {model}" if self.strategy else model
         words = [self.letter, self.run.title, self.device_mark, made_by, wording.moment(self.run.created_at)[:16]]

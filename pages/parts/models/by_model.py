@@ -8,6 +8,7 @@ from pages.parts import index, wording
 from pages.parts.widgets import table
 from storage.index import queries
 from storage.index.queries import ModelRow
+from storage.run.steering.command_arguments import MANUAL
 
 NAMED = "as its service calls it, or the name under which it is saved"
 GAIN = "a kernel that became the best of its run and beats eager PyTorch by more than the noise"
@@ -24,7 +25,7 @@ COLUMNS = [
     table.Column("cost", "Cost", "right", "US dollars of all calls, by the prices in prices.toml"),
     table.Column("cost_call", "Cost a call", "right", "US dollars, mean over all calls"),
     table.Column("cost_gain", "Cost a gain", "right", f"cost of all calls, for each gain: {GAIN}"),
-    table.Column("call_s", "Time a call", "right", "from the question to the end of the reply, median"),
+    table.Column("call_s", "Time a call", "right", "from the question to the end of a model's reply, median"),
     table.Column("gain_s", "Time a gain", "right", f"time of all calls, for each gain: {GAIN}"),
 ]
 
@@ -50,7 +51,7 @@ def part(count: int, whole: int, tone: str = "") -> table.Cell:
 
 def cells(row: ModelRow) -> dict[str, table.Cell]:
     """One model as cells."""
-    cost = row.cost_usd if not row.unpriced else None
+    cost, is_person = row.cost_usd if not row.unpriced else None, row.model == MANUAL
     return {
         "model": table.text(row.model, "strong"),
         "runs": wording.count(row.runs),
@@ -65,6 +66,6 @@ def cells(row: ModelRow) -> dict[str, table.Cell]:
         "cost_gain": (
             wording.cost(None if cost is None else cost / row.gains, row.model) if row.gains else wording.NONE
         ),
-        "call_s": wording.seconds(row.call_s),
-        "gain_s": wording.seconds(row.calls_s / row.gains) if row.gains else wording.NONE,
+        "call_s": wording.NONE if is_person else wording.seconds(row.call_s),
+        "gain_s": wording.seconds(row.calls_s / row.gains) if row.gains and not is_person else wording.NONE,
     }  # fmt: skip

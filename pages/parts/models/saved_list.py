@@ -1,4 +1,4 @@
-"""The models that are saved: what they are, where their key is, a test, and a way to remove them."""
+"""The models that are saved: what they are, where their key is, a test, a run with one, and a way to remove them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from engine import supervisor
 from engine.errors import EngineError
 from pages.parts import access, wording
 from pages.parts.models import trial_result
+from pages.parts.new_run import kept
 from storage.run.saved_models import KeyPlace, ModelKind, SavedModel
 
 KINDS = {ModelKind.ENDPOINT: "endpoint", ModelKind.COMMAND: "program", ModelKind.AGENT: "agent"}
@@ -34,6 +35,12 @@ def _draw(entry: SavedModel, refusal: str) -> None:
     row.markdown(f"**{wording.plain(entry.name)}** · {KINDS[entry.kind]} · {wording.plain(about(entry))}")
     is_asked = row.button("Test", icon=":material/network_check:", key=f"try:{entry.name}", disabled=bool(refusal),
                           help=f"off: {refusal}" if refusal else "one call that asks for one word")  # fmt: skip
+    if access.may_steer() and row.button(
+        "Start a run with it", icon=":material/play_arrow:", key=f"run_with:{entry.name}",
+        help="opens New run with this model chosen",
+    ):  # fmt: skip
+        kept.choose("model", entry.name)
+        st.switch_page("new_run.py")
     with row.popover("Remove", icon=":material/delete:", disabled=bool(refusal)):
         st.markdown("Its key is removed too. A run that began with it keeps its settings, not the key.")
         if st.button(f"Remove {entry.name}", key=f"remove:{entry.name}", type="primary"):

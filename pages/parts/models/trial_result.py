@@ -23,4 +23,9 @@ def draw(entry: SavedModel, key: str = "") -> None:
         return
     counted = f"{wording.tokens(reply.input_tokens)} tokens in, {wording.tokens(reply.output_tokens)} out"
     sentence = f"It replied “{wording.cut(reply.reply, 60)}” in {wording.seconds(reply.seconds)}; {counted}; cost "
-    st.success(wording.plain(sentence + f"{wording.cost(reply.cost_usd)}."), icon=":material/check:")
+    sentence += f"{wording.cost(reply.cost_usd)}."
+    if doubt := reply.doubt:
+        sentence += f" {wording.capital(doubt)}. Runs can use it all the same."
+        st.warning(wording.plain(sentence), icon=":material/rule:")
+        return
+    st.success(wording.plain(sentence), icon=":material/check:")

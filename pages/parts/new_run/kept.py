@@ -76,6 +76,15 @@ def begin(like: str) -> None:
     st.session_state[_LIKE] = like
 
 
+def choose(key: str, value: Any) -> None:
+    """Have one field begin with this value once its page is shown; the others are as they were left. A form that began
+    as another run does begins anew."""
+    if st.session_state.get(_LIKE):
+        forget()
+    st.session_state[_LIKE], st.session_state[_LEFT] = "", True
+    st.session_state[_KEPT] = {**st.session_state.get(_KEPT, {}), key: value}
+
+
 def keep() -> None:
     """After its fields. Trap: where a page is left Streamlit forgets them before anything of the next one runs."""
     st.session_state[_KEPT] = {key: st.session_state[key] for key in _keys()}

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from storage.index.database import Database
 from storage.index.queries import fetch
 from storage.index.queries.attempts import RISING
+from storage.index.queries.runs import LABELLED
 from storage.run.settings import DepthOutcome
 
 
 @dataclass(frozen=True, slots=True)
 class RunChoice:
     """One run as a list offers it. Replays are not offered: they hold nothing of their own. `device` is empty before
-    the hardware limit was measured; `sizes` is JSON text."""
+    the hardware limit was measured; `sizes` is JSON text; `name` is what a person calls the run, empty for most."""
 
     run_id: str
     task_name: str
@@ -25,6 +26,7 @@ class RunChoice:
     device: str
     sizes: str
     is_example: bool = False
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +108,9 @@ _SPENT = """spent_s AS engine_s, spent_calls AS calls, spent_tokens AS tokens, s
 
 def comparable_runs(db: Database) -> list[RunChoice]:
     """Every run that can be compared, newest first."""
-    sql = """SELECT r.run_id, r.task_name, r.model, r.toolchain, r.language, r.created_at,
-        r.device_model AS device, r.sizes, r.is_example FROM runs r
+    sql = f"""SELECT r.run_id, r.task_name, r.model, r.toolchain, r.language, r.created_at,
+        r.device_model AS device, r.sizes, r.is_example, coalesce(l.name, '') AS name
+        FROM runs r LEFT JOIN {LABELLED} l ON l.run_id = r.run_id
         WHERE r.replay_of IS NULL ORDER BY r.created_at DESC, r.run_id DESC"""
     return fetch.rows(db, RunChoice, sql)
 

@@ -84,9 +84,9 @@ function go(host, by) {
 }
 
 // The first changed line is in view when a diff opens. What stands above may still come in and move it, so it is looked at
-// again for a moment, until a person scrolls or presses something. On a phone the head of the page has the first screen.
+// again for a moment, until a person scrolls or presses something.
 function reveal(host) {
-  if (host.data.is_compact || innerWidth <= 640) return
+  if (host.data.is_compact) return
   const until = Date.now() + REVEAL_MS
   const hands = new AbortController()
   for (const kind of ["wheel", "keydown", "pointerdown"])

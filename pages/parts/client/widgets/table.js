@@ -94,10 +94,10 @@ function bar(cell) {
 
 function spark(cell) {
   const points = cell.points || []
-  if (points.length < 2) return make("span", "muted", "–")
+  if (!points.length) return make("span", "muted", "–")
   const logs = points.map(value => Math.log(value))
   const low = Math.min(0, ...logs), high = Math.max(0.1, ...logs)
-  const x = i => 2 + (96 * i) / (logs.length - 1)
+  const x = i => (logs.length > 1 ? 2 + (96 * i) / (logs.length - 1) : 50)  // a single point is no line: in the middle
   const y = value => 26 - (22 * (value - low)) / (high - low)
   const node = vector("0 0 100 28", "spark")
   const base = document.createElementNS(SVG, "path")

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -184,6 +185,13 @@ def test_a_call_has_one_time_and_one_share_of_the_limit_that_of_the_timing() -> 
     assert "Latency 20 ms" in result.summary
     assert result.evidence == {"profiled call": "24.6 ms; timed without the profiler: 20 ms"}
     assert not result.disturbance
+
+
+@pytest.mark.parametrize(("ran", "processors", "bound"), [(1, 2, "one thread"), (2, 2, "latency"), (1, 1, "latency")])
+def test_work_on_one_of_several_processors_is_bound_by_its_one_thread(ran: int, processors: int, bound: str) -> None:
+    report = Report(replace(SEEN, ran=ran, threads=processors), None, ROOF)
+    assert report.bound == bound
+    assert report.result("source", 1.0).summary.startswith(f"Bound: {bound}. ")
 
 
 def test_a_profile_much_slower_than_the_timing_was_disturbed() -> None:
