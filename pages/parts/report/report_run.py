@@ -92,7 +92,7 @@ def _known(db: Database, run: RunRow) -> list[tuple[str, str]]:
         ("Run", run.run_id),
         ("State", f"{run_state.of(run)}" + (f": {run.state_reason}" if run.state_reason else "")),
         ("Task", f"{run.title}, {wording.CLASS_NAME[run.kernel_class]}"),
-        ("Device", f"{limit.device}, toolchain {run.toolchain}" if limit else f"toolchain {run.toolchain}"),
+        ("Device", f"{limit.model}, toolchain {run.toolchain}" if limit else f"toolchain {run.toolchain}"),
         ("Language", languages.label(run.language)),
         ("Model", wording.model(run.model, run.is_example)),
         ("Started", wording.moment(run.started_at or run.created_at)),

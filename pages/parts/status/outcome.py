@@ -41,7 +41,7 @@ def figures(db: Database, run: RunRow) -> list[Figure]:
         ),
         *alternatives.figures(queries.baseline(db, run.run_id), run.best_speedup, run.best_noise),
         Figure(
-            "Of the hardware limit", speed_of_light.percent(limit, run.best_latency_ms), limit.device if limit else "",
+            "Of the hardware limit", speed_of_light.percent(limit, run.best_latency_ms), limit.model if limit else "",
             f"{speed_of_light.sentence(limit, run.best_latency_ms)} {limit_measured(db, run.run_id)}" if limit else "",
         ),
         Figure("Correct kernels", wording.share(run.passed, run.passed + run.failed), "of those judged"),
