@@ -43,6 +43,8 @@ def _row(trial: RegionTried, kernel: ChosenKernel | None, in_place: Total | None
 MOST_COUNTED = 3
 WEIGHTED = "So many calls of each workload together, as the weights say that were given at the capture"
 
+PEAK = "the most GPU memory that a call holds beyond what is held before it, such as parameters and inputs"
+
 
 def counted(network: Network) -> str:
     """What the milliseconds of the whole network count: its workloads by their weights, "1 prefill + 200 decode"; empty
@@ -66,6 +68,19 @@ def headline(network: Network, proof: Proof) -> str:
     words = f"{factor(total)} the best alternative ({ways}): {ms(total.before_ms)} to {ms(total.after_ms)}"
     words += f" for {what}" if (what := counted(network)) else ""
     return f"{words}." if total.is_faster else f"{words}, which is {_not_faster(total)}."
+
+
+def by_workload(network: Network, proof: Proof) -> str:
+    """What the headline comes to in each workload alone; empty where there is one."""
+    if proof.stack is None or len(network.workloads) not in range(2, MOST_COUNTED + 1):
+        return ""
+    speeds = {speed.workload: speed for speed in proof.stack.best}
+    each = [
+        f"{name} {speed.speedup:.3f}x ({speed.low:.3f} to {speed.high:.3f})"
+        for name in (workload.name for workload in network.workloads)
+        if (speed := speeds.get(name))
+    ]
+    return f"A call of each workload alone: {', '.join(each)}." if each else ""
 
 
 def _not_faster(total: Total) -> str:
@@ -104,7 +119,7 @@ def origin(network: Network) -> str:
 
 def lines(network: Network, proof: Proof) -> list[str]:
     """The proof as Markdown."""
-    told = [line for line in (headline(network, proof), prediction(network, proof)) if line]
+    told = [*filter(None, (headline(network, proof), by_workload(network, proof), prediction(network, proof)))]
     if proof.stack and proof.stack.greedy:
         told.append(f"{proof.stack.greedy[:1].upper()}{proof.stack.greedy[1:]}.")
     text = [

@@ -146,7 +146,8 @@ def test_a_network_is_told_with_the_figures_of_the_ranking(home: Path, open_page
         assert wording.as_written_here(row.reason)[:40] in said, row.reason
     ceiling = ranking.ceiling_of(stands.network, [row for row in rows if row.is_worth_it])
     for figure in ("5 of 18", wording.speedup(ceiling), "7 to 26 %", "3.72 GB", "run?run=run-attn", "everything else",
-                   "would have to reach 90 % of the hardware"):  # fmt: skip
+                   "would have to reach 90 % of the hardware",
+                   "kernels inside its modules take", "such as parameters and inputs"):  # fmt: skip
         assert sent(figure) in said, figure
     assert "Places and everything else are not the whole" not in said
 

@@ -246,6 +246,21 @@ def test_the_speed_over_torch_compile_stands_beside_the_one_over_eager(home: Pat
     assert "no figure over" not in words(app)
 
 
+def test_an_alternative_is_rounded_alike_in_chart_and_table_and_stands_beside_the_eager_of_its_session(
+    home: Path, open_page: Open
+) -> None:
+    samples.write_run(home / "runs", "r1", depths=1)
+    open_page("run", run="r1")
+    baseline = queries.baseline(index.current(), "r1")
+    assert baseline is not None
+    compiled = replace(baseline, speedup=0.6743, noise=0.2, latency_ms=3.5)
+    _, row = alternatives.lines([compiled], index.attempts("r1")[0])
+    cells = dict(zip((column.key for column in alternatives.COLUMNS), row, strict=True))
+    assert cells["eager"].startswith("0.7×")
+    assert alternatives.label([compiled]) == "torch.compile 0.7×"
+    assert (cells["latency"], cells["beside"]) == ("3.50 ms", "2.36 ms")
+
+
 def test_a_baseline_that_could_not_be_had_says_why(home: Path, open_page: Open) -> None:
     samples.write_run(home / "runs", "r1", depths=1, seed=2)
     app = open_page("candidate", run="r1", candidate="c001", tab="Trust")

@@ -114,6 +114,7 @@ def _best(db: Database, run: RunRow, attempts: Sequence[AttemptRow]) -> dict[str
             for seen in filter(None, [queries.deployment(db, run.run_id, best.candidate_id)])
             for told in deployment.told(seen)
         ],
+        "alternatives_about": alternatives.ABOUT,
         "alternative_heads": tuple(column.label for column in alternatives.COLUMNS),
         "tied": ", ".join(f"kernel {a.number}" for a in attempts if a.is_tied),
         "trust": trust_tab.overall(best.verdict, best.speedup is not None, check_records),
