@@ -48,5 +48,5 @@ def moved(this: Timed, other: Timed, noise: float) -> str:
     beside, before = (timed.speedup * timed.latency_ms for timed in (this, other))
     if abs(math.log(beside / before)) <= math.log1p(noise):
         return ""
-    times = f"{wording.latency(beside)} beside {this.name}, {wording.latency(before)} beside {other.name}"
-    return f"Latencies compare otherwise, as {BECAUSE}: {times}."
+    times = f"{wording.latency(beside)} beside {this.name} and {wording.latency(before)} beside {other.name}"
+    return f"Their latencies alone give another ratio: {BECAUSE}, and took {times}."

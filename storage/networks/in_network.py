@@ -96,16 +96,17 @@ def prediction(network: Network, proof: Proof) -> str:
     measured = proofs.total(proofs.of_way(proof.stack, "eager"), proofs.weights_of(network))
     if predicted is None:
         return ""
-    alone = f"the gains of {len(kernels)} kernels, each measured alone, add" if len(kernels) > 1 else (
-        "the gain of the kernel, measured alone, adds"
+    alone = f"what {len(kernels)} kernels gain, each measured alone," if len(kernels) > 1 else (
+        "what the kernel gains, measured alone,"
     )  # fmt: skip
-    gain = f"In eager PyTorch, without compiler or CUDA graph, {alone} up to {_percent(predicted)} for the network"
+    gain = f"In eager calls, without compiler or CUDA graph, {alone} would make the network {_change(predicted)}"
     if measured is None:
         return f"{gain}; none was kept."
     spread = f"{_percent(measured.low)} to {_percent(measured.high)}"
+    was = f"{_change(measured.speedup)} ({spread})"
     kept = len(proof.stack.kept)
     which = "them" if kept == len(kernels) else f"the {kept} kept"
-    return f"{gain}; in the same way, with {which} in it, {_percent(measured.speedup)} ({spread}) was measured."
+    return f"{gain}; with {which} in it, such calls were measured to be {was}."
 
 
 def origin(network: Network) -> str:
@@ -160,6 +161,10 @@ def factor(total: Total) -> str:
 def ms(value: float) -> str:
     """A time with its unit."""
     return f"{value:.4g} ms"
+
+
+def _change(speedup: float) -> str:
+    return f"{abs(100 * (speedup - 1)):.1f} % {'faster' if speedup >= 1 else 'slower'}"
 
 
 def _percent(speedup: float) -> str:

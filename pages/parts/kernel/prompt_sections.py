@@ -6,6 +6,7 @@ from __future__ import annotations
 import itertools
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -250,12 +251,14 @@ def _whole(messages: Sequence[SentMessage], states: Mapping[tuple[str, str], Sta
 
 
 def _changes(compared: Sequence[Change], seq: int, per: float) -> None:
+    often = Counter(change.name for change in compared if change.state is not State.SAME)
     for number, change in enumerate(compared):
         if change.state is State.SAME:
             continue
+        begins = f": “{wording.cut((change.now or change.before).strip(), 50)}”" if often[change.name] > 1 else ""
         size = about(len(change.now or change.before), per)
         fold = st.expander(
-            f"{wording.plain(change.name)} :gray[{wording.plain(size)}] · :orange[{change.state}]",
+            f"{wording.plain(change.name + begins)} :gray[{wording.plain(size)}] · :orange[{change.state}]",
             expanded=True, key=f"change:{seq}:{number}", on_change="rerun",
         )  # fmt: skip
         if fold.open:

@@ -119,7 +119,11 @@ def headline(db: Database, run: RunRow) -> str:
     beyond = not_faster(run.best_low, run.best_high)
     if not beyond:
         best = wording.best(run)
-        over = alternatives.over(queries.baseline(db, run.run_id), run.best_speedup, run.best_noise)
+        fastest = queries.baseline(db, run.run_id)
+        over = (
+            "the fastest alternative" if alternatives.is_eager_best(fastest)
+            else alternatives.over(fastest, run.best_speedup, run.best_noise)
+        )  # fmt: skip
         return f"{best} over eager PyTorch" + (f", {over}" if over else "")
     return f"best kernel {_best(run)}, {beyond}"
 
