@@ -42,6 +42,14 @@ def sentence(kernels: Iterable[Timed]) -> str:
     return ""
 
 
+def again(other: str) -> str:
+    """Of a best kernel that was timed once more before its run ended, in turns with another one."""
+    return (
+        f"The best kernel and {other} were timed once more, one after the other, before the run ended: eager PyTorch "
+        "had moved between their first timings, so that latency and speed-up named different kernels as the faster."
+    )
+
+
 def moved(this: Timed, other: Timed, noise: float) -> str:
     """How long eager PyTorch took beside each of two kernels, where that moved by more than `noise` (a share), so that
     their speed-ups are further apart, or less far, than their latencies; else empty."""

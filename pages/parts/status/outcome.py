@@ -12,7 +12,7 @@ from storage.index.database import Database
 from storage.index.queries import EvaluationRow, RunRow
 from storage.index.queries.call_outcomes import call_outcomes
 from storage.results import flags, relative
-from storage.results.evaluation_results import BUSY_PERCENT, used_by_others
+from storage.results.evaluation_results import BUSY_PERCENT, TIMED_AGAIN, used_by_others
 
 STAGE_NAME = {
     "model": "Model", "compile": "Compile", "check": "Check", "time": "Time", "profile": "Profile",
@@ -130,6 +130,13 @@ def headline(db: Database, run: RunRow) -> str:
 
 def _best(run: RunRow) -> str:
     return wording.measured(run.best_speedup, run.best_noise, run.best_low, run.best_high)
+
+
+def timed_in_turns(db: Database, run: RunRow) -> str:
+    """That the best kernel was timed once more in turns with another, before the run ended, and why; else empty."""
+    best = queries.evaluation(db, run.run_id, run.best_candidate_id or "")
+    other = best.timing_evidence.get(TIMED_AGAIN) if best else None
+    return timed_anew.again(other) if other else ""
 
 
 def timed_anew_words(db: Database, run: RunRow) -> str:
