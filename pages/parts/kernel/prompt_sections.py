@@ -250,15 +250,23 @@ def _whole(messages: Sequence[SentMessage], states: Mapping[tuple[str, str], Sta
                     show(section.text.strip("\n"), f"prompt-{seq}-{number}-{position}")
 
 
-def _changes(compared: Sequence[Change], seq: int, per: float) -> None:
+def told_apart(compared: Sequence[Change]) -> list[str]:
+    """What each section is called: by its name, and where several that changed share it by how they begin too."""
     often = Counter(change.name for change in compared if change.state is not State.SAME)
-    for number, change in enumerate(compared):
+    return [
+        f"{one.name}: “{wording.cut((one.now or one.before).strip(), 50)}”" if often[one.name] > 1 else one.name
+        for one in compared
+    ]
+
+
+def _changes(compared: Sequence[Change], seq: int, per: float) -> None:
+    titles = told_apart(compared)
+    for number, (change, title) in enumerate(zip(compared, titles, strict=True)):
         if change.state is State.SAME:
             continue
-        begins = f": “{wording.cut((change.now or change.before).strip(), 50)}”" if often[change.name] > 1 else ""
         size = about(len(change.now or change.before), per)
         fold = st.expander(
-            f"{wording.plain(change.name + begins)} :gray[{wording.plain(size)}] · :orange[{change.state}]",
+            f"{wording.plain(title)} :gray[{wording.plain(size)}] · :orange[{change.state}]",
             expanded=True, key=f"change:{seq}:{number}", on_change="rerun",
         )  # fmt: skip
         if fold.open:
