@@ -32,7 +32,7 @@ from pages.parts.network.region_states import SIGNS, TONES, RegionState, state_o
 from pages.parts.network_folders import WATCHED
 from pages.parts.status import address, now
 from pages.parts.steering import dialogs, steer
-from storage.networks import files, ranking
+from storage.networks import files, in_network, ranking
 from storage.networks.files import NetworkError, NetworkFolder
 from storage.networks.ranking import Experience, Ranked
 from storage.networks.records import Network
@@ -177,12 +177,9 @@ def draw_place(tree: Tree, rows: Sequence[Ranked], place: str, states: dict[str,
     """One place in words, with links to its regions."""
     ms = tree.total_ms[place]
     share = wording.quantity(ms / tree.whole_ms, "", is_share=True)
+    took, own = wording.latency(ms), wording.latency(tree.own_ms.get(place, 0.0))
     sentence = f"**{wording.plain(place_words.name(place))}** ({wording.plain(tree.kinds[place])}): "
-    sentence += (
-        f"{wording.latency(ms)}, {share} of the network, {wording.latency(tree.own_ms.get(place, 0.0))} of its own"
-    )
-    if not place:
-        sentence += f"; everything else takes {wording.latency(tree.rest_ms)}"
+    sentence += f"{took}, {share} of the network, {own} of its own" if place else _of_whole(tree, took, share)
     st.markdown(sentence)
     regions = [row.region.name for row in rows if place in (*row.region.places, *row.region.parts)]
     for region in regions:
@@ -191,6 +188,15 @@ def draw_place(tree: Tree, rows: Sequence[Ranked], place: str, states: dict[str,
             icon=":material/category:", query_params={"network": tree.network.name, "region": region},
             width="content",
         )  # fmt: skip
+
+
+def _of_whole(tree: Tree, took: str, share: str) -> str:
+    work = "kernels" if any(workload.device_ms is not None for workload in tree.network.workloads) else "operators"
+    calls = wording.plain(in_network.counted(tree.network)) or "a call"
+    return (
+        f"{work} inside its modules take {took}, {share} of the {wording.latency(tree.whole_ms)} that {calls} takes in "
+        f"eager PyTorch; everything else takes {wording.latency(tree.rest_ms)}: {icicle.REST_IS}"
+    )
 
 
 def follow(name: str, opened: str) -> None:

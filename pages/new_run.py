@@ -209,7 +209,7 @@ def _policy(task: TaskFile, begins: Policy) -> dict[str, Any]:
     if EVERYTHING in usual:
         usual = ("all",)
     library = st.text_input(
-        "PyTorch may compute", ", ".join(usual) or "none", key=f"library:{task.path}", help=_LIBRARY_HELP
+        "Operators left to PyTorch", ", ".join(usual) or "none", key=f"library:{task.path}", help=_LIBRARY_HELP
     )
     row = st.container(horizontal=True, vertical_alignment="bottom", gap="medium")
     precision = row.segmented_control(
@@ -218,9 +218,9 @@ def _policy(task: TaskFile, begins: Policy) -> dict[str, Any]:
         "float16. The reference is timed in the same class.",
     )  # fmt: skip
     dtype = row.segmented_control(
-        "Tensors", (OWN_DTYPE, *DTYPES), default=begins.dtype or OWN_DTYPE, required=True,
-        key=f"dtype:{task.path}",
-        help="own: as the task is written. bf16 or fp16: floating-point inputs and parameters are converted, on both "
+        "Tensor type", (OWN_DTYPE, *DTYPES), default=begins.dtype or OWN_DTYPE, required=True,
+        key=f"dtype:{task.path}", format_func=lambda dtype: "as in the task" if dtype == OWN_DTYPE else dtype,
+        help="bf16 or fp16: floating-point inputs and parameters are converted, on both "
         "sides; a precision class of its own, so Precision stays at fp32.",
     )  # fmt: skip
     mode = row.segmented_control(

@@ -28,8 +28,9 @@ _numbers = itertools.count()
 
 WORDS = {
     "limit": "measuring the limit", "compile": "building", "compile_all": "building variants", "check": "checking",
-    "time": "timing", "time_briefly": "timing a variant", "baseline": "timing a baseline",
-    "compiler_source": "asking torch.compile", "compiled_start": "asking torch.compile for a kernel",
+    "time": "timing", "time_again": "timing once more", "time_briefly": "timing a variant",
+    "baseline": "timing a baseline", "compiler_source": "asking torch.compile",
+    "compiled_start": "asking torch.compile for a kernel",
     "profile": "profiling", "deploy": "looking at deployment",
 }  # fmt: skip
 

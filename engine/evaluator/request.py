@@ -121,6 +121,13 @@ class Time(_OfOneCandidate[TimingResult | CheckResult]):
 
 
 @dataclass(frozen=True, slots=True)
+class TimeAgain(Time):
+    """Time a kernel that was timed before, whatever is remembered of it."""
+
+    act = "time_again"
+
+
+@dataclass(frozen=True, slots=True)
 class TimeBriefly(Time):
     """Time a kernel in a fraction of the time: to choose what is worth a timing."""
 
@@ -174,7 +181,7 @@ class Deploy(_OfOneCandidate[Deployment]):
 KINDS: dict[str, type[Request[Any]]] = {
     kind.act: kind
     for kind in (
-        Examine, Limit, Compile, CompileAll, Check, Time, TimeBriefly, Baseline, CompilerSource,
+        Examine, Limit, Compile, CompileAll, Check, Time, TimeAgain, TimeBriefly, Baseline, CompilerSource,
         StartFromCompiler, Profile, Deploy,
     )
 }  # fmt: skip
@@ -247,6 +254,10 @@ class Evaluator(ABC):
     def time(self, task: Task, source: str) -> TimingResult | CheckResult:
         """Time candidate and eager reference in alternation; one that turns out wrong or dies yields a CheckResult."""
         return self.evaluate(Time(task, source))
+
+    def time_again(self, task: Task, source: str) -> TimingResult | CheckResult:
+        """Time as `time` does, whatever is remembered of the kernel."""
+        return self.evaluate(TimeAgain(task, source))
 
     def time_briefly(self, task: Task, source: str) -> TimingResult | CheckResult:
         """Time a kernel in a fraction of the time: to choose what is worth a timing, not to be told as one."""

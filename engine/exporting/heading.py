@@ -46,7 +46,7 @@ def heading(
     head = f"# Kernel {number} of Tilewright run {run_id}, task {record.settings.task_name}"
     timed = candidate.trusted if record.limit else None
     if timed and record.limit:
-        head += f": {_over_eager(timed)} on {record.limit.device}{_over_best_alternative(record, timed)}"
+        head += f": {_over_eager(timed)} on {record.limit.model}{_over_best_alternative(record, timed)}"
     head += f"; {record.settings.policy.measured}" if record.settings.policy.variant else ""
     sentences = [
         *([f"It was {mark.in_words.rstrip('.')}."] if mark else ()),

@@ -66,7 +66,7 @@ def described(task: Task, toolchain: str, limit: HardwareLimit | None) -> Answer
         "reference": task.source, "toolchain": toolchain, "languages": languages.of_toolchain(toolchain),
         "contract": contract(toolchain, task, limit=limit),
         "device": device(limit) if limit else "not measured yet",
-        "limit_ms": limit.limit_ms if limit else None, "bound_by": limit.bound_by if limit else None,
+        "limit_ms": limit.known_ms if limit else None, "bound_by": limit.bound_by if limit and limit.is_known else None,
         "baselines": [baselines.EAGER, *(baselines.TITLES[how] for how in instead_of(task, toolchain))],
     }  # fmt: skip
 
@@ -125,7 +125,7 @@ def figures(timed: TimingResult) -> Answer:
 def _timed(result: Judged, timed: TimingResult) -> Answer:
     limit = result.limit
     return figures(timed) | {
-        "limit_ms": limit.limit_ms if limit else None,
+        "limit_ms": limit.known_ms if limit else None,
         "limit_share": limit.reached_at(timed.latency_ms) if limit else None,
         "baselines": [_over(timed, other) for other in result.alternatives],
     }
@@ -212,6 +212,6 @@ def run_kernel(record: Record, candidate: Candidate) -> Answer:
     run_id = record.settings.run_id
     return {
         "run": run_id, "kernel": candidate.candidate_id, "sizes": dict(record.settings.sizes),
-        "device": record.limit.device if record.limit else "", **figures(timed),
+        "device": record.limit.model if record.limit else "", **figures(timed),
         "source": f"tilewright://runs/{run_id}/kernels/{candidate.candidate_id}/source",
     }  # fmt: skip

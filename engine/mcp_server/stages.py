@@ -75,7 +75,10 @@ def evaluated(evaluator: Evaluator, say: Say, task: Task, source: str, instead: 
     if timed.untrusted:
         return replace(judged, untimed=f"not timed: {timed.untrusted}")
     others = tuple(_alternative(evaluator, task, how) for how in instead)
-    return replace(judged, timed=timed, limit=evaluator.limit(task), alternatives=others)
+    limit = evaluator.limit(task)
+    if timed.latency_ms < limit.limit_ms:
+        limit = limit.raised_to(timed.latency_ms)
+    return replace(judged, timed=timed, limit=limit, alternatives=others)
 
 
 def _alternative(evaluator: Evaluator, task: Task, how: str) -> Alternative:

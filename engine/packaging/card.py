@@ -106,7 +106,7 @@ def _of_kernel(kernel: PackagedKernel, left: str) -> Iterator[str]:
         ("gradients", "by the kernel's own backward, which was judged too" if settings.policy.backward else
          "PyTorch's own code runs where they are wanted (`on_missing_backward`: `fall back`, `raise`, or `recompute`)"),
         ("gain", _gain(kernel, left)),
-        ("judged on", record.limit.device if record.limit else "a device that the run does not name"),
+        ("judged on", record.limit.model if record.limit else "a device that the run does not name"),
         ("precision", settings.policy.measured),
         ("checks", _checks(kernel)),
         *([("read by a person", kernel.mark)] if kernel.mark else ()),

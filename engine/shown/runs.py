@@ -141,7 +141,7 @@ class RunForm(msgspec.Struct, frozen=True, kw_only=True, rename={"kernel_class":
     attempts: tuple[AttemptForm, ...]
     finished_depths: tuple[DepthFinished, ...]
     limit_ms: float | None
-    """What no kernel can beat on the device; null before it is measured."""
+    """What no kernel can beat on the device; null before it is measured, and where a kernel was faster than that."""
     last_failures: tuple[FailureForm, ...]
     """The last of the kernels that failed, oldest first."""
     to_try: ToTry | None
@@ -291,7 +291,7 @@ def form(folder: RunFolder) -> RunForm:
         sweeps=tuple(sweeps.form(name, sweep) for name, sweep in record.sweeps.items()),
         attempts=tuple(_attempt(record, candidate) for candidate in record.candidates.values()),
         finished_depths=tuple(record.concluded),
-        limit_ms=record.limit.limit_ms if record.limit else None,
+        limit_ms=record.limit.known_ms if record.limit else None,
         last_failures=last_failures(record),
         to_try=trying.to_try(record, knowledge_files.load()),
         left=left(record),

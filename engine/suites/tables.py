@@ -125,7 +125,11 @@ def _arm_in_words(stats: ArmFigures, results: Results) -> str:
     of = f"the {stats.solved} of {stats.tasks} tasks with a correct kernel"
     of = f"all {stats.tasks} tasks" if stats.solved == stats.tasks > 1 else of
     where = f" on {', '.join(results.devices)}" if results.devices else ""
-    better = f" {estimate(stats.over_best)} over the best alternative where one was timed;" if stats.over_best else ""
+    better = (
+        f" {estimate(stats.over_best)} over the best alternative, of tasks where one was timed;"
+        if stats.over_best
+        else ""
+    )
     return (
         f"{stats.arm}: {times(stats.mean.value)} over eager PyTorch{sure}, geometric mean of {of}"
         f"{where};{better} {_paid(stats)} {minutes(stats.minutes)} of engine time in "
@@ -238,8 +242,8 @@ def reaching_table(results: Results) -> TextTable:
         for kernel_class in _classes(results) for arm in results.arms for way in reaching(results, arm, kernel_class)
     ]  # fmt: skip
     about = (
-        "Medians after Kaplan and Meier: a run that ended before it came there counts as one that takes more than it "
-        "has spent. “not reached” where fewer than half came there; – where it was not recorded."
+        "Medians by the method of Kaplan and Meier: a run that ended without reaching the share counts as one that "
+        "needs more than it had spent. “not reached” where fewer than half reached it; – where it was not recorded."
     )
     return TextTable("To a share of the hardware limit", columns, tuple(rows), about)
 
@@ -261,7 +265,7 @@ def costs_table(results: Results, kernel_class: str = ALL) -> TextTable:
     rows.append(("Model calls", *(f"{stats.calls:,}" for stats in per_arm)))
     rows.append(("Correct kernels", *(f"{stats.kernels:,}" for stats in per_arm)))
     rows.append(("Gains", *(f"{stats.gains:,}" for stats in per_arm)))
-    for what, count in (("", 1), (" a correct kernel", 0), (" a gain", 0)):
+    for what, count in (("", 1), (" per correct kernel", 0), (" per gain", 0)):
         shares = [count or (stats.gains if "gain" in what else stats.kernels) for stats in per_arm]
         pairs = list(zip(per_arm, shares, strict=True))
         told = [(stats, 0 if stats.is_unrecorded else n) for stats, n in pairs]
@@ -603,8 +607,10 @@ def _classes(results: Results) -> list[str]:
 
 
 def progress_line(results: Results) -> str:
-    """How far the suite is: "20 of 26 cells finished, 2 running"."""
+    """How far the suite is: "20 of 26 cells finished, 2 running", "all 26 cells"."""
     counts = results.suite.counts
     cells = len(results.suite.planned)
+    if counts[CellState.FINISHED] == cells:
+        return f"all {cells} cells"
     others = [f"{counts[state]} {state}" for state in CellState if counts[state] and state is not CellState.FINISHED]
     return ", ".join([f"{counts[CellState.FINISHED]} of {cells} cells finished", *others])

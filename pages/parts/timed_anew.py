@@ -42,11 +42,19 @@ def sentence(kernels: Iterable[Timed]) -> str:
     return ""
 
 
+def again(other: str) -> str:
+    """Of a best kernel that was timed once more before its run ended, in turns with another one."""
+    return (
+        f"The best kernel and {other} were timed once more, one after the other, before the run ended: eager PyTorch "
+        "had moved between their first timings, so that latency and speed-up named different kernels as the faster."
+    )
+
+
 def moved(this: Timed, other: Timed, noise: float) -> str:
     """How long eager PyTorch took beside each of two kernels, where that moved by more than `noise` (a share), so that
     their speed-ups are further apart, or less far, than their latencies; else empty."""
     beside, before = (timed.speedup * timed.latency_ms for timed in (this, other))
     if abs(math.log(beside / before)) <= math.log1p(noise):
         return ""
-    times = f"{wording.latency(beside)} beside {this.name}, {wording.latency(before)} beside {other.name}"
-    return f"Latencies compare otherwise, as {BECAUSE}: {times}."
+    times = f"{wording.latency(beside)} beside {this.name} and {wording.latency(before)} beside {other.name}"
+    return f"Their latencies alone give another ratio: {BECAUSE}, and took {times}."

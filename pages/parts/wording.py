@@ -143,6 +143,9 @@ LATENCIES = (
 )
 _HEADING = re.compile(r"^#{1,6}[ \t]+", re.MULTILINE)
 # Bold only where it stands as a word does: `2**3**4` and `**options` are code.
+_FENCED = re.compile(r"^(```.*?^```)[ \t]*$", re.MULTILINE | re.DOTALL)
+_HEADING_LINE = re.compile(r"^#{1,6}[ \t]+(.+)$", re.MULTILINE)
+_OWN_LINE = re.compile(r"\s{4,}|\t|\s*([-*•]|\d+[.)]) ")  # an indented line, an item of a list
 _BOLD = re.compile(r"(?<![\w*])\*\*(?=\S)([^*\n]+?)(?<=\S)\*\*(?![\w*])")
 
 
@@ -340,9 +343,14 @@ def clock(at: float) -> str:
 
 
 def cut(text: str, length: int) -> str:
-    """One line of at most so many characters."""
+    """One line of at most so many characters; where it is cut, no part of a number is left, and no full stop."""
     flat = " ".join(text.split())
-    return flat if len(flat) <= length else f"{flat[: length - 1]}…"
+    if len(flat) <= length:
+        return flat
+    kept = flat[: length - 1]
+    if re.match(r"[\d.]*\d", flat[length - 1 :]):
+        kept = re.sub(r"(?<=\s)[-+]?\d[\d.]*(e[-+]?)?$", "", kept)
+    return f"{kept.rstrip('.,:; ')}…"
 
 
 def escaped(text: str, length: int = 110) -> str:
@@ -400,3 +408,28 @@ def in_address(text: str) -> str:
 def unmarked(text: str) -> str:
     """The text with headings and bold words as plain ones; everything else, code above all, as it was."""
     return _BOLD.sub(r"\1", _HEADING.sub("", text))
+
+
+def prose(text: str) -> str:
+    """What a model wrote, for a Markdown element: lines of one paragraph flow, code is code, nothing else is markup."""
+    parts = _FENCED.split(text)
+    return "\n\n".join(part if part.startswith("```") else _flowing(part) for part in parts if part.strip())
+
+
+def _flowing(text: str) -> str:
+    lines = [""]
+    for line in unmarked(_HEADING_LINE.sub(r"\n\1\n", text)).splitlines():
+        flows = lines[-1] and line.strip() and not _OWN_LINE.match(line)
+        lines[-1:] = [f"{lines[-1]} {line.strip()}"] if flows else [lines[-1], line.rstrip()]
+    return "  \n".join(map(_line, lines)).strip()
+
+
+def _line(line: str) -> str:
+    indented = len(line) - len(line.lstrip())
+    parts = re.split("(`[^`]+`)", line.lstrip())
+    return "\u00a0" * indented + "".join(part if number % 2 else plain(part) for number, part in enumerate(parts))
+
+
+def ended(text: str) -> str:
+    """Text with a full stop, where it has no end of its own."""
+    return text if text.endswith((".", "…", "!", "?")) else f"{text}."

@@ -43,6 +43,8 @@ def _row(trial: RegionTried, kernel: ChosenKernel | None, in_place: Total | None
 MOST_COUNTED = 3
 WEIGHTED = "So many calls of each workload together, as the weights say that were given at the capture"
 
+PEAK = "the most GPU memory that a call holds beyond what is held before it, such as parameters and inputs"
+
 
 def counted(network: Network) -> str:
     """What the milliseconds of the whole network count: its workloads by their weights, "1 prefill + 200 decode"; empty
@@ -68,6 +70,19 @@ def headline(network: Network, proof: Proof) -> str:
     return f"{words}." if total.is_faster else f"{words}, which is {_not_faster(total)}."
 
 
+def by_workload(network: Network, proof: Proof) -> str:
+    """What the headline comes to in each workload alone; empty where there is one."""
+    if proof.stack is None or len(network.workloads) not in range(2, MOST_COUNTED + 1):
+        return ""
+    speeds = {speed.workload: speed for speed in proof.stack.best}
+    each = [
+        f"{name} {speed.speedup:.3f}x ({speed.low:.3f} to {speed.high:.3f})"
+        for name in (workload.name for workload in network.workloads)
+        if (speed := speeds.get(name))
+    ]
+    return f"A call of each workload alone: {', '.join(each)}." if each else ""
+
+
 def _not_faster(total: Total) -> str:
     return "slower" if total.is_slower else "no difference beyond the noise"
 
@@ -81,16 +96,17 @@ def prediction(network: Network, proof: Proof) -> str:
     measured = proofs.total(proofs.of_way(proof.stack, "eager"), proofs.weights_of(network))
     if predicted is None:
         return ""
-    alone = f"the gains of {len(kernels)} kernels, each measured alone, add" if len(kernels) > 1 else (
-        "the gain of the kernel, measured alone, adds"
+    alone = f"what {len(kernels)} kernels gain, each measured alone," if len(kernels) > 1 else (
+        "what the kernel gains, measured alone,"
     )  # fmt: skip
-    gain = f"In eager PyTorch, without compiler or CUDA graph, {alone} up to {_percent(predicted)} for the network"
+    gain = f"In eager calls, without compiler or CUDA graph, {alone} would make the network {_change(predicted)}"
     if measured is None:
         return f"{gain}; none was kept."
     spread = f"{_percent(measured.low)} to {_percent(measured.high)}"
+    was = f"{_change(measured.speedup)} ({spread})"
     kept = len(proof.stack.kept)
     which = "them" if kept == len(kernels) else f"the {kept} kept"
-    return f"{gain}; in the same way, with {which} in it, {_percent(measured.speedup)} ({spread}) was measured."
+    return f"{gain}; with {which} in it, such calls were measured to be {was}."
 
 
 def origin(network: Network) -> str:
@@ -104,7 +120,7 @@ def origin(network: Network) -> str:
 
 def lines(network: Network, proof: Proof) -> list[str]:
     """The proof as Markdown."""
-    told = [line for line in (headline(network, proof), prediction(network, proof)) if line]
+    told = [*filter(None, (headline(network, proof), by_workload(network, proof), prediction(network, proof)))]
     if proof.stack and proof.stack.greedy:
         told.append(f"{proof.stack.greedy[:1].upper()}{proof.stack.greedy[1:]}.")
     text = [
@@ -145,6 +161,10 @@ def factor(total: Total) -> str:
 def ms(value: float) -> str:
     """A time with its unit."""
     return f"{value:.4g} ms"
+
+
+def _change(speedup: float) -> str:
+    return f"{abs(100 * (speedup - 1)):.1f} % {'faster' if speedup >= 1 else 'slower'}"
 
 
 def _percent(speedup: float) -> str:

@@ -157,6 +157,10 @@ def _first_line(text: str) -> str:
     return first if len(first) <= HEADLINE_LENGTH else first[: HEADLINE_LENGTH - 1] + "…"
 
 
+TIMED_AGAIN = "timed again beside"
+"""Evidence of a timing that was made once more before the run ended: the kernel that took turns with it, "kernel 9"."""
+
+
 @dataclass(frozen=True, slots=True)
 class TimingFigures:
     """What a timing comes to: the speed-up over `baseline` with its 95 % interval, as TimingResult works them out."""

@@ -28,8 +28,8 @@ NOTES: Mapping[str, str] = {
 """Flags that leave the verdict as it is."""
 
 LOOKS: Mapping[str, str] = {
-    NOTHING_LATER: "The whole gain is shorter than what could go on unseen after a call: take larger sizes, where it "
-    "cannot hide.",
+    NOTHING_LATER: "The gain is so short that work left running after the call could explain it: time it at larger "
+    "sizes, where such work would be seen.",
     DEVICE_TIME: "A call takes longer or shorter than its kernels explain: look in forward for work on the host.",
     "re-measured": "The speed-up is beyond what is usual or possible: find in the source what work is no longer done.",
     "precision kept": "The source names narrower types: make sure that they hold only parts of a value that is summed "

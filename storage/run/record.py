@@ -104,8 +104,8 @@ class Candidate:
     timings: int = 0
     """How often it was timed."""
     spent: Usage | None = field(default=None, compare=False)
-    """What the run had spent when it was timed. It follows the order in which things came, which one step index of
-    several at work does not know."""
+    """What the run had spent when it first had figures. It follows the order in which things came, which one step index
+    of several at work does not know."""
     profiled: ProfileResult | None = None
     is_profile_tried: bool = False
     """Whether a profile was collected, or could not be had."""
@@ -386,8 +386,11 @@ class Record:
             case ev.Timed(candidate_id=name, result=timed):
                 kept = replace(TAKEN, untrusted=timed.untrusted) if self.is_thin else timed
                 figures, spent = None if timed.untrusted else timed.figures, None if self.is_view else self.usage
-                earlier = self.candidates[name].timings if name in self.candidates else 0
-                self._judge(name, timed=kept, figures=figures, spent=spent and replace(spent), timings=earlier + 1)
+                earlier = self.candidates.get(name)
+                if spent is not None:
+                    spent = earlier.spent if earlier and earlier.figures else replace(spent)
+                timings = earlier.timings + 1 if earlier else 1
+                self._judge(name, timed=kept, figures=figures, spent=spent, timings=timings)
                 self.is_quiet = not timed.untrusted
             case _ if not self.is_thin:
                 self._remember(event)

@@ -578,3 +578,48 @@ def test_a_width_is_refused_where_kernels_build_on_each_other(
     with pytest.raises(EngineError, match=said):
         new_settings("swish", strategy=strategy, width=2, **fields)
     assert new_settings("swish", strategy="reward_loop", model="tester", width=2, refines=False).width == 2
+
+
+class Drifting(Known):
+    """Kernels of a higher number are faster; beside kernel number 1, when it was timed first, eager took longer."""
+
+    def time(self, task: Task, source: str) -> TimingResult:
+        number = self._number("time", source)
+        return self._timed(number, 9.0 if number == 1 else 4.0)
+
+    def time_again(self, task: Task, source: str) -> TimingResult:
+        return self._timed(self._number("time_again", source), 4.0)
+
+    def _timed(self, number: int, eager_ms: float) -> TimingResult:
+        return TimingResult((2.0 / (1 + 0.1 * max(number, 0)),) * 9, (eager_ms,) * 9)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "options"),
+    [("best_of", {"samples": SAMPLES}), ("reward_loop", {"refines": False}), *IN_PART.items()],
+)
+def test_a_run_in_doubt_of_its_best_kernel_times_two_once_more_and_ends_alike_after_any_cut(
+    opened: Open, desk: Desk, tmp_path: Path, strategy: str, options: dict[str, Any]
+) -> None:
+    knowledge = "on" if strategy in IN_PART else "off"
+    settings = {"width": 1, "strategy": strategy, "strategy_options": options, "knowledge": knowledge}
+    desk.most_s = 0.0
+    toolchain = Drifting()
+    whole = opened("whole", toolchain=toolchain, **settings)
+    ended = work(whole)
+    assert (ended.state, ended.best_id) == (RunState.FINISHED, whole.whole.best_id)
+    again = [source for what, source in toolchain.asked if what == "time_again"]
+    assert len(again) == 2
+    assert "number 1'" in again[0]
+    assert whole.source(whole.whole.candidates[ended.best_id or ""]) == again[1]
+    lines = (tmp_path / "whole/run/journal.jsonl").read_text().splitlines(keepends=True)
+    first = next(number for number, line in enumerate(lines) if "timed again beside" in line)
+    for kept in range(first - 1, len(lines)):
+        shutil.copytree(tmp_path / "whole", tmp_path / f"cut-{kept}")
+        (tmp_path / f"cut-{kept}/run/journal.jsonl").write_text("".join(lines[:kept]))
+        resumed = opened(f"cut-{kept}", toolchain=Drifting(), **settings)
+        work(resumed)
+        assert [(k.timings, k.candidate_id) for k in resumed.whole.candidates.values()] == [
+            (k.timings, k.candidate_id) for k in whole.whole.candidates.values()
+        ], kept
+        assert resumed.whole.best_id == ended.best_id

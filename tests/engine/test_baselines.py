@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
@@ -17,16 +17,19 @@ from engine.evaluator.tasks import Task
 from engine.evaluator.toolchains import local
 from engine.evaluator.toolchains.cuda import CudaToolchain
 from engine.search.actions import Conclude, Evaluate, Finish
+from engine.search.context import RunContext
 from engine.search.steps.evaluate import time_candidate, timed_again_first
 from storage.results import baselines
 from storage.results.baselines import OwnBaseline
-from storage.results.evaluation_results import BUILT, CORRECT, CheckResult, TimingResult
+from storage.results.evaluation_results import BUILT, CORRECT, TIMED_AGAIN, CheckResult, TimingResult
+from storage.results.hardware_limit import HardwareLimit
 from storage.results.policy import Policy
 from storage.results.vocabulary import Verdict
 from storage.run import events as ev
+from storage.run.record import Record
 from storage.run.settings import DepthOutcome, RunState, StepKind
 from storage.run.steering.command_arguments import AskFirst
-from tests.engine.contexts import add_candidate, open_context
+from tests.engine.contexts import SOURCE, add_candidate, open_context
 
 
 class Compiler:
@@ -205,4 +208,81 @@ def test_a_twin_of_a_kernel_whose_timing_decides_nothing_is_timed_itself(tmp_pat
     time_candidate(context, replace(context.candidate(twin)))
     assert context.record.best_id == twin
     assert context.record.candidates[twin].standing is not None
+    context.journal.close()
+
+
+@dataclass
+class Sessions:
+    """A toolchain whose timings are given: (kernel, eager) in milliseconds, or (…, why it decides nothing)."""
+
+    given: list[tuple[str, float, float, str]]
+    name: str = "cpu"
+
+    def time_again(self, task: Task, source: str) -> TimingResult:
+        kernel, took_ms, eager_ms, untrusted = self.given.pop(0)
+        assert kernel in source
+        return TimingResult((took_ms,) * 9, (eager_ms,) * 9, untrusted=untrusted)
+
+    def limit(self, task: Task) -> HardwareLimit:
+        return HardwareLimit("d", 1e9, 1e9, 1, 1)
+
+
+def timed_at_the_end(context: RunContext) -> list[str]:
+    """The kernels that are timed once more before a run ends, in order."""
+    asked, end = [], Finish(RunState.FINISHED, "all depths are done")
+    while isinstance(action := timed_again_first(context.record, end), Evaluate):
+        asked.append(action.about)
+        time_candidate(context, context.candidate(action.about))
+    assert action is end
+    return asked
+
+
+def with_drift(home: Path, *given: tuple[str, float, float, str]) -> RunContext:
+    """A run whose best kernel has the higher latency: eager took 7.33 ms beside it, and 5.21 ms beside the other."""
+    context = open_context(home, toolchain=cast(Evaluator, Sessions(list(given))))
+    for name, took_ms, eager_ms in (("first", 4.0, 5.2), ("ninth", 3.25, 7.33), ("tenth", 3.1, 5.21)):
+        timed(context, f"{SOURCE}# {name}\n", took_ms, eager_ms)
+    return context
+
+
+def timed(context: RunContext, source: str, took_ms: float, eager_ms: float) -> None:
+    kernel = add_candidate(context, source)
+    context.emit(ev.Compiled(1, kernel, BUILT, None))
+    context.emit(ev.Checked(1, kernel, CORRECT))
+    context.emit(ev.Timed(1, kernel, TimingResult((took_ms,) * 9, (eager_ms,) * 9)))
+
+
+def test_two_kernels_of_which_it_is_in_doubt_which_is_best_are_timed_in_turns_before_the_run_ends(
+    tmp_path: Path,
+) -> None:
+    context = with_drift(tmp_path, ("ninth", 3.24, 5.2, ""), ("tenth", 3.1, 5.2, ""))
+    spent = context.record.candidates["c002"].spent
+    assert context.record.best_id == "c002"
+    assert timed_again_first(context.record, stopped := Finish(RunState.STOPPED, "stopped by a person")) is stopped
+    assert timed_at_the_end(context) == ["c002", "c003"]
+    assert context.record.best_id == "c003"
+    results = [context.record.candidates[name].trusted for name in ("c002", "c003")]
+    assert [result and result.evidence[TIMED_AGAIN] for result in results] == ["kernel 3", "kernel 2"]
+    assert context.record.candidates["c002"].spent is spent
+    assert Record.of(context.folder.read_settings(), context.journal.entries).best_id == "c003"
+    context.journal.close()
+
+
+def test_doubts_about_the_best_kernel_end_and_a_bad_timing_leaves_its_figures(tmp_path: Path) -> None:
+    drifting = [("ninth", 3.25, 7.33, ""), ("tenth", 3.1, 5.21, "")]
+    context = with_drift(tmp_path, ("ninth", 9.0, 9.0, "the machine is busy"), drifting[1], *drifting)
+    assert timed_at_the_end(context) == ["c002", "c003", "c002", "c003"]
+    assert (context.record.best_id, context.record.candidates["c002"].timings) == ("c002", 3)
+    best = context.record.best
+    assert best is not None
+    assert best.standing is not None
+    assert best.standing.latency_ms == 3.25
+    context.journal.close()
+
+
+def test_kernels_whose_latencies_agree_with_their_speedups_are_not_timed_once_more(tmp_path: Path) -> None:
+    context = open_context(tmp_path)
+    for took_ms, eager_ms in ((2.0, 4.0), (1.99, 3.97), (2.5, 3.0)):  # of the first two eager moved, within the noise
+        timed(context, f"{SOURCE}# {took_ms}\n", took_ms, eager_ms)
+    assert timed_at_the_end(context) == []
     context.journal.close()

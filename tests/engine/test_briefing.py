@@ -392,11 +392,23 @@ def test_the_writer_of_a_first_kernel_is_told_the_limit_and_of_a_network_what_ea
 
 def test_headroom_says_that_operations_bound_a_task_that_computes_much(tmp_path: Path) -> None:
     context = open_context(tmp_path)
-    context.emit(ev.LimitMeasured(replace(LIMIT, min_flop=3_000_000_000).raised_to(2.0)))
-    told = briefing.headroom(context.record, context.candidate(with_timed(context, 2.5, 9.0)))
-    assert "allows 2 ms" in told
+    context.emit(ev.LimitMeasured(replace(LIMIT, min_flop=3_000_000_000).raised_to(2.9)))
+    told = briefing.headroom(context.record, context.candidate(with_timed(context, 3.4, 9.0)))
+    assert "allows 2.9 ms" in told
     assert "operations bound it. The rates were raised to what a kernel reached." in told
-    assert "0.8 of the limit. It is near the limit" in told
+    assert "0.85 of the limit. It is near the limit" in told
+
+
+def test_a_kernel_that_beat_the_measured_limit_is_told_no_share_of_it(tmp_path: Path) -> None:
+    context = open_context(tmp_path)
+    context.emit(ev.LimitMeasured(LIMIT.raised_to(0.5)))
+    slow, best = with_timed(context, 0.8, 2.0), with_timed(context, 0.5, 2.0)
+    told = briefing.headroom(context.record, context.candidate(slow))
+    assert "The limit is not known: a kernel took 0.5 ms, less than the measured limit of 1 ms." in told
+    assert "This kernel: 0.8 ms.\n- The best of this run, kernel 2: 0.5 ms.\n" in told
+    for text in (told, briefing.headroom(context.record, context.candidate(best))):
+        assert "of the limit" not in text
+        assert "at the limit" not in text
 
 
 def test_headroom_has_the_baselines_the_compilers_figures_and_the_launches(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from pages.parts.overview import runs_table
 from pages.parts.report import report_run
 from pages.parts.report.report_run import run_report
 from pages.parts.run import curve_marks, key_figures
-from pages.parts.status import alternatives
+from pages.parts.status import alternatives, outcome
 from storage.index import queries
 from storage.index.queries import BaselineRow
 from storage.results.evaluation_results import TimingResult
@@ -100,6 +100,7 @@ def test_where_all_others_are_slower_eager_is_the_fastest_alternative(home: Path
     assert "as fast as eager PyTorch, the fastest alternative." in words(app).replace("\\", "")
     assert key_figures._over_best_alternative(run) == {"second": "eager PyTorch is the fastest alternative"}
     assert not app.warning
+    assert outcome.headline(index.current(), run).endswith("over eager PyTorch, the fastest alternative")
     assert "eager PyTorch 1×, the fastest alternative" in run_report(index.current(), "r1")
     (compared,) = compared_runs.gather(index.current(), ["r1"])
     cell = compare_table.second(compared)

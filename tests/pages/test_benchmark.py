@@ -110,7 +110,7 @@ def test_what_replies_from_elsewhere_cost_is_not_zero_on_any_page(home: Path, op
     suite = fold(files.read(files.find(NAME)))
     assert suite is not None
     costs = {row[0]: row[1] for row in tables.costs_table(summary.gather(suite, measured.of_suite(suite))).rows}
-    assert {costs[what] for what in ("Tokens", "Cost", "Cost a correct kernel", "Tokens a gain")} == {"–"}
+    assert {costs[what] for what in ("Tokens", "Cost", "Cost per correct kernel", "Tokens per gain")} == {"–"}
     assert costs["Model calls"] != "–"
     for page, query in (("benchmark", {"suite": NAME}), ("overview", {}), ("run", {"run": "run-0000"})):
         said = everything(open_page(page, **query)).replace("\\", "")

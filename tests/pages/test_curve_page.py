@@ -126,13 +126,13 @@ def test_a_tie_and_a_rise_within_the_noise_are_told_in_figures(home: Path, open_
     tied = replace(kernel, is_tied=True, speedup=1.6, noise=0.03, latency_ms=31.6)
     told = beside_base.tie(tied, best)
     holds = f"is 1.02× (0.96 to 1.10×) as fast as kernel 1: {beside_base.OPEN}."
-    assert told.startswith(f"Kernel {best.number}, the best, {holds} Latencies compare otherwise")
+    assert told.startswith(f"Kernel {best.number}, the best, {holds} Their latencies alone give another ratio")
     assert "50.6 ms beside kernel 1" in told
     assert beside_base.tie(replace(tied, is_tied=False), best) == ""
     rows = curve_chart.gather(run)
     rises = [RiseRow(0, 1.0, 1, True), RiseRow(1, 1.01, 2, False), RiseRow(2, 1.02, 4, False), RiseRow(3, 2.0, 5, True)]
-    assert "At kernels 2 and 4 it rises by less" in curve_chart._marks(replace(rows, rises=rises))
-    assert "it rises by less" not in curve_chart._marks(replace(rows, rises=rises[:1]))
+    assert "Its rise at kernels 2 and 4 is smaller than" in curve_chart._marks(replace(rows, rises=rises))
+    assert "Its rise at" not in curve_chart._marks(replace(rows, rises=rises[:1]))
 
 
 def test_the_axis_of_latencies_names_the_limit_by_milliseconds_that_stay(home: Path, open_page: Open) -> None:

@@ -255,14 +255,14 @@ def test_what_pytorch_may_compute_and_the_precision_go_into_the_run(
 
     monkeypatch.setattr(supervisor, "start", tell)
     app = open_page("new_run")
-    assert field(app, "PyTorch may compute").value == "none"
+    assert field(app, "Operators left to PyTorch").value == "none"
     app.button(key="start").click().run()
     assert "own kernels only at fp32" in app.error[0].value
-    field(app, "PyTorch may compute").set_value("conv2d, matmul")
+    field(app, "Operators left to PyTorch").set_value("conv2d, matmul")
     field(app, "Precision").set_value("tf32")
     app.button(key="start").click().run()
     assert "conv2d, matmul at tf32" in app.error[0].value
-    field(app, "PyTorch may compute").set_value("conv 2d")
+    field(app, "Operators left to PyTorch").set_value("conv 2d")
     app.button(key="start").click().run()
     assert "is no operator's name" in app.error[0].value.replace("\\", "")
 
@@ -299,8 +299,8 @@ def test_the_command_beside_the_form_starts_the_same_run(open_page: Open, monkey
     app.selectbox(key="model").set_value("manual").run()
     app.pills(key="preset").set_value("quick look").run()
     field(app, "N").set_value("256")
-    field(app, "PyTorch may compute").set_value("conv2d")
-    field(app, "Tensors").set_value("bf16")
+    field(app, "Operators left to PyTorch").set_value("conv2d")
+    field(app, "Tensor type").set_value("bf16")
     field(app, "Mode").set_value("eval")
     next(one for one in app.checkbox if one.label == "Forward and backward").set_value(True)
     field(app, "Each depth starts from").set_value("best")
@@ -334,7 +334,7 @@ def test_a_limit_that_is_not_valid_is_told_beside_its_field_and_above_start_whic
         assert [reason in one.value.replace("\\", "") for one in (*app.error, *app.warning)] == [True, True]
         assert app.button(key="start").disabled
         assert not [one for one in app.code if one.value.startswith("python -m engine run")]
-        assert "no model is asked" not in words(app)
+        assert "the replies are recorded" not in words(app)
         app.text_input(key=key).set_value("").run()
     field(app, "Depths").set_value("").run()
     assert "Depths: an empty field is not valid. Enter a whole number from 1 to 200." in app.error[0].value.replace(
@@ -343,7 +343,7 @@ def test_a_limit_that_is_not_valid_is_told_beside_its_field_and_above_start_whic
     field(app, "Depths").set_value("3")
     app.text_input(key="max_cost").set_value("2.5").run()
     assert not app.button(key="start").disabled
-    assert "no model is asked" in words(app)
+    assert "the replies are recorded" in words(app)
     (command,) = (one.value for one in app.code if one.value.startswith("python -m engine run"))
     assert "--max-cost 2.5" in command
     read = [number_field.read(text, 1, 1e9) for text in ("1e6", "nan", "inf", "2e9", "0")]
@@ -356,7 +356,7 @@ def test_a_module_that_fails_when_it_is_called_starts_no_run_and_one_that_may_is
     monkeypatch.setattr(supervisor, "estimated", lambda *_: (True, None))
     for why, warned, is_off in (
         (f"{fitting.FAILS}NameError: slope", "This module fails when it is called: NameError: slope", True),
-        ("TypeError: numpy asks for values", "It may still run with data: that is tried before", False),
+        ("TypeError: numpy asks for values", "It may still work with real data. That is tried before", False),
         ("DataDependentOutputException: item", "", False),
     ):
         monkeypatch.setattr(supervisor, "why_unknown", lambda *_, why=why: why)
@@ -412,7 +412,7 @@ def told(app: AppTest) -> str:
 def test_no_command_is_shown_where_start_is_off(open_page: Open) -> None:
     app = open_page("new_run")
     assert commands(app)
-    field(app, "Tensors").set_value("bf16").run()
+    field(app, "Tensor type").set_value("bf16").run()
     assert app.button(key="start").disabled, "such a variant has no recording"
     assert not commands(app)
     app.selectbox(key="model").set_value("manual").run()
@@ -530,7 +530,7 @@ def test_a_pasted_module_stays_in_its_box_has_a_live_model_or_a_person_and_is_ke
     assert app.selectbox(key="model").options == ["work", "manual"]
     assert app.selectbox(key="model").value == "work"
     assert begins_with[-1] == module_field.EXAMPLE
-    assert "activation or elementwise at a guess; the first reply settles the kernel class; no sizes" in words(app)
+    assert "activation or elementwise, guessed from its code until the first reply decides; no sizes" in words(app)
     assert field(app, "Name").value == "square_matmul"
     assert list(home.rglob("*.py")) == []
     assert not commands(app)

@@ -11,7 +11,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from pages.parts.kernel import prompt_sections
-from pages.parts.kernel.prompt_sections import State
+from pages.parts.kernel.prompt_sections import Change, State, told_apart
 from storage.index.queries import PromptRow
 from storage.run import events as ev
 from storage.run import journal, liveness
@@ -89,6 +89,16 @@ def test_each_section_is_compared_with_the_one_of_its_name() -> None:
     asked_again = stored(SYSTEM, FIRST, ("user", {"Kernel": "int a;\n"}))
     assert states(stored(SYSTEM, FIRST), asked_again)[-1] == ("Kernel", State.NEW)
     assert states("[]", stored(SECOND))[0] == ("Reference module", State.NEW)
+
+
+def test_sections_of_one_name_that_changed_are_told_apart_by_how_they_begin() -> None:
+    compared = [
+        Change("Instructions", State.CHANGED, "Write one.", "Write two kernels."),
+        Change("Instructions", State.GONE, "Answer with JSON.", ""),
+        Change("Task", State.NEW, "", "Swish"),
+    ]
+    assert told_apart(compared) == ["Instructions: “Write two kernels.”", "Instructions: “Answer with JSON.”", "Task"]
+    assert told_apart(compared[1:]) == ["Instructions", "Task"]
 
 
 def test_with_a_prompt_of_before_sections_whole_messages_are_compared() -> None:

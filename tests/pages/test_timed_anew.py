@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from pages.parts import index
+from pages.parts.report.report_run import run_report
 from pages.parts.run import result_panel
 from pages.parts.status import outcome
 from pages.parts.timed_anew import Timed, moved, sentence
 from storage.index import queries
 from storage.index.database import index_file, open_database
-from storage.results.evaluation_results import CheckResult, TimingResult
+from storage.results.evaluation_results import TIMED_AGAIN, CheckResult, TimingResult
 from storage.results.vocabulary import Verdict
 from storage.run import events as ev
 from storage.run.settings import RunState
@@ -31,8 +32,8 @@ def test_only_orders_that_a_reader_can_see_disagree_are_told() -> None:
 def test_eager_is_told_beside_both_where_it_moved_by_more_than_the_noise() -> None:
     first, second = Timed("kernel 6", 0.26, 64.5), Timed("kernel 8", 0.68, 35.3)
     assert moved(second, first, 0.15) == (
-        "Latencies compare otherwise, as eager PyTorch is timed anew beside each kernel: 24.0 ms beside kernel 8, "
-        "16.8 ms beside kernel 6."
+        "Their latencies alone give another ratio: eager PyTorch is timed anew beside each kernel, and took 24.0 ms "
+        "beside kernel 8 and 16.8 ms beside kernel 6."
     )
     assert moved(second, first, 0.5) == moved(first, first, 0.01) == ""
 
@@ -62,4 +63,16 @@ def test_the_table_the_kernel_and_the_banner_say_why_the_best_has_not_the_lowest
         "Kernel 2 is 3.00× (3.00 to 3.00×) as fast as eager PyTorch. Kernel 3 is tied with it. Kernel 2, the best, is "
         "1.00× (0.96 to 1.06×) as fast as kernel 3: a range that holds 1× leaves open which is faster."
     )
-    assert "Latencies compare otherwise" not in words(open_page("run", run="r2"))
+    assert "give another ratio" not in words(open_page("run", run="r2"))
+
+
+def test_a_best_kernel_that_was_timed_once_more_in_turns_says_so_on_its_runs_page(home: Path, open_page: Open) -> None:
+    again = TimingResult((1.0,) * 9, (2.5,) * 9, evidence={TIMED_AGAIN: "kernel 2"})
+    ended = ev.RunEnded(RunState.FINISHED, "all 2 depths are done", "c001", None)
+    with open_database(index_file(home)) as db:
+        tell(db, home / "runs", *FIRST, ev.Timed(3, "c001", again), ended, run_id="r1")
+        tell(db, home / "runs", *FIRST, ended, run_id="r2")
+    said = "The best kernel and kernel 2 were timed once more, one after the other, before the run ended"
+    told = [said in words(open_page("run", run=run)).replace("\\", "") for run in ("r1", "r2")]
+    assert told == [True, False]
+    assert said in run_report(index.current(), "r1")

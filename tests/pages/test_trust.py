@@ -77,7 +77,8 @@ def test_one_sentence_says_how_far_a_kernel_can_be_trusted(
 def test_a_kernel_of_a_run_of_before_says_by_which_rules_it_was_judged(home: Path, open_page: Open) -> None:
     old_run(home, "r1")
     samples.write_run(home / "runs", "r2")
-    judged = "Kernels of this run are judged with constructed weights only: it keeps the rules it began with."
+    judged = "Kernels of this run are judged with constructed weights only: a run keeps "
+    judged += "the rules of the version that it was started with."
     for run, told in (("r1", True), ("r2", False)):
         opened = open_page("candidate", run=run, candidate="c001", tab="Trust"), open_page("run", run=run)
         assert [judged in words(app).replace("\\", "") for app in opened] == [told, told]
@@ -244,6 +245,21 @@ def test_the_speed_over_torch_compile_stands_beside_the_one_over_eager(home: Pat
     assert list(shown)[:2] == ["Speed-up", "Over the best alternative"]
     assert shown["Over the best alternative"] == "0.47×"
     assert "no figure over" not in words(app)
+
+
+def test_an_alternative_is_rounded_alike_in_chart_and_table_and_stands_beside_the_eager_of_its_session(
+    home: Path, open_page: Open
+) -> None:
+    samples.write_run(home / "runs", "r1", depths=1)
+    open_page("run", run="r1")
+    baseline = queries.baseline(index.current(), "r1")
+    assert baseline is not None
+    compiled = replace(baseline, speedup=0.6743, noise=0.2, latency_ms=3.5)
+    _, row = alternatives.lines([compiled], index.attempts("r1")[0])
+    cells = dict(zip((column.key for column in alternatives.COLUMNS), row, strict=True))
+    assert cells["eager"].startswith("0.7×")
+    assert alternatives.label([compiled]) == "torch.compile 0.7×"
+    assert (cells["latency"], cells["beside"]) == ("3.50 ms", "2.36 ms")
 
 
 def test_a_baseline_that_could_not_be_had_says_why(home: Path, open_page: Open) -> None:

@@ -31,7 +31,7 @@ from tests import samples
 from tests.pages.conftest import Open, protos, words
 
 EXAMPLE = "softmax-20261125-072455-5580"
-SAID = "The device worked 42 % of the time; 39 % the compiler worked, 12 % the model was writing"
+SAID = "The device worked 42 % of the time; for 39 % the compiler worked, for 12 % the model was writing"
 
 
 def lanes_of(app: AppTest) -> list[dict[str, object]]:

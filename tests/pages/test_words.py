@@ -16,6 +16,25 @@ def test_prose_loses_its_bold_and_headings_and_keeps_its_code() -> None:
     assert wording.unmarked(code) == code
 
 
+def test_a_models_lines_flow_and_only_its_code_is_markup() -> None:
+    told = wording.prose(
+        "## Cause\nThe sum `x**2` is\ncut at *80*.\n\n- one\n- two is\n  long\n```cpp\n# a  b\n```\nEnd"
+    )
+    lines = [line.strip() for line in told.splitlines() if line.strip()]
+    assert lines == [
+        "Cause", "The sum `x**2` is cut at \\*80\\*\\.", "\\- one", "\\- two is long", "```cpp", "# a  b", "```", "End",
+    ]  # fmt: skip
+
+
+def test_what_is_cut_ends_with_no_part_of_a_number() -> None:
+    text = "expected 2.5, got 1.4839201. Largest error 3"
+    assert wording.cut(text, 23) == "expected 2.5, got…"
+    assert wording.cut(text, 29) == "expected 2.5, got 1.4839201…"
+    assert wording.cut(text, 14) == "expected 2.5…"
+    assert wording.cut("kernel sm_90a2 x", 13) == "kernel sm_90…"
+    assert [wording.ended(end) for end in ("it failed", "got…", "Done.")] == ["it failed.", "got…", "Done."]
+
+
 def test_what_an_engine_noted_is_written_as_on_the_pages() -> None:
     noted = "C++ uses `bfloat16_t`; 102% of the first, 0 % before, `cut"
     assert wording.as_written_here(noted) == "C++ uses “bfloat16_t”; 102 % of the first, 0 % before, cut"

@@ -127,6 +127,12 @@ def test_sentences_say_what_was_measured_and_what_was_not() -> None:
     )
     one_call = replace(network, workloads=network.workloads[:1])
     assert in_network.headline(one_call, faster).endswith("10 ms to 8 ms.")
+    assert faster.stack is not None
+    both = replace(faster, stack=replace(faster.stack, best=(FAST, SLOW)))
+    each = "A call of each workload alone: prefill 1.250x (1.200 to 1.300), decode 0.900x (0.850 to 0.950)."
+    assert in_network.by_workload(network, both) == each
+    assert each in in_network.lines(network, both)
+    assert in_network.by_workload(one_call, faster) == ""
     twice = replace(network, workloads=(*network.workloads, *network.workloads))
     assert in_network.counted(twice) == "4 workloads by weight"
     same = replace(FAST, speedup=1.0, low=0.98, high=1.02)

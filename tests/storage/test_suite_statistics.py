@@ -219,7 +219,7 @@ def test_a_suite_is_told_over_the_best_alternative_too_which_each_run_names() ->
     graph = replace(run(3.0, 2.0), second_name="CUDA graph")
     results = suite({("x", "a"): [graph], ("y", "a"): [run(0.75, 0.5)], ("z", "a"): [run(9.0)]})
     (sentence,) = tables.headline(results)
-    assert "; 1.06× over the best alternative where one was timed; " in sentence  # of x and y: none was in z
+    assert "; 1.06× over the best alternative, of tasks where one was timed; " in sentence  # of x and y: none was in z
     cells = tables.cells_table(results)
     column = [heading.label for heading in cells.columns].index("Over the best alternative")
     assert [row[column] for row in cells.rows] == ["1.50× over CUDA graph", "0.75× over eager PyTorch", "–"]

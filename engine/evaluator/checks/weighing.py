@@ -12,7 +12,7 @@ import torch
 from engine.evaluator.checks import comparison, float8, ties, tolerance
 from engine.evaluator.checks.candidate_failures import Failure
 from engine.evaluator.checks.comparison import Errors, Scale, real
-from engine.evaluator.checks.trials import ONE_WAY, Style, Trial
+from engine.evaluator.checks.trials import IN_WORDS, ONE_WAY, Style, Trial
 from storage.results.evaluation_results import Mismatch, percent_wrong
 from storage.results.vocabulary import Verdict
 
@@ -286,13 +286,13 @@ def is_exact(reference: torch.Tensor, answer: torch.Tensor) -> bool:
     )
 
 
-def wrong_values(mismatch: Mismatch, allowed: float) -> str:
-    """What the model is told about wrong numbers."""
+def wrong_values(mismatch: Mismatch, allowed: float, inputs: str) -> str:
+    """What the model is told about wrong numbers; `inputs` says in words what the trial's inputs are."""
     share = percent_wrong(mismatch.wrong_count, mismatch.total_count)
     nan = " NaN stands where no value was written, or was computed." if mismatch.actual != mismatch.actual else ""
     return (
         f"{mismatch.wrong_count} of {mismatch.total_count} elements ({share}%) are wrong "
-        f"in trial {mismatch.trial!r}: first at index {mismatch.index}: "
+        f"in trial {mismatch.trial!r} (inputs: {inputs}): first at index {mismatch.index}: "
         f"expected {mismatch.expected:.8g}, got {mismatch.actual:.8g}. "
         f"Largest error {mismatch.max_rel_error:.3g} relative to |expected| + rms, allowed {allowed:.3g}; "
         f"largest absolute error {mismatch.max_abs_error:.3g}.{nan}"
@@ -319,7 +319,8 @@ def _failed(output: Output, trial: Trial, weighed: Weighed, mask: torch.Tensor, 
     mismatch = comparison.describe(out, answer, mask, errors, trial.name)
     which = f"{output.name[0].upper()}{output.name[1:]}: " if output.count > 1 else ""
     explanation = words or pattern(out, answer, mask, output.inputs)
-    message = " ".join(part for part in (which + wrong_values(mismatch, weighed.allowed), explanation) if part)
+    values = wrong_values(mismatch, weighed.allowed, IN_WORDS[trial.style])
+    message = " ".join(part for part in (which + values, explanation) if part)
     return replace(
         weighed,
         failure=Failure(Verdict.INCORRECT, message),

@@ -21,7 +21,7 @@ from engine.evaluator.checks.contents import Contents
 from engine.evaluator.checks.contract import structure_failure
 from engine.evaluator.checks.processor_time import Reading
 from engine.evaluator.checks.timing_checks import PROBES, SLOW_MS, SLOW_PROBES, Recall, Setting, Twice
-from engine.evaluator.checks.trials import Style
+from engine.evaluator.checks.trials import IN_WORDS, Style
 from engine.evaluator.checks.weighing import wrong_values
 from engine.evaluator.machine import process_memory, processes
 from engine.evaluator.processes.timed_worker import (
@@ -509,7 +509,8 @@ class Timing:
         if not errors.relative <= allowed:
             mask = comparison.wrong(out, answer, reference, scale, allowed)
             which = f"{name[0].upper()}{name[1:]}: " if len(self._allowed) > 1 else ""
-            raise _wrong(which + wrong_values(comparison.describe(out, answer, mask, errors, TIMED), allowed))
+            mismatch = comparison.describe(out, answer, mask, errors, TIMED)
+            raise _wrong(which + wrong_values(mismatch, allowed, IN_WORDS[Style.OWN]))
 
 
 def _wrong(message: str) -> TimedCallFailed:

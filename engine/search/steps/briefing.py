@@ -271,6 +271,13 @@ def _limit(limit: HardwareLimit | None) -> Iterator[str]:
     if limit is None:
         yield "No limit was measured."
         return
+    if not limit.is_known:
+        of = f" of {limit.measured_ms:.4g} ms" if limit.measured_ms else ""
+        yield (
+            f"The limit is not known: a kernel took {limit.limit_ms:.4g} ms, less than the measured limit{of}. The "
+            "task needs less work than is counted for it, or the device is faster than was measured."
+        )
+        return
     moved = (
         f"at least {limit.min_bytes / 1e6:.4g} MB cross memory at {limit.bandwidth_gb_s:.4g} GB/s "
         f"({limit.memory_ms:.4g} ms)"
@@ -292,18 +299,23 @@ def _reached(record: Record, candidate: Candidate) -> Iterator[str]:
     limit, timed, best = record.limit, candidate.trusted, record.best
     if limit is None or timed is None:
         return
-    share, left = limit.limit_ms / timed.latency_ms, record.settings.policy.library_operators
-    meaning = _meaning(share) if share >= NEAR_LIMIT or not left else _beside_pytorch(candidate, timed.latency_ms, left)
-    yield f"This kernel: {timed.latency_ms:.4g} ms, {_share(share)} of the limit. {meaning}"
+    share, left = limit.reached_at(timed.latency_ms), record.settings.policy.library_operators
+    if left and (share is None or share < NEAR_LIMIT):
+        meaning = _beside_pytorch(candidate, timed.latency_ms, left)
+    else:
+        meaning = _meaning(share)
+    yield f"This kernel: {timed.latency_ms:.4g} ms{_of_limit(share)}. {meaning}".rstrip()
     if best is not None and best.trusted is not None and best.candidate_id != candidate.candidate_id:
         took = best.trusted.latency_ms
         yield (
-            f"The best of this run, {named(record, best.candidate_id)}: {took:.4g} ms, "
-            f"{_share(limit.limit_ms / took)} of the limit."
+            f"The best of this run, {named(record, best.candidate_id)}: {took:.4g} ms"
+            f"{_of_limit(limit.reached_at(took))}."
         )
 
 
-def _meaning(share: float) -> str:
+def _meaning(share: float | None) -> str:
+    if share is None:
+        return ""
     if share >= AT_LIMIT:
         return "It is at the limit: nothing beyond the noise is left to gain, so a small and safe change is enough."
     if share >= NEAR_LIMIT:
@@ -429,8 +441,10 @@ def _resources(kernel: KernelResources) -> str:
     return f"`{kernel.kernel}` {kernel.registers} registers, {spills}{stack}, {shared}"
 
 
-def _share(share: float) -> str:
-    return f"{min(share, 1.0):.2g}" if share < 0.995 else "1.0"
+def _of_limit(share: float | None) -> str:
+    if share is None:
+        return ""
+    return f", {min(share, 1.0):.2g} of the limit" if share < 0.995 else ", 1.0 of the limit"
 
 
 def _rate(gflop_s: float) -> str:

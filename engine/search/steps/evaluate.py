@@ -8,8 +8,15 @@ from dataclasses import replace
 from engine.errors import BaselineUnavailable, ProfileUnavailable
 from engine.search.actions import Action, Evaluate, Finish
 from engine.search.context import RunContext
-from storage.results import baselines
-from storage.results.evaluation_results import CheckResult, CompileResult, Mismatch, TimingResult, percent_wrong
+from storage.results import baselines, relative
+from storage.results.evaluation_results import (
+    TIMED_AGAIN,
+    CheckResult,
+    CompileResult,
+    Mismatch,
+    TimingResult,
+    percent_wrong,
+)
 from storage.results.vocabulary import Verdict
 from storage.run.events import (
     BaselineMeasured,
@@ -26,6 +33,8 @@ from storage.run.settings import RunState, StepKind
 from storage.run.steering.command_arguments import Ask as AskRule
 
 MOST_TIMINGS = 2  # of one kernel while the machine is busy
+MOST_TURNS = 3  # timings of the best kernel, where it is in doubt
+MOST_AGAIN = 6  # timings made once more in a run for such doubts
 
 
 def compile_candidate(context: RunContext, candidate: Candidate) -> str:
@@ -58,6 +67,9 @@ def check_candidate(context: RunContext, candidate: Candidate) -> str:
 
 def time_candidate(context: RunContext, candidate: Candidate) -> str:
     """Time the candidate against eager PyTorch. Returns the verdict."""
+    doubted = in_doubt(context.record)
+    if doubted is not None and doubted[0] == candidate.candidate_id:
+        return _time_again(context, candidate, beside=doubted[1])
     if candidate.trusted is None and not candidate.has_failed:
         twin = _twin(context, candidate)
         if twin is not None and twin.trusted is not None:
@@ -76,9 +88,53 @@ def time_candidate(context: RunContext, candidate: Candidate) -> str:
     return candidate.verdict or Verdict.PASSED
 
 
+def _time_again(context: RunContext, candidate: Candidate, beside: str) -> str:
+    """Time a kernel whose figures stand once more; a timing that cannot be trusted leaves them as they are."""
+    measured = context.judge(context.toolchain.time_again, context.task, context.source(candidate))
+    if isinstance(measured, CheckResult):
+        context.emit(Checked(context.step, candidate.candidate_id, measured))
+        return measured.verdict
+    if measured.untrusted and candidate.trusted is not None:
+        measured = replace(candidate.trusted, timeline=measured.timeline)
+    evidence = {**measured.evidence, TIMED_AGAIN: f"kernel {context.record.number(beside)}"}
+    context.emit(Timed(context.step, candidate.candidate_id, replace(measured, evidence=evidence)))
+    _correct_limit(context, candidate.candidate_id)
+    return Verdict.PASSED
+
+
+def in_doubt(record: Record) -> tuple[str, str] | None:
+    """A kernel to be timed once more before the run ends, and the one that takes turns with it: the best and a kernel
+    of lower latency, where eager PyTorch moved between their timings by more than the noise. Such a move, and not the
+    kernels, may have made the order of the speed-ups. The second of a pair follows the first at once, and a pair takes
+    turns again while the two orders differ, so far as MOST_TURNS and MOST_AGAIN allow.
+    """
+    standing = {name: kernel for name, kernel in record.candidates.items() if kernel.standing and kernel.trusted}
+    names = {f"kernel {record.number(name)}": name for name in standing}
+    for name, kernel in standing.items():
+        other = names.get(kernel.trusted.evidence.get(TIMED_AGAIN, "")) if kernel.trusted else None
+        if other is not None and standing[other].timings < kernel.timings:
+            return other, name
+    best = standing.get(record.best_id or "")
+    again = sum(kernel.timings - 1 for kernel in standing.values())
+    if best is None or best.timings >= MOST_TURNS or again >= MOST_AGAIN:
+        return None
+    rivals = [kernel for kernel in standing.values() if _contradicts(best, kernel)]
+    rival = min(rivals, key=lambda kernel: kernel.standing.latency_ms if kernel.standing else 0.0, default=None)
+    return None if rival is None else (best.candidate_id, rival.candidate_id)
+
+
+def _contradicts(best: Candidate, rival: Candidate) -> bool:
+    first, second = best.standing, rival.standing
+    if first is None or second is None or second.latency_ms >= first.latency_ms:
+        return False
+    noise = relative.between_sessions(first.speedup, first.noise, second.speedup, second.noise).noise
+    return first.speedup * first.latency_ms > (1 + noise) * second.speedup * second.latency_ms
+
+
 def timed_again_first(record: Record, action: Action) -> Action:
     """A kernel whose timing decides nothing is timed once more: when a later timing shows that the machine is quiet
-    again, or before the run ends, whatever the method. Not in a run of several at once, in which none sees the others,
+    again, or before the run ends, whatever the method; before it ends also two of which it is in doubt which is the
+    best. Not in a run of several at once, in which none sees the others,
     nor where each step waits for a person's yes: a no would end a step index that has nothing to do with it.
     """
     if record.settings.width > 1 or record.approval_rule.which is AskRule.ALL:
@@ -91,7 +147,11 @@ def timed_again_first(record: Record, action: Action) -> Action:
         if candidate.verdict is Verdict.PASSED and candidate.timed is not None and candidate.trusted is None
         if candidate.timings < MOST_TIMINGS
     ]
-    return Evaluate(StepKind.TIME, record.step_index, waiting[-1]) if waiting else action
+    if waiting:
+        return Evaluate(StepKind.TIME, record.step_index, waiting[-1])
+    is_over = isinstance(action, Finish) and action.state is RunState.FINISHED
+    doubted = in_doubt(record) if is_over else None
+    return action if doubted is None else Evaluate(StepKind.TIME, record.step_index, doubted[0])
 
 
 def _measure_baselines(context: RunContext) -> None:

@@ -92,7 +92,7 @@ def of(record: Record, files: Mapping[str, bytes]) -> Film:
         (other.name, other.result.speedup),
         *([("hardware limit", eager_ms / record.limit.known_ms)] if record.limit.known_ms else []),
     )
-    device = record.limit.device
+    device = record.limit.model
     model = record.settings.model
     replies = "recorded replies" if model == "recorded" else f"replies of {model}"
     about = f"A run on an {device} with {replies}: every kernel was compiled, checked and timed there."

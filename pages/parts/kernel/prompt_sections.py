@@ -6,6 +6,7 @@ from __future__ import annotations
 import itertools
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -249,13 +250,23 @@ def _whole(messages: Sequence[SentMessage], states: Mapping[tuple[str, str], Sta
                     show(section.text.strip("\n"), f"prompt-{seq}-{number}-{position}")
 
 
+def told_apart(compared: Sequence[Change]) -> list[str]:
+    """What each section is called: by its name, and where several that changed share it by how they begin too."""
+    often = Counter(change.name for change in compared if change.state is not State.SAME)
+    return [
+        f"{one.name}: “{wording.cut((one.now or one.before).strip(), 50)}”" if often[one.name] > 1 else one.name
+        for one in compared
+    ]
+
+
 def _changes(compared: Sequence[Change], seq: int, per: float) -> None:
-    for number, change in enumerate(compared):
+    titles = told_apart(compared)
+    for number, (change, title) in enumerate(zip(compared, titles, strict=True)):
         if change.state is State.SAME:
             continue
         size = about(len(change.now or change.before), per)
         fold = st.expander(
-            f"{wording.plain(change.name)} :gray[{wording.plain(size)}] · :orange[{change.state}]",
+            f"{wording.plain(title)} :gray[{wording.plain(size)}] · :orange[{change.state}]",
             expanded=True, key=f"change:{seq}:{number}", on_change="rerun",
         )  # fmt: skip
         if fold.open:

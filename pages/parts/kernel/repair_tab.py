@@ -45,7 +45,7 @@ def _diagnosis(run_id: str, candidate: CandidateRow, diagnosis: DiagnosisRow) ->
         if text.is_gone:
             texts.say_gone(text, "diagnosis")
         else:
-            st.text(wording.unmarked(text.text))
+            st.markdown(wording.prose(text.text))
 
 
 def led_here(db: Database, run_id: str, candidate_id: str) -> ReviewRow | None:

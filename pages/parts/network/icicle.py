@@ -18,6 +18,7 @@ LEVEL_PX = 44
 MOST_LEVELS = 8
 LEAST_WIDTH_PX = 680
 LEAST_SHARE = 0.004
+REST_IS = "Python, gaps between kernels, work outside modules"
 """Of what is shown: narrower sectors are drawn as one."""
 PLACE, NO_REGION, SMALLER = "place:", "no region", "smaller parts"
 STRENGTH = {RegionState.KEPT: 75, RegionState.NO_TASK: 20}
@@ -121,7 +122,7 @@ def _inside(
         hover = _told(tree, SMALLER, ms, f"{wording.counted(len(small), 'module')} too narrow to be drawn apart")
         yield Sector(f"{sector_id}:small", sector_id, SMALLER, ms, hover)
     if not path and tree.rest_ms:
-        hover = _told(tree, REST, tree.rest_ms, "Python, gaps between kernels, work outside modules")
+        hover = _told(tree, REST, tree.rest_ms, REST_IS)
         yield Sector(f"{sector_id}:rest", sector_id, REST, tree.rest_ms, hover)
 
 

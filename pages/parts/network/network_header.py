@@ -100,7 +100,7 @@ def _figures(network: Network, rows: Sequence[Ranked], run_count: int) -> Iterat
         yield Figure("Host-bound", low if low == high else f"{low[:-2]} to {high}", "of a call", about)
     peaks = [workload.peak_bytes for workload in network.workloads if workload.peak_bytes is not None]
     if peaks:
-        yield Figure("Memory peak", wording.quantity(float(max(peaks)), "B"), "beyond parameters")
+        yield Figure("Memory peak", wording.quantity(float(max(peaks)), "B"), "beyond parameters", in_network.PEAK)
 
 
 def _attributed(network: Network) -> Callable[[WorkloadFacts], float]:

@@ -251,7 +251,7 @@ def result(network: Network, proof: Proof) -> None:
     total = proofs.total(proof.stack.best, proofs.weights_of(network))
     if total is not None:
         figures.draw("What kernels bring in the network", list(_figures(network, proof, total)), key="proof_figures")
-    st.markdown(f"**{_written(headline)}**")
+    st.markdown(" ".join(filter(None, [f"**{_written(headline)}**", _written(in_network.by_workload(network, proof))])))
     if prediction := in_network.prediction(network, proof):
         st.markdown(_written(prediction))
     facts = ["in brackets the 95 % interval"] if total is not None else []

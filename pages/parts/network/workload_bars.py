@@ -40,7 +40,7 @@ WAYS = [
     table.Column("before", "Without kernels", "right"),
     table.Column("after", "With kernels", "right", "what it takes without them, divided by how much faster it is"),
     table.Column("speedup", "Faster", "right", "measured in turns; with its 95 % interval"),
-    table.Column("memory", "Memory peak", "right", "of a call on the GPU, without and with the kernels"),
+    table.Column("memory", "Memory peak", "right", f"{in_network.PEAK}; without and with the kernels"),
 ]
 
 

@@ -120,6 +120,9 @@ def may_fail(source: str, backward: bool) -> bool:
     return bool(why) and not why.startswith(_WANT_OF_VALUES)
 
 
+NO_TOKENS = {True: "none: you write the replies", False: "none: the replies are recorded"}
+
+
 def draw(forecast: Forecast) -> None:
     """A forecast's time and money."""
     time = wording.about_seconds(forecast.engine_s) if forecast.engine_s else "not known yet"
@@ -127,7 +130,7 @@ def draw(forecast: Forecast) -> None:
     rows = [
         ("Time", f"{time}, plus the time in which you write" if forecast.is_manual else time),
         ("Replies, which you write", calls) if forecast.is_manual else ("Model calls", calls),
-        ("Tokens", "none: no model is asked" if forecast.cost_usd == 0 and not forecast.tokens
+        ("Tokens", NO_TOKENS[forecast.is_manual] if forecast.cost_usd == 0 and not forecast.tokens
          else f"about {wording.tokens(round(forecast.tokens))}" if forecast.tokens else "not known yet"),
         ("Cost", wording.UNKNOWN if forecast.cost_usd is None
          else "nothing" if not forecast.cost_usd else f"about {wording.cost(forecast.cost_usd)}"),
@@ -162,9 +165,9 @@ def _memory(source: str, sizes: Mapping[str, float], is_on_gpu: bool, backward: 
     else:
         why = supervisor.why_unknown(source, backward)
         st.badge("memory unknown", color="gray", help="the module cannot be followed without being run")
-        sentence = wording.plain(f"Following the module without data ended in {wording.cut(why, 300)}")
+        sentence = wording.plain(f"The module could not be followed without data: {wording.cut(why, 300)}")
         if may_fail(source, backward):
-            left_open = "It may still run with data: that is tried before a run of it starts."
+            left_open = "It may still work with real data. That is tried before a run starts."
             st.warning(f"{sentence}\n\n{left_open}", icon=":material/warning:")
         elif why:
             st.caption(sentence)

@@ -80,6 +80,8 @@ def _warnings(db: Database, run: RunRow) -> Iterator[str]:
         yield f"{damage.title(damages)}. {facts}".removeprefix(". ")
     if lost := outcome.loses(db, run):
         yield lost
+    if in_turns := outcome.timed_in_turns(db, run):
+        yield in_turns
     if older := settings_list.older_rules(run.run_id):
         yield older
     if not state.is_finished:
@@ -92,7 +94,7 @@ def _known(db: Database, run: RunRow) -> list[tuple[str, str]]:
         ("Run", run.run_id),
         ("State", f"{run_state.of(run)}" + (f": {run.state_reason}" if run.state_reason else "")),
         ("Task", f"{run.title}, {wording.CLASS_NAME[run.kernel_class]}"),
-        ("Device", f"{limit.device}, toolchain {run.toolchain}" if limit else f"toolchain {run.toolchain}"),
+        ("Device", f"{limit.model}, toolchain {run.toolchain}" if limit else f"toolchain {run.toolchain}"),
         ("Language", languages.label(run.language)),
         ("Model", wording.model(run.model, run.is_example)),
         ("Started", wording.moment(run.started_at or run.created_at)),
@@ -114,6 +116,7 @@ def _best(db: Database, run: RunRow, attempts: Sequence[AttemptRow]) -> dict[str
             for seen in filter(None, [queries.deployment(db, run.run_id, best.candidate_id)])
             for told in deployment.told(seen)
         ],
+        "alternatives_about": alternatives.ABOUT,
         "alternative_heads": tuple(column.label for column in alternatives.COLUMNS),
         "tied": ", ".join(f"kernel {a.number}" for a in attempts if a.is_tied),
         "trust": trust_tab.overall(best.verdict, best.speedup is not None, check_records),

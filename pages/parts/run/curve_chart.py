@@ -119,8 +119,8 @@ def _marks(rows: CurveRows) -> str:
             filter(None, [", ".join(unproven[:-1]), unproven[-1]])
         )
         notes.append(
-            f"The green line is the highest speed-up measured so far. At {kernels} it rises by less than two "
-            "timings can differ: no proven gain."
+            f"The green line is the highest speed-up measured so far. Its rise at {kernels} is smaller than "
+            "what two timings of one kernel can differ by, so it may be no gain."
         )
     if rows.eager_ms:
         usual = wording.latency(rows.eager_ms)

@@ -85,10 +85,10 @@ def headline(attempts: Sequence[AttemptRow], spoiled: StepRow | None, is_by_hand
 def why_again(failed: Sequence[AttemptRow]) -> str:
     """Why the last kernel failed, as Markdown; `failed` are the oldest first."""
     last = failed[-1]
-    reason = f": {wording.plain(wording.cut(last.message, 120))}" if last.message else ""
+    reason = f": {wording.cut(last.message, 120)}" if last.message else ""
     fails = FAILED.get(last.verdict or Verdict.PASSED, "failed")
     before = f"{len(failed)} kernels have failed. " if len(failed) > 1 else ""
-    return f"{before}Kernel {last.number} {fails}{reason}."
+    return before + wording.ended(f"Kernel {last.number} {fails}{wording.plain(reason)}")
 
 
 def spoiled_timing(steps: Sequence[StepRow]) -> StepRow | None:

@@ -163,9 +163,9 @@ def _diagnosis(run: RunRow, kernel: CandidateRow) -> None:
     chosen = (before or diagnoses)[-1]
     whose = f"of the parent, kernel {kernel.parent_number}" if before else "of this kernel"
     st.markdown(f"### Diagnosis :gray[{whose}]")
-    text = wording.unmarked(texts.source(run.run_id, chosen.text_blob))
+    text = texts.source(run.run_id, chosen.text_blob)
     with st.container(height=150 if len(text) > LONG else "content"):
-        st.text(text)
+        st.markdown(wording.prose(text))
 
 
 def _edit_and_cost(run: RunRow, kernel: CandidateRow, patches: list[PatchRow], cost: str) -> None:

@@ -14,8 +14,8 @@ from storage.results.relative import Relative, is_known
 
 TITLE = "Alternatives"
 ABOUT = (
-    "What one would run instead. Each was timed against eager PyTorch in a session of its own; eager's own latency is "
-    "that of this kernel's session."
+    "What one would run instead. Each was timed in turns with eager PyTorch in a session of its own, and its speed-up "
+    "is over eager's latency there. Eager's own row is of this kernel's session."
 )
 EAGER = "eager PyTorch"
 EAGER_IS_BEST = f"{EAGER} is the fastest alternative"
@@ -23,6 +23,7 @@ OVER_BEST = "Over the best alternative"
 COLUMNS = [
     table.Column("name", "Alternative"),
     table.Column("latency", "Latency", "right", "median"),
+    table.Column("beside", "Eager beside it", "right", "eager PyTorch's latency in the same session"),
     table.Column("eager", "Over eager", "right"),
     table.Column("kernel", "Kernel over it", "right", "with the 95 % interval of both measurements together"),
     table.Column("cost", "What it cost", "words"),
@@ -91,11 +92,12 @@ def lines(baselines: Sequence[BaselineRow], kernel: AttemptRow) -> Iterator[tupl
     if not baselines:
         return
     eager_ms = relative.baseline_ms(kernel.speedup, kernel.latency_ms)
-    yield EAGER, wording.latency(eager_ms), "1×", _measured(kernel), ""
+    yield EAGER, wording.latency(eager_ms), "", "1×", _measured(kernel), ""
     for row in baselines:
         ratio = row.under(kernel.speedup, kernel.noise)
         over_it = _measured(ratio) if ratio else wording.NONE
-        yield row.name, wording.latency(row.latency_ms), _measured(row), over_it, cost(row)
+        beside = wording.latency(relative.baseline_ms(row.speedup, row.latency_ms))
+        yield row.name, wording.latency(row.latency_ms), beside, _measured(row), over_it, cost(row)
 
 
 def _measured(of: AttemptRow | BaselineRow | Relative) -> str:
@@ -117,5 +119,5 @@ def together(
 
 def label(group: Sequence[BaselineRow], names: str = "") -> str:
     """The name that lines in a chart share: "torch.compile, CUDA graph 0.93×"."""
-    first, last = (wording.speedup(row.speedup) for row in (group[0], group[-1]))
+    first, last = (wording.ratio(row) for row in (group[0], group[-1]))
     return f"{names or ', '.join(row.name for row in group)} {first if first == last else f'{last[:-1]} to {first}'}"

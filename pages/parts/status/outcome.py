@@ -12,7 +12,7 @@ from storage.index.database import Database
 from storage.index.queries import EvaluationRow, RunRow
 from storage.index.queries.call_outcomes import call_outcomes
 from storage.results import flags, relative
-from storage.results.evaluation_results import BUSY_PERCENT, used_by_others
+from storage.results.evaluation_results import BUSY_PERCENT, TIMED_AGAIN, used_by_others
 
 STAGE_NAME = {
     "model": "Model", "compile": "Compile", "check": "Check", "time": "Time", "profile": "Profile",
@@ -41,7 +41,7 @@ def figures(db: Database, run: RunRow) -> list[Figure]:
         ),
         *alternatives.figures(queries.baseline(db, run.run_id), run.best_speedup, run.best_noise),
         Figure(
-            "Of the hardware limit", speed_of_light.percent(limit, run.best_latency_ms), limit.device if limit else "",
+            "Of the hardware limit", speed_of_light.percent(limit, run.best_latency_ms), limit.model if limit else "",
             f"{speed_of_light.sentence(limit, run.best_latency_ms)} {limit_measured(db, run.run_id)}" if limit else "",
         ),
         Figure("Correct kernels", wording.share(run.passed, run.passed + run.failed), "of those judged"),
@@ -119,13 +119,24 @@ def headline(db: Database, run: RunRow) -> str:
     beyond = not_faster(run.best_low, run.best_high)
     if not beyond:
         best = wording.best(run)
-        over = alternatives.over(queries.baseline(db, run.run_id), run.best_speedup, run.best_noise)
+        fastest = queries.baseline(db, run.run_id)
+        over = (
+            "the fastest alternative" if alternatives.is_eager_best(fastest)
+            else alternatives.over(fastest, run.best_speedup, run.best_noise)
+        )  # fmt: skip
         return f"{best} over eager PyTorch" + (f", {over}" if over else "")
     return f"best kernel {_best(run)}, {beyond}"
 
 
 def _best(run: RunRow) -> str:
     return wording.measured(run.best_speedup, run.best_noise, run.best_low, run.best_high)
+
+
+def timed_in_turns(db: Database, run: RunRow) -> str:
+    """That the best kernel was timed once more in turns with another, before the run ended, and why; else empty."""
+    best = queries.evaluation(db, run.run_id, run.best_candidate_id or "")
+    other = best.timing_evidence.get(TIMED_AGAIN) if best else None
+    return timed_anew.again(other) if other else ""
 
 
 def timed_anew_words(db: Database, run: RunRow) -> str:

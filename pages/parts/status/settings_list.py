@@ -32,7 +32,11 @@ def older_rules(run_id: str) -> str:
         kept = kept_rules(run_settings.of(run_id).policy.rules)
     except (FileNotFoundError, codec.DecodeError, UnicodeDecodeError):
         return ""
-    return f"Kernels of this run are {kept}: it keeps the rules it began with." if kept else ""
+    return (
+        f"Kernels of this run are {kept}: a run keeps the rules of the version that it was started with."
+        if kept
+        else ""
+    )
 
 
 def rows(settings: RunSettings) -> Iterator[tuple[str, str]]:
@@ -40,7 +44,7 @@ def rows(settings: RunSettings) -> Iterator[tuple[str, str]]:
     budget = settings.budget
     yield "Sizes", ", ".join(f"{name} = {value:,}" for name, value in settings.sizes.items()) or "as in the reference"
     yield "Precision", settings.policy.measured
-    yield "PyTorch may compute", settings.policy.library_in_words
+    yield "Operators left to PyTorch", settings.policy.library_in_words
     yield from _tried(settings.policy)
     yield from _baselines(settings)
     yield "Language", languages.title(settings.language)

@@ -31,8 +31,8 @@ NAMES = {
 }  # fmt: skip
 _SAID = {
     Lane.MODEL: "the model was writing", Lane.COMPILER: "the compiler worked",
-    Lane.EVALUATOR: "the evaluator worked beside the device", Lane.LEASE: "the run waited for the device",
-    Lane.PERSON: "a person was waited for", Lane.PAUSED: "the run was paused",
+    Lane.EVALUATOR: "the evaluator worked on the host", Lane.LEASE: "the run waited for the device",
+    Lane.PERSON: "the run waited for a person", Lane.PAUSED: "the run was paused",
 }  # fmt: skip
 _TONES = {lane: lane.name.lower() for lane in Lane}
 _LEAST = 0.005  # what would be said as 0 %
@@ -131,7 +131,7 @@ def sentence(strip: Strip) -> str:
     """How the time of a run went, for people who cannot see the strip, and for its report."""
     shares = {lane: strip.share(lane) for lane in NAMES}
     said = [
-        f"{wording.percent(shares[lane])} {_SAID[lane]}"
+        f"for {wording.percent(shares[lane])} {_SAID[lane]}"
         for lane in sorted(_SAID, key=lambda lane: -shares[lane])
         if shares[lane] >= _LEAST
     ]

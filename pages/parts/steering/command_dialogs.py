@@ -27,8 +27,8 @@ from storage.run.steering.verbs import CommandKind
 NEXT_CALLS, ONE_STEP = "all further calls", "redo one step"
 STEPS = 60
 OFF_RECORDING = (
-    " The replies of this run are recorded for the kernels that it had then: from another kernel on it uses the next "
-    "recorded reply, which may not fit, or waits for a reply of yours."
+    " This run replays recorded replies, each written for a certain kernel. For another kernel it takes the next "
+    "recorded reply, which may not fit; where none is left it waits for a reply from you."
 )
 
 

@@ -7,16 +7,24 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import httpx2
 import pytest
 from mcp import MCPError
 
 import engine.__main__
+from engine.evaluator import tasks
+from engine.evaluator.request import Evaluator
+from engine.evaluator.tasks import Task
+from engine.mcp_server import answers, stages
+from engine.mcp_server.shelf import Kernel
 from engine.shown import schemas
+from storage.results.evaluation_results import TimingResult
+from storage.results.hardware_limit import HardwareLimit
 from tests.engine.mcp_server.clients import ROOT, Agent, address, http_server, over_http, over_stdio, run
 from tests.engine.swish_story import FIRST
+from tests.engine.test_abreast import Known
 from tests.samples import write_run
 
 DOCUMENT = ROOT / "docs" / "mcp.md"
@@ -88,6 +96,25 @@ def test_without_a_budget_nothing_is_judged_or_started_and_the_answer_says_what_
         assert not list(home.glob("runs/*"))
 
     with_agent(work, "--max-evaluations", "0", "--max-runs", "0")
+
+
+@pytest.mark.parametrize(("latency_ms", "limit_ms", "share"), [(2.0, 1.0, 0.5), (0.97, 0.97, 1.0), (0.5, None, None)])
+def test_a_kernel_that_beats_the_measured_limit_is_told_no_share_of_it(
+    latency_ms: float, limit_ms: float | None, share: float | None
+) -> None:
+    class Timed(Known):
+        def time(self, task: Task, source: str) -> TimingResult:
+            return TimingResult((latency_ms,) * 9, (3.0,) * 9)
+
+        def limit(self, task: Task) -> HardwareLimit:
+            return HardwareLimit("a processor", 1.0, 1.0, 1_000_000, 1)  # 1 ms
+
+    task, source = tasks.find("swish").task("cpu"), f"{FIRST}# number 1\n"
+    judged = stages.evaluated(cast(Evaluator, Timed()), lambda words: None, task, source)
+    told, _ = answers.judged(task, Kernel("k1", "swish", source, judged), None)
+    assert (told["latency_ms"], told["limit_ms"], told["limit_share"]) == (
+        latency_ms, limit_ms and pytest.approx(limit_ms), share and pytest.approx(share),
+    )  # fmt: skip
 
 
 def test_a_read_only_server_tells_and_judges_nothing(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,10 +10,13 @@ import jsonschema
 import pytest
 
 import engine.__main__
-from engine.shown import schemas
+from engine.shown import runs, schemas
 from storage.networks.records import Verdict
+from storage.results.hardware_limit import HardwareLimit
+from storage.run import events as ev
 from storage.run.folder import RunFolder
 from tests import sample_networks, sample_suites
+from tests.engine.contexts import open_context
 from tests.samples import write_run
 
 DOCUMENT = schemas.FOLDER.parent / "json.md"
@@ -71,6 +74,16 @@ def test_a_run_tells_its_best_its_last_failures_what_to_try_and_what_is_left(
     assert (told["to_try"] is None) is (told["best"] is None)
     if told["best"]:
         assert told["to_try"]["techniques"]
+
+
+def test_a_run_whose_kernel_beat_the_measured_limit_tells_no_limit(tmp_path: Path) -> None:
+    context = open_context(tmp_path)
+    measured = HardwareLimit("d", 100.0, 1000.0, 100_000_000, 0)
+    told = []
+    for limit in (measured, measured.raised_to(0.99), measured.raised_to(0.5)):
+        context.emit(ev.LimitMeasured(limit))
+        told.append(runs.form(context.folder).limit_ms)
+    assert told == [1.0, pytest.approx(0.99), None]
 
 
 def test_what_a_run_tells_to_do_next_is_a_command_line(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

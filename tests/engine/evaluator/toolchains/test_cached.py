@@ -95,6 +95,8 @@ def test_identical_sources_are_judged_once_and_the_second_answer_says_so(tmp_pat
     assert second[1].max_error == float("inf")
     assert second[2].evidence["cached"] == "yes"
     assert second[3] == first[3]
+    assert "cached" not in cast(TimingResult, cached.time_again(TASK, "k")).evidence
+    assert inner.asked[5:] == ["time_again"]
     assert first[1].timeline is not None
     assert second[1].timeline is None, "nothing was done"
 

@@ -223,7 +223,12 @@ def test_a_kernel_that_turns_out_wrong_or_dies_has_a_verdict_when_checked_or_tim
     toolchain, task = subject.toolchain, free(subject.task)
     wrong, lost = subject.forward("return {call} * 1.1"), subject.forward("raise KeyError('lost')")
     for act, source, verdict, said in (
-        (toolchain.check, wrong, Verdict.INCORRECT, "wrong in trial 'own 1'"),
+        (
+            toolchain.check,
+            wrong,
+            Verdict.INCORRECT,
+            "wrong in trial 'own 1' (inputs: what the reference's own `get_inputs` draws)",
+        ),
         (toolchain.check, lost, Verdict.RUNTIME_ERROR, "lost"),
         (toolchain.time, wrong, Verdict.INCORRECT, "wrong in trial 'a timed call'"),
     ):
