@@ -140,10 +140,12 @@ def state_name(text: str) -> str:
 @dataclass(frozen=True, slots=True)
 class ReadEdits:
     """Reads what is to change in the knowledge base, each edit by its kind. Names must be known, or made by an earlier
-    edit of the reply."""
+    edit of the reply. `proposed` are techniques that a plan of the round brought in: known, but described for the
+    kernel that it saw, and so they may be described anew."""
 
     states: tuple[str, ...]
     techniques: tuple[str, ...]
+    proposed: tuple[str, ...] = ()
 
     def __call__(self, reply: str) -> Reading:
         """The edits, checked.
@@ -156,7 +158,8 @@ class ReadEdits:
             answer.fault("edits", "is missing: an empty list where nothing is to change")
         names = _Names(
             {state.lower(): state for state in self.states},
-            {technique.lower(): technique for technique in self.techniques},
+            {technique.lower(): technique for technique in (*self.techniques, *self.proposed)},
+            {technique.lower() for technique in self.proposed},
         )
         edits = [_edit(fields, names) for fields in answer.objects("edits", MOST_EDITS)]
         answer.close()
@@ -167,10 +170,11 @@ class ReadEdits:
 
 @dataclass(frozen=True, slots=True)
 class _Names:
-    """Names in use, by their small letters."""
+    """Names in use, by their small letters; those in `proposed` may be described anew."""
 
     states: dict[str, str]
     techniques: dict[str, str]
+    proposed: set[str]
 
 
 def _edit(fields: Object, names: _Names) -> dict[str, Any]:
@@ -198,7 +202,9 @@ def _prediction(fields: Object, names: _Names) -> dict[str, Any]:
 
 def _technique(fields: Object, names: _Names) -> dict[str, Any]:
     name = fields.text("technique", NAME)
-    if name.lower() in names.techniques:
+    if name.lower() in names.proposed:
+        name = names.techniques[name.lower()]
+    elif name.lower() in names.techniques:
         fields.fault("technique", f"{name!r} is known already: change what is expected of it with a prediction edit")
     edit = {
         "technique": name,

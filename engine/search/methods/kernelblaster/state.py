@@ -82,9 +82,9 @@ class KernelBlasterState(TechniqueInWork):
 
     `is_frozen`: the knowledge base cannot be taught. `attempts` are those since it was last corrected. `judged` holds
     what the judge claims of a kernel and `evidence` its words, `expected` what the base last said by state and
-    technique, `others` the techniques that it knows elsewhere, `known` its states. `tried` has the techniques by the
-    kernel that they were tried on, `settled_of` the states of kernels that a model was asked about, `discovered` the
-    new ones among them.
+    technique, `others` the techniques that it knows elsewhere, `known` its states, `brought` those techniques that
+    plans of this run brought in. `tried` has the techniques by the kernel that they were tried on, `settled_of` the
+    states of kernels that a model was asked about, `discovered` the new ones among them.
     """
 
     settings: KernelBlasterSettings = field(default_factory=KernelBlasterSettings)
@@ -99,6 +99,7 @@ class KernelBlasterState(TechniqueInWork):
     judged: dict[str, tuple[str, ...]] = field(default_factory=dict)
     evidence: dict[str, str] = field(default_factory=dict)
     expected: dict[tuple[str, str], Advised] = field(default_factory=dict)
+    brought: set[str] = field(default_factory=set)
     tried: dict[str, set[str]] = field(default_factory=dict)
     discovered: list[str] = field(default_factory=list)
     settled_of: dict[str, str] = field(default_factory=dict)
@@ -306,6 +307,7 @@ class KernelBlasterState(TechniqueInWork):
                 now.settled = self._settle(now.ruled, payload) if payload and now.ruled else None
             case "plan":
                 now.is_planned, now.plan = True, payload
+                self.brought |= {one["technique"] for one in payload.get("new", ()) if not one.get("is_known")}
             case "judge":
                 self.judged[name], self.evidence[name] = tuple(payload.get("claims", ())), payload.get("evidence", "")
             case "analyse":

@@ -304,12 +304,12 @@ def _question(record: Record, state: KernelBlasterState, label: str, candidate: 
     if label == REVISE:
         named = [attempt.state for attempt in state.attempts] + [name for name, _ in state.expected]
         states = tuple(dict.fromkeys([*filter(None, named), *state.known]))
-        tried = [attempt.technique for attempt in state.attempts]  # those that a plan of this round proposed, too
-        expected = [technique for _, technique in state.expected]
-        techniques = tuple(dict.fromkeys([*expected, *tried, *state.others]))
+        techniques = tuple(dict.fromkeys([*(technique for _, technique in state.expected), *state.others]))
+        tried = dict.fromkeys(attempt.technique for attempt in state.attempts)
+        proposed = tuple(technique for technique in tried if technique in state.brought)
         return Ask(
             REVISE, _ended(record), name, Expects.JSON, prompts.Revise(attempts, _expected(state)),
-            fields=replies.REVISE_FIELDS, reads=replies.ReadEdits(states, techniques),
+            fields=replies.REVISE_FIELDS, reads=replies.ReadEdits(states, techniques, proposed),
         )  # fmt: skip
     return None
 

@@ -28,6 +28,7 @@ from engine.search.actions import (
 )
 from engine.search.methods.kernelblaster.strategy import KernelBlaster
 from engine.search.methods.options import Value
+from engine.search.patching.edits import EditError
 from storage.knowledge.records import Advised, Bottleneck, Category, State
 from storage.results.check_records import CheckRecord
 from storage.results.evaluation_results import CheckResult, CompileResult, TimingResult
@@ -309,14 +310,23 @@ def test_after_a_round_the_base_is_taught_and_the_next_round_begins_with_it() ->
     assert "analyse" not in words(silent.course())
 
 
-def test_the_look_back_may_correct_what_a_plan_of_its_round_proposed_to_a_base_that_knew_nothing() -> None:
-    edits = {"edits": [EDIT | {"state": "bound", "technique": "fusion"}]}
-    plan = PLAN_WITH_NEW | {"relevance": {}}
-    run = Course(1.0, 1.1, trajectories=1, steps=1, found=(), replies={"plan": plan, "revise": edits})
+def test_the_look_back_may_correct_and_describe_anew_what_a_plan_of_its_round_proposed() -> None:
+    words_for_all = {"category": "memory", "about": "in words for all", "helps": "often", "hurts": "rarely"}
+    prediction = EDIT | {"state": "bound", "technique": "fusion"}
+    anew = words_for_all | {
+        "edit": "technique", "technique": "Fusion", "state": "bound", "gain": 1.1, "confidence": 0.5, "why": "kernel 2",
+    }  # fmt: skip
+    run = Course(1.0, 1.1, trajectories=1, steps=1, found=(), replies={"plan": PLAN_WITH_NEW | {"relevance": {}}})
     asked = run.until("revise")
     assert isinstance(asked, Ask)
     assert asked.reads is not None
-    assert asked.reads(json.dumps(edits)).payload == edits
+    read = asked.reads(json.dumps({"edits": [prediction, anew]})).payload["edits"]
+    assert read == [prediction, anew | {"technique": "fusion"}]
+    known = Course(1.0, 1.1, trajectories=1, steps=1).until("revise")
+    assert isinstance(known, Ask)
+    assert known.reads is not None
+    with pytest.raises(EditError, match="'tiling' is known already"):
+        known.reads(json.dumps({"edits": [anew | {"technique": "tiling"}]}))
 
 
 def test_a_look_back_that_a_person_leaves_goes_on_without_that_part() -> None:
