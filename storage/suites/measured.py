@@ -16,6 +16,7 @@ from storage.run.folder import RunFolder, runs_folder
 from storage.run.journal import Entry
 from storage.run.record import Candidate, Record, checks_of, is_wasted
 from storage.run.settings import RunSettings
+from storage.run.steering.command_arguments import MANUAL
 from storage.suites.results import BestKernel, RunResult, TimedKernel, Try
 from storage.suites.standing import Suite
 
@@ -40,8 +41,9 @@ def of_run(settings: RunSettings, entries: list[Entry]) -> RunResult:
     record = Record.of(settings, entries)
     usage, best = record.usage, record.best
     second = record.baseline.result if record.baseline else None
+    model = MANUAL if record.is_manual else settings.model  # a person may have taken the model's place
     return RunResult(
-        settings.run_id, str(record.kernel_class), settings.language, settings.toolchain, settings.model,
+        settings.run_id, str(record.kernel_class), settings.language, settings.toolchain, model,
         settings.strategy, settings.policy.measured, record.limit.model if record.limit else "",
         record.limit.known_ms if record.limit else None,
         record.baseline.name if record.baseline else "", second.speedup if second else None,
