@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from engine import run_options, supervisor
-from engine.argument_types import size
 from engine.errors import TaskError
 from engine.evaluator import languages, tasks
 from engine.evaluator.tasks import Size
@@ -143,8 +142,8 @@ def _task(task: str, toolchain: str, sizes: Mapping[str, Size]) -> tuple[str, Ma
 def _run(task: str, words: Sequence[str]) -> _Run:
     """A run of this task with these words of `engine run`."""
     values, rest = suite_draft.taken(words, FLAGS)
-    given = [word.removeprefix("--set=") for word in rest if word.startswith("--set=")]
-    given += [word for flag, word in itertools.pairwise(rest) if flag == "--set"]
+    sets = [word.removeprefix("--set=") for word in rest if word.startswith("--set=")]
+    sets += [word for flag, word in itertools.pairwise(rest) if flag == "--set"]
     limits = {
         limit.name: limit.read(values[limit.flag]) * limit.factor
         for limit in run_options.LIMITS
@@ -152,7 +151,9 @@ def _run(task: str, words: Sequence[str]) -> _Run:
     }
     model = values.get(suite_draft.MODEL) or supervisor.available_models()[0]
     toolchain = values.get(suite_draft.TOOLCHAIN, "cpu")
-    name, sizes = _task(task, toolchain, dict(map(size, given)))
+    pairs = (word.partition("=") for word in sets)
+    given = {name: int(value) if value.isdigit() else float(value) for name, _, value in pairs}
+    name, sizes = _task(task, toolchain, given)
     return _Run(
         name, toolchain, values.get(suite_draft.STRATEGY, suite_draft.DEFAULT),
         values.get(suite_draft.LANGUAGE, languages.DEFAULT), model,
