@@ -66,7 +66,7 @@ def pill(value: str, tone: str, icon: str = "", title: str = "", note: str = "")
 def button(value: str, icon: str, opens: str, name: str, off: str = "") -> Cell:
     """A small button in a row; `opens` is what `draw` returns when it is pressed, `name` what a reader hears, `off` why
     it cannot be pressed."""
-    return {"text": value, "icon": icon, "opens": opens, "name": name, "off": off}
+    return {"text": value, "icon": icon, "opens": opens, "name": name, **({"off": off} if off else {})}
 
 
 def buttons(cells: Sequence[Cell]) -> Cell:
