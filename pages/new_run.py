@@ -138,22 +138,29 @@ def _summary(
 ) -> Task | None:
     """What the run will take where it can start, the button, and the same run as a command. Returns the task that is
     being examined, if one is."""
-    source, name = task.task(setup.toolchain, sizes).source, _variant(task, fields)
+    chosen, name = task.task(setup.toolchain, sizes), _variant(task, fields)
+    source = chosen.source
     if not task.is_shipped and (task.own_name or task.path.stem) in tasks.shipped_names():
         name = ""  # a file of one's own with that name: runs of the shipped task tell nothing about it
     too_large = forecast.draw_badges(
-        not no_recording, source, {**task.task(setup.toolchain).sizes, **sizes}, supervisor.has_gpu(setup.toolchain),
+        not no_recording, source, chosen.sizes, supervisor.has_gpu(setup.toolchain),
         fields["backward"],
     )  # fmt: skip
-    examined, undecided = None, ""
+    examined, undecided, is_tried = None, "", False
     if not too_large and supervisor.estimated(source, fields["backward"])[0]:
         examined = examination.to_examine(task, setup.toolchain, sizes, fields)
     if examined is not None:
         keys = f"mode:{task.path}", f"compare_modules:{task.path}"
         undecided = examination.draw(examined, setup.toolchain, setup.device, *keys)
+        found = supervisor.examined(examined, setup.toolchain, setup.device)
+        is_tried = bool(found and (found.is_decided or found.refusal))
+    if not (too_large or is_tried):
+        forecast.draw_doubt(source, fields["backward"])
     why_not = too_large or undecided or (no_recording if setup.model == "recorded" else "")
     if not why_not:
-        forecast.draw(forecast.of_run(name, setup.toolchain, setup.strategy.name, setup.model, fields["budget"]))
+        forecast.draw(
+            forecast.of_run(name, setup.toolchain, setup.strategy.name, setup.model, fields["budget"], chosen.sizes)
+        )
     is_asked = _start_button(why_not)
     failure = st.container()
     if not why_not:  # a terminal would refuse it too

@@ -47,6 +47,9 @@ def test_runs_are_compared_by_depth_calls_time_tokens_and_money(server: Server, 
     for told in ("from step 1", "from step 5", "sample device", "cuda"):
         expect(table).to_contain_text(told)
     expect(page.get_by_role("figure", name=re.compile("grouped by when profiles were shown"))).to_be_visible()
+    page.set_viewport_size({"width": 1280, "height": 900})
+    reach = table.evaluate("table => [table.scrollWidth, table.parentElement.clientWidth]")
+    assert reach[0] <= reach[1], "its last column is cut"
     table.get_by_role("link", name="A · square matmul").click()
     expect(page).to_have_url(re.compile(f"/run.run={names[0]}"))
 

@@ -91,7 +91,7 @@ def test_a_pasted_module_is_checked_while_it_is_typed(server: Server, page: Page
     expect(page.get_by_text("it does not define get_inputs, get_init_inputs")).to_be_visible()
     expect(page.get_by_role("button", name="Start run")).to_be_disabled()
     box.fill(box.get_attribute("placeholder") or "")
-    expect(page.get_by_text("the first reply settles the kernel class; no sizes to change")).to_be_visible()
+    expect(page.get_by_text("guessed from its code until the first reply decides; no sizes to change")).to_be_visible()
     expect(page.get_by_text("no recording").first).to_be_visible()
     page.get_by_role("radio", name="shipped task").click()
     expect(box).to_be_hidden()

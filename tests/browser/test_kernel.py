@@ -88,6 +88,9 @@ def test_the_pair_stands_in_the_address_and_can_be_downloaded(page: Page, server
     expect(page).to_have_url(re.compile("candidate=c006"))
     page.get_by_role("tab", name="Source").click()
     expect(page).to_have_url(re.compile("candidate=c006.*tab=Source"))
+    drawn(page).go_back()  # another tab is no step of its own
+    expect(page).not_to_have_url(re.compile("candidate=c006"))
+    expect(page.get_by_role("heading", name="Kernel 6")).to_have_count(0)
 
 
 def test_a_narrow_diff_is_unified_and_a_huge_one_says_what_it_leaves_out(page: Page, server: Server) -> None:

@@ -71,6 +71,26 @@ def test_a_shipped_suite_that_needs_a_gpu_says_where_there_is_none(
         said = everything(open_page("benchmark"))
         assert "a GPU and a model" in said
         assert ("not here: no NVIDIA GPU on this machine" in said) == is_told
+        off = re.findall(r'"name": "Start (\w+)", "off": "needs a GPU: no NVIDIA GPU', said.replace("\\", ""))
+        assert ({"kernelbench", "graph_search"} <= {*off}) == is_told
+        assert not {"demo", "quick"} & {*off}
+
+
+def test_a_suite_whose_runs_have_no_recorded_replies_costs_what_nobody_knows_until_a_model_is_chosen(
+    home: Path, open_page: Open
+) -> None:
+    open_page("benchmark")
+    paid, recorded = (definition.read(definition.find(name)) for name in ("graph_search", "demo"))
+    assert "no recorded replies for 9 of its 18 runs: choose a model" in suite_forecast.why_no_model(paid, "")
+    assert [suite_forecast.why_no_model(*of) for of in ((paid, "--model manual"), (recorded, ""))] == ["", ""]
+    unknown, nothing, own = (
+        suite_forecast.of_suite(*of) for of in ((paid, ""), (recorded, ""), (paid, "--model manual"))
+    )
+    assert unknown
+    assert nothing
+    assert own
+    assert (unknown.cost_usd, unknown.tokens, unknown.why_no_cost) == (None, None, suite_forecast.NO_MODEL)
+    assert nothing.cost_usd == own.cost_usd == 0
 
 
 def test_the_page_says_what_the_journals_say(home: Path, open_page: Open) -> None:
@@ -141,7 +161,7 @@ def test_a_suite_is_estimated_as_its_runs_are_and_within_its_limits(home: Path, 
     defined = Defined("mine", tasks, arms, repeats=2, settings="--toolchain cuda --model some-model")
 
     def of(task: str, strategy: str, budget: Budget) -> Forecast:
-        return forecast.of_run(task, "cuda", strategy, "some-model", budget)
+        return forecast.of_run(task, "cuda", strategy, "some-model", budget, {"N": 1024})
 
     cells = [
         of("square_matmul", "cutegen", Budget(depths=2)), of("square_matmul", "best_of", Budget(model_calls=3)),

@@ -247,6 +247,10 @@ def test_the_page_says_what_is_missing(home: Path, open_page: Open) -> None:
     assert not app.exception
     assert "Run absent not found" in words(app)
     assert "Choose another run" in words(app)
+    write_run(home / "runs", "two", depths=4)
+    app = open_page("compare", runs="one").multiselect(key="compared_runs").set_value(["one", "two"]).run()
+    chosen = [str(box.value).partition("#")[0] for box in app.selectbox if box.label in ("Kernel", "Against")]
+    assert chosen == ["one", "two"], "not two kernels of the run that was alone before"
     app = open_page("compare", runs="one,new")
     assert not app.exception
     assert "Compare two kernels" in words(app)

@@ -129,6 +129,22 @@ def test_a_program_is_saved_from_its_profile_and_says_that_it_was_not_tried(home
     assert (entry.name, entry.program.command, entry.program.timeout_s) == ("llm", ("sh", "-c", "echo ready"), 9.0)
 
 
+def test_a_program_is_called_as_its_file_and_a_test_needs_no_name(home: Path, open_page: Open) -> None:
+    app = open_page("models")
+    app.button_group(key="where").set_value("a program").run()
+    fill(app, Command="sh -c 'echo ready'", Name="my model")
+    assert (app.button(key="try_model").disabled, app.button(key="save_model").disabled) == (False, True)
+    assert "*Save* is off: 'my model' cannot name a model" in words(app).replace("\\", "")
+    app.button(key="try_model").click().run()
+    assert "replied “ready”" in words(app)
+    (home / "__").write_text("")
+    fill(app, Command=f"{home}/__", Name="")
+    assert "*Save* is off: give it a name to save it." in words(app)
+    fill(app, Command="python3 /opt/My_model.py --quiet")
+    app.button(key="save_model").click().run()
+    assert [entry.name for entry in saved_models.read()] == ["My_model"]
+
+
 def test_a_program_is_saved_as_an_agent_with_its_evaluations(home: Path, open_page: Open) -> None:
     app = open_page("models")
     app.button_group(key="where").set_value("a program").run()

@@ -364,6 +364,17 @@ def test_a_module_that_fails_when_it_is_called_starts_no_run_and_one_that_may_is
         app = open_page("new_run")
         assert [warned in one.value.replace("\\", "") for one in app.warning] == [True] * bool(warned)
         assert app.button(key="start").disabled is is_off
+    monkeypatch.setattr(supervisor, "why_unknown", lambda *_: "TypeError: numpy asks for values")
+    app = open_page("new_run")
+    app.selectbox(key="model").set_value("manual").run()
+    for found, is_open in (
+        (None, True),
+        (Examined("fails", "the reference failed"), False),
+        (Examined("decided"), False),
+    ):
+        monkeypatch.setattr(supervisor, "examined", lambda *_, found=found: found)
+        field(app, "N").set_value("512").run()
+        assert ("It may still work with real data" in words(app)) is is_open, found
 
 
 def test_what_an_examination_found_stands_above_start_and_a_remedy_that_is_an_option_is_one_click(
@@ -484,6 +495,36 @@ def test_a_run_is_estimated_from_those_before_it_within_its_limits(home: Path) -
     unpriced = forecast.put_together(before, spent, Budget(depths=9), "another")
     assert (unpriced.cost_usd, "not in" in unpriced.why_no_cost) == (None, True)
     assert forecast.put_together(None, None, Budget(), "recorded").cost_usd == 0
+
+
+def test_runs_at_other_sizes_do_not_stand_for_this_one_without_a_word(home: Path, open_page: Open) -> None:
+    at = forecast.at_other_sizes
+    assert at(['{"N": 256}', '{"N": 512}'], {"N": 512}) == ""
+    assert at(['{"N": 256, "M": 8}'], {"N": 512, "M": 8}) == "at N = 256: here it takes longer"
+    assert at(['{"N": 256, "M": 8}'], {"N": 512, "M": 4}) == "at N = 256, M = 8: here it may take more or less"
+    assert at(['{"N": 256}', '{"N": 128}'], {"N": 64}) == "at other sizes: here it takes less"
+    settings = supervisor.new_settings(supervisor.DEMO_TASK, overrides={"N": 256})
+    run = samples.write_run(home / "runs", "small", seed=0)
+    run.settings_file.unlink()
+    run.write_settings(replace(settings, run_id="small"))
+    app = open_page("new_run")
+    assert "at N = 256: here it takes longer" in words(app).replace("\\", "")
+    field(app, "N").set_value("256").run()
+    assert "the same task" in told(app)
+    assert "here it takes" not in words(app)
+
+
+def test_a_file_on_this_machine_is_described_and_has_a_live_model_or_a_person(open_page: Open, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(module_field.EXAMPLE)
+    app = open_page("new_run")
+    field(app, "Module from").set_value(module_field.OWN_FILE).run()
+    app.text_input(key="task_path").set_value(str(tmp_path / "mine.py")).run()
+    assert app.selectbox(key="model").value == "manual"
+    assert "recorded replies are of shipped tasks alone. With *manual*" in words(app)
+    assert "syntax is fine" in words(app)
+    assert "activation or elementwise, guessed from its code until the first reply decides; no sizes" in words(app)
+    assert "It is saved" not in words(app)
+    assert not app.button(key="start").disabled
 
 
 def test_a_module_that_is_no_task_is_refused_and_one_without_a_name_is_not_taken_for_another(home: Path) -> None:

@@ -274,6 +274,9 @@ def test_a_forecast_rests_on_work_apart_from_calls_and_leaves_out_models_that_te
     assert spent
     assert (both.runs, live.runs) == (2, 1)
     assert (both.unfinished, live.unfinished) == (1, 0)
+    assert queries.pace(db, "cuda", sizes={"N": 1024}) == both
+    assert both.sizes == ('{"N": 1024}',)
+    assert queries.pace(db, "cuda", sizes={"N": 2048}) is None
     steps = len(queries.depths(db, "live"))
     assert live.calls_s == pytest.approx(live.calls * 5.5)
     assert (live.engine_s + live.calls_s) * steps == pytest.approx(spent.spent_s)

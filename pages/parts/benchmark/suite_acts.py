@@ -75,7 +75,7 @@ def _start(suite: str) -> None:
     else:
         why_not = f"Enter {' and '.join(parameter.upper() for parameter in parameters)}."
     if defined:
-        why_not = unavailable(f"{defined.settings} {more}")
+        why_not = unavailable(f"{defined.settings} {more}") or suite_forecast.why_no_model(defined, more)
         draw_takes(defined, more)
         if files.folder_of(defined.name).journal_file.exists():
             st.info(BEGUN_BEFORE.format(wording.plain(defined.name)), icon=":material/history:")

@@ -56,7 +56,7 @@ def draw() -> str | None:
     may_steer = access.may_steer()
     lacks = supervisor.available_toolchains().get("cuda", "")
     rows = [
-        table.Row(name, _needs_here(cells, lacks) | ({"do": _acts(name)} if may_steer else {}))
+        table.Row(name, _needs_here(cells, lacks) | ({"do": _acts(name, _why_off(cells, lacks))} if may_steer else {}))
         for name, cells in shipped().items()
     ]
     columns = [*SHIPPED, *([ACTS] if may_steer else [])]
@@ -64,8 +64,8 @@ def draw() -> str | None:
 
 
 @functools.cache
-def _acts(name: str) -> table.Cell:
-    start = table.button("Start", "running", f"{START}{name}", f"Start {name}")
+def _acts(name: str, why_off: str) -> table.Cell:
+    start = table.button("Start", "running", f"{START}{name}", f"Start {name}", why_off)
     if definition.outline(name)[1]:
         return table.buttons([start])
     return table.buttons([start, table.button("Edit a copy", "", f"{COPY}{name}", f"Edit a copy of {name}")])
@@ -123,10 +123,15 @@ def shipped() -> dict[str, dict[str, table.Cell]]:
 
 
 def _needs_here(cells: dict[str, table.Cell], lacks: str) -> dict[str, table.Cell]:
-    """With why there is no GPU for it here, if so. A person can still answer as its model, so it may be started."""
-    if not lacks or cells["needs"] != GPU_AND_MODEL:
+    """With why there is no GPU for it here, if so."""
+    if not _why_off(cells, lacks):
         return cells
     return cells | {"needs": table.text(GPU_AND_MODEL, "", f"not here: {lacks}")}
+
+
+def _why_off(cells: dict[str, table.Cell], lacks: str) -> str:
+    """Why it cannot be started from the list. With a person as its model it can, from a terminal or as a copy."""
+    return f"needs a GPU: {lacks}" if lacks and cells["needs"] == GPU_AND_MODEL else ""
 
 
 def _size(defined: Defined) -> table.Cell:

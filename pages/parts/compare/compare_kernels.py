@@ -107,13 +107,14 @@ def draw(runs: Sequence[Compared]) -> None:
         st.caption("Needs two correct and timed kernels.")
         return
     by_id = {choice.choice_id: choice for choice in offered}
+    compared = dict.fromkeys(choice.row.run_id for choice in offered)  # a run that is added brings a better one
     left, right = st.columns(2)
     chosen = left.selectbox("Kernel", list(by_id), format_func=lambda name: by_id[name].name, key="compare_first")
     first = by_id[str(chosen)]
     others = [choice for choice in offered if choice.choice_id != first.choice_id]
     other = right.selectbox(
         "Against", [choice.choice_id for choice in others], index=_start(others, first),
-        format_func=lambda name: by_id[name].name, key=f"compare_second:{first.choice_id}",
+        format_func=lambda name: by_id[name].name, key=f"compare_second:{first.choice_id}:{' '.join(compared)}",
     )  # fmt: skip
     second = by_id[str(other)]
     hidden = sum(len(run.timed) for run in runs) - len(offered)

@@ -7,6 +7,8 @@ import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -18,6 +20,8 @@ from pages.parts.models import trial_result
 from storage.run.saved_models import EVALUATIONS, KeyPlace, ModelKind, Program, SavedModel, SavedModelError, checked
 
 PROGRAM = "a program"
+SCRIPTS = (".py", ".sh", ".js", ".mjs", ".ts", ".rb", ".pl")
+UNNAMED = "unnamed"
 OWN = "a program of your own"
 _NAME_HELP = "what you call it: --model NAME, and in New run; a saved model of this name is replaced"
 _KEY_HELP = (
@@ -71,13 +75,13 @@ def draw() -> None:
 
 
 def _endpoint(kind: Kind, draft: int) -> tuple[SavedModel | None, str, str]:
-    """What the fields describe, the key, and why they describe nothing yet."""
+    """What the fields describe, the key, and why that cannot be saved; where they describe nothing yet, why."""
     st.caption(kind.about)
     suffix = f"{kind.address}:{draft}"
     left, middle, right = st.columns([1.4, 1, 1])
     address = left.text_input("Address", kind.address, key=f"address:{suffix}").strip()
     model = middle.text_input("Model", kind.model, key=f"model_at:{suffix}", placeholder="its name there").strip()
-    usual = re.sub(r"[^A-Za-z0-9._-]+", "-", model).strip("-._")
+    usual = _usual_name(model)
     name = right.text_input("Name", key=f"name:{suffix}", placeholder=usual, help=_NAME_HELP).strip() or usual
     # Trap: Streamlit takes what was typed once the focus has left both the field and its eye icon, and does not see it
     # leave the icon, where Tab leads. So each letter is taken at once: a pause could be too late for a quick click.
@@ -97,9 +101,27 @@ def _endpoint(kind: Kind, draft: int) -> tuple[SavedModel | None, str, str]:
     words = [word.partition("=") for word in more.split()]
     given = {"model": model, "base_url": address, "key_variable": variable, **{name: value for name, _, value in words}}
     try:
-        return checked(ModelKind.ENDPOINT, name, given), key, ""
+        entry, why = _named(ModelKind.ENDPOINT, name, given)
     except SavedModelError as error:
         return None, key, str(error)
+    return entry, key, why
+
+
+def _usual_name(text: str) -> str:
+    """What a model or program is called that a person has given no name."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-._")
+
+
+def _named(kind: ModelKind, name: str, given: Mapping[str, Any]) -> tuple[SavedModel, str]:
+    """What the fields describe, and why it cannot be saved under this name: it can be tried under any.
+
+    Raises:
+        SavedModelError: something else than its name makes no sense.
+    """
+    try:
+        return checked(kind, name, given), ""
+    except SavedModelError as error:
+        return checked(kind, UNNAMED, given), str(error) if name else "give it a name to save it"
 
 
 def _program(draft: int) -> tuple[SavedModel | None, str, str]:
@@ -120,7 +142,13 @@ def _program(draft: int) -> tuple[SavedModel | None, str, str]:
         "Command", shlex.join(start.command), key=f"command:{suffix}", placeholder="my-program --quiet",
         help="{prompt_file} stands for a file with the prompt, {messages_file} for one with its messages as JSON",
     )  # fmt: skip
-    name = right.text_input("Name", "" if profile == OWN else profile, key=f"program:{suffix}", help=_NAME_HELP).strip()
+    try:
+        command = shlex.split(line)
+    except ValueError:
+        command = []  # it is split again below, where what is wrong is told
+    script = next((word for word in command if word.endswith(SCRIPTS)), command[0] if command else "")
+    usual = _usual_name(Path(script).stem) if profile == OWN else profile
+    name = right.text_input("Name", key=f"program:{suffix}", placeholder=usual, help=_NAME_HELP).strip() or usual
     columns, read = st.columns(5), {}
     labels = {
         "reply": "Reply",
@@ -138,9 +166,10 @@ def _program(draft: int) -> tuple[SavedModel | None, str, str]:
         given = {"command": shlex.split(line), "timeout_s": float(limit) if limit else None, **read, **allowed}
         if not given["command"]:
             return None, "", "write its command first"
-        return checked(ModelKind.AGENT if allowed else ModelKind.COMMAND, name, given), "", ""
+        entry, why = _named(ModelKind.AGENT if allowed else ModelKind.COMMAND, name, given)
     except (SavedModelError, ValueError) as error:
         return None, "", str(error)
+    return entry, "", why
 
 
 def _evaluations(column: DeltaGenerator, start: Program, suffix: str) -> dict[str, int]:
@@ -160,18 +189,19 @@ def _evaluations(column: DeltaGenerator, start: Program, suffix: str) -> dict[st
 def _buttons(entry: SavedModel | None, key: str, why: str) -> None:
     refusal = access.why_nothing_is_saved()
     row = st.container(horizontal=True)
-    reason = refusal or why
+    reason, may_try = refusal or why, entry is not None and not refusal
     if reason:
-        st.caption(f":material/info: *Test* and *Save* are off: {wording.plain(reason)}.")
-    is_tried = row.button("Test", icon=":material/network_check:", key="try_model", disabled=bool(reason),
-                          help=None if reason else "one call that asks for one word")  # fmt: skip
+        off = "*Save* is" if may_try else "*Test* and *Save* are"
+        st.caption(f":material/info: {off} off: {wording.plain(reason)}.")
+    is_tried = row.button("Test", icon=":material/network_check:", key="try_model", disabled=not may_try,
+                          help="one call that asks for one word" if may_try else None)  # fmt: skip
     is_saved = row.button("Save", icon=":material/save:", key="save_model", type="primary", disabled=bool(reason),
                           help=None if reason else "runs can use it at once")  # fmt: skip
-    if reason or entry is None:
+    if entry is None or not may_try:
         return
     if is_tried:
         trial_result.draw(entry, key)
-    if is_saved:
+    if is_saved and not reason:
         _save(entry, key)
 
 

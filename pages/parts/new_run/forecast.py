@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -30,10 +31,15 @@ class Forecast:
     basis: str
     why_no_cost: str = ""
     is_manual: bool = False
+    elsewhere: str = ""
+    """Where the runs that tell were at other sizes: at which, and what that means for this one."""
 
 
-def of_run(task: str, toolchain: str, strategy: str, model: str, budget: Budget) -> Forecast:
-    """The forecast from the runs most like it: of the same task, else of the same toolchain; within its limits.
+def of_run(
+    task: str, toolchain: str, strategy: str, model: str, budget: Budget, sizes: Mapping[str, float]
+) -> Forecast:  # fmt: skip
+    """The forecast from the runs most like it: of the same task at the same sizes, else at others, else of the same
+    toolchain; within its limits.
 
     Replies of no live model come at once and as often as they were recorded: such runs say nothing about a live one.
     `task` is empty where earlier runs of that name are of another task.
@@ -41,19 +47,22 @@ def of_run(task: str, toolchain: str, strategy: str, model: str, budget: Budget)
     db = index.current()
     is_free = model in supervisor.FREE_MODELS
     without = () if is_free else supervisor.FREE_MODELS
-    levels = [(task, strategy, model), (task, strategy, ""), (task, "", ""), ("", strategy, ""), ("", "", "")]
-    paces = ((level, queries.pace(db, toolchain, *level, without)) for level in levels)
-    level, pace = next(((level, row) for level, row in paces if row), (levels[-1], None))
+    of_task = [(task, strategy, model), (task, strategy, ""), (task, "", "")] if task else []
+    others = [*of_task, ("", strategy, ""), ("", "", "")]
+    levels = [*((level, sizes) for level in of_task), *((level, None) for level in others)]
+    paces = ((level, queries.pace(db, toolchain, *level, without, at)) for level, at in levels)
+    level, pace = next(((level, row) for level, row in paces if row), (others[-1], None))
     same = [word for word, value in zip(("task", "strategy", "model"), level, strict=True) if value]
     tokens = None
     if not is_free:
         tokens = queries.tokens_per_call(db, model, without) or queries.tokens_per_call(db, "", without)
-    return put_together(pace, tokens, budget, model, same)
+    return put_together(pace, tokens, budget, model, same, sizes)
 
 
 def put_together(
-    pace: PaceRow | None, tokens: TokensRow | None, budget: Budget, model: str, same: Sequence[str] = ()
-) -> Forecast:
+    pace: PaceRow | None, tokens: TokensRow | None, budget: Budget, model: str, same: Sequence[str] = (),
+    sizes: Mapping[str, float] | None = None,
+) -> Forecast:  # fmt: skip
     """Step indexes times what one took, cut where a limit would end the run. `same` is what the runs before have in
     common with it beside the toolchain. Where calls of the model were counted, they tell how long one takes."""
     steps, is_free = budget.depths + 1, model in supervisor.FREE_MODELS
@@ -86,7 +95,25 @@ def put_together(
         _basis(pace, is_free, same),
         why,
         model == MANUAL,
+        at_other_sizes(pace.sizes, sizes) if pace and sizes and "task" in same else "",
     )
+
+
+def at_other_sizes(told: Sequence[str], sizes: Mapping[str, float]) -> str:
+    """At which sizes (JSON texts) runs of a task were, and what that means for one at `sizes`; empty where one of them
+    was at the same."""
+    others: list[dict[str, float]] = [json.loads(text) for text in told]
+    if dict(sizes) in others:
+        return ""
+    which = "other sizes"
+    if len(others) == 1:
+        named = ", ".join(f"{name} = {value}" for name, value in others[0].items() if sizes.get(name) != value)
+        which = named or which
+    is_larger = {
+        sizes[name] > value for other in others for name, value in other.items() if sizes.get(name, value) != value
+    }
+    means = "may take more or less" if len(is_larger) != 1 else "takes longer" if True in is_larger else "takes less"
+    return f"at {which}: here it {means}"
 
 
 def _basis(pace: PaceRow | None, is_free: bool, same: Sequence[str]) -> str:
@@ -125,7 +152,9 @@ NO_TOKENS = {True: "none: you write the replies", False: "none: the replies are 
 
 def draw(forecast: Forecast) -> None:
     """A forecast's time and money."""
-    time = wording.about_seconds(forecast.engine_s) if forecast.engine_s else "not known yet"
+    time = "not known yet"
+    if forecast.engine_s:
+        time = f"{wording.about_seconds(forecast.engine_s)} {forecast.elsewhere}".rstrip()
     calls = f"about {forecast.calls:.0f}" if forecast.calls else "not known yet"
     rows = [
         ("Time", f"{time}, plus the time in which you write" if forecast.is_manual else time),
@@ -163,12 +192,17 @@ def _memory(source: str, sizes: Mapping[str, float], is_on_gpu: bool, backward: 
         )
         return f"{wording.capital(why)}."
     else:
-        why = supervisor.why_unknown(source, backward)
         st.badge("memory unknown", color="gray", help="the module cannot be followed without being run")
-        sentence = wording.plain(f"The module could not be followed without data: {wording.cut(why, 300)}")
-        if may_fail(source, backward):
-            left_open = "It may still work with real data. That is tried before a run starts."
-            st.warning(f"{sentence}\n\n{left_open}", icon=":material/warning:")
-        elif why:
-            st.caption(sentence)
     return ""
+
+
+def draw_doubt(source: str, backward: bool) -> None:
+    """Why the module could not be followed without data, while nobody has tried it with real data."""
+    if not (why := supervisor.why_unknown(source, backward)):
+        return
+    sentence = wording.plain(f"The module could not be followed without data: {wording.cut(why, 300)}")
+    if may_fail(source, backward):
+        left_open = "It may still work with real data. That is tried before a run starts."
+        st.warning(f"{sentence}\n\n{left_open}", icon=":material/warning:")
+    else:
+        st.caption(sentence)

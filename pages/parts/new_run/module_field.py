@@ -85,7 +85,9 @@ def _file() -> TaskFile | None:
     if not path:
         st.caption(f"Enter the path of a file. {WHAT_IT_TAKES}")
         return None
-    return tasks.find(path if path.endswith((".py", ".json")) else f"{path}/")
+    task = tasks.find(path if path.endswith((".py", ".json")) else f"{path}/")
+    _describe(task, "")
+    return task
 
 
 def _pasted() -> TaskFile | None:
@@ -137,16 +139,22 @@ def _checked(text: str, name: str) -> TaskFile:
     return _valid(supervisor.module_of(text, name))
 
 
-def _valid(task: TaskFile) -> TaskFile:
+def _describe(task: TaskFile, where: str) -> None:
+    """That it can be read, what it is, and `where` it is kept, as a sentence."""
     named = ", ".join(f"{name} = {value}" for name, value in task.constants.items())
     summary = _class(task) + (f"; sizes {named}" if named else "; no sizes to change")
     if task.policy.workloads:
         summary += f"; {len(task.policy.workloads)} workloads, each checked and timed"
     if task.remark:
         st.caption(wording.plain(f"{task.remark}."))
+    told = " ".join(part for part in (f"{wording.plain(summary)}.", where, TRIED) if part)
+    st.markdown(f":green-badge[:material/check: syntax is fine] {told}")
+
+
+def _valid(task: TaskFile) -> TaskFile:
+    """The task, described, with a way to keep its file before a run starts."""
     is_kept = task.path.exists()
-    where = f"Kept as `{task.path}`." if is_kept else f"It is saved as `{task.path}` when the run starts."
-    st.markdown(f":green-badge[:material/check: syntax is fine] {wording.plain(summary)}. {where} {TRIED}")
+    _describe(task, f"Kept as `{task.path}`." if is_kept else f"It is saved as `{task.path}` when the run starts.")
     if not is_kept and st.button("Keep it now", key="keep_module", help="so that a terminal finds the file"):
         try:
             supervisor.keep_module(task)

@@ -12,7 +12,7 @@ from engine.search.methods import catalogue
 from engine.search.methods.catalogue import StrategyDescription
 from pages.parts import wording
 from pages.parts.new_run.like import Like
-from pages.parts.new_run.module_field import PASTED, UPLOADED
+from pages.parts.new_run.module_field import SHIPPED
 from storage.run.steering.command_arguments import MANUAL
 
 RECORDED = "recorded"
@@ -64,9 +64,10 @@ def draw(like: Like | None = None) -> Setup:
 
 
 def _model(begins: str) -> str:
-    """The model; of a module that is pasted or uploaded there is no recording, so that another one is chosen for it."""
+    """The model; of a person's own module there is no recording, so that another one is chosen for it."""
     models, kept = supervisor.available_models(), st.session_state
-    if kept.get("task_source") in (PASTED, UPLOADED):
+    is_own = kept.get("task_source", SHIPPED) != SHIPPED
+    if is_own:
         models = [model for model in models if model != RECORDED]
         if kept.get("model") not in models:
             kept["model"] = kept["model_for_own"] = models[0]
@@ -76,7 +77,7 @@ def _model(begins: str) -> str:
         del kept["model"]  # it was removed on another page
     first = models.index(begins) if begins in models and "model" not in kept else 0
     model = str(st.selectbox("Model", models, first, key="model", help=_MODEL_HELP))
-    if kept.get("task_source") in (PASTED, UPLOADED) and model == kept.get("model_for_own"):
+    if is_own and model == kept.get("model_for_own"):
         st.caption(f"Chosen with your module: recorded replies are of shipped tasks alone. {WORDS.get(model, '')}")
     if begins and begins not in models:
         st.caption(f":material/block: {wording.plain(begins)} is not connected here.")

@@ -61,11 +61,11 @@ def stay() -> None:
 
 def draw(run: RunRow, state: RunState) -> None:
     """The welcome, on the page of a demo run; once that has ended, what else there is to be seen."""
-    if not run.is_demo or queries.count_own_runs(index.current()):
+    if not run.is_demo:
         return
     if state.is_finished:
-        _draw_onward(run, state)
-    elif not is_dismissed():
+        _draw_onward(run, state)  # also for whoever has runs of their own: nothing else on its page leads there
+    elif not (is_dismissed() or queries.count_own_runs(index.current())):
         _draw_welcome(run, state)
 
 

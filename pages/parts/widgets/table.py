@@ -63,9 +63,10 @@ def pill(value: str, tone: str, icon: str = "", title: str = "", note: str = "")
     return {"kind": "pill", "text": value, "tone": tone, "icon": icon, "title": title, "note": note}
 
 
-def button(value: str, icon: str, opens: str, name: str) -> Cell:
-    """A small button in a row; `opens` is what `draw` returns when it is pressed, `name` what a reader hears."""
-    return {"text": value, "icon": icon, "opens": opens, "name": name}
+def button(value: str, icon: str, opens: str, name: str, off: str = "") -> Cell:
+    """A small button in a row; `opens` is what `draw` returns when it is pressed, `name` what a reader hears, `off` why
+    it cannot be pressed."""
+    return {"text": value, "icon": icon, "opens": opens, "name": name, **({"off": off} if off else {})}
 
 
 def buttons(cells: Sequence[Cell]) -> Cell:

@@ -16,6 +16,7 @@ function goInOneStep() {
   let halfway = null  // the address after the first of the two, until a person does something again
   history.pushState = function (state, unused, address) {
     const from = location.pathname, wanted = new URL(address ?? "", location.href)
+    if (isOtherTab(wanted)) return history.replaceState(state, unused, address)
     if (halfway === location.href && wanted.pathname !== from && wanted.search === location.search) {
       halfway = null
       return history.replaceState(state, unused, address)
@@ -24,6 +25,15 @@ function goInOneStep() {
     return push.apply(this, arguments)
   }
   for (const act of ["pointerdown", "keydown"]) addEventListener(act, () => { halfway = null }, true)
+}
+
+// Trap: Streamlit draws nothing when one step back changes an address's parameters alone. So another tab of one page is no
+// step: back leads to the page before.
+function isOtherTab(wanted) {
+  if (!wanted.searchParams.has("tab")) return false  // its page is being left
+  const [here, there] = [location.href, wanted.href].map(address => new URL(address))
+  for (const url of [here, there]) url.searchParams.delete("tab")
+  return here.href === there.href
 }
 
 // For the keyboard: from the top of a run's page straight to what steers it, where there is such. Trap: a style rule that

@@ -63,8 +63,9 @@ function icon(name) {
 function button(cell, open) {
   const node = make("button", "small")
   node.type = "button"
-  node.title = cell.text
-  node.setAttribute("aria-label", cell.name)
+  node.title = cell.off || cell.text
+  node.disabled = Boolean(cell.off)
+  node.setAttribute("aria-label", cell.off ? `${cell.name}: ${cell.off}` : cell.name)
   if (ICONS[cell.icon]) node.append(icon(cell.icon))
   node.append(make("span", "said", cell.text))
   node.onclick = event => {
