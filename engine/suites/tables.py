@@ -611,6 +611,6 @@ def progress_line(results: Results) -> str:
     counts = results.suite.counts
     cells = len(results.suite.planned)
     if counts[CellState.FINISHED] == cells:
-        return f"all {cells} cells"
+        return f"all {cells} cells" if cells > 1 else "1 cell"
     others = [f"{counts[state]} {state}" for state in CellState if counts[state] and state is not CellState.FINISHED]
     return ", ".join([f"{counts[CellState.FINISHED]} of {cells} cells finished", *others])
