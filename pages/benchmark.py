@@ -151,7 +151,9 @@ def draw_view(results: Results, view: str) -> str | None:
         text_tables.draw(tables.headroom_table(results), "headroom_table", has_title=True)
         return opened
     if view == CURVES:
-        kernel_class = choose_class(results)
+        kernel_class, (results, on_which) = choose_class(results), tables.compared(results)
+        if on_which:
+            st.caption(on_which.strip())
         benchmark_charts.draw_fast(results, kernel_class)
         st.markdown("## Over what was spent")
         benchmark_charts.draw_curve(results, kernel_class)

@@ -48,7 +48,7 @@ def live() -> None:
     with title:
         examples, replays = queries.count_examples(db), queries.count_replays(db)
         run_totals.headline(everything - examples - replays, counts, waiting, examples, replays)
-    run_totals.draw(counts, queries.run_totals(db, run_totals.midnight()))
+    totals = st.container(key="run_totals")
     chosen, sort, by = runs_filter.draw(queries.choices(db))
     with st.container():
         label_dialogs.draw_undo()
@@ -61,6 +61,8 @@ def live() -> None:
             runs_filter.nothing_fits(everything)
     else:
         draw_list(chosen, sort, lost, everything, token)
+    with totals:  # last: it tells the best of the rows, and must not be ahead of them
+        run_totals.draw(counts, queries.run_totals(db, run_totals.midnight()))
     used_today()
     if not queries.count_own_runs(db) and not are_some_unreadable:
         getting_started.draw()

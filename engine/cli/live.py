@@ -64,7 +64,7 @@ class LiveView:
 
     def _now(self) -> Text:
         record, step, best = self._record, self._record.in_flight, self._record.best
-        where = f"at {self._words.distinct} {step.depth}" if step else ""
+        where = f"at {self._words.distinct} {min(step.depth, record.budget.depths)}" if step else ""
         doing = f"{step.kind} {named(step.candidate_id)} {where}" if step else str(record.state)
         gain = f", best {best.timed.speedup:.3g}x ({named(best.candidate_id)})" if best and best.timed else ""
         seconds = time.monotonic() - self._started

@@ -217,6 +217,7 @@ Point = tuple[float, float]
 
 
 def _fast_chart(results: Results) -> str:
+    results, _ = tables.compared(results)
     fast_curves = [curve for arm in results.arms if (curve := curves.fast_curve(results, arm, Against.EAGER))]
     values = [value for curve in fast_curves for value, _ in curve.steps]
     if not values:
@@ -232,6 +233,7 @@ def _fast_chart(results: Results) -> str:
 
 
 def _call_chart(results: Results) -> str:
+    results, _ = tables.compared(results)
     points_by_arm = {arm: points for arm in results.arms if (points := curves.curve(results, arm))}
     lines = {arm: [(point.spent, point.mean) for point in points] for arm, points in points_by_arm.items()}
     if not lines:

@@ -111,6 +111,12 @@ def comparisons(results: Results, kernel_class: str = ALL) -> list[Paired]:
     return [paired(results, arm, baseline, kernel_class) for arm in results.arms if arm != baseline]
 
 
+def compared(results: Results) -> tuple[Results, str]:
+    """What a table of arms counts, and where the suite is not complete the words for that."""
+    compared = alike(results)
+    return compared, "" if compared is results else f" {_on_which(compared)}"
+
+
 def _on_which(compared: Results) -> str:
     tasks = counted(len({cell.cell.task for cell in compared.cells}), "task")
     return f"The suite is not complete: the figures of its arms are of the {tasks} that all of them have ended so far."
@@ -181,9 +187,8 @@ def _of_few(pair: Paired) -> str:
 
 def arms_table(results: Results) -> TextTable:
     """How good each arm is, over all tasks and per class; of a suite under way over those that all arms have ended."""
-    about = "A task counts once: its repeats are averaged first."
-    if (compared := alike(results)) is not results:
-        results, about = compared, f"{about} {_on_which(compared)}"
+    results, on_which = compared(results)
+    about = f"A task counts once: its repeats are averaged first.{on_which}"
     columns = (
         Heading("Arm", ARM, False),
         Heading("Kernel class", "all tasks together first", False),
@@ -228,6 +233,7 @@ def arms_table(results: Results) -> TextTable:
 
 def reaching_table(results: Results) -> TextTable:
     """What each arm takes to come to shares of the hardware limit, by class."""
+    results, on_which = compared(results)
     columns = (
         Heading("Arm", is_number=False), Heading("Kernel class", "all tasks together first", False),
         Heading("Of the limit", "share of the hardware limit"),
@@ -244,6 +250,7 @@ def reaching_table(results: Results) -> TextTable:
     about = (
         "Medians by the method of Kaplan and Meier: a run that ended without reaching the share counts as one that "
         "needs more than it had spent. “not reached” where fewer than half reached it; – where it was not recorded."
+        f"{on_which}"
     )
     return TextTable("To a share of the hardware limit", columns, tuple(rows), about)
 
@@ -257,6 +264,7 @@ def _until(median: Estimate | None) -> str:
 
 def costs_table(results: Results, kernel_class: str = ALL) -> TextTable:
     """How often kernels pass in each arm, and what they cost, a column an arm."""
+    results, on_which = compared(results)
     per_arm = [stats for arm in results.arms if (stats := figures(results, arm, kernel_class)).cells]
     within = sorted({k for stats in per_arm for k, _ in stats.pass_at})
     rows = [("Kernels correct, of all written", *(percent(stats.correct_share) for stats in per_arm))]
@@ -276,7 +284,7 @@ def costs_table(results: Results, kernel_class: str = ALL) -> TextTable:
     about = (
         "Pass@k and Compiled@k: a kernel that is correct, or compiles, within the first k that the model has written, "
         "repairs and useless replies included; mean over tasks. A gain is a kernel that was faster than the best "
-        "before it beyond the noise."
+        f"before it beyond the noise.{on_which}"
     )
     columns = (Heading("What", is_number=False), *(Heading(stats.arm) for stats in per_arm))
     abouts = {f"Pass@{k}": PASS_AT.format(k=k) for k in within}
@@ -310,12 +318,13 @@ def paired_table(results: Results) -> TextTable:
 
 def fast_table(results: Results, bars: Sequence[float], against: Against) -> TextTable:
     """fast_p of each arm at some speed-ups."""
+    results, on_which = compared(results)
     curves = [(arm, fast_curve(results, arm, against)) for arm in results.arms]
     columns = (Heading("Arm", ARM, False), *(Heading(f"p = {bar:g}", FAST_P) for bar in bars))
     rows = tuple((arm, *(percent(curve.at(bar)) for bar in bars)) for arm, curve in curves if curve)
     unknown = sum(curve.unknown for _, curve in curves if curve)
     left = f" {counted(unknown, 'run')} without such a baseline not counted." if unknown else ""
-    about = f"Share of runs with a correct kernel that is more than p times as fast as {against}.{left}"
+    about = f"Share of runs with a correct kernel that is more than p times as fast as {against}.{left}{on_which}"
     return TextTable(f"fast_p over {against}", columns, rows, about)
 
 
@@ -435,6 +444,7 @@ def over_alternative(cell: CellResult) -> str:
 
 def scorecard(results: Results) -> TextTable:
     """The seven properties of the survey, a row each and a column an arm (Li et al., section II.E)."""
+    results, on_which = compared(results)
     arms = [arm for arm in results.arms if results.of(arm)]
     by_arm = {arm: figures(results, arm) for arm in arms}
     rows = {
@@ -454,6 +464,7 @@ def scorecard(results: Results) -> TextTable:
     lines.append(("Reproducibility", *(_reproduced(results, arm) for arm in arms)))
     columns = (Heading("Property", is_number=False), *(Heading(arm, is_number=False) for arm in arms))
     about = "Properties after Li et al., Recent Advances in Deep Learning Kernel Optimization Using LLMs, II.E."
+    about += on_which
     return TextTable("Scorecard", columns, tuple(lines) if arms else (), about)
 
 
@@ -569,6 +580,7 @@ def kernelbench_table(results: Results) -> TextTable:
 
 def kernelbench_fast(results: Results) -> TextTable:
     """fast_p as KernelBench's tables have it."""
+    results, on_which = compared(results)
     bars = (0.0, 1.0, 2.0)
 
     def is_fast(cell: CellResult, bar: float) -> bool:
@@ -581,6 +593,7 @@ def kernelbench_fast(results: Results) -> TextTable:
         for arm in results.arms if (tasks := results.of(arm))
     )  # fmt: skip
     about = "Share of runs that are correct by our rules and more than p times as fast by the ratio of mean times."
+    about += on_which
     return TextTable("fast_p by the ratio of mean times", columns, rows, about)
 
 

@@ -28,6 +28,12 @@ def percent(limit: HardwareLimit | None, latency_ms: float | None) -> str:
 def sentence(limit: HardwareLimit, latency_ms: float | None, memory_rate: float | None = None) -> str:
     """The limit, what it assumes, and how much of it was reached. `memory_rate` in bytes per second is that of device
     memory, where the profile knows it."""
+    if limit.may_skip:
+        return (
+            f"Limit not known for this task: {wording.latency(limit.limit_ms)} is the time for all "
+            f"{wording.quantity(float(limit.min_flop), 'FLOP')} of the reference. It masks part of their results, so a "
+            "kernel may skip some."
+        )
     if not limit.is_known:
         of = f" of {wording.latency(limit.measured_ms)}" if limit.measured_ms else ""
         return (
@@ -38,7 +44,8 @@ def sentence(limit: HardwareLimit, latency_ms: float | None, memory_rate: float 
     moving = f"moving its {wording.quantity(float(limit.min_bytes), 'B')} at {_bandwidth(limit, memory_rate)}"
     if limit.min_flop:
         peak = wording.quantity(limit.peak_gflop_s * 1e9, "FLOP/s")
-        work = f"its {wording.quantity(float(limit.min_flop), 'FLOP')} at {peak}"
+        left = " (what the reference's masks leave)" if limit.leaves_masked_out else ""
+        work = f"its {wording.quantity(float(limit.min_flop), 'FLOP')}{left} at {peak}"
         longer, shorter = (work, moving) if limit.compute_ms > limit.memory_ms else (moving, work)
         moving = f"{longer}, which takes longer than {shorter}"
     text = f"Limit (theoretical minimum latency) {wording.latency(limit.limit_ms)}: {moving}."
@@ -49,7 +56,7 @@ def sentence(limit: HardwareLimit, latency_ms: float | None, memory_rate: float 
 
 def how_measured(limit: HardwareLimit, at: float | None) -> str:
     """Where a limit has its rates from, and when that was (seconds since the epoch)."""
-    if not limit.is_known:
+    if not limit.is_known and not limit.may_skip:
         return f"That kernel was timed {wording.moment(at)}." if at else ""
     by = f", {wording.moment(at)}" if at else ""
     if limit.is_raised:

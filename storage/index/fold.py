@@ -11,7 +11,7 @@ import io
 import itertools
 import pickle
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, is_dataclass
+from dataclasses import dataclass, field, is_dataclass, replace
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ from storage.run import exposure, folder
 from storage.run.call_outcomes import CallOutcome, CallOutcomes, OutcomeRow, of_kernel
 from storage.run.journal import Entry
 from storage.run.record import Record, Usage, is_wasted, take_checks
-from storage.run.settings import DepthOutcome, Origin, RunSettings, RunState
+from storage.run.settings import DepthOutcome, Origin, RunSettings, RunState, StepKind
 from storage.run.waiting import Waiting
 
 SNAPSHOT_EVENTS = 5_000
@@ -88,6 +88,7 @@ class _Kernel:
     judged_seq: int | None = None
     built: Verdict | None = None
     timed_seq: int | None = None
+    first_timed_seq: int | None = None
     timed_at: float | None = None
     is_accepted: bool = False
     is_tied: bool = False
@@ -275,6 +276,8 @@ class RunFold:
             kernel.built = event.result.verdict
         if isinstance(event, ev.Timed):
             kernel.timed_seq, kernel.timed_at = entry.seq, entry.time
+            if kernel.first_timed_seq is None and not event.result.untrusted:
+                kernel.first_timed_seq = entry.seq
         take_checks(kernel.checks, event)
         self._changed_kernels[event.candidate_id] = None
 
@@ -328,6 +331,7 @@ class RunFold:
     def _take_step(self, entry: Entry) -> None:
         event = entry.event
         if isinstance(event, ev.StepStarted):
+            event = self._at_its_depth(event)
             before = self._steps.get(event.step)
             self._changed_steps.update(dict.fromkeys(self._steps))  # what was in flight may be so no longer
             result = before.result if before else StepResult(self._number(event.candidate_id))
@@ -339,6 +343,12 @@ class RunFold:
             step.ended, step.ended_at = event, entry.time
             self._changed_steps[event.step] = None
         self._is_run_changed = True
+
+    def _at_its_depth(self, event: ev.StepStarted) -> ev.StepStarted:
+        """A step that times a kernel of an earlier depth once more begins no depth: it is of the last one begun."""
+        about = self.record.candidates.get(event.candidate_id or "")
+        is_again = event.kind == StepKind.TIME and about is not None and about.created.depth < event.depth
+        return replace(event, depth=min(event.depth, self._deepest or 0)) if is_again else event
 
     def _number(self, candidate_id: str | None) -> int | None:
         kernel = self._kernels.get(candidate_id or "")

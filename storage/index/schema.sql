@@ -51,16 +51,16 @@ CREATE TABLE events (
     run_id VARCHAR, seq BIGINT, time DOUBLE, kind VARCHAR, step BIGINT, candidate_id VARCHAR, json VARCHAR
 );
 
--- One row per kernel. Figures are NULL unless it stands as correct and timed; timed_seq is the line of that timing, spent_*
--- what the run had spent then (NULL: unknown), measured_ms its latency whatever became of it since. built: the verdict of its
--- first build, is_try: whether it counts as a try of the model, is_compiled: whether the last one worked. predictions: the lines of what was foretold of it. profiled_*: its last profile.
+-- One row per kernel. Figures are NULL unless it stands as correct and timed; timed_seq is the line of that timing,
+-- first_timed_seq that of the first one that gave figures, spent_* what the run had spent then (NULL: unknown), measured_ms
+-- its latency whatever became of it since. built: the verdict of its first build, is_try: whether it counts as a try of the model, is_compiled: whether the last one worked. predictions: the lines of what was foretold of it. profiled_*: its last profile.
 CREATE TABLE kernels (
     run_id VARCHAR, seq BIGINT, time DOUBLE, step BIGINT, candidate_id VARCHAR, number BIGINT, parent_id VARCHAR,
     second_parent_id VARCHAR, base_id VARCHAR, depth BIGINT, generation BIGINT, repair BIGINT, trajectory BIGINT,
     origin VARCHAR, summary VARCHAR, source_blob VARCHAR, diff_blob VARCHAR, lines_added BIGINT, lines_removed BIGINT,
     technique VARCHAR, predictions BIGINT[], built VARCHAR, is_compiled BOOLEAN, verdict VARCHAR, message VARCHAR, judged_seq BIGINT,
     speedup DOUBLE, low DOUBLE, high DOUBLE, noise DOUBLE, latency_ms DOUBLE, baseline_latency_ms DOUBLE,
-    baseline VARCHAR, timed_seq BIGINT, timed_at DOUBLE, spent_s DOUBLE, spent_calls BIGINT, spent_tokens BIGINT,
+    baseline VARCHAR, timed_seq BIGINT, first_timed_seq BIGINT, timed_at DOUBLE, spent_s DOUBLE, spent_calls BIGINT, spent_tokens BIGINT,
     spent_usd DOUBLE, spent_device_s DOUBLE,
     is_best BOOLEAN, is_tied BOOLEAN, is_accepted BOOLEAN, is_try BOOLEAN, is_profile_exposed BOOLEAN,
     looks BIGINT, broken BIGINT, profiled_seq BIGINT, profiled_ms DOUBLE, disturbed VARCHAR, measured_ms DOUBLE

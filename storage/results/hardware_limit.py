@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 REACHED = ", raised to what a kernel reached"
+MASKING = frozenset({"masked_fill"})
+MASKED = re.compile(r"\.masked_fill_?\(|is_causal\s*=\s*True")
 AT_THE_LIMIT = 1.05
 """Two measurements of one machine differ by as much: a kernel that beats a limit by less has reached it."""
 FP8 = "fp8"
@@ -99,6 +102,8 @@ class HardwareLimit:
     `others_share` is the share of the processors that other programs used just before the quietest of the measurements
     behind the rates; None where that was not recorded, as on a GPU. `measured_ms` is the limit that was measured, in
     milliseconds, where a kernel was faster and raised it; None where none has, or in journals from before it was kept.
+    `leaves_masked_out`: `min_flop` is less than the reference's products, by what its masks make needless; None in
+    journals from before masks were looked at. `is_by_masked_source`: the task's text is known to mask.
     """
 
     device: str
@@ -112,6 +117,8 @@ class HardwareLimit:
     laid_out: tuple[LaidOut, ...] = ()
     others_share: float | None = None
     measured_ms: float | None = None
+    leaves_masked_out: bool | None = None
+    is_by_masked_source: bool = False
 
     def raised_to(self, latency_ms: float) -> HardwareLimit:
         """The limit with both rates raised so far that a kernel of this latency stands exactly on it."""
@@ -143,8 +150,22 @@ class HardwareLimit:
     @property
     def is_known(self) -> bool:
         """False where a kernel was faster than the measured limit by more than measurements differ: its own latency
-        took the limit's place, and how much faster another could be is not known."""
+        took the limit's place, and how much faster another could be is not known. Nor where a kernel may skip some of
+        the operations that set the limit."""
+        if self.may_skip:
+            return False
         return not self.is_raised or (self.measured_ms or math.inf) <= AT_THE_LIMIT * self.limit_ms
+
+    @property
+    def may_skip(self) -> bool:
+        """Whether all operations of a reference that masks some set the limit: a kernel need not do those."""
+        is_masked = self.is_by_masked_source or any(row.name in MASKING for row in self.operators)
+        return self.leaves_masked_out is None and is_masked and self.bound_by == "compute"
+
+    def of_source(self, source: str) -> HardwareLimit:
+        """The limit of a task of this text."""
+        is_masked = self.leaves_masked_out is None and MASKED.search(source) is not None
+        return replace(self, is_by_masked_source=True) if is_masked else self
 
     @property
     def known_ms(self) -> float | None:

@@ -347,7 +347,7 @@ class Record:
             case ev.RunEnded(state=state):
                 self.state, self.ended = state, event
             case ev.LimitMeasured(limit=limit):
-                self.limit = limit.after(self.limit)
+                self.limit = limit.after(self.limit).of_source(self.settings.task_source)
             case ev.BaselineMeasured():
                 self.baselines[event.name] = event
             case ev.CompilerShown():

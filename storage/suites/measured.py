@@ -58,10 +58,11 @@ def of_run(settings: RunSettings, entries: list[Entry]) -> RunResult:
 
 
 def _timed(record: Record) -> Iterator[TimedKernel]:
-    """Every correct kernel at its last timing, in the order of those."""
-    last = {event.candidate_id: turn for turn, event in enumerate(record.events) if isinstance(event, ev.Timed)}
+    """Every correct kernel with the figures that hold, in the order in which they first had any."""
+    timings = [event for event in record.events if isinstance(event, ev.Timed) and not event.result.untrusted]
+    turns = {name: turn for turn, name in enumerate(dict.fromkeys(event.candidate_id for event in timings))}
     kernels = [kernel for kernel in record.candidates.values() if kernel.standing and kernel.spent]
-    for kernel in sorted(kernels, key=lambda kernel: last[kernel.candidate_id]):
+    for kernel in sorted(kernels, key=lambda kernel: turns[kernel.candidate_id]):
         figures, spent = kernel.standing, kernel.spent
         assert figures is not None
         assert spent is not None

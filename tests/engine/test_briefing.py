@@ -34,8 +34,9 @@ from storage.results.profile_results import Metric, ProfileResult
 from storage.results.vocabulary import Verdict
 from storage.run import events as ev
 from storage.run.journal import decode
+from storage.run.record import Record
 from tests.engine.contexts import SOURCE, add_candidate, open_context
-from tests.engine.story import Step, resolved
+from tests.engine.story import Step, resolved, settings_with
 
 KIB = 1 << 10
 SOFTMAX = tasks.find("softmax").task("cpu")
@@ -460,3 +461,14 @@ def test_a_task_with_8_bit_floats_is_told_how_they_are_stored_and_judged() -> No
     told = briefing.contract("cuda", replace(SOFTMAX, source=source))
     assert all(word in told for word in ("__nv_fp8_e4m3", "cutlass::float_e4m3_t", "tl.float8e4nv", "within 8e-06"))
     assert "at::Float8_e4m3fn" in briefing.contract("cpu", replace(SOFTMAX, source=source))
+
+
+def test_a_limit_of_before_masks_were_counted_is_not_known_where_the_task_masks_products() -> None:
+    record = Record.at_start(settings_with(task_source="scores.masked_fill(later, -math.inf).softmax(-1)"))
+    limit = HardwareLimit("d", 100.0, 1000.0, 1_000_000, 2_000_000_000)
+    record.apply(ev.LimitMeasured(limit))
+    assert "The limit is not known: 2 ms is the time for all of the reference's operations." in briefing.room(
+        record.limit
+    )
+    record.apply(ev.LimitMeasured(replace(limit, min_flop=1_000_000_000, leaves_masked_out=True)))
+    assert "1 GFLOP (what the masks leave) are computed at" in briefing.room(record.limit)

@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 import engine.__main__
 from engine import supervisor
@@ -25,10 +26,13 @@ from storage.results.vocabulary import Verdict
 from storage.run import events as ev
 from storage.run import liveness
 from storage.run.folder import RunFolder
+from storage.run.method_words import PLAIN
+from storage.run.record import Record
 from storage.run.settings import Budget, Switch
 from storage.run.steering.command_arguments import Submission
 from storage.run.steering.commands import read_from
 from tests.engine.contexts import write_recording
+from tests.engine.story import settings_with
 from tests.engine.swish_story import FIRST, REPLIES, edits
 from tests.engine.test_loop import SIZES
 from tests.engine.test_supervisor import events_of, until
@@ -144,6 +148,15 @@ def test_a_reply_that_could_not_be_used_has_its_line() -> None:
     for kind, outcome in (("synthesise", "patch_failed"), ("judge", "unreadable")):
         assert live.sentence(ev.StepFinished(1, kind, 1.0, outcome)) == f"{kind}: the reply could not be used"
     assert live.sentence(ev.StepFinished(1, "synthesise", 1.0, "created")) == ""
+
+
+def test_a_kernel_timed_once_more_before_the_run_ends_is_told_at_the_last_depth() -> None:
+    record = Record.at_start(settings_with(budget=Budget(depths=2)))
+    record.apply(ev.StepStarted(9, "time", 3, "c002"))
+    shown = io.StringIO()
+    with live.LiveView(Console(file=shown, force_terminal=True, width=100), record, PLAIN):
+        pass
+    assert "time kernel 2 at search step 2," in shown.getvalue()
 
 
 def test_a_failed_check_tells_its_first_sentence_with_every_digit() -> None:

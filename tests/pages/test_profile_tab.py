@@ -17,7 +17,7 @@ from storage import codec
 from storage.index import queries
 from storage.index.queries import MetricChangeRow, MetricRow
 from storage.results import counters
-from storage.results.hardware_limit import HardwareLimit
+from storage.results.hardware_limit import CalledOperator, HardwareLimit
 from storage.results.policy import arithmetic_of
 from storage.results.profile_results import DISTURBED, Metric, ProfileResult, SourceLine
 from tests import sample_profiles, samples
@@ -186,7 +186,29 @@ def test_the_limit_says_what_it_assumes_and_how_much_of_it_was_reached() -> None
     assert ": its 137 GFLOP at 281 TFLOP/s, which takes longer than moving its 201 MB at 6.80 TB/s." in (
         speed_of_light.sentence(SQUARE, None)
     )
+    halved = replace(SQUARE, leaves_masked_out=True)
+    assert ": its 137 GFLOP (what the reference's masks leave) at 281" in speed_of_light.sentence(halved, None)
     assert speed_of_light.percent(None, 1.0) == speed_of_light.percent(large, None) == "–"
+
+
+@pytest.mark.parametrize(
+    "source", ["scores.masked_fill(later, float('-inf'))", "F.scaled_dot_product_attention(q, k, v, is_causal = True)"]
+)
+def test_no_kernel_is_at_a_limit_of_which_it_may_skip_operations(source: str) -> None:
+    limit = SQUARE.of_source(source)
+    took_ms = limit.limit_ms
+    assert (speed_of_light.percent(limit, took_ms), speed_of_light.share(limit, took_ms)) == ("not known", None)
+    assert (limit.known_ms, limit.reached_at(took_ms)) == (None, None)
+    assert speed_of_light.sentence(limit, took_ms) == (
+        "Limit not known for this task: 0.490 ms is the time for all 137 GFLOP of the reference. It masks part of "
+        "their results, so a kernel may skip some."
+    )
+    by_memory = replace(limit, min_bytes=10**12)
+    counted = replace(SQUARE, leaves_masked_out=True).of_source(source)
+    assert by_memory.is_known
+    assert counted.is_known
+    assert SQUARE.of_source("torch.tril(torch.matmul(a, b))").is_known
+    assert not replace(SQUARE, operators=(CalledOperator("masked_fill", 1, 9),)).is_known
 
 
 def test_a_profile_that_was_disturbed_says_so_and_is_compared_with_nothing(home: Path, open_page: Open) -> None:

@@ -10,6 +10,7 @@ import pytest
 from storage.index import queries
 from storage.index.database import Database
 from storage.index.ingest import Ingest
+from storage.index.queries.suites import run_results
 from storage.results import relative
 from storage.results.evaluation_results import CheckResult, CompileResult, TimingResult
 from storage.results.hardware_limit import HardwareLimit
@@ -17,9 +18,11 @@ from storage.results.profile_results import Metric, ProfileResult
 from storage.results.vocabulary import KernelClass, Verdict
 from storage.run import events as ev
 from storage.run import journal
+from storage.run.folder import RunFolder
 from storage.run.record import Record
 from storage.run.settings import DepthOutcome, RunState, StepKind
 from storage.run.steering.verbs import Command, CommandKind
+from storage.suites import measured
 from tests.samples import sample_script, sample_settings, write_run
 from tests.storage.growth import created, grow
 
@@ -74,6 +77,56 @@ def test_the_best_is_the_fastest_correct_kernel_as_soon_as_it_is_timed_and_whate
     assert found["c001"] == (False, False, True, False)
     assert found["c002"] == (True, False, False, False)
     assert found["c003"] == (False, False, False, True)
+
+
+def of_depth(depth: int, name: str, took_ms: float, eager_ms: float, untrusted: str = "") -> list[ev.Event]:
+    """A depth that ends with a correct kernel, timed once."""
+    step, event = 2 * depth + 1, created(2 * depth + 1, name)
+    told: list[ev.Event] = [
+        ev.StepStarted(step, StepKind.OPTIMISE, depth, None), replace(event, depth=depth),
+        ev.Checked(step, name, CheckResult(Verdict.PASSED, 1.0)),
+        ev.StepFinished(step, StepKind.OPTIMISE, 1.0, "candidate"),
+    ]  # fmt: skip
+    ended = ev.DepthFinished(step + 1, depth, DepthOutcome.ACCEPTED, name, None, False, True, "")
+    return [*told, *once_more(step + 1, depth, name, took_ms, eager_ms, untrusted), ended]
+
+
+def once_more(step: int, depth: int, name: str, took_ms: float, eager_ms: float, untrusted: str = "") -> list[ev.Event]:
+    """A step that only times a kernel."""
+    timed = TimingResult((took_ms,) * 9, (eager_ms,) * 9, untrusted=untrusted)
+    return [
+        ev.StepStarted(step, StepKind.TIME, depth, name), ev.Timed(step, name, timed),
+        ev.StepFinished(step, StepKind.TIME, 1.0, "passed"),
+    ]  # fmt: skip
+
+
+def test_kernels_timed_once_more_before_the_run_ends_stay_at_their_depths_and_begin_none(
+    db: Database, root: Path
+) -> None:
+    depths = ("c001", 2.0, 1.82, ""), ("c002", 1.3, 2.0, ""), ("c003", 1.2, 1.6, ""), ("c004", 1.0, 1.8, "busy")
+    grow(db, root, *(event for depth, kernel in enumerate(depths) for event in of_depth(depth, *kernel)))
+    again = [("c004", 1.0, 1.1), ("c002", 1.3, 1.846), ("c003", 1.2, 1.6)]
+    grow(db, root, *(event for turn, kernel in enumerate(again) for event in once_more(9 + turn, 4, *kernel)))
+    run, folder = queries.run(db, "sample"), RunFolder(root / "sample")
+    assert run is not None
+    assert (run.depth, [row.depth for row in queries.depths(db, "sample")]) == (3, [0, 1, 2, 3])
+    assert [row.is_best for row in queries.depths(db, "sample")] == [True, True, False, False]
+    rises = queries.rises(db, "sample")
+    assert [(row.x, row.number, round(row.speedup, 3)) for row in rises] == [(0, 1, 0.91), (1, 2, 1.42), (3, 2, 1.42)]
+    assert all(row.is_gain for row in rises)
+    reached = [row.best_speedup for row in queries.reached(db, ["sample"])]
+    assert reached == [pytest.approx(value) for value in (0.91, 1.42, 1.42, 1.42)]
+    folded = measured.of_run(folder.read_settings(), list(journal.read(folder.journal_file)))
+    assert [kernel.candidate_id for kernel in folded.timed] == ["c001", "c002", "c003", "c004"]
+    assert folded.timed == run_results(db, ["sample"])["sample"].timed
+    assert folded.gains == 1
+
+
+def test_a_kernel_timed_late_counts_from_its_own_place_on(db: Database, root: Path) -> None:
+    depths = ("c001", 2.0, 2.0, ""), ("c002", 1.0, 3.0, "busy"), ("c003", 1.0, 2.5, "")
+    grow(db, root, *(event for depth, kernel in enumerate(depths) for event in of_depth(depth, *kernel)))
+    grow(db, root, *once_more(7, 3, "c002", 1.0, 3.0))
+    assert [(row.x, row.number) for row in queries.rises(db, "sample")] == [(0, 1), (1, 2), (2, 2)]
 
 
 def test_kernels_that_the_best_does_not_beat_beyond_the_noise_are_tied_with_it(db: Database, root: Path) -> None:

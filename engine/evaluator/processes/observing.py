@@ -90,7 +90,7 @@ def observe(workers: WorkerPair, folder: Path) -> dict[str, Any] | Failure:
             involuntary_switches=used["involuntary"],
             threads=int(os.environ.get("OMP_NUM_THREADS", "1")),
             min_bytes=sum(tensor.nbytes for group in groups for tensor in group),
-            min_flop=workers.flop,
+            min_flop=workers.needed_flop,
             libraries=tuple(copies.values()),
             remarks=tuple(remark for built in workers.builds for remark in built.remarks),
             shares=tuple(shares),

@@ -263,15 +263,15 @@ def time_candidate(request: EvaluationRequest, folder: Path) -> TimingResult | C
 
 
 def describe(request: EvaluationRequest, folder: Path) -> dict[str, Any]:
-    """Bytes and operations the task needs at least: inputs, parameters and outputs once; products as counted. And how
-    forward is called, where the task's text does not tell plainly."""
+    """Bytes and operations the task needs at least: inputs, parameters and outputs once; products as counted, without
+    what masks make needless. And how forward is called, where the task's text does not tell plainly."""
     with WorkerPair(request, folder, with_candidate=False, is_timed=False) as workers:
-        size, operations, signature, rows, lying = workers.needs()
-        operations = int(operations * request.policy.counts_operations)
+        size, operations, is_masked, signature, rows, lying = workers.needs()
         ran = [[row.leaf, row.calls, row.elements] for row in rows[:MOST_OPERATORS]]
         laid_out = [[name, spec.shape, spec.stride] for name, spec in lying.items()]
         return {
             "min_bytes": size, "min_flop": operations, "signature": signature, "operators": ran, "laid_out": laid_out,
+            "leaves_masked_out": is_masked,
         }  # fmt: skip
 
 

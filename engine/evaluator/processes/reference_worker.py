@@ -33,6 +33,7 @@ from engine.evaluator.checks.comparison import is_rounded, nudged, wide_dtype, w
 from engine.evaluator.checks.executed import TASK_FILE, executed
 from engine.evaluator.checks.gradients import ForwardBackward, Plan
 from engine.evaluator.checks.inner_outputs import WithInnerOutputs, comparable
+from engine.evaluator.checks.masked_products import MaskedProducts
 from engine.evaluator.checks.poison import Poison
 from engine.evaluator.checks.trials import Style, of_gradients
 from engine.evaluator.checks.weights import Kind
@@ -52,11 +53,13 @@ NO_GPU_HERE = ("not compiled with CUDA", "No CUDA GPUs", "no NVIDIA driver", "re
 
 
 class OperationCounter(TorchDispatchMode):
-    """Counts operations by PyTorch's formulas, as its FlopCounterMode does. Notes 8-bit floats too."""
+    """Counts operations by PyTorch's formulas, as its FlopCounterMode does, and which of them masks leave.
+    Notes 8-bit floats too."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.total = 0
+        self.masked = MaskedProducts()
         self.meets_float8 = False
 
     @classmethod
@@ -74,7 +77,9 @@ class OperationCounter(TorchDispatchMode):
                 return result
         result = func(*args, **(kwargs or {}))
         self.meets_float8 |= isinstance(result, torch.Tensor) and float8.is_float8(result)
-        self.total += flop_formulas.flop_of(func, args, kwargs or {}, result)
+        flop = flop_formulas.flop_of(func, args, kwargs or {}, result)
+        self.masked.take(func, args, kwargs or {}, result, flop)
+        self.total += flop
         return result
 
 
@@ -163,6 +168,7 @@ class Reference:
             "parameter_names": [name for name, _ in self._model.named_parameters(remove_duplicate=False)],
             "changing": self._state.changing,
             "flop": counter.total,
+            "needed_flop": counter.masked.needed,
             "seconds": seconds,
             "context_s": context_s,
             "form": self._form,

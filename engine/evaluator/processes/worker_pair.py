@@ -215,7 +215,7 @@ class WorkerPair:
             # What is drawn, filled and compared from here on is made where the outputs are.
             torch.set_default_device(self.device)
         reply = self._described(meanwhile=lambda: model_caller.open_device(self.device, is_timed=False))
-        self.flop = int(reply["flop"])
+        self.flop, self.needed_flop = int(reply["flop"]), self._needed_flop(reply)
         self.form = str(reply["form"])
         self._input_names = [str(name) for name in reply["input_names"]]
         self._output_names = [str(name) for name in reply["output_names"]]
@@ -237,16 +237,22 @@ class WorkerPair:
         self._shared.size_to({name: layout[name] for name in ("inputs", "own", "weights")})
         self._construction = reply
 
-    def needs(self) -> tuple[int, int, str, list[Operator], dict[str, TensorSpec]]:
-        """Bytes of the inputs, outputs and weights, operations, how forward is called where the task's text does not
-        tell, what a call of it runs, and weights that lie in another order than the usual one; no GPU is opened for it
-        but by the reference."""
+    def needs(self) -> tuple[int, int, bool, str, list[Operator], dict[str, TensorSpec]]:
+        """Bytes of the inputs, outputs and weights, operations, whether masks leave some out, how forward is called
+        where the task's text does not tell, what a call of it runs, and weights that lie in another order than the
+        usual one; no GPU is opened for it but by the reference."""
         reply = self._described()
         layout = shared_tensors.from_plain(reply["layout"])
         size = sum(spec.nbytes for name in ("inputs", "own", "weights") for spec in layout[name])
         ran = operators.at_work(operators.read(reply["seen"]))
         lying = weights.reordered(dict(zip(reply["weight_names"], layout["weights"], strict=True)))
-        return size, int(reply["flop"]), str(reply["signature"]), ran, lying
+        operations, is_masked = self._needed_flop(reply), int(reply["needed_flop"]) < int(reply["flop"])
+        return size, operations, is_masked, str(reply["signature"]), ran, lying
+
+    def _needed_flop(self, reply: Mapping[str, Any]) -> int:
+        share = self.request.policy.counts_operations
+        # A task that names a share has its masks in mind.
+        return int(reply["needed_flop"]) if share is True else int(int(reply["flop"]) * share)
 
     def _described(self, meanwhile: Callable[[], object] = lambda: None) -> dict[str, Any]:
         with self.spent.on(Part.DESCRIBING):

@@ -82,6 +82,7 @@ class CpuToolchain(LocalToolchain):
         limit = HardwareLimit(
             roof.device, roof.bandwidth_gb_s(size), roof.peak_gflop_s, size, int(needs["min_flop"]), roof.facts,
             str(needs["signature"]), called(needs), laid_out(needs), roof.others_share,
+            leaves_masked_out=bool(needs["leaves_masked_out"]),
         )  # fmt: skip
         self._known_limits[task.source, task.policy.measured] = limit
         return limit

@@ -183,7 +183,7 @@ class CudaToolchain(LocalToolchain):
         peak_gflop_s = max(useful.values())
         limit = HardwareLimit(
             rates.device, rates.bandwidth_at(size), peak_gflop_s, size, int(needs["min_flop"]), facts,
-            str(needs["signature"]), called(needs), laid_out(needs),
+            str(needs["signature"]), called(needs), laid_out(needs), leaves_masked_out=bool(needs["leaves_masked_out"]),
         )  # fmt: skip
         self._known_limits[task.source, task.policy.measured] = limit
         return limit

@@ -271,6 +271,12 @@ def _limit(limit: HardwareLimit | None) -> Iterator[str]:
     if limit is None:
         yield "No limit was measured."
         return
+    if limit.may_skip:
+        yield (
+            f"The limit is not known: {limit.limit_ms:.4g} ms is the time for all of the reference's operations. It "
+            "masks part of their results, so a kernel may skip some."
+        )
+        return
     if not limit.is_known:
         of = f" of {limit.measured_ms:.4g} ms" if limit.measured_ms else ""
         yield (
@@ -285,8 +291,9 @@ def _limit(limit: HardwareLimit | None) -> Iterator[str]:
     rates = limit.facts.rates_gflop_s if limit.facts else {}
     on = " on tensor cores" if not limit.is_raised and limit.peak_gflop_s > rates.get("fp32", math.inf) else ""
     rate = f"{_rate(limit.peak_gflop_s)}{on}"
+    left_out = " (what the masks leave)" if limit.leaves_masked_out else ""
     computed = (
-        f", {limit.min_flop / 1e9:.4g} GFLOP are computed at {rate} ({limit.compute_ms:.4g} ms)"
+        f", {limit.min_flop / 1e9:.4g} GFLOP{left_out} are computed at {rate} ({limit.compute_ms:.4g} ms)"
         if limit.min_flop
         else ", operations are not counted"
     )

@@ -137,8 +137,8 @@ def headroom(run: RunRow) -> dict[str, Any]:
     how = outcome.limit_measured(index.current(), run.run_id)
     sentence = f"{speed_of_light.sentence(limit, run.best_latency_ms)} {how}"
     if not limit.is_known:
-        return {"label": label, "value": speed_of_light.UNKNOWN, "note": "for this task", "share": None,
-                "title": sentence}  # fmt: skip
+        note = "a kernel may skip operations" if limit.may_skip else "for this task"
+        return {"label": label, "value": speed_of_light.UNKNOWN, "note": note, "share": None, "title": sentence}
     if share is None:
         return {"label": label, "value": wording.NONE, "note": f"limit {wording.latency(limit.limit_ms)}",
                 "share": None, "title": sentence}  # fmt: skip

@@ -105,11 +105,11 @@ COLUMNS = ", ".join(_OTHERWISE.get(one.name, one.name) for one in fields(Attempt
 """What an AttemptRow is made of, with the parameters that `about` gives."""
 _ATTEMPTS = f"SELECT {COLUMNS} FROM kernels WHERE run_id = $run"
 
-# Kernels that were the fastest correct one of their run when they were timed, abandoned branches included: each is the
-# best until the next. `{which}` chooses runs.
-RISING = """(SELECT run_id, candidate_id, number, timed_seq AS seq, speedup, low, high, noise
+# Kernels that were the fastest correct one of their run when they were first timed, abandoned branches included: each
+# is the best until the next. Figures are those of the last timing. `{which}` chooses runs.
+RISING = """(SELECT run_id, candidate_id, number, first_timed_seq AS seq, speedup, low, high, noise
     FROM kernels WHERE {which} AND speedup IS NOT NULL QUALIFY speedup > coalesce(max(speedup) OVER (PARTITION BY run_id
-    ORDER BY timed_seq ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0))"""
+    ORDER BY first_timed_seq ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0))"""
 
 
 def about(db: Database, run_id: str) -> dict[str, object]:

@@ -127,10 +127,10 @@ def reached(db: Database, run_ids: Sequence[str]) -> list[ReachedRow]:
 
 
 def timed_kernels(db: Database, run_ids: Sequence[str]) -> list[TimedRow]:
-    """Every correct and timed kernel of these runs, in the order they were timed."""
+    """Every correct and timed kernel of these runs, in the order they were first timed."""
     sql = f"""SELECT run_id, candidate_id, number, depth, speedup, low, high, noise, summary, {_SPENT},
         latency_ms FROM kernels
-        WHERE run_id IN {_CHOSEN} AND speedup IS NOT NULL ORDER BY run_id, timed_seq"""
+        WHERE run_id IN {_CHOSEN} AND speedup IS NOT NULL ORDER BY run_id, first_timed_seq"""
     return fetch.rows(db, TimedRow, sql, {"ids": list(run_ids)})
 
 

@@ -255,7 +255,7 @@ def run_totals(db: Database, since: float) -> RunTotals:
         WHERE time >= $since),
      best AS (SELECT max(b.speedup) AS speedup, arg_max(b.low, b.speedup) AS low, arg_max(b.high, b.speedup) AS high,
         arg_max(b.noise, b.speedup) AS noise, arg_max(own.task_name, b.speedup) AS task,
-        arg_max(run_id, b.speedup) AS run FROM kernels b JOIN own USING (run_id))
+        arg_max(run_id, b.speedup) AS run FROM kernels b JOIN own USING (run_id) WHERE b.is_best)
     SELECT kept.kernels AS accepted, kept.lately AS accepted_since, coalesce(paid.tokens, 0)::BIGINT AS tokens_since,
         paid.calls AS calls_since, coalesce(paid.cost, 0.0) AS cost_usd_since, paid.unpriced AS unpriced_since,
         best.speedup AS best_speedup, best.low AS best_low, best.high AS best_high, best.noise AS best_noise,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from storage.index.database import Database
 from storage.index.queries import fetch
 from storage.index.queries.attempts import COLUMNS as KERNEL_COLUMNS
-from storage.index.queries.attempts import RISING, AttemptRow, about
+from storage.index.queries.attempts import AttemptRow, about
 from storage.results import relative
 from storage.results.vocabulary import Verdict
 
@@ -159,15 +159,16 @@ def depth_spread(db: Database, run_id: str) -> list[DepthSpreadRow]:
 
 
 def rises(db: Database, run_id: str) -> list[RiseRow]:
-    """The best so far, only where it changes: at the kernels that were the fastest when they were timed."""
+    """The best so far along the axis, only where it changes: a kernel timed late counts from its own place on."""
     sql = f"""
-    WITH placed AS (SELECT candidate_id, depth, {PLACE} AS x FROM kernels WHERE run_id = $run {SIBLINGS}),
-        risen AS (SELECT p.x, r.speedup, r.number, r.noise, r.seq FROM placed p
-            JOIN {RISING.format(which="run_id = $run")} r ON r.candidate_id = p.candidate_id)
+    WITH placed AS (SELECT number, depth, speedup, noise, {PLACE} AS x FROM kernels WHERE run_id = $run {SIBLINGS}),
+        risen AS (SELECT x, speedup, number, noise, FALSE AS is_last FROM placed WHERE speedup IS NOT NULL
+            QUALIFY speedup > coalesce(max(speedup) OVER (ORDER BY x ROWS BETWEEN UNBOUNDED PRECEDING
+                AND 1 PRECEDING), 0))
     SELECT x, speedup, number, noise FROM (
         FROM risen UNION ALL SELECT (SELECT max(depth) FROM placed), max(speedup), arg_max(number, speedup),
-            arg_max(noise, speedup), 9e18 FROM risen)
-    WHERE speedup IS NOT NULL ORDER BY seq"""
+            arg_max(noise, speedup), TRUE FROM risen)
+    WHERE speedup IS NOT NULL ORDER BY is_last, x"""
     rows: list[RiseRow] = []
     before: tuple[int, float, float] | None = None
     for x, speedup, number, noise in fetch.tuples(db, sql, {"run": run_id}):

@@ -59,12 +59,13 @@ _CALLED = "SELECT run_id, step, arg_max(model, seq) AS model FROM calls GROUP BY
 # One row per prediction that a kernel came of, with the last of its line that is correct and timed, and the base. The
 # line are the kernels that the prediction holds for: the one that was made, and its repairs. `{which}` chooses runs.
 _RESULTS = """
-lines AS (SELECT run_id, unnest(predictions) AS seq, candidate_id, base_id, number, speedup, noise, timed_seq
+lines AS (SELECT run_id, unnest(predictions) AS seq, candidate_id, base_id, number, speedup, noise, first_timed_seq
     FROM kernels WHERE {which}),
-ended AS (SELECT l.run_id, l.seq, arg_max(l.base_id, l.candidate_id) AS base_id, arg_max(l.candidate_id, l.timed_seq)
-    FILTER (WHERE l.speedup IS NOT NULL) AS candidate_id, arg_max(l.number, l.timed_seq)
-    FILTER (WHERE l.speedup IS NOT NULL) AS number, arg_max(l.speedup, l.timed_seq) AS speedup,
-    arg_max(l.noise, l.timed_seq) AS noise FROM lines l GROUP BY l.run_id, l.seq),
+ended AS (SELECT l.run_id, l.seq, arg_max(l.base_id, l.candidate_id) AS base_id,
+    arg_max(l.candidate_id, l.first_timed_seq) FILTER (WHERE l.speedup IS NOT NULL) AS candidate_id,
+    arg_max(l.number, l.first_timed_seq) FILTER (WHERE l.speedup IS NOT NULL) AS number,
+    arg_max(l.speedup, l.first_timed_seq) AS speedup,
+    arg_max(l.noise, l.first_timed_seq) AS noise FROM lines l GROUP BY l.run_id, l.seq),
 results AS (SELECT e.*, p.step, p.technique, p.gain AS predicted, b.number AS base_number, b.speedup AS base_speedup,
     b.noise AS base_noise FROM ended e JOIN predictions p ON p.run_id = e.run_id AND p.seq = e.seq
     LEFT JOIN kernels b ON b.run_id = e.run_id AND b.candidate_id = e.base_id)

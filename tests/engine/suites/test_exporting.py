@@ -65,6 +65,18 @@ def test_few_tasks_are_told_as_what_they_are_and_arms_of_a_suite_under_way_on_th
     said = tables.headline(under_way)
     assert said[0].endswith("are of the 1 task that all of them have ended so far.")
     assert {row[2] for row in tables.arms_table(under_way).rows} == {"1 of 1"}
+    alone = tables.compared(under_way)[0]
+    for table in (
+        tables.arms_table,
+        tables.costs_table,
+        tables.reaching_table,
+        tables.scorecard,
+        tables.kernelbench_fast,
+    ):
+        assert table(under_way).about.endswith(said[0])
+        assert table(under_way).rows == table(alone).rows
+        assert not table(two).about.endswith(said[0])
+    assert tables.costs_table(under_way).rows != tables.costs_table(two).rows
     assert "faster on the one task; one is too few" in said[-1]
 
 

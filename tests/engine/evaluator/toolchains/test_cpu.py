@@ -81,6 +81,13 @@ def test_a_matrix_product_gets_a_tolerance_that_grows_with_its_depth_and_a_limit
     assert cpu.limit(triangles).min_flop == pytest.approx(2 * 192**3 / 6, rel=0.01)  # the rest multiplies by zeros
 
 
+def test_operations_that_the_reference_masks_are_not_counted_for_the_limit(cpu: CpuToolchain) -> None:
+    causal = tasks.find("causal_attention").task("cpu", {"batch_size": 1, "heads": 2, "length": 128, "width": 32})
+    limit = cpu.limit(causal)
+    assert limit.min_flop == 2 * 2 * (2 * 128 * 129 // 2 * 32)
+    assert (limit.leaves_masked_out, limit.is_known) == (True, True)
+
+
 def test_weights_of_the_reference_are_handed_to_a_candidate_with_the_same_names(
     cpu: CpuToolchain, tmp_path: Path
 ) -> None:
