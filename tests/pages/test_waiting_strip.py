@@ -28,7 +28,7 @@ from storage.run.journal import Journal
 from storage.run.settings import RunState, StepKind
 from storage.run.waiting import Lane
 from tests import samples
-from tests.pages.conftest import Open, protos, words
+from tests.pages.conftest import Open, everything, protos, words
 
 EXAMPLE = "softmax-20261125-072455-5580"
 SAID = "The device worked 42 % of the time; for 39 % the compiler worked, for 12 % the model was writing"
@@ -65,6 +65,22 @@ def test_a_device_is_idle_where_nobody_holds_it_and_an_engine_is_at_work() -> No
     strip = waiting_strip.Strip(0, 100, bars, ((60, 80),))
     assert strip.idle("") == [(0, 10), (20, 30), (45, 60), (80, 100)]
     assert strip.share(Lane.DEVICE) == 15 / 80
+
+
+def test_an_example_whose_replies_were_handed_in_waits_for_replies_not_for_a_person(
+    home: Path, open_page: Open
+) -> None:
+    name = "square_matmul-20261124-193759-65ec"
+    examples.open_examples([name])
+    app = open_page("run", run=name)
+    assert not app.exception
+    names = [lane["name"] for lane in lanes_of(app)]
+    assert waiting_strip.HANDED_IN_NAME in names
+    assert "Person" not in names
+    said = words(app)
+    assert "the run waited for the model's replies" in said
+    assert "waited for a person" not in said
+    assert "by someone" not in everything(app)
 
 
 def test_calls_beside_each_other_are_counted_as_one_time() -> None:
