@@ -41,7 +41,8 @@ def of_run(settings: RunSettings, entries: list[Entry]) -> RunResult:
     record = Record.of(settings, entries)
     usage, best = record.usage, record.best
     second = record.baseline.result if record.baseline else None
-    model = MANUAL if record.is_manual else settings.model  # a person may have taken the model's place
+    by_hand = any(call.model == MANUAL for call in record.calls.values())  # also where a recording had ended
+    model = MANUAL if by_hand else settings.model
     return RunResult(
         settings.run_id, str(record.kernel_class), settings.language, settings.toolchain, model,
         settings.strategy, settings.policy.measured, record.limit.model if record.limit else "",

@@ -38,3 +38,14 @@ def test_examples_bring_a_finished_suite_that_nobody_goes_on_with(
     assert "26 of 26 cells finished, example" in capsys.readouterr().out
     examples.remove_examples()
     assert not files.all_suites()
+
+
+def test_an_example_suite_may_have_several_arms_and_knows_no_tokens_of_replies_handed_in(home: Path) -> None:
+    examples.open_examples()
+    suite = fold(files.read(files.find("levels_h200")))
+    assert suite is not None
+    assert [arm.name for arm in suite.defined.arms] == ["cutegen", "without_memory", "with_memory"]
+    results = summary.gather(suite, measured.of_suite(suite))
+    # One run has no replies but its recorded first; the others go on with those that were handed in.
+    told = [cell.cell.task for cell in results.cells if cell.result is not None and not cell.result.is_unrecorded]
+    assert told == ["16_DenseNet201"]
