@@ -176,7 +176,7 @@ def _of_few(pair: Paired) -> str:
         f"{', '.join(f'{way} on {tasks}' for way, tasks in ways.items())} of {counted(pair.tasks, 'task')}"
     )  # fmt: skip
     few = f"{SMALL[pair.tasks]} {'is' if pair.tasks == 1 else 'are'} too few"
-    return f"{split}; {few} to say that it holds for others (from {FEWEST} on a sign test can)"
+    return f"{split}; {few} to tell whether other tasks agree (that takes {FEWEST})"
 
 
 def arms_table(results: Results) -> TextTable:
