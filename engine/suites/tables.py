@@ -140,6 +140,8 @@ def _arm_in_words(stats: ArmFigures, results: Results) -> str:
 def _paid(stats: ArmFigures) -> str:
     if stats.is_unrecorded:
         return "tokens and cost not recorded,"
+    if stats.tokens == 0 and stats.cost_usd == 0:
+        return "no model was paid (recorded replies),"
     return f"{money(stats.cost_usd)}, {tokens(stats.tokens)} tokens and"
 
 
