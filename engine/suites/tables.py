@@ -247,7 +247,14 @@ def reaching_table(results: Results) -> TextTable:
         "Medians by the method of Kaplan and Meier: a run that ended without reaching the share counts as one that "
         "needs more than it had spent. “not reached” where fewer than half reached it; – where it was not recorded."
     )
+    if rows and (unknown := _without_limit(results)):
+        about += f" Not counted, since no hardware limit is known: {', '.join(unknown)}."
     return TextTable("To a share of the hardware limit", columns, tuple(rows), about)
+
+
+def _without_limit(results: Results) -> list[str]:
+    """The tasks with a run whose limit is not known."""
+    return list(dict.fromkeys(cell.cell.task for cell in results.cells if cell.result and not cell.result.limit_ms))
 
 
 def _until(median: Estimate | None) -> str:

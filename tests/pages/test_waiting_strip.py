@@ -57,6 +57,13 @@ def test_a_run_says_who_waited_for_what_on_its_page_and_in_its_report(home: Path
     assert "What the calls came to" in text
 
 
+def test_the_span_that_a_share_is_of_is_named_once() -> None:
+    bars = tuple(Bar("r1", lane, "", 0, 10, 1, "check", None, "") for lane in (Lane.DEVICE, Lane.MODEL))
+    strip = waiting_strip.Strip(0, 100, bars)
+    said = "Device worked 10 % of these 3 hours; models were writing 10 %."
+    assert waiting_strip.sentence_of_devices(strip, "these 3 hours") == said
+
+
 def test_a_device_is_idle_where_nobody_holds_it_and_an_engine_is_at_work() -> None:
     def bar(lane: Lane, began: float, ended: float) -> Bar:
         return Bar("r1", lane, "", began, ended, 1, "check", None, "")

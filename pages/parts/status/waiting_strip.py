@@ -148,17 +148,20 @@ def sentence(strip: Strip) -> str:
     return f"{'; '.join([first, ', '.join(said)] if said else [first])}."
 
 
-def sentence_of_devices(strip: Strip) -> str:
-    """How long each device worked, for several runs beside each other."""
+def sentence_of_devices(strip: Strip, span: str = "the time") -> str:
+    """How long each device worked, for several runs beside each other, of a `span` of time."""
 
     def percent(lane: Lane, device: str = "") -> str:
         share = strip.share(lane, device)
         return "less than 1 %" if 0 < share < _LEAST else wording.percent(share)
 
-    said = [f"{device_name(device)} worked {percent(Lane.DEVICE, device)} of the time" for device in strip.devices]
-    said += [f"models were writing {percent(Lane.MODEL)} of the time"] if (Lane.MODEL, "") in strip.rows else []
-    said += [f"a run waited for a device {percent(Lane.LEASE)} of the time"] if (Lane.LEASE, "") in strip.rows else []
-    return f"{wording.capital('; '.join(said)) or 'No device was held'}."
+    said = [f"{device_name(device)} worked {percent(Lane.DEVICE, device)}" for device in strip.devices]
+    said += [f"models were writing {percent(Lane.MODEL)}"] if (Lane.MODEL, "") in strip.rows else []
+    said += [f"a run waited for a device {percent(Lane.LEASE)}"] if (Lane.LEASE, "") in strip.rows else []
+    if not said:
+        return "No device was held."
+    first, *others = said
+    return wording.capital("; ".join([f"{first} of {span}", *others])) + "."
 
 
 def device_name(device: str) -> str:
@@ -173,14 +176,15 @@ def draw(strip: Strip, said: str, key: str, is_clock: bool = False, titles: Mapp
     lanes.draw(f"{TITLE}. {said}", rows, _ticks(strip, is_clock), bool(strip.devices), key)
 
 
-def draw_runs(run_ids: Sequence[str], now: float, since: float = 0.0) -> None:
-    """Several runs beside each other, with its sentence; from `since` on, or from their first span to their last."""
+def draw_runs(run_ids: Sequence[str], now: float, since: float = 0.0, span: str = "the time") -> None:
+    """Several runs beside each other, with its sentence; from `since` on, or from their first span to their last, which
+    `span` names."""
     db = index.current()
     strip = of_runs(db, run_ids, now, since)
     if strip is None:
         st.caption("Nothing has taken time yet.")
         return
-    said = sentence_of_devices(strip)
+    said = sentence_of_devices(strip, span)
     st.caption(wording.plain(said))
     draw(strip, said, "who_waited", is_clock=bool(since), titles=queries.titles(db, run_ids))
 
