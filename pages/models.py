@@ -44,7 +44,7 @@ def live() -> None:
     table.draw("Patches by model", COLUMNS, rows, key="models", is_cards=True)
     st.caption(
         "To change a kernel a step asks for a patch. One that does not apply whole is asked for again, with a report "
-        "of why. *Readable* counts replies, the other columns count steps; the last three tell the form of the patches "
+        "of why. *Readable* counts replies, the columns after it count steps; the last three tell the form of those "
         "that applied. Replays and examples are left out. Replies stand with their kernel under “Prompts and replies”."
     )
     calibration.draw()

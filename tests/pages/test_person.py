@@ -185,7 +185,7 @@ def test_the_models_page_has_a_row_per_model(home: Path, open_page: Open) -> Non
     samples.write_run(home / "runs", "r1", depths=4)
     app = open_page("models")
     assert not app.exception
-    assert "count every step once" in words(app)
+    assert "the columns after it count steps" in words(app)
 
 
 def test_a_replay_that_went_its_own_way_says_so(home: Path, open_page: Open) -> None:
