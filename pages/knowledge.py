@@ -25,6 +25,7 @@ from pages.parts.status import now
 from pages.parts.steering import dialogs, steer
 from pages.parts.steering.dialogs import Dialog
 from storage.index.ingest import KNOWLEDGE
+from storage.index.queries import learning
 from storage.knowledge import browsing, files
 from storage.knowledge.browsing import EdgeRow, KnowledgeSums
 from storage.knowledge.records import Technique
@@ -44,7 +45,8 @@ def live() -> None:
     """The page; drawn again when the knowledge base has news."""
     dialogs.sweep()
     now.watch([KNOWLEDGE], is_overview=False, token=change_token.of([KNOWLEDGE], is_overview=False))
-    draw_sums(browsing.sums(index.known()), len(index.known().rules()))
+    known = index.known()
+    draw_sums(browsing.sums(known), len(known.rules()), learning.unnamed(index.current(), known))
     view = st.segmented_control(
         "Show", VIEWS, default=TECHNIQUES, required=True, key=VIEW, bind="query-params", label_visibility="collapsed",
         on_change=known_tables.first_part,
@@ -82,17 +84,26 @@ def live() -> None:
     steer.give_word_back()
 
 
-def draw_sums(sums: KnowledgeSums, failures: int) -> None:
-    """What it is for, how much is known, and what is wrong with it."""
+def draw_sums(sums: KnowledgeSums, failures: int, unnamed: tuple[int, int]) -> None:
+    """What it is for, how much is known, what is left out, and what is wrong with it. `unnamed`: changes without a
+    technique, and the runs that made them."""
     st.caption(ABOUT)
     words = [
-        wording.counted(sums.techniques, "technique") + (f" ({sums.disabled} off)" if sums.disabled else ""),
+        f"{wording.counted(sums.techniques, 'technique')}, {sums.tried:,} tried"
+        + (f" ({sums.disabled} off)" if sums.disabled else ""),
         wording.counted(sums.states, "state") + (f" ({sums.discovered} discovered)" if sums.discovered else ""),
         f"{wording.counted(sums.attempts, 'attempt')} of {wording.counted(sums.runs, 'run')}"
         + (f" ({sums.imported:,} imported)" if sums.imported else ""),
         wording.counted(failures, "failure"),
     ]
     st.markdown(" · ".join(words))
+    changes, runs = unnamed
+    if changes:
+        are = "is" if changes == 1 else "are"
+        st.caption(
+            f"{wording.counted(changes, 'change')} of {wording.counted(runs, 'run')} named no technique and {are} not "
+            "counted."
+        )
     if not sums.attempts:
         st.caption(
             "No attempt has been kept yet. Each run, also one with its knowledge base off, adds those changes of a "

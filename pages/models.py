@@ -43,10 +43,9 @@ def live() -> None:
     rows = [table.Row(row.model, cells(row)) for row in rates]
     table.draw("Patches by model", COLUMNS, rows, key="models", is_cards=True)
     st.caption(
-        "A step that changes a kernel asks for a patch, and asks again with a report where it does not apply; a patch "
-        "applies whole or not at all. *Readable* counts replies; *Applied at first try*, *Applied later* and *Never "
-        "applied* count every step once; the last three say in which form those that applied did. All runs but replays "
-        "and examples. Replies are shown with their kernel under “Prompts and replies”."
+        "To change a kernel a step asks for a patch. One that does not apply whole is asked for again, with a report "
+        "of why. *Readable* counts replies, the columns after it count steps; the last three tell the form of those "
+        "that applied. Replays and examples are left out. Replies stand with their kernel under “Prompts and replies”."
     )
     calibration.draw()
 

@@ -14,6 +14,7 @@ from storage.results import flags, relative
 from storage.results.check_records import CheckOutcome
 from storage.results.policy import kept_rules
 from storage.run.record import checks_of
+from storage.run.steering.command_arguments import MANUAL
 
 _HOW = {
     "cpp": "C++ (`TORCH_LIBRARY`); AOTInductor and C++ programs can call it",
@@ -41,7 +42,7 @@ def of_network(made: MadePackage, network: Network, regions: Sequence[Region], p
     lines = [f"# {made.name}", ""]
     lines.append(
         f"Kernels for {len(regions)} {'region' if len(regions) == 1 else 'regions'} of the network `{network.name}`, "
-        "written by a language model, made and judged by Tilewright."
+        "made and judged by Tilewright."
     )
     lines += ["", "```python", f"import {made.name} as kernels"]
     lines.append("kernels.apply(network)          # kernels of modules; kernels.revert(network) takes them out")
@@ -65,7 +66,7 @@ def _head(made: MadePackage, layout: str) -> Iterator[str]:
     settings = made.kernels[0].record.settings
     yield f"# {made.name}"
     yield ""
-    yield f"Kernels for `{settings.task_name}`, written by a language model, made and judged by Tilewright."
+    yield f"Kernels for `{settings.task_name}`, made and judged by Tilewright."
     yield ""
     yield "```python"
     if layout == KERNELS:
@@ -167,9 +168,16 @@ def _checks(kernel: PackagedKernel) -> str:
     return "; ".join(parts)
 
 
+_AUTHORS = {
+    "recorded": "a language model, whose replies were recorded before",
+    MANUAL: "whoever handed the replies in by hand, a person or a language model",
+}
+
+
 def _author(kernel: PackagedKernel) -> str:
     settings = kernel.record.settings
-    how = f"`{settings.model}`, method {settings.strategy}, language {settings.language}"
+    author = _AUTHORS.get(settings.model, f"`{settings.model}`")
+    how = f"{author}, method {settings.strategy}, language {settings.language}"
     return f"{how}; prompts {settings.prompts.in_words}" if settings.prompts.in_words else how
 
 

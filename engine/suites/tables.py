@@ -146,6 +146,8 @@ def _arm_in_words(stats: ArmFigures, results: Results) -> str:
 def _paid(stats: ArmFigures) -> str:
     if stats.is_unrecorded:
         return "tokens and cost not recorded,"
+    if stats.tokens == 0 and stats.cost_usd == 0:
+        return "no model was paid (recorded replies),"
     return f"{money(stats.cost_usd)}, {tokens(stats.tokens)} tokens and"
 
 
@@ -182,7 +184,7 @@ def _of_few(pair: Paired) -> str:
         f"{', '.join(f'{way} on {tasks}' for way, tasks in ways.items())} of {counted(pair.tasks, 'task')}"
     )  # fmt: skip
     few = f"{SMALL[pair.tasks]} {'is' if pair.tasks == 1 else 'are'} too few"
-    return f"{split}; {few} to say that it holds for others (from {FEWEST} on a sign test can)"
+    return f"{split}; {few} to tell whether other tasks agree (that takes {FEWEST})"
 
 
 def arms_table(results: Results) -> TextTable:
@@ -252,7 +254,14 @@ def reaching_table(results: Results) -> TextTable:
         "needs more than it had spent. “not reached” where fewer than half reached it; – where it was not recorded."
         f"{on_which}"
     )
+    if rows and (unknown := _without_limit(results)):
+        about += f" Not counted, since no hardware limit is known: {', '.join(unknown)}."
     return TextTable("To a share of the hardware limit", columns, tuple(rows), about)
+
+
+def _without_limit(results: Results) -> list[str]:
+    """The tasks with a run whose limit is not known."""
+    return list(dict.fromkeys(cell.cell.task for cell in results.cells if cell.result and not cell.result.limit_ms))
 
 
 def _until(median: Estimate | None) -> str:

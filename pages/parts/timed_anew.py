@@ -45,8 +45,8 @@ def sentence(kernels: Iterable[Timed]) -> str:
 def again(other: str) -> str:
     """Of a best kernel that was timed once more before its run ended, in turns with another one."""
     return (
-        f"The best kernel and {other} were timed once more, one after the other, before the run ended: eager PyTorch "
-        "had moved between their first timings, so that latency and speed-up named different kernels as the faster."
+        f"The best kernel and {other} were timed once more before the run ended, one after the other: eager PyTorch "
+        "had taken another time beside each, so that one was faster by speed-up and the other by latency."
     )
 
 

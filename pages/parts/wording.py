@@ -395,9 +395,15 @@ def factors(text: str) -> str:
     return re.sub(r"(?<=\d)x(?![\w.])", "×", text)
 
 
+def is_handed_in(name: str, is_example: bool) -> bool:
+    """Whether a language model wrote a run's replies and they were handed in as a person's are: so were the examples
+    made whose model is called "manual"."""
+    return is_example and name == MANUAL
+
+
 def model(name: str, is_example: bool) -> str:
-    """Who wrote a run's kernels. In the examples that were made with the model "manual", a language model did."""
-    return BY_PROMPTS if is_example and name == MANUAL else name
+    """Who wrote a run's kernels."""
+    return BY_PROMPTS if is_handed_in(name, is_example) else name
 
 
 def in_address(text: str) -> str:

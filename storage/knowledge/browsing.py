@@ -104,7 +104,8 @@ class RevisionRow:
 
 @dataclass(frozen=True, slots=True)
 class KnowledgeSums:
-    """How much there is. `damaged` lines cannot be read; `last_at` is when the newest attempt was over."""
+    """How much there is. `tried` of the techniques have an attempt; `damaged` lines cannot be read; `last_at` is when
+    the newest attempt was over."""
 
     attempts: int
     runs: int
@@ -116,6 +117,7 @@ class KnowledgeSums:
     disabled: int
     revisions: int
     damaged: int
+    tried: int = 0
 
 
 def revisions(base: Base) -> list[RevisionRow]:
@@ -239,6 +241,7 @@ def sums(base: Base) -> KnowledgeSums:
         disabled=sum(technique.is_disabled for technique in base.techniques.values()),
         revisions=len(base.revisions),
         damaged=base.damaged,
+        tried=len({row.technique for row in base.rows} & base.techniques.keys()),
     )
 
 

@@ -96,17 +96,16 @@ def prediction(network: Network, proof: Proof) -> str:
     measured = proofs.total(proofs.of_way(proof.stack, "eager"), proofs.weights_of(network))
     if predicted is None:
         return ""
-    alone = f"what {len(kernels)} kernels gain, each measured alone," if len(kernels) > 1 else (
-        "what the kernel gains, measured alone,"
-    )  # fmt: skip
-    gain = f"In eager calls, without compiler or CUDA graph, {alone} would make the network {_change(predicted)}"
+    one = len(kernels) == 1
+    alone = "the kernel, measured alone, promises" if one else f"{len(kernels)} kernels, measured alone, promise"
+    gain = f"In eager calls (no compiler, no CUDA graph) {alone} a network {_change(predicted)}"
     if measured is None:
         return f"{gain}; none was kept."
     spread = f"{_percent(measured.low)} to {_percent(measured.high)}"
     was = f"{_change(measured.speedup)} ({spread})"
     kept = len(proof.stack.kept)
-    which = "them" if kept == len(kernels) else f"the {kept} kept"
-    return f"{gain}; with {which} in it, such calls were measured to be {was}."
+    which = ("it" if one else "all of them") if kept == len(kernels) else f"the {kept} kept"
+    return f"{gain}; with {which} in place it was measured to be {was}."
 
 
 def origin(network: Network) -> str:

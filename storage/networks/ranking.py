@@ -51,12 +51,13 @@ class Experience:
         """What a gain has cost, for people."""
         if not self.tries:
             return ""
+        counted = f"{self.tries} earlier tries faster"
         if not self.gained:
-            return f"none of {self.tries} tries gained"
+            return f"none of {counted}"
         if self.tokens_per_try is None:
-            return f"{self.gained} of {self.tries} tries gained"
+            return f"{self.gained} of {counted}"
         tokens = self.tokens_per_try * self.tries / self.gained
-        return f"about {tokens:,.0f} tokens a gain ({self.gained} of {self.tries} tries gained)"
+        return f"about {tokens:,.0f} tokens a gain ({self.gained} of {counted})"
 
 
 def experience(rows: Iterable[Evidence]) -> dict[str, Experience]:

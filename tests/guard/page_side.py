@@ -48,7 +48,7 @@ NEW = (
     *((queries.Choices, name) for name in ("strategies", "tags", "archived")),
     (queries.RunChoice, "language"),
     (queries.RunChoice, "device"),
-    *((queries.MetricChangeRow, name) for name in ("kind", "previous_kind")),
+    *((queries.MetricChangeRow, name) for name in ("kind", "previous_kind", "is_within_noise")),
     (queries.ConditionsRow, "language"),
     (queries.ProfileRow, "sass_blob"),
     (queries.ProfileRow, "samples"),

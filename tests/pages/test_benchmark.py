@@ -262,8 +262,9 @@ def test_a_check_says_whether_it_works_and_an_example_that_it_is_one(home: Path,
     ],
 )
 def test_the_list_of_suites_tells_no_sum_of_what_cost_nothing_or_is_not_known(
-    home: Path, settings: str, spent: Spent, text: str, title: str
+    home: Path, open_page: Open, settings: str, spent: Spent, text: str, title: str
 ) -> None:
+    open_page("benchmark")
     suite = fold(files.read(write_suite(home, 1, 1, 1, 10)))
     assert suite is not None
     (cell,) = suite.defined.cells
@@ -273,6 +274,29 @@ def test_the_list_of_suites_tells_no_sum_of_what_cost_nothing_or_is_not_known(
     )
     assert isinstance(told, dict)
     assert (told["text"], told["title"]) == (text, title)
+
+
+@pytest.mark.parametrize("model", ["recorded", "manual"])
+def test_who_wrote_the_replies_and_not_the_settings_says_what_they_cost(
+    home: Path, open_page: Open, model: str
+) -> None:
+    """Replies that were recorded have cost nothing; of those handed in, also after recorded ones, nobody knows it."""
+    write_suite(home, 1, 1, 2, 20)
+    zero = r'"(input_tokens|output_tokens|cached_tokens|reasoning_tokens|cost_usd)":[\d.]+'
+    for file in (home / "runs").glob("*/journal.jsonl"):
+        lines = file.read_text().splitlines()
+        calls = [number for number, line in enumerate(lines) if '"kind":"ModelCalled"' in line]
+        for number in calls:
+            by = model if number == calls[-1] else "recorded"
+            lines[number] = re.sub(zero, r'"\1":0', re.sub('"model": ?"[^"]+"', f'"model":"{by}"', lines[number]))
+        file.write_text("\n".join(lines) + "\n")
+    said = everything(open_page("benchmark", suite=NAME)).replace("\\", "")
+    assert ("tokens and cost not recorded" in said) is (model == "manual")
+    assert ("no model was paid" in said) is (model == "recorded")
+    assert "$0.00" not in said.split("Kernel class")[0]
+    suite = fold(files.read(files.find(NAME)))
+    assert suite is not None
+    assert suites_list.is_recorded(suite) is (model == "recorded")
 
 
 def test_only_what_a_person_has_marked_clean_counts_where_that_is_asked_for(home: Path, open_page: Open) -> None:

@@ -182,5 +182,5 @@ def test_no_hash_of_a_text_or_id_of_a_command_stands_on_screen(home: Path, open_
     shown.append(run_report(db, "r1"))
     text = "\n".join(shown)
     assert not re.search("(?<![0-9a-f])([0-9a-f]{64}|[0-9a-f]{12})(?![0-9a-f])", text)
-    for expected in ("kernel 2 wider loads", "answer for step 7", "roll back kernel 1"):
+    for expected in ("kernel 2 wider loads", "answer to step 7", "roll back kernel 1"):
         assert text.count(expected) >= 2, expected

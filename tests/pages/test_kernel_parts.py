@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from engine.search.methods import words_of
 from engine.search.methods.coder_judge.strategy import CoderJudge
-from pages.parts import index, texts
+from pages.parts import index, texts, wording
 from pages.parts.kernel import (
     diff_tab,
     errors_tab,
@@ -431,3 +431,8 @@ def test_symbols_of_one_function_are_one_row_of_where_the_time_goes() -> None:
 )  # fmt: skip
 def test_a_profile_says_who_has_seen_it(model: str, said: str) -> None:
     assert profile_tab.shown_to(model, "1 prompt").startswith(said)
+
+
+def test_a_profile_of_an_example_whose_replies_were_handed_in_was_shown_to_a_language_model() -> None:
+    told = profile_tab.shown_to("manual", "1 prompt", is_example=True)
+    assert told == f"Shown to {wording.BY_PROMPTS} in 1 prompt, exactly as below."

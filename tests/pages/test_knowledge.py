@@ -24,6 +24,7 @@ from pages.parts.knowledge import (
     technique_graph,
 )
 from pages.parts.widgets import table
+from storage.index.database import index_file, open_database
 from storage.index.queries import learning
 from storage.knowledge import browsing, changes, exported, failures, files, merging, seed
 from storage.knowledge.browsing import EvidenceFilter
@@ -36,6 +37,7 @@ from storage.run.journal import Journal
 from storage.run.settings import DepthOutcome
 from tests import sample_knowledge, samples
 from tests.pages.conftest import Open, everything, words
+from tests.storage.test_queries_predictions import FIRST, made, tell, timed
 
 VIEWS = ["techniques", "states", "attempts", "did not help", "failure rules", "picture", "runs", "changes"]
 ATTEMPT = Evidence(
@@ -60,7 +62,7 @@ def test_every_view_stands_over_an_empty_home_with_what_is_shipped(open_page: Op
         assert not app.exception, view
         assert "No attempt has been kept yet" in words(app), view
         assert "Many recorded replies name none" in words(app), view
-        assert f"{len(seed.revision().techniques)} techniques" in words(app), view
+        assert f"{len(seed.revision().techniques)} techniques, 0 tried" in words(app), view
 
 
 def test_every_view_stands_over_many_attempts(home: Path, open_page: Open) -> None:
@@ -69,6 +71,12 @@ def test_every_view_stands_over_many_attempts(home: Path, open_page: Open) -> No
         app = open_page("knowledge", show=view)
         assert not app.exception, view
         assert "300 attempts of 1 run" in words(app), view
+
+
+def test_what_named_no_technique_is_told_and_not_counted(home: Path, open_page: Open) -> None:
+    with open_database(index_file(home)) as db:
+        tell(db, home / "runs", *FIRST, *made(3, "c002", "c001"), *timed(4, "c002", 2.0))
+    assert "1 change of 1 run named no technique and is not counted" in words(open_page("knowledge"))
 
 
 def test_the_address_says_which_techniques_are_shown(home: Path, open_page: Open) -> None:
@@ -85,6 +93,8 @@ def test_an_attempt_says_how_it_ended_and_leads_to_its_kernel() -> None:
     assert part(shown["run"], "link") is True
     assert part(shown["gain"], "text") == "1.30×"
     assert part(shown["gain"], "note") == "1.28 to 1.32×"
+    same = evidence_table.cells(replace(ATTEMPT, outcome=Outcome.SAME), {})
+    assert [part(cells["gain"], "tone") for cells in (shown, same)] == ["green", "muted"], "no difference is shown"
     stands = evidence_table.cells(replace(ATTEMPT, over_eager=4.2, over_best=2.1), {})
     assert (stands["eager"], stands["best"], shown["best"]) == ("4.20×", "2.10×", wording.NONE)
     assert evidence_table.link(ATTEMPT) == "candidate?run=r1&candidate=c001"

@@ -303,7 +303,7 @@ def test_a_workloads_ceiling_stands_across_its_bars_once_a_limit_is_known(home: 
             "1.115× (1.112 to 1.118) the best alternative (both torch.compile)", "24 of 24 greedy",
             "1 prefill + 8 decode, without kernels", "by torch.compile, timed in turns",
             "by torch.compile, at the capture",
-            "In eager calls, without compiler or CUDA graph, what 8 kernels gain, each measured alone, would make the",
+            "In eager calls (no compiler, no CUDA graph) 8 kernels, measured alone, promise a network",
             "1.112 to 1.118", "3 of 8", "kept", "within the noise", "5 of 6 calls reach the kernel", "SIGSEGV",
             "attn has work in common", "a person has switched it off", "with kernels, torch.compile", "11 of 12",
             "Leave-one-out", "Speed-up of the whole by kernel",

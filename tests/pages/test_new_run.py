@@ -571,7 +571,7 @@ def test_a_pasted_module_stays_in_its_box_has_a_live_model_or_a_person_and_is_ke
     assert app.selectbox(key="model").options == ["work", "manual"]
     assert app.selectbox(key="model").value == "work"
     assert begins_with[-1] == module_field.EXAMPLE
-    assert "activation or elementwise, guessed from its code until the first reply decides; no sizes" in words(app)
+    assert "activation or elementwise, guessed from its code; the first reply decides; no sizes" in words(app)
     assert field(app, "Name").value == "square_matmul"
     assert list(home.rglob("*.py")) == []
     assert not commands(app)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +25,7 @@ from storage.run.steering import commands
 from storage.run.steering.command_arguments import Answer, Fallback
 from storage.run.steering.verbs import Command, CommandKind
 from tests import samples
-from tests.pages.conftest import Open, everything, words
+from tests.pages.conftest import Open, everything, protos, words
 
 
 def begin(home: Path, *events: ev.Event) -> RunFolder:
@@ -145,6 +146,22 @@ def test_a_run_whose_replies_a_person_writes_calls_nobody_the_model(home: Path, 
     assert first_kernel.headline([failed], None, by_hand) == mended
 
 
+def test_a_frozen_page_of_a_run_at_work_does_not_say_that_it_is_running(home: Path, open_page: Open) -> None:
+    liveness.hold(samples.write_run(home / "runs", "r1", depths=3, ending="running"))
+    app = open_page("run", run="r1")
+
+    def state() -> dict[str, str]:
+        figures = next(p for p in protos(app._tree) if getattr(p, "component_name", "") == "tilewright_key_figures")
+        shown: dict[str, str] = json.loads(figures.json)["state"]
+        return shown
+
+    assert state()["value"] == "running"
+    next(button for button in app.button if button.label.startswith("Freeze page")).click().run()
+    assert not app.exception
+    assert state()["value"] == "frozen"
+    assert state()["note"].startswith("running then, depth ")
+
+
 def test_the_overview_says_how_many_runs_wait(home: Path, open_page: Open) -> None:
     begin(home)
     assert "1 waiting for you" in words(open_page())
@@ -168,7 +185,7 @@ def test_the_models_page_has_a_row_per_model(home: Path, open_page: Open) -> Non
     samples.write_run(home / "runs", "r1", depths=4)
     app = open_page("models")
     assert not app.exception
-    assert "count every step once" in words(app)
+    assert "the columns after it count steps" in words(app)
 
 
 def test_a_replay_that_went_its_own_way_says_so(home: Path, open_page: Open) -> None:

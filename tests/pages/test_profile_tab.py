@@ -11,7 +11,7 @@ import pytest
 
 from pages.parts import index, speed_of_light
 from pages.parts.kernel import hot_lines, machine_use, roofline
-from pages.parts.kernel.metrics import SENSES, Judgement, Weighed, foremost
+from pages.parts.kernel.metrics import SENSES, Judgement, Weighed, foremost, weighed
 from pages.parts.report import report_run
 from storage import codec
 from storage.index import queries
@@ -318,3 +318,30 @@ def test_each_line_has_its_share_of_the_time_and_what_it_waits_for() -> None:
     barrier = counters.STALLS["barrier"]
     assert heat[2].meaning == f"10 % of the samples, about 0.200 ms of the call; mostly waits for: {barrier}"
     assert hot_lines.heat_of([], 400, None) == {}
+
+
+@pytest.mark.parametrize(("factor", "is_alike"), [(0.97, True), (0.5, False)])
+def test_what_follows_from_the_time_of_a_call_is_no_change_where_two_timings_show_none(
+    home: Path, open_page: Open, factor: float, is_alike: bool
+) -> None:
+    folder = samples.write_run(home / "runs", "r1", depths=5)
+    lines = [json.loads(line) for line in folder.journal_file.read_text().splitlines()]
+    profiles = [line["event"] for line in lines if line["kind"] == "Profiled"][:2]
+    timings = {line["event"]["candidate_id"]: line["event"] for line in lines if line["kind"] == "Timed"}
+    before, after = (profile["candidate_id"] for profile in profiles)
+    timings[after]["result"] |= {
+        "candidate_ms": [factor * ms for ms in timings[before]["result"]["candidate_ms"]],
+        "baseline_ms": timings[before]["result"]["baseline_ms"],
+    }
+    for profile, faults in zip(profiles, (524, 463), strict=True):
+        took_s = timings[profile["candidate_id"]]["result"]["candidate_ms"][0] / 1e3
+        figures = {"latency": took_s, "memory throughput": 1e6 / took_s, "page faults per call": faults}
+        metrics = tuple(Metric(name, "1", value) for name, value in figures.items())
+        profile["result"] = codec.to_plain(ProfileResult("h", metrics, "memory", "", "", 1.0))
+    folder.journal_file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    open_page("run", run="r1")
+    changes = queries.metric_changes(index.current(), "r1", after, before)
+    judged = {weighty.change.metric: weighty.judgement for weighty in weighed(changes)}
+    told = Judgement.SAME if is_alike else Judgement.BETTER
+    assert (judged["latency"], judged["memory throughput"]) == (told, told)
+    assert judged["page faults per call"] is Judgement.BETTER

@@ -61,7 +61,7 @@ def test_an_example_made_by_hand_says_that_a_language_model_wrote_it_and_its_rep
     replay = replaying.prepare(replaying.settings_of(original, 1.0), original)
     replay.journal_file.write_bytes(original.journal_file.read_bytes())
     said = words(open_page("run", run="shown"))
-    assert f"It climbs\\. Its kernels were written by {wording.BY_PROMPTS}\\." in said
+    assert f"It climbs\\. Its kernels were written by {wording.BY_PROMPTS}; a person only handed its" in said
     assert f"· {wording.BY_PROMPTS}" in said
     assert wording.model("manual", False) == "manual"
     db = index.current()

@@ -28,7 +28,7 @@ from storage.run.journal import Journal
 from storage.run.settings import RunState, StepKind
 from storage.run.waiting import Lane
 from tests import samples
-from tests.pages.conftest import Open, protos, words
+from tests.pages.conftest import Open, everything, protos, words
 
 EXAMPLE = "softmax-20261125-072455-5580"
 SAID = "The device worked 42 % of the time; for 39 % the compiler worked, for 12 % the model was writing"
@@ -57,6 +57,13 @@ def test_a_run_says_who_waited_for_what_on_its_page_and_in_its_report(home: Path
     assert "What the calls came to" in text
 
 
+def test_the_span_that_a_share_is_of_is_named_once() -> None:
+    bars = tuple(Bar("r1", lane, "", 0, 10, 1, "check", None, "") for lane in (Lane.DEVICE, Lane.MODEL))
+    strip = waiting_strip.Strip(0, 100, bars)
+    said = "Device worked 10 % of these 3 hours; models were writing 10 %."
+    assert waiting_strip.sentence_of_devices(strip, "these 3 hours") == said
+
+
 def test_a_device_is_idle_where_nobody_holds_it_and_an_engine_is_at_work() -> None:
     def bar(lane: Lane, began: float, ended: float) -> Bar:
         return Bar("r1", lane, "", began, ended, 1, "check", None, "")
@@ -65,6 +72,22 @@ def test_a_device_is_idle_where_nobody_holds_it_and_an_engine_is_at_work() -> No
     strip = waiting_strip.Strip(0, 100, bars, ((60, 80),))
     assert strip.idle("") == [(0, 10), (20, 30), (45, 60), (80, 100)]
     assert strip.share(Lane.DEVICE) == 15 / 80
+
+
+def test_an_example_whose_replies_were_handed_in_waits_for_replies_not_for_a_person(
+    home: Path, open_page: Open
+) -> None:
+    name = "square_matmul-20261124-193759-65ec"
+    examples.open_examples([name])
+    app = open_page("run", run=name)
+    assert not app.exception
+    names = [lane["name"] for lane in lanes_of(app)]
+    assert waiting_strip.HANDED_IN_NAME in names
+    assert "Person" not in names
+    said = words(app)
+    assert "the run waited for the model's replies" in said
+    assert "waited for a person" not in said
+    assert "by someone" not in everything(app)
 
 
 def test_calls_beside_each_other_are_counted_as_one_time() -> None:

@@ -134,7 +134,7 @@ def test_sums_and_choices_say_what_there_is(filled: Base) -> None:
     found = browsing.sums(filled)
     assert (found.attempts, found.runs, found.imported, found.last_at) == (5, 2, 1, 5.0)
     assert (found.states, found.discovered, found.techniques, found.disabled) == (2, 1, 2, 1)
-    assert (found.revisions, found.damaged) == (3, 0)
+    assert (found.revisions, found.damaged, found.tried) == (3, 0, 2)
     choices = browsing.choices(filled)
     assert (choices.devices, choices.kernel_classes) == (["H200", "Xeon"], ["loss", "matmul"])
     assert (choices.languages, choices.tasks, choices.strategies) == (["cute"], ["gelu"], ["cutegen"])

@@ -10,7 +10,7 @@ from storage.index.queries.learning import LearningRun
 from storage.knowledge import files
 from storage.knowledge.records import Bottleneck, Evidence, Outcome
 from storage.run import events as ev
-from tests.storage.test_queries_predictions import FIRST, made, tell
+from tests.storage.test_queries_predictions import FIRST, made, tell, timed
 from tests.storage.test_queries_retrieved import STAGES, WIDER, asked
 
 
@@ -42,3 +42,16 @@ def test_every_run_that_asked_or_added_something_is_listed_once(db: Database, ro
     gone, here = learning.learning_runs(db, files.load())
     assert gone == LearningRun("gone", 0, 2, 1, 0, 5e9)
     assert (here.run_id, here.asked, here.attempts, here.changes) == ("r1", 1, 0, 1)
+
+
+def test_changes_that_named_no_technique_are_counted_in_runs_that_could_have_taught(db: Database, root: Path) -> None:
+    told = [
+        *FIRST, *made(3, "c002", "c001"), *timed(4, "c002", 2.0), *made(5, "c003", "c002", technique="SIMD"),
+        *timed(6, "c003", 2.1), *made(7, "c004", "c003"), *timed(8, "c004", 2.2), *made(9, "c005", "c004"),
+    ]  # fmt: skip
+    tell(db, root, *told)
+    tell(db, root, *FIRST, run_id="r2")
+    tell(db, root, *told, run_id="r3", replay_of="r1")
+    assert learning.unnamed(db, files.load()) == (2, 1), "not the first kernel, the named one, the one not judged"
+    files.append_evidence([Evidence("r1", "c002", "tiling", Outcome.FASTER, 5e9)], root.parent / "knowledge")
+    assert learning.unnamed(db, files.load()) == (1, 1), "a judge named it"

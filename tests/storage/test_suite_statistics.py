@@ -342,6 +342,9 @@ def test_what_fewer_than_half_reached_has_no_median_and_what_was_not_recorded_is
     assert (half.is_by_half, half.reached, fewer.is_by_half, fewer.reached) == (True, 2, False, 1)
     assert [median for _, median in fewer.medians] == [None] * 5
     rows = tables.reaching_table(paid).rows
+    assert "no hardware limit" not in tables.reaching_table(paid).about
+    part_known = suite({("x", "a"): [run(1.5)], ("y", "a"): [replace(run(1.0), limit_ms=None)]})
+    assert tables.reaching_table(part_known).about.endswith("Not counted, since no hardware limit is known: y.")
     assert rows[0][2:5] == ("50 %", "2 of 4", "2 (2 to more)")
     assert rows[1][2:] == ("75 %", "1 of 4", *["not reached"] * 5)
     free = tuple(replace(kernel, tokens=0, cost_usd=0.0) for kernel in run(1.5).timed)

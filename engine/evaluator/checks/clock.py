@@ -137,9 +137,10 @@ class Agreement:
 
     def __str__(self) -> str:
         return (
-            f"the worker's clock says {self.claimed_ns / 1e6:.4g} ms, the evaluator's {self.evaluator_ns / 1e6:.4g} "
-            f"ms; they are apart by at least {self.gap_ns / 1e6:.3g} ms, in the reference's calls by "
-            f"{self.reference_gap_ns / 1e6:.3g} ms, allowed difference {self.bound_ns / 1e6:.3g} ms"
+            f"a median call takes {self.claimed_ns / 1e6:.4g} ms by the worker's clock and, with the asking, "
+            f"{self.evaluator_ns / 1e6:.4g} ms by the evaluator's; the two differ by at least {self.gap_ns / 1e6:.3g} "
+            f"ms, in the reference's calls by {self.reference_gap_ns / 1e6:.3g} ms, and may by "
+            f"{self.bound_ns / 1e6:.3g} ms more than there"
         )
 
 

@@ -103,8 +103,8 @@ def _clock(session: Session, *, is_second: bool) -> CheckRecord:
     clock = session.clock
     decides = "the evaluator's clock bounds what the device's decides" if is_second else "the evaluator's clock decides"
     detail = (
-        f"{decides}, less {clock.cost_ns / 1e6:.3g} ms for the question as the reference shows it; "
-        f"resolution {clock.spread_ns / 1e6:.3g} ms. Cross-check: {session.agreement}"
+        f"{decides}; from each call it takes off {clock.cost_ns / 1e6:.3g} ms, which asking a worker takes (measured "
+        f"with the reference). It resolves {clock.spread_ns / 1e6:.3g} ms. Cross-check: {session.agreement}"
     )
     quicker_ms = min(statistics.median(side) for side in zip(*session.pairs, strict=True))
     is_blurred = quicker_ms <= 2 * clock.spread_ns / 1e6 and not is_second
@@ -242,7 +242,10 @@ def _processor_time(reading: Reading | None) -> list[CheckRecord]:
 def _nothing_remembered(recall: Recall) -> CheckRecord:
     if recall.is_telling:
         return _check("nothing remembered", CheckOutcome.HELD, str(recall))
-    reason = f"calls of {recall.first_ms:.3g} ms are too short for a clock that resolves {recall.resolution_ms:.3g} ms"
+    reason = (
+        f"this check goes by the quickest of all calls (the latency is their median), and {recall.first_ms:.3g} ms is "
+        f"too short for a clock that resolves {recall.resolution_ms:.3g} ms"
+    )
     return _check("nothing remembered", CheckOutcome.ABSENT, reason)
 
 

@@ -9,8 +9,9 @@ import streamlit as st
 from engine import supervisor
 from engine.suites import definition
 from engine.suites.tables import ARM, progress_line
-from pages.parts import access, run_state, suite_folders, wording
+from pages.parts import access, index, run_state, suite_folders, wording
 from pages.parts.widgets import table
+from storage.index.queries.suites import models_called
 from storage.suites import files, summary
 from storage.suites.records import Defined
 from storage.suites.standing import Suite, as_left
@@ -30,6 +31,7 @@ SHIPPED = [
 ]
 ACTS = table.Column("do", "Actions", "right")
 START, COPY = "start:", "copy:"
+RECORDED = "recorded"
 GPU_AND_MODEL = "a GPU and a model"
 EXAMPLE = table.pill("example", "gray", title="runs that come with Tilewright, made on another machine")
 TONES: dict[str, wording.Tone] = {"running": "blue", "finished": "green", "stopped": "gray"}
@@ -89,7 +91,7 @@ def spent_cell(suite: Suite) -> table.Cell:
         return table.text(wording.NONE, "muted", "", "no run of it has asked a model and ended")
     if spent.tokens:
         return table.text(cost(suite), "", f"{wording.tokens(spent.tokens)} tokens, {time}")
-    told = "recorded replies cost nothing" if is_recorded(suite.defined) else wording.NOT_RECORDED
+    told = "recorded replies cost nothing" if is_recorded(suite) else wording.NOT_RECORDED
     return table.text(cost(suite), "", time, told)
 
 
@@ -97,13 +99,15 @@ def cost(suite: Suite) -> str:
     """What its replies cost, in words."""
     spent = suite.spent
     if spent.cost_usd == 0:
-        return "nothing" if spent.tokens or is_recorded(suite.defined) else wording.NONE
+        return "nothing" if spent.tokens or is_recorded(suite) else wording.NONE
     return wording.cost(spent.cost_usd)
 
 
-def is_recorded(defined: Defined) -> bool:
-    """Whether every arm works with recorded replies."""
-    return all("--model recorded" in f"{defined.settings} {arm.settings}" for arm in defined.arms)
+def is_recorded(suite: Suite) -> bool:
+    """Whether all replies so far were recorded ones; before the first, whether those of every arm will be."""
+    if called := models_called(index.current(), [planned.run_id for planned in suite.planned if planned.run_id]):
+        return called == {RECORDED}
+    return all(f"--model {RECORDED}" in f"{suite.defined.settings} {arm.settings}" for arm in suite.defined.arms)
 
 
 @functools.cache

@@ -357,7 +357,7 @@ def phrase(judged: Weighed) -> str:
 
 def _weigh(change: MetricChangeRow) -> Weighed:
     metric_sense, previous = sense(change.metric), change.previous or 0.0
-    if abs(change.value - previous) <= SAME * max(abs(previous), abs(change.value)):
+    if change.is_within_noise or abs(change.value - previous) <= SAME * max(abs(previous), abs(change.value)):
         return Weighed(change, metric_sense, Judgement.SAME, 0.0)
     rises = change.value > previous
     judgement = Judgement.CHANGED

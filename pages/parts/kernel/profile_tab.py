@@ -206,12 +206,14 @@ def _advice(advice: Sequence[Advice]) -> None:
 
 def _for_the_model(run_id: str, candidate: CandidateRow, profile: ProfileRow) -> None:
     """The text as it goes into a prompt, and whether it ever did."""
-    calls = queries.model_calls(index.current(), run_id, candidate.candidate_id)
+    db = index.current()
+    calls = queries.model_calls(db, run_id, candidate.candidate_id)
     shown = [c for c in calls if c.is_profile_exposed and c.candidate_id == candidate.candidate_id]
     st.markdown("## As shown to the model")
     if shown:
         prompts = wording.counted(len(shown), "prompt")
-        sentence = shown_to(shown[-1].model, prompts)
+        run = queries.run(db, run_id)
+        sentence = shown_to(shown[-1].model, prompts, is_example=run is not None and run.is_example)
     elif profile.disturbance:
         sentence = "Not shown to a model, because the profile was disturbed. It would read:"
     else:
@@ -220,11 +222,12 @@ def _for_the_model(run_id: str, candidate: CandidateRow, profile: ProfileRow) ->
     st.code(profile.summary or "(empty)", language=None, wrap_lines=True)
 
 
-def shown_to(model: str, prompts: str) -> str:
+def shown_to(model: str, prompts: str, is_example: bool = False) -> str:
     """Who has seen the profile, and in how many prompts."""
     if model == "recorded":
         return f"Part of {prompts}, exactly as below; recorded replies do not depend on it."
-    reader = "the person who answers" if model == MANUAL else wording.plain(model)
+    writer = wording.model(model, is_example)
+    reader = "the person who answers" if writer == MANUAL else wording.plain(writer)
     return f"Shown to {reader} in {prompts}, exactly as below."
 
 

@@ -176,7 +176,9 @@ def cells(attempt: Evidence, titles: Mapping[str, str]) -> dict[str, table.Cell]
             attempt.outcome, OUTCOME_TONE[attempt.outcome], OUTCOME_ICON.get(attempt.outcome, "broken"), attempt.error,
             wording.cut(attempt.error, 60),
         ),
-        "gain": known_tables.gain_cell(attempt.gain, _interval(attempt)) if attempt.outcome.is_timed else wording.NONE,
+        "gain": known_tables.gain_cell(
+            attempt.gain, attempt.outcome is Outcome.FASTER, attempt.outcome is Outcome.SLOWER, _interval(attempt)
+        ) if attempt.outcome.is_timed else wording.NONE,
         "predicted": wording.speedup(attempt.predicted_gain),
         "eager": wording.speedup(attempt.over_eager),
         "best": wording.speedup(attempt.over_best),

@@ -225,7 +225,12 @@ def figure_cells(seen: Figures) -> dict[str, table.Cell]:
     """What the evidence says, as cells."""
     return {
         "attempts": attempts_cell(seen),
-        "gain": gain_cell(seen.mean_gain, f"median {wording.speedup(seen.median_gain)}" if seen.median_gain else ""),
+        "gain": gain_cell(
+            seen.mean_gain,
+            seen.faster > 0,
+            seen.slower > 0,
+            f"median {wording.speedup(seen.median_gain)}" if seen.median_gain else "",
+        ),
         "predicted": wording.speedup(seen.predicted),
         "expected": wording.speedup(seen.expected_gain),
         "confidence": wording.percent(seen.confidence),
@@ -242,11 +247,12 @@ def attempts_cell(seen: Figures) -> table.Cell:
     return table.bar(f"{seen.faster:,} of {seen.attempts:,}", seen.success or 0.0)
 
 
-def gain_cell(gain: float | None, note: str = "") -> table.Cell:
-    """A measured gain; green above 1, red below."""
+def gain_cell(gain: float | None, has_faster: bool, has_slower: bool, note: str = "") -> table.Cell:
+    """A measured gain; green above 1, red below, grey where no attempt of it was measurably faster, or slower."""
     if gain is None:
         return table.text(wording.NONE, "muted")
-    return table.text(wording.speedup(gain), "green" if gain >= 1.005 else "red" if gain < 0.995 else "", note)
+    tone = "green" if gain >= 1.005 and has_faster else "red" if gain < 0.995 and has_slower else "muted"
+    return table.text(wording.speedup(gain), tone, note)
 
 
 def badges(technique: Technique, seen: Figures) -> list[table.Cell]:
@@ -310,7 +316,7 @@ def state_cells(row: KnownStateRow) -> dict[str, table.Cell]:
         "about": table.text(state.about, "", ", ".join(state.secondary)),
         "techniques": wording.count(row.techniques),
         "attempts": attempts_cell(row.figures),
-        "gain": gain_cell(row.figures.mean_gain),
+        "gain": gain_cell(row.figures.mean_gain, row.figures.faster > 0, row.figures.slower > 0),
         "used": table.age(row.figures.last_used),
     }
 

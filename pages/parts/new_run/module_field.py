@@ -75,7 +75,7 @@ def _title(task: TaskFile, toolchain: str, strategy: str, language: str) -> str:
 def _class(task: TaskFile) -> str:
     if task.kernel_class:
         return wording.CLASS_NAME[task.kernel_class]
-    return f"{wording.CLASS_NAME[task.guessed_class]}, guessed from its code until the first reply decides"
+    return f"{wording.CLASS_NAME[task.guessed_class]}, guessed from its code; the first reply decides"
 
 
 def _file() -> TaskFile | None:

@@ -49,10 +49,15 @@ def draw(run: RunRow, state: RunState) -> None:
 
 
 def _state(run: RunRow, state: RunState) -> dict[str, str]:
-    """The state, and where the run is or why it has ended."""
+    """The state, and where the run is or why it has ended. A pinned page shows no state of now: it says what it is."""
     shown = run_state.shown_state(run) if state is RunState.STOPPED else state
     place = method.words(run.run_id).place(run.depth, run.depths)
-    if not state.is_over and not pinned_snapshot.of(run.run_id) and steer.pending(run.run_id) is CommandKind.STOP:
+    pinned = pinned_snapshot.of(run.run_id)
+    if pinned and not state.is_over:
+        value = "frozen" if pinned.step is None else f"step {pinned.step}"
+        note = f"{wording.STATE_NAME[shown]} then, {place}"
+        return {"label": "State", "value": value, "tone": "gray", "note": note, "title": ""}
+    if not state.is_over and steer.pending(run.run_id) is CommandKind.STOP:
         return {"label": "State", "value": "stopping", "tone": "orange", "note": place, "title": ""}
     reason = run.state_reason if state.is_finished and state is not RunState.FAILED else ""
     note = wording.cut(reason, 30) or place

@@ -75,8 +75,7 @@ def _tied(run: RunRow) -> str:
     best, tied = next((a for a in attempts if a.is_best), None), [a for a in attempts if a.is_tied]
     if len(tied) == 1:
         return f"Kernel {tied[0].number} is tied with it. {beside_base.tie(tied[0], best)}"
-    why = "the ranges of its speed-up over theirs hold 1×, which leaves open which is fastest"
-    return f"{len(tied):,} other kernels are tied with it: {why}."
+    return f"{len(tied):,} other kernels are tied with it: no measurable difference."
 
 
 def _number(run: RunRow) -> str:

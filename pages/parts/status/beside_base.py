@@ -9,7 +9,7 @@ from storage.results import relative
 from storage.results.relative import Relative
 
 Kernel = AttemptRow | FamilyRow
-OPEN = "a range that holds 1× leaves open which is faster"
+OPEN = "no measurable difference"
 
 
 def of(kernel: Kernel, base: Kernel | None) -> Relative | None:

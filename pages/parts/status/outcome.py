@@ -13,12 +13,14 @@ from storage.index.queries import EvaluationRow, RunRow
 from storage.index.queries.call_outcomes import call_outcomes
 from storage.results import flags, relative
 from storage.results.evaluation_results import BUSY_PERCENT, TIMED_AGAIN, used_by_others
+from storage.run.steering.command_arguments import MANUAL
 
 STAGE_NAME = {
     "model": "Model", "compile": "Compile", "check": "Check", "time": "Time", "profile": "Profile",
     "tune": "Tune", "other": "Other",
 }  # fmt: skip
-BY_HAND = "Taking a person's replies"  # the time in which they are written is none of the engine's
+# The time in which such replies are written is none of the engine's.
+BY_HAND, HANDED_IN = "Taking a person's replies", "Taking the model's replies"
 CALLS_TITLE = "What the calls came to"
 TIME_TITLE = "Where the time went"
 TIME_ABOUT = "Engine time in finished steps, by what was done; pauses and time without an engine are not counted."
@@ -151,7 +153,11 @@ def timed_anew_words(db: Database, run: RunRow) -> str:
 def time_bars(db: Database, run_id: str) -> list[Bar]:
     """A bar for each stage that took time, in the order of the loop; empty before the first step has ended."""
     rows = queries.time_by_stage(db, run_id)
-    names = STAGE_NAME | ({"model": BY_HAND} if queries.is_by_hand(db, run_id) else {})
+    run = queries.run(db, run_id)
+    if run is not None and run.model == MANUAL:
+        names = STAGE_NAME | {"model": HANDED_IN if wording.is_handed_in(run.model, run.is_example) else BY_HAND}
+    else:
+        names = STAGE_NAME
     total, longest = sum(row.seconds for row in rows), max((row.seconds for row in rows), default=0.0)
     if not total:
         return []

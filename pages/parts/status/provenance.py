@@ -14,6 +14,11 @@ from storage.index import queries
 from storage.index.queries import RunRow
 from storage.run.settings import RunState
 
+HANDED_IN = (
+    f" Its kernels were written by {wording.BY_PROMPTS}; a person only handed its replies in, which is what the run "
+    "waited for."
+)
+
 
 def fork_words(run: RunRow) -> str:
     """ "forked from kernel 6 of RUN"; empty for a run that is no fork."""
@@ -68,7 +73,7 @@ def replay_banner(run: RunRow, state: RunState) -> None:
 def example_note(run: RunRow) -> None:
     """What an example is there to show, and who wrote its kernels where its settings say "manual"."""
     if run.is_example and run.note:
-        by = "" if (model := wording.model(run.model, True)) == run.model else f" Its kernels were written by {model}."
+        by = HANDED_IN if wording.is_handed_in(run.model, is_example=True) else ""
         st.markdown(f":material/school: {wording.plain(run.note + by)}")
 
 

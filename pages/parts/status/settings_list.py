@@ -32,11 +32,7 @@ def older_rules(run_id: str) -> str:
         kept = kept_rules(run_settings.of(run_id).policy.rules)
     except (FileNotFoundError, codec.DecodeError, UnicodeDecodeError):
         return ""
-    return (
-        f"Kernels of this run are {kept}: a run keeps the rules of the version that it was started with."
-        if kept
-        else ""
-    )
+    return f"An older version started this run, and its rules stay in force: kernels are {kept}." if kept else ""
 
 
 def rows(settings: RunSettings) -> Iterator[tuple[str, str]]:

@@ -34,6 +34,7 @@ _SAID = {
     Lane.EVALUATOR: "the evaluator worked on the host", Lane.LEASE: "the run waited for the device",
     Lane.PERSON: "the run waited for a person", Lane.PAUSED: "the run was paused",
 }  # fmt: skip
+HANDED_IN_NAME, _HANDED_IN = "Waits for replies", "the run waited for the model's replies"
 _TONES = {lane: lane.name.lower() for lane in Lane}
 _LEAST = 0.005  # what would be said as 0 %
 TICKS = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 28800, 86400)
@@ -45,13 +46,18 @@ GPU_ID = re.compile("(GPU-[0-9a-f]{8})-[0-9a-f-]+")  # as a driver names it; the
 class Strip:
     """What is drawn: `bars` of lanes between two moments in epoch seconds, those that go on up to the second.
 
-    `off` is when no engine was at work.
+    `off` is when no engine was at work. `is_handed_in`: a language model's replies were handed in as a person's are.
     """
 
     began: float
     ended: float
     bars: tuple[Bar, ...]
     off: tuple[tuple[float, float], ...] = ()
+    is_handed_in: bool = False
+
+    def name(self, lane: Lane) -> str:
+        """A lane as it is called here."""
+        return HANDED_IN_NAME if lane is Lane.PERSON and self.is_handed_in else NAMES[lane]
 
     @property
     def whole_s(self) -> float:
@@ -93,9 +99,10 @@ class Strip:
 
 def of_run(db: Database, run_id: str, until: float) -> Strip | None:
     """A run up to a moment; None before anything of it has taken time."""
-    strip = _strip(db, [run_id], 0.0, until, is_apart=False)
+    strip, run = _strip(db, [run_id], 0.0, until, is_apart=False), queries.run(db, run_id)
     if strip is None or not queries.is_by_hand(db, run_id):
-        return strip
+        is_handed_in = run is not None and wording.is_handed_in(run.model, run.is_example)
+        return replace(strip, is_handed_in=is_handed_in) if strip else None
     bars = (replace(bar, lane=Lane.PERSON) if bar.lane is Lane.MODEL else bar for bar in strip.bars)
     return replace(strip, bars=tuple(bars))  # a person is its model
 
@@ -131,7 +138,8 @@ def sentence(strip: Strip) -> str:
     """How the time of a run went, for people who cannot see the strip, and for its report."""
     shares = {lane: strip.share(lane) for lane in NAMES}
     said = [
-        f"for {wording.percent(shares[lane])} {_SAID[lane]}"
+        f"for {wording.percent(shares[lane])} "
+        + (_HANDED_IN if lane is Lane.PERSON and strip.is_handed_in else _SAID[lane])
         for lane in sorted(_SAID, key=lambda lane: -shares[lane])
         if shares[lane] >= _LEAST
     ]
@@ -140,17 +148,20 @@ def sentence(strip: Strip) -> str:
     return f"{'; '.join([first, ', '.join(said)] if said else [first])}."
 
 
-def sentence_of_devices(strip: Strip) -> str:
-    """How long each device worked, for several runs beside each other."""
+def sentence_of_devices(strip: Strip, span: str = "the time") -> str:
+    """How long each device worked, for several runs beside each other, of a `span` of time."""
 
     def percent(lane: Lane, device: str = "") -> str:
         share = strip.share(lane, device)
         return "less than 1 %" if 0 < share < _LEAST else wording.percent(share)
 
-    said = [f"{device_name(device)} worked {percent(Lane.DEVICE, device)} of the time" for device in strip.devices]
-    said += [f"models were writing {percent(Lane.MODEL)} of the time"] if (Lane.MODEL, "") in strip.rows else []
-    said += [f"a run waited for a device {percent(Lane.LEASE)} of the time"] if (Lane.LEASE, "") in strip.rows else []
-    return f"{wording.capital('; '.join(said)) or 'No device was held'}."
+    said = [f"{device_name(device)} worked {percent(Lane.DEVICE, device)}" for device in strip.devices]
+    said += [f"models were writing {percent(Lane.MODEL)}"] if (Lane.MODEL, "") in strip.rows else []
+    said += [f"a run waited for a device {percent(Lane.LEASE)}"] if (Lane.LEASE, "") in strip.rows else []
+    if not said:
+        return "No device was held."
+    first, *others = said
+    return wording.capital("; ".join([f"{first} of {span}", *others])) + "."
 
 
 def device_name(device: str) -> str:
@@ -165,14 +176,15 @@ def draw(strip: Strip, said: str, key: str, is_clock: bool = False, titles: Mapp
     lanes.draw(f"{TITLE}. {said}", rows, _ticks(strip, is_clock), bool(strip.devices), key)
 
 
-def draw_runs(run_ids: Sequence[str], now: float, since: float = 0.0) -> None:
-    """Several runs beside each other, with its sentence; from `since` on, or from their first span to their last."""
+def draw_runs(run_ids: Sequence[str], now: float, since: float = 0.0, span: str = "the time") -> None:
+    """Several runs beside each other, with its sentence; from `since` on, or from their first span to their last, which
+    `span` names."""
     db = index.current()
     strip = of_runs(db, run_ids, now, since)
     if strip is None:
         st.caption("Nothing has taken time yet.")
         return
-    said = sentence_of_devices(strip)
+    said = sentence_of_devices(strip, span)
     st.caption(wording.plain(said))
     draw(strip, said, "who_waited", is_clock=bool(since), titles=queries.titles(db, run_ids))
 
@@ -185,7 +197,7 @@ def _row(strip: Strip, lane: Lane, device: str, titles: Mapping[str, str]) -> La
         if (bar.lane, bar.device) == (lane, device)
     ]
     is_device = lane is Lane.DEVICE
-    return LaneRow(device_name(device) if is_device else NAMES[lane], (*(idle if is_device else ()), *bars))
+    return LaneRow(device_name(device) if is_device else strip.name(lane), (*(idle if is_device else ()), *bars))
 
 
 def _placed(strip: Strip, began: float, ended: float) -> tuple[float, float]:
@@ -201,7 +213,7 @@ def _words(strip: Strip, bar: Bar, titles: Mapping[str, str]) -> str:
     ended = bar.outcome.replace("_", " ")
     run = titles.get(bar.run_id, "")
     at = f"{wording.seconds(bar.began - strip.began)} after the beginning"
-    return " · ".join(part for part in (NAMES[bar.lane], what, took, ended, run, at) if part)
+    return " · ".join(part for part in (strip.name(bar.lane), what, took, ended, run, at) if part)
 
 
 def _idle_words(strip: Strip, gap: tuple[float, float]) -> str:

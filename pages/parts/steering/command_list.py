@@ -16,6 +16,7 @@ from storage.index.queries.steering import CallAnswered, DepthBegun, Effect, Ker
 from storage.results.vocabulary import FAILED
 from storage.run.method_words import AS_STORED, MethodWords
 from storage.run.steering.command_arguments import Submission, readable
+from storage.run.steering.commands import NOBODY_KNOWN
 from storage.run.steering.verbs import VERBS, Result, Takes
 
 LIMIT = 8
@@ -48,7 +49,9 @@ def draw(run: RunRow) -> None:
 
 def cells(run: RunRow, command: CommandRow, has_engine: bool) -> dict[str, table.Cell]:
     """One command as cells."""
-    what = table.text(words(run, command)[:90], "strong", f"by {command.asked_by or 'someone'} {times(command)}")
+    # Nobody in particular, as in an example: the name of who asked is left out.
+    by = f"by {command.asked_by} " if command.asked_by not in ("", NOBODY_KNOWN) else ""
+    what = table.text(words(run, command)[:90], "strong", f"{by}{times(command)}")
     return {"what": what, "state": state(command, has_engine)}
 
 
@@ -57,7 +60,7 @@ def wide(run: RunRow, command: CommandRow, has_engine: bool, effects: Mapping[st
     holds = f"step {command.effective_step}" if command.effective_step is not None else wording.NONE
     return {
         "what": table.text(words(run, command)[:200], "strong"),
-        "who": table.text(command.asked_by or "someone", note=wording.moment(command.asked_at)),
+        "who": table.text(command.asked_by or NOBODY_KNOWN, note=wording.moment(command.asked_at)),
         "read": table.text(*_later(command, command.acknowledged_at, "read")),
         "holds": table.text(holds, note=_later(command, command.effective_at, "in effect")[2]),
         "state": table.pill(stage(command, has_engine), *_LOOK[stage(command, has_engine)]),

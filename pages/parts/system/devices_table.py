@@ -22,7 +22,7 @@ COLUMNS = [
     table.Column("device", "Device", "nowrap"),
     table.Column("state", "State", "nowrap"),
     table.Column("now", "Now"),
-    table.Column("busy", "Busy", "nowrap", "share of the last hour in which an evaluation held it"),
+    table.Column("busy", "Busy, last hour", "nowrap", "share of the last hour in which an evaluation held it"),
     table.Column("acts", "Held", "right", "how often in the last hour"),
     table.Column("wait", "Mean wait", "right", "for this device, of evaluations of the last hour"),
     table.Column("queue", "Waiting", "right", "evaluations that wait for this device"),
@@ -71,7 +71,7 @@ def draw() -> None:
     since = 60.0 * ((standing.at - HOURS * device_use.HOUR_S) // 60)  # a round one: what was read is used again
     if run_ids := at_work(index.current(), since):
         st.markdown(f"## {waiting_strip.TITLE} in the last {HOURS} hours", help=waiting_strip.ABOUT)
-        waiting_strip.draw_runs(run_ids, standing.at, since)
+        waiting_strip.draw_runs(run_ids, standing.at, since, f"these {HOURS} hours")
     models = device_results.device_results(index.current())
     if models:
         shown = [table.Row(model.model, model_cells(model)) for model in models]

@@ -10,6 +10,7 @@ from storage.index.queries import fetch
 from storage.knowledge.base import Base
 from storage.knowledge.records import Bottleneck, Evidence, Outcome
 from storage.run.events import Consulted
+from storage.run.settings import Origin
 
 PAGE = 50
 
@@ -75,6 +76,18 @@ def learning_runs(db: Database, base: Base) -> list[LearningRun]:
         last_at = max(at, *(row.at for row in rows)) if rows else at
         runs.append(LearningRun(run_id, questions, len(rows), faster, changes, last_at))
     return sorted(runs, key=lambda run: (-run.last_at, run.run_id))
+
+
+def unnamed(db: Database, base: Base) -> tuple[int, int]:
+    """How many changes of a timed kernel named no technique, so that they are no evidence, and in how many runs.
+    Examples, replays and imported runs are left out: they add nothing anyway."""
+    sql = """SELECT k.run_id, k.candidate_id FROM kernels k
+        JOIN kernels b ON b.run_id = k.run_id AND b.candidate_id = k.base_id AND b.speedup IS NOT NULL
+        JOIN runs r ON r.run_id = k.run_id AND r.replay_of IS NULL AND NOT r.is_example AND NOT r.is_imported
+        WHERE k.origin = ? AND k.verdict IS NOT NULL AND coalesce(k.technique, '') = ''"""
+    kept = {(row.run_id, row.candidate_id) for row in base.rows}
+    left = [run_id for run_id, name in fetch.tuples(db, sql, [str(Origin.OPTIMISATION)]) if (run_id, name) not in kept]
+    return len(left), len(set(left))
 
 
 def count_answers(db: Database, run_id: str) -> int:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from storage.index.database import Database
 from storage.index.queries import fetch
-from storage.results import counters
+from storage.results import counters, relative
 from storage.results.profile_results import DISTURBED, Advice, SourceLine, disturbance
 from storage.results.vocabulary import KernelClass
 from storage.run import exposure
@@ -69,7 +69,8 @@ class MetricRow:
 @dataclass(frozen=True, slots=True)
 class MetricChangeRow:
     """A value beside that of the nearest profiled ancestor; both None when there is none to compare with. `kind` and
-    `previous_kind` are what the operations mostly are of which it is a share of the peak (`tf32`); else empty."""
+    `previous_kind` are what the operations mostly are of which it is a share of the peak (`tf32`); else empty.
+    `is_within_noise`: it is the call's time, or follows from it alone, and the two timings show no difference."""
 
     launch: int
     kernel: str
@@ -80,6 +81,7 @@ class MetricChangeRow:
     previous_id: str | None
     kind: str = ""
     previous_kind: str = ""
+    is_within_noise: bool = False
 
     @property
     def is_of_another_peak(self) -> bool:
@@ -183,6 +185,7 @@ def metric_changes(db: Database, run_id: str, candidate_id: str, against: str | 
     old = metrics(db, run_id, previous_id) if previous_id else []
     there, here = _by_place(old), _by_place(new)
     kinds, none = (main_kind(new), main_kind(old)), ("", "")
+    by_time = ("latency", *BY_LATENCY) if previous_id and _are_alike(db, run_id, (candidate_id, previous_id)) else ()
     return [
         MetricChangeRow(
             row.launch,
@@ -193,10 +196,23 @@ def metric_changes(db: Database, run_id: str, candidate_id: str, against: str | 
             value,
             previous_id if value is not None else None,
             *(kinds if row.metric in counters.BY_KIND else none),
+            row.launch < 0 and row.metric in by_time,
         )
         for place, name, row in _named(new)
         for value in [_counterpart(name, here[place], there.get(place, {}))]
     ]
+
+
+def _are_alike(db: Database, run_id: str, candidate_ids: tuple[str, str]) -> bool:
+    """Whether two kernels have no measurable difference, where the time of a call in a profile is that of its timing:
+    on a processor."""
+    sql = "SELECT speedup, noise FROM kernels WHERE run_id = ? AND candidate_id IN (?, ?) AND speedup IS NOT NULL"
+    timed = fetch.tuples(db, sql, [run_id, *candidate_ids])
+    if len(timed) < 2 or not all(all(_call_times(db, run_id, name)) for name in candidate_ids):
+        return False
+    (speedup, noise), (other, other_noise) = timed
+    ratio = relative.between_sessions(speedup, noise or 0.0, other, other_noise or 0.0)
+    return not (ratio.is_faster or ratio.is_slower)
 
 
 OPERATIONS = " operations"  # how the names of counted operations end

@@ -15,6 +15,7 @@ from storage.run.events import CandidateCreated, Checked, Compiled, Profiled, Re
 from storage.run.journal import name_of
 from storage.run.labels import Mark, MarkKind
 from storage.run.record import Candidate, checks_of
+from storage.run.steering.command_arguments import MANUAL
 from storage.suites import measured
 from storage.suites.results import BestKernel, RunResult, TimedKernel, Try
 
@@ -42,10 +43,17 @@ def run_results(db: Database, run_ids: Sequence[str]) -> dict[str, RunResult]:
     )
 
 
+def models_called(db: Database, run_ids: Sequence[str]) -> set[str]:
+    """Who wrote the replies of these runs, by name."""
+    sql = f"SELECT DISTINCT model FROM calls WHERE run_id IN {_CHOSEN}"
+    return {model for (model,) in fetch.tuples(db, sql, {"ids": list(run_ids)})}
+
+
 def _read(db: Database, run_ids: Sequence[str]) -> dict[str, RunResult]:
-    sql = f"""SELECT run_id, kernel_class, model, strategy, hardware_limit, model_calls FROM runs
-        WHERE run_id IN {_CHOSEN}"""
-    heads = fetch.rows(db, _HeadRow, sql, {"ids": list(run_ids)})
+    sql = f"""SELECT run_id, kernel_class, CASE WHEN run_id IN (SELECT run_id FROM calls WHERE model = $manual)
+        THEN $manual ELSE model END AS model, strategy, hardware_limit, model_calls
+        FROM runs WHERE run_id IN {_CHOSEN}"""
+    heads = fetch.rows(db, _HeadRow, sql, {"ids": list(run_ids), "manual": MANUAL})
     bests, tried, found = _bests(db, run_ids), _tries(db, run_ids), marks(db, run_ids)
     timed: dict[str, list[TimedKernel]] = {}
     for at in compare.timed_kernels(db, run_ids):

@@ -17,6 +17,7 @@ from storage.run.steering.command_arguments import Answer, AskFirst, Hand, Model
 from storage.run.steering.verbs import RULE_LENGTH, VERBS, Command, CommandKind, Offered, Takes
 from storage.untrusted import UntrustedError
 
+NOBODY_KNOWN = "someone"
 Check = Callable[[CommandKind, str], object]
 HELD = (RunState.PAUSED, RunState.WAITING)
 
@@ -150,4 +151,4 @@ _CHECKS: Mapping[Takes, Check] = {
 
 
 def _user() -> str:
-    return os.environ.get("USER") or os.environ.get("LOGNAME") or "someone"
+    return os.environ.get("USER") or os.environ.get("LOGNAME") or NOBODY_KNOWN

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tomllib
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,15 @@ def test_a_kernel_in_cpp_becomes_an_operator_with_its_texts_in_files_of_their_ow
     assert "tilewright_package" not in "".join(files.values())
     assert "2x eager PyTorch (2 to 2)" in files["CARD.md"]
     assert run.run_id in files["CARD.md"]
+
+
+def test_the_card_says_once_who_wrote_a_kernel_whose_replies_were_recorded(run: RunFolder) -> None:
+    settings = replace(run.read_settings(), model="recorded")
+    run.settings_file.unlink()
+    run.write_settings(settings)
+    card = packaged([run], Asked())["CARD.md"]
+    assert "| written by | a language model, whose replies were recorded before, method cutegen" in card
+    assert card.count("written by") == 1
 
 
 def test_a_kernel_with_a_backward_of_its_own_says_so_and_is_called_through_python(home: Path) -> None:

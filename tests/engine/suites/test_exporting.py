@@ -53,7 +53,7 @@ def test_few_tasks_are_told_as_what_they_are_and_arms_of_a_suite_under_way_on_th
         for cell in results.cells if cell.cell.task in (first, second) and cell.result and cell.result.best
     ))  # fmt: skip
     assert tables.headline(two)[-1].endswith(
-        "faster on both tasks; two are too few to say that it holds for others (from 6 on a sign test can)."
+        "faster on both tasks; two are too few to tell whether other tasks agree (that takes 6)."
     )
     split = replace(summary.paired(two, "arm_b", "arm_a"), faster=1, slower=1)
     assert "faster on 1, slower on 1, level on 0 of 2 tasks; two are too few" in tables.comparison(split)

@@ -131,3 +131,11 @@ def test_a_system_that_reads_no_memory_and_inputs_that_never_vary_are_said() -> 
     poor = replace(SETTING, compared=43, contents="the same", can_vary=False, is_memory_read=False)
     assert standing(found, "nothing finishes later", poor) is CheckOutcome.ABSENT
     assert standing(found, "fresh inputs", poor) is CheckOutcome.FLAGGED
+
+
+def test_a_call_too_short_to_tell_whether_it_remembers_says_which_call_that_is() -> None:
+    setting = replace(SETTING, recall=Recall(0.0499, 0.9, 0.9, 0.0483))
+    records = timing_checks.of(session(calls(130 * US), calls(460 * US)), setting)
+    remembered = next(record for record in records if record.check == "nothing remembered")
+    assert remembered.standing is CheckOutcome.ABSENT
+    assert "the quickest of all calls (the latency is their median), and 0.0499 ms is too short" in remembered.detail
