@@ -41,6 +41,7 @@ GIVEN: dict[str, list[Any]] = {
     "kernel_filter": [KernelFilter(), KernelFilter(text="tile")],
     "step": [60_000],
     "after_seq": [0],
+    "depths": [list(range(0, 2_000, 40))],
     "limit": [50],
     "kind": [StepKind.COMPILE],
     "kernel_class": [KernelClass.MATMUL],
