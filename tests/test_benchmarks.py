@@ -22,6 +22,7 @@ import pytest
 import benchmarks
 from benchmarks import demo_runs, kill_engine, mutations, several_devices
 from benchmarks.recorded_kernels import kernels_of
+from engine.evaluator import tasks
 from engine.search.llm.recording import shipped_recording
 from engine.suites import definition
 from storage.run.folder import RunFolder
@@ -81,10 +82,13 @@ DEVICE = {
     "a_a": (*TINY, "--runs", "1", "--toolchain", "cuda"),
     "builds": ("--toolchain", "cuda", "--limit", "1"),
     "languages": ("--task", "swish", "--language", "cuda", *TINY[1:]),
+    "pytorch_defaults": (str(tasks.SHIPPED / "suites/levels/level2/24_Conv3d_Min_Softmax.py"),),
     "several_devices": ("measure", "0", "--tasks", "swish", "--depths", "0", "--times", "1"),
 }
 # Each has a test of its own below; the parts are imported or run by another program.
-ELSEWHERE = {"builds", "languages", "several_devices", "demo_runs", "kill_engine", "mutations", "replies"}
+ELSEWHERE = {
+    "builds", "languages", "several_devices", "demo_runs", "kill_engine", "mutations", "replies", "pytorch_defaults",
+}  # fmt: skip
 PARTS = {"meaning", "recorded_kernels", "scale_home", "stock_build", "mutation", "mutations_of_guards",
          "mutations_of_results", "chromium"}  # fmt: skip
 

@@ -522,7 +522,7 @@ def test_a_file_on_this_machine_is_described_and_has_a_live_model_or_a_person(op
     assert app.selectbox(key="model").value == "manual"
     assert "recorded replies are of shipped tasks alone. With *manual*" in words(app)
     assert "syntax is fine" in words(app)
-    assert "activation or elementwise, guessed from its code until the first reply decides; no sizes" in words(app)
+    assert "activation or elementwise, guessed from its code; the first reply decides; no sizes" in words(app)
     assert "It is saved" not in words(app)
     assert not app.button(key="start").disabled
 

@@ -223,7 +223,7 @@ def test_what_recorded_replies_cannot_follow_says_so_before_it_is_sent(steered: 
     assert "a profile shown to the model changes nothing" in said
     assert "a hint stands in the prompt, but no model reads it" in words(steered.press("Hint"))
     steered.press("hint_no")
-    assert "from another kernel it takes the next recorded reply" in words(steered.press("Base kernel"))
+    assert "For another kernel it takes the next recorded reply" in words(steered.press("Base kernel"))
 
 
 def test_a_run_that_was_stopped_is_resumed_beside_its_result(home: Path, open_page: Open) -> None:
