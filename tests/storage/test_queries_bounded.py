@@ -50,7 +50,6 @@ GIVEN: dict[str, list[Any]] = {
     "since": [0.0],
     "until": [2e9],
     "by": list(queries.GroupBy),
-    "depths": [[1, 2, 3]],
 }
 # Other values than the default where those are harder to answer.
 HARDER: dict[str, dict[str, Any]] = {

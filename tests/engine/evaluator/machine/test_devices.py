@@ -204,8 +204,8 @@ def test_what_a_task_needs_is_found_out_once_for_each_device(tmp_path: Path, mon
 
     def answer(_: EvaluatorClient, request: Mapping[str, Any], *__: object, **___: object) -> object:
         asked.append(request["act"])
-        needs = dict.fromkeys(("min_bytes", "min_flop"), 1) | dict.fromkeys(("operators", "laid_out"), [])
-        needs |= {"signature": "", "leaves_masked_out": False}
+        needs: dict[str, object] = {"min_bytes": 1, "min_flop": 1, "signature": "", "leaves_masked_out": False}
+        needs |= {"operators": [], "laid_out": []}
         answers = {"describe": needs, "examine": {"standing": "decided"}}
         return answers.get(request["act"], timing)
 
