@@ -175,7 +175,7 @@ class Call:
                     _end(process)
             self.code = process.returncode
             if why := os.read(hears, 4096).decode(errors="replace"):
-                message = f"{command[0]} could not be started: {why}. Correct its command in models.toml"
+                message = f"{command[0]} could not be started: {why}. Correct its command"
                 raise CallError(CallFailure.REJECTED, message, is_lasting=True)
         finally:
             os.close(hears)

@@ -323,7 +323,8 @@ def overall(verdict: Verdict | None, is_timed: bool, check_records: Sequence[Che
             told = " ".join(f"Look at “{flag.check}”: {flag.advice}" for flag in looks)
             return Trust("orange" if looks else "green", f"{word}: {counts}.", told)
         case Verdict.COMPILE_ERROR:
-            return Trust("red", "Does not compile: neither checked nor timed.", f"{counts}.")
+            about = f"Of its text and of the sandbox that it was compiled in: {counts}."
+            return Trust("red", "Does not compile: neither checked nor timed.", about)
         case _:
             why = f": {broken} failed" if broken else ""
             return Trust("red", f"{_rejected(verdict, check_records)}{why}.", f"{counts}.")

@@ -28,7 +28,10 @@ SORT_NAME = {
     RunSort.MODEL: "by model",
     RunSort.DEPTH: "most steps first",
 }
-ORDER_HELP = "Where the last started are first, examples come after your own runs, longer searches before shorter ones."
+ORDER_HELP = (
+    "Where the last started are first, examples come after your own runs: finished ones of more than two steps before "
+    "the others."
+)
 ARCHIVED, EXAMPLES = "archived", "examples"  # stand among the states
 GROUP_NAME: dict[str, str] = {"": "no groups"} | {str(by): f"by {by}" for by in GroupBy}
 # Names of their own: other pages have fields called task and model, and an address holds only this page's.

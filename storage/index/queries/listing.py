@@ -147,10 +147,10 @@ _WRONG = """SELECT run_id, avg(CASE WHEN verdict = 'passed' THEN 0 ELSE 1 END) A
     WHERE verdict IS NOT NULL GROUP BY run_id"""
 _BEST = "SELECT run_id, speedup AS value FROM kernels WHERE is_best"
 _CREATED = "SELECT run_id, created_at AS value FROM runs"
-# The last started first, but examples after a user's own runs: of them what is to be seen first, then searches of
-# several steps.
+# The last started first, but examples after a user's own runs: of them what is to be seen first, then finished
+# searches of several steps.
 _NEWEST = """SELECT run_id, row(NOT k.is_example, k.is_example AND list_contains(k.tags, 'first'),
-    k.is_example AND coalesce(p.depth, 0) > 2, k.created_at) AS value
+    k.is_example AND coalesce(p.depth, 0) > 2 AND k.state = 'finished', k.created_at) AS value
     FROM known k LEFT JOIN progress p USING (run_id)"""
 _NAMED = f"""SELECT r.run_id, lower(coalesce(nullif(l.name, ''), r.task_name)) AS value FROM runs r
     LEFT JOIN {LABELLED} l USING (run_id)"""

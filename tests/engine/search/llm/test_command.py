@@ -115,7 +115,7 @@ def test_one_that_is_not_there_is_told_at_once_and_not_tried_again(ask: Ask, tmp
     error = failed(ask, "", command=("no-such-program-anywhere", "-p"))
     assert (error.failure, error.is_charged, error.is_lasting) == (CallFailure.REJECTED, False, True)
     assert str(error) == (
-        "no-such-program-anywhere could not be started: No such file or directory. Correct its command in models.toml"
+        "no-such-program-anywhere could not be started: No such file or directory. Correct its command"
     )
     (tmp_path / "plain").write_text("no program")
     assert "Permission denied" in str(failed(ask, "", command=(str(tmp_path / "plain"),)))
