@@ -57,8 +57,7 @@ from engine.search.llm import LanguageModel, environment, trial
 from engine.search.llm.manual import ManualModel
 from engine.search.llm.opening import Models, OnDivergence
 from engine.search.llm.prices import Price
-from engine.search.llm.recorded import RecordedModel
-from engine.search.llm.recording import read_recording
+from engine.search.llm.recorded import open_recorded
 from engine.search.methods import words_of
 from engine.search.methods.loading import open_strategy
 from storage import codec, files, locks
@@ -484,7 +483,7 @@ def try_model(options: Namespace) -> int:
 
 
 def _replay(recording: Path, reply_seconds: float, on_divergence: OnDivergence) -> LanguageModel:
-    model = RecordedModel(read_recording(recording), reply_seconds)
+    model = open_recorded(recording, reply_seconds)
     model.on_divergence = on_divergence
     return model
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from pathlib import Path
 
-from engine.errors import OffRecordingError
+from engine.errors import ModelError, OffRecordingError
 from engine.search.llm import Completion, Message, OnText, Purpose, Terms
-from engine.search.llm.recording import Line, Recording
+from engine.search.llm.recording import Line, Recording, read_recording
 
 PIECES = 40
 NAP_S = 0.2
@@ -25,8 +26,16 @@ class RecordedModel:
 
     name = "recorded"
 
-    def __init__(self, recording: Recording, reply_seconds: float = 0.0, sleep: Callable[[float], None] = time.sleep):
+    def __init__(
+        self,
+        recording: Recording,
+        reply_seconds: float = 0.0,
+        sleep: Callable[[float], None] = time.sleep,
+        unread: str = "",
+    ):
+        """`unread` says why the recording is empty: its file is gone or damaged."""
         self._recording = recording
+        self._unread = unread
         self._reply_seconds = reply_seconds
         self._sleep = sleep
         self.on_divergence: OnDivergence = lambda purpose, is_bridged, reason: None
@@ -75,8 +84,19 @@ class RecordedModel:
         return spare
 
     def _explain(self, purpose: Purpose, count: int) -> str:
+        if self._unread:
+            return f"The next call is {purpose.role}, and {self._unread}."
         about = "for this kernel" if purpose.source_hash else "for a first kernel"
         used = f"its {count} replies {about} are used up" if count else f"it holds no reply {about}"
         verdict = self._recording.verdicts.get(purpose.source_hash or "")
         there = f" When it was recorded this kernel was judged: {verdict}." if verdict else ""
         return f"The run no longer follows the recording: the next call is {purpose.role}, and {used}.{there}"
+
+
+def open_recorded(path: Path, reply_seconds: float = 0.0) -> RecordedModel:
+    """The replies of a file. Where it is gone or damaged that is told by the first call: the run may have been given
+    another model since, and needs no reply of it then."""
+    try:
+        return RecordedModel(read_recording(path), reply_seconds)
+    except ModelError as error:
+        return RecordedModel(Recording(path, {}, (), {}), reply_seconds, unread=f"{error}")

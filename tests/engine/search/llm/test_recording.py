@@ -13,7 +13,7 @@ from engine.evaluator import tasks
 from engine.evaluator.checks.screening import screen
 from engine.recording_runs import recording_of, without_secrets
 from engine.search.llm import Completion, Purpose
-from engine.search.llm.recorded import RecordedModel
+from engine.search.llm.recorded import RecordedModel, open_recorded
 from engine.search.llm.recording import Line, read_recording, shipped_recording, write_recording
 from engine.search.methods.coder_judge.strategy import BOTTLENECK, FAULT
 from engine.search.patching.reply import find_python, read_fields
@@ -71,6 +71,12 @@ def test_with_no_reply_left_for_the_role_at_the_depth_the_call_fails_with_a_reas
         complete(recorded, Purpose(StepKind.REPAIR, "b" * 64, 0, 2))
     assert "judged: passed" in str(failure.value)
     assert [is_bridged for is_bridged, _ in told] == [False]
+
+
+def test_a_recording_that_is_gone_is_told_when_a_reply_is_needed_of_it(tmp_path: Path) -> None:
+    gone = open_recorded(tmp_path / "gone.jsonl")
+    with pytest.raises(OffRecordingError, match=r"cannot read recording .*gone\.jsonl.* Write the reply yourself"):
+        complete(gone, Purpose(StepKind.SYNTHESISE, None, 0, 0))
 
 
 def test_a_run_is_saved_and_replays_to_the_same_kernel(tmp_path: Path) -> None:
