@@ -211,6 +211,31 @@ def test_no_kernel_is_at_a_limit_of_which_it_may_skip_operations(source: str) ->
     assert not replace(SQUARE, operators=(CalledOperator("masked_fill", 1, 9),)).is_known
 
 
+def test_a_limit_of_which_a_kernel_left_out_operations_is_told_as_such_and_roofs_stand_over_what_is_executed() -> None:
+    undercut = replace(SQUARE, executed_share=0.2317)
+    assert (speed_of_light.percent(undercut, 1.0), speed_of_light.share(undercut, 1.0)) == ("not known", None)
+    assert speed_of_light.sentence(undercut, 1.0) == (
+        "Limit not known for this task: 0.490 ms is the time for all 137 GFLOP of the reference. A kernel of this run "
+        "executes 0.23 of the task's floating-point operations."
+    )
+    assert "A kernel of this run" in speed_of_light.sentence(undercut.raised_to(0.2), 1.0)
+    assert "0.490 ms is the time for all" in speed_of_light.sentence(undercut.raised_to(0.2), 1.0)
+    assert speed_of_light.why_unknown(undercut) == "a kernel of this run executes 0.23 of the task's operations"
+    assert speed_of_light.avoidable(undercut, 0.2317) == (
+        "Most of the task's work is avoidable: this kernel executes 0.23 of its floating-point operations."
+    )
+    assert speed_of_light.avoidable(undercut, 3.1) == speed_of_light.avoidable(SQUARE, 0.2317) == ""
+    axes = roofline.axes(SQUARE_RATES, undercut, "fp32")
+    assert axes
+    assert (axes.work, axes.products, roofline.task_limit(undercut)) == (0, 1, None)
+    here = roofline.point("kernel 2", SQUARE_CALL, axes.work, 0.832)
+    assert here
+    assert here.rate == SQUARE_CALL["arithmetic throughput"]
+    said = roofline.counted(axes, {"fp32 operations": 0.2317 * SQUARE.min_flop})
+    assert "a kernel need not do all of the task's 137 GFLOP." in said
+    assert said.endswith("This kernel executes 31.8 GFLOP, 0.23 for each of the task's.")
+
+
 def test_a_profile_that_was_disturbed_says_so_and_is_compared_with_nothing(home: Path, open_page: Open) -> None:
     slow = sample_profiles.on_host(3, 60.0, "h")  # the call is timed at some three milliseconds
     _, names = profiled.write_run(home / "runs", "r1", slow, depths=6)

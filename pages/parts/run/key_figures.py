@@ -71,10 +71,11 @@ def _best(run: RunRow, state: RunState) -> dict[str, str]:
     nothing = "no correct kernel timed yet" if run.passed else "no correct kernel yet"
     best = run.best_candidate_id
     count, advice = outcome.to_look_at(index.current(), run.run_id, best) if best else (0, "")
+    avoidable = outcome.avoidable(index.current(), run.run_id, best) if best else ""
     shown = {
         "label": "Over eager PyTorch",
         "flag": f"⚑ {count} to look at" if count else "",
-        "title": f"{wording.BEST} {advice}".strip() if run.best_speedup else "",
+        "title": " ".join(filter(None, [wording.BEST, advice, avoidable])) if run.best_speedup else "",
         **_over_best_alternative(run),
     }
     if run.best_speedup is None:
@@ -142,7 +143,7 @@ def headroom(run: RunRow) -> dict[str, Any]:
     how = outcome.limit_measured(index.current(), run.run_id)
     sentence = f"{speed_of_light.sentence(limit, run.best_latency_ms)} {how}"
     if not limit.is_known:
-        note = "a kernel may skip operations" if limit.may_skip else "for this task"
+        note = speed_of_light.why_unknown(limit)
         return {"label": label, "value": speed_of_light.UNKNOWN, "note": note, "share": None, "title": sentence}
     if share is None:
         return {"label": label, "value": wording.NONE, "note": f"limit {wording.latency(limit.limit_ms)}",

@@ -54,8 +54,10 @@ def sentence(run: RunRow) -> str:
         measured = wording.measured(run.best_speedup, run.best_noise, run.best_low, run.best_high)
         came = f"kernel {_number(run)} is {measured} as fast as eager PyTorch{_and_over(run)}"
     tied = f" {_tied(run)}" if run.best_speedup and run.tied_kernels else ""
-    in_turns = outcome.timed_in_turns(index.current(), run) if run.best_speedup else ""
-    return f"{wording.capital(came)}.{tied} {in_turns}".strip()
+    db = index.current()
+    in_turns = outcome.timed_in_turns(db, run) if run.best_speedup else ""
+    avoidable = outcome.avoidable(db, run.run_id, run.best_candidate_id or "")
+    return " ".join(filter(None, [f"{wording.capital(came)}.{tied}", avoidable, in_turns]))
 
 
 def _and_over(run: RunRow) -> str:

@@ -106,6 +106,14 @@ def limit_doubt(db: Database, run_id: str) -> str:
     return speed_of_light.doubt(limit, queries.limits_of_others(db, run_id)) if limit else ""
 
 
+def avoidable(db: Database, run_id: str, candidate_id: str) -> str:
+    """That a kernel does without part of the task's work; empty where its profile does not show it."""
+    limit = queries.limit(db, run_id)
+    if limit is None or not limit.is_undercut:
+        return ""
+    return speed_of_light.avoidable(limit, queries.executed_share(db, run_id, candidate_id, limit.min_flop))
+
+
 def loses(db: Database, run: RunRow) -> str:
     """What is said of a best kernel that beats eager and loses to the best alternative; else empty."""
     fastest = queries.baseline(db, run.run_id)

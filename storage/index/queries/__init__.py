@@ -143,6 +143,7 @@ from storage.index.queries.profiles import MetricRow as MetricRow
 from storage.index.queries.profiles import ProfileRow as ProfileRow
 from storage.index.queries.profiles import UnshownRow as UnshownRow
 from storage.index.queries.profiles import advice as advice
+from storage.index.queries.profiles import executed_share as executed_share
 from storage.index.queries.profiles import main_kind as main_kind
 from storage.index.queries.profiles import metric_changes as metric_changes
 from storage.index.queries.profiles import metrics as metrics

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from storage.index.database import Database
 from storage.index.queries import fetch
-from storage.results import counters, relative
+from storage.results import counters, profile_results, relative
 from storage.results.profile_results import DISTURBED, Advice, SourceLine, disturbance
 from storage.results.vocabulary import KernelClass
 from storage.run import exposure
@@ -105,6 +105,12 @@ class UnshownRow:
     number: int
     disturbance: str
     failure: str
+
+
+def executed_share(db: Database, run_id: str, candidate_id: str, min_flop: int) -> float | None:
+    """Operations that a kernel executed by the `min_flop` of its task, by its last profile; None where not known."""
+    entry = _profiled(db, run_id, candidate_id)
+    return profile_results.executed_share(entry.event.result, min_flop) if entry else None
 
 
 def _profiled(db: Database, run_id: str, candidate_id: str) -> fetch.RunEntry[Profiled] | None:
@@ -215,18 +221,11 @@ def _are_alike(db: Database, run_id: str, candidate_ids: tuple[str, str]) -> boo
     return not (ratio.is_faster or ratio.is_slower)
 
 
-OPERATIONS = " operations"  # how the names of counted operations end
-
-
 def main_kind(rows: Sequence[MetricRow]) -> str:
     """What most operations of the profiled call are: `fp32`, `tf32` or `bf16`, for FP16 too, whose peak is the same;
     empty where they were not counted."""
-    counted = {
-        row.metric.removesuffix(OPERATIONS): row.value
-        for row in rows
-        if row.launch < 0 and not row.kernel and row.metric.endswith(OPERATIONS)
-    }
-    return counters.main_kind(counted)
+    whole = {row.metric: row.value for row in rows if row.launch < 0 and not row.kernel}
+    return counters.main_kind(counters.operations(whole))
 
 
 _Place = tuple[int, str]
