@@ -100,13 +100,15 @@ def once_more(step: int, depth: int, name: str, took_ms: float, eager_ms: float,
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("is_older", [False, True])
 def test_kernels_timed_once_more_before_the_run_ends_stay_at_their_depths_and_begin_none(
-    db: Database, root: Path
+    db: Database, root: Path, is_older: bool
 ) -> None:
     depths = ("c001", 2.0, 1.82, ""), ("c002", 1.3, 2.0, ""), ("c003", 1.2, 1.6, ""), ("c004", 1.0, 1.8, "busy")
     grow(db, root, *(event for depth, kernel in enumerate(depths) for event in of_depth(depth, *kernel)))
-    again = [("c004", 1.0, 1.1), ("c002", 1.3, 1.846), ("c003", 1.2, 1.6)]
-    grow(db, root, *(event for turn, kernel in enumerate(again) for event in once_more(9 + turn, 4, *kernel)))
+    again = [(3, "c004", 1.0, 1.1), (1, "c002", 1.3, 1.846), (2, "c003", 1.2, 1.6)]
+    for turn, (depth, *kernel) in enumerate(again):
+        grow(db, root, *once_more(9 + turn, 4 if is_older else depth, *kernel))
     run, folder = queries.run(db, "sample"), RunFolder(root / "sample")
     assert run is not None
     assert (run.depth, [row.depth for row in queries.depths(db, "sample")]) == (3, [0, 1, 2, 3])
