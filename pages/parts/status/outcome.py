@@ -111,7 +111,7 @@ def avoidable(db: Database, run_id: str, candidate_id: str) -> str:
     limit = queries.limit(db, run_id)
     if limit is None or not limit.is_undercut:
         return ""
-    return speed_of_light.avoidable(limit, queries.executed_share(db, run_id, candidate_id, limit.min_flop))
+    return speed_of_light.avoidable(limit, queries.executed_share(db, run_id, candidate_id))
 
 
 def loses(db: Database, run: RunRow) -> str:

@@ -124,12 +124,14 @@ from storage.index.queries.points import FEW_POINTS as FEW_POINTS
 from storage.index.queries.points import DepthSpreadRow as DepthSpreadRow
 from storage.index.queries.points import ExposureRow as ExposureRow
 from storage.index.queries.points import FailureRow as FailureRow
+from storage.index.queries.points import KernellessRow as KernellessRow
 from storage.index.queries.points import PointRow as PointRow
 from storage.index.queries.points import RiseRow as RiseRow
 from storage.index.queries.points import UnappliedRow as UnappliedRow
 from storage.index.queries.points import depth_spread as depth_spread
 from storage.index.queries.points import exposures as exposures
 from storage.index.queries.points import failures as failures
+from storage.index.queries.points import kernelless as kernelless
 from storage.index.queries.points import points as points
 from storage.index.queries.points import rises as rises
 from storage.index.queries.points import unapplied as unapplied

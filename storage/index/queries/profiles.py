@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from storage.index.database import Database
-from storage.index.queries import fetch
+from storage.index.queries import fetch, runs
 from storage.results import counters, profile_results, relative
 from storage.results.profile_results import DISTURBED, Advice, SourceLine, disturbance
 from storage.results.vocabulary import KernelClass
@@ -107,10 +107,12 @@ class UnshownRow:
     failure: str
 
 
-def executed_share(db: Database, run_id: str, candidate_id: str, min_flop: int) -> float | None:
-    """Operations that a kernel executed by the `min_flop` of its task, by its last profile; None where not known."""
-    entry = _profiled(db, run_id, candidate_id)
-    return profile_results.executed_share(entry.event.result, min_flop) if entry else None
+def executed_share(db: Database, run_id: str, candidate_id: str) -> float | None:
+    """Operations that a kernel executed by those counted for its task, by its last profile; None where not known."""
+    entry, hardware_limit = _profiled(db, run_id, candidate_id), runs.limit(db, run_id)
+    if entry is None or hardware_limit is None:
+        return None
+    return profile_results.executed_share(entry.event.result, hardware_limit.min_flop)
 
 
 def _profiled(db: Database, run_id: str, candidate_id: str) -> fetch.RunEntry[Profiled] | None:
