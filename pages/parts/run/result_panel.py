@@ -33,6 +33,10 @@ def draw(run: RunRow, state: RunState) -> None:
             kernel_panel.draw_looks(run, run.best_candidate_id)
         if lost := outcome.loses(index.current(), run):
             st.warning(wording.plain(lost), icon=":material/warning:")
+        other = outcome.elsewhere(index.current(), run)
+        if other and (said := alternatives.elsewhere(other, run.best_speedup, run.best_noise)):
+            st.caption(wording.plain(said))
+            st.page_link("run.py", label="Open that run", query_params={"run": other.run_id})
         if busy := outcome.busy_best(index.current(), run):
             st.caption(f":material/hourglass_top: {wording.plain(busy)}")
         with st.container(horizontal=True, vertical_alignment="center", gap="small", key="result_acts"):

@@ -75,12 +75,14 @@ from storage.index.queries.compare import reached as reached
 from storage.index.queries.compare import timed_kernels as timed_kernels
 from storage.index.queries.evaluations import BaselineRow as BaselineRow
 from storage.index.queries.evaluations import CorrectnessErrorRow as CorrectnessErrorRow
+from storage.index.queries.evaluations import ElsewhereRow as ElsewhereRow
 from storage.index.queries.evaluations import EvaluationRow as EvaluationRow
 from storage.index.queries.evaluations import OutcomeCount as OutcomeCount
 from storage.index.queries.evaluations import TimingSamples as TimingSamples
 from storage.index.queries.evaluations import WorkloadRow as WorkloadRow
 from storage.index.queries.evaluations import baseline as baseline
 from storage.index.queries.evaluations import baselines as baselines
+from storage.index.queries.evaluations import baselines_elsewhere as baselines_elsewhere
 from storage.index.queries.evaluations import check_records as check_records
 from storage.index.queries.evaluations import correctness_errors as correctness_errors
 from storage.index.queries.evaluations import deployment as deployment
