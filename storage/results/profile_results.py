@@ -117,6 +117,29 @@ def _unseen(whole: Mapping[str, float], ceilings: Mapping[str, float], kinds: Ma
     return 0.0 if counted >= busy_s * min(rates) / 2 else busy_s * max(rates)
 
 
+NEAR_PEAK = 0.6
+"""The share of its peak from which on memory or arithmetic is what holds a kernel back."""
+_NEITHER = f"neither memory nor arithmetic reaches {NEAR_PEAK:.0%} of its peak".replace("%", " %")
+_REACHES = f"reaches {NEAR_PEAK:.0%} of its peak or more".replace("%", " %")
+BOUNDS: Mapping[str, tuple[str, str]] = {
+    "memory": ("memory", f"memory {_REACHES}, and no smaller a share than arithmetic"),
+    "compute": (
+        "compute", f"arithmetic or instruction issue {_REACHES}; on a processor also where most arithmetic is scalar",
+    ),
+    "latency": ("latency", _NEITHER),
+    "underutilised": ("latency, grid below one wave", f"{_NEITHER}, and the device holds more blocks than there are"),
+    "one thread": ("one thread", f"{_NEITHER}, and a single thread works"),
+    "overhead": ("overhead", "the call is too short, or spends too much of its time on fresh memory"),
+}  # fmt: skip
+"""What a kernel is bound by in the words of people, and what that means with its threshold, by `ProfileResult.bound`.
+Profiles without counters and older ones may name others, which stand for themselves."""
+
+
+def bound_by(bound: str) -> tuple[str, str]:
+    """What a kernel is bound by in words, and what that means; that empty where nothing more is known."""
+    return BOUNDS.get(bound, (bound or "unknown", ""))
+
+
 LAUNCHES = "launches"  # evidence of a profile that holds not all launches
 TENSOR_RATES = ("tf32", "bf16", "fp8")
 DISTURBED = "disturbed"

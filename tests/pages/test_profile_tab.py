@@ -63,6 +63,30 @@ def test_a_profile_of_an_older_version_still_shows(home: Path, open_page: Open) 
     assert "No roofline" in words(app)
 
 
+@pytest.mark.parametrize(
+    ("bound", "said"),
+    [
+        (
+            "latency",
+            "**Bound by** :violet-badge[latency] :gray[neither memory nor arithmetic reaches 60 % of its peak · ",
+        ),
+        (
+            "underutilised",
+            "**Bound by** :violet-badge[latency, grid below one wave] :gray[neither memory nor arithmetic",
+        ),
+        ("something older", "**Bound by** :violet-badge[something older] :gray[2"),
+    ],
+)
+def test_what_a_kernel_is_bound_by_is_a_sentence_with_its_threshold(
+    home: Path, open_page: Open, bound: str, said: str
+) -> None:
+    _, names = profiled.write_run(home / "runs", "r1", ProfileResult("h", (), bound, "s"))
+    app = open_page("candidate", run="r1", candidate=names[0])
+    app.session_state["tab"] = "Profile"
+    assert not app.run().exception
+    assert said in words(app)
+
+
 # The best kernel of the square product that comes as an example: three products of halves for one in fp32.
 SQUARE = HardwareLimit("NVIDIA H200", 6795.23, 280555.86, 201_326_592, 137_438_953_472)
 SQUARE_RATES = {"memory": 4.2999e12, "fp32": 65.985e12, "tf32": 430.34e12, "bf16": 854.5e12}
