@@ -174,7 +174,10 @@ def test_a_run_that_timed_no_alternative_is_told_beside_that_of_the_run_it_was_f
     db, run = index.current(), queries.run(index.current(), "fork")
     assert run is not None
     assert run.best_speedup is not None
-    over = f"about {wording.significant(run.best_speedup / 2, 2)}×"
+    other = queries.baselines_elsewhere(db, ["fork"])
+    ratio = other["fork"].baseline.under(run.best_speedup, run.best_noise)
+    assert ratio is not None
+    over = f"about {wording.speedup(ratio.speedup, ratio.noise)}"
     said = (
         "The best alternative was not measured in this run. In the run it was forked from, torch.compile was 2.00× as "
         f"fast as eager PyTorch, so this run's best kernel is {over} as fast as that."
@@ -185,7 +188,6 @@ def test_a_run_that_timed_no_alternative_is_told_beside_that_of_the_run_it_was_f
     assert key_figures._best(run, run.state)["second"] == (
         f"{over} over torch.compile, timed in the run it was forked from"
     )
-    other = queries.baselines_elsewhere(db, ["fork"])
     cell = runs_table._cells(run, run.state, (), None, other["fork"])["over"]
     assert isinstance(cell, dict)
     assert (cell["text"], cell["title"]) == (wording.NONE, said)
@@ -209,8 +211,8 @@ def test_without_an_origin_another_run_of_the_same_work_is_told_as_such_and_one_
     assert [(name, row.run_id, row.is_origin) for name, row in found.items()] == [("bare", "other", False)]
     told = alternatives.elsewhere(found["bare"], 8.0, 0.01)
     assert "In another run of this task on the same model of device, CUDA graph was 4.00×" in told
-    assert told.endswith("about 2.0× as fast as that.")
+    assert told.endswith("so this run's best kernel is about 2.00× as fast as that.")
     assert (
-        alternatives.elsewhere_in_short(found["bare"], 8.0, 0.01) == "about 2.0× over CUDA graph, timed in another run"
+        alternatives.elsewhere_in_short(found["bare"], 8.0, 0.01) == "about 2.00× over CUDA graph, timed in another run"
     )
     assert alternatives.elsewhere(found["bare"], None, None) == alternatives.elsewhere(None, 8.0, 0.01) == ""

@@ -89,9 +89,9 @@ def elsewhere_in_short(other: ElsewhereRow | None, speedup: float | None, noise:
 
 
 def _over_elsewhere(other: ElsewhereRow | None, speedup: float | None, noise: float | None) -> str:
-    """With two digits, whatever the noise of both; empty where it is not known."""
-    ratio = other.baseline.under(speedup, noise) if other and known([other.baseline]) else None
-    return f"about {wording.significant(ratio.speedup, 2)}×" if ratio else ""
+    """Empty where it is not known."""
+    ratio = other.baseline.under(speedup, noise) if other else None
+    return f"about {wording.speedup(ratio.speedup, ratio.noise)}" if ratio and is_known(ratio.noise) else ""
 
 
 def figures(fastest: BaselineRow | None, speedup: float | None, noise: float | None) -> list[Figure]:
