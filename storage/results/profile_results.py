@@ -129,7 +129,7 @@ BOUNDS: Mapping[str, tuple[str, str]] = {
     "latency": ("latency", _NEITHER),
     "underutilised": ("latency, grid below one wave", f"{_NEITHER}, and the device holds more blocks than there are"),
     "one thread": ("one thread", f"{_NEITHER}, and a single thread works"),
-    "overhead": ("overhead", "the call is too short, or spends too much of its time on fresh memory"),
+    "overhead": ("overhead", "starting the call, or page faults on new memory, take much of its time"),
 }  # fmt: skip
 """What a kernel is bound by in the words of people, and what that means with its threshold, by `ProfileResult.bound`.
 Profiles without counters and older ones may name others, which stand for themselves."""

@@ -58,10 +58,12 @@ def sentence(run: RunRow) -> str:
         measured = wording.measured(run.best_speedup, run.best_noise, run.best_low, run.best_high)
         came = f"kernel {_number(run)} is {measured} as fast as eager PyTorch{_and_over(run)}"
     tied = f" {_tied(run)}" if run.best_speedup and run.tied_kernels else ""
+    said = f"{wording.capital(came)}.{tied}"
+    if not run.best_speedup or not run.best_candidate_id:
+        return said
     db = index.current()
-    in_turns = outcome.timed_in_turns(db, run) if run.best_speedup else ""
-    avoidable = outcome.avoidable(db, run.run_id, run.best_candidate_id or "")
-    return " ".join(filter(None, [f"{wording.capital(came)}.{tied}", avoidable, in_turns]))
+    avoidable = outcome.avoidable(db, run.run_id, run.best_candidate_id)
+    return " ".join(filter(None, [said, avoidable, outcome.timed_in_turns(db, run)]))
 
 
 def _and_over(run: RunRow) -> str:
