@@ -15,7 +15,7 @@ from engine.shown.sweeps import SweepForm
 from storage.results.baselines import TITLES
 from storage.results.evaluation_results import CheckResult, CompileResult, TimingResult
 from storage.results.hardware_limit import HardwareLimit
-from storage.results.profile_results import ProfileResult
+from storage.results.profile_results import ProfileResult, executed_share
 from storage.results.vocabulary import Verdict
 
 
@@ -99,7 +99,10 @@ def profiled(evaluator: Evaluator, say: Say, task: Task, source: str) -> Judged:
         return replace(judged, no_profile=str(error))
     if profile.disturbance:
         return replace(judged, no_profile=f"the profile was disturbed: {profile.disturbance}")
-    return replace(judged, profile=profile)
+    limit = judged.limit
+    if limit is not None and not task.policy.workloads:
+        limit = replace(limit, executed_share=executed_share(profile, limit.min_flop))
+    return replace(judged, profile=profile, limit=limit)
 
 
 def tuned(

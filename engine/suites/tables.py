@@ -21,6 +21,7 @@ from engine.suites.formats import (
     times,
     tokens,
 )
+from storage.results.profile_results import bound_by
 from storage.suites import statistics
 from storage.suites.curves import fast_curve
 from storage.suites.reaching import SPENT, reaching
@@ -432,10 +433,12 @@ def headroom_table(results: Results) -> TextTable:
 
 
 def _bound(cell: CellResult) -> str:
+    """The side that sets a limit which is not known is not told."""
     run = cell.result
-    if run is None or not run.limited_by:
+    if run is None:
         return NONE
-    return f"{run.limited_by}; profile: {run.bound}" if run.bound else run.limited_by
+    profiled = f"profile: {bound_by(run.bound)[0]}" if run.bound else ""
+    return "; ".join(filter(None, [run.limited_by if run.limit_ms else "", profiled])) or NONE
 
 
 def best_of(cell: CellResult) -> BestKernel | None:

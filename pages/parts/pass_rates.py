@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pages.parts import wording
-from storage.index.queries import RankingRow, TryRow
+from storage.index.queries import AttemptRow, RankingRow, TryRow
+from storage.run.settings import Origin
 from storage.suites import statistics
 
 ABOUT = (
@@ -78,20 +79,26 @@ class PassRates:
         yield "Perf@1", wording.speedup(self.perf_at_1)
         yield "Cost a pass", cost(self)
 
-    def sentence(self) -> str:
+    def sentence(self, first: AttemptRow | None = None) -> str:
         """The same for who does not know these names: after how many tries a correct kernel came, or how likely one is,
-        what it brings, at what cost."""
+        what it brings, at what cost. `first`: the run's first correct kernel, which is no try where it was brought."""
+        brought = _brought(first)
+        if not self.tries:
+            return brought
         paid = f" Cost of a correct kernel: {price}." if (price := cost(self)) != wording.NONE else ""
-        return (self._likely() if self.is_independent and len(self.tries) > 1 else self._happened()) + paid
+        if self.is_independent and len(self.tries) > 1:
+            return f"{brought} {self._likely()}{paid}".strip()
+        what = "The model's own first one" if brought else "First correct kernel"
+        return f"{brought} {self._happened(what)}{paid}".strip()
 
-    def _happened(self) -> str:
-        """What came of tries one after another."""
+    def _happened(self, what: str) -> str:
+        """What came of tries one after another; `what` is the first correct one of them."""
         at, tried = next(((n, tried) for n, tried in enumerate(self.tries, 1) if tried.is_passed), (0, None))
         count = len(self.tries)
         if tried is None:
             return f"No correct kernel in {count:,} {'try' if count == 1 else 'tries'}."
         brought = f", {wording.speedup(tried.speedup)} over eager PyTorch" if tried.speedup is not None else ""
-        return f"First correct kernel: try {at:,} of {count:,}{brought}."
+        return f"{what}: try {at:,} of {count:,}{brought}."
 
     def _likely(self) -> str:
         """What tries from one prompt come to."""
@@ -102,6 +109,14 @@ class PassRates:
             f"Of {len(self.tries):,} tries from one prompt {wording.percent(first[1])} brought a correct kernel "
             f"(likely {within})." + (mean if self.perf_at_1 is not None else "")
         )
+
+
+def _brought(first: AttemptRow | None) -> str:
+    """That a run's first correct kernel came from another run; empty of any other."""
+    if first is None or first.origin is not Origin.FORKED:
+        return ""
+    speed = f", {wording.speedup(first.speedup)} over eager PyTorch" if first.speedup is not None else ""
+    return f"First correct kernel: kernel {first.number}, which came from the run it was forked from{speed}."
 
 
 def help_of(name: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from pages.parts import wording
 from storage.results.evaluation_results import BUSY_PERCENT
-from storage.results.hardware_limit import AT_THE_LIMIT, HardwareLimit
+from storage.results.hardware_limit import AT_THE_LIMIT, CLEARLY_FEWER, HardwareLimit
 
 UNKNOWN = "not known"
 CACHE = 1.1  # a rate this far above device memory's bandwidth is helped by a cache
@@ -28,11 +28,12 @@ def percent(limit: HardwareLimit | None, latency_ms: float | None) -> str:
 def sentence(limit: HardwareLimit, latency_ms: float | None, memory_rate: float | None = None) -> str:
     """The limit, what it assumes, and how much of it was reached. `memory_rate` in bytes per second is that of device
     memory, where the profile knows it."""
-    if limit.may_skip:
+    if limit.may_skip or limit.is_undercut:
+        masks = "It masks part of their results, so a kernel may skip some"
         return (
-            f"Limit not known for this task: {wording.latency(limit.limit_ms)} is the time for all "
-            f"{wording.quantity(float(limit.min_flop), 'FLOP')} of the reference. It masks part of their results, so a "
-            "kernel may skip some."
+            f"Limit not known for this task: {wording.latency(limit.counted_ms)} is the time for all "
+            f"{wording.quantity(float(limit.min_flop), 'FLOP')} of the reference. "
+            f"{wording.capital(_executes(limit)) if limit.is_undercut else masks}."
         )
     if not limit.is_known:
         of = f" of {wording.latency(limit.measured_ms)}" if limit.measured_ms else ""
@@ -54,9 +55,32 @@ def sentence(limit: HardwareLimit, latency_ms: float | None, memory_rate: float 
     return f"{text} This kernel takes {wording.latency(latency_ms)}: {percent(limit, latency_ms)} of the limit."
 
 
+def why_unknown(limit: HardwareLimit) -> str:
+    """Why a limit is not known, in a few words."""
+    if limit.is_undercut:
+        return _executes(limit).replace(" floating-point", "")
+    return "a kernel may skip operations" if limit.may_skip else "for this task"
+
+
+def _executes(limit: HardwareLimit) -> str:
+    share = wording.significant(limit.executed_share or 0.0, 2)
+    return f"a kernel of this run executes {share} of the task's floating-point operations"
+
+
+def avoidable(limit: HardwareLimit | None, executed_share: float | None) -> str:
+    """That a kernel is as fast as it is by doing without part of the work, as far as its own profile tells; else
+    empty."""
+    if limit is None or not limit.is_undercut or executed_share is None or executed_share >= CLEARLY_FEWER:
+        return ""
+    much = "Most" if executed_share < 0.5 else "Part"
+    share = wording.significant(executed_share, 2)
+    return f"{much} of the task's work is avoidable: this kernel executes {share} of its floating-point operations."
+
+
 def how_measured(limit: HardwareLimit, at: float | None) -> str:
     """Where a limit has its rates from, and when that was (seconds since the epoch)."""
-    if not limit.is_known and not limit.may_skip:
+    is_counted = limit.may_skip or limit.is_undercut  # what is told then is the time for all that is counted
+    if not limit.is_known and not is_counted:
         return f"That kernel was timed {wording.moment(at)}." if at else ""
     by = f", {wording.moment(at)}" if at else ""
     if limit.is_raised:

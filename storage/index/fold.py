@@ -345,7 +345,8 @@ class RunFold:
         self._is_run_changed = True
 
     def _at_its_depth(self, event: ev.StepStarted) -> ev.StepStarted:
-        """A step that times a kernel of an earlier depth once more begins no depth: it is of the last one begun."""
+        """A step that times a kernel of an earlier depth once more begins no depth: it is of the last one begun. In
+        older journals it has the depth that would have come next, in today's the kernel's own."""
         about = self.record.candidates.get(event.candidate_id or "")
         is_again = event.kind == StepKind.TIME and about is not None and about.created.depth < event.depth
         return replace(event, depth=min(event.depth, self._deepest or 0)) if is_again else event

@@ -7,10 +7,10 @@
 -- offsets make reading exact. Mappings and records are JSON text.
 --
 -- The file's name carries the hash of this text, so a change here starts a new index, refilled from the journals: raise the
--- version when fold.py writes something else into the same columns. Version 6.
+-- version when fold.py writes something else into the same columns. Version 7.
 
 -- One row per run: its settings, and what the record says of it as a whole. state: a RunState. depths to stagnation_depths:
--- the limits in force, asked_depths that of the start. hardware_limit (with what was measured before a kernel raised it), steering, question and approval are records,
+-- the limits in force, asked_depths that of the start. hardware_limit (with what was measured before a kernel raised it, and the least share of its operations that a correct kernel executed), steering, question and approval are records,
 -- second_* the further baseline; warned: the limits of which four fifths were used, since they were last changed; settled_seq: the line with which
 -- the last step index ended.
 CREATE TABLE runs (

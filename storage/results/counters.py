@@ -31,6 +31,7 @@ EXECUTED = "smsp__inst_executed.sum"
 OCCUPANCY_LIMIT = "launch__occupancy_limit_"
 STALL_START, STALL_END = "smsp__average_warps_issue_stalled_", "_per_issue_active.ratio"
 STALL_UNIT = "cycles per instruction"  # which a warp waits for this reason, between two that it issues
+TENSOR_BUSY = "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active"
 OPERATION_START, OPERATION_END = "smsp__sass_thread_inst_executed_op_", "_pred_on.sum"
 TENSOR_START = "sm__ops_path_tensor_src_"
 
@@ -106,7 +107,7 @@ COUNTERS: tuple[Counter, ...] = (
             high=0.05, part_of=f"{_TURNS}st.sum"),
     Counter(f"{_TURNS}ld.sum", "turns of shared loads", "in all", Tier.COUNT),
     Counter(f"{_TURNS}st.sum", "turns of shared stores", "in all", Tier.COUNT),
-    Counter(f"sm__pipe_tensor_cycles_active{_ACTIVE}", "tensor pipe", "cycles it worked", Tier.SECOND, high=5),
+    Counter(TENSOR_BUSY, "tensor pipe", "cycles it worked", Tier.SECOND, high=5),
     Counter(f"sm__inst_executed_pipe_tensor{_ACTIVE}", "tensor pipe issue", "instructions, of peak", Tier.COUNT),
     Counter(f"sm__pipe_fma_cycles_active{_ACTIVE}", "FMA pipe", "cycles it worked", Tier.SECOND, high=60),
     Counter(f"sm__pipe_alu_cycles_active{_ACTIVE}", "ALU pipe", "integer and logic; address arithmetic",
@@ -141,7 +142,16 @@ OF_THE_CALL: Mapping[str, tuple[str, str]] = {
 
 # Shares of what a unit does at most, which is more of one kind of operations than of another: at the same rate BF16
 # operations keep the tensor cores half as busy as TF32 ones. The last three are of the busiest unit or of the tensor's.
-BY_KIND = frozenset({"arithmetic throughput share", COMPUTE, "headroom", f"sm__pipe_tensor_cycles_active{_ACTIVE}"})
+BY_KIND = frozenset({"arithmetic throughput share", COMPUTE, "headroom", TENSOR_BUSY})
+
+
+OPERATIONS_OF = " operations"  # how the names of counted operations end
+
+
+def operations(whole: Mapping[str, float]) -> dict[str, float]:
+    """The operations of a profiled call by kind (`fp32`, `tf32`, ...), from its values by name; empty where they were
+    not counted."""
+    return {name.removesuffix(OPERATIONS_OF): value for name, value in whole.items() if name.endswith(OPERATIONS_OF)}
 
 
 def main_kind(operations: Mapping[str, float]) -> str:

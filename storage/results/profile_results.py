@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from storage.results import counters
+from storage.results.hardware_limit import CLEARLY_FEWER
 from storage.results.timeline import Timeline
 
 
@@ -82,7 +84,64 @@ class ProfileResult:
         """What disturbed it, empty if nothing did. A disturbed profile is shown to people and to no model."""
         return self.evidence.get(DISTURBED, "")
 
+    @property
+    def whole(self) -> dict[str, float]:
+        """Values of the whole call by name."""
+        return {metric.name: metric.value for metric in self.metrics if metric.launch < 0 and not metric.kernel}
 
+
+def executed_share(profile: ProfileResult, min_flop: int) -> float | None:
+    """Operations that the profiled call executed, by the `min_flop` of its task. A product taken apart into three
+    counts as three, so a share above 1 says nothing of how much of the task is done.
+
+    None where they were not counted, or not all: only the first launches were profiled, or tensor cores were busy (of
+    which not every profiler counts every kind) for so long that the rest of the task may have run on them.
+    """
+    whole = profile.whole
+    kinds = counters.operations(whole)
+    if not kinds or not min_flop or LAUNCHES in profile.evidence:
+        return None
+    share = sum(kinds.values()) / min_flop
+    unseen = _unseen(whole, profile.ceilings, kinds)
+    return None if unseen is None or share < CLEARLY_FEWER <= share + unseen / min_flop else share
+
+
+def _unseen(whole: Mapping[str, float], ceilings: Mapping[str, float], kinds: Mapping[str, float]) -> float | None:
+    """The most operations on tensor cores that may be missing in `kinds`: 0 where as many were counted as the slowest
+    kind makes in half the time that the cores were busy. None where nothing says how long that was."""
+    counted = sum(value for kind, value in kinds.items() if kind not in ("fp32", "fp64"))
+    busy, rates = whole.get(counters.TENSOR_BUSY), [rate for name, rate in ceilings.items() if name in TENSOR_RATES]
+    if busy is None or not rates:
+        return None
+    busy_s = busy / 100 * whole.get("device time", 0.0)
+    return 0.0 if counted >= busy_s * min(rates) / 2 else busy_s * max(rates)
+
+
+NEAR_PEAK = 0.6
+"""The share of its peak from which on memory or arithmetic is what holds a kernel back."""
+_NEITHER = f"neither memory nor arithmetic reaches {NEAR_PEAK:.0%} of its peak".replace("%", " %")
+_REACHES = f"reaches {NEAR_PEAK:.0%} of its peak or more".replace("%", " %")
+BOUNDS: Mapping[str, tuple[str, str]] = {
+    "memory": ("memory", f"memory {_REACHES}, and no smaller a share than arithmetic"),
+    "compute": (
+        "compute", f"arithmetic or instruction issue {_REACHES}; on a processor also where most arithmetic is scalar",
+    ),
+    "latency": ("latency", _NEITHER),
+    "underutilised": ("latency, grid below one wave", f"{_NEITHER}, and the device holds more blocks than there are"),
+    "one thread": ("one thread", f"{_NEITHER}, and a single thread works"),
+    "overhead": ("overhead", "starting the call, or page faults on new memory, take much of its time"),
+}  # fmt: skip
+"""What a kernel is bound by in the words of people, and what that means with its threshold, by `ProfileResult.bound`.
+Profiles without counters and older ones may name others, which stand for themselves."""
+
+
+def bound_by(bound: str) -> tuple[str, str]:
+    """What a kernel is bound by in words, and what that means; that empty where nothing more is known."""
+    return BOUNDS.get(bound, (bound or "unknown", ""))
+
+
+LAUNCHES = "launches"  # evidence of a profile that holds not all launches
+TENSOR_RATES = ("tf32", "bf16", "fp8")
 DISTURBED = "disturbed"
 CROWDED = 0.5
 APART = 1.5

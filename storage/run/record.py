@@ -22,7 +22,7 @@ from storage.results.evaluation_results import (
     headline,
 )
 from storage.results.hardware_limit import HardwareLimit
-from storage.results.profile_results import ProfileResult
+from storage.results.profile_results import ProfileResult, executed_share
 from storage.results.vocabulary import KernelClass, Verdict
 from storage.run import events as ev
 from storage.run.journal import Entry
@@ -109,6 +109,8 @@ class Candidate:
     profiled: ProfileResult | None = None
     is_profile_tried: bool = False
     """Whether a profile was collected, or could not be had."""
+    executed_share: float | None = None
+    """Operations that it executed, by those of the task; None where no profile counts them."""
     diagnosis_blob: str | None = None
     """The model's explanation of its failure."""
     diagnosis_step: int | None = None
@@ -348,6 +350,7 @@ class Record:
                 self.state, self.ended = state, event
             case ev.LimitMeasured(limit=limit):
                 self.limit = limit.after(self.limit).of_source(self.settings.task_source)
+                self._weigh_limit()
             case ev.BaselineMeasured():
                 self.baselines[event.name] = event
             case ev.CompilerShown():
@@ -392,8 +395,11 @@ class Record:
                 timings = earlier.timings + 1 if earlier else 1
                 self._judge(name, timed=kept, figures=figures, spent=spent, timings=timings)
                 self.is_quiet = not timed.untrusted
-            case _ if not self.is_thin:
-                self._remember(event)
+            case _:
+                if isinstance(event, ev.Profiled):
+                    self._count_executed(event)
+                if not self.is_thin:
+                    self._remember(event)
 
     def _remember(self, event: ev.Event) -> None:
         match event:
@@ -429,9 +435,24 @@ class Record:
             case _:
                 pass
 
+    def _count_executed(self, event: ev.Profiled) -> None:
+        """A limit of several workloads is none of the call that is profiled."""
+        if self.limit is not None and not self.settings.policy.workloads:
+            self._update(event.candidate_id, executed_share=executed_share(event.result, self.limit.min_flop))
+            self._weigh_limit()
+
+    def _weigh_limit(self) -> None:
+        """Hold the limit against the least that a correct kernel executed."""
+        kernels = (kernel for kernel in self.candidates.values() if kernel.verdict is Verdict.PASSED)
+        shares = [kernel.executed_share for kernel in kernels if kernel.executed_share is not None]
+        if self.limit is not None:
+            self.limit = replace(self.limit, executed_share=min(shares, default=None))
+
     def _judge(self, name: str, **result: object) -> None:
         self._update(name, **result)
         self._rank(name)
+        if (kernel := self.candidates.get(name)) is not None and kernel.executed_share is not None:
+            self._weigh_limit()
 
     def _update(self, name: str, **changes: object) -> None:
         if name in self.candidates:

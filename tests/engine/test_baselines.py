@@ -164,9 +164,10 @@ def test_a_kernel_whose_timing_decides_nothing_is_no_best_and_is_timed_again_whe
     context.emit(ev.Timed(6, "c004", busy(9.0)))
     assert timed_again_first(record, going_on) is going_on
     context.emit(ev.Timed(6, third, TimingResult((1.0,) * 9, (1.6,) * 9)))
-    assert timed_again_first(record, going_on) == Evaluate(StepKind.TIME, record.step_index, "c004")
+    assert timed_again_first(record, going_on) == Evaluate(StepKind.TIME, 3, "c004")
+    context.emit(ev.DepthFinished(6, 3, DepthOutcome.ACCEPTED, "c004", first, False, False, ""))
     end = Finish(RunState.FINISHED, "all depths are done")
-    assert timed_again_first(record, end) == Evaluate(StepKind.TIME, record.step_index, "c004")
+    assert timed_again_first(record, end) == Evaluate(StepKind.TIME, 3, "c004"), "at its own step index"
     context.emit(ev.Timed(7, "c004", TimingResult((1.0,) * 9, (4.0,) * 9)))
     assert timed_again_first(record, end) is end
     assert record.best_id == "c004"
@@ -232,6 +233,7 @@ def timed_at_the_end(context: RunContext) -> list[str]:
     asked, end = [], Finish(RunState.FINISHED, "all depths are done")
     while isinstance(action := timed_again_first(context.record, end), Evaluate):
         asked.append(action.about)
+        assert action.index == context.candidate(action.about).created.depth, "no step index begins with it"
         time_candidate(context, context.candidate(action.about))
     assert action is end
     return asked
@@ -250,6 +252,8 @@ def timed(context: RunContext, source: str, took_ms: float, eager_ms: float) -> 
     context.emit(ev.Compiled(1, kernel, BUILT, None))
     context.emit(ev.Checked(1, kernel, CORRECT))
     context.emit(ev.Timed(1, kernel, TimingResult((took_ms,) * 9, (eager_ms,) * 9)))
+    depth = context.record.step_index
+    context.emit(ev.DepthFinished(1, depth, DepthOutcome.ACCEPTED, kernel, None, False, False, ""))
 
 
 def test_two_kernels_of_which_it_is_in_doubt_which_is_best_are_timed_in_turns_before_the_run_ends(

@@ -472,3 +472,11 @@ def test_a_limit_of_before_masks_were_counted_is_not_known_where_the_task_masks_
     )
     record.apply(ev.LimitMeasured(replace(limit, min_flop=1_000_000_000, leaves_masked_out=True)))
     assert "1 GFLOP (what the masks leave) are computed at" in briefing.room(record.limit)
+
+
+def test_a_limit_that_a_kernel_undercut_is_told_to_a_model_as_not_known() -> None:
+    limit = HardwareLimit("d", 100.0, 1000.0, 1_000_000, 2_000_000_000, executed_share=0.2317)
+    told = briefing.room(limit)
+    assert "The limit is not known: 2 ms is the time for all of the reference's operations" in told
+    assert "executes 0.23 of them: part of the work is avoidable." in told
+    assert "The hardware allows 2 ms" in briefing.room(replace(limit, executed_share=0.9))

@@ -4,6 +4,8 @@ cost, wherever a run is shown."""
 from __future__ import annotations
 
 import html
+import json
+from dataclasses import replace
 from pathlib import Path
 
 from pages.parts import index, wording
@@ -20,6 +22,7 @@ from storage.results.evaluation_results import TimingResult
 from storage.results.timeline import Timeline
 from storage.run import events as ev
 from storage.run.folder import RunFolder
+from storage.run.forks import Fork
 from storage.run.journal import Journal
 from tests import samples
 from tests.pages.conftest import Open, words
@@ -141,3 +144,75 @@ def test_a_report_names_lines_close_together_once(home: Path, open_page: Open) -
     assert [(level.name, level.is_best) for level in levels if level.value in (1.31, 1.3, 1.8)] == [
         ("mine.py 1.80×", True), ("torch.compile, CUDA graph 1.30 to 1.31×", False), ("", False),
     ]  # fmt: skip
+
+
+def in_run(home: Path, name: str, origin: str, *baselines: ev.BaselineMeasured) -> None:
+    """A run without baselines of its own but these, forked from another one where that is named."""
+    folder = samples.write_run(home / "runs", name, depths=2)
+    lines = map(json.loads, folder.journal_file.read_text().splitlines())
+    kept = [line for line in lines if line["kind"] != "BaselineMeasured"]
+    numbered = [json.dumps(line | {"seq": seq}) + "\n" for seq, line in enumerate(kept, 1)]
+    folder.journal_file.write_text("".join(numbered))
+    if origin:
+        settings = replace(folder.read_settings(), forked_from=Fork(origin, "c001", 1, "0" * 64))
+        folder.settings_file.unlink()
+        folder.write_settings(settings)
+    journal = Journal(folder.journal_file)
+    for baseline in baselines:
+        journal.append(baseline)
+    journal.close()
+
+
+def test_a_run_that_timed_no_alternative_is_told_beside_that_of_the_run_it_was_forked_from(
+    home: Path, open_page: Open
+) -> None:
+    in_run(home, "newer", "", measured("CUDA graph", 4.0))
+    in_run(home, "origin", "", measured("torch.compile", 2.0))
+    in_run(home, "fork", "origin")
+    app = open_page("run", run="fork")
+    assert not app.exception
+    db, run = index.current(), queries.run(index.current(), "fork")
+    assert run is not None
+    assert run.best_speedup is not None
+    other = queries.baselines_elsewhere(db, ["fork"])
+    ratio = other["fork"].baseline.under(run.best_speedup, run.best_noise)
+    assert ratio is not None
+    over = f"about {wording.speedup(ratio.speedup, ratio.noise)}"
+    said = (
+        "The best alternative was not measured in this run. In the run it was forked from, torch.compile was 2.00× as "
+        f"fast as eager PyTorch, so this run's best kernel is {over} as fast as that."
+    )
+    assert said in words(app).replace("\\", "")
+    links = {str(link.proto.label): str(link.proto.page) for link in app.get("page_link")}
+    assert "Open that run" in links
+    assert key_figures._best(run, run.state)["second"] == (
+        f"{over} over torch.compile, timed in the run it was forked from"
+    )
+    cell = runs_table._cells(run, run.state, (), None, other["fork"])["over"]
+    assert isinstance(cell, dict)
+    assert (cell["text"], cell["title"]) == (wording.NONE, said)
+    assert said in list(report_run._warnings(db, run))
+    assert queries.baseline(db, "fork") is None, "no figure that is added up has it"
+    assert queries.baselines_elsewhere(db, ["origin"]) == {}
+
+
+def test_without_an_origin_another_run_of_the_same_work_is_told_as_such_and_one_on_another_device_is_not(
+    home: Path, open_page: Open
+) -> None:
+    in_run(home, "other", "", measured("CUDA graph", 4.0))
+    in_run(home, "bare", "")
+    in_run(home, "moved", "")
+    moved = home / "runs" / "moved" / "journal.jsonl"
+    text = moved.read_text()
+    assert '"device": "' in text
+    moved.write_text(text.replace('"device": "', '"device": "another '))
+    open_page("run", run="bare")
+    found = queries.baselines_elsewhere(index.current(), ["bare", "moved"])
+    assert [(name, row.run_id, row.is_origin) for name, row in found.items()] == [("bare", "other", False)]
+    told = alternatives.elsewhere(found["bare"], 8.0, 0.01)
+    assert "In another run of this task on the same model of device, CUDA graph was 4.00×" in told
+    assert told.endswith("so this run's best kernel is about 2.00× as fast as that.")
+    assert (
+        alternatives.elsewhere_in_short(found["bare"], 8.0, 0.01) == "about 2.00× over CUDA graph, timed in another run"
+    )
+    assert alternatives.elsewhere(found["bare"], None, None) == alternatives.elsewhere(None, 8.0, 0.01) == ""

@@ -17,7 +17,7 @@ from pages.parts.client.page_style import PageStyle
 from pages.parts.run import curve_chart, key_figures
 from pages.parts.status import beside_base, measured_on
 from storage.index import queries
-from storage.index.queries import RiseRow, RunRow
+from storage.index.queries import KernellessRow, RiseRow, RunRow
 from storage.results.policy import BOTH_PASSES
 from storage.run.settings import RunState
 from tests import samples
@@ -117,6 +117,26 @@ def test_in_a_stopped_run_the_best_is_called_that_and_of_others_that_nothing_was
     by_name = {trace.get("name"): trace for trace in drawn}
     assert by_name["not decided: the run was stopped"]["customdata"] == [second.candidate_id]
     assert "correct, the best" in by_name["best"]["text"][0]
+
+
+def test_a_kernel_in_work_is_not_drawn_as_one_that_was_not_kept(home: Path, open_page: Open) -> None:
+    rows = curve_chart.gather(run_of(home, open_page))
+    base, made = replace(rows.points[0], is_accepted=True), replace(rows.points[1], base_id=rows.points[0].candidate_id)
+    for is_pending, name in ((True, "made from"), (False, "tried from")):
+        points = [base, replace(made, is_accepted=False, is_pending=is_pending, trajectory=0)]
+        lines = {trace["name"]: trace for trace in curve_chart._branches(points) if trace["x"]}
+        assert lines.keys() == {name}
+        assert lines[name]["line"]["dash"] == ("solid" if is_pending else "dot")
+
+
+def test_a_step_that_made_no_kernel_has_a_mark_and_its_reason(home: Path, open_page: Open) -> None:
+    run = run_of(home, open_page)
+    rows = replace(curve_chart.gather(run), kernelless=[KernellessRow(1, 1, "left to go back to kernel 1")])
+    (mark,) = [
+        trace for trace in curve_chart.curve_figure(rows, False, "r1")["data"] if trace.get("name") == "no kernel made"
+    ]
+    assert (mark["x"], mark["text"]) == ([1], [f"{rows.words.step} 1 · no kernel made\nleft to go back to kernel 1"])
+    assert "1 made no kernel: left to go back to kernel 1" in curve_chart._marks(rows)
 
 
 def test_a_tie_and_a_rise_within_the_noise_are_told_in_figures(home: Path, open_page: Open) -> None:

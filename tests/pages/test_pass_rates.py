@@ -1,7 +1,14 @@
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
+from pages.parts import index
 from pages.parts.pass_rates import PassRates, ranked
 from storage.index.queries import RankingRow, TryRow
+from storage.run.settings import Origin
+from tests.pages.conftest import Open
+from tests.samples import write_run
 
 
 def tries(*outcomes: float | None, prompts: str = "p") -> list[TryRow]:
@@ -35,6 +42,21 @@ def test_tries_that_were_told_of_each_other_say_what_happened() -> None:
         "First correct kernel: try 2 of 3, 2.00× over eager PyTorch. Cost of a correct kernel: unknown."
     )
     assert PassRates(tries(None, None, prompts="ab"), 1.0).sentence() == "No correct kernel in 2 tries."
+
+
+def test_the_first_correct_kernel_of_a_fork_is_the_one_that_it_began_with(home: Path, open_page: Open) -> None:
+    write_run(home / "runs", "r1")
+    open_page("run", run="r1")
+    kernel = replace(index.attempts("r1")[0], number=1, origin=Origin.FORKED, speedup=261.0)
+    brought = "First correct kernel: kernel 1, which came from the run it was forked from, 261× over eager PyTorch."
+    rates = PassRates(tries(285.0, 301.0, prompts="ab"), None)
+    assert rates.sentence(kernel).startswith(
+        f"{brought} The model's own first one: try 1 of 2, 285× over eager PyTorch."
+    )
+    assert PassRates([], None).sentence(kernel) == brought
+    assert PassRates([], None).sentence() == ""
+    written = replace(kernel, origin=Origin.SYNTHESIS)
+    assert rates.sentence(written) == rates.sentence()
 
 
 def test_nothing_is_said_of_a_first_kernel_that_was_not_timed_or_of_passes_that_are_not() -> None:

@@ -63,6 +63,30 @@ def test_a_profile_of_an_older_version_still_shows(home: Path, open_page: Open) 
     assert "No roofline" in words(app)
 
 
+@pytest.mark.parametrize(
+    ("bound", "said"),
+    [
+        (
+            "latency",
+            "**Bound by** :violet-badge[latency] :gray[neither memory nor arithmetic reaches 60 % of its peak · ",
+        ),
+        (
+            "underutilised",
+            "**Bound by** :violet-badge[latency, grid below one wave] :gray[neither memory nor arithmetic",
+        ),
+        ("something older", "**Bound by** :violet-badge[something older] :gray[2"),
+    ],
+)
+def test_what_a_kernel_is_bound_by_is_a_sentence_with_its_threshold(
+    home: Path, open_page: Open, bound: str, said: str
+) -> None:
+    _, names = profiled.write_run(home / "runs", "r1", ProfileResult("h", (), bound, "s"))
+    app = open_page("candidate", run="r1", candidate=names[0])
+    app.session_state["tab"] = "Profile"
+    assert not app.run().exception
+    assert said in words(app)
+
+
 # The best kernel of the square product that comes as an example: three products of halves for one in fp32.
 SQUARE = HardwareLimit("NVIDIA H200", 6795.23, 280555.86, 201_326_592, 137_438_953_472)
 SQUARE_RATES = {"memory": 4.2999e12, "fp32": 65.985e12, "tf32": 430.34e12, "bf16": 854.5e12}
@@ -209,6 +233,31 @@ def test_no_kernel_is_at_a_limit_of_which_it_may_skip_operations(source: str) ->
     assert counted.is_known
     assert SQUARE.of_source("torch.tril(torch.matmul(a, b))").is_known
     assert not replace(SQUARE, operators=(CalledOperator("masked_fill", 1, 9),)).is_known
+
+
+def test_a_limit_of_which_a_kernel_left_out_operations_is_told_as_such_and_roofs_stand_over_what_is_executed() -> None:
+    undercut = replace(SQUARE, executed_share=0.2317)
+    assert (speed_of_light.percent(undercut, 1.0), speed_of_light.share(undercut, 1.0)) == ("not known", None)
+    assert speed_of_light.sentence(undercut, 1.0) == (
+        "Limit not known for this task: 0.490 ms is the time for all 137 GFLOP of the reference. A kernel of this run "
+        "executes 0.23 of the task's floating-point operations."
+    )
+    assert "A kernel of this run" in speed_of_light.sentence(undercut.raised_to(0.2), 1.0)
+    assert "0.490 ms is the time for all" in speed_of_light.sentence(undercut.raised_to(0.2), 1.0)
+    assert speed_of_light.why_unknown(undercut) == "a kernel of this run executes 0.23 of the task's operations"
+    assert speed_of_light.avoidable(undercut, 0.2317) == (
+        "Most of the task's work is avoidable: this kernel executes 0.23 of its floating-point operations."
+    )
+    assert speed_of_light.avoidable(undercut, 3.1) == speed_of_light.avoidable(SQUARE, 0.2317) == ""
+    axes = roofline.axes(SQUARE_RATES, undercut, "fp32")
+    assert axes
+    assert (axes.work, axes.products, roofline.task_limit(undercut)) == (0, 1, None)
+    here = roofline.point("kernel 2", SQUARE_CALL, axes.work, 0.832)
+    assert here
+    assert here.rate == SQUARE_CALL["arithmetic throughput"]
+    said = roofline.counted(axes, {"fp32 operations": 0.2317 * SQUARE.min_flop})
+    assert "a kernel need not do all of the task's 137 GFLOP." in said
+    assert said.endswith("This kernel executes 31.8 GFLOP, 0.23 for each of the task's.")
 
 
 def test_a_profile_that_was_disturbed_says_so_and_is_compared_with_nothing(home: Path, open_page: Open) -> None:

@@ -40,6 +40,10 @@ def timed(noise: float) -> StepResult:
         ),
         ("profile", "profiled", StepResult(1, bound="memory"), "Profiled kernel 1: bound by memory"),
         (
+            "profile", "profiled", StepResult(1, bound="underutilised"),
+            "Profiled kernel 1: bound by latency, grid below one wave",
+        ),
+        (
             "optimise", "created", StepResult(1, "c002", 2, "wider loads", 1.5),
             "Optimised kernel 1 into kernel 2: wider loads (predicted gain 1.50×)",
         ),

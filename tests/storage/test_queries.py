@@ -10,6 +10,7 @@ import pytest
 from storage.index import queries
 from storage.index.database import Database
 from storage.index.ingest import Ingest
+from storage.index.queries import KernellessRow
 from storage.index.queries.suites import run_results
 from storage.results import relative
 from storage.results.evaluation_results import CheckResult, CompileResult, TimingResult
@@ -100,13 +101,15 @@ def once_more(step: int, depth: int, name: str, took_ms: float, eager_ms: float,
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("is_older", [False, True])
 def test_kernels_timed_once_more_before_the_run_ends_stay_at_their_depths_and_begin_none(
-    db: Database, root: Path
+    db: Database, root: Path, is_older: bool
 ) -> None:
     depths = ("c001", 2.0, 1.82, ""), ("c002", 1.3, 2.0, ""), ("c003", 1.2, 1.6, ""), ("c004", 1.0, 1.8, "busy")
     grow(db, root, *(event for depth, kernel in enumerate(depths) for event in of_depth(depth, *kernel)))
-    again = [("c004", 1.0, 1.1), ("c002", 1.3, 1.846), ("c003", 1.2, 1.6)]
-    grow(db, root, *(event for turn, kernel in enumerate(again) for event in once_more(9 + turn, 4, *kernel)))
+    again = [(3, "c004", 1.0, 1.1), (1, "c002", 1.3, 1.846), (2, "c003", 1.2, 1.6)]
+    for turn, (depth, name, took_ms, eager_ms) in enumerate(again):
+        grow(db, root, *once_more(9 + turn, 4 if is_older else depth, name, took_ms, eager_ms))
     run, folder = queries.run(db, "sample"), RunFolder(root / "sample")
     assert run is not None
     assert (run.depth, [row.depth for row in queries.depths(db, "sample")]) == (3, [0, 1, 2, 3])
@@ -120,6 +123,18 @@ def test_kernels_timed_once_more_before_the_run_ends_stay_at_their_depths_and_be
     assert [kernel.candidate_id for kernel in folded.timed] == ["c001", "c002", "c003", "c004"]
     assert folded.timed == run_results(db, ["sample"])["sample"].timed
     assert folded.gains == 1
+
+
+def test_a_depth_that_ended_without_a_kernel_is_told_with_its_reason(db: Database, root: Path) -> None:
+    left = "left to go back to kernel 1"
+    grow(
+        db, root, *of_depth(0, "c001", 2.0, 2.0),
+        ev.DepthFinished(3, 1, DepthOutcome.GIVEN_UP, None, "c001", False, False, left), *of_depth(2, "c002", 2.0, 2.1),
+        ev.StepStarted(7, StepKind.OPTIMISE, 3, "c002"), ev.StepFinished(7, StepKind.OPTIMISE, 1.0, "patch_failed"),
+        ev.DepthFinished(7, 3, DepthOutcome.GIVEN_UP, None, "c002", False, False, "no edit applied"),
+    )  # fmt: skip
+    assert queries.kernelless(db, "sample") == [KernellessRow(1, 1, left)]
+    assert queries.unapplied(db, "sample")[0].depth == 3, "an edit that could not be applied has a mark of its own"
 
 
 def test_a_kernel_timed_late_counts_from_its_own_place_on(db: Database, root: Path) -> None:

@@ -15,10 +15,9 @@ from typing import Any
 
 from engine.evaluator.profiling.perf import HARDWARE, Mix
 from engine.evaluator.profiling.roof import Roof
-from storage.results.profile_results import DISTURBED, Metric, ProfileResult, SourceLine, disturbance
+from storage.results.profile_results import DISTURBED, NEAR_PEAK, Metric, ProfileResult, SourceLine, disturbance
 
 MAX_LINES = 25
-NEAR_ROOF = 0.6
 TINY_MS = 0.03
 FAULT_COST_MS = 0.0005
 OVERHEAD_SHARE = 0.3
@@ -206,7 +205,7 @@ def bound_of(
     """
     if latency_ms < TINY_MS or minor_faults * FAULT_COST_MS > OVERHEAD_SHARE * latency_ms:
         return Bound.OVERHEAD
-    if max(memory_share, compute_share) >= NEAR_ROOF:
+    if max(memory_share, compute_share) >= NEAR_PEAK:
         return Bound.MEMORY if memory_share >= compute_share else Bound.COMPUTE
     is_scalar = packed_share is not None and packed_share < 0.5
     return Bound.COMPUTE if is_scalar else Bound.LATENCY

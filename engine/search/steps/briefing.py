@@ -277,6 +277,12 @@ def _limit(limit: HardwareLimit | None) -> Iterator[str]:
             "masks part of their results, so a kernel may skip some."
         )
         return
+    if limit.is_undercut:
+        yield (
+            f"The limit is not known: {limit.counted_ms:.4g} ms is the time for all of the reference's operations, and "
+            f"a correct kernel of this run executes {limit.executed_share:.2g} of them: part of the work is avoidable."
+        )
+        return
     if not limit.is_known:
         of = f" of {limit.measured_ms:.4g} ms" if limit.measured_ms else ""
         yield (

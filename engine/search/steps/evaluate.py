@@ -134,8 +134,9 @@ def _contradicts(best: Candidate, rival: Candidate) -> bool:
 def timed_again_first(record: Record, action: Action) -> Action:
     """A kernel whose timing decides nothing is timed once more: when a later timing shows that the machine is quiet
     again, or before the run ends, whatever the method; before it ends also two of which it is in doubt which is the
-    best. Not in a run of several at once, in which none sees the others,
-    nor where each step waits for a person's yes: a no would end a step index that has nothing to do with it.
+    best. The step is of the kernel's own step index: it begins no other. Not in a run of several at once, in which none
+    sees the others, nor where each step waits for a person's yes: a no would end a step index that has nothing to do
+    with it.
     """
     if record.settings.width > 1 or record.approval_rule.which is AskRule.ALL:
         return action
@@ -148,10 +149,14 @@ def timed_again_first(record: Record, action: Action) -> Action:
         if candidate.timings < MOST_TIMINGS
     ]
     if waiting:
-        return Evaluate(StepKind.TIME, record.step_index, waiting[-1])
+        return _timing(record, waiting[-1])
     is_over = isinstance(action, Finish) and action.state is RunState.FINISHED
     doubted = in_doubt(record) if is_over else None
-    return action if doubted is None else Evaluate(StepKind.TIME, record.step_index, doubted[0])
+    return action if doubted is None else _timing(record, doubted[0])
+
+
+def _timing(record: Record, candidate_id: str) -> Evaluate:
+    return Evaluate(StepKind.TIME, record.candidates[candidate_id].created.depth, candidate_id)
 
 
 def _measure_baselines(context: RunContext) -> None:

@@ -160,6 +160,8 @@ def _numbers(run: RunRow, candidate: CandidateRow) -> None:
     fastest = queries.baseline(db, run.run_id)
     if lost := alternatives.loses(fastest, candidate.low, candidate.speedup, candidate.noise):
         st.warning(wording.plain(f"This kernel {lost}."), icon=":material/warning:")
+    if avoidable := outcome.avoidable(db, run.run_id, candidate.candidate_id):
+        st.caption(wording.plain(avoidable))
     if busy := outcome.busy(evaluation, f"kernel {candidate.number}"):
         st.caption(f":material/hourglass_top: {wording.plain(busy)}")
     if anew := _anew(run, candidate):
@@ -207,7 +209,7 @@ def numbers(
     share = speed_of_light.share(limit, candidate.latency_ms)
     if limit is not None and not limit.is_known:
         about = f"{speed_of_light.sentence(limit, candidate.latency_ms)} {OF_TRUST}"
-        items.append(Figure("Of the hardware limit", speed_of_light.UNKNOWN, "for this task", about))
+        items.append(Figure("Of the hardware limit", speed_of_light.UNKNOWN, speed_of_light.why_unknown(limit), about))
     elif limit is not None and share is not None and share <= 1:
         about = f"{wording.latency(limit.limit_ms)}. {how_limited} {OF_TRUST}"
         items.append(Figure("Of the hardware limit", speed_of_light.percent(limit, candidate.latency_ms), about=about))

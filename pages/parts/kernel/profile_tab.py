@@ -19,7 +19,7 @@ from pages.parts.widgets import bars, code, plot, table
 from storage.index import queries
 from storage.index.queries import AttemptRow, CandidateRow, MetricRow, ProfileRow, RunRow
 from storage.results import counters, kernel_names
-from storage.results.profile_results import Advice
+from storage.results.profile_results import Advice, bound_by
 from storage.results.vocabulary import Verdict
 from storage.run.exposure import Exposure
 from storage.run.method_words import MethodWords
@@ -105,9 +105,9 @@ class Seen:
 
 
 def _headline(profile: ProfileRow, seen: Seen) -> None:
-    st.markdown(
-        f"**Bound by** :violet-badge[{wording.plain(profile.bound) or 'unknown'}] :gray[{wording.moment(profile.at)}]"
-    )
+    bound, means = bound_by(profile.bound)
+    told = " · ".join(filter(None, [wording.plain(means), wording.moment(profile.at)]))
+    st.markdown(f"**Bound by** :violet-badge[{wording.plain(bound)}] :gray[{told}]")
     if profile.disturbance:
         st.warning(
             wording.plain(

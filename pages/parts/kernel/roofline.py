@@ -13,12 +13,12 @@ from pages.parts import index, speed_of_light, wording
 from pages.parts.kernel import machine_use
 from storage.index import queries
 from storage.index.queries import AttemptRow, CandidateRow
+from storage.results import counters
 from storage.results.hardware_limit import FP8, PRODUCTS_PER_FP32, HardwareLimit, stands_on_float8, useful_rates
 from storage.results.policy import PRECISIONS
 
 MEMORY = "memory"
 NAMES = {"fp32": "FP32", "tf32": "TF32 tensor", "bf16": "BF16 tensor", FP8: "FP8 tensor", "peak": "arithmetic peak"}
-OPERATIONS = " operations"  # how the names of counted operations end
 COLOURS = {
     "fp32": "@blue-color", "peak": "@blue-color", "tf32": "@violet-color", "bf16": "@orange-color", FP8: "@red-color",
 }  # fmt: skip
@@ -56,19 +56,22 @@ class Axes:
         slopes: bytes per second by what is written beside the line; the first is that of device memory.
         roofs: operations per second by unit.
         products: what tensor rates are divided by.
+        avoidable: operations counted for a task of which a kernel needed fewer: its height would be above every roof.
     """
 
     work: int
     slopes: Mapping[str, float]
     roofs: Mapping[str, float]
     products: int = 1
+    avoidable: int = 0
 
 
 def axes(measured: Mapping[str, float], limit: HardwareLimit | None, arithmetic: str) -> Axes | None:
     """The machine's rates: those of the profile, else those behind the run's limit line. None where none are known."""
     memory, roofs = measured.get(MEMORY), {unit: rate for unit, rate in measured.items() if unit != MEMORY}
-    if limit is None or not limit.min_flop:
-        return Axes(0, {MEMORY: memory}, roofs) if memory and roofs else None
+    if limit is None or not limit.min_flop or limit.is_undercut:
+        avoidable = limit.min_flop if limit else 0
+        return Axes(0, {MEMORY: memory}, roofs, avoidable=avoidable) if memory and roofs else None
     bandwidth, peak = limit.bandwidth_gb_s * 1e9, limit.peak_gflop_s * 1e9
     slopes = {MEMORY: bandwidth}
     if memory and bandwidth > speed_of_light.CACHE * memory:
@@ -118,6 +121,13 @@ def figure(chart: Axes, points: Sequence[Point], limit: Point | None) -> dict[st
 
 def counted(chart: Axes, metrics: Mapping[str, float]) -> str:
     """What the axes count, why tensor rates are divided, and what this kernel executes."""
+    executed = sum(counters.operations(metrics).values())
+    if chart.avoidable:
+        work = wording.quantity(float(chart.avoidable), "FLOP")
+        return (
+            "Both axes count the operations that a kernel executes, as the profiler counts them: a kernel need not do "
+            f"all of the task's {work}.{_executed(executed, chart.avoidable)}"
+        )
     if not chart.work:
         return (
             "Both axes count the operations that a kernel executes, as the profiler counts them: the task's own are "
@@ -132,11 +142,14 @@ def counted(chart: Axes, metrics: Mapping[str, float]) -> str:
             f"Tensor rates are divided by {chart.products}: so many TF32 or half-precision products make one that is "
             "as exact as FP32."
         )
-    executed = sum(value for name, value in metrics.items() if name.endswith(OPERATIONS))
-    if executed:
-        times = wording.significant(executed / chart.work, 2)
-        parts.append(f"This kernel executes {wording.quantity(executed, 'FLOP')}, {times} for each of the task's.")
-    return " ".join(parts)
+    return " ".join(parts) + _executed(executed, chart.work)
+
+
+def _executed(executed: float, work: int) -> str:
+    if not executed:
+        return ""
+    times = wording.significant(executed / work, 2)
+    return f" This kernel executes {wording.quantity(executed, 'FLOP')}, {times} for each of the task's."
 
 
 def _unit(unit: str, products: int) -> str:

@@ -16,7 +16,7 @@ from pages.parts.steering import dialogs, steer
 from pages.parts.steering.verb_words import VERB_WORDS
 from pages.parts.widgets import table
 from storage.index import queries
-from storage.index.queries import BaselineRow, RunRow, RunSort
+from storage.index.queries import BaselineRow, ElsewhereRow, RunRow, RunSort
 from storage.run.settings import RunState
 from storage.run.steering import commands
 from storage.run.steering.verbs import CommandKind
@@ -64,11 +64,16 @@ def draw(
     most_compared: int,
 ) -> str | None:
     """Draw the table; the id of the run opened just now, or what a button of it asks for, if any."""
-    fastest = queries.fastest_baselines(index.current(), [run.run_id for run in shown])
+    db = index.current()
+    fastest = queries.fastest_baselines(db, [run.run_id for run in shown])
+    without = [run.run_id for run in shown if run.best_speedup and run.run_id not in fastest]
+    elsewhere = queries.baselines_elsewhere(db, without) if without else {}
     rows = [
         table.Row(
             run.run_id,
-            _cells(run, states[run.run_id], by_run.get(run.run_id, ()), fastest.get(run.run_id)),
+            _cells(
+                run, states[run.run_id], by_run.get(run.run_id, ()), fastest.get(run.run_id), elsewhere.get(run.run_id)
+            ),
             f"run?run={wording.in_address(run.run_id)}", f"{run.title}, {run.run_id}",
         )
         for run in shown
@@ -94,7 +99,11 @@ def _headed(column: table.Column, sort: RunSort) -> table.Column:
 
 
 def _cells(
-    run: RunRow, state: RunState, run_alerts: Sequence[Alert], fastest: BaselineRow | None
+    run: RunRow,
+    state: RunState,
+    run_alerts: Sequence[Alert],
+    fastest: BaselineRow | None,
+    elsewhere: ElsewhereRow | None = None,
 ) -> dict[str, table.Cell]:
     actions, state = _actions(run, state), run_state.shown_state(run)
     badges = _tags(run) + damaged.cells(run.run_id) + _kinds(run) + alerts.badge(run_alerts)
@@ -113,7 +122,7 @@ def _cells(
             f"engine time {wording.seconds(run.engine_s)}" if run.engine_s else "",
         ),
         "best": _best(run),
-        "over": _over(run, fastest),
+        "over": _over(run, fastest, elsewhere),
         "curve": table.spark(run.curve, f"{wording.best(run)} best"),
         "correct": _correct(run),
         "model": table.text(wording.cut(model, 22), title=model),
@@ -156,8 +165,10 @@ def _best(run: RunRow) -> table.Cell:
     return table.text(best, tone, title=beside) if beside == wording.TOO_WIDE else table.text(best, tone, beside)
 
 
-def _over(run: RunRow, fastest: BaselineRow | None) -> table.Cell:
+def _over(run: RunRow, fastest: BaselineRow | None, elsewhere: ElsewhereRow | None = None) -> table.Cell:
     """The best kernel over the best alternative, and what that is."""
+    if said := alternatives.elsewhere(elsewhere, run.best_speedup, run.best_noise):
+        return table.text(wording.NONE, "muted", "not measured in this run", said)
     ratio = fastest.under(run.best_speedup, run.best_noise) if fastest else None
     if fastest is None or ratio is None:
         return table.text(wording.NONE, "muted", "", "no alternative was timed")

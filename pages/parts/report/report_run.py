@@ -80,6 +80,10 @@ def _warnings(db: Database, run: RunRow) -> Iterator[str]:
         yield f"{damage.title(damages)}. {facts}".removeprefix(". ")
     if lost := outcome.loses(db, run):
         yield lost
+    if avoidable := outcome.avoidable(db, run.run_id, run.best_candidate_id or ""):
+        yield avoidable
+    if said := alternatives.elsewhere(outcome.elsewhere(db, run), run.best_speedup, run.best_noise):
+        yield said
     if in_turns := outcome.timed_in_turns(db, run):
         yield in_turns
     if older := settings_list.older_rules(run.run_id):

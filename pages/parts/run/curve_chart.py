@@ -22,6 +22,7 @@ from storage.index.queries import (
     BaselineRow,
     DepthSpreadRow,
     FailureRow,
+    KernellessRow,
     PointRow,
     RiseRow,
     RunRow,
@@ -74,6 +75,7 @@ def gather(run: RunRow, selected_id: str = "") -> CurveRows:
         points=points,
         failures=queries.failures(db, run.run_id, selected_id),
         unapplied=queries.unapplied(db, run.run_id),
+        kernelless=queries.kernelless(db, run.run_id),
         spread=queries.depth_spread(db, run.run_id),
         rises=queries.rises(db, run.run_id),
         phases=curve_marks.phases(seen, switch, exposure.promised(settings) if settings else None, last, words, whys),
@@ -136,6 +138,9 @@ def _marks(rows: CurveRows) -> str:
         )
     if more := len(rows.missed[MOST_MISSED:]):
         notes.append(f"{wording.capital(rows.words.counted(more))} more had none to show either.")
+    for ended in [row for row in rows.kernelless if row.count == 1 and row.reason][:MOST_MISSED]:
+        step = f"{wording.capital(rows.words.step)} {ended.depth}"
+        notes.append(f"{step} made no kernel: {wording.plain(wording.ended(ended.reason))}")
     if rows.selected_id:
         notes.append("A ring marks the kernel that is open, or was last.")
     return " ".join(notes)
@@ -160,6 +165,7 @@ def _settings(run_id: str) -> RunSettings | None:
 
 
 MOST_MISSED = 4
+NO_KERNEL = "no kernel made"
 MANY = 300  # points beyond which their marks are smaller
 GRID = {"gridcolor": "@border-color", "zeroline": False, "linecolor": "@border-color"}
 # Lines of trajectories; green is the best so far.
@@ -200,6 +206,7 @@ class CurveRows:
     is_by_hand: bool = False
     is_stopped: bool = False
     missed: Sequence[UnshownRow] = ()
+    kernelless: Sequence[KernellessRow] = ()
 
     @property
     def limit_speedup(self) -> float | None:
@@ -228,6 +235,7 @@ def curve_figure(rows: CurveRows, is_log: bool, revision: str) -> dict[str, Any]
         kernels("best", best, "star", "@green-color", size=17),
         *_selection(rows.points, rows.failures, rows.selected_id),
         *_failures(rows.failures, rows.unapplied, rows.words.step),
+        _kernelless(rows.kernelless, rows.words.step),
         *_spacers(values, rows.eager_ms is not None),
     ]  # fmt: skip
     return {"data": [trace for trace in drawn if trace["x"]], "layout": _layout(rows, is_log, revision, values)}
@@ -399,7 +407,8 @@ def _branches(points: Sequence[PointRow]) -> list[Trace]:
         ys: list[float | None] = []
         for p in points:
             base, is_of_it = spot.get(p.base_id or ""), not is_accepted or p.trajectory == trajectory
-            if p.is_accepted is is_accepted and is_of_it and base and base is not p:
+            is_kept = p.is_accepted or p.is_pending  # of one in work nobody knows yet
+            if is_kept is is_accepted and is_of_it and base and base is not p:
                 xs += [base.x, p.x, None]
                 ys += [base.speedup, p.speedup, None]
         name = f"trajectory {trajectory}" if trajectory else "made from" if is_accepted else "tried from"
@@ -468,6 +477,18 @@ def _failures(failed: Sequence[FailureRow], unapplied: Sequence[UnappliedRow], s
         "marker": {"symbol": "line-ns-open", "size": 12, "color": "@gray-color", "line": {"width": 2}},
     })  # fmt: skip
     return drawn
+
+
+def _kernelless(kernelless: Sequence[KernellessRow], step: str) -> Trace:
+    """Marks in the lane at the foot where a step index ended without a kernel."""
+    return {
+        "type": "scatter", "mode": "markers", "yaxis": "y2", "hoverinfo": "none", "name": NO_KERNEL,
+        "x": [row.depth for row in kernelless], "y": [0.0] * len(kernelless),
+        "text": [
+            f"{step} {row.depth} · {_times(row.count)}{NO_KERNEL}\n{wording.cut(row.reason, 84)}" for row in kernelless
+        ],
+        "marker": {"symbol": "line-ew-open", "size": 12, "color": "@gray-color", "line": {"width": 2}},
+    }  # fmt: skip
 
 
 def _failure(f: FailureRow) -> str:

@@ -95,10 +95,12 @@ def draw(run: RunRow) -> str | None:
 
 def _tell_passes(run: RunRow) -> None:
     """How often the model's kernels pass, in one line."""
-    if rows := queries.tries(index.current(), [run.run_id]):
-        st.caption(wording.plain(PassRates(rows, run.cost_usd, run.model).sentence()), help=ABOUT)
-    if rates := ranked(queries.rankings(index.current(), run.run_id)):
-        st.caption(wording.plain(rates), help=ABOUT_RANKING)
+    passed = (kernel for kernel in index.attempts(run.run_id) if kernel.verdict is Verdict.PASSED)
+    rates = PassRates(queries.tries(index.current(), [run.run_id]), run.cost_usd, run.model)
+    if said := rates.sentence(next(passed, None)):
+        st.caption(wording.plain(said), help=ABOUT)
+    if ranking := ranked(queries.rankings(index.current(), run.run_id)):
+        st.caption(wording.plain(ranking), help=ABOUT_RANKING)
 
 
 def _filter() -> KernelFilter:

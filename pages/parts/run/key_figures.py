@@ -71,10 +71,11 @@ def _best(run: RunRow, state: RunState) -> dict[str, str]:
     nothing = "no correct kernel timed yet" if run.passed else "no correct kernel yet"
     best = run.best_candidate_id
     count, advice = outcome.to_look_at(index.current(), run.run_id, best) if best else (0, "")
+    avoidable = outcome.avoidable(index.current(), run.run_id, best) if best else ""
     shown = {
         "label": "Over eager PyTorch",
         "flag": f"⚑ {count} to look at" if count else "",
-        "title": f"{wording.BEST} {advice}".strip() if run.best_speedup else "",
+        "title": " ".join(filter(None, [wording.BEST, advice, avoidable])) if run.best_speedup else "",
         **_over_best_alternative(run),
     }
     if run.best_speedup is None:
@@ -142,7 +143,7 @@ def headroom(run: RunRow) -> dict[str, Any]:
     how = outcome.limit_measured(index.current(), run.run_id)
     sentence = f"{speed_of_light.sentence(limit, run.best_latency_ms)} {how}"
     if not limit.is_known:
-        note = "a kernel may skip operations" if limit.may_skip else "for this task"
+        note = speed_of_light.why_unknown(limit)
         return {"label": label, "value": speed_of_light.UNKNOWN, "note": note, "share": None, "title": sentence}
     if share is None:
         return {"label": label, "value": wording.NONE, "note": f"limit {wording.latency(limit.limit_ms)}",
@@ -158,6 +159,10 @@ def _over_best_alternative(run: RunRow) -> dict[str, str]:
     """The best kernel over the best alternative, and whether it loses to it beyond the noise; in one short line, since
     the bar keeps its height."""
     fastest = queries.baseline(index.current(), run.run_id)
+    if fastest is None:
+        other = outcome.elsewhere(index.current(), run)
+        short = alternatives.elsewhere_in_short(other, run.best_speedup, run.best_noise)
+        return {"second": short} if short else {}
     over = alternatives.over(fastest, run.best_speedup, run.best_noise, is_short=True)
     if alternatives.loses(fastest, run.best_low, run.best_speedup, run.best_noise):
         return {"second": f"{over}, which is faster", "second_tone": "poor"}

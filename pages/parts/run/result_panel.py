@@ -33,6 +33,10 @@ def draw(run: RunRow, state: RunState) -> None:
             kernel_panel.draw_looks(run, run.best_candidate_id)
         if lost := outcome.loses(index.current(), run):
             st.warning(wording.plain(lost), icon=":material/warning:")
+        other = outcome.elsewhere(index.current(), run)
+        if other and (said := alternatives.elsewhere(other, run.best_speedup, run.best_noise)):
+            st.caption(wording.plain(said))
+            st.page_link("run.py", label="Open that run", query_params={"run": other.run_id})
         if busy := outcome.busy_best(index.current(), run):
             st.caption(f":material/hourglass_top: {wording.plain(busy)}")
         with st.container(horizontal=True, vertical_alignment="center", gap="small", key="result_acts"):
@@ -54,8 +58,12 @@ def sentence(run: RunRow) -> str:
         measured = wording.measured(run.best_speedup, run.best_noise, run.best_low, run.best_high)
         came = f"kernel {_number(run)} is {measured} as fast as eager PyTorch{_and_over(run)}"
     tied = f" {_tied(run)}" if run.best_speedup and run.tied_kernels else ""
-    in_turns = outcome.timed_in_turns(index.current(), run) if run.best_speedup else ""
-    return f"{wording.capital(came)}.{tied} {in_turns}".strip()
+    said = f"{wording.capital(came)}.{tied}"
+    if not run.best_speedup or not run.best_candidate_id:
+        return said
+    db = index.current()
+    avoidable = outcome.avoidable(db, run.run_id, run.best_candidate_id)
+    return " ".join(filter(None, [said, avoidable, outcome.timed_in_turns(db, run)]))
 
 
 def _and_over(run: RunRow) -> str:

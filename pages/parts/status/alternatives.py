@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pages.parts import wording
 from pages.parts.widgets import table
 from pages.parts.widgets.figures import Figure
-from storage.index.queries import AttemptRow, BaselineRow
+from storage.index.queries import AttemptRow, BaselineRow, ElsewhereRow
 from storage.results import relative
 from storage.results.relative import Relative, is_known
 
@@ -63,6 +63,35 @@ def loses(fastest: BaselineRow | None, low: float | None, speedup: float | None,
     if fastest is None or ratio is None or low is None or low <= 1 or not ratio.is_slower or not is_known(ratio.noise):
         return ""
     return f"beats {EAGER} and loses to {named(fastest)}: {wording.over(ratio, 'it')}"
+
+
+def elsewhere(other: ElsewhereRow | None, speedup: float | None, noise: float | None) -> str:
+    """What another run tells of the best alternative of one that timed none; empty where that is nothing. A ratio of
+    figures of two runs is told as about so much."""
+    over_it = _over_elsewhere(other, speedup, noise)
+    if other is None or not over_it:
+        return ""
+    where = "the run it was forked from" if other.is_origin else "another run of this task on the same model of device"
+    there = f"The best alternative was not measured in this run. In {where}"
+    if is_eager_best(other.baseline):
+        return f"{there}, {EAGER_IS_BEST}."
+    itself = f"{other.baseline.name} was {wording.ratio(other.baseline)} as fast as {EAGER}"
+    return f"{there}, {itself}, so this run's best kernel is {over_it} as fast as that."
+
+
+def elsewhere_in_short(other: ElsewhereRow | None, speedup: float | None, noise: float | None) -> str:
+    """The same in a few words."""
+    over_it = _over_elsewhere(other, speedup, noise)
+    if other is None or not over_it:
+        return ""
+    where = "timed in the run it was forked from" if other.is_origin else "timed in another run"
+    return f"{EAGER_IS_BEST if is_eager_best(other.baseline) else f'{over_it} over {other.baseline.name}'}, {where}"
+
+
+def _over_elsewhere(other: ElsewhereRow | None, speedup: float | None, noise: float | None) -> str:
+    """Empty where it is not known."""
+    ratio = other.baseline.under(speedup, noise) if other else None
+    return f"about {wording.speedup(ratio.speedup, ratio.noise)}" if ratio and is_known(ratio.noise) else ""
 
 
 def figures(fastest: BaselineRow | None, speedup: float | None, noise: float | None) -> list[Figure]:

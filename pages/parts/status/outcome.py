@@ -9,7 +9,7 @@ from pages.parts.widgets.bars import Bar
 from pages.parts.widgets.figures import Figure
 from storage.index import queries
 from storage.index.database import Database
-from storage.index.queries import EvaluationRow, RunRow
+from storage.index.queries import ElsewhereRow, EvaluationRow, RunRow
 from storage.index.queries.call_outcomes import call_outcomes
 from storage.results import flags, relative
 from storage.results.evaluation_results import BUSY_PERCENT, TIMED_AGAIN, used_by_others
@@ -106,11 +106,24 @@ def limit_doubt(db: Database, run_id: str) -> str:
     return speed_of_light.doubt(limit, queries.limits_of_others(db, run_id)) if limit else ""
 
 
+def avoidable(db: Database, run_id: str, candidate_id: str) -> str:
+    """That a kernel does without part of the task's work; empty where its profile does not show it."""
+    limit = queries.limit(db, run_id)
+    if limit is None or not limit.is_undercut:
+        return ""
+    return speed_of_light.avoidable(limit, queries.executed_share(db, run_id, candidate_id))
+
+
 def loses(db: Database, run: RunRow) -> str:
     """What is said of a best kernel that beats eager and loses to the best alternative; else empty."""
     fastest = queries.baseline(db, run.run_id)
     said = alternatives.loses(fastest, run.best_low, run.best_speedup, run.best_noise)
     return f"The best kernel {said}." if said else ""
+
+
+def elsewhere(db: Database, run: RunRow) -> ElsewhereRow | None:
+    """The best alternative as another run has timed it, where this one has a best kernel and timed none."""
+    return queries.baselines_elsewhere(db, [run.run_id]).get(run.run_id) if run.best_speedup else None
 
 
 def headline(db: Database, run: RunRow) -> str:

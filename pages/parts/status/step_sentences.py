@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from pages.parts import wording
 from storage.index.queries import StepRow
+from storage.results.profile_results import bound_by
 from storage.results.vocabulary import FAILED, Verdict
 from storage.run.method_words import PLAIN, MethodWords
 from storage.run.settings import StepKind
@@ -109,7 +110,7 @@ def _profiled(step: StepRow) -> str:
     result, kernel = step.result, _kernel(step)
     if result.failure:
         return f"Profiling {kernel} failed: {result.failure}"
-    return f"Profiled {kernel}" + (f": bound by {result.bound}" if result.bound else "")
+    return f"Profiled {kernel}" + (f": bound by {bound_by(result.bound)[0]}" if result.bound else "")
 
 
 def _edited(step: StepRow, words: MethodWords) -> str:

@@ -75,12 +75,14 @@ from storage.index.queries.compare import reached as reached
 from storage.index.queries.compare import timed_kernels as timed_kernels
 from storage.index.queries.evaluations import BaselineRow as BaselineRow
 from storage.index.queries.evaluations import CorrectnessErrorRow as CorrectnessErrorRow
+from storage.index.queries.evaluations import ElsewhereRow as ElsewhereRow
 from storage.index.queries.evaluations import EvaluationRow as EvaluationRow
 from storage.index.queries.evaluations import OutcomeCount as OutcomeCount
 from storage.index.queries.evaluations import TimingSamples as TimingSamples
 from storage.index.queries.evaluations import WorkloadRow as WorkloadRow
 from storage.index.queries.evaluations import baseline as baseline
 from storage.index.queries.evaluations import baselines as baselines
+from storage.index.queries.evaluations import baselines_elsewhere as baselines_elsewhere
 from storage.index.queries.evaluations import check_records as check_records
 from storage.index.queries.evaluations import correctness_errors as correctness_errors
 from storage.index.queries.evaluations import deployment as deployment
@@ -124,12 +126,14 @@ from storage.index.queries.points import FEW_POINTS as FEW_POINTS
 from storage.index.queries.points import DepthSpreadRow as DepthSpreadRow
 from storage.index.queries.points import ExposureRow as ExposureRow
 from storage.index.queries.points import FailureRow as FailureRow
+from storage.index.queries.points import KernellessRow as KernellessRow
 from storage.index.queries.points import PointRow as PointRow
 from storage.index.queries.points import RiseRow as RiseRow
 from storage.index.queries.points import UnappliedRow as UnappliedRow
 from storage.index.queries.points import depth_spread as depth_spread
 from storage.index.queries.points import exposures as exposures
 from storage.index.queries.points import failures as failures
+from storage.index.queries.points import kernelless as kernelless
 from storage.index.queries.points import points as points
 from storage.index.queries.points import rises as rises
 from storage.index.queries.points import unapplied as unapplied
@@ -143,6 +147,7 @@ from storage.index.queries.profiles import MetricRow as MetricRow
 from storage.index.queries.profiles import ProfileRow as ProfileRow
 from storage.index.queries.profiles import UnshownRow as UnshownRow
 from storage.index.queries.profiles import advice as advice
+from storage.index.queries.profiles import executed_share as executed_share
 from storage.index.queries.profiles import main_kind as main_kind
 from storage.index.queries.profiles import metric_changes as metric_changes
 from storage.index.queries.profiles import metrics as metrics

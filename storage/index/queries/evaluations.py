@@ -297,6 +297,31 @@ def fastest_baselines(db: Database, run_ids: Sequence[str]) -> dict[str, Baselin
     return {run_id: BaselineRow(*values) for run_id, *values in fetch.tuples(db, sql, {"runs": list(run_ids)})}
 
 
+@dataclass(frozen=True, slots=True)
+class ElsewhereRow:
+    """The fastest baseline of another run, `run_id`: timed in sessions of its own, so it is in no figure that is added
+    up. `is_origin`: the run was forked from that one."""
+
+    run_id: str
+    is_origin: bool
+    baseline: BaselineRow
+
+
+def baselines_elsewhere(db: Database, run_ids: Sequence[str]) -> dict[str, ElsewhereRow]:
+    """For each of these runs that tried no baseline beside eager: that of the run it was forked from, else of the
+    newest other one. Only where task, sizes, arithmetic and model of device are the same."""
+    names = ", ".join(f"o.{name}" for name in _SECOND)
+    sql = f"""SELECT r.run_id, o.run_id, o.run_id IS NOT DISTINCT FROM r.forked_run AS is_origin, {names}
+        FROM runs r JOIN runs o ON o.task_name = r.task_name AND o.sizes = r.sizes AND o.precision = r.precision
+            AND o.toolchain = r.toolchain AND o.device_model = r.device_model AND o.run_id <> r.run_id
+        WHERE list_contains($runs::VARCHAR[], r.run_id) AND r.device_model <> '' AND r.second_name IS NULL
+            AND o.second_speedup IS NOT NULL AND o.replay_of IS NULL
+        QUALIFY row_number() OVER (PARTITION BY r.run_id ORDER BY is_origin DESC, o.created_at DESC, o.run_id) = 1
+        ORDER BY r.run_id"""
+    found = fetch.tuples(db, sql, {"runs": list(run_ids)})
+    return {run_id: ElsewhereRow(other, is_origin, BaselineRow(*row)) for run_id, other, is_origin, *row in found}
+
+
 def baselines(db: Database, run_id: str) -> list[BaselineRow]:
     """Every baseline beside eager as last measured, in the order in which they were first measured."""
     last = {entry.event.name: entry.event for entry in fetch.events(db, run_id, BaselineMeasured)}

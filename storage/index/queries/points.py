@@ -46,6 +46,15 @@ class UnappliedRow:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class KernellessRow:
+    """Depths that ended without a kernel, and without an edit that could not be applied; `reason` is the last one's."""
+
+    depth: int
+    count: int
+    reason: str
+
+
 PLACE = """depth - 0.62 * (count(*) OVER siblings - row_number() OVER (siblings ORDER BY seq))
     / greatest(count(*) OVER siblings - 1, 3)"""
 SIBLINGS = "WINDOW siblings AS (PARTITION BY depth)"
@@ -109,6 +118,18 @@ def unapplied(db: Database, run_id: str, few: int = FEW_POINTS) -> list[Unapplie
     FROM ended LEFT JOIN tried USING (step)
     GROUP BY CASE WHEN $width = 0 THEN depth ELSE floor(depth / $width) END ORDER BY depth"""
     return fetch.rows(db, UnappliedRow, sql, {"run": run_id, "width": _width(db, run_id, few)})
+
+
+def kernelless(db: Database, run_id: str, few: int = FEW_POINTS) -> list[KernellessRow]:
+    """Depths that ended with nothing to be seen of them; in a very long run by stretches, told at their last depth."""
+    sql = """
+    WITH seen AS (SELECT depth FROM kernels WHERE run_id = $run
+            UNION SELECT depth FROM steps WHERE run_id = $run AND outcome = 'patch_failed'),
+     ended AS (SELECT depth, arg_max(reason, seq) AS reason FROM depths WHERE run_id = $run AND candidate_id IS NULL
+        AND depth NOT IN (SELECT depth FROM seen) GROUP BY depth)
+    SELECT max(depth) AS depth, count(*) AS count, coalesce(arg_max(reason, depth), '') AS reason
+    FROM ended GROUP BY CASE WHEN $width = 0 THEN depth ELSE floor(depth / $width) END ORDER BY depth"""
+    return fetch.rows(db, KernellessRow, sql, {"run": run_id, "width": _width(db, run_id, few)})
 
 
 def _width(db: Database, run_id: str, few: int) -> float:

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from storage.index.database import Database
-from storage.index.queries import fetch
-from storage.results import counters, relative
+from storage.index.queries import fetch, runs
+from storage.results import counters, profile_results, relative
 from storage.results.profile_results import DISTURBED, Advice, SourceLine, disturbance
 from storage.results.vocabulary import KernelClass
 from storage.run import exposure
@@ -105,6 +105,14 @@ class UnshownRow:
     number: int
     disturbance: str
     failure: str
+
+
+def executed_share(db: Database, run_id: str, candidate_id: str) -> float | None:
+    """Operations that a kernel executed by those counted for its task, by its last profile; None where not known."""
+    entry, hardware_limit = _profiled(db, run_id, candidate_id), runs.limit(db, run_id)
+    if entry is None or hardware_limit is None:
+        return None
+    return profile_results.executed_share(entry.event.result, hardware_limit.min_flop)
 
 
 def _profiled(db: Database, run_id: str, candidate_id: str) -> fetch.RunEntry[Profiled] | None:
@@ -215,18 +223,11 @@ def _are_alike(db: Database, run_id: str, candidate_ids: tuple[str, str]) -> boo
     return not (ratio.is_faster or ratio.is_slower)
 
 
-OPERATIONS = " operations"  # how the names of counted operations end
-
-
 def main_kind(rows: Sequence[MetricRow]) -> str:
     """What most operations of the profiled call are: `fp32`, `tf32` or `bf16`, for FP16 too, whose peak is the same;
     empty where they were not counted."""
-    counted = {
-        row.metric.removesuffix(OPERATIONS): row.value
-        for row in rows
-        if row.launch < 0 and not row.kernel and row.metric.endswith(OPERATIONS)
-    }
-    return counters.main_kind(counted)
+    whole = {row.metric: row.value for row in rows if row.launch < 0 and not row.kernel}
+    return counters.main_kind(counters.operations(whole))
 
 
 _Place = tuple[int, str]

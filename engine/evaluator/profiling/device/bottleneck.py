@@ -11,7 +11,7 @@ from enum import StrEnum
 from engine.evaluator.profiling.device.ceilings import DeviceCeilings
 from engine.evaluator.profiling.device.launch_counters import Launch, Whole
 from storage.results import counters
-from storage.results.profile_results import Advice
+from storage.results.profile_results import NEAR_PEAK, Advice
 
 WARP = 32
 REGISTER_UNIT = 256  # registers are given to a warp in such steps
@@ -60,7 +60,6 @@ def _by_shared(ceilings: DeviceCeilings, shared_bytes: int) -> int:
     return ceilings.shared_bytes // per_block
 
 
-NEAR_PEAK = 60.0
 TINY_S = 5e-6
 TRAFFIC = 1.3
 
@@ -79,7 +78,7 @@ def bottleneck(memory: float | None, compute: float | None, waves: float | None)
     """From shares of peak in percent, of a launch or of a whole call. A grid of less than one wave fills no machine."""
     if memory is None or compute is None:
         return Bottleneck.UNKNOWN
-    if max(memory, compute) >= NEAR_PEAK:
+    if max(memory, compute) >= 100 * NEAR_PEAK:
         return Bottleneck.MEMORY if memory >= compute else Bottleneck.COMPUTE
     return Bottleneck.UNDERUTILISED if waves is not None and waves < 1.0 else Bottleneck.LATENCY
 

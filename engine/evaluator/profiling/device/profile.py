@@ -21,7 +21,7 @@ from engine.evaluator.profiling.device.without_counters import Watched
 from storage.results import counters
 from storage.results.counters import Tier
 from storage.results.hardware_limit import HardwareLimit
-from storage.results.profile_results import Metric, ProfileResult
+from storage.results.profile_results import LAUNCHES, Metric, ProfileResult
 
 NO_PROFILER = "Nsight Compute (ncu) is not installed here"
 DETAILED = 8
@@ -88,7 +88,7 @@ def counted(
         "clocks": nsight.CLOCKS,
         "caches": nsight.CACHES,
         **_device(ceilings),
-        **({"launches": f"only the first {len(collected.launches)} were profiled"} if collected.is_cut else {}),
+        **({LAUNCHES: f"only the first {len(collected.launches)} were profiled"} if collected.is_cut else {}),
         **_source_lines(collected.sampled),
         **({} if collected.report else {"report": f"{collected.report_bytes / 1e6:.1f} MB, too large to keep"}),
     }
@@ -191,7 +191,7 @@ def _arithmetic(together: Whole, ceilings: DeviceCeilings) -> Iterator[Metric]:
     if together.intensity is not None:
         yield Metric("arithmetic intensity", "FLOP/B", together.intensity)
     for kind, value in together.flop.items():
-        yield Metric(f"{kind} operations", "FLOP", value)
+        yield Metric(f"{kind}{counters.OPERATIONS_OF}", "FLOP", value)
 
 
 def _least_metrics(limit: HardwareLimit, seconds: float, memory: float, compute: float) -> Iterator[Metric]:

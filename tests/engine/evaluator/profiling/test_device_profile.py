@@ -14,12 +14,13 @@ from pathlib import Path
 import pytest
 
 from engine.errors import ProfileUnavailable
+from engine.evaluator.profiling.cpu_profile import Bound
 from engine.evaluator.profiling.device import bottleneck, launch_counters, nsight, source_lines, without_counters
 from engine.evaluator.profiling.device.bottleneck import Bottleneck
 from engine.evaluator.profiling.device.profile import OUTLINE, counted, profile
 from engine.evaluator.sandbox.child import Done
 from storage.results import counters, kernel_names
-from storage.results.profile_results import ProfileResult
+from storage.results.profile_results import BOUNDS, ProfileResult, bound_by
 from tests.engine.evaluator.profiling.sessions import H200, LIMIT, NCU, REFUSAL, RecordedRun, recorded, subject
 
 ARGUMENTS = {"grid": [2048, 1, 1], "block": [256, 1, 1], "registers per thread": 40, "shared memory": 0}
@@ -187,6 +188,15 @@ def test_bottlenecks_are_told_apart_at_sixty_percent() -> None:
     assert bottleneck.bottleneck(59.0, 30.0, 8.0) is Bottleneck.LATENCY
     assert bottleneck.bottleneck(59.0, 30.0, 0.5) is Bottleneck.UNDERUTILISED
     assert bottleneck.bottleneck(None, 90.0, 8.0) is Bottleneck.UNKNOWN
+
+
+def test_people_read_what_a_kernel_is_bound_by_with_the_threshold() -> None:
+    assert {*Bottleneck, *Bound} - {Bottleneck.UNKNOWN} == BOUNDS.keys()
+    assert bound_by(bottleneck.bottleneck(59.5, 30.0, 8.0)) == (
+        "latency", "neither memory nor arithmetic reaches 60 % of its peak"
+    )  # fmt: skip
+    assert bound_by(Bottleneck.UNDERUTILISED)[0] == "latency, grid below one wave"
+    assert bound_by("") == bound_by(Bottleneck.UNKNOWN) == ("unknown", "")
 
 
 def test_occupancy_arithmetic_agrees_with_the_profiler() -> None:
