@@ -253,9 +253,9 @@ def test_a_check_says_whether_it_works_and_an_example_that_it_is_one(home: Path,
 @pytest.mark.parametrize(
     ("settings", "spent", "text", "title"),
     [
-        ("--model recorded", Spent(3, 0, 0.0, 20.0), "nothing", "recorded replies cost nothing"),
+        ("--model recorded", Spent(3, 0, 0.0, 20.0), "nothing paid", wording.NOT_CALLED),
         ("--model manual", Spent(3, 0, 0.0, 20.0), "–", wording.NOT_RECORDED),
-        ("", Spent(3, 900, 0.0, 20.0), "nothing", ""),
+        ("", Spent(3, 900, 0.0, 20.0), "nothing paid", ""),
         ("", Spent(3, 900, None, 20.0), "unknown", ""),
         ("", Spent(3, 900, 0.25, 20.0), "$0.25", ""),
         ("", Spent(), "–", "no run of it has asked a model and ended"),

@@ -356,7 +356,7 @@ def test_a_module_that_fails_when_it_is_called_starts_no_run_and_one_that_may_is
     monkeypatch.setattr(supervisor, "estimated", lambda *_: (True, None))
     for why, warned, is_off in (
         (f"{fitting.FAILS}NameError: slope", "This module fails when it is called: NameError: slope", True),
-        ("TypeError: numpy asks for values", "It may still work with real data. That is tried before", False),
+        ("TypeError: numpy asks for values", "Whether it works with real data is tried before", False),
         ("DataDependentOutputException: item", "", False),
     ):
         monkeypatch.setattr(supervisor, "why_unknown", lambda *_, why=why: why)
@@ -374,7 +374,7 @@ def test_a_module_that_fails_when_it_is_called_starts_no_run_and_one_that_may_is
     ):
         monkeypatch.setattr(supervisor, "examined", lambda *_, found=found: found)
         field(app, "N").set_value("512").run()
-        assert ("It may still work with real data" in words(app)) is is_open, found
+        assert ("It is being tried with real data now" in words(app)) is is_open, found
 
 
 def test_what_an_examination_found_stands_above_start_and_a_remedy_that_is_an_option_is_one_click(
