@@ -15,11 +15,12 @@ from streamlit.testing.v1 import AppTest
 from engine import supervisor
 from engine.suites import definition, tables
 from engine.suites.runner import hold
-from pages.parts import wording
+from pages.parts import index, wording
 from pages.parts.benchmark import suite_draft, suite_forecast, suites_list
 from pages.parts.new_run import forecast
 from pages.parts.new_run.forecast import Forecast
 from storage import untrusted
+from storage.index import queries
 from storage.run import labels
 from storage.run.folder import find_run
 from storage.run.labels import MarkKind
@@ -340,3 +341,13 @@ def test_a_suite_that_has_hardly_begun_says_so_in_every_view(home: Path, open_pa
     assert LEFT_BEHIND in cells  # neither its runner nor the engine of its last cell lives
     for view in ("summary", "curves", "scorecard", "KernelBench's terms"):
         assert "a: no correct kernel in 1 run." in read(open_page("benchmark", suite="young", show_suite=view))
+
+
+def test_the_engine_time_of_a_suite_counts_the_cell_that_is_at_work(home: Path, open_page: Open) -> None:
+    write_suite(home, 1, 1, 1, 20)
+    app = open_page("benchmark", suite=NAME)
+    run = queries.run(index.current(), "run-0000")
+    assert run is not None
+    assert run.engine_s > 0
+    assert f"{wording.seconds(run.engine_s)} of engine time spent" in words(app)
+    assert "0 s of engine time" not in words(app)

@@ -81,9 +81,9 @@ def without_rule(count: int, mended: int) -> str:
     was = f", though {mended:,} of them {'was' if mended == 1 else 'were'} mended" if mended else ""
     was = ", though it was mended" if mended == count == 1 else was
     return (
-        f"{many}{was}: the numbers were wrong all over and for ordinary inputs. That looks alike whatever causes it, so "
-        "it would tell the next writer nothing. A wrong result is kept where its place, or the kind of inputs, says "
-        "more."
+        f"{many}{was}: the numbers were wrong all over and for ordinary inputs. That looks alike whatever causes it, "
+        "so it would tell the next writer nothing. A wrong result is kept where its place, or the kind of inputs, "
+        "says more."
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.parts import access, index, wording
+from pages.parts import access, index, run_settings, wording
 from pages.parts.kernel import prompts_tab
 from pages.parts.status import no_kernel
 from storage.index import queries
@@ -26,7 +26,7 @@ def draw(run: RunRow, state: RunState) -> None:
         with st.container(horizontal=True, gap="small", key="after_no_kernel"):
             st.page_link(
                 "new_run.py", label="Try another model", icon=":material/smart_toy:", width="content",
-                query_params={"like": run.replay_of or run.run_id, no_kernel.OTHER_MODEL: "1"},
+                query_params={"like": run.replay_of or run.run_id, run_settings.OTHER_MODEL: "1"},
             )  # fmt: skip
             st.page_link("models.py", label="Test this model", icon=":material/power:", width="content")
     for number, call in enumerate(calls, count - len(calls) + 1):

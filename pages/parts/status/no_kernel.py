@@ -7,8 +7,6 @@ from storage.index import queries
 from storage.index.queries import ModelCallRow, RunRow
 from storage.run.settings import RunState
 
-OTHER_MODEL = "other_model"
-"""In the address of New run: the model of the run that it is like is not to be taken again."""
 QUOTED = 120
 READ = 12
 NEEDS = "A reply brings a kernel as a Python file in a code block, with a class ModelNew."

@@ -155,12 +155,12 @@ def reviews_before(db: Database, run_id: str, candidate_id: str) -> list[fetch.R
     ]
 
 
-def unusable_replies(db: Database, run_id: str, most: int) -> list[ModelCallRow]:
+def unusable_replies(db: Database, run_id: str, limit: int) -> list[ModelCallRow]:
     """The newest calls, oldest first, of steps that were to bring a kernel and brought none."""
     sql = """SELECT m.* EXCLUDE (run_id, time), m.time AS at, NULL AS made_id FROM calls m
     WHERE m.run_id = $run AND m.step IN (SELECT step FROM steps WHERE run_id = $run AND outcome = 'patch_failed')
-    ORDER BY m.seq DESC LIMIT $most"""
-    return fetch.rows(db, ModelCallRow, sql, {"run": run_id, "most": most})[::-1]
+    ORDER BY m.seq DESC LIMIT $limit"""
+    return fetch.rows(db, ModelCallRow, sql, {"run": run_id, "limit": limit})[::-1]
 
 
 def count_unusable_replies(db: Database, run_id: str) -> int:
