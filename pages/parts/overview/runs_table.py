@@ -185,7 +185,7 @@ def _cost(run: RunRow) -> table.Cell:
         return table.text(wording.NONE, "muted", "", "replay")
     why_none = wording.why_none(run.cost_usd, run.model)
     tone = "muted" if run.cost_usd is None or why_none else ""
-    hint = why_none or f"tokens: {wording.tokens(run.told_tokens)}"
+    hint = why_none or f"tokens: {wording.tokens(run.tokens)}"
     return table.text(wording.cost(run.cost_usd, run.model), tone, "", hint)
 
 

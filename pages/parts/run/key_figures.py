@@ -36,8 +36,8 @@ def draw(run: RunRow, state: RunState) -> None:
     kernels = "of those judged" + (f"; last failure: {failed}" if failed else "")
     others = [
         ("Correct", f"{run.passed:,} of {judged:,}", wording.counted(run.attempts, "kernel"), kernels),
-        ("Tokens", wording.tokens(run.told_tokens, run.model), wording.counted(run.model_calls, "call"),
-         wording.why_none(run.told_tokens, run.model) or "of all model calls"),
+        ("Tokens", wording.tokens(run.tokens, run.model), wording.counted(run.model_calls, "call"),
+         wording.why_none(run.tokens, run.model) or "of all model calls"),
         ("Cost", wording.cost(run.cost_usd, run.model), "",
          wording.why_none(run.cost_usd, run.model) or "of the model calls"),
     ]  # fmt: skip

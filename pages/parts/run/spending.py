@@ -83,8 +83,8 @@ def bars(run: RunRow, allowed: AllowanceRow) -> list[tuple[str, float]]:
         text = f"Calls: {wording.count(run.model_calls)} of {wording.count(allowed.max_model_calls)}"
         shares.append((text, run.model_calls / allowed.max_model_calls))
     if allowed.max_tokens is not None:
-        text = f"Tokens: {wording.tokens(run.told_tokens, run.model)} of {wording.tokens(allowed.max_tokens)}"
-        shares.append((text, run.tokens / allowed.max_tokens))
+        text = f"Tokens: {wording.tokens(run.tokens, run.model)} of {wording.tokens(allowed.max_tokens)}"
+        shares.append((text, (run.tokens or 0) / allowed.max_tokens))
     if allowed.max_cost_usd is not None:
         spent = wording.cost(run.cost_usd, run.model)
         text = f"Cost: {spent} of {wording.cost(allowed.max_cost_usd)}".replace("$", "\\$")

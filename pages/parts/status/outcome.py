@@ -47,7 +47,7 @@ def figures(db: Database, run: RunRow) -> list[Figure]:
             f"{speed_of_light.sentence(limit, run.best_latency_ms)} {limit_measured(db, run.run_id)}" if limit else "",
         ),
         Figure("Correct kernels", wording.share(run.passed, run.passed + run.failed), "of those judged"),
-        Figure("Tokens", wording.tokens(run.told_tokens, run.model), wording.counted(run.model_calls, "model call")),
+        Figure("Tokens", wording.tokens(run.tokens, run.model), wording.counted(run.model_calls, "model call")),
         Figure(
             "Cost", wording.cost(run.cost_usd, run.model),
             wording.why_none(run.cost_usd, run.model).partition(":")[0] or "of the model calls",

@@ -124,8 +124,7 @@ def _give_up(record: Record, state: CuteGenState) -> Action:
     if not state.line:
         return Finish(RunState.FAILED, none_correct(record))
     ids = [candidate.candidate_id for candidate in record.candidates.values() if candidate.created.depth == depth]
-    attempts = f"{tries} attempt{'s' if tries > 1 else ''}"
-    reason = f"no correct kernel after {attempts} with their repairs" if ids else f"no usable reply in {attempts}"
+    reason = f"no correct kernel in {tries} attempt{'s' if tries > 1 else ''}"
     base = choose_base(record, state)
     return Conclude(depth, DepthOutcome.GIVEN_UP, ids[-1] if ids else None, base, reason)
 

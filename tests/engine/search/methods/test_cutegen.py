@@ -81,11 +81,11 @@ def test_the_end_of_a_run_without_a_correct_kernel_says_whether_kernels_failed_o
     assert ends(failures) == "no correct kernel: 2 kernels failed, 1 repair among them"
 
 
-def test_a_depth_without_a_usable_reply_says_so_when_it_is_given_up() -> None:
+def test_a_depth_without_a_usable_reply_names_no_repairs_when_it_is_given_up() -> None:
     story = Story(max_regenerations=0).accepts("c001", 0.5).fails_to_patch(StepKind.OPTIMISE, "c001")
     given_up = move(story)
     assert isinstance(given_up, Conclude)
-    assert given_up.reason == "no usable reply in 1 attempt"
+    assert given_up.reason == "no correct kernel in 1 attempt"
 
 
 def test_a_patch_that_never_applies_uses_up_a_repair() -> None:
