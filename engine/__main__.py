@@ -67,7 +67,6 @@ from storage.knowledge import files as knowledge_files
 from storage.knowledge.exported import KnowledgeError
 from storage.networks import files as network_files
 from storage.networks.files import NetworkError
-from storage.results.policy import kept_rules
 from storage.run import events as ev
 from storage.run import liveness, saved_models
 from storage.run.blobs import Blobs
@@ -208,7 +207,8 @@ def resume_run(options: Namespace) -> int:
     if options.budget:
         commands.send(folder.commands_file, CommandKind.SET_BUDGET, " ".join(options.budget))
     supervisor.refuse_damaged(folder)
-    if kept := kept_rules(folder.read_settings().policy.rules):
+    settings = folder.read_settings()
+    if kept := tasks.kept_rules(settings.policy.rules, settings.task_source):
         print(f"note: this run keeps the rules it began with: its kernels are {kept}", file=sys.stderr)
     if reason := subcommands.over(folder):  # before a model is looked for, which is not needed
         print(f"{RunState.FINISHED}: {reason}")

@@ -17,7 +17,7 @@ from engine.evaluator.languages import DEFAULT as LANGUAGE
 from engine.evaluator.languages import Triton
 from engine.knowledge import consulting
 from engine.networks import elsewhere
-from engine.search.llm.recording import recorded_settings, recorded_tasks, shipped_recording
+from engine.search.llm.recording import calls_of_first_run, recorded_settings, recorded_tasks, shipped_recording
 from engine.search.methods import check_width, independence_of, usual_knowledge
 from engine.search.methods.loading import DEFAULT, find_strategy, options_of
 from engine.search.methods.options import Option, Value, complete
@@ -187,6 +187,14 @@ def recorded_depths(task_name: str, toolchain: str, strategy: str = DEFAULT, lan
     """How many depths the shipped recording of a task goes, None when there is none."""
     path = shipped_recording(task_name, toolchain, strategy, language)
     return recorded_settings(path).get("depths") if path else None
+
+
+def recorded_calls(
+    task_name: str, depths: int, toolchain: str, strategy: str = DEFAULT, language: str = LANGUAGE
+) -> int | None:
+    """How many calls a run of so many depths makes that keeps to the shipped recording of a task; None without one."""
+    path = shipped_recording(task_name, toolchain, strategy, language)
+    return calls_of_first_run(path, depths) if path else None
 
 
 def recording_note(task_name: str, toolchain: str, strategy: str = DEFAULT, language: str = LANGUAGE) -> str:

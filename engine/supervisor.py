@@ -64,6 +64,7 @@ from engine.run_settings import DEMO_TASK as DEMO_TASK
 from engine.run_settings import demo_settings as demo_settings
 from engine.run_settings import import_settings as import_settings
 from engine.run_settings import new_settings as new_settings
+from engine.run_settings import recorded_calls as recorded_calls
 from engine.run_settings import recorded_depths as recorded_depths
 from engine.run_settings import recording_note as recording_note
 from engine.search.methods.catalogue import refused_by as refused_by

@@ -30,7 +30,7 @@ from pages.parts.steering import approval, options_form
 from storage.knowledge import choice
 from storage.results.policy import DTYPES, EVERYTHING, OWN_DTYPE, PRECISIONS, Policy
 from storage.run.models import NAMES, ModelRole, Options, PatchForm, read_options
-from storage.run.settings import Prompts, RunSettings, Start
+from storage.run.settings import Budget, Prompts, RunSettings, Start
 from storage.run.steering.command_arguments import MANUAL
 
 _LIBRARY_HELP = (
@@ -42,6 +42,8 @@ _KNOWLEDGE_HELP = (
     "changes a kernel. What this run measures is kept for later runs in any case."
 )
 _MODES = {OWN_MODE: "as constructed", "eval": "evaluation", "train": "training"}
+CHECKING = "Start run (module is being checked)"
+TRIED_FIRST = "the module is still being tried; no model is asked where that fails"
 OTHER_BASE = "another base, only read"
 EFFORTS = ("endpoint default", "minimal", "low", "medium", "high")
 EXAMPLE = "diagnoser.model=a-smaller-model\nrepairer.temperature=0.2"
@@ -62,7 +64,9 @@ def form() -> None:
     if chosen is None:
         with right, st.container(border=True, key="new_run_summary"):
             st.markdown("## This run")
-            _start_button("There is no module yet that can be read.")
+            _start_button(
+                f"The module cannot be used: {wrong[0]}" if wrong else "There is no module yet: give one first."
+            )
         _draw_again_when_known("", False, None, setup)
         return
     task, sizes, policy = chosen
@@ -144,24 +148,29 @@ def _summary(
         name = ""  # a file of one's own with that name: runs of the shipped task tell nothing about it
     too_large = forecast.draw_badges(
         not no_recording, source, chosen.sizes, supervisor.has_gpu(setup.toolchain),
-        fields["backward"],
+        fields["backward"], setup.model,
     )  # fmt: skip
-    examined, undecided, is_tried = None, "", False
+    if not no_recording and setup.model != setup_form.RECORDED:
+        _offer_recording(setup.model)
+    examined, undecided, is_tried, is_being_tried = None, "", False, False
     if not too_large and supervisor.estimated(source, fields["backward"])[0]:
         examined = examination.to_examine(task, setup.toolchain, sizes, fields)
     if examined is not None:
         keys = f"mode:{task.path}", f"compare_modules:{task.path}"
         undecided = examination.draw(examined, setup.toolchain, setup.device, *keys)
         found = supervisor.examined(examined, setup.toolchain, setup.device)
-        is_tried = bool(found and (found.is_decided or found.refusal))
+        is_tried, is_being_tried = bool(found and (found.is_decided or found.refusal)), found is None
     if not (too_large or is_tried):
-        forecast.draw_doubt(source, fields["backward"])
+        forecast.draw_doubt(source, fields["backward"], is_being_tried)
     why_not = too_large or undecided or (no_recording if setup.model == "recorded" else "")
     if not why_not:
         forecast.draw(
-            forecast.of_run(name, setup.toolchain, setup.strategy.name, setup.model, fields["budget"], chosen.sizes)
-        )
-    is_asked = _start_button(why_not)
+            forecast.of_run(
+                name, setup.toolchain, setup.strategy.name, setup.model, fields["budget"], chosen.sizes,
+                _recorded_calls(setup, _variant(task, fields), fields["budget"]),
+            )
+        )  # fmt: skip
+    is_asked = _start_button(why_not, is_being_tried)
     failure = st.container()
     if not why_not:  # a terminal would refuse it too
         _command(task, setup, sizes, fields | {"prompts_folder": prompts})
@@ -169,6 +178,13 @@ def _summary(
         with failure:
             _start(task, setup, sizes, fields | _pack(prompts))
     return examined
+
+
+def _recorded_calls(setup: Setup, name: str, budget: Budget) -> int | None:
+    """How many calls its recording holds for a run; None where no recording is used."""
+    if setup.model != setup_form.RECORDED:
+        return None
+    return supervisor.recorded_calls(name, budget.depths, setup.toolchain, setup.strategy.name, setup.language)
 
 
 def _command(task: TaskFile, setup: Setup, sizes: dict[str, Size], fields: dict[str, Any]) -> None:
@@ -183,24 +199,42 @@ def _command(task: TaskFile, setup: Setup, sizes: dict[str, Size], fields: dict[
     st.code(line, language=None, wrap_lines=True)
 
 
-def _start_button(why_not: str) -> bool:
-    """Whether a start is asked for. Where none can be, the reason stands above the button, which is off."""
+def _offer_recording(model: str) -> None:
+    """Who writes the kernels of a task that has recorded replies too, and the click that takes those."""
+    who = "You write every reply." if model == MANUAL else f"**{wording.plain(model)}** writes the kernels."
+    st.info(f"{who} Recorded replies of this task exist: they need no model and cost nothing.",
+            icon=":material/smart_toy:")  # fmt: skip
+    st.button("Use the recorded replies", icon=":material/history:", key="use_recording", on_click=_choose_recording)
+
+
+def _choose_recording() -> None:
+    st.session_state["model"] = setup_form.RECORDED
+
+
+def _start_button(why_not: str, is_being_tried: bool = False) -> bool:
+    """Whether a start is asked for. Where none can be, the reason stands above the button, which is off. While the
+    module is being tried it says so: the start waits for what comes of it."""
     if why_not:
         st.warning(wording.plain(why_not), icon=":material/warning:")
+    waits = is_being_tried and not why_not
+    label, icon = (CHECKING, "hourglass_top") if waits else ("Start run", "play_arrow")
+    tip = TRIED_FIRST if waits else wording.plain(why_not) or None
     is_asked = st.button(
-        "Start run", type="primary", icon=":material/play_arrow:", key="start", disabled=bool(why_not),
-        help=wording.plain(why_not) or None, width="stretch",
+        label, type="primary", icon=f":material/{icon}:", key="start", disabled=bool(why_not), help=tip,
+        width="stretch",
     )  # fmt: skip
     return is_asked and not why_not  # a click may arrive together with the text that turns the button off
 
 
 def _task(setup: Setup, like: Like | None, wrong: list[str]) -> tuple[TaskFile, dict[str, Size], dict[str, Any]] | None:
-    """The task chosen, the sizes that differ from its own, its rules; None while there is no usable task."""
+    """The task chosen, the sizes that differ from its own, its rules; None while there is no usable task, and why there
+    is none stands in `wrong`."""
     st.markdown("## What")
     try:
         task = module_field.draw(setup.toolchain, setup.strategy.name, setup.language, like)
     except TaskError as error:
         st.error(wording.sentence(str(error)), icon=":material/error:")
+        wrong.append(str(error))
         return None
     if task is None:
         return None

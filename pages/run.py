@@ -18,6 +18,7 @@ from pages.parts.run import (
     seek_bar,
     selection,
     spending,
+    unusable_replies,
 )
 from pages.parts.status import address, now, pinned_snapshot, settings_list, tab_title, welcome
 from pages.parts.steering import approval, command_list, open_dialog, reply_form, steer, steering_panel
@@ -82,6 +83,10 @@ def draw_course(run: RunRow, token: str) -> None:
             with before:
                 first_kernel.draw(run)
                 activity.draw_reply(run, state, queries.current_step(index.current(), run_id))  # all there is to see
+                unusable_replies.draw(run, state)
+        elif not run.attempts and queries.count_unusable_replies(index.current(), run_id):
+            with place:
+                unusable_replies.draw(run, state)
         elif not run.curve and not run.failed:
             waits = run_state.shown_state(run) is RunState.WAITING
             nothing = (
@@ -99,6 +104,8 @@ def draw_course(run: RunRow, token: str) -> None:
     lineage_strip.draw(run)
     kernels_table.draw(run)
     kernels_table.draw_errors(run)
+    if run.attempts and not first_kernel.is_due(run):
+        unusable_replies.draw(run, state)
     activity.draw_prompt(run, state)
 
 

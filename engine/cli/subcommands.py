@@ -28,7 +28,6 @@ from engine.search.patching.edits import EditError
 from engine.search.patching.proposed_patch import read_patch
 from engine.search.prompt_pack import read_pack
 from storage import codec
-from storage.results.policy import kept_rules
 from storage.results.vocabulary import KernelClass
 from storage.run import budgets, damage, exposure, labels, liveness
 from storage.run.folder import RunFolder, all_runs, find_run, ignored, whole_id
@@ -222,7 +221,7 @@ def fork_run(options: Namespace) -> int:
     if options.no_profiles:
         strategy_options[exposure.OPTION] = exposure.never(fields["budget"].depths)
     fields["strategy_options"] = strategy_options
-    if kept := kept_rules(history.settings.policy.rules):
+    if kept := tasks.kept_rules(history.settings.policy.rules, history.settings.task_source):
         print(
             f"tilewright: kernels of {folder.run_id} were {kept}. The new run has the rules that hold now, and judges "
             "its kernel again first.",

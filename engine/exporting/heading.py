@@ -12,7 +12,6 @@ from engine.evaluator.toolchain_table import GPU, HOST, device_of
 from storage.results import flags, relative
 from storage.results.check_records import CheckOutcome
 from storage.results.evaluation_results import BUSY_PERCENT, TimingResult, used_by_others
-from storage.results.policy import kept_rules
 from storage.run.labels import Mark
 from storage.run.record import Candidate, Record, checks_of
 from storage.run.settings import RunSettings
@@ -161,9 +160,8 @@ def _notes(record: Record, candidate: Candidate) -> Iterator[str]:
     for flag in flags.flags(checks):
         if flag.is_look:
             yield f"To look at, {flag.check}: {flag.advice}"
-    if kept := kept_rules(checked.rules if checked else settings.policy.rules):
-        unknown = ": whether it is right with those of a trained model is not known"
-        yield f"It was {kept}{unknown if tasks.may_have_weights(settings.task_source) else ''}."
+    if kept := tasks.kept_rules(checked.rules if checked else settings.policy.rules, settings.task_source):
+        yield f"It was {kept}: whether it is right with those of a trained model is not known."
     proofs = checked.proofs if checked else ()
     if any(check.check == STATE and check.standing is CheckOutcome.FLAGGED for check in proofs):
         yield "It does not load the original's weights: names, shapes or dtypes of its state_dict are others."

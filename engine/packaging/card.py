@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from engine.evaluator import tasks
 from engine.packaging.folders import KERNELS, NOT_STATED, MadePackage, benchmark_of, variant
 from engine.packaging.kernels import PackagedKernel
 from engine.packaging.template.package._entries import Entry
@@ -12,7 +13,6 @@ from storage.networks.proofs import Proof
 from storage.networks.records import Form, Network, Region
 from storage.results import flags, relative
 from storage.results.check_records import CheckOutcome
-from storage.results.policy import kept_rules
 from storage.run.record import checks_of
 from storage.run.steering.command_arguments import MANUAL
 
@@ -163,7 +163,7 @@ def _checks(kernel: PackagedKernel) -> str:
     if absent := [proof.check for proof in proofs if proof.standing is CheckOutcome.ABSENT]:
         parts.append(f"not made, or no occasion for it: {', '.join(absent)}")
     rules = checked.rules if checked else kernel.record.settings.policy.rules
-    if kept := kept_rules(rules):
+    if kept := tasks.kept_rules(rules, kernel.record.settings.task_source):
         parts.append(f"**{kept}**")
     return "; ".join(parts)
 

@@ -11,6 +11,7 @@ import msgspec
 
 from engine import run_options
 from engine.errors import EngineError
+from engine.evaluator import tasks
 from engine.search import limits
 from engine.shown import sweeps, trying
 from engine.shown.sweeps import SweepForm
@@ -20,7 +21,6 @@ from storage.knowledge import files as knowledge_files
 from storage.results import relative
 from storage.results.check_records import CheckOutcome, StandingChecks
 from storage.results.deployment import Deployment
-from storage.results.policy import kept_rules
 from storage.results.relative import Relative
 from storage.run import damage, journal, labels, liveness
 from storage.run.events import BaselineMeasured
@@ -225,7 +225,7 @@ def _common(folder: RunFolder, record: Record, findings: damage.Damage) -> dict[
         "engine_s": record.usage.engine_s,
         "damage": tuple(damage.sentences(findings)) if findings.is_damaged else (),
         "rules": record.settings.policy.rules,
-        "judged": kept_rules(record.settings.policy.rules),
+        "judged": tasks.kept_rules(record.settings.policy.rules, record.settings.task_source),
     }
 
 

@@ -8,6 +8,9 @@ from pathlib import Path
 from storage.run import folder
 from storage.run.settings import RunSettings
 
+OTHER_MODEL = "other_model"
+"""In the address of New run: the model of the run that it is like is not to be taken again."""
+
 
 def of(run_id: str) -> RunSettings:
     """The settings of a run.

@@ -135,7 +135,10 @@ OUTCOME_ABOUT = {
     UNDECIDED: "correct; the run was stopped before its step was over, so nothing was decided about it",
     "correct, abandoned": "correct, but its step did not end with it: nothing was built on it",
 }
+UNTOLD = "not told"
 NOT_RECORDED = "not recorded: replies that were written elsewhere tell no tokens and no price"
+RECORDED, PAID_NOTHING = "recorded", "nothing paid"
+NOT_CALLED = "the replies are recorded: no model was called, so nothing was paid and no tokens were used"
 BY_PROMPTS = "a language model that saw only the prompts"
 LATENCIES = (
     "The kernel's is the median of its timed calls. PyTorch's is the one timed beside this kernel: that times the "
@@ -295,6 +298,13 @@ def counted(value: int, name: str) -> str:
     return f"{count(value)} {name}" if value == 1 else f"{count(value)} {name}s"
 
 
+def why_none(value: float | None, model: str) -> str:
+    """Why zero tokens or dollars of a model are no figure that was measured; empty where they are one, or more."""
+    if is_unrecorded(value, model):
+        return NOT_RECORDED
+    return NOT_CALLED if value == 0 and model == RECORDED else ""
+
+
 def is_unrecorded(value: float | None, model: str) -> bool:
     """Whether tokens or dollars are zero since nobody tells them: replies of the model "manual" come from elsewhere."""
     return value == 0 and model == MANUAL
@@ -302,22 +312,34 @@ def is_unrecorded(value: float | None, model: str) -> bool:
 
 def tokens(value: int | None, model: str = "") -> str:
     """Token counts: exact below ten thousand; what nobody counted is not zero, nor what `model` does not tell."""
-    if is_unrecorded(value, model):
+    if why_none(value, model):
         return NONE
     if value is None:
-        return UNKNOWN
+        return UNTOLD
     if value < 10_000:
         return count(value)
     return f"{value / 1000:.1f} k" if value < 1_000_000 else f"{value / 1e6:.2f} M"
 
 
+def in_tokens(value: int | None, model: str = "") -> str:
+    """A token count as a phrase: "1,204 tokens", "tokens not told"."""
+    return f"tokens {UNTOLD}" if value is None else f"{tokens(value, model)} tokens"
+
+
 def cost(usd: float | None, model: str = "") -> str:
-    """US dollars; an unknown price is not free, nor is what `model` does not tell."""
+    """US dollars; an unknown price is not free, nor is what `model` does not tell; recorded replies have no price."""
     if is_unrecorded(usd, model):
         return NONE
+    if usd == 0 and model == RECORDED:
+        return PAID_NOTHING
     if usd is None:
         return UNKNOWN
     return f"${usd:.2f}" if usd >= 1 or usd == 0 else f"${significant(usd, 2)}"
+
+
+def paid(usd: float | None, model: str = "") -> str:
+    """What calls of several runs, or of several models, came to together: of nothing there was no price to measure."""
+    return PAID_NOTHING if usd == 0 and not is_unrecorded(usd, model) else cost(usd, model)
 
 
 def share(part: int, whole: int) -> str:

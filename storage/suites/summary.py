@@ -65,6 +65,12 @@ class Results:
     is_partial: bool = False
 
     @functools.cached_property
+    def engine_s(self) -> float:
+        """Engine time of all runs, that of runs still at work included, of which the suite's journal does not tell."""
+        told = sum(max(cell.result.engine_s - cell.standing.spent.engine_s, 0.0) for cell in self.cells if cell.result)
+        return self.suite.spent.engine_s + told
+
+    @functools.cached_property
     def counted(self) -> list[CellResult]:
         """The cells that figures are made of; one that has no run yet is none of them. One that got more steps has
         ended before, and counts as far as it is."""

@@ -67,3 +67,32 @@ def test_what_was_typed_for_a_new_run_is_there_after_a_visit_to_models(page: Pag
     expect(page.get_by_role("heading", name="Models", exact=True)).to_be_visible()
     drawn(page).get_by_role("link", name="New run").first.click()
     expect(page.get_by_label("Maximum model calls")).to_have_value("41")
+
+
+def test_a_run_without_a_kernel_shows_the_replies_and_its_test_button_covers_no_field(
+    own_server: Callable[..., Server], page: Page
+) -> None:
+    server = own_server()
+    page.goto(f"{server.url}/models")
+    with serving(says("ready"), says("ready"), says("ready"), says("ready")) as endpoint:
+        fill_in(page, "Address", endpoint.address)
+        fill_in(page, "Model", "small")
+        fill_in(page, "Name", "work")
+        drawn(page).get_by_role("button", name="Test").click()
+        expect(page.get_by_text("It replied “ready”")).to_be_visible()
+        expect(page.get_by_test_id("stTooltipContent")).to_have_count(0)
+        drawn(page).get_by_role("button", name="Save").click()
+        expect(page.get_by_text("Saved models")).to_be_visible()
+        page.goto(f"{server.url}/new_run")
+        expect(drawn(page).get_by_text("work writes the kernels. Recorded replies")).to_be_visible()
+        choose(page, "Model", "work")
+        drawn(page).get_by_role("button", name="Start run").click()
+        expect(page.get_by_text("The model gave no kernel in 3 calls:")).to_be_visible(timeout=120_000)
+    expect(page.get_by_text("it replied “ready” each time")).to_be_visible()
+    expect(page.get_by_role("heading", name="Replies without a usable kernel")).to_be_in_viewport()
+    expect(page.get_by_text("ready", exact=True).first).to_be_visible()
+    expect(page.get_by_role("button", name="Resume run")).to_have_count(0)
+    assert "patch_failed" not in page.content()
+    page.get_by_role("link", name="Try another model").click()
+    expect(page.get_by_role("combobox", name="Model")).to_have_value("recorded")
+    expect(page.locator(".stMarkdownBadge", has_text="recorded replies").first).to_be_visible()

@@ -130,7 +130,7 @@ class Story:
         origin = Origin.OPTIMISATION if parent else Origin.SYNTHESIS
         return self.candidate(name, origin, parent).passes(name, speedup).settles(name)
 
-    def fails_to_patch(self, kind: StepKind, name: str) -> Story:
+    def fails_to_patch(self, kind: StepKind, name: str | None) -> Story:
         self.step += 1
         self.tell(ev.StepStarted(self.step, kind, self.record.step_index, name))
         return self.tell(ev.StepFinished(self.step, kind, 1.0, "patch_failed"))

@@ -108,8 +108,8 @@ MISBEHAVING = {
     "writes to the run": Misbehaviour(
         "echo x > $HOME_OF_RUNS/runs/x && echo written; exit 6", "cannot create", 2
     ),
-    "says no kernel": Misbehaviour("echo I am sorry", "no correct kernel after 3 generations", 3),
-    "is no text": Misbehaviour("head -c 20000 /dev/urandom", "no correct kernel after 3 generations", 3),
+    "says no kernel": Misbehaviour("echo I am sorry", "the model gave no kernel in 3 calls", 3),
+    "is no text": Misbehaviour("head -c 20000 /dev/urandom", "the model gave no kernel in 3 calls", 3),
 }  # fmt: skip
 
 

@@ -27,11 +27,13 @@ from tests.samples import write_run
 JUDGED = "judged with constructed weights only"
 
 
-def old_run(home: Path, name: str = "old", **policy: Any) -> RunFolder:
+def old_run(home: Path, name: str = "old", *, has_weights: bool = True, **policy: Any) -> RunFolder:
     """A run whose run.json says nothing of rules, beside what `policy` says."""
     folder = write_run(home / "runs", name)
     plain = json.loads(folder.settings_file.read_text())
     plain["policy"] = {"precision": "fp32", **policy}
+    if has_weights:
+        plain["task_source"] += "\n\nWEIGHT = nn.Parameter(torch.ones(1))\n"
     folder.settings_file.write_text(json.dumps(plain))
     return folder
 
@@ -64,14 +66,14 @@ def test_a_fork_of_a_run_of_before_has_the_rules_of_today_and_the_rest_of_its_po
 
 
 def test_two_kernels_are_timed_again_under_their_own_rules_or_where_those_differ_under_todays(home: Path) -> None:
-    old_run(home)
+    old_run(home, has_weights=False)
     write_run(home / "runs", "new")
     write_run(home / "runs", "other")
     for other, rules in (("old", 1), ("new", RULES)):
         task, _ = remeasuring.task_and_sources(remeasuring.request_of(("old", "c007"), (other, "5")))
         assert task.policy.rules == rules
         assert (task.policy.state_dict is StateDict.ANY) is (rules == 1)
-    old_run(home, "exact", precision="tf32")
+    old_run(home, "exact", has_weights=False, precision="tf32")
     with pytest.raises(EngineError, match="different precision policy"):
         remeasuring.request_of(("exact", "c007"), ("new", "5"))
 
@@ -90,6 +92,7 @@ def test_an_exported_kernel_says_what_its_verdict_leaves_open(
 
     def record(folder: RunFolder) -> Record:
         found = loaded(folder)
+        found.settings = replace(found.settings, task_source=f"{found.settings.task_source}\nnn.Parameter()\n")
         found.candidates |= {name: replace(one, checked=result) for name, one in found.candidates.items()}
         return found
 

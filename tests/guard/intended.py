@@ -27,7 +27,12 @@ INTENDED: Mapping[tuple[str, str], str] = {
         "open_leave",
     ): "a step that has its yes or no is not asked about until the state changes, as in the record",
 }
-REWORDED: Mapping[str, str] = {"all 1 depths are done": "its one depth is done"}
+REWORDED: Mapping[str, str] = {
+    "all 1 depths are done": "its one depth is done",
+    "no correct kernel after 2 generations with all their repairs": "the model gave no kernel in 2 calls",
+    "no correct kernel after 2 attempts with their repairs": "no correct kernel in 2 attempts",
+    "no correct kernel after 3 attempts with their repairs": "no correct kernel in 3 attempts",
+}
 """Why a run ends, in the words of then and of today."""
 TIMED_AGAIN: Mapping[tuple[str, int], list[object]] = {
     ("softmax", events): ["step", "time", 5, "c007"] for events in (141, 142)

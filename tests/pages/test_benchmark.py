@@ -15,11 +15,12 @@ from streamlit.testing.v1 import AppTest
 from engine import supervisor
 from engine.suites import definition, tables
 from engine.suites.runner import hold
-from pages.parts import wording
+from pages.parts import index, wording
 from pages.parts.benchmark import suite_draft, suite_forecast, suites_list
 from pages.parts.new_run import forecast
 from pages.parts.new_run.forecast import Forecast
 from storage import untrusted
+from storage.index import queries
 from storage.run import labels
 from storage.run.folder import find_run
 from storage.run.labels import MarkKind
@@ -253,9 +254,9 @@ def test_a_check_says_whether_it_works_and_an_example_that_it_is_one(home: Path,
 @pytest.mark.parametrize(
     ("settings", "spent", "text", "title"),
     [
-        ("--model recorded", Spent(3, 0, 0.0, 20.0), "nothing", "recorded replies cost nothing"),
+        ("--model recorded", Spent(3, 0, 0.0, 20.0), "nothing paid", wording.NOT_CALLED),
         ("--model manual", Spent(3, 0, 0.0, 20.0), "–", wording.NOT_RECORDED),
-        ("", Spent(3, 900, 0.0, 20.0), "nothing", ""),
+        ("", Spent(3, 900, 0.0, 20.0), "nothing paid", ""),
         ("", Spent(3, 900, None, 20.0), "unknown", ""),
         ("", Spent(3, 900, 0.25, 20.0), "$0.25", ""),
         ("", Spent(), "–", "no run of it has asked a model and ended"),
@@ -340,3 +341,13 @@ def test_a_suite_that_has_hardly_begun_says_so_in_every_view(home: Path, open_pa
     assert LEFT_BEHIND in cells  # neither its runner nor the engine of its last cell lives
     for view in ("summary", "curves", "scorecard", "KernelBench's terms"):
         assert "a: no correct kernel in 1 run." in read(open_page("benchmark", suite="young", show_suite=view))
+
+
+def test_the_engine_time_of_a_suite_counts_the_cell_that_is_at_work(home: Path, open_page: Open) -> None:
+    write_suite(home, 1, 1, 1, 20)
+    app = open_page("benchmark", suite=NAME)
+    run = queries.run(index.current(), "run-0000")
+    assert run is not None
+    assert run.engine_s > 0
+    assert f"{wording.seconds(run.engine_s)} of engine time spent" in words(app)
+    assert "0 s of engine time" not in words(app)

@@ -191,7 +191,7 @@ def test_only_the_fastest_so_far_ends_a_depth_in_green(kind: str, outcome: str, 
 
 def test_a_cost_that_is_not_known_is_not_free() -> None:
     assert kernel_panel.cost(CostRow(1, None, None, 2.0, 61.0)) == (
-        "1 model call · unknown tokens · unknown · written in 2.0 s · judged in 1 min 01 s"
+        "1 model call · tokens not told · unknown · written in 2.0 s · judged in 1 min 01 s"
     )
 
 

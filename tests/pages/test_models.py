@@ -207,7 +207,7 @@ def test_figures_by_model_are_those_of_its_runs(home: Path) -> None:
         runs = [run for name in ("one", "two") if (run := queries.run(db, name))]
     assert found.runs == 2
     assert found.calls == sum(run.model_calls for run in runs)
-    assert found.tokens == sum(run.tokens for run in runs)
+    assert found.tokens == sum(run.tokens or 0 for run in runs)
     best = max(runs, key=lambda run: run.best_speedup or 0)
     assert (found.best_speedup, found.best_noise) == (best.best_speedup, best.best_noise)
     assert 0 < found.passed < found.judged

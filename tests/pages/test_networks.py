@@ -482,7 +482,7 @@ def test_the_curve_of_the_whole_rises_with_each_kernel_kept_at_what_all_searches
     assert stands.proof is not None
     started = {region: [sample_networks.chosen(region).run_id] for region in TRIALS}
     runs = {region: queries.of_ids(index.current(), run_ids) for region, run_ids in started.items()}
-    spent = [runs[region][0].tokens / 1000 for region in ("attn", "mlp_act", "mlp_up")]
+    spent = [(runs[region][0].tokens or 0) / 1000 for region in ("attn", "mlp_act", "mlp_up")]
     points = whole_curve.points(stands.network, stands.proof, runs, Axis.TOKENS)
     assert [point.name for point in points] == [whole_curve.AS_IT_IS, "attn", "mlp_act", "add_layer_norm",
                                                 whole_curve.WHOLE]  # fmt: skip

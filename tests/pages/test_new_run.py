@@ -356,7 +356,7 @@ def test_a_module_that_fails_when_it_is_called_starts_no_run_and_one_that_may_is
     monkeypatch.setattr(supervisor, "estimated", lambda *_: (True, None))
     for why, warned, is_off in (
         (f"{fitting.FAILS}NameError: slope", "This module fails when it is called: NameError: slope", True),
-        ("TypeError: numpy asks for values", "It may still work with real data. That is tried before", False),
+        ("TypeError: numpy asks for values", "Whether it works with real data is tried before", False),
         ("DataDependentOutputException: item", "", False),
     ):
         monkeypatch.setattr(supervisor, "why_unknown", lambda *_, why=why: why)
@@ -374,7 +374,7 @@ def test_a_module_that_fails_when_it_is_called_starts_no_run_and_one_that_may_is
     ):
         monkeypatch.setattr(supervisor, "examined", lambda *_, found=found: found)
         field(app, "N").set_value("512").run()
-        assert ("It may still work with real data" in words(app)) is is_open, found
+        assert ("It is being tried with real data now" in words(app)) is is_open, found
 
 
 def test_what_an_examination_found_stands_above_start_and_a_remedy_that_is_an_option_is_one_click(
@@ -710,3 +710,58 @@ def test_no_field_of_the_form_is_forgotten_while_another_page_is_shown(
         kind for kind in kept.KINDS if not any(key.startswith(kind) for key in seen)
     }
     assert unseen == {"uploaded:"}
+
+
+def test_recorded_replies_that_a_saved_model_would_leave_unused_are_one_click_away(home: Path, open_page: Open) -> None:
+    saved_models.keep(SavedModel("mine", program=saved_models.Program(("cat",))))
+    app = open_page("new_run")
+    assert app.selectbox(key="model").value == "mine"
+    assert "**mine** writes the kernels. Recorded replies of this task exist" in words(app)
+    assert "recording not used" in words(app)
+    app.button(key="use_recording").click().run()
+    assert app.selectbox(key="model").value == "recorded"
+    assert "recorded replies" in words(app)
+    assert "writes the kernels" not in words(app)
+    assert "--model recorded" in commands(app)[0]
+
+
+def test_start_says_that_the_module_is_being_checked_and_a_file_that_does_not_exist_is_told_as_one(
+    open_page: Open, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(supervisor, "estimated", lambda *_: (True, 1))
+    monkeypatch.setattr(supervisor, "why_unknown", lambda *_: "RuntimeError: shapes do not fit")
+    monkeypatch.setattr(supervisor, "examined", lambda *_: None)
+    app = open_page("new_run")
+    app.selectbox(key="model").set_value("manual").run()
+    field(app, "N").set_value("512").run()
+    assert app.button(key="start").label == "Start run (module is being checked)"
+    assert "It may still work" not in words(app)
+    monkeypatch.setattr(supervisor, "examined", lambda *_: Examined("decided"))
+    assert app.run().button(key="start").label == "Start run"
+    field(app, "Module from").set_value(module_field.OWN_FILE).run()
+    gone = tmp_path / "gone.py"
+    app.text_input(key="task_path").set_value(str(gone)).run()
+    shown = [one.value.replace("\\", "") for one in (*app.error, *app.warning)]
+    assert shown == [f"The file {gone} does not exist", f"The module cannot be used: the file {gone} does not exist"]
+
+
+def test_a_module_that_cannot_be_parsed_is_told_the_same_beside_start(
+    open_page: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(editor, "draw", lambda *_, **__: "class Model(:\n")
+    app = open_page("new_run")
+    field(app, "Module from").set_value(module_field.PASTED).run()
+    (error,), (warning,) = ([one.value.replace("\\", "") for one in shown] for shown in (app.error, app.warning))
+    assert "line 1" in error
+    assert warning.removeprefix("The module cannot be used: ").lower() == error.lower()
+
+
+def test_an_estimate_for_a_recording_counts_its_calls() -> None:
+    counts = [supervisor.recorded_calls("square_matmul", depths, "cpu") for depths in (10, 3, 0)]
+    assert counts == [16, 8, 3]
+    assert supervisor.recorded_calls("square_matmul", 10, "cpu", "best_of") is None
+    first_minute = PaceRow(1, engine_s=50, calls=4, calls_s=8, unfinished=1)
+    expected = forecast.put_together(first_minute, None, Budget(depths=10), "recorded", recorded=16)
+    assert (expected.calls, expected.engine_s) == (16, 50 * 11 * 16 / 44)
+    assert "A busy machine takes longer" in expected.basis
+    assert expected.basis.endswith("The calls are those of the recording.")

@@ -68,7 +68,11 @@ def test_a_short_span_is_no_tiny_part_of_a_second_and_digits_are_rounded_before_
 
 def test_an_unknown_cost_is_not_zero() -> None:
     assert wording.cost(None) == "unknown"
-    assert wording.cost(0.0) == wording.cost(0.0, "recorded") == "$0.00"
+    assert (wording.cost(0.0), wording.cost(0.0, "recorded"), wording.paid(0.0)) == (
+        "$0.00",
+        "nothing paid",
+        "nothing paid",
+    )
     assert wording.cost(0.0, "manual") == wording.tokens(0, "manual") == "–"
 
 

@@ -56,7 +56,7 @@ def test_an_unknown_cost_is_said_to_be_unknown(home: Path, open_page: Open) -> N
     change(folder, "ModelCalled", cost_usd=None, input_tokens=None, output_tokens=None)
     said = words(open_page("run", run="r1"))
     assert "unknown: add the price to prices.toml" in said
-    assert "No token count from the endpoint" in said
+    assert "was not told by what answered" in said
 
 
 def test_limits_can_be_changed_while_an_engine_works(home: Path, open_page: Open) -> None:
@@ -111,7 +111,7 @@ def test_a_new_run_with_a_live_model_takes_options_and_refuses_nonsense(
 
 
 def test_a_count_that_nobody_made_is_unknown() -> None:
-    assert wording.tokens(None) == "unknown"
+    assert (wording.tokens(None), wording.in_tokens(None)) == ("not told", "tokens not told")
 
 
 def test_a_money_budget_for_a_model_without_a_price_is_refused_before_the_run_exists(

@@ -76,10 +76,11 @@ def test_one_sentence_says_how_far_a_kernel_can_be_trusted(
 
 def test_a_kernel_of_a_run_of_before_says_by_which_rules_it_was_judged(home: Path, open_page: Open) -> None:
     old_run(home, "r1")
+    old_run(home, "r3", has_weights=False)
     samples.write_run(home / "runs", "r2")
     judged = "An older version started this run, and its rules stay in force: kernels are judged with constructed "
     judged += "weights only."
-    for run, told in (("r1", True), ("r2", False)):
+    for run, told in (("r1", True), ("r2", False), ("r3", False)):
         opened = open_page("candidate", run=run, candidate="c001", tab="Trust"), open_page("run", run=run)
         assert [judged in words(app).replace("\\", "") for app in opened] == [told, told]
         assert (judged in run_report(index.current(), run)) is told

@@ -133,7 +133,7 @@ def test_the_index_finds_runs_by_their_labels_and_puts_them_into_groups(db: Data
     assert by_task["square_matmul"].best_noise == noises[max(speedups)]
     totals = queries.run_totals(db, 0.0)
     others = [queries.run(db, run.run_id) for run in runs if run.run_id != "r1"]
-    assert totals.tokens_since == sum(one.tokens for one in others if one)
+    assert totals.tokens_since == sum(one.tokens or 0 for one in others if one)
     assert totals.best_speedup == max(one.best_speedup or 0.0 for one in others if one)
     assert queries.run_totals(db, 4e9).tokens_since == 0
 

@@ -8,8 +8,11 @@ from storage.index.database import Database
 from storage.index.queries import learning
 from storage.index.queries.learning import LearningRun
 from storage.knowledge import files
-from storage.knowledge.records import Bottleneck, Evidence, Outcome
+from storage.knowledge.records import Bottleneck, Evidence, FailureCase, Outcome
+from storage.results.evaluation_results import CheckResult, CompileResult
+from storage.results.vocabulary import Verdict
 from storage.run import events as ev
+from storage.run.settings import Origin, RunState
 from tests.storage.test_queries_predictions import FIRST, made, tell, timed
 from tests.storage.test_queries_retrieved import STAGES, WIDER, asked
 
@@ -55,3 +58,20 @@ def test_changes_that_named_no_technique_are_counted_in_runs_that_could_have_tau
     assert learning.unnamed(db, files.load()) == (2, 1), "not the first kernel, the named one, the one not judged"
     files.append_evidence([Evidence("r1", "c002", "tiling", Outcome.FASTER, 5e9)], root.parent / "knowledge")
     assert learning.unnamed(db, files.load()) == (1, 1), "a judge named it"
+
+
+def test_wrong_results_of_which_no_failure_tells_are_counted_and_those_of_them_that_were_mended(
+    db: Database, root: Path
+) -> None:
+    wrong = (
+        ev.Compiled(4, "c002", CompileResult(True, 1.0), None),
+        ev.Checked(4, "c002", CheckResult(Verdict.INCORRECT, 1.0)),
+    )
+    fixed = ev.CandidateCreated(5, "c003", "c002", "c001", 1, 0, 1, Origin.REPAIR, "b", None, 1, 0, "mended")
+    told = [*FIRST, *made(3, "c002", "c001"), *wrong, fixed, *timed(6, "c003", 1.1)]
+    tell(db, root, *told, ev.RunEnded(RunState.FINISHED, "done", "c003"))
+    tell(db, root, *told, run_id="r2")
+    assert learning.without_rule(db, files.load()) == (1, 1), "the other run still goes on"
+    case = FailureCase("r1", "c002", 5e9, "cute", "cpu", "wrong output in the last rows", message="m")
+    files.append_cases([case], root.parent / "knowledge")
+    assert learning.without_rule(db, files.load()) == (0, 0)

@@ -34,6 +34,7 @@ from engine.evaluator.tasks.files import shipped as shipped
 from engine.evaluator.tasks.files import shipped_names as shipped_names
 from engine.evaluator.tasks.operators import is_chain as is_chain
 from engine.evaluator.tasks.operators import is_recurrence as is_recurrence
+from engine.evaluator.tasks.operators import kept_rules as kept_rules
 from engine.evaluator.tasks.operators import may_have_weights as may_have_weights
 from engine.evaluator.tasks.operators import named_after as named_after
 from engine.evaluator.tasks.policies import DEEPEST as DEEPEST

@@ -235,7 +235,7 @@ def read(path: Path) -> TaskFile:
     try:
         text = untrusted.read_text(path, MODULE)
     except FileNotFoundError:
-        raise TaskError(f"there is no task {path}") from None
+        raise TaskError(f"the file {path} does not exist") from None
     except UntrustedError as error:
         raise TaskError(f"no task can be read: {error}") from error
     return of_text(text, path)

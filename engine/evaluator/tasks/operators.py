@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator
 
 from engine.errors import TaskError
 from engine.evaluator.tasks.parsing import parse
+from storage.results import policy
 from storage.results.policy import EVERYTHING
 from storage.results.vocabulary import KernelClass
 
@@ -133,6 +134,12 @@ def may_have_weights(source: str) -> bool:
             if name in _MAKES_STATE or (_CLASS.match(name) and name not in defined and not _STATELESS.search(name)):
                 return True
     return False
+
+
+def kept_rules(version: int, source: str) -> str:
+    """How kernels of a task were judged by rules of before, in words. Those differ in what is done with weights, so of
+    a task without any there is nothing to say."""
+    return policy.kept_rules(version) if may_have_weights(source) else ""
 
 
 def _imported(node: ast.Import | ast.ImportFrom) -> Iterator[str]:

@@ -86,6 +86,22 @@ def recorded_settings(path: Path) -> Mapping[str, Any]:
     return settings if isinstance(settings, dict) else {}
 
 
+def calls_of_first_run(path: Path, depths: int) -> int:
+    """How many replies of a recording a run of so many depths takes that goes as the recorded one went: those up to the
+    first that steps back, with which the replies for runs that went otherwise begin.
+
+    Raises:
+        ModelError: as `read_recording`.
+    """
+    count = reached = 0
+    for line in read_recording(path).lines:
+        depth = reached if line.depth is None else line.depth
+        if depth < reached or depth > depths:
+            break
+        count, reached = count + 1, depth
+    return count
+
+
 def recorded_strategy(path: Path) -> str:
     """The search method that a recording was made with.
 

@@ -23,6 +23,7 @@ from engine.search.actions import (
 from engine.search.methods import Fold, Folded, accepted_line, evaluation_again
 from engine.search.steps.conversation import synthesise
 from storage.results.vocabulary import FAILED
+from storage.run.events import StepFinished
 from storage.run.method_words import MethodWords
 from storage.run.record import Candidate, Record
 from storage.run.settings import DepthOutcome, Origin, RunState, StepKind, Switch
@@ -218,5 +219,24 @@ def seed_of(record: Record, seed: int | None) -> str:
 
 
 def finish(record: Record, reason: str) -> Finish:
-    """The run's end: it has failed where it has no correct kernel."""
-    return Finish(RunState.FINISHED if record.best else RunState.FAILED, reason)
+    """The run's end: it has failed where it has no correct kernel, and then says what its calls came to."""
+    if record.best:
+        return Finish(RunState.FINISHED, reason)
+    return Finish(RunState.FAILED, f"{reason}; {none_correct(record)}")
+
+
+def none_correct(record: Record) -> str:
+    """Why a run has no correct kernel: which kernels failed, and how many replies held none."""
+    failures = [kernel for kernel in record.candidates.values() if kernel.has_failed]
+    repairs = sum(kernel.created.origin is Origin.REPAIR for kernel in failures)
+    if not failures:
+        return f"the model gave no kernel in {_counted(record.usage.model_calls, 'call')}"
+    said = f"no correct kernel: {_counted(len(failures), 'kernel')} failed"
+    said += f", {_counted(repairs, 'repair')} among them" if repairs else ""
+    missed = {e.step for e in record.events if isinstance(e, StepFinished) and e.outcome == "patch_failed"}
+    useless = sum(step in missed for step, _ in record.calls)
+    return said + (f"; {_counted(useless, 'reply', 'replies')} could not be used" if useless else "")
+
+
+def _counted(count: int, one: str, several: str = "") -> str:
+    return f"{count} {one if count == 1 else several or f'{one}s'}"

@@ -18,6 +18,7 @@ from engine.search.methods.steered import (
     ask_repair,
     failed,
     next_evaluation,
+    none_correct,
     submission,
 )
 from storage.results.relative import Relative, between_sessions
@@ -187,7 +188,7 @@ class TechniquePerIndex(Steered[T]):
         """A first kernel, unless too many have failed."""
         tries = state.present.generations
         if tries >= self.tries(state).first_tries:
-            return Finish(RunState.FAILED, f"no correct first kernel after {tries} with their repairs")
+            return Finish(RunState.FAILED, none_correct(record))
         return self.first_kernel(record, state)
 
     def first_kernel(self, record: Record, state: T) -> Ask:

@@ -45,6 +45,11 @@ class _Run:
     sizes: tuple[tuple[str, float], ...]
 
     @property
+    def recorded_calls(self) -> int | None:
+        """How many calls its recording holds for it; None without one."""
+        return supervisor.recorded_calls(self.name, self.budget.depths, self.toolchain, self.strategy, self.language)
+
+    @property
     def lacks_model(self) -> bool:
         """Whether it would ask a recording that does not exist."""
         return self.model == RECORDED and bool(
@@ -82,7 +87,8 @@ def why_no_model(defined: Defined, more: str) -> str:
 
 def _of_run(run: _Run, lacks_model: bool) -> Forecast:
     model = "" if lacks_model else run.model
-    expected = forecast.of_run(run.name, run.toolchain, run.strategy, model, run.budget, dict(run.sizes))
+    recorded = run.recorded_calls if model == RECORDED else None
+    expected = forecast.of_run(run.name, run.toolchain, run.strategy, model, run.budget, dict(run.sizes), recorded)
     return replace(expected, cost_usd=None, why_no_cost=NO_MODEL) if lacks_model else expected
 
 
@@ -104,7 +110,7 @@ def added(cells: Sequence[Forecast], limits: SuiteLimits) -> Forecast:
     engine_s, calls, tokens, cost = (None if value is None else value * share for value, _ in pairs)
     if any(cell.elsewhere for cell in cells):
         basis += " Some of those were at other sizes, where a run may take more or less."
-    basis += " Time is that of engines, one after the other."
+    basis += " Time is that of engines, one after the other; a busy machine takes longer."
     why = next((cell.why_no_cost for cell in cells if cell.why_no_cost), "")
     return Forecast(engine_s, calls, tokens, cost, basis, why, all(cell.is_manual for cell in cells))
 

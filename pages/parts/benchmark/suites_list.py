@@ -31,7 +31,6 @@ SHIPPED = [
 ]
 ACTS = table.Column("do", "Actions", "right")
 START, COPY = "start:", "copy:"
-RECORDED = "recorded"
 GPU_AND_MODEL = "a GPU and a model"
 EXAMPLE = table.pill("example", "gray", title="runs that come with Tilewright, made on another machine")
 TONES: dict[str, wording.Tone] = {"running": "blue", "finished": "green", "stopped": "gray"}
@@ -91,7 +90,7 @@ def spent_cell(suite: Suite) -> table.Cell:
         return table.text(wording.NONE, "muted", "", "no run of it has asked a model and ended")
     if spent.tokens:
         return table.text(cost(suite), "", f"{wording.tokens(spent.tokens)} tokens, {time}")
-    told = "recorded replies cost nothing" if is_recorded(suite) else wording.NOT_RECORDED
+    told = wording.NOT_CALLED if is_recorded(suite) else wording.NOT_RECORDED
     return table.text(cost(suite), "", time, told)
 
 
@@ -99,15 +98,17 @@ def cost(suite: Suite) -> str:
     """What its replies cost, in words."""
     spent = suite.spent
     if spent.cost_usd == 0:
-        return "nothing" if spent.tokens or is_recorded(suite) else wording.NONE
+        return wording.PAID_NOTHING if spent.tokens or is_recorded(suite) else wording.NONE
     return wording.cost(spent.cost_usd)
 
 
 def is_recorded(suite: Suite) -> bool:
     """Whether all replies so far were recorded ones; before the first, whether those of every arm will be."""
     if called := models_called(index.current(), [planned.run_id for planned in suite.planned if planned.run_id]):
-        return called == {RECORDED}
-    return all(f"--model {RECORDED}" in f"{suite.defined.settings} {arm.settings}" for arm in suite.defined.arms)
+        return called == {wording.RECORDED}
+    return all(
+        f"--model {wording.RECORDED}" in f"{suite.defined.settings} {arm.settings}" for arm in suite.defined.arms
+    )
 
 
 @functools.cache

@@ -219,8 +219,8 @@ def _hover_kernel(run: Compared, row: TimedRow) -> str:
 def _hover(run: Compared, row: ReachedRow | TimedRow) -> str:
     if isinstance(row, TimedRow):
         return f"{_hover_kernel(run, row)}<br>this step {'was cut short' if run.state.is_over else 'is not finished'}"
-    tokens, cost = wording.tokens(row.tokens, run.run.model), wording.cost(row.cost_usd, run.run.model)
-    spent = f"{wording.seconds(row.engine_s)} at work, {tokens} tokens, {cost}"
+    tokens, cost = wording.in_tokens(row.tokens, run.run.model), wording.cost(row.cost_usd, run.run.model)
+    spent = f"{wording.seconds(row.engine_s)} at work, {tokens}, {cost}"
     seen = " · profile shown" if row.is_profile_exposed else ""
     return (
         f"<b>{run.letter}</b> · {wording.escaped(run.run.title)} · {wording.escaped(run.words.step)} {row.depth}{seen}"

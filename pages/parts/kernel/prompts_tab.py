@@ -53,7 +53,7 @@ def _call(
     hits: Sequence[Hit],
 ) -> None:
     title = wording.plain(call_title(number, call, candidate))
-    details = st.expander(title, expanded=is_open, key=f"call:{call.seq}", on_change="rerun")
+    fold = st.expander(title, expanded=is_open, key=f"call:{call.seq}", on_change="rerun")
     for hit in hits[:MOST_SNIPPETS]:
         st.markdown(
             f":gray[{wording.plain(hit.where)}:] …{wording.plain(hit.before)}**{wording.plain(hit.word)}**"
@@ -61,9 +61,9 @@ def _call(
         )
     if len(hits) > MOST_SNIPPETS:
         st.caption(f"Showing {MOST_SNIPPETS} of {len(hits)} places")
-    if details.open:
-        with details:
-            _details(run_id, call, [row for row in failed if (row.step, row.call) == (call.step, call.call)])
+    if fold.open:
+        with fold:
+            details(run_id, call, [row for row in failed if (row.step, row.call) == (call.step, call.call)])
 
 
 def _hits(run_id: str, call: ModelCallRow, word: str) -> list[Hit]:
@@ -81,7 +81,7 @@ def _unanswered(calls: Sequence[ModelCallRow], failed: Sequence[FailedTryRow]) -
         st.markdown("\n".join(f"- {wording.plain(failure(row))}" for row in lost))
 
 
-def _details(run_id: str, call: ModelCallRow, failed: Sequence[FailedTryRow]) -> None:
+def details(run_id: str, call: ModelCallRow, failed: Sequence[FailedTryRow]) -> None:
     """Facts, then prompt and reply beside each other."""
     st.caption(wording.plain(" · ".join(facts(call, method.words(run_id).distinct))))
     for row in failed:
@@ -158,13 +158,14 @@ def _in(needle: str, where: str, text: str) -> list[Hit]:
     return hits
 
 
-NO_TOKENS = "no tokens"
+NO_TOKENS, UNTOLD = "no tokens", wording.in_tokens(None)
 
 
 def call_title(number: int, call: ModelCallRow, candidate: CandidateRow) -> str:
     """What a call was for, what it used, on one line."""
-    size = f"{wording.tokens(call.input_tokens)} → {wording.tokens(call.output_tokens)} tokens"
-    size = size if _used(call.input_tokens, call.output_tokens) else NO_TOKENS
+    into, out = call.input_tokens, call.output_tokens
+    size = f"{wording.tokens(into)} → {wording.tokens(out)} tokens" if _used(into, out) else NO_TOKENS
+    size = UNTOLD if into is out is None else size
     cost = f"{wording.cost(call.cost_usd, call.model)} · {wording.seconds(call.seconds)}"
     return f"{number}. {str(call.role).capitalize()} ({relation(call, candidate)}) · {call.model} · {size} · {cost}"
 
@@ -184,6 +185,8 @@ def _used(into: int | None, out: int | None) -> bool:
 
 
 def _sizes(call: ModelCallRow) -> list[str]:
+    if call.input_tokens is call.output_tokens is None:
+        return [UNTOLD]
     return [
         f"{wording.tokens(call.input_tokens)} tokens in ({wording.tokens(call.cached_tokens)} from cache)",
         f"{wording.tokens(call.output_tokens)} out ({wording.tokens(call.reasoning_tokens)} reasoning)",
@@ -196,7 +199,7 @@ def facts(call: ModelCallRow, step: str) -> list[str]:
         wording.moment(call.at),
         f"{step} {call.depth}, step {call.step}",
         *(_sizes(call) if _used(call.input_tokens, call.output_tokens) else [NO_TOKENS]),
-        f"cost {wording.cost(call.cost_usd, call.model)}",
+        f"cost: {wording.cost(call.cost_usd, call.model)}",
         *(["tokens and cost estimated from the text's length"] if call.is_estimated else []),
         wording.seconds(call.seconds),
         f"finish reason {call.finish_reason}",
@@ -214,7 +217,10 @@ def total(calls: Sequence[ModelCallRow], failed: Sequence[FailedTryRow]) -> str:
     tries = f" · {len(failed)} failed {'try' if len(failed) == 1 else 'tries'}" if failed else ""
     seconds = wording.seconds(sum(c.seconds for c in calls))
     size = f"{wording.tokens(into)} tokens in, {wording.tokens(out)} out" if _used(into, out) else NO_TOKENS
-    return f"{many} · {size} · {wording.cost(cost)} · {seconds}{tries}"
+    size = UNTOLD if into is out is None else size
+    models = {c.model for c in calls}
+    spent = wording.cost(cost, models.pop()) if len(models) == 1 else wording.paid(cost)
+    return f"{many} · {size} · {spent} · {seconds}{tries}"
 
 
 def failure(row: FailedTryRow) -> str:

@@ -13,6 +13,7 @@ from pages.parts.steering import dialogs
 from pages.parts.steering.dialogs import Dialog
 from pages.parts.widgets import table
 from storage.index import queries
+from storage.index.queries import learning
 from storage.knowledge import browsing
 from storage.knowledge.failures import LEAST_KERNELS, MOST_TOLD, FailureRule, RuleStatus
 from storage.knowledge.records import FailureCase
@@ -45,10 +46,13 @@ CASES = [
 def draw() -> str | None:
     """The table and the rule that is open; the kernel opened just now, if any, as run and candidate."""
     rules = index.known().rules()
+    left_out = without_rule(*learning.without_rule(index.current(), index.known()))
     if not rules:
         st.info(
             "No failure has been kept yet: every run adds those of its own kernels as it goes.", icon=":material/rule:"
         )
+        if left_out:
+            st.caption(left_out)
         return None
     shown, offset = known_tables.a_part(rules)
     rows = [table.Row(rule.rule_id, cells(rule), link(rule)) for rule in shown]
@@ -60,11 +64,27 @@ def draw() -> str | None:
         f"toolchain. One stays *waiting* until {LEAST_KERNELS} kernels failed so and a repair said how it mended one, "
         "or until a person words it. A row opens its kernels."
     )
+    if left_out:
+        st.caption(left_out)
     if opened:
         st.query_params[RULE] = opened
         st.rerun()
     rule = next((rule for rule in rules if rule.rule_id == chosen), None)
     return _draw_one(rule) if rule else None
+
+
+def without_rule(count: int, mended: int) -> str:
+    """How many wrong results stand in no row, and why; empty where none is left out."""
+    if not count:
+        return ""
+    many = f"{wording.counted(count, 'wrong result')} of runs here {'is' if count == 1 else 'are'} not among them"
+    was = f", though {mended:,} of them {'was' if mended == 1 else 'were'} mended" if mended else ""
+    was = ", though it was mended" if mended == count == 1 else was
+    return (
+        f"{many}{was}: the numbers were wrong all over and for ordinary inputs. That looks alike whatever causes it, "
+        "so it would tell the next writer nothing. A wrong result is kept where its place, or the kind of inputs, "
+        "says more."
+    )
 
 
 def link(rule: FailureRule) -> str:

@@ -188,15 +188,15 @@ def _evaluations(column: DeltaGenerator, start: Program, suffix: str) -> dict[st
 
 def _buttons(entry: SavedModel | None, key: str, why: str) -> None:
     refusal = access.why_nothing_is_saved()
-    row = st.container(horizontal=True)
+    row = st.container(horizontal=True, vertical_alignment="center")
     reason, may_try = refusal or why, entry is not None and not refusal
     if reason:
         off = "*Save* is" if may_try else "*Test* and *Save* are"
         st.caption(f":material/info: {off} off: {wording.plain(reason)}.")
-    is_tried = row.button("Test", icon=":material/network_check:", key="try_model", disabled=not may_try,
-                          help="one call that asks for one word" if may_try else None)  # fmt: skip
-    is_saved = row.button("Save", icon=":material/save:", key="save_model", type="primary", disabled=bool(reason),
-                          help=None if reason else "runs can use it at once")  # fmt: skip
+    is_tried = row.button("Test", icon=":material/network_check:", key="try_model", disabled=not may_try)
+    is_saved = row.button("Save", icon=":material/save:", key="save_model", type="primary", disabled=bool(reason))
+    # Trap: a button's tip stays while the pointer does, after the click too, and lies over the fields around it.
+    row.caption("*Test* is one call that asks for one word. *Save* lets runs use the model at once.", width="content")
     if entry is None or not may_try:
         return
     if is_tried:

@@ -34,7 +34,7 @@ def _draw(entry: SavedModel, refusal: str) -> None:
     row = st.container(horizontal=True, vertical_alignment="center")
     row.markdown(f"**{wording.plain(entry.name)}** · {KINDS[entry.kind]} · {wording.plain(about(entry))}")
     is_asked = row.button("Test", icon=":material/network_check:", key=f"try:{entry.name}", disabled=bool(refusal),
-                          help=f"off: {refusal}" if refusal else "one call that asks for one word")  # fmt: skip
+                          help=f"off: {refusal}" if refusal else None)  # fmt: skip
     if access.may_steer() and row.button(
         "Start a run with it", icon=":material/play_arrow:", key=f"run_with:{entry.name}",
         help="opens New run with this model chosen",

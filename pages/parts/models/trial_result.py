@@ -22,6 +22,7 @@ def draw(entry: SavedModel, key: str = "") -> None:
         st.error(f"**No reply.** {wording.plain(wording.capital(reply.failure))}", icon=":material/error:")
         return
     counted = f"{wording.tokens(reply.input_tokens)} tokens in, {wording.tokens(reply.output_tokens)} out"
+    counted = counted if reply.input_tokens is not None else f"tokens {wording.UNTOLD}"
     sentence = f"It replied “{wording.cut(reply.reply, 60)}” in {wording.seconds(reply.seconds)}; {counted}; cost "
     sentence += f"{wording.cost(reply.cost_usd)}."
     if doubt := reply.doubt:

@@ -261,7 +261,7 @@ def _as_before(suite: Suite) -> tuple[str, str]:
     told = f"`{settings}`" if settings else "recorded replies" if recordings else "the engine's own settings"
     st.caption(
         f"It goes on with the search that was begun, with {told}. Spent so far: "
-        f"{wording.counted(spent.model_calls, 'model call')}, {wording.plain(wording.cost(spent.cost_usd))}. The limit "
+        f"{wording.counted(spent.model_calls, 'model call')}, {wording.plain(wording.paid(spent.cost_usd))}. The limit "
         "counts these too."
     )
     return settings, recordings

@@ -66,7 +66,7 @@ def spent_by(run: RunRow, axis: Axis) -> float | None:
         case Axis.MONEY:
             return run.cost_usd
         case Axis.TOKENS:
-            return run.tokens / 1000
+            return None if run.tokens is None else run.tokens / 1000
         case Axis.TIME:
             return run.engine_s / 60
     return None

@@ -36,12 +36,14 @@ class Forecast:
 
 
 def of_run(
-    task: str, toolchain: str, strategy: str, model: str, budget: Budget, sizes: Mapping[str, float]
+    task: str, toolchain: str, strategy: str, model: str, budget: Budget, sizes: Mapping[str, float],
+    recorded: int | None = None,
 ) -> Forecast:  # fmt: skip
     """The forecast from the runs most like it: of the same task at the same sizes, else at others, else of the same
     toolchain; within its limits.
 
     Replies of no live model come at once and as often as they were recorded: such runs say nothing about a live one.
+    `recorded` is how many calls its recording holds for it, None where it has none.
     `task` is empty where earlier runs of that name are of another task.
     """
     db = index.current()
@@ -56,12 +58,12 @@ def of_run(
     tokens = None
     if not is_free:
         tokens = queries.tokens_per_call(db, model, without) or queries.tokens_per_call(db, "", without)
-    return put_together(pace, tokens, budget, model, same, sizes)
+    return put_together(pace, tokens, budget, model, same, sizes, recorded)
 
 
 def put_together(
     pace: PaceRow | None, tokens: TokensRow | None, budget: Budget, model: str, same: Sequence[str] = (),
-    sizes: Mapping[str, float] | None = None,
+    sizes: Mapping[str, float] | None = None, recorded: int | None = None,
 ) -> Forecast:  # fmt: skip
     """Step indexes times what one took, cut where a limit would end the run. `same` is what the runs before have in
     common with it beside the toolchain. Where calls of the model were counted, they tell how long one takes."""
@@ -71,6 +73,9 @@ def put_together(
         calls = steps * pace.calls
         calls_s = 0.0 if is_free else calls * tokens.seconds if tokens else steps * pace.calls_s
         engine_s = steps * pace.engine_s + calls_s
+    if recorded:  # a run in its first minutes has made more calls for each step index than it will
+        engine_s = engine_s * recorded / calls if engine_s and calls else engine_s
+        calls = float(recorded)
     share = 1.0
     if calls and budget.model_calls:
         share = min(share, budget.model_calls / calls)
@@ -92,7 +97,7 @@ def put_together(
         calls * share if calls else None,
         None if is_free or not calls or not tokens else calls * share * per_call,
         None if cost is None else cost * share,
-        _basis(pace, is_free, same),
+        _basis(pace, is_free, same) + (f" {COUNTED}" if recorded else ""),
         why,
         model == MANUAL,
         at_other_sizes(pace.sizes, sizes) if pace and sizes and "task" in same else "",
@@ -123,17 +128,20 @@ def _basis(pace: PaceRow | None, is_free: bool, same: Sequence[str]) -> str:
     alike = "".join(f", the same {word}" for word in same)
     part = f"{pace.unfinished} of them unfinished" if pace.runs > 1 else "unfinished"
     which = f"{wording.counted(pace.runs, 'run')}{f' ({part})' if pace.unfinished else ''}"
-    return f"Estimated from {which}: this toolchain{alike}. The run stops at its limits even where this is wrong."
+    rest = "A busy machine takes longer; the run stops at its limits even where this is wrong."
+    return f"Estimated from {which}: this toolchain{alike}. {rest}"
 
 
 def draw_badges(
-    has_recording: bool, source: str, sizes: Mapping[str, float], is_on_gpu: bool, backward: bool
+    has_recording: bool, source: str, sizes: Mapping[str, float], is_on_gpu: bool, backward: bool, model: str
 ) -> str:  # fmt: skip
-    """What is known of the task alone: whether it has a recording, and how much memory judging it takes. Returns why
+    """What is known of the task: whether a recording is used, and how much memory judging it takes. Returns why
     that is too much for this host, as a sentence; empty where it is not, or not known."""
     with st.container(horizontal=True, gap="small"):
-        if has_recording:
-            st.badge("has a recording", icon=":material/check:", color="green", help="runs without a key")
+        if has_recording and model == wording.RECORDED:
+            st.badge("recorded replies", icon=":material/check:", color="green", help="runs without a key")
+        elif has_recording:
+            st.badge("recording not used", icon=":material/history:", color="gray", help="another model is chosen")
         else:
             st.badge(
                 "no recording", icon=":material/forum:", color="gray", help="needs a live model, or you as the model"
@@ -147,6 +155,7 @@ def may_fail(source: str, backward: bool) -> bool:
     return bool(why) and not why.startswith(_WANT_OF_VALUES)
 
 
+COUNTED = "The calls are those of the recording."
 NO_TOKENS = {True: "none: you write the replies", False: "none: the replies are recorded"}
 
 
@@ -196,13 +205,14 @@ def _memory(source: str, sizes: Mapping[str, float], is_on_gpu: bool, backward: 
     return ""
 
 
-def draw_doubt(source: str, backward: bool) -> None:
+def draw_doubt(source: str, backward: bool, is_being_tried: bool = False) -> None:
     """Why the module could not be followed without data, while nobody has tried it with real data."""
     if not (why := supervisor.why_unknown(source, backward)):
         return
     sentence = wording.plain(f"The module could not be followed without data: {wording.cut(why, 300)}")
     if may_fail(source, backward):
-        left_open = "It may still work with real data. That is tried before a run starts."
+        left_open = "Whether it works with real data is tried before a run starts."
+        left_open = "It is being tried with real data now." if is_being_tried else left_open
         st.warning(f"{sentence}\n\n{left_open}", icon=":material/warning:")
     else:
         st.caption(sentence)

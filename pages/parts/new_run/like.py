@@ -10,7 +10,7 @@ import streamlit as st
 from engine.errors import TaskError
 from engine.evaluator import tasks
 from engine.evaluator.tasks import TaskFile
-from pages.parts import wording
+from pages.parts import run_settings, wording
 from storage import codec
 from storage.run import folder
 from storage.run.settings import RunSettings
@@ -27,6 +27,7 @@ class Like:
 
     settings: RunSettings
     path: Path | None
+    wants_other_model: bool = False
 
     def is_of(self, task: TaskFile) -> bool:
         """Whether this is the other run's task."""
@@ -44,7 +45,7 @@ def of_page() -> Like | None:
                    icon=":material/search_off:")  # fmt: skip
         return None
     st.caption(ABOUT.format(wording.plain(run_id), wording.in_address(run_id)))
-    return Like(settings, _shipped(settings))
+    return Like(settings, _shipped(settings), bool(st.query_params.get(run_settings.OTHER_MODEL)))
 
 
 def _shipped(settings: RunSettings) -> Path | None:

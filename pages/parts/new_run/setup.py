@@ -50,7 +50,7 @@ def draw(like: Like | None = None) -> Setup:
     usual = like.settings if like else None
     first = st.columns(2)
     with first[0]:
-        model = _model(usual.model if usual else "")
+        model = _model(usual.model if usual else "", bool(like and like.wants_other_model))
     with first[1]:
         strategy = _strategy(usual.strategy if usual else "")
     if strategy.about:
@@ -63,9 +63,14 @@ def draw(like: Like | None = None) -> Setup:
     return Setup(toolchain, device, language, model, strategy)
 
 
-def _model(begins: str) -> str:
-    """The model; of a person's own module there is no recording, so that another one is chosen for it."""
+def _model(begins: str, is_another: bool = False) -> str:
+    """The model; of a person's own module there is no recording, so that another one is chosen for it. `is_another`: it
+    begins as any but the one of the other run."""
     models, kept = supervisor.available_models(), st.session_state
+    if is_another:
+        models = [model for model in models if model != begins]
+        st.caption(f"Another model is chosen than {wording.plain(begins)}, which gave no kernel.")
+        begins = ""
     is_own = kept.get("task_source", SHIPPED) != SHIPPED
     if is_own:
         models = [model for model in models if model != RECORDED]

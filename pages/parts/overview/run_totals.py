@@ -54,12 +54,15 @@ def of_runs(counts: Sequence[StateCount], totals: RunTotals) -> list[Figure]:
     """What the strip says."""
     by_state = {row.state: row.runs for row in counts}
     unpriced = f"{wording.counted(totals.unpriced_since, 'call')} without a price" if totals.unpriced_since else ""
-    cost = wording.cost(totals.cost_usd_since) if totals.calls_since > totals.unpriced_since else wording.NONE
+    paid = None if totals.unpriced_since and not totals.cost_usd_since else totals.cost_usd_since
+    cost = wording.paid(paid) if totals.calls_since > totals.unpriced_since else wording.NONE
+    untold = f", tokens of {totals.uncounted_since:,} {wording.UNTOLD}" if totals.uncounted_since else ""
+    tokens = None if totals.uncounted_since and not totals.tokens_since else totals.tokens_since
     today = f"{totals.accepted_since:,} today" if totals.accepted_since else ""
     return [
         Figure("Running", f"{by_state.get(RunState.RUNNING, 0):,}"),
         Figure("Kernels accepted", f"{totals.accepted:,}", today, "kernels that became the result of their step"),
-        Figure("Tokens today", wording.tokens(totals.tokens_since), wording.counted(totals.calls_since, "call")),
+        Figure("Tokens today", wording.tokens(tokens), f"{wording.counted(totals.calls_since, 'call')}{untold}"),
         Figure("Money today", cost, unpriced, "model calls since midnight; prices are those of prices.toml"),
         Figure(
             "Best speed-up", wording.best(totals),
@@ -115,6 +118,8 @@ def _cells(by: GroupBy, row: GroupRow) -> dict[str, table.Cell]:
         "accepted": f"{row.accepted:,}",
         "calls": f"{row.model_calls:,}",
         "tokens": wording.tokens(row.tokens, model),
-        "cost": table.text(wording.cost(row.cost_usd if is_known else None, model), "", "", unpriced),
+        "cost": table.text(
+            wording.paid(row.cost_usd if is_known and (row.cost_usd or not unpriced) else None, model), "", "", unpriced
+        ),
         "age": table.age(row.last_created_at),
     }

@@ -194,9 +194,9 @@ def _cost(run: RunRow) -> table.Cell:
     """What a run has spent; what a replay tells of was spent by the run itself."""
     if run.replay_of:
         return table.text(wording.NONE, "muted", "", "replay")
-    is_unrecorded = wording.is_unrecorded(run.cost_usd, run.model)
-    tone = "muted" if run.cost_usd is None or is_unrecorded else ""
-    hint = wording.NOT_RECORDED if is_unrecorded else f"{wording.tokens(run.tokens)} tokens"
+    why_none = wording.why_none(run.cost_usd, run.model)
+    tone = "muted" if run.cost_usd is None or why_none else ""
+    hint = why_none or f"tokens: {wording.tokens(run.tokens)}"
     return table.text(wording.cost(run.cost_usd, run.model), tone, "", hint)
 
 

@@ -7,6 +7,7 @@ curve_chart.py, curve_marks.py                 the speed-up curve: its rows, its
 first_kernel.py                                in place of an empty curve: how far the first kernel is
 lineage_strip.py, kernels_table.py             which kernel came from which; all kernels, and what they failed of
 seek_bar.py                                    in a replay: to any of its steps
+unusable_replies.py                            replies that brought no kernel, with their prompts
 selection.py, kernel_panel.py                  which kernel is open beside the curve; that kernel
 spending.py                                    what it has spent, its limits, where its time went
 result_panel.py                                what it has come to, once it is over, and what can be done with it

@@ -231,6 +231,6 @@ def _value(value: float | None) -> str:
 def cost(costs: CostRow, model: str = "") -> str:
     """What the kernel has cost, on one line."""
     calls = wording.counted(costs.calls, "model call")
-    spent = f"{wording.tokens(costs.tokens, model)} tokens · {wording.cost(costs.cost_usd, model)}"
+    spent = f"{wording.in_tokens(costs.tokens, model)} · {wording.cost(costs.cost_usd, model)}"
     took = f"written in {wording.seconds(costs.writing_s)} · judged in {wording.seconds(costs.judging_s)}"
     return f"{calls} · {spent} · {took}"

@@ -37,9 +37,9 @@ def draw(run: RunRow, state: RunState) -> None:
     others = [
         ("Correct", f"{run.passed:,} of {judged:,}", wording.counted(run.attempts, "kernel"), kernels),
         ("Tokens", wording.tokens(run.tokens, run.model), wording.counted(run.model_calls, "call"),
-         wording.NOT_RECORDED if wording.is_unrecorded(run.tokens, run.model) else "of all model calls"),
+         wording.why_none(run.tokens, run.model) or "of all model calls"),
         ("Cost", wording.cost(run.cost_usd, run.model), "",
-         wording.NOT_RECORDED if wording.is_unrecorded(run.cost_usd, run.model) else "of the model calls"),
+         wording.why_none(run.cost_usd, run.model) or "of the model calls"),
     ]  # fmt: skip
     items = [{"label": label, "value": value, "note": note, "title": title} for label, value, note, title in others]
     started = f"Started {wording.moment(run.started_at or run.created_at)}. "

@@ -19,6 +19,7 @@ from pages.parts.status import (
     alerts,
     damaged,
     measured_on,
+    no_kernel,
     outcome,
     pinned_snapshot,
     provenance,
@@ -35,6 +36,7 @@ from storage.run.settings import RunState
 from storage.run.steering import commands
 
 PACES: dict[str, float | None] = {"in two minutes": None, "60×": 60.0, "10×": 10.0, "1×": 1.0}
+NONE_CORRECT = "no correct kernel: "  # the reason then goes on with what became of them
 READ_ONLY = "this server is read-only and starts nothing"
 KEYS = (
     ("F", "freeze the page while the run goes on, or go live again"),
@@ -126,6 +128,8 @@ def was_doing(text: str) -> str:
 
 def failure(run: RunRow) -> str:
     """Why a run has failed: no kernel was correct, and of what they died, or its engine's own reason."""
+    if not run.attempts and no_kernel.gave_none(run, RunState.FAILED):
+        return no_kernel.failure(run)
     groups = queries.error_groups(index.current(), run.run_id, run.failed) if not run.passed and run.failed else []
     if not groups or getattr(queries.states(index.current(), run.run_id)[-1].event, "error_blob", None):
         return f"**The run failed:** {wording.plain(run.state_reason)}"
@@ -135,8 +139,9 @@ def failure(run: RunRow) -> str:
     why = ", ".join(
         f"{wording.VERDICT_NAME[verdict]} ({wording.counted(n, 'kernel')})" for verdict, n in counts.most_common()
     )
+    ended = run.state_reason.removeprefix(NONE_CORRECT)
     last = f" The last one: “{wording.cut(run.last_error, 200)}”." if run.last_error else ""
-    return f"**No kernel was correct:** {wording.plain(f'{why}.{last} The run ended: {run.state_reason}.')}"
+    return f"**No kernel was correct:** {wording.plain(f'{why}.{last} The run ended: {ended}.')}"
 
 
 def _alert(run: RunRow, state: RunState) -> None:
@@ -174,6 +179,8 @@ def offer_resume(run: RunRow, state: RunState) -> str:
     if not access.may_steer() or (run.is_example and not run.replay_of) or pinned_snapshot.is_sought(run.run_id):
         return ""
     if state not in (RunState.LOST, RunState.STOPPED, RunState.FAILED) or not damaged.of(run.run_id).can_resume:
+        return ""
+    if no_kernel.gave_none(run, state):
         return ""
     if state is RunState.STOPPED and reply_form.is_due(run, state) and not reply_form.has_reply(run.run_id):
         return ""  # without a reply there is nothing to go on with

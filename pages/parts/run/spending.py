@@ -10,7 +10,7 @@ import streamlit as st
 from engine import supervisor
 from engine.errors import EngineError
 from pages.parts import access, index, number_field, wording
-from pages.parts.status import damaged, outcome, pinned_snapshot, waiting_strip
+from pages.parts.status import damaged, no_kernel, outcome, pinned_snapshot, waiting_strip
 from pages.parts.steering import dialogs, limits_dialog
 from pages.parts.widgets import bars as bar_list
 from storage.home import home
@@ -84,7 +84,7 @@ def bars(run: RunRow, allowed: AllowanceRow) -> list[tuple[str, float]]:
         shares.append((text, run.model_calls / allowed.max_model_calls))
     if allowed.max_tokens is not None:
         text = f"Tokens: {wording.tokens(run.tokens, run.model)} of {wording.tokens(allowed.max_tokens)}"
-        shares.append((text, run.tokens / allowed.max_tokens))
+        shares.append((text, (run.tokens or 0) / allowed.max_tokens))
     if allowed.max_cost_usd is not None:
         spent = wording.cost(run.cost_usd, run.model)
         text = f"Cost: {spent} of {wording.cost(allowed.max_cost_usd)}".replace("$", "\\$")
@@ -102,8 +102,10 @@ def line(row: SpendingRow) -> str:
     calls = wording.counted(row.calls, "call")
     guessed = f" · {wording.count(row.estimated)} estimated" if row.estimated else ""
     size = f"{read}, {written}{guessed}"
-    if wording.is_unrecorded(row.input_tokens + row.output_tokens, row.model):
-        size = "tokens and cost not recorded"
+    if row.uncounted == row.calls:
+        size = "tokens not told"
+    if why := wording.why_none(row.input_tokens + row.output_tokens, row.model):
+        size = "tokens and cost not recorded" if why == wording.NOT_RECORDED else "no model was called"
     cost = wording.plain(wording.cost(row.cost_usd, row.model))
     return f"**{wording.plain(row.role)}** · {cost} · {calls} · {size} · {wording.plain(row.model)}"
 
@@ -115,12 +117,12 @@ def _unknown(rows: list[SpendingRow]) -> None:
         names = ", ".join(map(wording.plain, unpriced))
         st.caption(f"Cost of {names} unknown: add the price to prices.toml in {home()}.")
     if uncounted:
-        st.caption(f"No token count from the endpoint for {wording.counted(uncounted, 'call')}.")
+        st.caption(f"How many tokens {wording.counted(uncounted, 'call')} took was not told by what answered.")
 
 
 def _other_limits(run: RunRow, state: RunState) -> None:
     is_over = state.is_over
-    if is_over and not damaged.of(run.run_id).can_resume:
+    if is_over and (no_kernel.gave_none(run, state) or not damaged.of(run.run_id).can_resume):
         return
     st.button(
         limits_dialog.label(is_over), icon=":material/add_card:", key=f"limits:{run.run_id}", width="stretch",

@@ -8,6 +8,7 @@ waiting_strip.py             who waited for what: lanes over time, and a sentenc
 measured_on.py               shapes, number format and device of its figures
 beside_base.py               whether a kernel is faster or slower than the one it was made from
 alternatives.py              what a user would run instead of a kernel, and how the kernel stands against it
+no_kernel.py                 that no reply of its model held a kernel, and what it said instead
 settings_list.py             what it was started with, its strategy with every option
 notices.py                   what people are told who do not look: desktop notifications, a webhook
 behind.py                    that the index does not follow the run folders

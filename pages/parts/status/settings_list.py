@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 import streamlit as st
 
 from engine import run_options
-from engine.evaluator import languages
+from engine.evaluator import languages, tasks
 from engine.search.methods import catalogue
 from pages.parts import run_settings, wording
 from storage import codec
 from storage.knowledge import choice
 from storage.results import baselines
-from storage.results.policy import Policy, kept_rules
+from storage.results.policy import Policy
 from storage.run.saved_models import SavedModel
 from storage.run.settings import RunSettings
 
@@ -29,9 +29,10 @@ def of(run_id: str) -> list[tuple[str, str]] | str:
 def older_rules(run_id: str) -> str:
     """That a run's kernels are judged by rules of before, as a sentence; empty where not, or where nobody knows."""
     try:
-        kept = kept_rules(run_settings.of(run_id).policy.rules)
+        settings = run_settings.of(run_id)
     except (FileNotFoundError, codec.DecodeError, UnicodeDecodeError):
         return ""
+    kept = tasks.kept_rules(settings.policy.rules, settings.task_source)
     return f"An older version started this run, and its rules stay in force: kernels are {kept}." if kept else ""
 
 
@@ -41,7 +42,7 @@ def rows(settings: RunSettings) -> Iterator[tuple[str, str]]:
     yield "Sizes", ", ".join(f"{name} = {value:,}" for name, value in settings.sizes.items()) or "as in the reference"
     yield "Precision", settings.policy.measured
     yield "Operators left to PyTorch", settings.policy.library_in_words
-    yield from _tried(settings.policy)
+    yield from _tried(settings)
     yield from _baselines(settings)
     yield "Language", languages.title(settings.language)
     if settings.device:
@@ -71,12 +72,13 @@ def _saved(entry: SavedModel) -> str:
     return f"{entry.name} ({entry.endpoint.model if entry.endpoint else 'a program'})"
 
 
-def _tried(policy: Policy) -> Iterator[tuple[str, str]]:
+def _tried(settings: RunSettings) -> Iterator[tuple[str, str]]:
     """What is tried otherwise than usual."""
-    if kept := kept_rules(policy.rules):
-        yield "Kernels", kept
+    policy, usual = settings.policy, Policy()
+    if policy.is_judged_as_constructed:
+        if kept := tasks.kept_rules(policy.rules, settings.task_source):
+            yield "Kernels", kept
         return
-    usual = Policy()
     labels = {"mode": "Mode", "weights": "Weights", "state_dict": "Names of weights", "draws": "Random numbers",
               "strides": "Strides of inputs", "compare_modules": "Modules compared, names deep"}  # fmt: skip
     yield from (

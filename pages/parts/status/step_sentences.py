@@ -29,6 +29,14 @@ _DOING: Mapping[str, str] = {
 }
 
 
+_ENDED = {"patch_failed": "", "unreadable": "it could not be read", "unavailable": "not available"}
+
+
+def came_to(outcome: str | None) -> str:
+    """How a step ended, in words; empty where the sentence around it says so already."""
+    return _ENDED.get(outcome or "", (outcome or "").replace("_", " "))
+
+
 def sentence(step: StepRow, words: MethodWords = PLAIN) -> str:
     """What the step does, or what came of it, in the words of the run's method."""
     result, kernel = step.result, _kernel(step)
@@ -64,7 +72,7 @@ def sentence(step: StepRow, words: MethodWords = PLAIN) -> str:
         case command_arguments.TEACH:
             return _with("Revised the knowledge base", result.lesson)
         case StepKind.DIAGNOSE:
-            return _with(f"Diagnosed {kernel}", "" if step.outcome == "written" else step.outcome)
+            return _with(f"Diagnosed {kernel}", "" if step.outcome == "written" else came_to(step.outcome))
         case _:
             return _edited(step, words)
 
@@ -80,7 +88,7 @@ def _with(text: str, reason: str | None) -> str:
 def _judged(step: StepRow) -> str:
     result, kernel = step.result, _kernel(step)
     if result.verdict is None:
-        return f"{step.kind.capitalize()} of {kernel}: {step.outcome}"
+        return f"{step.kind.capitalize()} of {kernel}: {came_to(step.outcome)}"
     if result.verdict is Verdict.PASSED and step.kind == StepKind.COMPILE:
         return f"{kernel.capitalize()} compiles"
     if result.verdict is Verdict.PASSED:
@@ -99,7 +107,7 @@ def _timed(step: StepRow) -> str:
         return _judged(step)
     figures = result.timed
     if figures is None:
-        return f"Timing of {kernel}: {step.outcome}"
+        return f"Timing of {kernel}: {came_to(step.outcome)}"
     if result.untrusted:
         return f"{kernel.capitalize()} is correct, not timed: {result.untrusted}"
     measured = f"{wording.ratio(figures)} over {figures.baseline}"
@@ -116,7 +124,7 @@ def _profiled(step: StepRow) -> str:
 def _edited(step: StepRow, words: MethodWords) -> str:
     result, kernel = step.result, _kernel(step)
     if result.made_number is None:
-        reason = result.patch_reason or step.outcome
+        reason = result.patch_reason or came_to(step.outcome)
         if step.kind == StepKind.SYNTHESISE:
             return _with("The reply holds no kernel", reason)
         if step.kind == "rewrite":

@@ -10,7 +10,7 @@ import streamlit as st
 
 from engine import supervisor
 from engine.errors import EngineError
-from engine.evaluator import languages
+from engine.evaluator import languages, tasks
 from engine.search.methods import catalogue
 from engine.search.methods.catalogue import StrategyDescription
 from pages.parts import access, index, method, number_field, texts, wording
@@ -19,7 +19,6 @@ from pages.parts.steering import command_dialogs, dialogs, kernel_choice, limits
 from pages.parts.widgets import diff
 from storage.index import queries
 from storage.index.queries import AttemptRow, RunRow
-from storage.results.policy import kept_rules
 from storage.results.vocabulary import KernelClass
 from storage.run import exposure, folder
 from storage.run.method_words import MethodWords
@@ -143,7 +142,7 @@ def fork_preview(number: int, made_for: RunSettings, toolchain: str, ending: str
     """What will happen in a new run on `toolchain`, which begins with a kernel of the run that was `made_for` its own;
     `ending` says what becomes of profiles."""
     if toolchain == made_for.toolchain:
-        kept = kept_rules(made_for.policy.rules)
+        kept = tasks.kept_rules(made_for.policy.rules, made_for.task_source)
         now = f", by the rules that hold now (here it was {kept})" if kept else ""
         return (
             f"A new run starts with kernel {number}, which is built, checked and timed again first{now}; "

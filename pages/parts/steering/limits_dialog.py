@@ -55,7 +55,7 @@ def raised(run: RunRow, allowed: AllowanceRow) -> dict[str, float]:
     minutes = allowed.max_wall_s / 60 if allowed.max_wall_s is not None else None
     used: dict[str, tuple[float, float | None]] = {
         "depths": (run.depth or 0, allowed.depths if run.state is RunState.FINISHED else None),
-        "calls": (run.model_calls, allowed.max_model_calls), "tokens": (run.tokens, allowed.max_tokens),
+        "calls": (run.model_calls, allowed.max_model_calls), "tokens": (run.tokens or 0, allowed.max_tokens),
         "cost": (run.cost_usd or 0.0, allowed.max_cost_usd), "minutes": (allowed.spent_s / 60, minutes),
     }  # fmt: skip
     return {
@@ -97,9 +97,9 @@ def limits(run: RunRow, allowed: AllowanceRow) -> list[Limit]:
         Limit("depths", method.words(run.run_id).titles, str(depth), str(allowed.depths), depth),
         Limit("calls", "Model calls", wording.count(run.model_calls), wording.count(calls) if calls else NO_LIMIT,
               run.model_calls),
-        Limit("tokens", "Tokens", wording.tokens(run.tokens), wording.tokens(tokens) if tokens else NO_LIMIT,
-              run.tokens),
-        Limit("cost", "US dollars", wording.cost(run.cost_usd), wording.cost(cost) if cost else NO_LIMIT,
+        Limit("tokens", "Tokens", wording.tokens(run.tokens, run.model),
+              wording.tokens(tokens) if tokens else NO_LIMIT, run.tokens or 0),
+        Limit("cost", "US dollars", wording.cost(run.cost_usd, run.model), wording.cost(cost) if cost else NO_LIMIT,
               run.cost_usd or 0.0, 0.01),
         Limit("minutes", "Minutes", wording.seconds(allowed.spent_s), wording.seconds(wall) if wall else NO_LIMIT,
               minutes),

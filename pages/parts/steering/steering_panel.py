@@ -6,8 +6,8 @@ from functools import partial
 
 import streamlit as st
 
-from pages.parts import access, client, index, method, wording
-from pages.parts.status import damaged
+from pages.parts import access, client, index, method, run_state, wording
+from pages.parts.status import damaged, no_kernel
 from pages.parts.steering import approval, command_dialogs, command_list, dialogs, reply_form, steer
 from pages.parts.steering.verb_words import VERB_WORDS
 from storage.index import queries
@@ -37,7 +37,7 @@ def draw(run: RunRow, state: RunState) -> None:
             return
         if state.is_over:
             resume = "Resume the run to steer it." if damaged.of(run.run_id).can_resume else ""
-            over = "" if state is RunState.FINISHED else resume
+            over = "" if state is RunState.FINISHED or no_kernel.gave_none(run, state) else resume
             if run.is_example and not run.replay_of:
                 over = "This is an example, made on another machine: fork one of its kernels to go on."
             st.caption(f"No engine is running. {over}".strip())
@@ -151,7 +151,9 @@ def _opens(run: RunRow, command: CommandKind, key: str | None = None) -> None:
 
 
 def _go_on(run: RunRow) -> None:
-    """What can be done with the kernels of a run whether or not an engine works on it."""
+    """What can be done with the kernels of a run, if it has any, whether or not an engine works on it."""
+    if not run.attempts and run_state.of(run).is_over:
+        return
     _opens(run, CommandKind.ROLL_BACK)
     if run.is_example:
         return

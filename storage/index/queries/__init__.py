@@ -52,6 +52,7 @@ from storage.index.queries.calls import SpendingRow as SpendingRow
 from storage.index.queries.calls import ToolCallRow as ToolCallRow
 from storage.index.queries.calls import allowance as allowance
 from storage.index.queries.calls import conversation as conversation
+from storage.index.queries.calls import count_unusable_replies as count_unusable_replies
 from storage.index.queries.calls import diagnoses as diagnoses
 from storage.index.queries.calls import failed_tries as failed_tries
 from storage.index.queries.calls import kernel_cost as kernel_cost
@@ -63,6 +64,7 @@ from storage.index.queries.calls import prompt_before as prompt_before
 from storage.index.queries.calls import reviews as reviews
 from storage.index.queries.calls import spending as spending
 from storage.index.queries.calls import tool_calls as tool_calls
+from storage.index.queries.calls import unusable_replies as unusable_replies
 from storage.index.queries.commands import CommandRow as CommandRow
 from storage.index.queries.commands import commands as commands
 from storage.index.queries.compare import ConditionsRow as ConditionsRow

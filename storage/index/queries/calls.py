@@ -155,6 +155,21 @@ def reviews_before(db: Database, run_id: str, candidate_id: str) -> list[fetch.R
     ]
 
 
+def unusable_replies(db: Database, run_id: str, limit: int) -> list[ModelCallRow]:
+    """The newest calls, oldest first, of steps that were to bring a kernel and brought none."""
+    sql = """SELECT m.* EXCLUDE (run_id, time), m.time AS at, NULL AS made_id FROM calls m
+    WHERE m.run_id = $run AND m.step IN (SELECT step FROM steps WHERE run_id = $run AND outcome = 'patch_failed')
+    ORDER BY m.seq DESC LIMIT $limit"""
+    return fetch.rows(db, ModelCallRow, sql, {"run": run_id, "limit": limit})[::-1]
+
+
+def count_unusable_replies(db: Database, run_id: str) -> int:
+    """How many such calls a run has."""
+    sql = """SELECT count(*) FROM calls WHERE run_id = $run
+    AND step IN (SELECT step FROM steps WHERE run_id = $run AND outcome = 'patch_failed')"""
+    return int(fetch.tuples(db, sql, {"run": run_id})[0][0])
+
+
 def _written(db: Database, run_id: str, candidate_id: str) -> list[tuple[int, int, int, str | None]]:
     """(line, step, depth, parent) of a kernel; none where there is none of that id."""
     return fetch.tuples(db, f"SELECT seq, step, depth, parent_id {_KERNEL}", {"run": run_id, "candidate": candidate_id})

@@ -90,6 +90,20 @@ def unnamed(db: Database, base: Base) -> tuple[int, int]:
     return len(left), len(set(left))
 
 
+def without_rule(db: Database, base: Base) -> tuple[int, int]:
+    """How many kernels that a model wrote here gave a wrong result of which no failure tells, and how many of those a
+    repair mended. Left out are those of step indexes that go on, and of runs that add nothing."""
+    sql = """SELECT k.run_id, k.candidate_id, EXISTS (SELECT 1 FROM kernels c WHERE c.run_id = k.run_id
+            AND c.parent_id = k.candidate_id AND c.origin = 'repair' AND c.verdict = 'passed') AS mended FROM kernels k
+        JOIN runs r ON r.run_id = k.run_id AND r.replay_of IS NULL AND NOT r.is_example AND NOT r.is_imported
+        WHERE k.verdict = 'incorrect' AND k.origin IN ('synthesis', 'optimisation', 'repair') AND (
+            r.ended_at IS NOT NULL
+            OR EXISTS (SELECT 1 FROM depths d WHERE d.run_id = k.run_id AND d.depth = k.depth))"""
+    told = {(case.run_id, case.candidate_id) for case in base.cases if case.signature}
+    left = [mended for run_id, name, mended in fetch.tuples(db, sql, []) if (run_id, name) not in told]
+    return len(left), sum(left)
+
+
 def count_answers(db: Database, run_id: str) -> int:
     """How often a run was told something."""
     return int(fetch.tuples(db, "SELECT count(*) FROM events WHERE kind = 'Consulted' AND run_id = ?", [run_id])[0][0])

@@ -117,7 +117,8 @@ class GroupRow:
     best_run: str | None
     mean_speedup: float | None
     model_calls: int
-    tokens: int
+    tokens: int | None
+    """None once those of any call are unknown."""
     cost_usd: float
     unpriced_calls: int
     last_created_at: float
@@ -131,6 +132,8 @@ class RunTotals:
     accepted: int
     accepted_since: int
     tokens_since: int
+    uncounted_since: int
+    """Calls whose tokens nobody told; the sum is that of the others."""
     calls_since: int
     cost_usd_since: float
     unpriced_since: int
@@ -227,7 +230,9 @@ def groups(db: Database, by: GroupBy, chosen: RunFilter | None = None, lost: Seq
      best AS (SELECT run_id, speedup, low, high, noise FROM kernels
         WHERE is_best AND run_id IN (SELECT run_id FROM fitting)),
      kept AS (SELECT run_id, count(*) AS kernels FROM depths WHERE outcome = 'accepted' GROUP BY run_id),
-     paid AS (SELECT run_id, count(*) AS calls, sum(coalesce(input_tokens, 0) + coalesce(output_tokens, 0)) AS tokens,
+     paid AS (SELECT run_id, count(*) AS calls,
+        CASE WHEN count(input_tokens + output_tokens) = count(*)
+            THEN sum(input_tokens + output_tokens)::BIGINT END AS tokens,
         coalesce(sum(cost_usd), 0) AS cost, count(*) - count(cost_usd) AS unpriced FROM calls GROUP BY run_id)
     SELECT g.name, count(*) AS runs,
         count(*) FILTER (WHERE g.state IN ('running', 'starting', 'paused', 'waiting')) AS working,
@@ -235,7 +240,8 @@ def groups(db: Database, by: GroupBy, chosen: RunFilter | None = None, lost: Seq
         arg_max(b.low, b.speedup) AS best_low, arg_max(b.high, b.speedup) AS best_high,
         arg_max(b.noise, b.speedup) AS best_noise, arg_max(g.run_id, b.speedup) AS best_run,
         exp(avg(ln(b.speedup))) AS mean_speedup,
-        coalesce(sum(p.calls), 0)::BIGINT AS model_calls, coalesce(sum(p.tokens), 0)::BIGINT AS tokens,
+        coalesce(sum(p.calls), 0)::BIGINT AS model_calls,
+        CASE WHEN count(p.calls) = count(p.tokens) THEN coalesce(sum(p.tokens), 0)::BIGINT END AS tokens,
         coalesce(sum(p.cost), 0.0) AS cost_usd, coalesce(sum(p.unpriced), 0)::BIGINT AS unpriced_calls,
         max(g.created_at) AS last_created_at
     FROM grouped g LEFT JOIN best b USING (run_id) LEFT JOIN kept k USING (run_id)
@@ -251,13 +257,15 @@ def run_totals(db: Database, since: float) -> RunTotals:
      kept AS (SELECT count(*) AS kernels, count(*) FILTER (WHERE time >= $since) AS lately FROM depths
         SEMI JOIN own USING (run_id) WHERE outcome = 'accepted'),
      paid AS (SELECT sum(coalesce(input_tokens, 0) + coalesce(output_tokens, 0)) AS tokens, count(*) AS calls,
+        count(*) - count(input_tokens + output_tokens) AS uncounted,
         sum(cost_usd) AS cost, count(*) - count(cost_usd) AS unpriced FROM calls SEMI JOIN own USING (run_id)
         WHERE time >= $since),
      best AS (SELECT max(b.speedup) AS speedup, arg_max(b.low, b.speedup) AS low, arg_max(b.high, b.speedup) AS high,
         arg_max(b.noise, b.speedup) AS noise, arg_max(own.task_name, b.speedup) AS task,
         arg_max(run_id, b.speedup) AS run FROM kernels b JOIN own USING (run_id) WHERE b.is_best)
     SELECT kept.kernels AS accepted, kept.lately AS accepted_since, coalesce(paid.tokens, 0)::BIGINT AS tokens_since,
-        paid.calls AS calls_since, coalesce(paid.cost, 0.0) AS cost_usd_since, paid.unpriced AS unpriced_since,
+        paid.uncounted AS uncounted_since, paid.calls AS calls_since,
+        coalesce(paid.cost, 0.0) AS cost_usd_since, paid.unpriced AS unpriced_since,
         best.speedup AS best_speedup, best.low AS best_low, best.high AS best_high, best.noise AS best_noise,
         best.task AS best_task, best.run AS best_run FROM kept, paid, best"""
     return fetch.rows(db, RunTotals, sql, {"since": since})[0]

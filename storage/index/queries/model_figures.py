@@ -33,7 +33,8 @@ class ModelRow:
     best_high: float | None
     best_noise: float | None
     best_task: str | None
-    tokens: int
+    tokens: int | None
+    """None once those of any call are unknown."""
     cost_usd: float
     unpriced: int
     call_s: float | None
@@ -44,7 +45,8 @@ _FIGURES = f"""
 WITH counted AS (SELECT * FROM calls
         WHERE run_id NOT IN (SELECT run_id FROM runs WHERE replay_of IS NOT NULL OR is_example)),
  paid AS (SELECT model, count(DISTINCT run_id) AS runs, count(*) AS calls,
-    sum(coalesce(input_tokens, 0) + coalesce(output_tokens, 0))::BIGINT AS tokens,
+    CASE WHEN count(input_tokens + output_tokens) = count(*)
+        THEN sum(input_tokens + output_tokens)::BIGINT END AS tokens,
     coalesce(sum(cost_usd), 0.0) AS cost_usd, count(*) - count(cost_usd) AS unpriced, median(seconds) AS call_s,
     coalesce(sum(seconds), 0.0) AS calls_s FROM counted GROUP BY model),
  wrote AS (SELECT run_id, step, arg_max(model, seq) AS model FROM counted GROUP BY run_id, step),

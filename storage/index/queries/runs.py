@@ -31,6 +31,7 @@ class RunRow:
     speed-up of the best kernel so far after each depth, from the first timed one on.
     `replay_of` names the run that this one only tells once more; its tokens and cost were spent there.
     `engine_s` is the time that engines worked, in finished steps.
+    `tokens` is None once those of any call are unknown.
     `cost_usd` is None when the price of any call is unknown. `last_error` is one line. `device` is empty until it was
     measured. `has_recorded_replies`: no model is asked; `is_imported`: kernels came from elsewhere.
     `title` is the name that a person gave it, else its task's; a replay is called after the run that it plays back.
@@ -64,7 +65,7 @@ class RunRow:
     started_at: float | None
     ended_at: float | None
     engine_s: float
-    tokens: int
+    tokens: int | None
     cost_usd: float | None
     model_calls: int
     attempts: int
@@ -109,7 +110,9 @@ SELECT r.run_id, r.task_name, {TITLE} AS title, r.kernel_class, r.toolchain, r.l
     r.state_reason, NULL AS depth, r.depths, best.speedup AS best_speedup, best.low AS best_low, best.high AS best_high,
     best.noise AS best_noise, best.latency_ms AS best_latency_ms, best.candidate_id AS best_candidate_id,
     coalesce(judged.tied_kernels, 0) AS tied_kernels, coalesce(curves.curve, []) AS curve, NULL AS last_event_at,
-    r.created_at, r.started_at, r.ended_at, 0.0 AS engine_s, r.tokens, r.cost_usd, r.model_calls,
+    r.created_at, r.started_at, r.ended_at, 0.0 AS engine_s,
+    CASE WHEN r.uncounted_calls = 0 THEN r.tokens END AS tokens,
+    r.cost_usd, r.model_calls,
     coalesce(judged.attempts, 0) AS attempts, coalesce(judged.passed, 0) AS passed,
     coalesce(judged.failed, 0) AS failed, coalesce(judged.last_error, '') AS last_error,
     CASE WHEN r.state = 'waiting' THEN r.state_reason WHEN r.state = 'stopped' AND starts_with(r.state_reason, '{LEFT}')

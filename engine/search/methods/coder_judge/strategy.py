@@ -33,6 +33,7 @@ from engine.search.methods.steered import (
     end_with,
     failed,
     next_evaluation,
+    none_correct,
     shows_profile,
     submission,
     wants_profile,
@@ -223,7 +224,7 @@ def _subject(record: Record, state: CoderJudgeState) -> str | None:
 
 def _finish(record: Record, state: CoderJudgeState, reason: str) -> Finish:
     if not state.line and record.step_index > record.budget.depths:
-        return Finish(RunState.FAILED, f"no correct kernel in {record.step_index} rounds")
+        return Finish(RunState.FAILED, none_correct(record))
     return Finish(RunState.FINISHED, reason)
 
 

@@ -31,6 +31,7 @@ from engine.search.methods.steered import (
     end_with,
     has_profile,
     next_evaluation,
+    none_correct,
     submission,
     wants_profile,
 )
@@ -121,9 +122,9 @@ def _write(record: Record, state: CuteGenState) -> Action:
 def _give_up(record: Record, state: CuteGenState) -> Action:
     tries, depth = state.generations_used, record.step_index
     if not state.line:
-        return Finish(RunState.FAILED, f"no correct kernel after {tries} generations with all their repairs")
-    reason = f"no correct kernel after {tries} attempt{'s' if tries > 1 else ''} with their repairs"
+        return Finish(RunState.FAILED, none_correct(record))
     ids = [candidate.candidate_id for candidate in record.candidates.values() if candidate.created.depth == depth]
+    reason = f"no correct kernel in {tries} attempt{'s' if tries > 1 else ''}"
     base = choose_base(record, state)
     return Conclude(depth, DepthOutcome.GIVEN_UP, ids[-1] if ids else None, base, reason)
 

@@ -35,7 +35,9 @@ def test_so_many_kernels_are_written_from_nothing_whatever_becomes_of_each() -> 
 
 def test_one_sample_is_one_shot_and_the_limit_of_the_run_holds_too() -> None:
     story = Story(strategy_options={"samples": 1}).candidate("c001").does_not_compile("c001")
-    assert move(story.settles("c001", DepthOutcome.GIVEN_UP)) == Finish(RunState.FAILED, "the sample is done")
+    assert move(story.settles("c001", DepthOutcome.GIVEN_UP)) == Finish(
+        RunState.FAILED, "the sample is done; no correct kernel: 1 kernel failed"
+    )
     both = Story(budget=Budget(depths=1)).accepts("c001", 1.0).accepts("c002", 1.0)
     assert move(both) == Finish(RunState.FINISHED, "all 2 samples are done")
 

@@ -126,7 +126,7 @@ def test_without_a_correct_kernel_mending_goes_on_until_the_rounds_are_used_up()
     assert move(story) == Step("judge", 1, "c001")
     failed(rewritten(story, "c002", "c001", Origin.REPAIR), "c002")
     failed(rewritten(story, "c003", "c002", Origin.REPAIR), "c003")
-    assert move(story) == Finish(RunState.FAILED, "no correct kernel in 3 rounds")
+    assert move(story) == Finish(RunState.FAILED, "no correct kernel: 3 kernels failed, 2 repairs among them")
 
 
 def test_ten_rounds_by_default_and_a_target_ends_them_sooner() -> None:

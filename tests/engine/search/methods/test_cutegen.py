@@ -3,6 +3,7 @@ import pytest
 from engine.search.actions import Ask, Conclude, Finish
 from engine.search.methods.cutegen.strategy import CuteGen
 from storage.results.vocabulary import KernelClass, Verdict
+from storage.run import events as ev
 from storage.run.settings import SETTINGS_VERSION, Budget, DepthOutcome, Origin, RunState, StepKind, Switch
 from storage.run.steering.verbs import CommandKind
 from tests.engine.story import Step, Story, brief, state_of
@@ -56,6 +57,35 @@ def test_repairs_used_up_lead_to_a_fresh_generation_and_then_to_failure() -> Non
     ending = move(story.candidate("c002").does_not_compile("c002"))
     assert isinstance(ending, Finish)
     assert ending.state is RunState.FAILED
+
+
+def test_the_end_of_a_run_without_a_correct_kernel_says_whether_kernels_failed_or_replies_held_none() -> None:
+    def ends(story: Story) -> str:
+        ending = move(story)
+        assert isinstance(ending, Finish)
+        assert ending.state is RunState.FAILED
+        return ending.reason
+
+    def useless(story: Story, kind: StepKind = StepKind.SYNTHESISE, about: str | None = None) -> Story:
+        step = story.step + 1
+        call = ev.ModelCalled(step, 0, kind, 0, about, "m", "p", "r", None, None, 0, 0, None, 1.0, "stop")
+        return story.tell(call).fails_to_patch(kind, about)
+
+    assert ends(useless(Story(max_regenerations=0))) == "the model gave no kernel in 1 call"
+    assert ends(useless(useless(Story(max_regenerations=1)))) == "the model gave no kernel in 2 calls"
+    mixed = useless(Story(max_regenerations=1, max_repairs=1)).candidate("c001").does_not_compile("c001")
+    mixed = useless(mixed.is_diagnosed("c001"), StepKind.REPAIR, "c001")
+    assert ends(mixed) == "no correct kernel: 1 kernel failed; 2 replies could not be used"
+    failures = Story(max_regenerations=0, max_repairs=1).candidate("c001").does_not_compile("c001").is_diagnosed("c001")
+    failures.candidate("c002", Origin.REPAIR, "c001").does_not_compile("c002")
+    assert ends(failures) == "no correct kernel: 2 kernels failed, 1 repair among them"
+
+
+def test_a_depth_without_a_usable_reply_names_no_repairs_when_it_is_given_up() -> None:
+    story = Story(max_regenerations=0).accepts("c001", 0.5).fails_to_patch(StepKind.OPTIMISE, "c001")
+    given_up = move(story)
+    assert isinstance(given_up, Conclude)
+    assert given_up.reason == "no correct kernel in 1 attempt"
 
 
 def test_a_patch_that_never_applies_uses_up_a_repair() -> None:

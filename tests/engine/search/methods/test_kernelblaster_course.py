@@ -228,7 +228,7 @@ def test_a_failed_kernel_is_repaired_up_to_the_limit_and_keeps_technique_and_tra
 def test_a_first_kernel_that_cannot_be_had_ends_the_run() -> None:
     done = Course(*[None] * 4, first_tries=2, max_repairs=1).course()
     assert words(done) == [*["synthesise", "compile", "repair", "compile"] * 2, "finish"]
-    assert done[-1] == Finish(RunState.FAILED, "no correct first kernel after 2 with their repairs")
+    assert done[-1] == Finish(RunState.FAILED, "no correct kernel: 4 kernels failed, 2 repairs among them")
 
 
 def test_edits_that_cannot_be_used_spend_the_step_and_count_as_a_failed_attempt() -> None:

@@ -53,7 +53,7 @@ def test_a_slow_correct_kernel_is_worth_more_than_a_wrong_one_whatever_the_unit_
 
 def test_attempts_end_with_their_number_or_the_target_and_without_feedback_each_is_written_anew() -> None:
     shot = ended(Story(strategy_options={"attempts": 1}).candidate("c001").does_not_compile("c001"))
-    assert move(shot) == Finish(RunState.FAILED, "the attempt is done")
+    assert move(shot) == Finish(RunState.FAILED, "the attempt is done; no correct kernel: 1 kernel failed")
     early = Story(budget=Budget(target_speedup=2.0)).accepts("c001", 3.0)
     assert move(early) == Finish(RunState.FINISHED, "target reached: 3x (target 2x)")
     anew = Story(strategy_options={"refines": False}).accepts("c001", 3.0)
