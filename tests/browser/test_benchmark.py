@@ -50,6 +50,13 @@ def test_a_suite_is_read_from_the_list_to_one_run_and_follows_its_runner(
     drawn(page).get_by_role("radio", name="cells").click()
     drawn(page).locator('tr[data-id="standard_matmul"] a.pill').last.click()
     expect(page).to_have_url(re.compile(r"run\?run=run-0003"))
+    drawn(page).go_back()
+    expect(page).to_have_url(re.compile("show_suite=cells"))
+    expect(drawn(page).get_by_role("radio", name="cells")).to_be_checked()
+    page.go_back()  # the view that a person left by choosing another
+    expect(drawn(page).get_by_role("radio", name="summary")).to_be_checked()
+    page.go_forward()
+    expect(drawn(page).get_by_role("radio", name="cells")).to_be_checked()
 
 
 def test_a_suite_is_made_in_the_form_started_stopped_and_continued(

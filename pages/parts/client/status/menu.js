@@ -1,4 +1,4 @@
-// From page to page: the menu on a narrow screen, and one step back for each step forth.
+// From page to page: the menu on a narrow screen, and one step back for each step forth: a page, a tab, a view of a page.
 
 // On a phone the menu lies over the page: it closes once a page is chosen. Streamlit does so only where the browser says that it
 // is a phone's.
@@ -16,7 +16,6 @@ function goInOneStep() {
   let halfway = null  // the address after the first of the two, until a person does something again
   history.pushState = function (state, unused, address) {
     const from = location.pathname, wanted = new URL(address ?? "", location.href)
-    if (isOtherTab(wanted)) return history.replaceState(state, unused, address)
     if (halfway === location.href && wanted.pathname !== from && wanted.search === location.search) {
       halfway = null
       return history.replaceState(state, unused, address)
@@ -27,13 +26,24 @@ function goInOneStep() {
   for (const act of ["pointerdown", "keydown"]) addEventListener(act, () => { halfway = null }, true)
 }
 
-// Trap: Streamlit draws nothing when one step back changes an address's parameters alone. So another tab of one page is no
-// step: back leads to the page before.
-function isOtherTab(wanted) {
-  if (!wanted.searchParams.has("tab")) return false  // its page is being left
-  const [here, there] = [location.href, wanted.href].map(address => new URL(address))
-  for (const url of [here, there]) url.searchParams.delete("tab")
-  return here.href === there.href
+// A tab that a person opens is a step (Streamlit makes it one). Another view of a page is a tab for whoever looks at it, but
+// Streamlit writes it over the address before. What a page chooses by itself stays no step.
+const VIEWS = ["show", "show_suite", "network_view"]
+
+function keepViews() {
+  const replace = history.replaceState
+  let isChosen = false  // a person has just chosen among buttons that stand in a row
+  addEventListener("click", event => { isChosen = Boolean(event.target.closest?.('[data-testid="stButtonGroup"]')) }, true)
+  history.replaceState = function (state, unused, address) {
+    if (!isChosen || !isOtherView(new URL(address ?? "", location.href))) return replace.apply(this, arguments)
+    isChosen = false
+    return history.pushState(state, unused, address)
+  }
+}
+
+function isOtherView(wanted) {
+  const here = new URL(location.href).searchParams, there = wanted.searchParams
+  return wanted.pathname === location.pathname && VIEWS.some(view => here.get(view) !== there.get(view))
 }
 
 // For the keyboard: from the top of a run's page straight to what steers it, where there is such. Trap: a style rule that
@@ -63,6 +73,7 @@ export default function () {
   window.tilewrightMenu = true
   document.addEventListener("click", close)
   goInOneStep()
+  keepViews()
   mindManners()
   offerControls()
 }
