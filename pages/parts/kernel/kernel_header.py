@@ -160,8 +160,8 @@ def _numbers(run: RunRow, candidate: CandidateRow) -> None:
     fastest = queries.baseline(db, run.run_id)
     if lost := alternatives.loses(fastest, candidate.low, candidate.speedup, candidate.noise):
         st.warning(wording.plain(f"This kernel {lost}."), icon=":material/warning:")
-    if busy := outcome.busy(evaluation, f"kernel {candidate.number}"):
-        st.caption(f":material/hourglass_top: {wording.plain(busy)}")
+    if doubt := outcome.doubt(evaluation, candidate.noise, f"kernel {candidate.number}"):
+        st.caption(f":material/hourglass_top: {wording.plain(doubt.sentence)}")
     if anew := _anew(run, candidate):
         st.caption(wording.plain(anew))
 

@@ -33,8 +33,8 @@ def draw(run: RunRow, state: RunState) -> None:
             kernel_panel.draw_looks(run, run.best_candidate_id)
         if lost := outcome.loses(index.current(), run):
             st.warning(wording.plain(lost), icon=":material/warning:")
-        if busy := outcome.busy_best(index.current(), run):
-            st.caption(f":material/hourglass_top: {wording.plain(busy)}")
+        if doubt := outcome.doubt_best(index.current(), run):
+            st.caption(f":material/hourglass_top: {wording.plain(doubt.sentence)}")
         with st.container(horizontal=True, vertical_alignment="center", gap="small", key="result_acts"):
             problem = run_header.offer_resume(run, state)
             _acts(run, state)
