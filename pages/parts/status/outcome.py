@@ -90,7 +90,7 @@ def doubt(evaluation: EvaluationRow | None, noise: float | None, what: str) -> D
     if noise is not None and noise > NOISY and relative.is_known(noise):
         return Doubt("noisy timing", (
             f"The timing of {what} was noisy: another one may give any figure within its interval. Other programs on "
-            "the machine are the most common cause."
+            "the machine are a common cause."
         ))  # fmt: skip
     return None
 
