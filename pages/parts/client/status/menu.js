@@ -26,7 +26,57 @@ function goInOneStep() {
   for (const act of ["pointerdown", "keydown"]) addEventListener(act, () => { halfway = null }, true)
 }
 
-// A tab that a person opens is a step (Streamlit makes it one). Another view of a page is a tab for whoever looks at it, but
+// A tab that a person opens is a step (Streamlit makes it one), and a step back opens it as a click does. Trap: Streamlit
+// would draw the whole page anew, and what the browser says meanwhile, with the tab that it still shows, opens that again.
+const TABS = '.st-key-kernel_tabs [role="tab"]'
+
+function keepTabs() {
+  const push = history.pushState
+  let left = "", isOwn = false  // the tab that a person leaves, and whether the tab is opened by a person
+  const act = () => {
+    isOwn = true
+    left = tabs().find(tab => tab.ariaSelected === "true")?.innerText.trim() ?? ""
+  }
+  for (const name of ["pointerdown", "keydown"]) addEventListener(name, act, true)
+  history.pushState = function (state, unused, address) {
+    if (!isOtherTab(new URL(address ?? "", location.href))) return push.apply(this, arguments)
+    if (!isOwn) return history.replaceState(state, unused, address)
+    const here = new URL(location.href)
+    if (left && !here.searchParams.has("tab")) {
+      here.searchParams.set("tab", left)
+      history.replaceState(history.state, "", here)
+    }
+    return push.apply(this, arguments)
+  }
+  let shown = location.href
+  addEventListener("popstate", event => {
+    isOwn = false
+    const wanted = new URL(location.href).searchParams.get("tab")
+    const tab = isOtherTab(new URL(shown)) && tabs().find(tab => tab.innerText.trim() === wanted)
+    shown = location.href
+    if (!tab || tab.ariaSelected === "true" || tab.ariaDisabled === "true") return
+    event.stopImmediatePropagation()
+    tab.click()
+  }, true)
+  for (const name of ["pushState", "replaceState"]) {
+    const write = history[name]
+    history[name] = function () {
+      write.apply(this, arguments)
+      shown = location.href
+    }
+  }
+}
+
+const tabs = () => [...document.querySelectorAll(TABS)]
+
+function isOtherTab(other) {
+  if (!other.searchParams.has("tab")) return false  // its page is being left
+  const [here, there] = [location.href, other.href].map(address => new URL(address))
+  for (const url of [here, there]) url.searchParams.delete("tab")
+  return here.href === there.href
+}
+
+// Another view of a page is a tab for whoever looks at it, but
 // Streamlit writes it over the address before. What a page chooses by itself stays no step.
 const VIEWS = ["show", "show_suite", "network_view"]
 
@@ -74,6 +124,7 @@ export default function () {
   document.addEventListener("click", close)
   goInOneStep()
   keepViews()
+  keepTabs()
   mindManners()
   offerControls()
 }
