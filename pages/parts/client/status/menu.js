@@ -76,8 +76,7 @@ function isOtherTab(other) {
   return here.href === there.href
 }
 
-// Another view of a page is a tab for whoever looks at it, but
-// Streamlit writes it over the address before. What a page chooses by itself stays no step.
+// Another view of a page is a tab for whoever looks at it, but Streamlit writes it over the address before. What a page chooses by itself stays no step.
 const VIEWS = ["show", "show_suite", "network_view"]
 
 function keepViews() {
