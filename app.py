@@ -33,6 +33,7 @@ async def lifespan(_app: st.App) -> AsyncIterator[None]:
     sys.setswitchinterval(0.0005)
     streamlit_internals.bound_shutdown(SHUTDOWN_S)
     streamlit_internals.give_components_plain_values()
+    streamlit_internals.read_no_pause_without_a_library()
     streamlit_internals.draw_no_part_of_a_page_that_was_left()
     try:
         index.open_index()

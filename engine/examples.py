@@ -41,6 +41,14 @@ SHIPPED = TASKS / "examples"
 ENDING = ".tar.xz"
 RUN_JSON, ARCHIVE = Limits(most_bytes=16 << 20), Limits(most_bytes=512 << 20)
 LARGEST_BYTES = 1_000_000
+# What a list of examples begins with: a way that can be read in one look, each another kind of task, a network last.
+SHOWN_FIRST = (
+    "square_matmul-20261124-193759-65ec",
+    "square_matmul-20261124-193801-520e",
+    "softmax-20261125-072455-5580",
+    "causal_attention-20261124-193809-c75e",
+    "8_ResNetBasicBlock-20261129-200545-aace",
+)
 SETTINGS, JOURNAL, COMMANDS = "run.json", "journal.jsonl", "commands.jsonl"
 MEMBER = re.compile(rf"(?:{SETTINGS}|{JOURNAL}|{COMMANDS}|{labels.FILE}|blobs/[0-9a-f]{{64}})".replace(".", r"\."))
 _HASH = re.compile(rb"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")

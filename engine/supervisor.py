@@ -52,6 +52,7 @@ from engine.examined import Examined as Examined
 from engine.examined import examined as examined
 from engine.examined import see_that_it_can_be_shown as see_that_it_can_be_shown
 from engine.examined import see_that_it_runs as see_that_it_runs
+from engine.examples import SHOWN_FIRST as SHOWN_FIRST
 from engine.examples import example_files as example_files
 from engine.examples import open_examples as open_examples
 from engine.examples import open_first_example as open_first_example

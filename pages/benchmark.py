@@ -27,6 +27,12 @@ SUMMARY, CELLS, CURVES, TIMELINE, SCORECARD, PAPER, KERNELBENCH = (
 )  # fmt: skip
 
 
+OWN = "as the suite has it"
+OWN_HELP = (
+    f"; {OWN}: with the baseline arm, and one that differs from another in its knowledge base alone with that one"
+)
+
+
 @st.fragment
 def live(name: str) -> None:
     """The page; drawn again when a suite has news."""
@@ -116,12 +122,17 @@ def choose(suite: Suite) -> tuple[Suite, bool, bool]:
     person has marked clean do."""
     arms = [arm.name for arm in suite.defined.arms]
     if len(arms) > 1:
-        number = arms.index(suite.defined.baseline_arm) if suite.defined.baseline_arm in arms else 0
+        usual = suite.defined.baseline_arm if suite.defined.baseline_arm in arms else arms[0]
+        twins = [arm for arm in arms if suite.baseline_of(arm) not in (usual, arm)]
+        # Where an arm has a twin of its own, that all others have one arm is a choice beside it.
+        offered = [OWN, *arms] if twins else arms
         chosen = st.selectbox(
-            "Compare with", arms, index=number, key="baseline_arm", width=220, bind="query-params",
-            help="the arm that the others are compared with",
+            "Compare with", offered, index=0 if twins else arms.index(usual), key="baseline_arm", width=220,
+            bind="query-params", help=f"the arm that the others are compared with{OWN_HELP if twins else ''}",
         )  # fmt: skip
-        suite = replace(suite, defined=replace(suite.defined, baseline_arm=str(chosen or arms[number])))
+        arm = str(chosen) if chosen in arms else usual
+        defined = replace(suite.defined, baseline_arm=arm)
+        suite = replace(suite, defined=defined, compared_with="" if twins and chosen != arm else arm)
     is_partial = st.toggle(
         "Unfinished runs too", key="is_partial", help="count runs that have not ended, as far as they are"
     )

@@ -35,6 +35,8 @@ def live() -> None:
     with st.container():
         are_some_unreadable = damaged.unreadable()
     if not everything:
+        with title:
+            example_runs.draw_ways(has_film=screen.film() is not None)
         now.watch([], is_overview=True, token=token)
         if not are_some_unreadable:
             getting_started.draw()
@@ -50,6 +52,8 @@ def live() -> None:
         run_totals.headline(everything - examples - replays, counts, waiting, examples, replays)
     totals = st.container(key="run_totals")
     chosen, sort, by = runs_filter.draw(queries.choices(db))
+    with title:
+        example_runs.draw_ways(has_film=screen.film() is not None, are_shown=chosen.is_example)
     with st.container():
         label_dialogs.draw_undo()
     if by:
@@ -76,8 +80,9 @@ def draw_list(chosen: RunFilter, sort: RunSort, lost: Sequence[str], everything:
     db = index.current()
     # Trap: a table that comes and goes among changing neighbours would be mounted anew; it has a place of its own.
     slot = st.container()
+    lead = supervisor.SHOWN_FIRST
     number = page_number(queries.listing(db, chosen, sort, lost, PAGE_SIZE).total)  # mostly the page asked for
-    listing = queries.listing(db, chosen, sort, lost, PAGE_SIZE, (number - 1) * PAGE_SIZE)
+    listing = queries.listing(db, chosen, sort, lost, PAGE_SIZE, (number - 1) * PAGE_SIZE, lead)
     shown = queries.of_ids(db, listing.run_ids)
     states = {run.run_id: run_state.of(run) for run in shown}
     unfinished = [run.run_id for run in shown if not run.state.is_finished]

@@ -91,6 +91,10 @@ def adapters() -> list[Adapter]:
         "serialization.is_dataframe_like": (
             "(obj: 'object') -> 'bool'", shape(vars(serialization)["is_dataframe_like"]),
         ),
+        "text_widgets.time_to_seconds": (
+            "(t: 'float | timedelta | str | None', *, coerce_none_to_inf: 'bool' = True) -> 'float | None'",
+            shape(streamlit.time_util.time_to_seconds),
+        ),
         "ScriptRunner._run_script": (
             "(self, rerun_data: 'RerunData') -> 'None'", shape(vars(ScriptRunner)["_run_script"]),
         ),

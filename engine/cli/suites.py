@@ -281,7 +281,7 @@ def export_suite(options: Namespace) -> int:
     if options.baseline and options.baseline not in arms:
         raise EngineError(f"no arm {options.baseline} in suite {options.suite}: it has {', '.join(arms)}")
     baseline = options.baseline or suite.defined.baseline_arm
-    suite = replace(suite, defined=replace(suite.defined, baseline_arm=baseline))
+    suite = replace(suite, defined=replace(suite.defined, baseline_arm=baseline), compared_with=options.baseline or "")
     runs = measured.of_suite(suite)
     runs = summary.only_clean(runs) if options.only_clean else runs
     results = summary.gather(suite, runs, is_partial=options.unfinished)
@@ -336,20 +336,20 @@ def list_suites(options: Namespace) -> int:
     return OK
 
 
-def _words(standing: CellStanding) -> dict[str, str]:
+def _words(standing: CellStanding, suite: Suite) -> dict[str, str]:
     """A cell by heading."""
     gain = shown.speedup(standing.run_id)
     why = "" if standing.state is CellState.FINISHED else escape(printable(standing.reason))
     return {
         "task": standing.cell.task, "arm": standing.cell.arm, "repeat": str(standing.cell.repeat),
-        "state": str(standing.state),
+        "state": tables.planned_word(suite) if standing.state is CellState.PLANNED else str(standing.state),
         "best": f"{gain:.3g}x" if gain else "-", "run": standing.run_id or "-", "why": why,
     }  # fmt: skip
 
 
 def _print_suite(folder: SuiteFolder, suite: Suite) -> None:
     console, table = Console(), Table(box=None, pad_edge=False, header_style="bold")
-    rows = [_words(standing) for standing in suite.planned]
+    rows = [_words(standing, suite) for standing in suite.planned]
     headings = [heading for heading in rows[0] if heading != "why" or any(row["why"] for row in rows)]
     for heading in headings:
         table.add_column(heading, no_wrap=heading != "why")

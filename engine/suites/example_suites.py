@@ -7,6 +7,7 @@ arm, the first one that others are compared with. The suite is made from the run
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from engine.suites import adopting, definition
 from storage import untrusted
 from storage.run.folder import RunFolder, runs_folder
 from storage.suites import files
-from storage.suites.records import CellLeft, CellState, Event
+from storage.suites.records import Arm, CellLeft, CellState, Defined, Event
 from storage.suites.standing import Suite, fold
 
 SHIPPED = TASKS / "examples"
@@ -39,12 +40,21 @@ def lay_out(folder: Path = SHIPPED) -> None:
         for arm, runs in arms.items():
             before = fold(files.Line(0.0, event) for event in events)
             events += map(_over, adopting.adopt(path.stem, runs, before, replace(like, is_example=True), arm))
-        files.append(suite, *events)
+        words = {arm.name: arm for arm in definition.read(definition.find(plain["like"])).arms}
+        files.append(suite, *(_in_words(event, words) for event in events))
 
 
 def _over(event: Event) -> Event:
     """Nobody goes on with such a run: its cell is finished, wherever a person has stopped it."""
     return replace(event, state=CellState.FINISHED) if isinstance(event, CellLeft) else event
+
+
+def _in_words(event: Event, like: Mapping[str, Arm]) -> Event:
+    """The definition with the words that its arms have in the suite that it is like."""
+    if not isinstance(event, Defined):
+        return event
+    arms = (replace(arm, settings=like[arm.name].settings) if arm.name in like else arm for arm in event.arms)
+    return replace(event, arms=tuple(arms))
 
 
 def remove() -> None:

@@ -27,6 +27,7 @@ from storage.suites.curves import fast_curve
 from storage.suites.reaching import SPENT, reaching
 from storage.suites.records import CellState, Purpose
 from storage.suites.results import BestKernel
+from storage.suites.standing import Suite
 from storage.suites.statistics import Estimate
 from storage.suites.summary import (
     ALL,
@@ -50,6 +51,7 @@ PAPER = "CuTeGen, arXiv 2604.01489, Table 2: RTX 4090, CUDA 13.0, PyTorch 2.8.0,
 KERNELBENCH_TOLERANCE = 1e-4
 KERNELBENCH_EXCESSIVE = 10.0
 ARM = "one set of settings, such as a method with a model: every task is run with each of them"
+AGAINST = "the baseline arm; for an arm that differs from another in its knowledge base alone that one"
 FAST_P = "share of runs whose kernel is correct and more than p times as fast (papers: fast_p)"
 PASS_AT = "share of tasks with a correct kernel among the first {k} that the model has written"
 COMPILED_AT = "share of tasks with a kernel that compiles among the first {k} that the model has written"
@@ -84,7 +86,7 @@ def headline(results: Results) -> list[str]:
     compared = alike(results)
     sentences = [_arm_in_words(figures(compared, arm), compared) for arm in compared.arms]
     if compared is not results:
-        sentences.insert(0, _on_which(compared))
+        sentences.insert(0, f"{_on_which(compared)} Two arms are compared on the tasks that both have ended.")
     if len(results.devices) > 1:
         sentences.append(
             f"Several devices: {', '.join(results.devices)}; speed-ups of different devices do not compare."
@@ -107,9 +109,9 @@ def whether_it_works(results: Results) -> str:
 
 
 def comparisons(results: Results, kernel_class: str = ALL) -> list[Paired]:
-    """Every other arm against the baseline arm."""
-    baseline = results.suite.defined.baseline_arm
-    return [paired(results, arm, baseline, kernel_class) for arm in results.arms if arm != baseline]
+    """Every arm against the one that it is compared with: mostly all others against the baseline arm."""
+    against = [(arm, results.suite.baseline_of(arm)) for arm in results.arms]
+    return [paired(results, arm, baseline, kernel_class) for arm, baseline in against if arm != baseline]
 
 
 def compared(results: Results) -> tuple[Results, str]:
@@ -120,6 +122,8 @@ def compared(results: Results) -> tuple[Results, str]:
 
 def _on_which(compared: Results) -> str:
     tasks = counted(len({cell.cell.task for cell in compared.cells}), "task")
+    if compared.suite.defined.is_example:
+        return f"Not every task was run in every arm: the figures of its arms are of the {tasks} that all of them have."
     return f"The suite is not complete: the figures of its arms are of the {tasks} that all of them have ended so far."
 
 
@@ -307,7 +311,7 @@ def costs_table(results: Results, kernel_class: str = ALL) -> TextTable:
 def paired_table(results: Results) -> TextTable:
     """Arms against the baseline arm, task by task."""
     columns = (
-        Heading("Arm", ARM, False), Heading("Against", "the baseline arm", False),
+        Heading("Arm", ARM, False), Heading("Against", AGAINST, False),
         Heading("Tasks of", is_number=False),
         Heading("Median ratio", "of the best kernels of tasks that both have solved; 95 % interval from six tasks on"),
         Heading("Faster", "tasks, those that only this arm has solved included"),
@@ -631,11 +635,18 @@ def _classes(results: Results) -> list[str]:
     return [ALL, *results.classes] if len(results.classes) > 1 else [ALL]
 
 
+def planned_word(suite: Suite) -> str:
+    """What a cell without a run is called: nobody goes on with an example."""
+    return "not run" if suite.defined.is_example else str(CellState.PLANNED)
+
+
 def progress_line(results: Results) -> str:
     """How far the suite is: "20 of 26 cells finished, 2 running", "all 26 cells"."""
     counts = results.suite.counts
     cells = len(results.suite.planned)
     if counts[CellState.FINISHED] == cells:
         return f"all {cells} cells" if cells > 1 else "1 cell"
-    others = [f"{counts[state]} {state}" for state in CellState if counts[state] and state is not CellState.FINISHED]
+    words = {CellState.PLANNED: planned_word(results.suite)}
+    others = [f"{counts[state]} {words.get(state, state)}" for state in CellState
+              if counts[state] and state is not CellState.FINISHED]  # fmt: skip
     return ", ".join([f"{counts[CellState.FINISHED]} of {cells} cells finished", *others])

@@ -22,8 +22,10 @@ try:
         get_signing_secret,
     )
     from streamlit.components.v2.bidi_component import serialization
+    from streamlit.elements.widgets import text_widgets
     from streamlit.runtime.scriptrunner.script_runner import ScriptRunner
     from streamlit.runtime.scriptrunner_utils.script_requests import RerunData, ScriptRequests, ScriptRequestType
+    from streamlit.time_util import time_to_seconds
     from streamlit.web.server.starlette.starlette_app_utils import decode_signed_value
     from streamlit.web.server.starlette.starlette_server_config import USER_COOKIE_NAME
 except ImportError as error:
@@ -71,6 +73,22 @@ def give_components_plain_values() -> None:
     processor time and more memory than all of ours.
     """
     setattr(serialization, "is_dataframe_like", _is_no_table)  # noqa: B010 - it is none of its exported names
+
+
+AT_ONCE = "0s"
+
+
+def read_no_pause_without_a_library() -> None:
+    """Let a text field be `live` AT_ONCE without more.
+
+    Trap: to read that text Streamlit imports pandas, in the middle of the first page with such a field: what stands
+    below the field came a second later, on a busy machine several.
+    """
+    setattr(text_widgets, "time_to_seconds", _seconds)  # noqa: B010 - it is none of its exported names
+
+
+def _seconds(text: str) -> float:
+    return 0.0 if text == AT_ONCE else time_to_seconds(text)
 
 
 def _is_no_table(obj: object) -> bool:

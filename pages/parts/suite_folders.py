@@ -4,6 +4,7 @@ drawn again."""
 from __future__ import annotations
 
 import time
+from collections.abc import Collection
 
 from pages.parts import index
 from storage.index import queries
@@ -16,6 +17,7 @@ PACE_S = 3.0
 """Seconds between two looks at a suite's runs: a page over hundreds of them must not disturb what is timed."""
 
 _read: dict[str, tuple[tuple[int, int], Suite | None]] = {}
+_runs: dict[str, tuple[tuple[int, int], frozenset[str]]] = {}
 _read_before: dict[str, tuple[str, float, str]] = {}
 
 
@@ -29,6 +31,19 @@ def read(folder: SuiteFolder) -> Suite | None:
     if kept is None or kept[0] != stamp:
         kept = _read[str(folder.path)] = stamp, fold(files.read(folder))
     return kept[1]
+
+
+def of_runs(run_ids: Collection[str]) -> dict[str, str]:
+    """The suite of each of these runs that is in one: the last one by name that has it."""
+    suites: dict[str, str] = {}
+    for folder in files.all_suites():
+        if suite := read(folder):
+            stamp, kept = _read[str(folder.path)][0], _runs.get(str(folder.path))
+            if kept is None or kept[0] != stamp:
+                ids = frozenset(cell.run_id for cell in suite.cells.values() if cell.run_id)
+                kept = _runs[str(folder.path)] = stamp, ids
+            suites |= dict.fromkeys(kept[1].intersection(run_ids), folder.name)
+    return suites
 
 
 def token(name: str) -> str:

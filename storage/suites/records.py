@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from enum import StrEnum
+from itertools import pairwise
+
+from storage.knowledge.choice import OFF
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
 
@@ -70,8 +73,9 @@ class SuiteTask:
 class Arm:
     """One set of settings, as the words that `engine run` takes.
 
-    Those of an arm that `is_adopted` are not known: it was made of runs that were there before. With `in_order` the
-    arm's tasks are worked so many at a time, and the next ones begin when these have ended; 0: in any order.
+    An arm that `is_adopted` was made of runs that were there before; its words are known of a shipped example alone.
+    With `in_order` the arm's tasks are worked so many at a time, and the next ones begin when these have ended; 0: in
+    any order.
     """
 
     name: str
@@ -157,6 +161,21 @@ class Defined:
             for task in self.tasks
             for arm in self.arms
         ]
+
+    def twin(self, arm: str) -> str:
+        """The arm that differs from this one in asking no knowledge base alone; empty for none."""
+        words = {known.name: _without_knowledge(known.settings) for known in self.arms}
+        rest, asks = words.get(arm, ([], False))
+        plain = [name for name, (other, knows) in words.items() if asks and not knows and other == rest]
+        return plain[0] if plain else ""
+
+
+def _without_knowledge(settings: str) -> tuple[list[str], bool]:
+    """An arm's words but those for its knowledge base, and whether it asks one."""
+    words = settings.replace("--knowledge=", "--knowledge ").split()
+    bases = [after for word, after in pairwise([*words, ""]) if word == "--knowledge"]
+    rest = [word for before, word in pairwise(["", *words]) if "--knowledge" not in (before, word)]
+    return rest, bool(bases) and bases[-1] != OFF
 
 
 @dataclass(frozen=True, slots=True)

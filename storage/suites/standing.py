@@ -53,7 +53,8 @@ class CellStanding:
 class Suite:
     """A suite as of its last event. `cells` also has those that the definition no longer names.
 
-    `judged` holds the last word on a cell's kernel that was judged again, by cell and device.
+    `judged` holds the last word on a cell's kernel that was judged again, by cell and device. `compared_with` is the
+    arm that a reader wants all others compared with, empty to leave that to the suite.
     """
 
     defined: Defined
@@ -62,6 +63,12 @@ class Suite:
     is_stop_asked: bool = False
     is_ended: bool = True
     reason: str = ""
+    compared_with: str = ""
+
+    def baseline_of(self, arm: str) -> str:
+        """The arm that this one is compared with: by itself one that differs in its knowledge base alone, so that what
+        the base adds is seen, else the suite's baseline arm."""
+        return self.compared_with or self.defined.twin(arm) or self.defined.baseline_arm
 
     @property
     def planned(self) -> list[CellStanding]:

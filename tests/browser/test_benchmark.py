@@ -15,6 +15,7 @@ from storage.run.folder import RunFolder
 from storage.suites import files
 from storage.suites.files import append
 from storage.suites.records import Cell, CellLeft, CellState
+from tests import samples
 from tests.browser.conftest import Server, drawn, new_home
 from tests.browser.test_real_engine import SLOW_MS
 from tests.sample_suites import NAME, write_suite
@@ -50,6 +51,17 @@ def test_a_suite_is_read_from_the_list_to_one_run_and_follows_its_runner(
     drawn(page).get_by_role("radio", name="cells").click()
     drawn(page).locator('tr[data-id="standard_matmul"] a.pill').last.click()
     expect(page).to_have_url(re.compile(r"run\?run=run-0003"))
+    drawn(page).go_back()
+    expect(page).to_have_url(re.compile("show_suite=cells"))
+    expect(drawn(page).get_by_role("radio", name="cells")).to_be_checked()
+    page.go_back()  # the view that a person left by choosing another
+    expect(drawn(page).get_by_role("radio", name="summary")).to_be_checked()
+    page.go_forward()
+    expect(drawn(page).get_by_role("radio", name="cells")).to_be_checked()
+    samples.write_run(server.runs, "alone", depths=1)
+    page.goto(f"{server.url}/?sort=by+name")
+    expect(page.locator('tr[data-id="run-0003"]')).to_contain_text(f"suite {NAME}")
+    expect(page.locator('tr[data-id="alone"]')).not_to_contain_text("suite")
 
 
 def test_a_suite_is_made_in_the_form_started_stopped_and_continued(

@@ -12,6 +12,7 @@ from playwright.sync_api import Page, expect
 from engine import supervisor
 from engine.cli import report
 from storage.run.folder import RunFolder
+from tests import samples
 from tests.browser.conftest import Server, drawn
 
 pytestmark = pytest.mark.browser
@@ -25,6 +26,17 @@ def test_examples_are_opened_read_compared_forked_and_removed(own_server: Callab
     row = page.locator(f'tr[data-id="{name}"]')
     expect(row).to_contain_text("example")
     expect(page.get_by_text(re.compile("^0 runs"))).to_be_visible()  # of one's own: examples stand beside them
+    first = page.locator("tbody tr[data-id]").first
+    expect(first).to_have_attribute("data-id", supervisor.SHOWN_FIRST[0])
+    samples.write_run(server.runs, "of-ones-own", depths=1)
+    expect(first).to_have_attribute("data-id", "of-ones-own")
+    page.set_viewport_size({"width": 1280, "height": 800})
+    for way in ("Watch a run in 40 seconds", "Begin a run of your own"):
+        expect(drawn(page).get_by_role("link", name=way)).to_be_in_viewport()  # above fifty rows
+    page.get_by_role("button", name="Show only examples").click()
+    expect(first).to_have_attribute("data-id", supervisor.SHOWN_FIRST[0])
+    page.get_by_role("button", name="Show all runs").click()
+    expect(first).to_have_attribute("data-id", "of-ones-own")
     row.get_by_role("link").first.click()
     expect(page.get_by_role("heading", name="Result", exact=True)).to_be_visible()
     expect(page.get_by_text("This is an example, made on another machine")).to_be_visible()
@@ -35,6 +47,9 @@ def test_examples_are_opened_read_compared_forked_and_removed(own_server: Callab
     expect(page.get_by_role("heading", name="Compare two kernels")).to_be_visible()
     expect(page.get_by_role("combobox", name="Kernel", exact=True)).to_have_value(re.compile("best"))
     expect(page.get_by_role("combobox", name="Against")).to_have_value(re.compile("kernel"))
+    page.goto(f"{server.url}/candidate?run=causal_attention-20261124-193809-c75e&candidate=c002&tab=Profile")
+    expect(page.get_by_text("is off in this run; a person switched it off during depth 1")).to_be_visible()
+    expect(page.get_by_text("The run is an example, made on another machine: no engine goes on")).to_be_visible()
     page.goto(f"{server.url}/candidate?run={name}&candidate={best}&tab=Profile")
     expect(page.get_by_role("figure", name=re.compile("Roofline: kernel"))).to_be_visible()
     page.get_by_role("button", name="Go back or fork from here").click()

@@ -52,6 +52,8 @@ def test_a_first_visit_goes_on_with_the_demo_which_says_what_is_to_be_seen_until
     page.goto(f"{server.url}/run?run=the-demo")
     expect(page.get_by_role("heading", name="Speed-up by depth")).to_be_visible()
     expect(drawn(page).get_by_role("region", name="Welcome")).to_be_hidden()
+    page.goto(f"{server.url}/models")
+    expect(page.get_by_role("heading", name="By model")).to_be_visible()
     loaded = Path(f"/proc/{server.process.pid}/maps").read_text()
     assert "_duckdb" in loaded
     assert "pandas" not in loaded, "what a page does not need is not imported for the first one"

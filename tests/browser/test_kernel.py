@@ -88,9 +88,42 @@ def test_the_pair_stands_in_the_address_and_can_be_downloaded(page: Page, server
     expect(page).to_have_url(re.compile("candidate=c006"))
     page.get_by_role("tab", name="Source").click()
     expect(page).to_have_url(re.compile("candidate=c006.*tab=Source"))
-    drawn(page).go_back()  # another tab is no step of its own
+    drawn(page).go_back()
+    expect(page.get_by_role("tab", name="Diff")).to_have_attribute("aria-selected", "true")
+    drawn(page).go_back()
     expect(page).not_to_have_url(re.compile("candidate=c006"))
     expect(page.get_by_role("heading", name="Kernel 6")).to_have_count(0)
+
+
+def test_each_tab_that_a_person_opens_is_one_step_back_and_forth(page: Page, server: Server) -> None:
+    samples.write_run(server.runs, "stepped", depths=4)
+    page.goto(f"{server.url}/run?run=stepped")
+    page.locator('tr[data-id="c003"]').get_by_role("link").first.click()
+    page.get_by_role("link", name="Open kernel: source").click()
+    expect(page.get_by_role("heading", name="Kernel 3")).to_be_visible()
+
+    def opened(tab: str) -> None:
+        expect(page.get_by_role("tab", name=tab)).to_have_attribute("aria-selected", "true")
+        expect(drawn(page).get_by_role("tabpanel", name=tab).locator("> *").first).to_be_visible()
+
+    opened("Errors")  # it failed
+    steps = page.evaluate("history.length")
+    for tab in ("Source", "Trust"):
+        drawn(page).get_by_role("tab", name=tab).click()
+        expect(page).to_have_url(re.compile(f"candidate=c003.*tab={tab}"))
+        opened(tab)
+    assert page.evaluate("history.length") == steps + 2
+    page.evaluate("window.isTheSame = true")
+    for tab in ("Source", "Errors"):
+        drawn(page).go_back()
+        opened(tab)
+    for tab in ("Source", "Trust"):
+        drawn(page).go_forward()
+        opened(tab)
+    assert page.evaluate("window.isTheSame")  # nothing was loaded anew
+    for _ in range(3):
+        drawn(page).go_back()
+    expect(page).to_have_url(re.compile("/run.run=stepped"))
 
 
 def test_a_narrow_diff_is_unified_and_a_huge_one_says_what_it_leaves_out(page: Page, server: Server) -> None:

@@ -114,6 +114,10 @@ def test_the_first_visit_opens_one_example(home: Path) -> None:
     assert all(find_run(name) for name in tagged[:1])
 
 
+def test_what_a_list_begins_with_is_shipped() -> None:
+    assert set(examples.SHOWN_FIRST) <= {one.run_id for one in examples.shipped_examples()}
+
+
 def test_a_fork_with_another_toolchain_has_the_tasks_sizes_for_it(home: Path, packed: Path) -> None:
     (run,) = examples.open_examples(folder=packed)
     task = tasks.find("matrix_vector").task("cuda")

@@ -67,6 +67,14 @@ def run_of(home: Path, open_page: Open, **changed: object) -> RunRow:
     return replace(run, **changed)  # type: ignore[arg-type]
 
 
+def test_the_axis_of_a_run_that_ended_ends_where_the_run_did(home: Path, open_page: Open) -> None:
+    run = run_of(home, open_page, depths=9)
+    reached = max(point.depth for point in curve_chart.gather(run).points)
+    for state in RunState:
+        last = curve_chart.last_depth(curve_chart.gather(replace(run, state=state)))
+        assert last == (reached if state.is_finished else 9)
+
+
 def test_before_a_first_gain_words_lead_and_the_number_is_small(home: Path, open_page: Open) -> None:
     run = run_of(home, open_page)
     first = next(kernel.speedup for kernel in index.attempts("r1") if kernel.speedup)

@@ -29,12 +29,13 @@ from pages.parts.kernel import (
 from pages.parts.kernel.metrics import Judgement
 from pages.parts.widgets import diff
 from storage.index import queries
-from storage.index.queries import CandidateRow, FailedTryRow, MetricChangeRow
+from storage.index.queries import CandidateRow, FailedTryRow, MetricChangeRow, SteeringMark
 from storage.results import counters
 from storage.results.vocabulary import Verdict
 from storage.run.exposure import Exposure
 from storage.run.method_words import AS_STORED, MethodWords
 from storage.run.settings import Switch
+from storage.run.steering.verbs import CommandKind
 from tests import samples
 from tests.pages.conftest import ROOT, Open
 
@@ -276,6 +277,16 @@ def test_a_kernel_without_a_profile_says_why(
 ) -> None:
     candidate, _ = rows_of("c001")
     assert said in profile_tab.why_none(replace(candidate, verdict=verdict), switch, planned, False, AS_STORED)
+
+
+def test_a_kernel_without_a_profile_says_who_switched_profiles_off(rows_of: Look) -> None:
+    candidate, _ = rows_of("c001")
+    mark = SteeringMark(9, 0.0, 2, 1, CommandKind.COLLECT, "off", "", "")
+    other = replace(mark, kind=CommandKind.HINT)
+    assert [
+        profile_tab.why_none(candidate, Switch.OFF, Exposure(6), False, AS_STORED, marks).partition("; ")[2]
+        for marks in ([mark, other], [other])
+    ] == ["a person switched it off during depth 1.", "it was started so."]
 
 
 def test_a_kernel_without_a_profile_says_what_holds_for_its_own_method(rows_of: Look) -> None:

@@ -282,15 +282,26 @@ def test_a_kernel_timed_beside_other_programs_says_how_busy_they_kept_the_machin
     evaluation = queries.evaluation(index.current(), "r1", "c001")
     assert evaluation is not None
     evaluation = replace(evaluation, timing_evidence={"others before": "62% of the processors"})
-    assert outcome.busy(evaluation, "kernel 1").startswith(
+    busy = outcome.doubt(evaluation, 0.02, "kernel 1")
+    assert busy is not None
+    assert busy.sentence.startswith(
         "The machine was busy while kernel 1 was timed: other programs used 62 % of its processors"
     )
     quiet = replace(evaluation, timing_evidence={"others before": "3% of the processors"})
-    assert outcome.busy(quiet, "kernel 1") == outcome.busy(None, "kernel 1") == ""
+    assert outcome.doubt(quiet, 0.02, "kernel 1") is outcome.doubt(None, None, "kernel 1") is None
+    wide = outcome.doubt(quiet, 0.21, "kernel 1")
+    assert wide is not None
+    assert (wide.short, wide.sentence[:35]) == ("noisy timing", "The timing of kernel 1 was noisy: a")
     assert "The machine was busy" not in words(open_page("candidate", run="r1", candidate="c001"))
     monkeypatch.setattr(queries, "evaluation", lambda *_: evaluation)
     assert "The machine was busy while kernel 1 was timed" in words(open_page("candidate", run="r1", candidate="c001"))
     assert "The machine was busy while the best kernel was timed" in words(open_page("run", run="r1"))
+    run = queries.run(index.current(), "r1")
+    assert run is not None
+    for state in (RunState.RUNNING, RunState.FINISHED):  # the figure at the head of a run, also while it is at work
+        shown = key_figures._best(run, state)
+        assert "busy machine" in shown["note"]
+        assert "The machine was busy while the best kernel was timed" in shown["title"]
 
 
 def test_what_ran_in_pytorch_is_a_table_and_no_raw_fact(home: Path, open_page: Open) -> None:

@@ -22,6 +22,7 @@ from prometheus_client.registry import Collector
 from starlette.requests import Request
 from starlette.responses import Response
 
+from engine import supervisor
 from engine.search.methods import catalogue
 from pages.parts import index, run_state
 from pages.parts.server_memory import resident_bytes
@@ -47,7 +48,7 @@ def lost_runs() -> list[str]:
 def listed(chosen: RunFilter, sort: RunSort, limit: int, offset: int) -> tuple[list[dict[str, Any]], int]:
     """A page of runs and how many there are in all."""
     db = index.current()
-    listing = queries.listing(db, chosen, sort, lost_runs(), limit, offset)
+    listing = queries.listing(db, chosen, sort, lost_runs(), limit, offset, supervisor.SHOWN_FIRST)
     return [run(row) for row in queries.of_ids(db, listing.run_ids)], listing.total
 
 

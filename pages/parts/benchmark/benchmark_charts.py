@@ -32,14 +32,21 @@ def draw_pairs(results: Results) -> None:
         return
     summary = "; ".join(comparison(pair) for pair in pairs)
     tasks = max(len(pair.ratios) for pair in pairs)
+    over = _over(pairs)
     plot.draw(
-        pairs_figure(pairs), f"Arms over {pairs[0].baseline}, task by task. {summary}",
+        pairs_figure(pairs), f"Arms over {over}, task by task. {summary}",
         120 + 20 * tasks + LEGEND_ROW_PX * len(pairs), "pairs", key="pairs",
     )  # fmt: skip
     st.caption(
-        f"A mark a task: the arm's best kernel over that of {wording.plain(pairs[0].baseline)}, averaged over repeats. "
+        f"A mark a task: the arm's best kernel over that of {wording.plain(over)}, averaged over repeats. "
         "Lines: median over tasks; band: its 95 % interval, from six tasks on."
     )
+
+
+def _over(pairs: list[Paired]) -> str:
+    """What the arms are compared with."""
+    others = {pair.baseline for pair in pairs}
+    return pairs[0].baseline if len(others) == 1 else "the arm it is compared with"
 
 
 def pairs_figure(pairs: list[Paired]) -> dict[str, Any]:
@@ -59,7 +66,7 @@ def pairs_figure(pairs: list[Paired]) -> dict[str, Any]:
             "hovertemplate": "%{text}<extra></extra>",
         })  # fmt: skip
         shapes += _median(pair, colour, DASHES[number % len(DASHES)])
-    layout = chart_layout(f"best kernel over that of {pairs[0].baseline}", [1.0], False, "pairs", len(pairs))
+    layout = chart_layout(f"best kernel over that of {_over(pairs)}", [1.0], False, "pairs", len(pairs))
     low, high = min([*values, 1.0]) / 1.15, max([*values, 1.0]) * 1.15
     ticks = plot.log_ticks(low, high)
     layout["xaxis"] |= {"type": "log", "tickvals": ticks, "ticktext": [f"{t:g}×" for t in ticks],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from engine.suites.formats import interval, name, times
-from engine.suites.tables import best_of, over_alternative
+from engine.suites.tables import best_of, over_alternative, planned_word
 from pages.parts import wording
 from pages.parts.widgets import table
 from storage.suites.records import CellState, Purpose
@@ -48,16 +48,26 @@ def draw(results: Results) -> str | None:
         for task in results.suite.defined.tasks
     }
     for result in results.cells:
-        rows[result.cell.task][f"{result.cell.arm}:{result.cell.repeat}"] = cell(result, is_check=is_check)
+        rows[result.cell.task][f"{result.cell.arm}:{result.cell.repeat}"] = cell(
+            result, is_check=is_check, planned=planned_word(results.suite)
+        )
     table_rows = [table.Row(task, cells) for task, cells in rows.items()]
     return table.draw("Cells of the suite", columns, table_rows, key="suite_cells", is_cards=True, is_compact=True)
 
 
-def cell(result: CellResult, *, is_check: bool = False) -> table.Cell:
+def cell(result: CellResult, *, is_check: bool = False, planned: str = CellState.PLANNED) -> table.Cell:
     """A cell: its figure where it has one, else its state in a word; of a check whether it works, before the figure."""
     state, best, run_id = result.standing.state, best_of(result), result.standing.run_id
     is_done = state is CellState.FINISHED
-    text = times(best.speedup) if best else "no correct kernel" if is_done else str(state)
+    text = (
+        times(best.speedup)
+        if best
+        else "no correct kernel"
+        if is_done
+        else planned
+        if state is CellState.PLANNED
+        else str(state)
+    )
     tone = TONES[state]
     if is_done:
         tone = "red" if best is None else "green" if best.low > 1 else "orange" if best.high < 1 else "yellow"

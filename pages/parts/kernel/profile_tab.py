@@ -17,7 +17,7 @@ from pages.parts.status import outcome
 from pages.parts.steering import steer
 from pages.parts.widgets import bars, code, plot, table
 from storage.index import queries
-from storage.index.queries import AttemptRow, CandidateRow, MetricRow, ProfileRow, RunRow
+from storage.index.queries import AttemptRow, CandidateRow, MetricRow, ProfileRow, RunRow, SteeringMark
 from storage.results import counters, kernel_names
 from storage.results.profile_results import Advice, bound_by
 from storage.results.vocabulary import Verdict
@@ -280,16 +280,23 @@ def _without(run_id: str, candidate: CandidateRow, failed: ProfileRow | None) ->
         st.warning(f"Profiling failed: {wording.plain(failed.failure)}", icon=":material/warning:")
     switch = queries.steering_state(db, run_id).collect
     planned = queries.planned_exposure(db, run_id, run.kernel_class) if method.has_schedule(run_id) else None
-    st.markdown(wording.plain(why_none(candidate, switch, planned, bool(failed), method.words(run_id))))
+    words = method.words(run_id)
+    why = why_none(candidate, switch, planned, bool(failed), words, queries.steering_marks(db, run_id))
+    st.markdown(wording.plain(why))
     if candidate.verdict in (None, Verdict.PASSED):
         _offer_profiles(run, switch)
 
 
 def why_none(
-    candidate: CandidateRow, switch: Switch, planned: Exposure | None, has_failed: bool, words: MethodWords
+    candidate: CandidateRow,
+    switch: Switch,
+    planned: Exposure | None,
+    has_failed: bool,
+    words: MethodWords,
+    marks: Sequence[SteeringMark] = (),
 ) -> str:
     """Why this kernel has no profile; `planned`: when a model is shown one on auto, None for a method without such a
-    schedule."""
+    schedule; `marks`: what people have switched in the run."""
     if has_failed:
         return "Each kernel is profiled once; this one is not tried again."
     if candidate.verdict is None:
@@ -301,7 +308,13 @@ def why_none(
         case Switch.ON:
             return "Not profiled: this kernel was made before profiling was switched on."
         case Switch.OFF:
-            return "Not profiled: “Collect profiles” is off in this run."
+            switched = [mark for mark in marks if mark.kind is CommandKind.COLLECT]
+            how = (
+                f"a person switched it off during {words.step} {switched[-1].depth}"
+                if switched
+                else "it was started so"
+            )
+            return f"Not profiled: “Collect profiles” is off in this run; {how}."
         case Switch.AUTO:
             when = _collected(planned, words) or "when the search method asks for them"
             return (
@@ -327,6 +340,12 @@ def _offer_profiles(run: RunRow, switch: Switch) -> None:
         return
     state = run_state.of(run)
     is_worked_on = not state.is_finished and run_state.has_engine(run.run_id)
+    if run.is_example and not run.replay_of:
+        st.caption(
+            "The run is an example, made on another machine: no engine goes on with it, so this kernel gets no profile "
+            "here. A fork of it (*Go back or fork from here*) is profiled as it is timed."
+        )
+        return
     if not is_worked_on:
         st.caption(
             f"No engine is running (the run is {wording.STATE_NAME[state]}), so nothing can be profiled here. To "

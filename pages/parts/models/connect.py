@@ -15,7 +15,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from engine import supervisor
 from engine.errors import EngineError
-from pages.parts import access, wording
+from pages.parts import access, streamlit_internals, wording
 from pages.parts.models import trial_result
 from storage.run.saved_models import EVALUATIONS, KeyPlace, ModelKind, Program, SavedModel, SavedModelError, checked
 
@@ -86,7 +86,7 @@ def _endpoint(kind: Kind, draft: int) -> tuple[SavedModel | None, str, str]:
     # Trap: Streamlit takes what was typed once the focus has left both the field and its eye icon, and does not see it
     # leave the icon, where Tab leads. So each letter is taken at once: a pause could be too late for a quick click.
     key = left.text_input(
-        "Key", type="password", key=f"key:{suffix}", help=_KEY_HELP, live="0s",
+        "Key", type="password", key=f"key:{suffix}", help=_KEY_HELP, live=streamlit_internals.AT_ONCE,
         placeholder="" if kind.needs_key else "none needed",
     ).strip()  # fmt: skip
     variable = middle.text_input(

@@ -1,4 +1,5 @@
-"""The runs that come with Tilewright: one click puts them beside a person's own, another takes them away."""
+"""The runs that come with Tilewright: one click puts them beside a person's own, another takes them away. And the ways
+from the head of the list to what it can have below a hundred rows."""
 
 from __future__ import annotations
 
@@ -29,8 +30,23 @@ def shipped() -> tuple[frozenset[str], str]:
         return frozenset(), str(error)
 
 
+def draw_ways(*, has_film: bool, are_shown: bool = False) -> None:
+    """Beside the title: a run told as a film, the examples alone unless they `are_shown` so, a run of one's own."""
+    with st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="center", key="ways"):
+        if has_film:
+            st.page_link("first.py", label="Watch a run in 40 seconds", icon=":material/movie:", width="content")
+        if queries.count_examples(index.current()):
+            st.button(
+                "Show all runs" if are_shown else "Show only examples", type="tertiary", key="only_examples",
+                icon=":material/filter_alt_off:" if are_shown else ":material/filter_alt:",
+                on_click=runs_filter.clear if are_shown else _show,
+            )  # fmt: skip
+        if access.may_steer():
+            st.page_link("new_run.py", label="Begin a run of your own", icon=":material/add_circle:", width="content")
+
+
 def draw() -> None:
-    """One line: to open them, to see them alone, to remove them. Nothing where none is shipped."""
+    """One line: to open them, to remove them. Nothing where none is shipped."""
     examples, failure = shipped()
     opened = queries.count_examples(index.current())
     if failure:
@@ -44,9 +60,6 @@ def draw() -> None:
             if missing and access.may_steer():
                 label = f"Open examples from an H200 and an H100 ({len(missing)})"
                 st.button(label, icon=":material/folder_open:", key="open_examples", on_click=_open, args=(missing,))
-            st.page_link("first.py", label="Watch a run in 40 seconds", icon=":material/movie:", width="content")
-            if opened:
-                st.button("Show only examples", icon=":material/filter_alt:", key="only_examples", on_click=_show)
             if opened and access.may_steer():
                 st.button(
                     "Remove examples", icon=":material/delete:", key="remove_examples", on_click=_remove,

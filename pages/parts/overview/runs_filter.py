@@ -29,8 +29,8 @@ SORT_NAME = {
     RunSort.DEPTH: "most steps first",
 }
 ORDER_HELP = (
-    "Where the last started are first, examples come after your own runs: finished ones of more than two steps before "
-    "the others."
+    "Last started first: your own runs, then examples. Of those a few to begin with stand first; then come the ones "
+    "that finished with a profile and a kernel faster than the best alternative, then the others."
 )
 ARCHIVED, EXAMPLES = "archived", "examples"  # stand among the states
 GROUP_NAME: dict[str, str] = {"": "no groups"} | {str(by): f"by {by}" for by in GroupBy}

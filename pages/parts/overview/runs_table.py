@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import streamlit as st
 
 from engine.evaluator import languages
-from pages.parts import access, index, method, run_state, wording
+from pages.parts import access, index, method, run_state, suite_folders, wording
 from pages.parts.overview import label_dialogs, runs_filter
 from pages.parts.status import alerts, alternatives, damaged, provenance
 from pages.parts.status.alerts import Alert
@@ -64,15 +64,16 @@ def draw(
     most_compared: int,
 ) -> str | None:
     """Draw the table; the id of the run opened just now, or what a button of it asks for, if any."""
-    db = index.current()
-    fastest = queries.fastest_baselines(db, [run.run_id for run in shown])
+    db, run_ids = index.current(), [run.run_id for run in shown]
+    fastest, suites = queries.fastest_baselines(db, run_ids), suite_folders.of_runs(run_ids)
     without = [run.run_id for run in shown if run.best_speedup and run.run_id not in fastest]
     elsewhere = queries.baselines_elsewhere(db, without) if without else {}
     rows = [
         table.Row(
             run.run_id,
             _cells(
-                run, states[run.run_id], by_run.get(run.run_id, ()), fastest.get(run.run_id), elsewhere.get(run.run_id)
+                run, states[run.run_id], by_run.get(run.run_id, ()), fastest.get(run.run_id),
+                elsewhere.get(run.run_id), suites.get(run.run_id, ""),
             ),
             f"run?run={wording.in_address(run.run_id)}", f"{run.title}, {run.run_id}",
         )
@@ -104,9 +105,11 @@ def _cells(
     run_alerts: Sequence[Alert],
     fastest: BaselineRow | None,
     elsewhere: ElsewhereRow | None = None,
+    suite: str = "",
 ) -> dict[str, table.Cell]:
     actions, state = _actions(run, state), run_state.shown_state(run)
-    badges = _tags(run) + damaged.cells(run.run_id) + _kinds(run) + alerts.badge(run_alerts)
+    of_suite = [table.pill(f"suite {wording.cut(suite, 24)}", "gray", title=f"a run of suite {suite}")] if suite else []
+    badges = _tags(run) + of_suite + damaged.cells(run.run_id) + _kinds(run) + alerts.badge(run_alerts)
     begun, most = method.begun(run)
     model = wording.model(run.model, run.is_example)
     details = f"{wording.CLASS_NAME[run.kernel_class]} · {languages.label(run.language)} · {run.run_id}"

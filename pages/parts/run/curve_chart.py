@@ -82,7 +82,7 @@ def gather(run: RunRow, selected_id: str = "") -> CurveRows:
         missed=[missed[depth] for depth in sorted(missed)],
         steering=queries.steering_marks(db, run.run_id),
         kernels=run.attempts,
-        budget_depths=run.depths,
+        budget_depths=0 if run.state.is_finished else run.depths,
         eager_ms=usual_eager_ms(points),
         limit_ms=limit.known_ms or None if limit else None,
         target_speedup=settings.budget.target_speedup if settings else None,
@@ -258,7 +258,7 @@ def _by_outcome(
 
 
 def last_depth(rows: CurveRows) -> int:
-    """The last depth on the axis: what is allowed, or what was reached beyond it."""
+    """The last depth on the axis: what is allowed, or what was reached beyond it; what a run reached that ended."""
     reached = [p.depth for p in rows.points] + [f.depth for f in rows.failures]
     return max([rows.budget_depths, *reached])
 

@@ -81,13 +81,17 @@ def _best(run: RunRow, state: RunState) -> dict[str, str]:
     if run.best_speedup is None:
         return shown | {"value": wording.NONE, "note": nothing, "tone": ""}
     measured = wording.measured(run.best_speedup, run.best_noise, run.best_low, run.best_high)
+    doubt = outcome.doubt_best(index.current(), run)
+    if doubt:
+        shown["title"] = f"{doubt.sentence} {shown['title']}".strip()
+    uncertain = f" · {doubt.short}" if doubt else ""
     if beyond := outcome.not_faster(run.best_low, run.best_high):
         first, made_of = gain_over_first(run)
         said = f"{first} faster than its first kernel, {_not_yet(beyond, state)}" if first else _not_yet(beyond, state)
         shown["title"] = f"{made_of} {shown['title']}".strip()
-        return shown | {"said": wording.capital(said), "note": f"{measured} over eager PyTorch", "tone": ""}
+        return shown | {"said": wording.capital(said), "note": f"{measured} over eager PyTorch{uncertain}", "tone": ""}
     spread = wording.beside(run.best_noise, run.best_low, run.best_high)
-    note = spread + (f" · {_tied(run)}" if run.tied_kernels else "")
+    note = spread + uncertain + (f" · {_tied(run)}" if run.tied_kernels else "")
     form = "value" if relative.is_known(run.best_noise or 0.0) else "said"  # a range is too long for the large figure
     return shown | {form: wording.best(run), "note": note, "tone": "good"}
 

@@ -37,8 +37,8 @@ def draw(run: RunRow, state: RunState) -> None:
         if other and (said := alternatives.elsewhere(other, run.best_speedup, run.best_noise)):
             st.caption(wording.plain(said))
             st.page_link("run.py", label="Open that run", query_params={"run": other.run_id})
-        if busy := outcome.busy_best(index.current(), run):
-            st.caption(f":material/hourglass_top: {wording.plain(busy)}")
+        if doubt := outcome.doubt_best(index.current(), run):
+            st.caption(f":material/hourglass_top: {wording.plain(doubt.sentence)}")
         with st.container(horizontal=True, vertical_alignment="center", gap="small", key="result_acts"):
             problem = run_header.offer_resume(run, state)
             _acts(run, state)

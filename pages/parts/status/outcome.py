@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from pages.parts import speed_of_light, timed_anew, wording
 from pages.parts.status import alternatives
 from pages.parts.timed_anew import Timed
@@ -64,21 +66,39 @@ def not_faster(low: float | None, high: float | None) -> str:
     return f"{'slower' if is_slower else 'not measurably faster'} than eager PyTorch"
 
 
-def busy(evaluation: EvaluationRow | None, what: str) -> str:
-    """That others used the machine while `what` was timed, and how much of it; empty where it was quiet."""
+NOISY = 0.1
+"""Relative noise from which on the figure of a timing may be another the next time, as somebody would see it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """Why a timing may come out otherwise the next time: in two words, and in sentences."""
+
+    short: str
+    sentence: str
+
+
+def doubt(evaluation: EvaluationRow | None, noise: float | None, what: str) -> Doubt | None:
+    """That others used the machine while `what` was timed, and how much of it, or that its interval is wide for another
+    reason; None where it was quiet and the interval is narrow."""
     share = used_by_others(evaluation.timing_evidence) if evaluation else None
-    if share is None or share <= BUSY_PERCENT:
-        return ""
-    return (
-        f"The machine was busy while {what} was timed: other programs used {share} % of its processors just before. "
-        "On a quiet machine its figures may be others."
-    )
+    if share is not None and share > BUSY_PERCENT:
+        return Doubt("busy machine", (
+            f"The machine was busy while {what} was timed: other programs used {share} % of its processors just "
+            "before. On a quiet machine its figures may be others."
+        ))  # fmt: skip
+    if noise is not None and noise > NOISY and relative.is_known(noise):
+        return Doubt("noisy timing", (
+            f"The timing of {what} was noisy: another one may give any figure within its interval. Other programs on "
+            "the machine are a common cause."
+        ))  # fmt: skip
+    return None
 
 
-def busy_best(db: Database, run: RunRow) -> str:
+def doubt_best(db: Database, run: RunRow) -> Doubt | None:
     """The same of the best kernel."""
     evaluation = queries.evaluation(db, run.run_id, run.best_candidate_id) if run.best_candidate_id else None
-    return busy(evaluation, "the best kernel")
+    return doubt(evaluation, run.best_noise, "the best kernel")
 
 
 def to_look_at(db: Database, run_id: str, candidate_id: str) -> tuple[int, str]:

@@ -150,11 +150,13 @@ _WRONG = """SELECT run_id, avg(CASE WHEN verdict = 'passed' THEN 0 ELSE 1 END) A
     WHERE verdict IS NOT NULL GROUP BY run_id"""
 _BEST = "SELECT run_id, speedup AS value FROM kernels WHERE is_best"
 _CREATED = "SELECT run_id, created_at AS value FROM runs"
-# The last started first, but examples after a user's own runs: of them what is to be seen first, then finished
-# searches of several steps.
-_NEWEST = """SELECT run_id, row(NOT k.is_example, k.is_example AND list_contains(k.tags, 'first'),
-    k.is_example AND coalesce(p.depth, 0) > 2 AND k.state = 'finished', k.created_at) AS value
-    FROM known k LEFT JOIN progress p USING (run_id)"""
+# The last started first, but examples after a user's own runs: of them those that were named to be seen first, then
+# those that show most: finished, with a profile, and a best kernel that beats what a user would run instead.
+_NEWEST = """SELECT run_id, row(NOT k.is_example, coalesce(-k.place, -1000000), k.is_example AND k.state = 'finished'
+        AND run_id IN (SELECT run_id FROM kernels WHERE profiled_seq IS NOT NULL) AND run_id IN (SELECT run_id
+            FROM kernels b JOIN runs r USING (run_id) WHERE b.is_best AND b.low > greatest(1.0, r.second_speedup)
+            AND r.second_speedup IS NOT NULL), k.created_at) AS value
+    FROM known k"""
 _NAMED = f"""SELECT r.run_id, lower(coalesce(nullif(l.name, ''), r.task_name)) AS value FROM runs r
     LEFT JOIN {LABELLED} l USING (run_id)"""
 _EVENT = "SELECT run_id, last_event_at AS value FROM progress"
@@ -180,6 +182,7 @@ _ORDERS = {
 _FITTING = f"""known AS (SELECT r.run_id, r.created_at, r.task_name, r.model, r.strategy, r.replay_of, r.is_example,
     r.device, l.name, coalesce(l.tags, []) AS tags, coalesce(l.note, '') AS note,
     coalesce(l.is_archived, FALSE) AS is_archived,
+    nullif(list_position($lead::VARCHAR[], r.run_id), 0) AS place,
     CASE WHEN list_contains($lost::VARCHAR[], r.run_id) THEN 'lost' ELSE {STANDING} END AS state
     FROM runs r LEFT JOIN {LABELLED} l USING (run_id)),
  fitting AS (SELECT * FROM known WHERE ($state = '' OR state = $state) AND ($task = '' OR task_name = $task)
@@ -202,20 +205,22 @@ def listing(
     lost: Sequence[str] = (),
     limit: int = 50,
     offset: int = 0,
+    lead: Sequence[str] = (),
 ) -> Listing:
-    """A page of runs. `lost` are those that have no engine though they are not over: the index cannot know."""
+    """A page of runs. `lost` are those that have no engine though they are not over: the index cannot know. `lead` are
+    the examples that stand before the others, in this order, where the last started come first."""
     chosen = chosen or RunFilter()
     order, direction = _ORDERS[sort]
     sql = _LISTED.format(order=order, direction=direction)
-    page = fetch.tuples(db, sql, _asked(chosen, lost) | {"limit": limit, "offset": offset})
+    page = fetch.tuples(db, sql, _asked(chosen, lost, lead) | {"limit": limit, "offset": offset})
     if page or not offset:
         return Listing([name for name, _ in page], page[0][1] if page else 0)
     return Listing([], listing(db, chosen, sort, lost, 1, 0).total)
 
 
-def _asked(chosen: RunFilter, lost: Sequence[str]) -> dict[str, object]:
+def _asked(chosen: RunFilter, lost: Sequence[str], lead: Sequence[str] = ()) -> dict[str, object]:
     asked = {name: getattr(chosen, name) for name in ("state", "task", "model", "strategy", "tag", "is_example")}
-    return asked | {"archive": str(chosen.archive), "text": chosen.text.strip(), "lost": list(lost)}
+    return asked | {"archive": str(chosen.archive), "text": chosen.text.strip(), "lost": list(lost), "lead": list(lead)}
 
 
 _GROUPS = {GroupBy.TASK: "task_name", GroupBy.MODEL: "model", GroupBy.STRATEGY: "strategy"}

@@ -12,6 +12,7 @@ from engine.cli.suites import settings_of_cell
 from engine.errors import EngineError
 from engine.suites import definition
 from storage.suites.records import Arm, Cell, Defined, Spent, SuiteLimits, SuiteTask
+from storage.suites.standing import Suite
 
 RECORDED = ("quick", "demo")  # which have recorded replies for all of their tasks
 WORDS = {"kernelbench": ("1", "{here}")}
@@ -48,6 +49,23 @@ def test_an_arm_is_written_in_the_words_of_a_run(tmp_path: Path) -> None:
     defined = definition.read(write(tmp_path, text))
     plain, other = (settings_of_cell(defined, Cell("swish", arm, 1)) for arm in ("plain", "other"))
     assert (plain.strategy, other.strategy, other.budget.depths, other.model) == ("cutegen", "best_of", 3, "manual")
+
+
+def test_an_arm_that_differs_in_its_knowledge_base_alone_is_compared_with_the_one_that_asks_none(
+    tmp_path: Path,
+) -> None:
+    arms = {
+        "other": "--strategy cutegen --knowledge off", "without": "--strategy evolve --knowledge off --width 2",
+        "with": "--strategy evolve --knowledge own:it --width 2",
+        "seed": "--knowledge=seed --strategy evolve --width 2",
+        "wide": "--strategy evolve --knowledge on --width 4",
+    }  # fmt: skip
+    lines = "\n".join(f'{arm} = "{words}"' for arm, words in arms.items())
+    suite = Suite(definition.read(write(tmp_path, f'tasks = ["swish"]\nbaseline = "other"\n[arms]\n{lines}')))
+    assert {arm: suite.baseline_of(arm) for arm in arms} == {
+        "other": "other", "without": "other", "with": "without", "seed": "without", "wide": "other",
+    }  # fmt: skip
+    assert replace(suite, compared_with="wide").baseline_of("with") == "wide"
 
 
 def test_the_cells_of_a_suite_share_its_weight_and_have_none_of_their_own(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from engine import examples
 from engine.__main__ import main
 from engine.suites import tables
 from storage.suites import files, measured, summary
+from storage.suites.records import CellState
 from storage.suites.standing import fold
 
 SUITE = "table2_h200"
@@ -46,6 +48,15 @@ def test_an_example_suite_may_have_several_arms_and_knows_no_tokens_of_replies_h
     assert suite is not None
     assert [arm.name for arm in suite.defined.arms] == ["cutegen", "without_memory", "with_memory"]
     results = summary.gather(suite, measured.of_suite(suite))
+    assert [(pair.arm, pair.baseline) for pair in tables.comparisons(results)] == [
+        ("without_memory", "cutegen"), ("with_memory", "without_memory"),
+    ]  # fmt: skip
+    asked = summary.gather(replace(suite, compared_with="cutegen"), measured.of_suite(suite))
+    assert {pair.baseline for pair in tables.comparisons(asked)} == {"cutegen"}
+    told, left = tables.headline(results), suite.counts[CellState.PLANNED]
+    if left:  # a task that an arm was not run on counts for no arm, but for two others
+        assert f"the figures of its arms are of the {len(results.of('with_memory'))} tasks that all of them" in told[0]
+        assert tables.progress_line(results).endswith(f", {left} not run")
     # One run has no replies but its recorded first; the others go on with those that were handed in.
     told = [cell.cell.task for cell in results.cells if cell.result is not None and not cell.result.is_unrecorded]
     assert told == ["16_DenseNet201"]

@@ -1,4 +1,4 @@
-// From page to page: the menu on a narrow screen, and one step back for each step forth.
+// From page to page: the menu on a narrow screen, and one step back for each step forth: a page, a tab, a view of a page.
 
 // On a phone the menu lies over the page: it closes once a page is chosen. Streamlit does so only where the browser says that it
 // is a phone's.
@@ -16,7 +16,6 @@ function goInOneStep() {
   let halfway = null  // the address after the first of the two, until a person does something again
   history.pushState = function (state, unused, address) {
     const from = location.pathname, wanted = new URL(address ?? "", location.href)
-    if (isOtherTab(wanted)) return history.replaceState(state, unused, address)
     if (halfway === location.href && wanted.pathname !== from && wanted.search === location.search) {
       halfway = null
       return history.replaceState(state, unused, address)
@@ -27,13 +26,73 @@ function goInOneStep() {
   for (const act of ["pointerdown", "keydown"]) addEventListener(act, () => { halfway = null }, true)
 }
 
-// Trap: Streamlit draws nothing when one step back changes an address's parameters alone. So another tab of one page is no
-// step: back leads to the page before.
-function isOtherTab(wanted) {
-  if (!wanted.searchParams.has("tab")) return false  // its page is being left
-  const [here, there] = [location.href, wanted.href].map(address => new URL(address))
+// A tab that a person opens is a step (Streamlit makes it one), and a step back opens it as a click does. Trap: Streamlit
+// would draw the whole page anew, and what the browser says meanwhile, with the tab that it still shows, opens that again.
+const TABS = '.st-key-kernel_tabs [role="tab"]'
+
+function keepTabs() {
+  const push = history.pushState
+  let left = "", isOwn = false  // the tab that a person leaves, and whether the tab is opened by a person
+  const act = () => {
+    isOwn = true
+    left = tabs().find(tab => tab.ariaSelected === "true")?.innerText.trim() ?? ""
+  }
+  for (const name of ["pointerdown", "keydown"]) addEventListener(name, act, true)
+  history.pushState = function (state, unused, address) {
+    if (!isOtherTab(new URL(address ?? "", location.href))) return push.apply(this, arguments)
+    if (!isOwn) return history.replaceState(state, unused, address)
+    const here = new URL(location.href)
+    if (left && !here.searchParams.has("tab")) {
+      here.searchParams.set("tab", left)
+      history.replaceState(history.state, "", here)
+    }
+    return push.apply(this, arguments)
+  }
+  let shown = location.href
+  addEventListener("popstate", event => {
+    isOwn = false
+    const wanted = new URL(location.href).searchParams.get("tab")
+    const tab = isOtherTab(new URL(shown)) && tabs().find(tab => tab.innerText.trim() === wanted)
+    shown = location.href
+    if (!tab || tab.ariaSelected === "true" || tab.ariaDisabled === "true") return
+    event.stopImmediatePropagation()
+    tab.click()
+  }, true)
+  for (const name of ["pushState", "replaceState"]) {
+    const write = history[name]
+    history[name] = function () {
+      write.apply(this, arguments)
+      shown = location.href
+    }
+  }
+}
+
+const tabs = () => [...document.querySelectorAll(TABS)]
+
+function isOtherTab(other) {
+  if (!other.searchParams.has("tab")) return false  // its page is being left
+  const [here, there] = [location.href, other.href].map(address => new URL(address))
   for (const url of [here, there]) url.searchParams.delete("tab")
   return here.href === there.href
+}
+
+// Another view of a page is a tab for whoever looks at it, but Streamlit writes it over the address before. What a page chooses by itself stays no step.
+const VIEWS = ["show", "show_suite", "network_view"]
+
+function keepViews() {
+  const replace = history.replaceState
+  let isChosen = false  // a person has just chosen among buttons that stand in a row
+  addEventListener("click", event => { isChosen = Boolean(event.target.closest?.('[data-testid="stButtonGroup"]')) }, true)
+  history.replaceState = function (state, unused, address) {
+    if (!isChosen || !isOtherView(new URL(address ?? "", location.href))) return replace.apply(this, arguments)
+    isChosen = false
+    return history.pushState(state, unused, address)
+  }
+}
+
+function isOtherView(wanted) {
+  const here = new URL(location.href).searchParams, there = wanted.searchParams
+  return wanted.pathname === location.pathname && VIEWS.some(view => here.get(view) !== there.get(view))
 }
 
 // For the keyboard: from the top of a run's page straight to what steers it, where there is such. Trap: a style rule that
@@ -63,6 +122,8 @@ export default function () {
   window.tilewrightMenu = true
   document.addEventListener("click", close)
   goInOneStep()
+  keepViews()
+  keepTabs()
   mindManners()
   offerControls()
 }
