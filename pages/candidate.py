@@ -49,13 +49,11 @@ def _address_tab() -> None:
 
 
 def _first_tab(candidate: CandidateRow) -> str:
-    """What opens where the address names no tab: why a kernel failed, or what it changes. It stays so for as long as
-    this kernel is looked at, so that one step back from its second tab leads there."""
-    kernel, (opened, tab) = (candidate.run_id, candidate.candidate_id), st.session_state.get("opened_kernel", ((), ""))
-    if opened != kernel:
-        tab = "Errors" if candidate.verdict not in (None, Verdict.PASSED) else "Diff"
-        st.session_state["opened_kernel"] = kernel, tab
-    return str(tab)
+    """What opens where the address names no tab: why a kernel failed, or what it changes; later whatever was chosen."""
+    if st.session_state.get("opened_kernel") == (candidate.run_id, candidate.candidate_id):
+        return ""
+    st.session_state["opened_kernel"] = candidate.run_id, candidate.candidate_id
+    return "Errors" if candidate.verdict not in (None, Verdict.PASSED) else "Diff"
 
 
 @st.fragment

@@ -93,7 +93,7 @@ def _bar(
     margin: str,
 ) -> None:
     """The other side, buttons for what is chosen most, and what stands in the margin, if anything."""
-    key = f"compare:{candidate.candidate_id}"
+    key = _choice(candidate.candidate_id)
     if st.session_state.get(key) != other.candidate_id:  # the address says so, or nothing was chosen yet
         st.session_state[key] = other.candidate_id
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
@@ -141,7 +141,14 @@ def choose(other_id: str) -> None:
 
 
 def _choose_from(key: str) -> None:
-    choose(str(st.session_state[key]))
+    # Trap: what a kernel's page that is being left still has to say is heard with the next one's address.
+    if key == _choice(st.query_params.get("candidate", "")):
+        choose(str(st.session_state[key]))
+
+
+def _choice(candidate_id: str) -> str:
+    """The key of what the kernel is compared with."""
+    return f"compare:{candidate_id}"
 
 
 def _swap(is_swapped: bool) -> None:
