@@ -57,6 +57,6 @@ def test_an_example_suite_may_have_several_arms_and_knows_no_tokens_of_replies_h
     if left:  # a task that an arm was not run on counts for no arm, but for two others
         assert f"the figures of its arms are of the {len(results.of('with_memory'))} tasks that all of them" in told[0]
         assert tables.progress_line(results).endswith(f", {left} not run")
-    # One run has no replies but its recorded first; the others go on with those that were handed in.
-    told = [cell.cell.task for cell in results.cells if cell.result is not None and not cell.result.is_unrecorded]
-    assert told == ["16_DenseNet201"]
+    measured_cells = [cell.result for cell in results.cells if cell.result is not None]
+    assert len(measured_cells) == 42
+    assert all(result.is_unrecorded for result in measured_cells)  # each goes on with replies that were handed in
