@@ -292,6 +292,17 @@ def test_a_kernel_timed_beside_other_programs_says_how_busy_they_kept_the_machin
     wide = outcome.doubt(quiet, 0.21, "kernel 1")
     assert wide is not None
     assert (wide.short, wide.sentence[:35]) == ("noisy timing", "The timing of kernel 1 was noisy: a")
+    fastest = queries.baseline(index.current(), "r1")
+    assert fastest is not None
+    kernel = replace(quiet, speedup=5.2, latency_ms=9.0, noise=0.02)
+    assert outcome.doubt(kernel, 0.02, "kernel 1", replace(fastest, speedup=2.6, latency_ms=18.0)) is None
+    moved = outcome.doubt(kernel, 0.02, "kernel 1", replace(fastest, speedup=1.3, latency_ms=18.0))
+    assert moved is not None
+    assert moved.sentence == (
+        f"Eager PyTorch took 46.8 ms beside kernel 1 and 23.4 ms beside {fastest.name}: a busy processor may have held "
+        "it up, so the speed-ups over it do not compare. By latency alone kernel 1 is about 2.00× as fast as "
+        f"{fastest.name}."
+    )
     assert "The machine was busy" not in words(open_page("candidate", run="r1", candidate="c001"))
     monkeypatch.setattr(queries, "evaluation", lambda *_: evaluation)
     assert "The machine was busy while kernel 1 was timed" in words(open_page("candidate", run="r1", candidate="c001"))

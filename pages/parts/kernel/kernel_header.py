@@ -162,7 +162,8 @@ def _numbers(run: RunRow, candidate: CandidateRow) -> None:
         st.warning(wording.plain(f"This kernel {lost}."), icon=":material/warning:")
     if avoidable := outcome.avoidable(db, run.run_id, candidate.candidate_id):
         st.caption(wording.plain(avoidable))
-    if doubt := outcome.doubt(evaluation, candidate.noise, f"kernel {candidate.number}"):
+    what = f"kernel {candidate.number}"
+    if doubt := outcome.doubt(evaluation, candidate.noise, what, outcome.on_gpu(run, fastest)):
         st.caption(f":material/hourglass_top: {wording.plain(doubt.sentence)}")
     if anew := _anew(run, candidate):
         st.caption(wording.plain(anew))
