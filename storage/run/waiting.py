@@ -87,6 +87,8 @@ class Waiting:
     """What was done outside steps until then has its spans."""
     last: float = 0.0
     is_off: bool = True
+    number: int = 0
+    """The step of the last evaluation, as long as it has not ended."""
     unused_since: float = 0.0
     """When the last span ended that was none of a model."""
 
@@ -171,7 +173,9 @@ class Waiting:
         return Span(Lane.MODEL, began, at, event.role, event.step, event.candidate_id, outcome)
 
     def _evaluated(self, event: ev.Event, at: float) -> Iterator[Span]:
-        number = getattr(event, "step", next(reversed(self.steps), 0))
+        # What is measured beside a kernel names no step: it is of the one in flight, or of the one that an engine goes
+        # on with, which it does not begin anew.
+        number = self.number = getattr(event, "step", next(reversed(self.steps), self.number))
         step, result = self._step(number), getattr(event, "result", None)
         timeline: Timeline | None = getattr(result, "timeline", None)
         began, step.until = step.until, at
@@ -198,7 +202,7 @@ class Waiting:
         yield Span(parts[-1][0], start, at, what, *about)
 
     def _finish(self, event: ev.StepFinished, at: float) -> Iterator[Span]:
-        step = self.steps.pop(event.step, None)
+        step, self.number = self.steps.pop(event.step, None), 0
         if step is not None and not is_call(step.kind):
             yield Span(Lane.EVALUATOR, step.until, at, step.kind, event.step, step.candidate_id, event.outcome)
         self.until = at
