@@ -105,7 +105,9 @@ def line(row: SpendingRow) -> str:
     if row.uncounted == row.calls:
         size = "tokens not told"
     if why := wording.why_none(row.input_tokens + row.output_tokens, row.model):
-        size = "tokens and cost not recorded" if why == wording.NOT_RECORDED else "no model was called"
+        size = "no model was called"
+        if why == wording.NOT_RECORDED:
+            return f"**{wording.plain(row.role)}** · {calls} · {wording.NOTHING_RECORDED} · {wording.plain(row.model)}"
     cost = wording.plain(wording.cost(row.cost_usd, row.model))
     return f"**{wording.plain(row.role)}** · {cost} · {calls} · {size} · {wording.plain(row.model)}"
 
