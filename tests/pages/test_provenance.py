@@ -86,6 +86,9 @@ def test_an_example_that_went_on_with_replies_handed_in_tells_one_story_on_every
     assert "model, limits, reply handed in" in shown
     for other in ("left its recording", "by hand", "waited for a person"):
         assert other not in said + shown, other
+    app.toggle(key="spending_by_role").set_value(True)
+    shown = everything(app.run())
+    assert f"1 call · {wording.NOTHING_RECORDED} · recorded" in words(app)
     overview = everything(open_page("overview"))
     for page in (shown, overview, everything(open_page("report", run=name))):
         assert "not recorded" in page
