@@ -103,7 +103,7 @@ def draw_head(results: Results, has_runner: bool) -> None:
         st.caption(wording.plain(suite.defined.about))
     devices = ", ".join(map(wording.plain, results.devices)) or "nothing measured yet"
     is_unrecorded = any(cell.result is not None and cell.result.is_unrecorded for cell in results.cells)
-    price = "tokens and cost not recorded" if is_unrecorded else f"{suites_list.cost(suite)} for replies"
+    price = wording.NOTHING_RECORDED if is_unrecorded else f"{suites_list.cost(suite)} for replies"
     used = f"{wording.seconds(results.engine_s)} of engine time spent"
     used = f"{price}, {used}" if spent.model_calls else used
     example = ["an example, made on another machine"] if suite.defined.is_example else []

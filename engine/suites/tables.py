@@ -46,6 +46,7 @@ from storage.suites.summary import paper_rows as rows_of_paper
 SURE = 0.05  # chance of the sign test below which one arm is called better
 FEWEST = next(tasks for tasks in itertools.count(1) if statistics.sign_test(tasks, 0) < SURE)
 """Of as many tasks the sign test can call an arm better, where all go the same way; of fewer it never can."""
+MOST_GROUPS = 3  # whose figures go into a sentence
 SMALL = ("no", "one", "two", "three", "four", "five")  # in words, up to FEWEST
 PAPER = "CuTeGen, arXiv 2604.01489, Table 2: RTX 4090, CUDA 13.0, PyTorch 2.8.0, GPT-5"
 KERNELBENCH_TOLERANCE = 1e-4
@@ -84,7 +85,9 @@ def headline(results: Results) -> list[str]:
     if results.suite.defined.checks is Purpose.WORKS:
         return [whether_it_works(results)]
     compared = alike(results)
-    sentences = [_arm_in_words(figures(compared, arm), compared) for arm in compared.arms]
+    sentences = [
+        _arm_in_words(figures(compared, arm), compared) + _of_its_own(results, compared, arm) for arm in compared.arms
+    ]
     if compared is not results:
         sentences.insert(0, f"{_on_which(compared)} Two arms are compared on the tasks that both have ended.")
     if len(results.devices) > 1:
@@ -146,6 +149,26 @@ def _arm_in_words(stats: ArmFigures, results: Results) -> str:
         f"{where};{better} {_paid(stats)} {minutes(stats.minutes)} of engine time in "
         f"{counted(stats.cells, 'run')}."
     )
+
+
+def _of_its_own(results: Results, compared: Results, arm: str) -> str:
+    """An arm's figures over all tasks that it has, where others lack some of them, and of each group that these are of;
+    empty where all have the same."""
+    shared, own = set(compared.of(arm)), figures(results, arm)
+    if own.tasks == len(shared) or own.mean is None:
+        return ""
+    said = [f" Of its own {counted(own.tasks, 'task')}: {_twice(own)}"]
+    groups = [(kind, set(tasks)) for kind in results.classes if (tasks := results.of(arm, kind))]
+    if 1 < len(groups) <= MOST_GROUPS:
+        told = [(name(kind), figures(results, arm, kind)) for kind, tasks in groups if tasks != shared]
+        said += [f"{kind}, {stats.tasks} of them: {_twice(stats)}" for kind, stats in told if stats.mean]
+    return f"{'; '.join(said)}."
+
+
+def _twice(stats: ArmFigures) -> str:
+    """Over eager and over the best alternative."""
+    over_best = f", {estimate(stats.over_best)} over the best alternative" if stats.over_best else ""
+    return f"{estimate(stats.mean)} over eager{over_best}"
 
 
 def _paid(stats: ArmFigures) -> str:

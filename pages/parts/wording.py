@@ -136,7 +136,8 @@ OUTCOME_ABOUT = {
     "correct, abandoned": "correct, but its step did not end with it: nothing was built on it",
 }
 UNTOLD = "not told"
-NOT_RECORDED = "not recorded: replies that were written elsewhere tell no tokens and no price"
+UNRECORDED, NOTHING_RECORDED = "not recorded", "tokens and cost not recorded"
+NOT_RECORDED = f"{UNRECORDED}: replies that were written elsewhere tell no tokens and no price"
 RECORDED, PAID_NOTHING = "recorded", "nothing paid"
 NOT_CALLED = "the replies are recorded: no model was called, so nothing was paid and no tokens were used"
 BY_PROMPTS = "a language model that saw only the prompts"
@@ -302,7 +303,12 @@ def why_none(value: float | None, model: str) -> str:
     """Why zero tokens or dollars of a model are no figure that was measured; empty where they are one, or more."""
     if is_unrecorded(value, model):
         return NOT_RECORDED
-    return NOT_CALLED if value == 0 and model == RECORDED else ""
+    return NOT_CALLED if is_free(value, model) else ""
+
+
+def is_free(value: float | None, model: str) -> bool:
+    """Whether tokens or dollars are zero since no model was called."""
+    return value == 0 and model == RECORDED
 
 
 def is_unrecorded(value: float | None, model: str) -> bool:
@@ -312,8 +318,8 @@ def is_unrecorded(value: float | None, model: str) -> bool:
 
 def tokens(value: int | None, model: str = "") -> str:
     """Token counts: exact below ten thousand; what nobody counted is not zero, nor what `model` does not tell."""
-    if why_none(value, model):
-        return NONE
+    if why := why_none(value, model):
+        return UNRECORDED if why == NOT_RECORDED else NONE
     if value is None:
         return UNTOLD
     if value < 10_000:
@@ -323,14 +329,15 @@ def tokens(value: int | None, model: str = "") -> str:
 
 def in_tokens(value: int | None, model: str = "") -> str:
     """A token count as a phrase: "1,204 tokens", "tokens not told"."""
-    return f"tokens {UNTOLD}" if value is None else f"{tokens(value, model)} tokens"
+    told = UNRECORDED if is_unrecorded(value, model) else UNTOLD if value is None else ""
+    return f"tokens {told}" if told else f"{tokens(value, model)} tokens"
 
 
 def cost(usd: float | None, model: str = "") -> str:
     """US dollars; an unknown price is not free, nor is what `model` does not tell; recorded replies have no price."""
     if is_unrecorded(usd, model):
-        return NONE
-    if usd == 0 and model == RECORDED:
+        return UNRECORDED
+    if is_free(usd, model):
         return PAID_NOTHING
     if usd is None:
         return UNKNOWN
@@ -419,7 +426,7 @@ def factors(text: str) -> str:
 
 def is_handed_in(name: str, is_example: bool) -> bool:
     """Whether a language model wrote a run's replies and they were handed in as a person's are: so were the examples
-    made whose model is called "manual"."""
+    made whose model is called "manual", also from a later reply on."""
     return is_example and name == MANUAL
 
 

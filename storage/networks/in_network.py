@@ -43,6 +43,10 @@ def _row(trial: RegionTried, kernel: ChosenKernel | None, in_place: Total | None
 MOST_COUNTED = 3
 WEIGHTED = "So many calls of each workload together, as the weights say that were given at the capture"
 
+OPTIMISTIC = (
+    "A large region's ceiling is optimistic: its limit counts its inputs, parameters and outputs, moved once, and its "
+    "products, and nothing in between."
+)
 PEAK = "the most GPU memory that a call holds beyond what is held before it, such as parameters and inputs"
 
 

@@ -16,7 +16,7 @@ from engine import supervisor
 from engine.suites import definition, tables
 from engine.suites.runner import hold
 from pages.parts import index, wording
-from pages.parts.benchmark import suite_draft, suite_forecast, suites_list
+from pages.parts.benchmark import cells_matrix, suite_draft, suite_forecast, suites_list
 from pages.parts.new_run import forecast
 from pages.parts.new_run.forecast import Forecast
 from storage import untrusted
@@ -251,11 +251,23 @@ def test_a_check_says_whether_it_works_and_an_example_that_it_is_one(home: Path,
     assert "over eager PyTorch (95" not in read(app)
 
 
+def test_a_cell_of_a_check_that_has_not_finished_says_how_far_it_is(home: Path) -> None:
+    suite = fold(files.read(write_suite(home, 1, 1, 1, 10)))
+    assert suite is not None
+    (result,) = summary.gather(suite, measured.of_suite(suite)).cells
+    said = {}
+    for state in (CellState.FINISHED, CellState.STOPPED, CellState.RUNNING):
+        told = cells_matrix.cell(replace(result, standing=replace(result.standing, state=state)), is_check=True)
+        assert isinstance(told, dict)
+        said[state] = told["text"]
+    assert list(said.values()) == ["works", "works, stopped", "works, running"]
+
+
 @pytest.mark.parametrize(
     ("settings", "spent", "text", "title"),
     [
         ("--model recorded", Spent(3, 0, 0.0, 20.0), "nothing paid", wording.NOT_CALLED),
-        ("--model manual", Spent(3, 0, 0.0, 20.0), "–", wording.NOT_RECORDED),
+        ("--model manual", Spent(3, 0, 0.0, 20.0), "not recorded", wording.NOT_RECORDED),
         ("", Spent(3, 900, 0.0, 20.0), "nothing paid", ""),
         ("", Spent(3, 900, None, 20.0), "unknown", ""),
         ("", Spent(3, 900, 0.25, 20.0), "$0.25", ""),

@@ -73,7 +73,8 @@ def test_an_unknown_cost_is_not_zero() -> None:
         "nothing paid",
         "nothing paid",
     )
-    assert wording.cost(0.0, "manual") == wording.tokens(0, "manual") == "–"
+    assert wording.cost(0.0, "manual") == wording.tokens(0, "manual") == "not recorded"
+    assert wording.in_tokens(0, "manual") == "tokens not recorded"
 
 
 def test_nothing_judged_is_not_zero_percent() -> None:
@@ -288,6 +289,7 @@ def test_flags_say_their_verbs_where_there_is_room_and_behind_the_pointer_everyw
     assert note["texts"] == ["⚑ roll back, reply by hand", "⚑"]
     assert note["hovertext"] == "roll back, reply by hand"
     assert curve_marks.steering_flags(found, is_by_hand=True)[1][0]["hovertext"] == "roll back"
+    assert curve_marks.steering_flags(found, is_handed_in=True)[1][0]["hovertext"] == "roll back, reply handed in"
 
 
 def test_the_dashboard_imports_neither_torch_nor_a_model_client() -> None:

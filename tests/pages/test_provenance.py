@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from engine import replaying
+from engine import examples, replaying
 from pages.parts import index, wording
 from pages.parts.overview import runs_table
-from pages.parts.status import provenance
+from pages.parts.status import outcome, provenance
 from storage.index import queries
 from storage.run import events as ev
 from storage.run import labels
@@ -70,6 +70,33 @@ def test_an_example_made_by_hand_says_that_a_language_model_wrote_it_and_its_rep
     assert "0 runs  :gray-badge[:material/school: 1 example]  :violet-badge[:material/replay: 1 replay]" in words(
         open_page("overview")
     )
+
+
+def test_an_example_that_went_on_with_replies_handed_in_tells_one_story_on_every_page(
+    home: Path, open_page: Open
+) -> None:
+    """Its first reply was recorded; a language model wrote the others, which were handed in."""
+    name = "72_ConvTranspose3d_BatchNorm_AvgPool_AvgPool-20261129-200102-1184"
+    examples.open_examples([name])
+    app = open_page("run", run=name)
+    assert not app.exception
+    said, shown = words(app), everything(app)
+    assert f"Its kernels were written by {wording.BY_PROMPTS}; a person only handed its replies in" in said
+    assert "the run waited for the model's replies" in said
+    assert "model, limits, reply handed in" in shown
+    for other in ("left its recording", "by hand", "waited for a person"):
+        assert other not in said + shown, other
+    app.toggle(key="spending_by_role").set_value(True)
+    shown = everything(app.run())
+    assert f"1 call · {wording.NOTHING_RECORDED} · recorded" in words(app)
+    overview = everything(open_page("overview"))
+    for page in (shown, overview, everything(open_page("report", run=name))):
+        assert "not recorded" in page
+        assert "nothing paid" not in page
+    db = index.current()
+    assert any(bar.label.startswith(outcome.HANDED_IN) for bar in outcome.time_bars(db, name))
+    assert {one.model for one in queries.comparable_runs(db)} == {"manual"}
+    assert queries.first_model(db, name) == "recorded"
 
 
 def test_a_replay_of_an_example_is_resumed_as_any_other(home: Path, open_page: Open) -> None:

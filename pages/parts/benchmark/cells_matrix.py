@@ -77,7 +77,8 @@ def cell(result: CellResult, *, is_check: bool = False, planned: str = CellState
         spread, over = interval(Estimate(best.speedup, best.low, best.high)), over_alternative(result)
         note = f"{spread}; {over}" if over else spread
         if is_check:
-            text, tone, note = "works", "green" if is_done else tone, f"{text}, {note}"
+            note = f"{text}, {note}"
+            text, tone = ("works", "green") if is_done else (f"works, {state}", tone)
     if not run_id:
         return table.pill(text, tone, "", reason, note)
     flags: list[table.Cell] = []

@@ -98,7 +98,7 @@ def cost(suite: Suite) -> str:
     """What its replies cost, in words."""
     spent = suite.spent
     if spent.cost_usd == 0:
-        return wording.PAID_NOTHING if spent.tokens or is_recorded(suite) else wording.NONE
+        return wording.PAID_NOTHING if spent.tokens or is_recorded(suite) else wording.UNRECORDED
     return wording.cost(spent.cost_usd)
 
 

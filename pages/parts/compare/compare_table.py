@@ -142,4 +142,8 @@ def _best(run: Compared) -> table.Cell:
 
 
 def _known(text: str, note: str = "") -> table.Cell:
-    return table.text(text, "muted" if text in (wording.UNKNOWN, wording.UNTOLD, wording.PAID_NOTHING) else "", note)
+    return table.text(
+        text,
+        "muted" if text in (wording.UNKNOWN, wording.UNTOLD, wording.UNRECORDED, wording.PAID_NOTHING) else "",
+        note,
+    )

@@ -166,8 +166,15 @@ def call_title(number: int, call: ModelCallRow, candidate: CandidateRow) -> str:
     into, out = call.input_tokens, call.output_tokens
     size = f"{wording.tokens(into)} → {wording.tokens(out)} tokens" if _used(into, out) else NO_TOKENS
     size = UNTOLD if into is out is None else size
-    cost = f"{wording.cost(call.cost_usd, call.model)} · {wording.seconds(call.seconds)}"
-    return f"{number}. {str(call.role).capitalize()} ({relation(call, candidate)}) · {call.model} · {size} · {cost}"
+    spent = f"{size} · {wording.cost(call.cost_usd, call.model)}"
+    if _is_unrecorded(call):
+        spent = wording.NOTHING_RECORDED
+    what = f"{str(call.role).capitalize()} ({relation(call, candidate)})"
+    return f"{number}. {what} · {call.model} · {spent} · {wording.seconds(call.seconds)}"
+
+
+def _is_unrecorded(call: ModelCallRow) -> bool:
+    return wording.is_unrecorded(call.cost_usd, call.model) and not _used(call.input_tokens, call.output_tokens)
 
 
 def relation(call: ModelCallRow, candidate: CandidateRow) -> str:
@@ -193,13 +200,17 @@ def _sizes(call: ModelCallRow) -> list[str]:
     ]
 
 
+def _spent(call: ModelCallRow) -> list[str]:
+    sizes = _sizes(call) if _used(call.input_tokens, call.output_tokens) else [NO_TOKENS]
+    return [*sizes, f"cost: {wording.cost(call.cost_usd, call.model)}"]
+
+
 def facts(call: ModelCallRow, step: str) -> list[str]:
     """The rest of what is known of a call."""
     parts = [
         wording.moment(call.at),
         f"{step} {call.depth}, step {call.step}",
-        *(_sizes(call) if _used(call.input_tokens, call.output_tokens) else [NO_TOKENS]),
-        f"cost: {wording.cost(call.cost_usd, call.model)}",
+        *([wording.NOTHING_RECORDED] if _is_unrecorded(call) else _spent(call)),
         *(["tokens and cost estimated from the text's length"] if call.is_estimated else []),
         wording.seconds(call.seconds),
         f"finish reason {call.finish_reason}",
@@ -219,8 +230,10 @@ def total(calls: Sequence[ModelCallRow], failed: Sequence[FailedTryRow]) -> str:
     size = f"{wording.tokens(into)} tokens in, {wording.tokens(out)} out" if _used(into, out) else NO_TOKENS
     size = UNTOLD if into is out is None else size
     models = {c.model for c in calls}
-    spent = wording.cost(cost, models.pop()) if len(models) == 1 else wording.paid(cost)
-    return f"{many} · {size} · {spent} · {seconds}{tries}"
+    spent = f"{size} · {wording.cost(cost, models.pop()) if len(models) == 1 else wording.paid(cost)}"
+    if any(map(_is_unrecorded, calls)) and cost == 0 and not _used(into, out):
+        spent = wording.NOTHING_RECORDED
+    return f"{many} · {spent} · {seconds}{tries}"
 
 
 def failure(row: FailedTryRow) -> str:

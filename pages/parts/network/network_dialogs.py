@@ -36,8 +36,9 @@ LIMIT_HELP = "Of all regions together. What the first steps leave of it goes whe
 MOST_REGIONS = 300
 MOST_STEPS = 200
 ENTRY_HELP = (
-    "A file of yours and the function in it that returns the network and a list of workloads (name, weight, args, "
-    "kwargs), as /path/to/app.py:make; or package.module:make; or hf: and the configuration of a transformers model."
+    "A file of yours and the function in it that returns the network and a list of workloads (name, weight, `args`, "
+    "`kwargs`), as `/path/to/app.py:make`; or `package.module:make`; or `hf:` and the configuration of a transformers "
+    "model."
 )
 
 TUNED_HELP = "Regions are then ranked against that mode too; on a GPU also against a CUDA graph of it."

@@ -49,7 +49,7 @@ def draw(network: Network, rows: Sequence[Ranked], run_count: int) -> None:
     """One line on what was captured, and one of figures."""
     parameters = sum(module.parameters for module in network.modules if not module.path)
     facts = [
-        wording.plain(_entry(network)), f"{network.mode} mode", wording.plain(network.device),
+        f"`{_entry(network)}`", f"{network.mode} mode", wording.plain(network.device),
         f"captured {wording.moment(network.captured_at)} in {wording.seconds(network.seconds)}",
     ]  # fmt: skip
     if parameters:
@@ -62,6 +62,7 @@ def draw(network: Network, rows: Sequence[Ranked], run_count: int) -> None:
     figures.draw(
         "Figures of the network", list(_figures(network, rows, run_count)), key="network_figures", is_strip=True
     )
+    st.caption(ceiling_words(network, rows))
 
 
 def _entry(network: Network) -> str:
@@ -85,13 +86,6 @@ def _figures(network: Network, rows: Sequence[Ranked], run_count: int) -> Iterat
         in_places = min(1.0, sum(map(_attributed(network), network.workloads)) / whole.eager_ms)
         yield Figure("In its modules", wording.percent(in_places), "of a call; the rest is between them")
     yield Figure("Worth a kernel", f"{len(worth)} of {len(rows)}", "regions")
-    ceiling = ranking.ceiling_of(network, worth)
-    about = (
-        f"For this every region worth a kernel would have to reach {wording.percent(ranking.REACHED_SHARE)} of the "
-        f"hardware's limit; all else stays as it is by {whole.alternative}."
-    )
-    note = f"over {whole.alternative}" if ceiling else "no limit measured yet"
-    yield Figure("Ceiling", wording.speedup(ceiling), note, about)
     yield Figure("Runs", wording.count(run_count), "of its regions")
     shares = [ranking.host_share(workload) for workload in network.workloads if workload.device_ms is not None]
     if shares:
@@ -101,6 +95,18 @@ def _figures(network: Network, rows: Sequence[Ranked], run_count: int) -> Iterat
     peaks = [workload.peak_bytes for workload in network.workloads if workload.peak_bytes is not None]
     if peaks:
         yield Figure("Memory peak", wording.quantity(float(max(peaks)), "B"), "beyond parameters", in_network.PEAK)
+
+
+def ceiling_words(network: Network, rows: Sequence[Ranked]) -> str:
+    """How much faster the whole could be at the very most, and what that takes for granted."""
+    ceiling = ranking.ceiling_of(network, [row for row in rows if row.is_worth_it])
+    if ceiling is None:
+        return "Ceiling: no limit of a region worth a kernel is measured yet."
+    alternative, share = ranking.whole_of(network).alternative, wording.percent(ranking.REACHED_SHARE)
+    return (
+        f"Ceiling: at most {wording.speedup(ceiling)} over {alternative}, if every region worth a kernel ran at "
+        f"{share} of the hardware's limit and all else stayed as it is by {alternative}. {in_network.OPTIMISTIC}"
+    )
 
 
 def _attributed(network: Network) -> Callable[[WorkloadFacts], float]:

@@ -38,9 +38,9 @@ NO_NETWORKS = (
     "No network has been captured here. A network is your PyTorch model as a whole. A capture calls it with your own "
     "inputs, measures what each of its modules takes, and groups equal places into regions, each a task of its own: "
     "this page then shows which of them are worth a kernel, and how fast the whole could be. Capture one from a "
-    "terminal with the command below; it appears here by itself. make is a function of yours in app.py that returns "
-    "the network and a list of workloads: for each a name, a weight (how often it is called, against the others), args "
-    "and kwargs."
+    "terminal with the command below; it appears here by itself. `make` is a function of yours in `app.py` that "
+    "returns the network and a list of workloads: for each a name, a weight (how often it is called, against the "
+    "others), `args` and `kwargs`."
 )
 COMMAND = "python -m engine network capture app.py:make"
 

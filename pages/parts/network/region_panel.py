@@ -14,6 +14,7 @@ from pages.parts.widgets import code, figures, table
 from pages.parts.widgets.figures import Figure
 from storage import untrusted
 from storage.index.queries import RunRow
+from storage.networks import in_network
 from storage.networks.files import NetworkFolder
 from storage.networks.ranking import Ranked
 from storage.networks.records import Network, Region, TensorFacts
@@ -79,7 +80,7 @@ def _figures(row: Ranked) -> list[Figure]:
         Figure("In place", wording.latency(row.in_place_ms), by),
         Figure("Limit", wording.latency(row.limit_ms)),
         Figure("Saving", wording.latency(row.saving_ms)),
-        Figure("Ceiling", wording.speedup(row.ceiling), "of the whole network"),
+        Figure("Ceiling", wording.speedup(row.ceiling), "of the whole network, at most", in_network.OPTIMISTIC),
         Figure(
             "Work",
             _amount(region.flop, "FLOP"),

@@ -13,6 +13,7 @@ from pages.parts.network.region_states import ICONS, IN_NETWORK, TONES, Done, Re
 from pages.parts.widgets import table
 from storage.index import queries
 from storage.index.queries import RunRow
+from storage.networks import in_network
 from storage.networks.ranking import REACHED_SHARE, Ranked
 from storage.networks.records import EAGER, Network
 
@@ -34,7 +35,8 @@ COLUMNS = [
         "ceiling",
         "Ceiling",
         "right",
-        f"how many times as fast the whole network would be {LIMITED} and all else stayed as it is",
+        f"how many times as fast the whole network would be {LIMITED} and all else stayed as it is. "
+        f"{in_network.OPTIMISTIC}",
     ),
     table.Column("cost", "Cost", "", "what a gain has cost before, for kernels of its class"),
     table.Column("run", "Latest run"),

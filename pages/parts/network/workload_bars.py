@@ -32,7 +32,8 @@ PAIRED = f"“{AFTER}” is the fastest way to call the network with the kernels
 NO_MARK = "No ceiling is marked: no limit of a region worth a kernel is measured yet."
 ABOUT = (
     "The mark is the ceiling: what a call would take if every region worth a kernel reached "
-    f"{wording.percent(ranking.REACHED_SHARE)} of its limit."
+    f"{wording.percent(ranking.REACHED_SHARE)} of its limit. "
+    f"{in_network.OPTIMISTIC}"
 )
 WAYS = [
     table.Column("workload", "Workload"),

@@ -89,7 +89,8 @@ def gather(run: RunRow, selected_id: str = "") -> CurveRows:
         selected_id=selected_id,
         baselines=queries.baselines(db, run.run_id),
         words=words,
-        is_by_hand=run.model == MANUAL,
+        is_by_hand=queries.first_model(db, run.run_id) == MANUAL,
+        is_handed_in=wording.is_handed_in(run.model, run.is_example),
         is_stopped=run.state is RunState.STOPPED,
     )
 
@@ -204,6 +205,7 @@ class CurveRows:
     baselines: Sequence[BaselineRow] = ()
     words: MethodWords = PLAIN
     is_by_hand: bool = False
+    is_handed_in: bool = False
     is_stopped: bool = False
     missed: Sequence[UnshownRow] = ()
     kernelless: Sequence[KernellessRow] = ()
@@ -284,7 +286,7 @@ def _layout(rows: CurveRows, is_log: bool, revision: str, values: list[float]) -
         label,
     )
     notes += [curve_marks.best_label(best, label)] if best and label else []
-    flags, flag_notes = curve_marks.steering_flags(rows.steering, rows.is_by_hand)
+    flags, flag_notes = curve_marks.steering_flags(rows.steering, rows.is_by_hand, rows.is_handed_in)
     small = {"size": 12}
     drawn = [*values, *(shape["y0"] for shape in shapes)]
     return {

@@ -198,12 +198,17 @@ def _lengths(phase: Phase) -> list[str]:
 
 # On a chart a verb stands alone, without what it was asked for, but for a switch and what it was turned to.
 FLAG_NAME = {CommandKind.ANSWER: "reply by hand"}
+HANDED_IN_NAME = {CommandKind.ANSWER: "reply handed in"}
 SWITCHES = (CommandKind.COLLECT, CommandKind.EXPOSE)
 
 
-def steering_flags(steering_marks: Sequence[SteeringMark], is_by_hand: bool = False) -> tuple[list[Shape], list[Shape]]:
+def steering_flags(
+    steering_marks: Sequence[SteeringMark], is_by_hand: bool = False, is_handed_in: bool = False
+) -> tuple[list[Shape], list[Shape]]:
     """One flag per step index in which a person steered: with the verbs where the browser finds room, else behind the
-    pointer alone. In a run whose replies are all given by hand, a reply is no steering."""
+    pointer alone. In a run whose replies are all given by hand, a reply is no steering.
+    `is_handed_in`: a language model wrote the replies that were."""
+    names = HANDED_IN_NAME if is_handed_in else FLAG_NAME
     ordinary = (CommandKind.PAUSE, CommandKind.RESUME, *([CommandKind.ANSWER] if is_by_hand else []))
     by_depth: dict[int, list[SteeringMark]] = {}
     for mark in steering_marks:
@@ -211,7 +216,7 @@ def steering_flags(steering_marks: Sequence[SteeringMark], is_by_hand: bool = Fa
             by_depth.setdefault(mark.depth, []).append(mark)
     shapes, notes = [], []
     for depth, marks in by_depth.items():
-        verbs = ", ".join(dict.fromkeys(_flag_name(mark) for mark in marks))
+        verbs = ", ".join(dict.fromkeys(_flag_name(mark, names) for mark in marks))
         shapes.append({"type": "line", "xref": "x", "x0": depth - 0.72, "x1": depth - 0.72,
                        "yref": "paper", "y0": 0, "y1": RIBBON,
                        "line": {"color": "@orange-color", "width": 1.2, "dash": "dot"}})  # fmt: skip
@@ -221,8 +226,8 @@ def steering_flags(steering_marks: Sequence[SteeringMark], is_by_hand: bool = Fa
     return shapes, notes
 
 
-def _flag_name(mark: SteeringMark) -> str:
-    name = FLAG_NAME.get(mark.kind, VERBS[mark.kind].name)
+def _flag_name(mark: SteeringMark, names: Mapping[CommandKind, str]) -> str:
+    name = names.get(mark.kind, VERBS[mark.kind].name)
     return f"{name} {mark.argument.strip()}" if mark.kind in SWITCHES else name
 
 

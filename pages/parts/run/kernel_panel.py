@@ -232,5 +232,7 @@ def cost(costs: CostRow, model: str = "") -> str:
     """What the kernel has cost, on one line."""
     calls = wording.counted(costs.calls, "model call")
     spent = f"{wording.in_tokens(costs.tokens, model)} · {wording.cost(costs.cost_usd, model)}"
+    if wording.is_unrecorded(costs.tokens, model) and wording.is_unrecorded(costs.cost_usd, model):
+        spent = wording.NOTHING_RECORDED
     took = f"written in {wording.seconds(costs.writing_s)} · judged in {wording.seconds(costs.judging_s)}"
     return f"{calls} · {spent} · {took}"

@@ -164,7 +164,10 @@ def _alert(run: RunRow, state: RunState) -> None:
 
 
 def _divergence(run: RunRow) -> None:
-    """That a replay has left its recording, and what was done about it."""
+    """That a replay has left its recording, and what was done about it. Of an example whose replies were handed in its
+    note tells who wrote them."""
+    if wording.is_handed_in(run.model, run.is_example):
+        return
     divergences = queries.divergences(index.current(), run.run_id)
     if divergences:
         count = (

@@ -45,7 +45,7 @@ def draw(run: RunRow, state: RunState, shown: RunRow) -> None:
             bar_list.draw(outcome.CALLS_TITLE, call_bars, "", key="call_outcomes")
             if st.toggle("Calls by role", key="spending_by_role"):
                 for row in rows:
-                    st.caption(line(row))
+                    st.caption(line(row, run.model))
         _unknown(rows)
         if run.replay_of:
             st.caption("A replay costs nothing; these are the costs of the original run.")
@@ -95,8 +95,11 @@ def bars(run: RunRow, allowed: AllowanceRow) -> list[tuple[str, float]]:
     return shares
 
 
-def line(row: SpendingRow) -> str:
-    """The calls of one role in one line."""
+def line(row: SpendingRow, writer: str) -> str:
+    """The calls of one role in one line. In a run that went on with replies of a `writer` whose cost nobody tells, what
+    the recorded ones before them took is not recorded either."""
+    is_part = row.model == wording.RECORDED and wording.is_unrecorded(0, writer)
+    by = writer if is_part else row.model
     read = f"{wording.tokens(row.input_tokens)} tokens in ({wording.tokens(row.cached_tokens)} from cache)"
     written = f"{wording.tokens(row.output_tokens)} out ({wording.tokens(row.reasoning_tokens)} reasoning)"
     calls = wording.counted(row.calls, "call")
@@ -104,8 +107,10 @@ def line(row: SpendingRow) -> str:
     size = f"{read}, {written}{guessed}"
     if row.uncounted == row.calls:
         size = "tokens not told"
-    if why := wording.why_none(row.input_tokens + row.output_tokens, row.model):
-        size = "tokens and cost not recorded" if why == wording.NOT_RECORDED else "no model was called"
+    if why := wording.why_none(row.input_tokens + row.output_tokens, by):
+        size = "no model was called"
+        if why == wording.NOT_RECORDED:
+            return f"**{wording.plain(row.role)}** · {calls} · {wording.NOTHING_RECORDED} · {wording.plain(row.model)}"
     cost = wording.plain(wording.cost(row.cost_usd, row.model))
     return f"**{wording.plain(row.role)}** · {cost} · {calls} · {size} · {wording.plain(row.model)}"
 

@@ -52,7 +52,7 @@ def figures(db: Database, run: RunRow) -> list[Figure]:
         Figure("Tokens", wording.tokens(run.tokens, run.model), wording.counted(run.model_calls, "model call")),
         Figure(
             "Cost", wording.cost(run.cost_usd, run.model),
-            wording.why_none(run.cost_usd, run.model).partition(":")[0] or "of the model calls",
+            wording.NOT_CALLED.partition(":")[0] if wording.is_free(run.cost_usd, run.model) else "of the model calls",
         ),
         Figure("Engine time", wording.seconds(allowed.spent_s if allowed else None), "in finished steps"),
     ]  # fmt: skip

@@ -36,7 +36,7 @@ OFF_RECORDING = (
 def choose_model(run: RunRow, steering: SteeringState) -> None:
     """Choose the model, see what follows, confirm."""
     dialogs.name_run(run.title, run.run_id)
-    now = steering.model.model if steering.model else run.model
+    now = steering.model.model if steering.model else queries.first_model(index.current(), run.run_id)
     st.caption(f"Current model: {wording.plain(now)}")
     ways = _honoured(run, {CommandKind.SET_MODEL: NEXT_CALLS, CommandKind.RETRY: ONE_STEP})
     how = st.segmented_control("Use another model for", ways, default=ways[0], key="model_how", required=True)

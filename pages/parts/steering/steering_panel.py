@@ -114,8 +114,8 @@ def _in_force(run: RunRow, steering: SteeringState) -> None:
     """What has been set and holds until it is changed, and hints on their way."""
     command_dialogs.base_in_force(run, steering)
     if steering.model:
-        now = wording.plain(steering.model.model)
-        st.caption(f":material/smart_toy: Model: {now} (at first {wording.plain(run.model)})")
+        first, now = (wording.plain(one) for one in (_first_model(run), steering.model.model))
+        st.caption(f":material/smart_toy: Model: {now} (at first {first})")
     for rule in steering.rules:
         _rule(run, rule)
     waiting = queries.pending_hints(index.current(), run.run_id)
@@ -123,12 +123,16 @@ def _in_force(run: RunRow, steering: SteeringState) -> None:
         st.caption(f":material/schedule: Waiting for the next prompt: {wording.plain(waiting[-1][:120])}")
 
 
+def _first_model(run: RunRow) -> str:
+    return queries.first_model(index.current(), run.run_id)
+
+
 def _more(run: RunRow, steering: SteeringState) -> None:
     """Every other control, one below the other in one style."""
     _go_on(run)
     for command in (CommandKind.SET_BASE, CommandKind.SET_MODEL, CommandKind.SET_CLASS):
         _opens(run, command)
-    if run.model != MANUAL:
+    if _first_model(run) != MANUAL:
         steer.verb_button(run, CommandKind.TAKE_OVER, "next", width="stretch")
     _switches(run, steering)
     _rules(run)

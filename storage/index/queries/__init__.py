@@ -195,6 +195,7 @@ from storage.index.queries.steering import SteeringMark as SteeringMark
 from storage.index.queries.steering import divergences as divergences
 from storage.index.queries.steering import effects as effects
 from storage.index.queries.steering import engine_began as engine_began
+from storage.index.queries.steering import first_model as first_model
 from storage.index.queries.steering import imported as imported
 from storage.index.queries.steering import is_by_hand as is_by_hand
 from storage.index.queries.steering import open_approval as open_approval

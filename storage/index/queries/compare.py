@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from storage.index.database import Database
 from storage.index.queries import fetch
 from storage.index.queries.attempts import RISING
-from storage.index.queries.runs import LABELLED
+from storage.index.queries.runs import LABELLED, WRITER
 from storage.run.settings import DepthOutcome
 
 
@@ -108,7 +108,7 @@ _SPENT = """spent_s AS engine_s, spent_calls AS calls, spent_tokens AS tokens, s
 
 def comparable_runs(db: Database) -> list[RunChoice]:
     """Every run that can be compared, newest first."""
-    sql = f"""SELECT r.run_id, r.task_name, r.model, r.toolchain, r.language, r.created_at,
+    sql = f"""SELECT r.run_id, r.task_name, {WRITER} AS model, r.toolchain, r.language, r.created_at,
         r.device_model AS device, r.sizes, r.is_example, coalesce(l.name, '') AS name
         FROM runs r LEFT JOIN {LABELLED} l ON l.run_id = r.run_id
         WHERE r.replay_of IS NULL ORDER BY r.created_at DESC, r.run_id DESC"""

@@ -17,6 +17,7 @@ from storage.results.vocabulary import KernelClass
 from storage.run.events import LimitMeasured
 from storage.run.labels import Mark
 from storage.run.settings import LEFT, RunState
+from storage.run.steering.command_arguments import MANUAL
 
 OTHER_RUNS = 50  # whose limits are looked at beside a run's own
 
@@ -25,6 +26,7 @@ OTHER_RUNS = 50  # whose limits are looked at beside a run's own
 class RunRow:
     """One run. Times are seconds since the epoch, costs US dollars, speed-ups ratios (1.0 = as fast as the baseline).
 
+    `model` wrote the replies: "manual" also where it went on after a beginning of recorded ones.
     `state` is what the journal says: whether the engine still lives is not known here. `depth` is the last depth begun,
     None before the first step; `depths` the budget. The best kernel is the fastest correct one by measured speed-up,
     abandoned branches included; `tied_kernels` counts those that it does not beat beyond the noise. `curve` has the
@@ -94,6 +96,10 @@ LABELLED = "(FROM labels QUALIFY seq = max(seq) OVER (PARTITION BY run_id))"
 _TASK = f"""upper(r.task_name[1]) || replace(regexp_replace(r.task_name[2:], '{PASTED}', '{YOURS}'), '_', ' ')"""
 TITLE = f"""coalesce(nullif(l.name, ''), CASE WHEN r.replay_of IS NULL THEN '' ELSE 'Replay: ' END
     || coalesce((SELECT nullif(any_value(o.name), '') FROM {LABELLED} o WHERE o.run_id = r.replay_of), {_TASK}))"""
+RECORDED = "recorded"  # the model of a run whose replies come from a recording
+# Who wrote the replies of a row r of `runs`: where people handed some in after recorded ones, as where they did all.
+WRITER = f"""CASE WHEN r.model = '{RECORDED}' AND r.run_id IN (SELECT run_id FROM calls WHERE model = '{MANUAL}')
+    THEN '{MANUAL}' ELSE r.model END"""
 _RUNS = f"""
 WITH chosen AS ({{chosen}}),
  made AS (SELECT * FROM kernels WHERE run_id IN (SELECT run_id FROM chosen)),
@@ -106,8 +112,9 @@ WITH chosen AS ({{chosen}}),
     GROUP BY run_id, depth),
  curves AS (SELECT run_id, list(speedup ORDER BY depth) FILTER (WHERE speedup IS NOT NULL) AS curve FROM risen
     GROUP BY run_id)
-SELECT r.run_id, r.task_name, {TITLE} AS title, r.kernel_class, r.toolchain, r.language, r.device, r.model, r.state,
-    r.state_reason, NULL AS depth, r.depths, best.speedup AS best_speedup, best.low AS best_low, best.high AS best_high,
+SELECT r.run_id, r.task_name, {TITLE} AS title, r.kernel_class, r.toolchain, r.language, r.device,
+    {WRITER} AS model, r.state, r.state_reason, NULL AS depth, r.depths,
+    best.speedup AS best_speedup, best.low AS best_low, best.high AS best_high,
     best.noise AS best_noise, best.latency_ms AS best_latency_ms, best.candidate_id AS best_candidate_id,
     coalesce(judged.tied_kernels, 0) AS tied_kernels, coalesce(curves.curve, []) AS curve, NULL AS last_event_at,
     r.created_at, r.started_at, r.ended_at, 0.0 AS engine_s,

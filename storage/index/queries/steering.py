@@ -42,6 +42,12 @@ def strategy(db: Database, run_id: str) -> str:
     return str(stored[0]) if stored else ""
 
 
+def first_model(db: Database, run_id: str) -> str:
+    """The model that a run was started with; empty for a run that is not in the index."""
+    stored = fetch.of_run(db, run_id, "model")
+    return str(stored[0]) if stored else ""
+
+
 def is_by_hand(db: Database, run_id: str) -> bool:
     """Whether a person writes a run's replies. Those of an example were written by a language model."""
     stored = fetch.of_run(db, run_id, "model", "is_example")

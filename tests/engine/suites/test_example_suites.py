@@ -9,7 +9,7 @@ import pytest
 
 from engine import examples
 from engine.__main__ import main
-from engine.suites import tables
+from engine.suites import formats, tables
 from storage.suites import files, measured, summary
 from storage.suites.records import CellState
 from storage.suites.standing import fold
@@ -56,6 +56,14 @@ def test_an_example_suite_may_have_several_arms_and_knows_no_tokens_of_replies_h
     told, left = tables.headline(results), suite.counts[CellState.PLANNED]
     if left:  # a task that an arm was not run on counts for no arm, but for two others
         assert f"the figures of its arms are of the {len(results.of('with_memory'))} tasks that all of them" in told[0]
+        own = summary.figures(results, "cutegen")
+        assert own.mean is not None
+        sentence = next(one for one in told if one.startswith("cutegen:"))
+        assert f"Of its own 18 tasks: {formats.estimate(own.mean)} over eager" in sentence
+        networks = summary.figures(results, "cutegen", "network")
+        assert f"network, 6 of them: {formats.estimate(networks.mean)} over eager, " in sentence
+        assert f"{formats.estimate(networks.over_best)} over the best alternative." in sentence
+        assert not any("Of its own" in one for one in told if one is not sentence)  # the others have no more tasks
         assert tables.progress_line(results).endswith(f", {left} not run")
     measured_cells = [cell.result for cell in results.cells if cell.result is not None]
     assert len(measured_cells) == 42
