@@ -290,6 +290,13 @@ def test_flags_say_their_verbs_where_there_is_room_and_behind_the_pointer_everyw
     assert curve_marks.steering_flags(found, is_by_hand=True)[1][0]["hovertext"] == "roll back"
 
 
+def test_a_stop_has_a_flag_of_its_own_where_it_came() -> None:
+    stop = SteeringMark(9, 0.0, 12, 4, CommandKind.STOP, "", "", "", x=3.1)
+    lines, notes = curve_marks.steering_flags([SteeringMark(1, 0.0, 7, 4, CommandKind.HINT, "", "", ""), stop])
+    assert [(line["x0"], line["x1"]) for line in lines] == [(4 - 0.72, 4 - 0.72), (3.1, 3.1)]
+    assert [note["hovertext"] for note in notes] == ["hint", "stop"]
+
+
 def test_the_dashboard_imports_neither_torch_nor_a_model_client() -> None:
     look = (
         "import importlib, pkgutil, sys, app, pages.parts; "

@@ -202,20 +202,21 @@ SWITCHES = (CommandKind.COLLECT, CommandKind.EXPOSE)
 
 
 def steering_flags(steering_marks: Sequence[SteeringMark], is_by_hand: bool = False) -> tuple[list[Shape], list[Shape]]:
-    """One flag per step index in which a person steered: with the verbs where the browser finds room, else behind the
-    pointer alone. In a run whose replies are all given by hand, a reply is no steering."""
+    """One flag per step index in which a person steered, before its kernels; a stop has its own, behind what came
+    before it. With the verbs where the browser finds room, else behind the pointer alone. In a run whose replies are
+    all given by hand, a reply is no steering."""
     ordinary = (CommandKind.PAUSE, CommandKind.RESUME, *([CommandKind.ANSWER] if is_by_hand else []))
-    by_depth: dict[int, list[SteeringMark]] = {}
+    by_place: dict[float, list[SteeringMark]] = {}
     for mark in steering_marks:
         if mark.kind not in ordinary:
-            by_depth.setdefault(mark.depth, []).append(mark)
+            by_place.setdefault(mark.depth - 0.72 if mark.x is None else mark.x, []).append(mark)
     shapes, notes = [], []
-    for depth, marks in by_depth.items():
+    for x, marks in by_place.items():
         verbs = ", ".join(dict.fromkeys(_flag_name(mark) for mark in marks))
-        shapes.append({"type": "line", "xref": "x", "x0": depth - 0.72, "x1": depth - 0.72,
+        shapes.append({"type": "line", "xref": "x", "x0": x, "x1": x,
                        "yref": "paper", "y0": 0, "y1": RIBBON,
                        "line": {"color": "@orange-color", "width": 1.2, "dash": "dot"}})  # fmt: skip
-        notes.append({"xref": "x", "x": depth - 0.72, "yref": "paper", "y": LANE_TOP, "texts": [f"⚑ {verbs}", "⚑"],
+        notes.append({"xref": "x", "x": x, "yref": "paper", "y": LANE_TOP, "texts": [f"⚑ {verbs}", "⚑"],
                       "hovertext": verbs, "showarrow": False, "xanchor": "left", "yanchor": "bottom", "xshift": 3,
                       "borderpad": 0, "font": {"size": 11, "color": "@orange-text-color"}})  # fmt: skip
     return shapes, notes
