@@ -188,6 +188,16 @@ def test_the_limit_is_called_by_its_latency_whatever_eager_took_and_no_flags_lin
         assert all(note["bgcolor"] for note in notes)
 
 
+def test_no_line_strikes_through_a_name_and_none_runs_into_the_latencies_beside_the_chart() -> None:
+    _, notes = curve_marks.reference_lines(80.0, None, [2.0], True, [second(2.9)])
+    assert {note["bgcolor"] for note in notes} == {"@background-color"}
+    for note in notes:
+        assert note["xshift"] == (-6 if note["xanchor"] == "right" else 6)
+    beside = [note for note in notes if note["yref"] == "y"]
+    assert beside
+    assert all(note["yshift"] == (2 if note["yanchor"] == "bottom" else -2) for note in beside)
+
+
 def test_names_of_lines_at_the_edge_stand_one_above_the_other() -> None:
     _, notes = curve_marks.reference_lines(80.0, 40.0, [2.0], is_log=True)
     assert [note["yshift"] for note in notes[1:]] == [-2, -2 - TEXT_PX]

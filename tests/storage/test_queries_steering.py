@@ -43,7 +43,8 @@ def test_a_stop_stands_right_of_all_that_came_before_it_also_once_the_run_goes_o
     stop = Command("s", CommandKind.STOP, "", "ada", 5.0)
     grow(db, root, ev.CommandAcknowledged(stop, 4), ev.CommandEffective("s", 4, ""))
     (mark,) = queries.steering_marks(db, "sample")
-    assert mark.x is not None and 1 < mark.x < 1.3
+    assert mark.x is not None
+    assert 1 < mark.x < 1.3
     grow(db, root, ev.StepStarted(4, StepKind.OPTIMISE, 2, "c003"), replace(created(4, "c004"), depth=2))
     assert queries.steering_marks(db, "sample") == [replace(mark, depth=2)]
 

@@ -30,7 +30,9 @@ LANE: Shape = {
 GRAY, GRAY_TEXT = "@gray-color", "@gray-text-color"
 STRONG = 2.2  # the width of the best alternative's line
 NOISY = 0.05  # a relative noise that belongs beside the number
-UNDER = "@background-color/75"  # behind a name: the best kernel's number, and lines that a flag's line runs through
+UNDER = "@background-color/75"  # behind the best kernel's number
+PAPER = "@background-color"  # behind the name of a line: no other line strikes through it
+NAME_SHIFT, NAME_LIFT = 6, 2  # pixels from the edge of the chart, beside which latencies stand, and from its line
 ROOM_BELOW, ROOM_ABOVE = 1.25, 1.35
 HEIGHT_PX = 230  # of the axis in the lowest chart that the page draws
 TEXT_PX = 17  # a line of small text with a little air
@@ -253,8 +255,13 @@ def _line(line: Line) -> Shape:
 
 def _line_note(line: Line, place: Place) -> Shape:
     return _named(line) | {"xref": "paper", "x": 0 if place.is_left else 1, "yref": "y", "y": line.value,
-                           "xanchor": "left" if place.is_left else "right",
+                           "xanchor": "left" if place.is_left else "right", "xshift": _inwards(place.is_left),
+                           "yshift": NAME_LIFT if place.is_above else -NAME_LIFT,
                            "yanchor": "bottom" if place.is_above else "top", "borderpad": 0}  # fmt: skip
+
+
+def _inwards(is_left: bool) -> int:
+    return NAME_SHIFT if is_left else -NAME_SHIFT
 
 
 def _named(line: Line, arrow: str = "") -> Shape:
@@ -264,7 +271,7 @@ def _named(line: Line, arrow: str = "") -> Shape:
         words = {"texts": [text + arrow for text in line.texts], "room": NAME_WIDTH, "hovertext": line.about}
     return words | {
         "showarrow": False,
-        "bgcolor": UNDER,
+        "bgcolor": PAPER,
         "font": {"size": 11, "color": line.text_colour or line.colour},
     }
 
@@ -274,7 +281,7 @@ def _edge_note(line: Line, top: float, number: int, label: Label | None) -> Shap
     is_left = label is not None and not label.is_left
     return _named(line, " ↑" if line.value > top else " ↓") | {
         "xref": "paper", "x": 0 if is_left else 1, "yref": "paper", "y": RIBBON, "yshift": -2 - number * TEXT_PX,
-        "xanchor": "left" if is_left else "right", "yanchor": "top",
+        "xanchor": "left" if is_left else "right", "xshift": _inwards(is_left), "yanchor": "top",
     }  # fmt: skip
 
 

@@ -97,8 +97,8 @@ class Opened:
 
     `subject` names what a dialog that is about no run is about. `is_over`: whether the run had no engine when the page
     was drawn last, None before it was; `read_as`: the same for the button that confirmed. `is_overtaken`: that was no
-    longer so when the act was to be done, so nothing was. `begun`: what its fields held before anything was typed, `last` when it was
-    drawn last: where a page is left, Streamlit forgets them before anything of the next one runs.
+    longer so when the act was to be done, so nothing was. `begun`: what its fields held before anything was typed;
+    `last`: when it was drawn last, as Streamlit forgets them where a page is left before anything of the next one runs.
     """
 
     dialog: Dialog
