@@ -6,7 +6,7 @@ import streamlit as st
 
 from pages.parts import access, change_token, index, method, run_state, texts, wording
 from pages.parts.status import address
-from pages.parts.steering import kernel_choice, steer
+from pages.parts.steering import drafts, kernel_choice, steer
 from pages.parts.widgets import diff
 from storage.index import queries
 from storage.index.queries import AttemptRow, RunRow
@@ -47,13 +47,17 @@ def _editor(run: RunRow, attempts: list[AttemptRow]) -> None:
     source = texts.source(run_id, parent.source_blob)
     st.html("<style>.st-key-editor textarea { font-family: var(--st-code-font, monospace) }</style>")
     with st.container(key="editor"):
+        key, about = f"edit:{run_id}:{parent.candidate_id}", f"edit_note:{run_id}"
+        drafts.begin(key, source)
         text = st.text_area(
-            "Kernel source", source, height=520, key=f"edit:{run_id}:{parent.candidate_id}",
-            help="a Python file that defines class ModelNew",
+            "Kernel source", height=520, key=key, help="a Python file that defines class ModelNew",
+            on_change=drafts.keep, args=(key,),
         )  # fmt: skip
+    drafts.begin(about)
     note = st.text_input(
-        "Describe the change", key="edit_note", max_chars=NOTE_LENGTH, placeholder="optional, a few words"
-    )
+        "Describe the change", key=about, max_chars=NOTE_LENGTH, placeholder="optional, a few words",
+        on_change=drafts.keep, args=(about,),
+    )  # fmt: skip
     state = run_state.of(run)
     st.info(preview(parent, state, method.words(run_id).distinct), icon=":material/visibility:")
     is_over = state.is_over
@@ -80,6 +84,9 @@ def _hand_in(parent: AttemptRow, text: str, note: str, is_over: bool) -> None:
         st.error(wording.sentence(str(error)), icon=":material/error:")
         return
     sent = steer.ask(run_id, CommandKind.SUBMIT, str(Submission(parent.candidate_id, blob, note)))
+    if sent:
+        drafts.forget(f"edit:{run_id}:{parent.candidate_id}")
+        drafts.forget(f"edit_note:{run_id}")
     if sent and (not is_over or steer.resume(run_id)):
         st.switch_page("run.py", query_params={"run": run_id})
     st.rerun()

@@ -43,6 +43,8 @@ _KNOWLEDGE_HELP = (
 )
 _MODES = {OWN_MODE: "as constructed", "eval": "evaluation", "train": "training"}
 CHECKING = "Start run (module is being checked)"
+WEIGHING = "Start run (memory is being checked)"
+WEIGHED_FIRST = "how much memory the module takes is still being worked out; no run starts that would not fit"
 TRIED_FIRST = "the module is still being tried; no model is asked where that fails"
 OTHER_BASE = "another base, only read"
 EFFORTS = ("endpoint default", "minimal", "low", "medium", "high")
@@ -170,7 +172,10 @@ def _summary(
                 _recorded_calls(setup, _variant(task, fields), fields["budget"]),
             )
         )  # fmt: skip
-    is_asked = _start_button(why_not, is_being_tried)
+    waits = (CHECKING, TRIED_FIRST) if is_being_tried else None
+    if not supervisor.estimated(source, fields["backward"])[0]:
+        waits = WEIGHING, WEIGHED_FIRST
+    is_asked = _start_button(why_not, waits)
     failure = st.container()
     if not why_not:  # a terminal would refuse it too
         _command(task, setup, sizes, fields | {"prompts_folder": prompts})
@@ -211,16 +216,15 @@ def _choose_recording() -> None:
     st.session_state["model"] = setup_form.RECORDED
 
 
-def _start_button(why_not: str, is_being_tried: bool = False) -> bool:
+def _start_button(why_not: str, waits: tuple[str, str] | None = None) -> bool:
     """Whether a start is asked for. Where none can be, the reason stands above the button, which is off. While the
-    module is being tried it says so: the start waits for what comes of it."""
+    module is being tried or weighed it says so in the words of `waits`: the start waits for what comes of it."""
     if why_not:
         st.warning(wording.plain(why_not), icon=":material/warning:")
-    waits = is_being_tried and not why_not
-    label, icon = (CHECKING, "hourglass_top") if waits else ("Start run", "play_arrow")
-    tip = TRIED_FIRST if waits else wording.plain(why_not) or None
+    label, tip = ("Start run", wording.plain(why_not)) if why_not or not waits else waits
+    icon = "hourglass_top" if waits and not why_not else "play_arrow"
     is_asked = st.button(
-        label, type="primary", icon=f":material/{icon}:", key="start", disabled=bool(why_not), help=tip,
+        label, type="primary", icon=f":material/{icon}:", key="start", disabled=bool(why_not), help=tip or None,
         width="stretch",
     )  # fmt: skip
     return is_asked and not why_not  # a click may arrive together with the text that turns the button off

@@ -209,3 +209,13 @@ def test_on_a_narrow_screen_each_run_is_a_card(page: Page, server: Server) -> No
     menu.get_by_role("link", name="Models").click()
     expect(page.get_by_role("heading", name="Models", exact=True)).to_be_visible()
     expect(menu).not_to_be_in_viewport()
+
+
+def test_of_the_tasks_that_hold_what_is_typed_the_one_that_begins_with_it_is_taken(page: Page, server: Server) -> None:
+    page.goto(f"{server.url}/new_run")
+    box = drawn(page).get_by_role("combobox", name="What to optimise")
+    box.click()
+    box.press_sequentially("square")  # which "Mean squared error" holds too
+    expect(page.get_by_role("option").first).to_contain_text("Square matrix multiplication")
+    box.press("Enter")
+    expect(box).to_have_value(re.compile("^Square matrix multiplication"))

@@ -293,6 +293,57 @@ def test_a_kernel_is_edited_by_hand_and_handed_in(page: Page, server: Server) ->
     assert Blobs(engine.folder.blobs).get(given.blob) == source + "# mine <b>&\n"
 
 
+def elsewhere_and_back(page: Page) -> None:
+    drawn(page).get_by_role("link", name="System").click()
+    expect(page.get_by_role("heading", name="System", exact=True)).to_be_visible()
+    page.go_back()
+
+
+def test_what_was_typed_and_not_sent_is_there_after_a_visit_elsewhere_and_a_new_question_begins_empty(
+    page: Page, server: Server
+) -> None:
+    engine = begin(page, server, "drafted")
+    drawn(page).get_by_role("button", name="Edit a kernel by hand").click()
+    kernel = page.get_by_role("textbox", name="Kernel source")
+    kernel.fill("# half a kernel")
+    kernel.press("Tab")
+    expect(page.locator("table.diff td.add").filter(has_text="# half a kernel")).to_be_visible()
+    elsewhere_and_back(page)
+    expect(drawn(page).get_by_role("textbox", name="Kernel source")).to_have_value("# half a kernel")
+
+    drawn(page).get_by_role("link", name="Square matmul").click()
+    ask_hint, hint = (
+        page.get_by_role("button", name=re.compile("^Hint")),
+        page.get_by_role("dialog").get_by_label("Hint"),
+    )
+    ask_hint.click()
+    hint.fill("use shared memory")
+    hint.press("Tab")
+    at_rest(page.get_by_role("dialog"))
+    page.go_back()
+    expect(page.get_by_role("heading", name="Edit a kernel by hand")).to_be_visible()
+    page.go_forward()
+    ask_hint.click()
+    expect(hint).to_have_value("use shared memory")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    prompt = Blobs(engine.folder.blobs).put('[{"role": "user", "text": "Write a kernel"}]')
+    engine.emit(ev.QuestionAsked(90, 0, StepKind.OPTIMISE, 3, "c001", prompt, "kernel"))
+    engine.emit(ev.StateChanged(RunState.WAITING, "a reply"))
+    box = drawn(page).get_by_label("Reply", exact=True)
+    box.fill("def half(")
+    box.press("Tab")
+    at_rest(box)
+    elsewhere_and_back(page)
+    expect(box).to_have_value("def half(")
+    page.reload()
+    expect(box).to_have_value("def half(")
+    drawn(page).get_by_role("button", name="Send reply").click()
+    assert engine.next_command().kind is CommandKind.ANSWER
+    engine.emit(ev.QuestionAsked(90, 1, StepKind.OPTIMISE, 3, "c001", prompt, "kernel"))
+    expect(box).to_have_value("")
+
+
 def test_steps_are_approved_and_skipped(page: Page, server: Server) -> None:
     engine = begin(page, server, "approves")
     at_rest(page.get_by_text("Approve steps before they start")).click()

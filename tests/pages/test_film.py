@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from engine import supervisor
-from pages.parts import run_state
+from pages.parts import index, run_state
 from pages.parts.film import run_film, screen
 from pages.parts.film.run_film import Row
 from pages.parts.status import welcome
@@ -103,6 +103,16 @@ def test_the_limit_of_the_film_is_that_of_the_runs_own_page(home: Path) -> None:
         Ingest(db, home / "runs").catch_up()
         limit = queries.limit_speedup(db, screen.RUN)
     assert dict(film_of(FILES).lines)["hardware limit"] == pytest.approx(limit)
+
+
+def test_the_end_of_the_film_and_the_runs_result_say_which_kernel_is_tied_with_the_best(
+    home: Path, open_page: Open
+) -> None:
+    supervisor.open_examples([screen.RUN])
+    said = words(open_page("run", run=screen.RUN)).replace("\\", "")
+    assert [a.number for a in index.attempts(screen.RUN) if a.is_tied] == [8]
+    assert "Kernel 8 is tied with it." in said
+    assert film_of(FILES).scenes[-1].actor.startswith("Kernel 9 is the best of 9, tied with kernel 8; ")
 
 
 def test_a_run_without_a_best_kernel_makes_no_film() -> None:

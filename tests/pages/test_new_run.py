@@ -494,7 +494,9 @@ def test_a_run_is_estimated_from_those_before_it_within_its_limits(home: Path) -
     assert forecast.put_together(before, None, Budget(depths=9), "recorded").engine_s == 300
     unpriced = forecast.put_together(before, spent, Budget(depths=9), "another")
     assert (unpriced.cost_usd, "not in" in unpriced.why_no_cost) == (None, True)
-    assert forecast.put_together(None, None, Budget(), "recorded").cost_usd == 0
+    none_yet = forecast.put_together(None, None, Budget(), "recorded")
+    assert none_yet.cost_usd == 0
+    assert none_yet.basis.startswith("No run on this toolchain has finished a step so far:")
 
 
 def test_runs_at_other_sizes_do_not_stand_for_this_one_without_a_word(home: Path, open_page: Open) -> None:
@@ -736,6 +738,9 @@ def test_start_says_that_the_module_is_being_checked_and_a_file_that_does_not_ex
     field(app, "N").set_value("512").run()
     assert app.button(key="start").label == "Start run (module is being checked)"
     assert "It may still work" not in words(app)
+    monkeypatch.setattr(supervisor, "estimated", lambda *_: (False, None))
+    assert app.run().button(key="start").label == "Start run (memory is being checked)"
+    monkeypatch.setattr(supervisor, "estimated", lambda *_: (True, 1))
     monkeypatch.setattr(supervisor, "examined", lambda *_: Examined("decided"))
     assert app.run().button(key="start").label == "Start run"
     field(app, "Module from").set_value(module_field.OWN_FILE).run()

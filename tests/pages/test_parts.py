@@ -189,6 +189,16 @@ def test_the_limit_is_called_by_its_latency_whatever_eager_took_and_no_flags_lin
         assert all(note["bgcolor"] for note in notes)
 
 
+def test_no_line_strikes_through_a_name_and_none_runs_into_the_latencies_beside_the_chart() -> None:
+    _, notes = curve_marks.reference_lines(80.0, None, [2.0], True, [second(2.9)])
+    assert {note["bgcolor"] for note in notes} == {"@background-color"}
+    for note in notes:
+        assert note["xshift"] == (-6 if note["xanchor"] == "right" else 6)
+    beside = [note for note in notes if note["yref"] == "y"]
+    assert beside
+    assert all(note["yshift"] == (2 if note["yanchor"] == "bottom" else -2) for note in beside)
+
+
 def test_names_of_lines_at_the_edge_stand_one_above_the_other() -> None:
     _, notes = curve_marks.reference_lines(80.0, 40.0, [2.0], is_log=True)
     assert [note["yshift"] for note in notes[1:]] == [-2, -2 - TEXT_PX]
@@ -290,6 +300,13 @@ def test_flags_say_their_verbs_where_there_is_room_and_behind_the_pointer_everyw
     assert note["hovertext"] == "roll back, reply by hand"
     assert curve_marks.steering_flags(found, is_by_hand=True)[1][0]["hovertext"] == "roll back"
     assert curve_marks.steering_flags(found, is_handed_in=True)[1][0]["hovertext"] == "roll back, reply handed in"
+
+
+def test_a_stop_has_a_flag_of_its_own_where_it_came() -> None:
+    stop = SteeringMark(9, 0.0, 12, 4, CommandKind.STOP, "", "", "", x=3.1)
+    lines, notes = curve_marks.steering_flags([SteeringMark(1, 0.0, 7, 4, CommandKind.HINT, "", "", ""), stop])
+    assert [(line["x0"], line["x1"]) for line in lines] == [(4 - 0.72, 4 - 0.72), (3.1, 3.1)]
+    assert [note["hovertext"] for note in notes] == ["hint", "stop"]
 
 
 def test_the_dashboard_imports_neither_torch_nor_a_model_client() -> None:

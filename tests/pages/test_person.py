@@ -115,7 +115,7 @@ def test_a_step_that_waits_is_told_and_approved_with_a_hint(home: Path, open_pag
     assert not app.exception
     assert "Approve this step?" in words(app)
     assert "rejected at about" in words(app)
-    app.text_area(key="approval_hint").set_value("mind the tail")
+    app.text_area(key="approval_hint:r1:90").set_value("mind the tail")
     next(b for b in app.button if b.label == "Approve").click().run()
     sent = commands.read_from(folder.commands_file)[0][-2:]
     assert [(c.kind, c.argument) for c in sent] == [(CommandKind.HINT, "mind the tail"), (CommandKind.APPROVE, "90")]

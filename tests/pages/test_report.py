@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -14,7 +15,7 @@ from markupsafe import Markup
 from pages import report
 from pages.parts import wording
 from pages.parts.report import report_run
-from pages.parts.report.report_html import DIFF_LINES, ENVIRONMENT, escape, render
+from pages.parts.report.report_html import DIFF_LINES, ENVIRONMENT, Curve, Level, Series, Spot, escape, render
 from pages.parts.report.report_run import run_report
 from pages.parts.run import key_figures
 from pages.parts.status import outcome
@@ -284,3 +285,16 @@ def test_the_shell_writes_a_report_or_a_comparison_without_a_server(
     assert report.main(["absent"]) == 2
     assert "no run 'absent'" in capsys.readouterr().err
     assert {path.name for path in home.iterdir()} - before == {"run.html"}
+
+
+@pytest.mark.parametrize("values", [(1.0, 0.99), (0.99, 1.0), (1.0, 0.99, 0.97), (1.0, 1.5)])
+def test_no_level_strikes_through_the_name_of_one(values: tuple[float, ...]) -> None:
+    spots = [Spot(0, 0.03, "first"), Spot(1, 2.2, "second")]
+    curve = Curve("c", "depth", [Series("s", "green", "", spots)], [Level(v, f"{v}×") for v in values])
+    names = curve.level_names()
+    assert {name for _, name in names} == {f"{v}×" for v in values}
+    lines = [curve.y(value) for value in values]
+    for foot, _ in names:
+        assert not any(foot - 9 < line < foot + 2 for line in lines)
+    feet = sorted(foot for foot, _ in names)
+    assert all(lower - upper >= 14 for upper, lower in itertools.pairwise(feet))

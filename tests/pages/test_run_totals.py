@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from pages.parts import index
+from pages.parts.overview import run_totals
 from storage.index import queries
 from storage.run import events as ev
 from storage.run.folder import RunFolder
@@ -23,6 +24,23 @@ def add(run: RunFolder, events: list[ev.Event]) -> None:
     for event in events:
         journal.append(event)
     journal.close()
+
+
+def test_what_is_known_of_a_day_is_told_beside_what_is_not() -> None:
+    def said(calls: int, tokens: int, uncounted: int, usd: float, unpriced: int) -> list[tuple[str, str]]:
+        totals = queries.RunTotals(
+            accepted=0, accepted_since=0, tokens_since=tokens, uncounted_since=uncounted, calls_since=calls,
+            cost_usd_since=usd, unpriced_since=unpriced, best_speedup=None, best_low=None, best_high=None,
+            best_noise=None, best_task=None, best_run=None,
+        )  # fmt: skip
+        figures = {figure.label: figure for figure in run_totals.of_runs([], totals)}
+        return [(figures[name].value, figures[name].note) for name in ("Tokens today", "Money today")]
+
+    assert said(16, 0, 3, 0.0, 3) == [
+        ("0", "16 calls, tokens of 3 not told"), ("nothing paid", "and 3 calls without a price"),
+    ]  # fmt: skip
+    assert said(16, 900, 3, 1.2, 3)[1] == ("$1.20", "and 3 calls without a price")
+    assert said(3, 0, 3, 0.0, 3) == [("not told", "3 calls, tokens of 3 not told"), ("–", "3 calls without a price")]
 
 
 def test_the_best_of_all_runs_is_that_of_their_rows_while_kernels_are_timed(

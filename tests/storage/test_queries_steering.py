@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from storage.index import queries
@@ -11,7 +12,7 @@ from storage.run import events as ev
 from storage.run.settings import StepKind, Switch
 from storage.run.steering.verbs import Command, CommandKind
 from tests.samples import write_run
-from tests.storage.growth import grow
+from tests.storage.growth import created, grow
 
 
 def test_a_command_is_followed_from_the_asking_to_the_effect(db: Database, root: Path) -> None:
@@ -33,6 +34,19 @@ def test_a_command_is_followed_from_the_asking_to_the_effect(db: Database, root:
     assert (row.effective_at, row.effective_step, row.note) == (2e9, 1, "from depth 3")
     assert queries.steering_state(db, "sample").expose is Switch.ON
     assert [(mark.depth, mark.kind) for mark in queries.steering_marks(db, "sample")] == [(3, CommandKind.EXPOSE)]
+
+
+def test_a_stop_stands_right_of_all_that_came_before_it_also_once_the_run_goes_on(db: Database, root: Path) -> None:
+    write_run(root, ending="new")
+    grow(db, root, ev.StepStarted(1, StepKind.SYNTHESISE, 0, None))
+    grow(db, root, created(1, "c001"), *(replace(created(n, f"c00{n}"), depth=1) for n in (2, 3)))
+    stop = Command("s", CommandKind.STOP, "", "ada", 5.0)
+    grow(db, root, ev.CommandAcknowledged(stop, 4), ev.CommandEffective("s", 4, ""))
+    (mark,) = queries.steering_marks(db, "sample")
+    assert mark.x is not None
+    assert 1 < mark.x < 1.3
+    grow(db, root, ev.StepStarted(4, StepKind.OPTIMISE, 2, "c003"), replace(created(4, "c004"), depth=2))
+    assert queries.steering_marks(db, "sample") == [replace(mark, depth=2)]
 
 
 def test_a_refused_command_says_why_and_changes_nothing(db: Database, root: Path) -> None:

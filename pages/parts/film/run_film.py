@@ -196,14 +196,14 @@ def _gain(figures: TimingFigures, before: TimingFigures, number: int) -> tuple[s
 
 def _end(record: Record, best: TimingFigures, eager_ms: float, other: tuple[str, TimingResult]) -> Scene:
     """What came of it."""
-    number, count = record.number(record.best_id or ""), len(record.candidates)
+    number, count, tied = record.number(record.best_id or ""), len(record.candidates), _tied(record, best)
     failed = sum(kernel.has_failed for kernel in record.candidates.values())
     name, timed = other
     of_limit = f", {speed_of_light.percent(record.limit, best.latency_ms)} of what the hardware allows"
     over = relative.over(best.speedup, best.noise, timed.speedup, timed.noise)
     return Scene(
         "Result",
-        f"Kernel {number} is the best of {count}; {failed or 'none'} of them failed on the way",
+        f"Kernel {number} is the best of {count}{tied}; {failed or 'none'} of them failed on the way",
         f"From {wording.latency(eager_ms)} to {wording.latency(best.latency_ms)}: "
         f"{wording.ratio(over)} over {name}{of_limit if record.limit and record.limit.known_ms else ''}",
         (END_S,),
@@ -212,6 +212,19 @@ def _end(record: Record, best: TimingFigures, eager_ms: float, other: tuple[str,
         tone="green",
         is_kernel=False,
     )
+
+
+def _tied(record: Record, best: TimingFigures) -> str:
+    """Which kernels the best is not faster than beyond the noise."""
+    others = [
+        record.number(name)
+        for name, kernel in record.candidates.items()
+        if name != record.best_id and (figures := kernel.standing)
+        and not relative.between_sessions(best.speedup, best.noise, figures.speedup, figures.noise).is_faster
+    ]  # fmt: skip
+    if not others:
+        return ""
+    return f", tied with kernel {others[0]}" if len(others) == 1 else f", tied with {len(others)} others"
 
 
 def changed(old: str, new: str) -> tuple[Row, ...]:

@@ -124,7 +124,8 @@ def at_other_sizes(told: Sequence[str], sizes: Mapping[str, float]) -> str:
 def _basis(pace: PaceRow | None, is_free: bool, same: Sequence[str]) -> str:
     if pace is None:
         which = "run" if is_free else "run with a live model"
-        return f"No {which} on this toolchain so far: the first one will tell how long a step takes."
+        tells = "the first that does will tell how long one takes"
+        return f"No {which} on this toolchain has finished a step so far: {tells}."
     alike = "".join(f", the same {word}" for word in same)
     part = f"{pace.unfinished} of them unfinished" if pace.runs > 1 else "unfinished"
     which = f"{wording.counted(pace.runs, 'run')}{f' ({part})' if pace.unfinished else ''}"

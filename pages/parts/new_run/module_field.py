@@ -63,7 +63,12 @@ def _shipped(toolchain: str, strategy: str, language: str, begins: Path | None) 
     by_title = {_title(task, toolchain, strategy, language): task for task in sorted(tasks.shipped(), key=_class)}
     usual = begins or next((task.path for task in by_title.values() if task.name == supervisor.DEMO_TASK), None)
     first = next((number for number, task in enumerate(by_title.values()) if task.path == usual), 0)
-    return by_title[st.selectbox("What to optimise", list(by_title), index=first, key="task")]
+    # Trap: of names that hold what is typed, a browser puts a short one before a long one that begins with it.
+    longest = max(map(len, by_title))
+    chosen = st.selectbox(
+        "What to optimise", list(by_title), index=first, key="task", format_func=lambda title: title.ljust(longest)
+    )
+    return by_title[chosen]
 
 
 def _title(task: TaskFile, toolchain: str, strategy: str, language: str) -> str:

@@ -53,11 +53,13 @@ def draw(counts: Sequence[StateCount], totals: RunTotals) -> None:
 def of_runs(counts: Sequence[StateCount], totals: RunTotals) -> list[Figure]:
     """What the strip says."""
     by_state = {row.state: row.runs for row in counts}
+    is_priced = totals.calls_since > totals.unpriced_since
+    cost = wording.paid(totals.cost_usd_since) if is_priced else wording.NONE
     unpriced = f"{wording.counted(totals.unpriced_since, 'call')} without a price" if totals.unpriced_since else ""
-    paid = None if totals.unpriced_since and not totals.cost_usd_since else totals.cost_usd_since
-    cost = wording.paid(paid) if totals.calls_since > totals.unpriced_since else wording.NONE
+    unpriced = f"and {unpriced}" if is_priced and unpriced else unpriced
     untold = f", tokens of {totals.uncounted_since:,} {wording.UNTOLD}" if totals.uncounted_since else ""
-    tokens = None if totals.uncounted_since and not totals.tokens_since else totals.tokens_since
+    is_counted = totals.calls_since > totals.uncounted_since or not totals.calls_since
+    tokens = totals.tokens_since if is_counted else None
     today = f"{totals.accepted_since:,} today" if totals.accepted_since else ""
     return [
         Figure("Running", f"{by_state.get(RunState.RUNNING, 0):,}"),

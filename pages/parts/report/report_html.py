@@ -135,10 +135,18 @@ class Curve:
         return BOTTOM - math.log(value / low) / (math.log(high / low) or 1.0) * (BOTTOM - TOP)
 
     def level_names(self) -> list[tuple[float, str]]:
-        """Pixels from the top at which the name of each level stands, over its line where there is room."""
-        named = [level for level in self.levels if level.name]
-        heights = apart([self.y(level.value) - 5 for level in named])
-        return list(zip(heights, (level.name for level in named), strict=True))
+        """Pixels from the top at which the name of each level stands: over its line, else under it, else as far below
+        as there is room, so that no level strikes through it."""
+        taken: list[float] = []
+        lines = [self.y(level.value) for level in self.levels]
+        named = sorted((level for level in self.levels if level.name), key=lambda level: -level.value)
+        for level in named:
+            under = self.y(level.value) + TEXT_PX
+            places = [under - TEXT_PX - 5, *(under + k * TEXT_PX / 2 for k in range(2 * len(self.levels) + 1))]
+            free = (y for y in places if all(abs(y - other) >= TEXT_PX for other in taken)
+                    and not any(y - TEXT_PX + 3 < line < y + 3 for line in lines))  # fmt: skip
+            taken.append(next(free, places[0]))
+        return list(zip(taken, (level.name for level in named), strict=True))
 
     def labels(self) -> list[tuple[float, float, str]]:
         """Where the label of each series stands, behind its last step: pixels from the left and from the top."""

@@ -30,7 +30,9 @@ LANE: Shape = {
 GRAY, GRAY_TEXT = "@gray-color", "@gray-text-color"
 STRONG = 2.2  # the width of the best alternative's line
 NOISY = 0.05  # a relative noise that belongs beside the number
-UNDER = "@background-color/75"  # behind a name: the best kernel's number, and lines that a flag's line runs through
+UNDER = "@background-color/75"  # behind the best kernel's number
+PAPER = "@background-color"  # behind the name of a line: no other line strikes through it
+NAME_SHIFT, NAME_LIFT = 6, 2  # pixels from the edge of the chart, beside which latencies stand, and from its line
 ROOM_BELOW, ROOM_ABOVE = 1.25, 1.35
 HEIGHT_PX = 230  # of the axis in the lowest chart that the page draws
 TEXT_PX = 17  # a line of small text with a little air
@@ -205,22 +207,22 @@ SWITCHES = (CommandKind.COLLECT, CommandKind.EXPOSE)
 def steering_flags(
     steering_marks: Sequence[SteeringMark], is_by_hand: bool = False, is_handed_in: bool = False
 ) -> tuple[list[Shape], list[Shape]]:
-    """One flag per step index in which a person steered: with the verbs where the browser finds room, else behind the
-    pointer alone. In a run whose replies are all given by hand, a reply is no steering.
-    `is_handed_in`: a language model wrote the replies that were."""
+    """One flag per step index in which a person steered, before its kernels; a stop has its own, behind what came
+    before it. With the verbs where the browser finds room, else behind the pointer alone. In a run whose replies are
+    all given by hand, a reply is no steering. `is_handed_in`: a language model wrote the replies that were."""
     names = HANDED_IN_NAME if is_handed_in else FLAG_NAME
     ordinary = (CommandKind.PAUSE, CommandKind.RESUME, *([CommandKind.ANSWER] if is_by_hand else []))
-    by_depth: dict[int, list[SteeringMark]] = {}
+    by_place: dict[float, list[SteeringMark]] = {}
     for mark in steering_marks:
         if mark.kind not in ordinary:
-            by_depth.setdefault(mark.depth, []).append(mark)
+            by_place.setdefault(mark.depth - 0.72 if mark.x is None else mark.x, []).append(mark)
     shapes, notes = [], []
-    for depth, marks in by_depth.items():
+    for x, marks in by_place.items():
         verbs = ", ".join(dict.fromkeys(_flag_name(mark, names) for mark in marks))
-        shapes.append({"type": "line", "xref": "x", "x0": depth - 0.72, "x1": depth - 0.72,
+        shapes.append({"type": "line", "xref": "x", "x0": x, "x1": x,
                        "yref": "paper", "y0": 0, "y1": RIBBON,
                        "line": {"color": "@orange-color", "width": 1.2, "dash": "dot"}})  # fmt: skip
-        notes.append({"xref": "x", "x": depth - 0.72, "yref": "paper", "y": LANE_TOP, "texts": [f"⚑ {verbs}", "⚑"],
+        notes.append({"xref": "x", "x": x, "yref": "paper", "y": LANE_TOP, "texts": [f"⚑ {verbs}", "⚑"],
                       "hovertext": verbs, "showarrow": False, "xanchor": "left", "yanchor": "bottom", "xshift": 3,
                       "borderpad": 0, "font": {"size": 11, "color": "@orange-text-color"}})  # fmt: skip
     return shapes, notes
@@ -257,8 +259,13 @@ def _line(line: Line) -> Shape:
 
 def _line_note(line: Line, place: Place) -> Shape:
     return _named(line) | {"xref": "paper", "x": 0 if place.is_left else 1, "yref": "y", "y": line.value,
-                           "xanchor": "left" if place.is_left else "right",
+                           "xanchor": "left" if place.is_left else "right", "xshift": _inwards(place.is_left),
+                           "yshift": NAME_LIFT if place.is_above else -NAME_LIFT,
                            "yanchor": "bottom" if place.is_above else "top", "borderpad": 0}  # fmt: skip
+
+
+def _inwards(is_left: bool) -> int:
+    return NAME_SHIFT if is_left else -NAME_SHIFT
 
 
 def _named(line: Line, arrow: str = "") -> Shape:
@@ -268,7 +275,7 @@ def _named(line: Line, arrow: str = "") -> Shape:
         words = {"texts": [text + arrow for text in line.texts], "room": NAME_WIDTH, "hovertext": line.about}
     return words | {
         "showarrow": False,
-        "bgcolor": UNDER,
+        "bgcolor": PAPER,
         "font": {"size": 11, "color": line.text_colour or line.colour},
     }
 
@@ -278,7 +285,7 @@ def _edge_note(line: Line, top: float, number: int, label: Label | None) -> Shap
     is_left = label is not None and not label.is_left
     return _named(line, " ↑" if line.value > top else " ↓") | {
         "xref": "paper", "x": 0 if is_left else 1, "yref": "paper", "y": RIBBON, "yshift": -2 - number * TEXT_PX,
-        "xanchor": "left" if is_left else "right", "yanchor": "top",
+        "xanchor": "left" if is_left else "right", "xshift": _inwards(is_left), "yanchor": "top",
     }  # fmt: skip
 
 

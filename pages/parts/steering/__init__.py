@@ -6,5 +6,6 @@ dialogs.py, open_dialog.py            which dialog is open over a page that is d
 command_dialogs.py, fork_dialog.py    model, base kernel, class, hint, stop; going on from an earlier kernel
 limits_dialog.py, options_form.py     the limits of a run; a form of a method's options
 reply_form.py, approval.py            a reply in the place of the model; a yes or no before a step
+drafts.py                             what was typed there and not sent yet
 kernel_choice.py                      choosing a kernel that a depth can start from
 """

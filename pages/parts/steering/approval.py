@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import streamlit as st
 
 from pages.parts import access, index, method, number_field, wording
-from pages.parts.steering import steer
+from pages.parts.steering import drafts, steer
 from pages.parts.steering.verb_words import VERB_WORDS
 from storage.index import queries
 from storage.index.queries import ApprovalRow, RunRow
@@ -40,17 +40,20 @@ def draw(run: RunRow, state: RunState) -> None:
         st.markdown(f"## Approve this step? :gray[{where}]")
         st.markdown(wording.plain(_sentence(asked, words)))
         st.caption(wording.plain(_silence(asked, word)))
-        with st.form(f"approval_form:{run.run_id}:{asked.step}", border=False, clear_on_submit=True):
-            st.text_area(
-                "Hint for the next prompt", key="approval_hint", height=68, max_chars=2000, placeholder="optional"
-            )
-            yes, no = st.columns(2)
-            for column, kind in ((yes, CommandKind.APPROVE), (no, CommandKind.SKIP)):
-                button = VERB_WORDS[kind]
-                column.form_submit_button(
-                    button.label, type="primary" if column is yes else "secondary", icon=button.icon,
-                    width="stretch", on_click=_answer, args=(run.run_id, kind, asked.step),
-                )  # fmt: skip
+        key = f"approval_hint:{run.run_id}:{asked.step}"
+        drafts.begin(key)
+        st.text_area(
+            "Hint for the next prompt", key=key, height=68, max_chars=2000, placeholder="optional",
+            on_change=drafts.keep, args=(key,),
+        )  # fmt: skip
+        yes, no = st.columns(2)
+        for column, kind in ((yes, CommandKind.APPROVE), (no, CommandKind.SKIP)):
+            button = VERB_WORDS[kind]
+            column.button(
+                button.label, type="primary" if column is yes else "secondary", icon=button.icon,
+                key=f"approval_{kind}:{run.run_id}:{asked.step}", width="stretch", on_click=_answer,
+                args=(run.run_id, kind, asked.step, key),
+            )  # fmt: skip
 
 
 def _sentence(asked: ApprovalRow, words: MethodWords) -> str:
@@ -68,11 +71,12 @@ def _silence(asked: ApprovalRow, word: str) -> str:
     return f"Rejecting {skipped}. If nobody responds, the step is {done} at about {until}."
 
 
-def _answer(run_id: str, kind: CommandKind, step: int) -> None:
-    hint = str(st.session_state.get("approval_hint", "")).strip()
+def _answer(run_id: str, kind: CommandKind, step: int, key: str) -> None:
+    hint = str(st.session_state.get(key, "")).strip()
     if kind is CommandKind.APPROVE and hint:
         steer.send(run_id, CommandKind.HINT, hint)
     steer.send(run_id, kind, str(step))
+    drafts.forget(key)
 
 
 def draw_settings(run: RunRow, steering: SteeringState) -> None:

@@ -97,7 +97,8 @@ class Opened:
 
     `subject` names what a dialog that is about no run is about. `is_over`: whether the run had no engine when the page
     was drawn last, None before it was; `read_as`: the same for the button that confirmed. `is_overtaken`: that was no
-    longer so when the act was to be done, so nothing was. `begun`: what its fields held before anything was typed.
+    longer so when the act was to be done, so nothing was. `begun`: what its fields held before anything was typed;
+    `last`: when it was drawn last, as Streamlit forgets them where a page is left before anything of the next one runs.
     """
 
     dialog: Dialog
@@ -110,6 +111,7 @@ class Opened:
     subject: str = ""
     held: dict[str, Any] = field(default_factory=dict)
     begun: dict[str, Any] = field(default_factory=dict)
+    last: dict[str, Any] = field(default_factory=dict)
 
     @property
     def place(self) -> tuple[str, ...]:
@@ -142,16 +144,19 @@ def opened() -> Opened | None:
 def close() -> None:
     """Forget what is open, but for what was typed."""
     if dialog := opened():
-        drafts: dict[tuple[str, ...], dict[str, Any]] = st.session_state.setdefault(_DRAFTS, {})
-        before, begun = drafts.get(dialog.place, {}), dialog.begun
-        # What was not touched is no draft: it would come back over what somebody else has changed meanwhile.
-        drafts[dialog.place] = {
-            key: value
-            for key, value in dialog.fields().items()
-            if key in before or key not in begun or begun[key] != value
-        }
+        _keep(dialog, dialog.fields())
         del st.session_state[_KEY]
         st.session_state[_NEWS] = True
+
+
+def _keep(dialog: Opened, fields: Mapping[str, Any]) -> None:
+    """What was typed, for the next time."""
+    drafts: dict[tuple[str, ...], dict[str, Any]] = st.session_state.setdefault(_DRAFTS, {})
+    before, begun = drafts.get(dialog.place, {}), dialog.begun
+    # What was not touched is no draft: it would come back over what somebody else has changed meanwhile.
+    drafts[dialog.place] = {
+        key: value for key, value in fields.items() if key in before or key not in begun or begun[key] != value
+    }
 
 
 def forget() -> None:
@@ -188,7 +193,9 @@ def enter(place: str) -> None:
     st.session_state.pop(_NEWS, None)
     if st.session_state.get("place") != place:
         st.session_state["place"] = place
-        st.session_state.pop(_KEY, None)
+        if dialog := opened():
+            _keep(dialog, dialog.last)
+            del st.session_state[_KEY]
 
 
 def hold(name: str, read: Callable[[], T]) -> T:
@@ -209,7 +216,8 @@ def buttons(key: str, label: str, icon: str, cancel: str = "Cancel", may: bool =
     only notes the click, and the act is done where everything that was typed is known.
     """
     if dialog := opened():
-        dialog.begun = dialog.fields() | dialog.begun
+        dialog.last = dialog.fields()
+        dialog.begun = dialog.last | dialog.begun
     with st.container(horizontal=True, horizontal_alignment="right", key="dialog_buttons"):
         cancelled = st.button(cancel, key=f"{key}{_NO}", on_click=close)
         st.button(label, type="primary", icon=icon, key=f"{key}{_YES}", on_click=confirm, disabled=not may,

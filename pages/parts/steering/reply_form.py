@@ -8,7 +8,7 @@ from collections.abc import Callable
 import streamlit as st
 
 from pages.parts import access, index, method, run_state, texts, wording
-from pages.parts.steering import steer
+from pages.parts.steering import drafts, steer
 from pages.parts.steering.verb_words import VERB_WORDS
 from pages.parts.widgets import code
 from storage.index import queries
@@ -97,22 +97,18 @@ def _boxes(run_id: str, question: QuestionRow, refused: CommandRow | None) -> No
             way = str(st.segmented_control("How", ways, default=ways[0], key=f"way:{name}", required=True))
     is_file = way == ways[1]
     key = f"{'file' if is_file else 'reply'}:{name}"
-    if key not in st.session_state:
-        st.session_state[key] = source if is_file else _refused_text(run_id, refused)
+    drafts.begin(key, source if is_file else _refused_text(run_id, refused))
     st.html("<style>.st-key-answer_box textarea { font-family: var(--st-code-font, monospace) }</style>")
     words = VERB_WORDS[CommandKind.ANSWER]
-    with st.form(f"answer:{key}", border=False):
-        st.text_area(
-            "Kernel source" if is_file else "Reply", key=key, height=420 if is_file else 220,
-            placeholder="" if is_file else "Paste or write the reply here",
-        )  # fmt: skip
-        st.form_submit_button(
-            words.label,
-            type="primary",
-            icon=words.icon,
-            on_click=_send,
-            args=(run_id, question, key, is_file),
-        )
+    # No form: it would tell what was typed only when it is sent, and a draft would be lost with the page.
+    st.text_area(
+        "Kernel source" if is_file else "Reply", key=key, height=420 if is_file else 220,
+        placeholder="" if is_file else "Paste or write the reply here", on_change=drafts.keep, args=(key,),
+    )  # fmt: skip
+    st.button(
+        words.label, type="primary", icon=words.icon, key=f"answer:{key}", on_click=_send,
+        args=(run_id, question, key, is_file),
+    )  # fmt: skip
 
 
 def _send(run_id: str, question: QuestionRow, key: str, is_file: bool) -> None:
@@ -127,6 +123,7 @@ def _send(run_id: str, question: QuestionRow, key: str, is_file: bool) -> None:
         return
     blob = blobs.put(as_file_reply(text) if is_file else text)
     steer.send(run_id, CommandKind.ANSWER, str(Answer(question.step, question.call, blob)))
+    drafts.forget(key)
 
 
 def _last_refused(run_id: str, question: QuestionRow) -> CommandRow | None:

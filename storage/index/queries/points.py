@@ -55,8 +55,8 @@ class KernellessRow:
     reason: str
 
 
-PLACE = """depth - 0.62 * (count(*) OVER siblings - row_number() OVER (siblings ORDER BY seq))
-    / greatest(count(*) OVER siblings - 1, 3)"""
+GAP = "0.62 / greatest(count(*) OVER siblings - 1, 3)"  # between two kernels of a depth
+PLACE = f"depth - (count(*) OVER siblings - row_number() OVER (siblings ORDER BY seq)) * {GAP}"
 SIBLINGS = "WINDOW siblings AS (PARTITION BY depth)"
 
 _PLACED = f"""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from storage.index.database import Database
 from storage.index.queries import fetch
 from storage.index.queries.commands import CommandRow, commands, in_force
+from storage.index.queries.points import GAP, PLACE, SIBLINGS
 from storage.index.queries.runs import STANDING
 from storage.results.vocabulary import Verdict
 from storage.run.events import ApprovalAsked, Diverged, Imported, QuestionAsked
@@ -18,7 +19,8 @@ from storage.run.steering.verbs import VERBS, CommandKind, Result, verbs_with
 
 @dataclass(frozen=True, slots=True)
 class SteeringMark:
-    """Where on the curve a person steered: the depth in which a command came into force."""
+    """Where on the curve a person steered: the depth in which a command came into force. A stop governs nothing that
+    comes after it: `x` is its place on the axis of depths, right of all that was there before it; None of others."""
 
     seq: int
     at: float
@@ -28,6 +30,7 @@ class SteeringMark:
     argument: str
     asked_by: str
     note: str
+    x: float | None = None
 
 
 def steering_state(db: Database, run_id: str) -> SteeringState:
@@ -79,10 +82,24 @@ def steering_marks(db: Database, run_id: str) -> list[SteeringMark]:
     return [
         SteeringMark(
             row.effective_seq or 0, row.effective_at or 0.0, row.effective_step or 0, depth, row.kind, row.argument,
-            row.asked_by, row.note,
+            row.asked_by, row.note, _place(db, run_id, row) if row.kind is CommandKind.STOP else None,
         )
         for row, (depth,) in zip(rows, depths, strict=True)
     ]  # fmt: skip
+
+
+_BEFORE = f"""
+WITH placed AS (SELECT seq, {PLACE} + {GAP} / 2 AS x FROM kernels WHERE run_id = $run {SIBLINGS}
+    UNION ALL SELECT seq, depth - 0.25 FROM steps WHERE run_id = $run AND outcome = 'patch_failed'
+    UNION ALL SELECT seq, depth + 0.1 FROM depths WHERE run_id = $run AND candidate_id IS NULL)
+SELECT max(x) FROM placed WHERE seq < $seq
+"""
+
+
+def _place(db: Database, run_id: str, row: CommandRow) -> float | None:
+    """Right of the last mark of the curve that was there before it; None where there was none."""
+    before: float | None = fetch.tuples(db, _BEFORE, {"run": run_id, "seq": row.effective_seq})[0][0]
+    return before
 
 
 @dataclass(frozen=True, slots=True)
