@@ -114,6 +114,7 @@ def test_every_control_takes_effect_on_a_real_engine(server: Server, run: RunFol
     stop(page, run)
     page.get_by_role("button", name="Resume run").click()  # no more paused than stopped
     has_come_to_rest(page, run, times=1)
+    page.locator("summary").filter(has_text="More").click()
 
     roll_back(page, "kernel 1")
     expect_newest(page, "roll back")
