@@ -111,8 +111,10 @@ def test_every_control_takes_effect_on_a_real_engine(server: Server, run: RunFol
     expect_newest(page, "hint", "received")
     assert len(told(run, ev.StepStarted)) == steps_before, "a paused engine began a step"
 
-    page.get_by_role("button", name=RESUME).click()
+    stop(page, run)
+    page.get_by_role("button", name="Resume run").click()  # no more paused than stopped
     has_come_to_rest(page, run, times=1)
+    page.locator("summary").filter(has_text="More").click()
 
     roll_back(page, "kernel 1")
     expect_newest(page, "roll back")
@@ -141,10 +143,7 @@ def test_every_control_takes_effect_on_a_real_engine(server: Server, run: RunFol
     made = [c for c in told(run, ev.CandidateCreated) if isinstance(c, ev.CandidateCreated)][-1]
     assert (made.origin, made.summary) == (Origin.MANUAL, "a comment of mine")
 
-    page.get_by_role("button", name="Stop", exact=True).click()
-    page.get_by_role("button", name="Stop the run").click()
-    expect(page.get_by_text("No engine is running")).to_be_visible(timeout=SLOW_MS)
-    becomes(lambda: supervisor.is_alive(run), False)
+    stop(page, run)
     done = {
         "pause": "",
         "collect": "on",
@@ -156,6 +155,13 @@ def test_every_control_takes_effect_on_a_real_engine(server: Server, run: RunFol
     }
     for kind, argument in done.items():
         assert is_in_effect(run, CommandKind(kind), argument), kind
+
+
+def stop(page: Page, run: RunFolder) -> None:
+    page.get_by_role("button", name="Stop", exact=True).click()
+    page.get_by_role("button", name="Stop the run").click()
+    expect(page.get_by_text("No engine is running")).to_be_visible(timeout=SLOW_MS)
+    becomes(lambda: supervisor.is_alive(run), False)
 
 
 def has_come_to_rest(page: Page, run: RunFolder, times: int) -> None:

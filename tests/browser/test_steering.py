@@ -118,9 +118,16 @@ def choose_the_first_kernel(page: Page, dialog: Locator) -> None:
 
 def test_going_back_shows_the_diff_and_carries_the_profile_switch_and_a_hint(page: Page, server: Server) -> None:
     engine = begin(page, server, "rolls", depths=4)
+    page.set_viewport_size({"width": 1280, "height": 800})
     dialog = press(page, "Go back or fork")
     choose_the_first_kernel(page, dialog)
     expect(dialog.locator("table.diff td.del").first).to_be_visible()
+    page.wait_for_timeout(500)
+    head = dialog.get_by_role("heading", name="Go back or fork")
+    expect(head).to_be_in_viewport(ratio=1)
+    head.click()
+    page.keyboard.press("n")  # its diff has keys of its own
+    expect(head).not_to_be_in_viewport()
     expect(dialog.get_by_text("the next one starts from kernel 1").first).to_be_visible()
     dialog.get_by_text("do not show", exact=True).click()
     expect(dialog.get_by_text("without showing the model a profile")).to_be_visible()
@@ -192,9 +199,33 @@ def test_a_dialog_takes_the_cursor_keeps_what_was_typed_and_is_sent_from_the_key
     expect(page.get_by_role("dialog")).to_have_count(0)
     page.keyboard.press("h")
     expect(hint).to_have_value("")
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_role("dialog").get_by_text("Hint not sent: it is empty.")).to_be_visible()
     page.keyboard.press("Escape")
-    dialog = press(page, "Stop")
-    expect(dialog).to_contain_text("minded")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    assert engine.asked() == []
+
+
+def test_no_key_of_the_page_acts_under_a_dialog(page: Page, server: Server) -> None:
+    engine = begin(page, server, "covered")
+    page.locator('tr[data-id="c001"]').get_by_role("link").first.click()
+    kernel = page.get_by_role("heading", name="Kernel 1", exact=True)
+    expect(kernel).to_be_visible()
+    dialog = press(drawn(page), "Stop")
+    expect(dialog).to_contain_text("covered")
+    for key in ("p", "f", "h", "j"):
+        page.keyboard.press(key)
+    page.wait_for_timeout(1000)
+    expect(dialog).to_contain_text("Stop this run?")
+    page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
+    assert engine.asked() == []
+    expect(kernel).to_be_visible()
+    expect(page.get_by_role("button", name="Freeze page")).to_be_visible()
+    page.get_by_role("button", name="Keys").click()
+    expect(page.get_by_text("pause the run, or resume it")).to_be_visible()
+    page.keyboard.press("p")  # what lists the keys does not keep them from anybody
+    assert engine.next_command().kind is CommandKind.PAUSE
 
 
 def test_a_fork_starts_a_run_of_its_own_with_other_settings_from_a_kernels_page(page: Page, server: Server) -> None:

@@ -360,16 +360,30 @@ def test_the_class_is_changed_after_a_look_at_what_follows(steered: Steered) -> 
     assert command.kind is CommandKind.SET_CLASS
 
 
-@pytest.mark.parametrize(
-    ("buttons", "told"), [(["Hint", "Send the hint"], "Hint not sent"), (["Add rule"], "Rule not added")]
-)
-def test_an_empty_text_is_told_and_not_sent(steered: Steered, buttons: list[str], told: str) -> None:
-    for button in buttons:
-        app = steered.press(button)
+def test_an_empty_text_is_told_and_not_sent(steered: Steered) -> None:
+    word = steered.press("Add rule").session_state["word_back"]
+    assert (word.text, word.is_error) == ("Rule not added: it is empty.", True)
+    steered.press("Hint")
+    assert "Hint not sent: it is empty." in words(steered.press("Send the hint"))
+    assert "Send the hint" in [one.label for one in steered.app.button]  # its dialog stays open
     assert steered.sent() == []
-    word = app.session_state["word_back"]
-    assert word.text == f"{told}: it is empty."
-    assert word.is_error
+
+
+def test_a_run_that_was_paused_when_it_was_stopped_goes_on_when_it_is_resumed(
+    steered: Steered, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resumed: list[str] = []
+    monkeypatch.setattr(supervisor, "resume", lambda folder: resumed.append(folder.run_id))
+    for kind, kinds in ((CommandKind.PAUSE, [CommandKind.RESUME]), (CommandKind.STOP, [])):
+        steered.obey(commands.send(steered.folder.commands_file, kind))
+        steered.tell(ev.RunEnded(RunState.STOPPED, "stopped by a person", "c001"))
+        os.close(steered.lock)
+        steered.look()
+        steered.sent()
+        steered.press("Resume run")
+        assert [command.kind for command in steered.sent()] == kinds
+        steered.lock = liveness.hold(steered.folder)
+    assert resumed == ["r1", "r1"]
 
 
 def test_no_widget_with_a_value_sends_a_command() -> None:

@@ -31,9 +31,9 @@ from pages.parts.steering.dialogs import Dialog
 from storage.index import queries
 from storage.index.queries import RunRow
 from storage.results.vocabulary import Verdict
-from storage.run import folder
 from storage.run.settings import RunState
 from storage.run.steering import commands
+from storage.run.steering.commands import CommandError
 
 PACES: dict[str, float | None] = {"in two minutes": None, "60×": 60.0, "10×": 10.0, "1×": 1.0}
 NONE_CORRECT = "no correct kernel: "  # the reason then goes on with what became of them
@@ -191,8 +191,8 @@ def offer_resume(run: RunRow, state: RunState) -> str:
         return ""
     try:
         with st.spinner("Starting the engine"):
-            supervisor.resume(folder.find_run(run.run_id))
-    except (EngineError, FileNotFoundError) as error:
+            steer.start_engine(run.run_id)
+    except (EngineError, CommandError, FileNotFoundError) as error:
         return str(error)
     steer.say("Run resumed.")
     return ""

@@ -172,7 +172,10 @@ def write_hint(run: RunRow) -> None:
     text = dialogs.text_area("Hint", "hint_text", 110)
     st.caption("Used once, in the next prompt; not in the reply being written now.")
     if dialogs.buttons("hint", "Send the hint", ":material/lightbulb:"):
-        steer.hint(run.run_id, text)
+        if not text.strip():
+            st.error("Hint not sent: it is empty.", icon=":material/error:")
+            return
+        steer.send(run.run_id, CommandKind.HINT, text.strip())
         dialogs.leave()
 
 

@@ -119,14 +119,6 @@ def pending(run_id: str) -> CommandKind | None:
     return None if is_settled else newest.kind
 
 
-def hint(run_id: str, text: str) -> None:
-    """Send a hint; an empty one is told."""
-    if text.strip():
-        send(run_id, CommandKind.HINT, text.strip())
-    else:
-        say("Hint not sent: it is empty.", is_error=True)
-
-
 def _readable(run_id: str, argument: str) -> str:
     """A kernel by its number."""
     kernel = queries.candidate(index.current(), run_id, argument) if argument else None
@@ -137,11 +129,25 @@ def resume(run_id: str) -> bool:
     """Start an engine on a run that has none. False when that failed, which is told."""
     try:
         with st.spinner("Starting the engine"):
-            supervisor.resume(folder.find_run(run_id))
-    except (EngineError, FileNotFoundError) as error:
+            start_engine(run_id)
+    except (EngineError, CommandError, FileNotFoundError) as error:
         say(str(error), is_error=True)
         return False
     return True
+
+
+def start_engine(run_id: str) -> None:
+    """Start an engine on a run that has none; one that was paused before its engine ended is no longer.
+
+    Raises:
+        EngineError, CommandError, FileNotFoundError: it could not be; the message says why.
+    """
+    run = folder.find_run(run_id)
+    asked, _ = commands.read_from(run.commands_file)
+    holds = [command.kind for command in asked if command.kind in (CommandKind.PAUSE, CommandKind.RESUME)]
+    if holds[-1:] == [CommandKind.PAUSE]:
+        commands.send(run.commands_file, CommandKind.RESUME, asked_by=access.person())
+    supervisor.resume(run)
 
 
 def give_word_back() -> None:

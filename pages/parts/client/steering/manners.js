@@ -1,5 +1,5 @@
-// How dialogs behave: the first field has the cursor when one opens, Ctrl+Enter does what the filled button does, and Esc
-// hands over what was typed before it closes, so that it can be kept.
+// How dialogs behave: the first field has the cursor when one opens, Ctrl+Enter does what the filled button does, Esc hands
+// over what was typed before it closes, so that it can be kept, and no key acts on the page behind.
 const DIALOG = '[role="dialog"]'
 
 const FIELD = "textarea:not(:disabled), input:not([type=hidden], [type=file]):not(:disabled), [role=radiogroup] button[tabindex=\"0\"]"
@@ -33,8 +33,18 @@ function press(event) {
   setTimeout(() => dialog.querySelector('button[kind="primary"]:not(:disabled)')?.click())
 }
 
+// What takes the keys while it is open. A popover that only tells something leaves them to the page: it may be the list of keys.
+const COVERS = ['[data-testid="stDialog"]', '[role="menu"]', '[role="listbox"]', '[data-testid="stPopoverBody"] :is(input, textarea)'].join()
+
+// The page's keys, Streamlit's shortcuts among them, are heard at the document: what is open hears them before that. Tab goes on,
+// as a dialog that keeps the cursor in it hears it there.
+function keepFromPage(event) {
+  if (event.key !== "Tab" && document.querySelector(COVERS)) event.stopPropagation()
+}
+
 function mindManners() {
   addEventListener("keydown", press, true)
+  document.body.addEventListener("keydown", keepFromPage)
   for (const act of ["pointerdown", "keydown"]) addEventListener(act, () => { acted = performance.now() }, true)
   let shown = null
   new MutationObserver(() => {

@@ -1,7 +1,7 @@
 // A diff, side by side where there is room and unified where there is not. Sides come escaped from the server; unchanged
-// lines are drawn when they are unfolded. n and p go from hunk to hunk.
+// lines are drawn when they are unfolded. n and p go from hunk to hunk. It scrolls nothing by itself: what it stands in, a page
+// or a dialog, opens at its head.
 const NARROW_PX = 760
-const REVEAL_MS = 2000
 
 const number = (i, look) => (i < 0 ? '<td class="no none"></td>' : `<td class="no ${look}">${i + 1}</td>`)
 const margin = (heat, i, look) => (heat ? heatCell(heat[i + 1], "td", i < 0 ? "none" : look) : "")
@@ -81,24 +81,6 @@ function go(host, by) {
   host.state.at = Math.min(hunks.length - 1, Math.max(0, host.state.at + by))
   hunks[host.state.at].scrollIntoView({ block: "center" })
   tell(host)
-}
-
-// The first changed line is in view when a diff opens. What stands above may still come in and move it, so it is looked at
-// again for a moment, until a person scrolls or presses something.
-function reveal(host) {
-  if (host.data.is_compact) return
-  const until = Date.now() + REVEAL_MS
-  const hands = new AbortController()
-  for (const kind of ["wheel", "keydown", "pointerdown"])
-    document.addEventListener(kind, () => hands.abort(), { signal: hands.signal, passive: true, capture: true })
-  const look = () => {
-    if (hands.signal.aborted || !host.isConnected || Date.now() > until) return hands.abort()
-    const row = host.querySelector(".del:not(.none), .add:not(.none)")?.closest("tr")
-    const { top, bottom } = row?.getBoundingClientRect() ?? {}
-    if (bottom > top && (top < 0 || bottom > innerHeight)) row.scrollIntoView({ block: "center" })
-    setTimeout(look, 100)
-  }
-  look()
 }
 
 // The cell of the margin that says most: of the new source, or of the old one where that alone has a profile.
@@ -188,7 +170,6 @@ export default function ({ data, parentElement }) {
     host.pieces = JSON.stringify(data.pieces)
     host.state = { unified: isNarrow(), open: new Set(), at: 0 }
     paint(host)
-    reveal(host)
   }
   host.onclick = event => {
     const button = event.target.closest("button")
@@ -202,7 +183,9 @@ export default function ({ data, parentElement }) {
   host.onscrolled = () => follow(host)
   const key = event => host.onkey(event), scrolled = () => host.onscrolled()
   host.leave?.()
-  if (!data.is_compact) document.addEventListener("keydown", key)
+  // In a dialog the keys are the dialog's: none of them reaches the document.
+  const keyed = (host.getRootNode().host ?? host).closest('[role="dialog"]') ?? document
+  if (!data.is_compact) keyed.addEventListener("keydown", key)
   document.addEventListener("wheel", scrolled, { passive: true })
   const sized = new ResizeObserver(() => {
     if (host.clientWidth && isNarrow() !== host.state.unified) {
@@ -212,7 +195,7 @@ export default function ({ data, parentElement }) {
   })
   sized.observe(host)
   host.leave = () => {
-    document.removeEventListener("keydown", key)
+    keyed.removeEventListener("keydown", key)
     document.removeEventListener("wheel", scrolled)
     sized.disconnect()
   }
