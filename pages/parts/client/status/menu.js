@@ -95,6 +95,28 @@ function isOtherView(wanted) {
   return wanted.pathname === location.pathname && VIEWS.some(view => here.get(view) !== there.get(view))
 }
 
+// Trap: a field says what was typed only some moments after it was left. Where it was left by a click on a link, it does so
+// after the link and with the page before, which then opens again. So the link waits for the field.
+const FIELD_MS = 250
+
+function letFieldsSpeakFirst() {
+  let leftAt = -FIELD_MS
+  addEventListener("focusout", event => {
+    if (event.target.matches?.("input, textarea")) leftAt = performance.now()
+  }, true)
+  addEventListener("click", event => {
+    const link = event.target.closest?.("a[href]"), isPlain = !event.button && !event.ctrlKey && !event.metaKey && !event.shiftKey
+    if (!link || !event.isTrusted || !isPlain || performance.now() - leftAt > FIELD_MS) return
+    if (link.target === "_blank" || link.origin !== location.origin) return
+    event.preventDefault()
+    event.stopImmediatePropagation()
+    setTimeout(() => {
+      const drawn = link.isConnected ? link : [...document.links].find(other => other.href === link.href)
+      drawn?.click()
+    }, FIELD_MS)
+  }, true)
+}
+
 // For the keyboard: from the top of a run's page straight to what steers it, where there is such. Trap: a style rule that
 // asks the whole page for it (`:has`) costs a run of a thousand kernels most of the time that its page takes to be drawn.
 function offerControls() {
@@ -122,6 +144,7 @@ export default function () {
   window.tilewrightMenu = true
   document.addEventListener("click", close)
   goInOneStep()
+  letFieldsSpeakFirst()
   keepViews()
   keepTabs()
   mindManners()
