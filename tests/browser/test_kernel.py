@@ -123,6 +123,7 @@ def test_each_tab_that_a_person_opens_is_one_step_back_and_forth(page: Page, ser
     for _ in range(3):
         drawn(page).go_back()
     expect(page).to_have_url(re.compile("/run.run=stepped"))
+    expect(drawn(page).locator('tr[data-id="c003"]')).to_be_visible()
 
 
 def test_a_narrow_diff_is_unified_and_a_huge_one_says_what_it_leaves_out(page: Page, server: Server) -> None:

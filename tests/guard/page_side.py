@@ -143,7 +143,8 @@ OF_A_RUN: Mapping[str, Ask] = {
     "spending": queries.spending,
     "standing_counts": queries.outcome_counts,
     "states": _states,
-    "steering_marks": queries.steering_marks,
+    # Where a mark stands on the curve is its last field, and came later.
+    "steering_marks": lambda db, run: [values(mark)[:-1] for mark in queries.steering_marks(db, run)],
     "steps": queries.steps,
     "switches": lambda db, run: _switches(queries.steering_state(db, run), queries.pending_hints(db, run)),
     "typical_seconds": lambda db, run: [queries.typical_seconds(db, run, kind) for kind in StepKind],
