@@ -242,7 +242,7 @@ def page(visitor: BrowserContext, problems: list[str], request: pytest.FixtureRe
         yield opened
         opened.remove_listener("framenavigated", note)
     leave(visitor, seen)
-    assert not problems
+    assert not problems, "; ".join(problems)  # whole: an assertion cuts long texts
 
 
 @pytest.fixture
@@ -250,7 +250,7 @@ def open_page(visitor: BrowserContext, problems: list[str], request: pytest.Fixt
     """The tab as the test before left it, with its page: for files whose tests only look, and go from page to page."""
     with watched(visitor, problems, request) as opened:
         yield opened
-    assert not problems
+    assert not problems, "; ".join(problems)  # whole: an assertion cuts long texts
 
 
 @contextlib.contextmanager
