@@ -59,15 +59,8 @@ def cell(result: CellResult, *, is_check: bool = False, planned: str = CellState
     """A cell: its figure where it has one, else its state in a word; of a check whether it works, before the figure."""
     state, best, run_id = result.standing.state, best_of(result), result.standing.run_id
     is_done = state is CellState.FINISHED
-    text = (
-        times(best.speedup)
-        if best
-        else "no correct kernel"
-        if is_done
-        else planned
-        if state is CellState.PLANNED
-        else str(state)
-    )
+    word = "no correct kernel" if is_done else planned if state is CellState.PLANNED else str(state)
+    text = times(best.speedup) if best else word
     tone = TONES[state]
     if is_done:
         tone = "red" if best is None else "green" if best.low > 1 else "orange" if best.high < 1 else "yellow"
