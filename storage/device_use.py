@@ -29,8 +29,8 @@ _numbers = itertools.count()
 WORDS = {
     "limit": "measuring the limit", "compile": "building", "compile_all": "building variants", "check": "checking",
     "time": "timing", "time_again": "timing once more", "time_briefly": "timing a variant",
-    "baseline": "timing a baseline", "compiler_source": "asking torch.compile",
-    "compiled_start": "asking torch.compile for a kernel",
+    "baseline": "timing a baseline", "baseline_again": "timing a baseline once more",
+    "compiler_source": "asking torch.compile", "compiled_start": "asking torch.compile for a kernel",
     "profile": "profiling", "deploy": "looking at deployment",
 }  # fmt: skip
 

@@ -89,7 +89,7 @@ def print_run(console: Console, folder: RunFolder) -> None:
             f"({interval(*record.best.timed.speedup_interval)}), {record.best.timed.latency_ms:.4g} ms",
             highlight=False,
         )
-    for measured in record.baselines.values():
+    for measured in record.alternatives.values():
         console.print(_baseline_line(record, measured), highlight=False, markup=False)
     for candidate_id, seen in record.deployments.items():
         told = f"deployment of {named(candidate_id)}: {printable(deployment.line(seen))}"

@@ -150,6 +150,13 @@ class Baseline(Request[TimingResult]):
 
 
 @dataclass(frozen=True, slots=True)
+class BaselineAgain(Baseline):
+    """Time it once more, whatever is remembered of it."""
+
+    act = "baseline_again"
+
+
+@dataclass(frozen=True, slots=True)
 class CompilerSource(Request[str]):
     """The kernels that torch.compile writes for the task, as text."""
 
@@ -181,8 +188,8 @@ class Deploy(_OfOneCandidate[Deployment]):
 KINDS: dict[str, type[Request[Any]]] = {
     kind.act: kind
     for kind in (
-        Examine, Limit, Compile, CompileAll, Check, Time, TimeAgain, TimeBriefly, Baseline, CompilerSource,
-        StartFromCompiler, Profile, Deploy,
+        Examine, Limit, Compile, CompileAll, Check, Time, TimeAgain, TimeBriefly, Baseline, BaselineAgain,
+        CompilerSource, StartFromCompiler, Profile, Deploy,
     )
 }  # fmt: skip
 
@@ -271,6 +278,10 @@ class Evaluator(ABC):
             BaselineUnavailable: it cannot be compiled, is wrong, or is switched off.
         """
         return self.evaluate(Baseline(task, "" if source else how, source))
+
+    def baseline_again(self, task: Task, how: str, source: str = "") -> TimingResult:
+        """The same, timed once more."""
+        return self.evaluate(BaselineAgain(task, "" if source else how, source))
 
     def compiler_source(self, task: Task) -> str:
         """The kernels that torch.compile writes for the task, as text to show to a model.

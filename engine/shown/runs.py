@@ -218,7 +218,7 @@ def _common(folder: RunFolder, record: Record, findings: damage.Damage) -> dict[
         "speedup": best.timed.speedup if best and best.timed else None,
         "speedup_interval": best.timed.speedup_interval if best and best.timed else None,
         "second_baseline": _over(record, record.baseline),
-        "baselines": tuple(_over(record, measured) for measured in record.baselines.values()),
+        "baselines": tuple(_over(record, measured) for measured in record.alternatives.values()),
         "model_calls": record.usage.model_calls,
         "tokens": record.usage.tokens,
         "cost_usd": record.usage.cost_usd,

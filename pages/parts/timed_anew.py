@@ -43,10 +43,11 @@ def sentence(kernels: Iterable[Timed]) -> str:
 
 
 def again(other: str) -> str:
-    """Of a best kernel that was timed once more before its run ended, in turns with another one."""
+    """Of a best kernel that was timed once more before its run ended, in turns with another one or an alternative."""
+    so = ", so that one was faster by speed-up and the other by latency" if other.startswith("kernel ") else ""
     return (
         f"The best kernel and {other} were timed once more before the run ended, one after the other: eager PyTorch "
-        "had taken another time beside each, so that one was faster by speed-up and the other by latency."
+        f"had taken another time beside each{so}."
     )
 
 

@@ -6,7 +6,7 @@ import math
 import re
 import statistics
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from storage.results import relative
 from storage.results.check_records import CheckOutcome, CheckRecord
@@ -259,6 +259,21 @@ class TimingResult:
         low, high = self.speedup_interval
         return TimingFigures(
             self.speedup, low, high, self.noise, self.latency_ms, self.baseline_latency_ms, self.baseline
+        )
+
+    def beside(self, eager_ms: float | None) -> TimingResult:
+        """This alternative's timing as it counts beside a kernel on a GPU beside which eager took `eager_ms`."""
+        factor = relative.held_up(eager_ms, relative.baseline_ms(self.speedup, self.latency_ms))
+        return self if factor == 1.0 else self._held_up(factor)
+
+    def _held_up(self, factor: float) -> TimingResult:
+        """The same with an eager that takes `factor` times as long."""
+        low, high = self.device_interval or (0.0, 0.0)
+        return replace(
+            self,
+            baseline_ms=tuple(ms * factor for ms in self.baseline_ms),
+            device_interval=(low * factor, high * factor) if self.device_interval else None,
+            workloads=tuple(replace(each, timing=each.timing._held_up(factor)) for each in self.workloads),
         )
 
     def _combined_interval(self) -> tuple[float, float]:

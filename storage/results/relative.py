@@ -9,6 +9,11 @@ SESSION_NOISE = 0.05
 """How far two sessions differ beyond what the pairs inside each show: processes, memory, threads lie elsewhere."""
 
 
+MOVED = 1.3
+"""How many times as long eager may take on a GPU beside a kernel as beside an alternative, or the other way round,
+before their speed-ups do not compare: where it waits for the processor, a slow or busy one holds up eager alone. On a
+processor everything slows together, which the pairs cancel."""
+
 KNOWN = 0.5
 """Relative noise up to which a speed-up is told: beyond it the 95 % interval is wider than the figure itself."""
 
@@ -55,6 +60,15 @@ def baseline_ms(speedup: float | None, latency_ms: float | None) -> float | None
     """The baseline's latency beside a kernel, as the pairs of its session tell: a speed-up is the median over the
     pairs, and the medians of the two sides differ by another factor. None where either is not known."""
     return speedup * latency_ms if speedup and latency_ms else None
+
+
+def held_up(eager_ms: float | None, own_ms: float | None) -> float:
+    """How many times as long eager took beside a kernel (`eager_ms`) as beside an alternative (`own_ms`), where that is
+    too much for their speed-ups to compare; else 1. By so much the alternative's speed-up grows beside that kernel,
+    which leaves their latencies: the lower of both ratios, since the kernel's latency may have been held up too."""
+    if not eager_ms or not own_ms or eager_ms < MOVED * own_ms:
+        return 1.0
+    return eager_ms / own_ms
 
 
 def over(speedup: float, noise: float, other: float, other_noise: float) -> Relative:

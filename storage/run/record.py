@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from operator import itemgetter
 
 from storage.knowledge.choice import OFF
+from storage.results import relative
 from storage.results.check_records import StagedCheck, StandingChecks
 from storage.results.deployment import Deployment
 from storage.results.evaluation_results import (
@@ -318,11 +319,20 @@ class Record:
         return self.candidates.get(self.best_id or "")
 
     @property
+    def alternatives(self) -> dict[str, ev.BaselineMeasured]:
+        """The baselines beside eager, each as it counts beside the best kernel."""
+        best = self.best.standing if self.best and self.settings.toolchain != "cpu" else None
+        eager_ms = relative.baseline_ms(best.speedup, best.latency_ms) if best else None
+        return {
+            name: replace(measured, result=measured.result.beside(eager_ms)) if measured.result else measured
+            for name, measured in self.baselines.items()
+        }
+
+    @property
     def baseline(self) -> ev.BaselineMeasured | None:
-        """The fastest of the baselines beside eager; where none could be timed, the first of them."""
-        timed = {name: measured.result.speedup for name, measured in self.baselines.items() if measured.result}
-        names = [max(timed, key=timed.__getitem__)] if timed else list(self.baselines)
-        return self.baselines[names[0]] if names else None
+        """The fastest of the alternatives; where none could be timed, the first of them."""
+        told = list(self.alternatives.values())
+        return max(told, key=lambda measured: measured.result.speedup if measured.result else 0.0, default=None)
 
     def number(self, candidate_id: str) -> int:
         """A kernel's number: that of its id, which stays right where an earlier kernel cannot be read."""

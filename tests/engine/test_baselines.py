@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import cast
 
@@ -218,6 +218,12 @@ class Sessions:
 
     given: list[tuple[str, float, float, str]]
     name: str = "cpu"
+    fingerprint: str = "f"
+    baselines: list[tuple[float, float]] = field(default_factory=list)
+
+    def baseline_again(self, task: Task, how: str, source: str = "") -> TimingResult:
+        took_ms, eager_ms = self.baselines.pop(0)
+        return TimingResult((took_ms,) * 9, (eager_ms,) * 9)
 
     def time_again(self, task: Task, source: str) -> TimingResult:
         kernel, took_ms, eager_ms, untrusted = self.given.pop(0)
@@ -289,4 +295,29 @@ def test_kernels_whose_latencies_agree_with_their_speedups_are_not_timed_once_mo
     for took_ms, eager_ms in ((2.0, 4.0), (1.99, 3.97), (2.5, 3.0)):  # of the first two eager moved, within the noise
         timed(context, f"{SOURCE}# {took_ms}\n", took_ms, eager_ms)
     assert timed_at_the_end(context) == []
+    context.journal.close()
+
+
+@pytest.mark.parametrize(("toolchain", "turns"), [("cuda", ["c001"]), ("cpu", [])])
+def test_the_best_kernel_takes_turns_with_an_alternative_beside_which_eager_took_another_time(
+    tmp_path: Path, toolchain: str, turns: list[str]
+) -> None:
+    again = Sessions([("one", 9.0, 45.0, "")], toolchain, baselines=[(16.0, 46.0)])
+    policy = Policy(baselines=(baselines.Instead.GRAPH,))
+    context = open_context(tmp_path, toolchain=cast(Evaluator, again), policy=policy)
+    timed(context, f"{SOURCE}# one\n", 9.0, 48.0)
+    context.emit(ev.BaselineMeasured("CUDA graph", TimingResult((16.0,) * 9, (22.0,) * 9)))
+    before = context.record.baseline
+    assert before is not None
+    assert before.result is not None
+    assert before.result.speedup == pytest.approx(48 / 16 if turns else 22 / 16)
+    assert timed_at_the_end(context) == turns
+    if turns:
+        told = context.record.baselines["CUDA graph"].result
+        best = context.record.best
+        assert told is not None
+        assert told.speedup == pytest.approx(46 / 16)
+        assert best is not None
+        assert best.trusted is not None
+        assert best.trusted.evidence[TIMED_AGAIN] == "CUDA graph"
     context.journal.close()

@@ -8,6 +8,8 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from pages.parts import index, wording
 from pages.parts.api import api_answers
 from pages.parts.compare import compare_table, compared_runs
@@ -27,6 +29,9 @@ from storage.run.journal import Journal
 from tests import samples
 from tests.pages.conftest import Open, words
 
+EAGER_MS = 2.0
+"""About what it takes beside the best kernel of a sample."""
+
 
 def row(name: str, speedup: float | None, seconds: float | None = None, noise: float = 0.01) -> BaselineRow:
     return BaselineRow(name, speedup, speedup, speedup, noise, 1.0, 1.0, "" if speedup else "no GPU", seconds)
@@ -35,8 +40,8 @@ def row(name: str, speedup: float | None, seconds: float | None = None, noise: f
 def measured(name: str, speedup: float | None, seconds: float = 31.0) -> ev.BaselineMeasured:
     if speedup is None:
         return ev.BaselineMeasured(name, None, "it ran out of memory")
-    steady = tuple(1.0 + 0.002 * (i % 3 - 1) for i in range(30))
-    result = TimingResult(steady, tuple(speedup * ms for ms in steady), timeline=Timeline(seconds))
+    eager = tuple(EAGER_MS * (1.0 + 0.002 * (i % 3 - 1)) for i in range(30))
+    result = TimingResult(tuple(ms / speedup for ms in eager), eager, timeline=Timeline(seconds))
     return ev.BaselineMeasured(name, result)
 
 
@@ -216,3 +221,21 @@ def test_without_an_origin_another_run_of_the_same_work_is_told_as_such_and_one_
         alternatives.elsewhere_in_short(found["bare"], 8.0, 0.01) == "about 2.00× over CUDA graph, timed in another run"
     )
     assert alternatives.elsewhere(found["bare"], None, None) == alternatives.elsewhere(None, 8.0, 0.01) == ""
+
+
+def test_an_alternative_beside_which_a_gpus_eager_was_much_faster_is_compared_by_latency(
+    home: Path, open_page: Open
+) -> None:
+    graph = BaselineRow("CUDA graph", 1.4, 1.3, 1.5, 0.05, 16.0, 22.4, "", is_on_gpu=True)
+    beside = graph.beside(48.0)
+    ratio = beside.under(5.2, 0.01)
+    assert (beside.speedup, beside.low, beside.high) == pytest.approx((3.0, 2.786, 3.214), abs=1e-3)
+    assert ratio is not None
+    assert ratio.speedup == pytest.approx(5.2 / 3)
+    assert graph.beside(25.0) == graph.beside(10.0) == graph.beside(None) == graph, "its speed-up is the lower bound"
+    assert replace(graph, is_on_gpu=False).beside(48.0).speedup == 1.4, "on a processor everything slows together"
+    write(home)
+    open_page("overview")
+    kernel = replace(index.attempts("r1")[0], speedup=5.2, latency_ms=48 / 5.2)
+    (_, _, _, _, ours, _), (_, took, eager, itself, over_it, _) = alternatives.lines([graph], kernel)
+    assert (took, eager, itself[:5], over_it[:5]) == ("16.0 ms", "22.4 ms", "1.40×", "1.73×"), ours

@@ -295,13 +295,20 @@ def test_a_kernel_timed_beside_other_programs_says_how_busy_they_kept_the_machin
     fastest = queries.baseline(index.current(), "r1")
     assert fastest is not None
     kernel = replace(quiet, speedup=5.2, latency_ms=9.0, noise=0.02)
-    assert outcome.doubt(kernel, 0.02, "kernel 1", replace(fastest, speedup=2.6, latency_ms=18.0)) is None
-    moved = outcome.doubt(kernel, 0.02, "kernel 1", replace(fastest, speedup=1.3, latency_ms=18.0))
-    assert moved is not None
-    assert moved.sentence == (
-        f"Eager PyTorch took 46.8 ms beside kernel 1 and 23.4 ms beside {fastest.name}: a busy processor may have held "
-        "it up, so the speed-ups over it do not compare. By latency alone kernel 1 is about 2.00× as fast as "
-        f"{fastest.name}."
+    graph = replace(fastest, name="CUDA graph", latency_ms=18.0, is_on_gpu=True)
+    assert outcome.doubt(kernel, 0.02, "kernel 1", replace(graph, speedup=2.6)) is None
+    assert outcome.doubt(kernel, 0.02, "kernel 1", replace(graph, speedup=1.3, is_on_gpu=False)) is None
+    here = outcome.doubt(kernel, 0.02, "kernel 1", replace(graph, speedup=1.3))
+    there = outcome.doubt(kernel, 0.02, "kernel 1", replace(graph, speedup=5.2))
+    assert here is not None
+    assert there is not None
+    assert here.sentence == (
+        "Eager PyTorch took 46.8 ms beside kernel 1 and 23.4 ms beside CUDA graph: a slow or busy processor held it up "
+        "here. So the two are compared by their own latencies, 9.00 ms and 18.0 ms, which give a lower ratio than "
+        "their speed-ups over it."
+    )
+    assert there.sentence.endswith(
+        "The two are compared by their speed-ups over it, which give a lower ratio than their latencies."
     )
     assert "The machine was busy" not in words(open_page("candidate", run="r1", candidate="c001"))
     monkeypatch.setattr(queries, "evaluation", lambda *_: evaluation)

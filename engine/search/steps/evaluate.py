@@ -69,7 +69,11 @@ def time_candidate(context: RunContext, candidate: Candidate) -> str:
     """Time the candidate against eager PyTorch. Returns the verdict."""
     doubted = in_doubt(context.record)
     if doubted is not None and doubted[0] == candidate.candidate_id:
-        return _time_again(context, candidate, beside=doubted[1])
+        return _time_again(context, candidate, beside=f"kernel {context.record.number(doubted[1])}")
+    moved = moved_baseline(context.record)
+    if moved is not None and context.record.best_id == candidate.candidate_id:
+        _measure_baselines(context, again=moved)
+        return _time_again(context, candidate, beside=moved)
     if candidate.trusted is None and not candidate.has_failed:
         twin = _twin(context, candidate)
         if twin is not None and twin.trusted is not None:
@@ -96,7 +100,7 @@ def _time_again(context: RunContext, candidate: Candidate, beside: str) -> str:
         return measured.verdict
     if measured.untrusted and candidate.trusted is not None:
         measured = replace(candidate.trusted, timeline=measured.timeline)
-    evidence = {**measured.evidence, TIMED_AGAIN: f"kernel {context.record.number(beside)}"}
+    evidence = {**measured.evidence, TIMED_AGAIN: beside}
     context.emit(Timed(context.step, candidate.candidate_id, replace(measured, evidence=evidence)))
     _correct_limit(context, candidate.candidate_id)
     return Verdict.PASSED
@@ -131,12 +135,25 @@ def _contradicts(best: Candidate, rival: Candidate) -> bool:
     return first.speedup * first.latency_ms > (1 + noise) * second.speedup * second.latency_ms
 
 
+def moved_baseline(record: Record) -> str | None:
+    """The fastest baseline beside eager, to be timed once more in turns with the best kernel before the run ends: where
+    eager took another time beside each, on a GPU, their speed-ups over it do not compare. Once for each best kernel."""
+    best, fastest = record.best, record.baseline and record.baselines[record.baseline.name]
+    if best is None or best.trusted is None or fastest is None or fastest.result is None:
+        return None
+    timings = (best.trusted, fastest.result)
+    here, there = (relative.baseline_ms(timing.speedup, timing.latency_ms) for timing in timings)
+    is_moved = max(relative.held_up(here, there), relative.held_up(there, here)) > 1
+    is_new = best.timings < MOST_TURNS and best.trusted.evidence.get(TIMED_AGAIN) != fastest.name
+    return fastest.name if is_moved and is_new and record.settings.toolchain != "cpu" else None
+
+
 def timed_again_first(record: Record, action: Action) -> Action:
     """A kernel whose timing decides nothing is timed once more: when a later timing shows that the machine is quiet
     again, or before the run ends, whatever the method; before it ends also two of which it is in doubt which is the
-    best. The step is of the kernel's own step index: it begins no other. Not in a run of several at once, in which none
-    sees the others, nor where each step waits for a person's yes: a no would end a step index that has nothing to do
-    with it.
+    best, and the best one with an alternative beside which eager took another time. The step is of the kernel's own
+    step index: it begins no other. Not in a run of several at once, in which none sees the others, nor where each step
+    waits for a person's yes: a no would end a step index that has nothing to do with it.
     """
     if record.settings.width > 1 or record.approval_rule.which is AskRule.ALL:
         return action
@@ -151,32 +168,40 @@ def timed_again_first(record: Record, action: Action) -> Action:
     if waiting:
         return _timing(record, waiting[-1])
     is_over = isinstance(action, Finish) and action.state is RunState.FINISHED
-    doubted = in_doubt(record) if is_over else None
-    return action if doubted is None else _timing(record, doubted[0])
+    if is_over and (doubted := in_doubt(record)):
+        return _timing(record, doubted[0])
+    if is_over and record.best_id and moved_baseline(record):
+        return _timing(record, record.best_id)
+    return action
 
 
 def _timing(record: Record, candidate_id: str) -> Evaluate:
     return Evaluate(StepKind.TIME, record.candidates[candidate_id].created.depth, candidate_id)
 
 
-def _measure_baselines(context: RunContext) -> None:
-    """When there is a first speed-up to compare with them: compiling takes a while. Each engine tries each once."""
+def _measure_baselines(context: RunContext, again: str = "") -> None:
+    """When there is a first speed-up to compare with them: compiling takes a while. Each engine tries each once, or
+    times only the one of the name `again` once more."""
     settings = context.whole.settings
-    for how in baselines.of_run(settings.policy.baselines, settings.toolchain, context.task.source):
-        _measure_baseline(context, baselines.TITLES[how], how)
+    asked = baselines.of_run(settings.policy.baselines, settings.toolchain, context.task.source)
+    named = [(baselines.TITLES[how], str(how), "") for how in asked]
     if settings.own_baseline is not None:
-        _measure_baseline(context, settings.own_baseline.name, "", settings.own_baseline.source)
+        named.append((settings.own_baseline.name, "", settings.own_baseline.source))
+    for name, how, source in named:
+        earlier = context.whole.baselines.get(name)
+        is_known = name in context.baselines_tried or (earlier is not None and earlier.result is not None)
+        if name == again or (not again and not is_known):
+            context.baselines_tried.add(name)
+            _measure_baseline(context, name, how, source, earlier)
 
 
-def _measure_baseline(context: RunContext, name: str, how: str, source: str = "") -> None:
-    earlier = context.whole.baselines.get(name)
-    if name in context.baselines_tried or (earlier is not None and earlier.result is not None):
-        return
-    context.baselines_tried.add(name)
+def _measure_baseline(context: RunContext, name: str, how: str, source: str, earlier: BaselineMeasured | None) -> None:
+    is_timed = earlier is not None and earlier.result is not None
+    ask = context.toolchain.baseline_again if is_timed else context.toolchain.baseline
     try:
-        measured = BaselineMeasured(name, context.judge(context.toolchain.baseline, context.task, how, source))
+        measured = BaselineMeasured(name, context.judge(ask, context.task, how, source))
     except BaselineUnavailable as error:
-        measured = BaselineMeasured(name, None, str(error))
+        measured = earlier if is_timed and earlier else BaselineMeasured(name, None, str(error))
     if measured != earlier:
         context.emit(measured)
 

@@ -154,16 +154,16 @@ def _numbers(run: RunRow, candidate: CandidateRow) -> None:
     db = index.current()
     evaluation = queries.evaluation(db, run.run_id, candidate.candidate_id)
     how = outcome.limit_measured(db, run.run_id)
-    items = numbers(candidate, evaluation, queries.baseline(db, run.run_id), queries.limit(db, run.run_id), how)
+    fastest = queries.baseline_beside(db, candidate)
+    items = numbers(candidate, evaluation, fastest, queries.limit(db, run.run_id), how)
     items += gain(queries.prediction(db, run.run_id, candidate.candidate_id), candidate.candidate_id)
     figures.draw("Figures of this kernel", items, key="kernel_figures", is_strip=True)
-    fastest = queries.baseline(db, run.run_id)
     if lost := alternatives.loses(fastest, candidate.low, candidate.speedup, candidate.noise):
         st.warning(wording.plain(f"This kernel {lost}."), icon=":material/warning:")
     if avoidable := outcome.avoidable(db, run.run_id, candidate.candidate_id):
         st.caption(wording.plain(avoidable))
     what = f"kernel {candidate.number}"
-    if doubt := outcome.doubt(evaluation, candidate.noise, what, outcome.on_gpu(run, fastest)):
+    if doubt := outcome.doubt(evaluation, candidate.noise, what, outcome.by_itself(db, run.run_id, fastest)):
         st.caption(f":material/hourglass_top: {wording.plain(doubt.sentence)}")
     if anew := _anew(run, candidate):
         st.caption(wording.plain(anew))

@@ -18,7 +18,7 @@ from storage import codec
 from storage.index import queries
 from storage.index.database import Database
 from storage.index.queries import AttemptRow, CommandRow, DepthRow, MetricChangeRow, RunRow
-from storage.results import counters, deployment, flags
+from storage.results import counters, deployment, flags, relative
 from storage.results.vocabulary import Verdict
 from storage.run import damage, folder
 from storage.run.settings import DepthOutcome
@@ -204,7 +204,8 @@ def _levels(db: Database, run: RunRow, best: int | None) -> list[Level]:
     levels = [eager]
     if limit:
         levels.append(Level(limit, f"hardware limit {wording.speedup(limit)} (timed with kernel {best})"))
-    for group in alternatives.together(queries.baselines(db, run.run_id)):
+    eager_ms = relative.baseline_ms(run.best_speedup, run.best_latency_ms)
+    for group in alternatives.together([row.beside(eager_ms) for row in queries.baselines(db, run.run_id)]):
         for row in group:
             is_best = not is_eager_best and fastest is not None and row.name == fastest.name
             name = alternatives.label(group) if row is group[0] else ""

@@ -70,6 +70,7 @@ def gather(run: RunRow, selected_id: str = "") -> CurveRows:
     words = method.words(run.run_id)
     missed = unshown.of(db, run.run_id, run.kernel_class, seen)
     whys = {depth: unshown.short(row) for depth, row in missed.items()}
+    best_eager_ms = relative.baseline_ms(run.best_speedup, run.best_latency_ms)
     last = -1 if run.state.is_finished else run.depths  # nothing is planned any more
     return CurveRows(
         points=points,
@@ -87,7 +88,7 @@ def gather(run: RunRow, selected_id: str = "") -> CurveRows:
         limit_ms=limit.known_ms or None if limit else None,
         target_speedup=settings.budget.target_speedup if settings else None,
         selected_id=selected_id,
-        baselines=queries.baselines(db, run.run_id),
+        baselines=[row.beside(best_eager_ms) for row in queries.baselines(db, run.run_id)],
         words=words,
         is_by_hand=queries.first_model(db, run.run_id) == MANUAL,
         is_handed_in=wording.is_handed_in(run.model, run.is_example),

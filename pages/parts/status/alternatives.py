@@ -15,7 +15,8 @@ from storage.results.relative import Relative, is_known
 TITLE = "Alternatives"
 ABOUT = (
     "What one would run instead. Each was timed in turns with eager PyTorch in a session of its own, and its speed-up "
-    "is over eager's latency there. Eager's own row is of this kernel's session."
+    "is over eager's latency there. Eager's own row is of this kernel's session. Where eager took much longer in this "
+    "one, on a GPU, latencies are compared."
 )
 EAGER = "eager PyTorch"
 EAGER_IS_BEST = f"{EAGER} is the fastest alternative"
@@ -123,10 +124,16 @@ def lines(baselines: Sequence[BaselineRow], kernel: AttemptRow) -> Iterator[tupl
     eager_ms = relative.baseline_ms(kernel.speedup, kernel.latency_ms)
     yield EAGER, wording.latency(eager_ms), "", "1×", _measured(kernel), ""
     for row in baselines:
-        ratio = row.under(kernel.speedup, kernel.noise)
+        ratio = row.beside(eager_ms).under(kernel.speedup, kernel.noise)
         over_it = _measured(ratio) if ratio else wording.NONE
-        beside = wording.latency(relative.baseline_ms(row.speedup, row.latency_ms))
-        yield row.name, wording.latency(row.latency_ms), beside, _measured(row), over_it, cost(row)
+        yield (
+            row.name,
+            wording.latency(row.latency_ms),
+            wording.latency(row.eager_ms),
+            _measured(row),
+            over_it,
+            cost(row),
+        )
 
 
 def _measured(of: AttemptRow | BaselineRow | Relative) -> str:

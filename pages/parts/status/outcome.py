@@ -68,10 +68,6 @@ def not_faster(low: float | None, high: float | None) -> str:
 
 NOISY = 0.1
 """Relative noise from which on the figure of a timing may be another the next time, as somebody would see it."""
-MOVED = 1.3
-"""How many times as long eager may take on a GPU beside a kernel as beside an alternative, or the other way round,
-before their speed-ups do not compare: where it waits for the processor, a busy one holds up eager alone. On a
-processor everything slows together, which the pairs cancel."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +79,11 @@ class Doubt:
 
 
 def doubt(
-    evaluation: EvaluationRow | None, noise: float | None, what: str, fastest: BaselineRow | None = None
+    evaluation: EvaluationRow | None, noise: float | None, what: str, alternative: BaselineRow | None = None
 ) -> Doubt | None:
-    """That eager took another time beside `what` than beside the best alternative, that others used the machine, and
-    how much of it, or that its interval is wide for another reason; None where nothing is in doubt."""
-    if moved := _moved(evaluation, what, fastest):
+    """That eager took another time beside `what` than beside the best alternative in its own session, that others used
+    the machine, and how much of it, or that its interval is wide for another reason; None where nothing is in doubt."""
+    if moved := _moved(evaluation, what, alternative):
         return Doubt("eager moved", moved)
     share = used_by_others(evaluation.timing_evidence) if evaluation else None
     if share is not None and share > BUSY_PERCENT:
@@ -103,31 +99,37 @@ def doubt(
     return None
 
 
-def _moved(evaluation: EvaluationRow | None, what: str, fastest: BaselineRow | None) -> str:
-    """What latencies tell where both speed-ups are over an eager that took another time; empty where it did not."""
-    if evaluation is None or fastest is None or not evaluation.latency_ms or not fastest.latency_ms:
+def _moved(evaluation: EvaluationRow | None, what: str, alternative: BaselineRow | None) -> str:
+    """How a kernel is compared with an alternative beside which eager took another time; empty where it did not."""
+    if evaluation is None or alternative is None or not alternative.is_on_gpu:
         return ""
-    here = relative.baseline_ms(evaluation.speedup, evaluation.latency_ms)
-    there = relative.baseline_ms(fastest.speedup, fastest.latency_ms)
-    if here is None or there is None or max(here / there, there / here) < MOVED:
-        return ""
-    took = f"{wording.latency(here)} beside {what} and {wording.latency(there)} beside {fastest.name}"
-    said = f"Eager PyTorch took {took}: a busy processor may have held it up, so the speed-ups over it do not compare."
-    if here < there:  # then the alternative was held up too, and its latency tells too much for the kernel
-        return said
-    by_latency = wording.speedup(fastest.latency_ms / evaluation.latency_ms, evaluation.noise)
-    return f"{said} By latency alone {what} is about {by_latency} as fast as {fastest.name}."
+    here, there = relative.baseline_ms(evaluation.speedup, evaluation.latency_ms), alternative.eager_ms
+    took = f"Eager PyTorch took {wording.latency(here)} beside {what} and {wording.latency(there)} beside"
+    if relative.held_up(here, there) > 1:
+        return (
+            f"{took} {alternative.name}: a slow or busy processor held it up here. So the two are compared by their "
+            f"own latencies, {wording.latency(evaluation.latency_ms)} and {wording.latency(alternative.latency_ms)}, "
+            "which give a lower ratio than their speed-ups over it."
+        )
+    if relative.held_up(there, here) > 1:
+        return (
+            f"{took} {alternative.name}: a slow or busy processor held it up there. The two are compared by their "
+            "speed-ups over it, which give a lower ratio than their latencies."
+        )
+    return ""
 
 
 def doubt_best(db: Database, run: RunRow) -> Doubt | None:
     """The same of the best kernel."""
     evaluation = queries.evaluation(db, run.run_id, run.best_candidate_id) if run.best_candidate_id else None
-    return doubt(evaluation, run.best_noise, "the best kernel", on_gpu(run, queries.baseline(db, run.run_id)))
+    return doubt(
+        evaluation, run.best_noise, "the best kernel", by_itself(db, run.run_id, queries.baseline(db, run.run_id))
+    )
 
 
-def on_gpu(run: RunRow, fastest: BaselineRow | None) -> BaselineRow | None:
-    """The alternative of a run on a GPU, whose eager may have moved by itself."""
-    return None if run.toolchain == "cpu" else fastest
+def by_itself(db: Database, run_id: str, fastest: BaselineRow | None) -> BaselineRow | None:
+    """An alternative as its own session has it."""
+    return next((row for row in queries.baselines(db, run_id) if fastest and row.name == fastest.name), None)
 
 
 def to_look_at(db: Database, run_id: str, candidate_id: str) -> tuple[int, str]:

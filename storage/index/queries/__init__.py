@@ -83,6 +83,7 @@ from storage.index.queries.evaluations import OutcomeCount as OutcomeCount
 from storage.index.queries.evaluations import TimingSamples as TimingSamples
 from storage.index.queries.evaluations import WorkloadRow as WorkloadRow
 from storage.index.queries.evaluations import baseline as baseline
+from storage.index.queries.evaluations import baseline_beside as baseline_beside
 from storage.index.queries.evaluations import baselines as baselines
 from storage.index.queries.evaluations import baselines_elsewhere as baselines_elsewhere
 from storage.index.queries.evaluations import check_records as check_records

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from operator import attrgetter
 from typing import Any, TypeVar
 
 from storage.index.database import Database
 from storage.index.queries import fetch
+from storage.index.queries.attempts import AttemptRow
 from storage.results import relative
 from storage.results.check_records import StagedCheck
 from storage.results.deployment import Deployment
@@ -273,6 +274,18 @@ class BaselineRow:
     baseline_latency_ms: float | None
     failure: str
     seconds: float | None = None
+    is_on_gpu: bool = False
+
+    @property
+    def eager_ms(self) -> float | None:
+        """Eager's latency in the session of this timing."""
+        return relative.baseline_ms(self.speedup, self.latency_ms)
+
+    def beside(self, eager_ms: float | None) -> BaselineRow:
+        """The same as it counts beside a kernel beside which eager took `eager_ms`."""
+        factor = relative.held_up(eager_ms, self.eager_ms) if self.is_on_gpu else 1.0
+        speedup, low, high = (value and value * factor for value in (self.speedup, self.low, self.high))
+        return replace(self, speedup=speedup, low=low, high=high)
 
     def under(self, speedup: float | None, noise: float | None) -> Relative | None:
         """What a kernel with this speed-up over eager is over this baseline; None where either is not known."""
@@ -281,17 +294,18 @@ class BaselineRow:
         return relative.over(speedup, noise, self.speedup, self.noise)
 
 
-_SECOND = [f"second_{field.name}" for field in fields(BaselineRow) if field.name != "seconds"]
+_SECOND = [f"second_{field.name}" for field in fields(BaselineRow) if field.name not in ("seconds", "is_on_gpu")]
 
 
 def baseline(db: Database, run_id: str) -> BaselineRow | None:
-    """The fastest baseline beside eager; None before the first kernel was timed and for runs of older engines."""
+    """The fastest baseline beside eager, as it counts beside the best kernel; None before the first kernel was timed
+    and for runs of older engines."""
     stored = fetch.of_run(db, run_id, *_SECOND)
     return BaselineRow(*stored) if stored and stored[0] is not None else None
 
 
 def fastest_baselines(db: Database, run_ids: Sequence[str]) -> dict[str, BaselineRow]:
-    """The fastest baseline beside eager of each of these runs that has timed one, or tried to."""
+    """The same of each of these runs that has timed one, or tried to."""
     sql = f"""SELECT run_id, {", ".join(_SECOND)} FROM runs
         WHERE list_contains($runs::VARCHAR[], run_id) AND second_name IS NOT NULL ORDER BY run_id"""
     return {run_id: BaselineRow(*values) for run_id, *values in fetch.tuples(db, sql, {"runs": list(run_ids)})}
@@ -325,17 +339,25 @@ def baselines_elsewhere(db: Database, run_ids: Sequence[str]) -> dict[str, Elsew
 def baselines(db: Database, run_id: str) -> list[BaselineRow]:
     """Every baseline beside eager as last measured, in the order in which they were first measured."""
     last = {entry.event.name: entry.event for entry in fetch.events(db, run_id, BaselineMeasured)}
-    return [_baseline(measured) for measured in last.values()]
+    toolchain = fetch.of_run(db, run_id, "toolchain")
+    return [_baseline(measured, toolchain != ("cpu",)) for measured in last.values()]
 
 
-def _baseline(measured: BaselineMeasured) -> BaselineRow:
+def baseline_beside(db: Database, kernel: AttemptRow) -> BaselineRow | None:
+    """The fastest of them as it counts beside a kernel; where none could be timed, the first."""
+    eager_ms = relative.baseline_ms(kernel.speedup, kernel.latency_ms)
+    rows = [row.beside(eager_ms) for row in baselines(db, kernel.run_id)]
+    return max(rows, key=lambda row: row.speedup or 0.0, default=None)
+
+
+def _baseline(measured: BaselineMeasured, is_on_gpu: bool) -> BaselineRow:
     timed = measured.result
     if timed is None:
         return BaselineRow(measured.name, None, None, None, None, None, None, measured.failure)
     figures, took = timed.figures, timed.timeline.total_s if timed.timeline else None
     return BaselineRow(
         measured.name, figures.speedup, figures.low, figures.high, figures.noise, figures.latency_ms,
-        figures.baseline_latency_ms, measured.failure, took,
+        figures.baseline_latency_ms, measured.failure, took, is_on_gpu,
     )  # fmt: skip
 
 
