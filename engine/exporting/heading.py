@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from engine.evaluator import tasks
 from engine.evaluator.toolchain_table import GPU, HOST, device_of
 from storage.results import flags, relative
+from storage.results.baselines import BEST_TIMED
 from storage.results.check_records import CheckOutcome
 from storage.results.evaluation_results import BUSY_PERCENT, TimingResult, used_by_others
 from storage.run.labels import Mark
@@ -95,7 +96,7 @@ def _over_best_alternative(record: Record, timed: TimingResult) -> str:
     over = relative.over(timed.speedup, timed.noise, fastest.speedup, fastest.noise)
     slower = ", slower than it" if over.is_slower else "" if over.is_faster else ", not faster beyond the noise"
     interval = f"{over.low:.3g} to {over.high:.3g}x{slower}"
-    return f"; {over.speedup:.3g}x the best alternative, {record.baseline.name} ({interval})"
+    return f"; {over.speedup:.3g}x {BEST_TIMED}, {record.baseline.name} ({interval})"
 
 
 def warnings(record: Record, timed: TimingResult) -> Iterator[str]:

@@ -224,7 +224,9 @@ def arms_table(results: Results) -> TextTable:
         Heading("Kernel class", "all tasks together first", False),
         Heading("Solved", "tasks with a correct kernel in at least one repeat"),
         Heading("Speed-up over eager", "geometric mean over solved tasks, 95 % interval (Student, of the logarithms)"),
-        Heading("Over the best alternative", "the faster of eager and the other baselines, where one was timed"),
+        Heading(
+            "Over the best alternative", "the faster of eager and the other baselines that the run has timed, if any"
+        ),
         Heading(
             "Used where faster",
             "what you would have gained over the best alternative if you used a kernel only where it is faster: a task "
@@ -413,7 +415,8 @@ def cells_table(results: Results) -> TextTable:
     columns = (
         Heading("Task", is_number=False), Heading("Class", is_number=False), Heading("Arm", is_number=False),
         Heading("Repeat"), Heading("State", is_number=False), Heading("Speed-up"), Heading("95 % interval"),
-        Heading("Latency"), Heading("Over the best alternative", "eager, or a faster baseline, which is named"),
+        Heading("Latency"),
+        Heading("Over the best alternative", "eager, or a faster baseline that the run has timed, which is named"),
         Heading("Of the limit", "the hardware limit of the task over the kernel's latency"),
         Heading("Own share", "of a call's time in the kernel's own code; the rest is operators left to PyTorch"),
         Heading("Bound by", "what sets that limit; then what the kernel's profile says", False),

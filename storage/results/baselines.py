@@ -35,6 +35,8 @@ _EIGHT_BITS, _SCALED_MM = "float8_", "_scaled_mm"
 _PRODUCT = re.compile(r"@|matmul|\b(add|ba)?b?mm\b|linear|Linear|einsum")
 NONE = "none"
 """In place of names: eager alone."""
+BEST_TIMED = "the best alternative timed in this run"
+"""The fastest of eager and what the run has timed; what was timed elsewhere, as for docs/results.md, may be faster."""
 
 
 @dataclass(frozen=True, slots=True)

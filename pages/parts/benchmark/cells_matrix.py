@@ -20,8 +20,8 @@ TONES: dict[CellState, wording.Tone] = {
 }
 ABOUT = (
     "A cell opens its run. Its figure is the best speed-up over eager PyTorch, with the 95 % interval of that "
-    "measurement; green: faster beyond it. Below that the same kernel over the best alternative, where one was timed "
-    "beside eager. A flag counts the checks of that kernel that a person should look at."
+    "measurement; green: faster beyond it. Below that the same kernel over the best alternative, where its run has "
+    "timed one beside eager. A flag counts the checks of that kernel that a person should look at."
 )
 
 ABOUT_CHECK = (

@@ -20,7 +20,7 @@ COLUMNS = [
     table.Column("run", "Run", "words"),
     table.Column("state", "State"),
     table.Column("best", "Best speed-up", "right", "over the eager baseline, with its 95 % interval"),
-    table.Column("second", "Over the best alternative", "right", "the same kernel over what a user would run instead"),
+    table.Column("second", alternatives.OVER_BEST, "right", alternatives.OVER_BEST_ABOUT),
     table.Column("depth", "Step", "right", "last step of the search (depth, round) of the maximum"),
     table.Column("correct", "Correct", "right", "correct kernels of those judged"),
     table.Column("tokens", "Tokens", "right", "input and output; unknown where the endpoint did not report them"),

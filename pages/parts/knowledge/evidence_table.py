@@ -40,7 +40,7 @@ COLUMNS = [
     table.Column("gain", "Measured gain", "right", "over the parent kernel, with its 95 % interval"),
     table.Column("predicted", "Predicted", "right", "by the model, over the parent kernel"),
     table.Column("eager", "Over eager", "right", "how fast the new kernel is over eager PyTorch"),
-    table.Column("best", "Over the best", "right", "the same over the best alternative, where one was timed"),
+    table.Column("best", "Over the best", "right", "the same over the best alternative that its run has timed, if any"),
     table.Column("state", "State of the parent", "nowrap"),
     table.Column("task", "Task", "nowrap"),
     table.Column("device", "Device", "nowrap"),

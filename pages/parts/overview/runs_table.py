@@ -26,7 +26,7 @@ COLUMNS = [
     table.Column("state", "State"),
     table.Column("depth", "Step", help="last step of the search (depth, round) of the maximum"),
     table.Column("best", "Best speed-up", "right", "over the eager baseline, with its 95 % interval"),
-    table.Column("over", "Over the best alternative", "right", "the same kernel over what a user would run instead"),
+    table.Column("over", alternatives.OVER_BEST, "right", alternatives.OVER_BEST_ABOUT),
     table.Column("curve", "Curve", help="best speed-up so far after each step of the search, log scale"),
     table.Column("correct", "Correct", "right", "correct kernels of all judged kernels; the last error in the hint"),
     table.Column("model", "Model", "roomy"),

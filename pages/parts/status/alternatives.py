@@ -10,6 +10,7 @@ from pages.parts.widgets import table
 from pages.parts.widgets.figures import Figure
 from storage.index.queries import AttemptRow, BaselineRow, ElsewhereRow
 from storage.results import relative
+from storage.results.baselines import BEST_TIMED
 from storage.results.relative import Relative, is_known
 
 TITLE = "Alternatives"
@@ -21,6 +22,7 @@ ABOUT = (
 EAGER = "eager PyTorch"
 EAGER_IS_BEST = f"{EAGER} is the fastest alternative"
 OVER_BEST = "Over the best alternative"
+OVER_BEST_ABOUT = f"the same kernel over {BEST_TIMED}, eager included; what was timed apart from it does not count"
 COLUMNS = [
     table.Column("name", "Alternative"),
     table.Column("latency", "Latency", "right", "median"),
@@ -44,7 +46,7 @@ def is_eager_best(fastest: BaselineRow | None) -> bool:
 
 def named(fastest: BaselineRow) -> str:
     """The best alternative with its name."""
-    return f"the best alternative ({fastest.name})"
+    return f"{BEST_TIMED} ({fastest.name})"
 
 
 def over(fastest: BaselineRow | None, speedup: float | None, noise: float | None, *, is_short: bool = False) -> str:
@@ -102,7 +104,7 @@ def figures(fastest: BaselineRow | None, speedup: float | None, noise: float | N
     if (ratio := fastest.under(speedup, noise)) is None:
         reason = wording.not_measured(fastest.name, fastest.failure) if fastest.failure else ""
         return [Figure(f"Over {fastest.name}", wording.NONE, "not measured" if reason else "", reason)]
-    about = f"{fastest.name} itself is {wording.ratio(fastest)} over eager"
+    about = f"{OVER_BEST_ABOUT}. {fastest.name} itself is {wording.ratio(fastest)} over eager"
     if is_eager_best(fastest):
         over_it = f"over {fastest.name}: {wording.interval(ratio.low, ratio.high)}; {about}"
         return [Figure(OVER_BEST, wording.speedup(speedup, noise), EAGER_IS_BEST, over_it)]
