@@ -336,5 +336,5 @@ def _print_rows(console: Console, network: Network, rows: list[Ranked]) -> None:
         alternative = ranking.in_words(ranking.whole_of(network).alternative)
         console.print(
             f"If all of them reached {ranking.REACHED_SHARE:.0%} of their limits, the network would be "
-            f"{times(ceiling)} as fast as with {alternative}.", highlight=False, soft_wrap=True,
+            f"{times(ceiling)} as fast as with {alternative}. {in_network.OPTIMISTIC}", highlight=False, soft_wrap=True,
         )  # fmt: skip

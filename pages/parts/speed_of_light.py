@@ -64,7 +64,7 @@ def why_unknown(limit: HardwareLimit) -> str:
 
 def _executes(limit: HardwareLimit) -> str:
     share = wording.significant(limit.executed_share or 0.0, 2)
-    return f"a kernel of this run executes {share} of the task's floating-point operations"
+    return f"a kernel of this run executes as little as {share} of the task's floating-point operations"
 
 
 def avoidable(limit: HardwareLimit | None, executed_share: float | None) -> str:

@@ -3,6 +3,7 @@ say the same. Knows no file."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from storage.networks import proofs
@@ -48,6 +49,22 @@ OPTIMISTIC = (
     "products, and nothing in between."
 )
 PEAK = "the most GPU memory that a call holds beyond what is held before it, such as parameters and inputs"
+
+
+def replaced(network: Network, kept: Sequence[str]) -> str:
+    """What runs in kernels now and where, in a sentence: "Replaced: conv2d + layer_norm in parts.1, parts.2."; empty
+    where nothing is kept."""
+    told = [
+        f"{_listed(region.kind.split('+'), ' + ')} in {_listed(region.places, ', ')}"
+        for region in network.regions
+        if region.name in kept
+    ]
+    return f"Replaced: {'; '.join(told)}." if told else ""
+
+
+def _listed(names: Sequence[str], between: str) -> str:
+    more = len(names) - MOST_COUNTED
+    return between.join(names[:MOST_COUNTED]) + (f" and {more} more" if more > 0 else "")
 
 
 def counted(network: Network) -> str:

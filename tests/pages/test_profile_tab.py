@@ -240,11 +240,14 @@ def test_a_limit_of_which_a_kernel_left_out_operations_is_told_as_such_and_roofs
     assert (speed_of_light.percent(undercut, 1.0), speed_of_light.share(undercut, 1.0)) == ("not known", None)
     assert speed_of_light.sentence(undercut, 1.0) == (
         "Limit not known for this task: 0.490 ms is the time for all 137 GFLOP of the reference. A kernel of this run "
-        "executes 0.23 of the task's floating-point operations."
+        "executes as little as 0.23 of the task's floating-point operations."
     )
     assert "A kernel of this run" in speed_of_light.sentence(undercut.raised_to(0.2), 1.0)
     assert "0.490 ms is the time for all" in speed_of_light.sentence(undercut.raised_to(0.2), 1.0)
-    assert speed_of_light.why_unknown(undercut) == "a kernel of this run executes 0.23 of the task's operations"
+    assert (
+        speed_of_light.why_unknown(undercut)
+        == "a kernel of this run executes as little as 0.23 of the task's operations"
+    )
     assert speed_of_light.avoidable(undercut, 0.2317) == (
         "Most of the task's work is avoidable: this kernel executes 0.23 of its floating-point operations."
     )

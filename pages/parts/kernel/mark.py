@@ -42,18 +42,18 @@ def of_run(run_id: str) -> Mapping[str, Mark]:
 def badge(mark: Mark | None) -> None:
     """The mark, with who set it and why behind it; nothing where there is none."""
     if mark:
-        st.badge(str(mark.kind), color=TONE[mark.kind], icon=":material/person_check:", help=said(mark))
+        st.badge(str(mark.kind), color=TONE[mark.kind], icon=":material/person_check:", help=wording.plain(said(mark)))
 
 
 def caption(mark: Mark | None) -> None:
     """Who marked it, when and why, in a line; nothing where nobody has."""
     if mark:
-        st.caption(f":material/person_check: {said(mark)}")
+        st.caption(f":material/person_check: {wording.plain(said(mark))}")
 
 
 def said(mark: Mark) -> str:
     """One sentence."""
-    return wording.plain(wording.sentence(wording.capital(mark.in_words)))
+    return wording.opened(wording.capital(mark.in_words))
 
 
 def draw_if_open() -> None:

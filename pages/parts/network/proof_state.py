@@ -47,6 +47,8 @@ SHIP_ABOUT = (
     "PyTorch's own code runs where they do not fit; CARD.md inside has these figures"
 )
 
+SHIPPED_USE = "Install it with pip; then apply(network), or compile(network) where a kernel lies across modules."
+
 
 class Stage(StrEnum):
     """How far kernels for a network are."""
@@ -252,6 +254,8 @@ def result(network: Network, proof: Proof) -> None:
     if total is not None:
         figures.draw("What kernels bring in the network", list(_figures(network, proof, total)), key="proof_figures")
     st.markdown(" ".join(filter(None, [f"**{_written(headline)}**", _written(in_network.by_workload(network, proof))])))
+    if replaced := in_network.replaced(network, proof.stack.kept):
+        st.markdown(_written(replaced))
     if prediction := in_network.prediction(network, proof):
         st.markdown(_written(prediction))
     facts = ["in brackets the 95 % interval"] if total is not None else []
@@ -294,6 +298,8 @@ def _buttons(
         proof = stands.proof
         if proof is not None and stage is Stage.OVER and proofs.shipped(proof):
             _ship(folder)
+            kept = wording.counted(len(proof.stack.kept) if proof.stack else 0, "kernel")
+            st.caption(wording.plain(f"{folder.name}-package.zip: {kept}. {SHIPPED_USE}"), width="content")
         if access.may_steer() and not (stands.network and stands.network.is_example):
             asked = _starts(folder, stage, stands, rows, found)
     if asked is not None:

@@ -84,7 +84,7 @@ def gather(run: RunRow, selected_id: str = "") -> CurveRows:
         steering=queries.steering_marks(db, run.run_id),
         kernels=run.attempts,
         budget_depths=0 if run.state.is_finished else run.depths,
-        eager_ms=usual_eager_ms(points),
+        eager_ms=(best_eager_ms if run.state.is_finished else None) or usual_eager_ms(points),
         limit_ms=limit.known_ms or None if limit else None,
         target_speedup=settings.budget.target_speedup if settings else None,
         selected_id=selected_id,
@@ -97,7 +97,8 @@ def gather(run: RunRow, selected_id: str = "") -> CurveRows:
 
 
 def usual_eager_ms(points: Sequence[PointRow]) -> float | None:
-    """Eager's latency in this run: it is timed anew beside every kernel, and no one session moves the median much."""
+    """Eager's latency while a run is at work: it is timed anew beside every kernel, and no one session moves the median
+    much, so that the scale stays."""
     timed = [relative.baseline_ms(p.speedup, p.latency_ms) for p in points]
     return statistics.median([ms for ms in timed if ms] or [0.0]) or None
 
@@ -127,10 +128,10 @@ def _marks(rows: CurveRows) -> str:
             "what two timings of one kernel can differ by, so it may be no gain."
         )
     if rows.eager_ms:
-        usual = wording.latency(rows.eager_ms)
+        took = wording.latency(rows.eager_ms)
         notes.append(
-            "The scale on the right is the time of a call; eager PyTorch, timed anew beside each kernel, "
-            f"usually took {usual} in this run."
+            f"The scale on the right is the time of a call where eager PyTorch takes {took}; it is timed anew beside "
+            "each kernel."
         )
     if any(p.base_id for p in rows.points):
         notes.append("A thin line leads from a kernel to one made from it; it is dotted where that one was not kept.")
@@ -186,9 +187,10 @@ FAILURE_MARKS = {
 
 @dataclass(frozen=True, slots=True)
 class CurveRows:
-    """Everything the curve shows. `eager_ms` is eager's usual latency, by which speed-ups are latencies, `limit_ms` the
-    hardware's limit, `baselines` those beside eager, none before they were measured. `kernels` counts all, also those
-    that a long run's curve leaves out; `missed` are the calls that were to show a profile and had none."""
+    """Everything the curve shows. `eager_ms` is eager's latency by which speed-ups are latencies, of a run that is over
+    that beside its best kernel, `limit_ms` the hardware's limit, `baselines` those beside eager, none before they were
+    measured. `kernels` counts all, also those that a long run's curve leaves out; `missed` are the calls that were to
+    show a profile and had none."""
 
     points: Sequence[PointRow]
     failures: Sequence[FailureRow]
@@ -213,7 +215,7 @@ class CurveRows:
 
     @property
     def limit_speedup(self) -> float | None:
-        """The limit beside eager's usual latency."""
+        """The limit beside that latency of eager."""
         return self.eager_ms / self.limit_ms if self.eager_ms and self.limit_ms else None
 
 

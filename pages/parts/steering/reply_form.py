@@ -35,6 +35,7 @@ def draw(run: RunRow, state: RunState, draw_new: Callable[[str], bool]) -> None:
         st.markdown(f"## {_lead(run, state)}: {task[:1].lower()}{task[1:]} :gray[{step}]")
         takes = REPLY_TAKES.get(question.expects, "a reply in the form that it asks for")
         st.caption(wording.plain(f"The prompt takes {takes}. Your reply is checked like a model's."))
+        _what_failed(run.run_id, question)
         refused = _last_refused(run.run_id, question)
         # What comes and goes has a place of its own: the next question's form must stand where the last one's stood, or
         # both are there until the whole page is drawn, and what is typed into the old one is lost.
@@ -49,6 +50,18 @@ def draw(run: RunRow, state: RunState, draw_new: Callable[[str], bool]) -> None:
             if refused is not None:
                 st.error("**Reply rejected.** Fix it and resend.", icon=":material/error:")
                 st.code(refused.note, language=None, wrap_lines=True)
+
+
+def _what_failed(run_id: str, question: QuestionRow) -> None:
+    """Which kernel the call is about and how it failed, with the way to the rest; nothing where it did not fail."""
+    about = next((a for a in index.attempts(run_id) if a.candidate_id == question.candidate_id), None)
+    if about is not None and about.verdict is not None and about.message:
+        came = f"Kernel {about.number}: {wording.VERDICT_NAME[about.verdict]}. {about.message}"
+        st.markdown(wording.plain(wording.cut(came, 300)))
+        st.page_link(
+            "candidate.py", label="All that is known of the failure", icon=":material/bug_report:", width="content",
+            query_params={"run": run_id, "candidate": about.candidate_id, "tab": "Errors"},
+        )  # fmt: skip
 
 
 def _lead(run: RunRow, state: RunState) -> str:

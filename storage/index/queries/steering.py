@@ -19,8 +19,9 @@ from storage.run.steering.verbs import VERBS, CommandKind, Result, verbs_with
 
 @dataclass(frozen=True, slots=True)
 class SteeringMark:
-    """Where on the curve a person steered: the depth in which a command came into force. A stop governs nothing that
-    comes after it: `x` is its place on the axis of depths, right of all that was there before it; None of others."""
+    """Where on the curve a person steered: the depth in which a command came into force. One that comes into force in
+    the middle of a depth, a stop or what the model is shown, has a place of its own on the axis of depths: `x`, right
+    of all that was there before it. None of others."""
 
     seq: int
     at: float
@@ -82,12 +83,13 @@ def steering_marks(db: Database, run_id: str) -> list[SteeringMark]:
     return [
         SteeringMark(
             row.effective_seq or 0, row.effective_at or 0.0, row.effective_step or 0, depth, row.kind, row.argument,
-            row.asked_by, row.note, _place(db, run_id, row) if row.kind is CommandKind.STOP else None,
+            row.asked_by, row.note, _place(db, run_id, row) if row.kind in _AT_ONCE else None,
         )
         for row, (depth,) in zip(rows, depths, strict=True)
     ]  # fmt: skip
 
 
+_AT_ONCE = (CommandKind.STOP, CommandKind.EXPOSE)
 _BEFORE = f"""
 WITH placed AS (SELECT seq, {PLACE} + {GAP} / 2 AS x FROM kernels WHERE run_id = $run {SIBLINGS}
     UNION ALL SELECT seq, depth - 0.25 FROM steps WHERE run_id = $run AND outcome = 'patch_failed'
