@@ -43,6 +43,7 @@ GIVEN: dict[str, list[Any]] = {
     "after_seq": [0],
     "depths": [list(range(0, 2_000, 40))],
     "limit": [50],
+    "eager_ms": [4.0],
     "kind": [StepKind.COMPILE],
     "kernel_class": [KernelClass.MATMUL],
     "toolchain": ["cpu"],

@@ -154,7 +154,7 @@ def _numbers(run: RunRow, candidate: CandidateRow) -> None:
     db = index.current()
     evaluation = queries.evaluation(db, run.run_id, candidate.candidate_id)
     how = outcome.limit_measured(db, run.run_id)
-    fastest = queries.baseline_beside(db, candidate)
+    fastest = queries.baseline_beside(db, run.run_id, relative.baseline_ms(candidate.speedup, candidate.latency_ms))
     items = numbers(candidate, evaluation, fastest, queries.limit(db, run.run_id), how)
     items += gain(queries.prediction(db, run.run_id, candidate.candidate_id), candidate.candidate_id)
     figures.draw("Figures of this kernel", items, key="kernel_figures", is_strip=True)

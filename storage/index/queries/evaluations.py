@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 
 from storage.index.database import Database
 from storage.index.queries import fetch
-from storage.index.queries.attempts import AttemptRow
 from storage.results import relative
 from storage.results.check_records import StagedCheck
 from storage.results.deployment import Deployment
@@ -343,10 +342,10 @@ def baselines(db: Database, run_id: str) -> list[BaselineRow]:
     return [_baseline(measured, toolchain != ("cpu",)) for measured in last.values()]
 
 
-def baseline_beside(db: Database, kernel: AttemptRow) -> BaselineRow | None:
-    """The fastest of them as it counts beside a kernel; where none could be timed, the first."""
-    eager_ms = relative.baseline_ms(kernel.speedup, kernel.latency_ms)
-    rows = [row.beside(eager_ms) for row in baselines(db, kernel.run_id)]
+def baseline_beside(db: Database, run_id: str, eager_ms: float | None) -> BaselineRow | None:
+    """The fastest of them as it counts beside a kernel whose session's eager took `eager_ms`; where none was timed, the
+    first."""
+    rows = [row.beside(eager_ms) for row in baselines(db, run_id)]
     return max(rows, key=lambda row: row.speedup or 0.0, default=None)
 
 
