@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pages.parts import index, method
+from pages.parts import index, method, wording
 from pages.parts.run import first_kernel
 from pages.parts.status import outcome, waiting_strip
 from storage import codec
@@ -28,8 +28,8 @@ from tests import samples
 from tests.pages.conftest import Open, everything, protos, words
 
 
-def begin(home: Path, *events: ev.Event) -> RunFolder:
-    folder = samples.write_run(home / "runs", "r1", depths=3, ending="stopped")
+def begin(home: Path, *events: ev.Event, depths: int = 3) -> RunFolder:
+    folder = samples.write_run(home / "runs", "r1", depths=depths, ending="stopped")
     journal = Journal(folder.journal_file)
     journal.append(ev.EngineStarted(1, True))
     for event in (*events, ev.StateChanged(RunState.WAITING, "you")):
@@ -163,8 +163,20 @@ def test_a_frozen_page_of_a_run_at_work_does_not_say_that_it_is_running(home: Pa
 
 
 def test_the_overview_says_how_many_runs_wait(home: Path, open_page: Open) -> None:
-    begin(home)
-    assert "1 waiting for you" in words(open_page())
+    folder = begin(home)
+    assert "1 waiting for you" in words(app := open_page())
+    assert "do:resume" in everything(app), "it may have been the network"
+    tell(folder, question(folder))
+    assert "do:resume" not in everything(open_page()), "only a reply helps"
+
+
+def test_a_call_about_a_failed_kernel_says_how_that_failed_and_where_the_rest_is(home: Path, open_page: Open) -> None:
+    folder = begin(home, depths=9)
+    open_page("overview")
+    failed = next(kernel for kernel in index.attempts("r1") if kernel.message)
+    tell(folder, replace(question(folder), role=StepKind.REPAIR, candidate_id=failed.candidate_id))
+    said = words(open_page("run", run="r1")).replace("\\", "")
+    assert f"Kernel {failed.number}: {wording.VERDICT_NAME[failed.verdict or Verdict.PASSED]}. {failed.message}" in said
 
 
 def test_a_run_left_at_its_prompt_waits_in_the_overview_and_offers_nothing_that_needs_an_engine(

@@ -203,6 +203,14 @@ def test_a_click_on_the_page_that_is_left_counts_and_is_told_with_the_name_of_it
     assert "Run r1: Pausing" in everything(steered.app)
 
 
+def test_a_go_back_that_waits_for_the_step_at_work_is_told(steered: Steered) -> None:
+    waits = "Waiting for the step at work to end: go back to kernel 1"
+    assert waits not in words(steered.app)
+    commands.send(steered.folder.commands_file, CommandKind.ROLL_BACK, "c001")
+    steered.look()
+    assert waits in words(steered.app).replace("\\", "")
+
+
 def test_a_waiting_run_says_what_it_waits_for(steered: Steered) -> None:
     steered.tell(ev.StateChanged(RunState.WAITING, "the model endpoint failed: connection refused"))
     assert "connection refused" in words(steered.app)

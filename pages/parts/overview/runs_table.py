@@ -12,7 +12,7 @@ from pages.parts import access, index, method, run_state, suite_folders, wording
 from pages.parts.overview import label_dialogs, runs_filter
 from pages.parts.status import alerts, alternatives, damaged, provenance
 from pages.parts.status.alerts import Alert
-from pages.parts.steering import dialogs, steer
+from pages.parts.steering import dialogs, reply_form, steer
 from pages.parts.steering.verb_words import VERB_WORDS
 from pages.parts.widgets import table
 from storage.index import queries
@@ -220,6 +220,8 @@ def _actions(run: RunRow, state: RunState) -> list[table.Cell]:
     if not access.may_steer():
         return []
     offered = [command for command in ICONS if commands.is_offered(command, state)]
+    if reply_form.needs_answer(run, state):
+        offered.remove(CommandKind.RESUME)
     label = table.button("Labels", "label", f"{LABELS}{run.run_id}", f"Name, tags and more: {run.title}, {run.run_id}")
     return [*(_button(command, run) for command in offered), label]
 

@@ -84,6 +84,13 @@ def is_due(run: RunRow, state: RunState) -> bool:
     return not is_closed and access.may_steer() and queries.open_question(index.current(), run.run_id) is not None
 
 
+def needs_answer(run: RunRow, state: RunState) -> bool:
+    """Whether a run waits for what only a person can give: a reply, or a yes. To resume it would change nothing."""
+    if state is not RunState.WAITING:
+        return False
+    return is_due(run, state) or queries.open_approval(index.current(), run.run_id) is not None
+
+
 def has_reply(run_id: str) -> bool:
     """Whether a reply was sent that no engine has taken yet."""
     asked = queries.commands(index.current(), run_id)

@@ -11,7 +11,7 @@ from pages.parts.status import damaged, no_kernel
 from pages.parts.steering import approval, command_dialogs, command_list, dialogs, reply_form, steer
 from pages.parts.steering.verb_words import VERB_WORDS
 from storage.index import queries
-from storage.index.queries import RunRow
+from storage.index.queries import CommandRow, RunRow
 from storage.run.exposure import Exposure
 from storage.run.method_words import MethodWords
 from storage.run.settings import RunState, Switch
@@ -85,7 +85,7 @@ def _first(run: RunRow, state: RunState) -> None:
     """What is wanted most, in one row, which stays at the foot of a phone's screen."""
     asked, is_held = steer.pending(run.run_id), commands.is_offered(CommandKind.RESUME, state)
     with st.container(horizontal=True, gap="small", key="steer_first"):
-        if not _needs_answer(run, state):
+        if not reply_form.needs_answer(run, state):
             with st.container(key="pause_or_resume", width="stretch"):
                 hold = CommandKind.RESUME if is_held else CommandKind.PAUSE
                 is_pausing = asked is CommandKind.PAUSE and not is_held
@@ -103,13 +103,6 @@ def _first(run: RunRow, state: RunState) -> None:
                 _opens(run, CommandKind.HINT, key="h")
 
 
-def _needs_answer(run: RunRow, state: RunState) -> bool:
-    """Whether a run waits for what only a person can give: a reply, or a yes. To resume it would change nothing."""
-    if state is not RunState.WAITING:
-        return False
-    return reply_form.is_due(run, state) or queries.open_approval(index.current(), run.run_id) is not None
-
-
 def _in_force(run: RunRow, steering: SteeringState) -> None:
     """What has been set and holds until it is changed, and hints on their way."""
     command_dialogs.base_in_force(run, steering)
@@ -118,9 +111,17 @@ def _in_force(run: RunRow, steering: SteeringState) -> None:
         st.caption(f":material/smart_toy: Model: {now} (at first {first})")
     for rule in steering.rules:
         _rule(run, rule)
+    back = [asked for asked in queries.commands(index.current(), run.run_id) if _is_going_back(asked)]
+    if back:
+        kernel = wording.plain(steer.readable(run.run_id, back[-1].argument))
+        st.caption(f":material/schedule: Waiting for the step at work to end: go back to {kernel}")
     waiting = queries.pending_hints(index.current(), run.run_id)
     if waiting:
         st.caption(f":material/schedule: Waiting for the next prompt: {wording.plain(waiting[-1][:120])}")
+
+
+def _is_going_back(asked: CommandRow) -> bool:
+    return asked.kind is CommandKind.ROLL_BACK and asked.effective_at is None and asked.refused_at is None
 
 
 def _first_model(run: RunRow) -> str:

@@ -47,7 +47,12 @@ export default function ({ data, parentElement }) {
   const skew = data.server_now - Date.now() / 1000
   const tick = () => {
     const now = data.clock.until ?? Date.now() / 1000 + skew
-    elapsed.querySelector(".value").textContent = span(data.clock.spent_s + (data.clock.since ? now - data.clock.since : 0))
+    const spent = data.clock.spent_s + (data.clock.since ? now - data.clock.since : 0)
+    // What a step took, as its end says it, may be less than what was counted here meanwhile: a clock does not go back.
+    const isOn = list.run === data.clock.run && data.clock.until == null && list.spent - spent < 5
+    list.spent = isOn ? Math.max(list.spent, spent) : spent
+    list.run = data.clock.run
+    elapsed.querySelector(".value").textContent = span(list.spent)
   }
   tick()
   clearInterval(list.timer)
