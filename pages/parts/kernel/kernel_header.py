@@ -141,9 +141,13 @@ def _neighbours(run: RunRow, candidate: CandidateRow) -> None:
 
 def _family(run: RunRow, candidate: CandidateRow) -> None:
     numbers = {a.candidate_id: a.number for a in index.attempts(run.run_id)}
-    parents = [("made from", candidate.parent_id), ("and from", candidate.second_parent_id)]
-    for relation, other in [*parents, *(("parent of", child) for child in candidate.children[:6])]:
-        if other in numbers:
+    relations = [("made from", candidate.parent_id), ("and from", candidate.second_parent_id)]
+    relations += [("parent of", child) for child in candidate.children[:6]]
+    known = [(relation, other) for relation, other in relations if other in numbers]
+    if not known:
+        return
+    with st.container(horizontal=True, gap="xsmall", width="content", key="kernel_family"):
+        for relation, other in known:
             label, target = f"{relation} kernel {numbers[other]}", {"run": run.run_id, "candidate": other}
             st.page_link("candidate.py", label=label, query_params=target, width="content")
 
