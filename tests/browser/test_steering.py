@@ -330,29 +330,6 @@ def elsewhere_and_back(page: Page) -> None:
     page.go_back()
 
 
-@pytest.mark.parametrize("way", ["Paste a reply", "Edit the kernel"])
-def test_what_was_typed_a_moment_before_the_page_was_left_by_its_address_is_there_again(
-    page: Page, server: Server, way: str
-) -> None:
-    engine = begin(page, server, f"left_{way[:4].lower()}")
-    prompt = Blobs(engine.folder.blobs).put('[{"role": "user", "text": "x"}]')
-    engine.emit(ev.QuestionAsked(90, 0, StepKind.REPAIR, 3, "c001", prompt, "patch"))
-    engine.emit(ev.StateChanged(RunState.WAITING, "a reply"))
-    address = page.url
-    drawn(page).get_by_role("radio", name=way).click()
-    box = page.get_by_label("Kernel source" if way.startswith("Edit") else "Reply", exact=True)
-    box.click()
-    page.keyboard.press("Control+End")
-    page.keyboard.type("my edit")
-    asked = []
-    page.once("dialog", lambda dialog: (asked.append(dialog.type), page.wait_for_timeout(500), dialog.accept()))
-    page.goto(f"{server.url}/system")
-    expect(page.get_by_role("heading", name="System", exact=True)).to_be_visible()
-    page.goto(address)
-    expect(drawn(page).locator(".st-key-answer_box textarea")).to_have_value(re.compile("my edit$"))
-    assert asked == ["beforeunload"]
-
-
 def test_what_was_typed_and_not_sent_is_there_after_a_visit_elsewhere_and_a_new_question_begins_empty(
     page: Page, server: Server
 ) -> None:

@@ -20,17 +20,11 @@ def begin(key: str, text: str = "") -> None:
 
 
 def keep(key: str) -> None:
-    """For the field's `on_change`, which is told once the field has been left, or of long texts while they are written:
-    `letWritingBeKept` in client/status/menu.js."""
+    """For the field's `on_change`, which is told once the field has been left."""
     _kept.pop(place := (access.person(), key), None)
     _kept[place] = str(st.session_state[key] or "")
     while len(_kept) > MOST:
         _kept.pop(next(iter(_kept)), None)
-
-
-def is_kept(key: str) -> bool:
-    """Whether something was left in that field."""
-    return bool(_kept.get((access.person(), key)))
 
 
 def forget(key: str) -> None:

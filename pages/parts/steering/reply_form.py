@@ -114,8 +114,7 @@ def _boxes(run_id: str, question: QuestionRow, refused: CommandRow | None) -> No
     way = ways[0]
     with st.container():
         if can_edit:
-            begun = drafts.is_kept(f"file:{name}") and not drafts.is_kept(f"reply:{name}")
-            way = str(st.segmented_control("How", ways, default=ways[begun], key=f"way:{name}", required=True))
+            way = str(st.segmented_control("How", ways, default=ways[0], key=f"way:{name}", required=True))
     is_file = way == ways[1]
     key = f"{'file' if is_file else 'reply'}:{name}"
     drafts.begin(key, source if is_file else _refused_text(run_id, refused))

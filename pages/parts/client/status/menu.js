@@ -117,30 +117,6 @@ function letFieldsSpeakFirst() {
   }, true)
 }
 
-// And where the page is left by its address, by a reload or with its window, the field says nothing at all. So one that
-// long texts are written in says it soon after each change, in the way that Streamlit has for it.
-const WRITING = ".st-key-answer_box textarea, .st-key-editor textarea", WRITING_MS = 300
-
-function letWritingBeKept() {
-  let field, wait
-  const say = () => {
-    clearTimeout(wait)
-    if (field?.isConnected) field.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", ctrlKey: true, bubbles: true }))
-    field = undefined
-  }
-  addEventListener("input", event => {
-    if (!event.target.matches?.(WRITING)) return
-    field = event.target
-    clearTimeout(wait)
-    wait = setTimeout(say, WRITING_MS)
-  }, true)
-  addEventListener("beforeunload", event => {
-    if (!field) return
-    say()
-    event.preventDefault()  // the browser asks, and by the answer it has been said
-  })
-}
-
 // For the keyboard: from the top of a run's page straight to what steers it, where there is such. Trap: a style rule that
 // asks the whole page for it (`:has`) costs a run of a thousand kernels most of the time that its page takes to be drawn.
 function offerControls() {
@@ -169,7 +145,6 @@ export default function () {
   document.addEventListener("click", close)
   goInOneStep()
   letFieldsSpeakFirst()
-  letWritingBeKept()
   keepViews()
   keepTabs()
   mindManners()
