@@ -47,6 +47,7 @@ def draw(run: RunRow, state: RunState, draw_new: Callable[[str], bool]) -> None:
         _boxes(run.run_id, question, refused)
         with st.container():  # at the button, where the person looks who has pressed it
             if refused is not None:
+                steer.take_back(VERB_WORDS[CommandKind.ANSWER].sent, refused.refused_at or 0.0)
                 st.error("**Reply rejected.** Fix it and resend.", icon=":material/error:")
                 st.code(refused.note, language=None, wrap_lines=True)
 

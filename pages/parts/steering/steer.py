@@ -171,6 +171,13 @@ def _was_said_elsewhere(word: Word) -> bool:
     return bool(where != place)
 
 
+def take_back(text: str, told_at: float) -> None:
+    """Say this no longer, if it was said before `told_at`: what became of it is told elsewhere on the page."""
+    latest: Word | None = st.session_state.get("word_back")
+    if latest and latest.text == text and latest.at < told_at:
+        st.session_state["word_back"] = _SILENCE
+
+
 @dataclass(frozen=True, slots=True)
 class Word:
     """What became of an act, and when (seconds since the epoch)."""
