@@ -47,7 +47,7 @@ def _editor(run: RunRow, attempts: list[AttemptRow]) -> None:
     source = texts.source(run_id, parent.source_blob)
     st.html("<style>.st-key-editor textarea { font-family: var(--st-code-font, monospace) }</style>")
     with st.container(key="editor"):
-        key, about = f"edit:{run_id}:{parent.candidate_id}", f"edit_note:{run_id}"
+        key, about = f"draft:edit:{run_id}:{parent.candidate_id}", f"draft:note:{run_id}"
         drafts.begin(key, source)
         text = st.text_area(
             "Kernel source", height=520, key=key, help="a Python file that defines class ModelNew",
@@ -85,8 +85,8 @@ def _hand_in(parent: AttemptRow, text: str, note: str, is_over: bool) -> None:
         return
     sent = steer.ask(run_id, CommandKind.SUBMIT, str(Submission(parent.candidate_id, blob, note)))
     if sent:
-        drafts.forget(f"edit:{run_id}:{parent.candidate_id}")
-        drafts.forget(f"edit_note:{run_id}")
+        drafts.forget(f"draft:edit:{run_id}:{parent.candidate_id}")
+        drafts.forget(f"draft:note:{run_id}")
     if sent and (not is_over or steer.resume(run_id)):
         st.switch_page("run.py", query_params={"run": run_id})
     st.rerun()

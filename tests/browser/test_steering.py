@@ -24,7 +24,7 @@ from storage.run.steering import commands
 from storage.run.steering.command_arguments import Fallback, Submission
 from storage.run.steering.verbs import Command, CommandKind
 from tests import samples
-from tests.browser.conftest import SIZE, Server, at_rest, drawn, half_drawn
+from tests.browser.conftest import SIZE, Server, at_rest, becomes, drawn, half_drawn
 from tests.browser.play import PretendEngine, finished_depth, model_step
 
 pytestmark = pytest.mark.browser
@@ -372,7 +372,48 @@ def test_what_was_typed_and_not_sent_is_there_after_a_visit_elsewhere_and_a_new_
     drawn(page).get_by_role("button", name="Send reply").click()
     assert engine.next_command().kind is CommandKind.ANSWER
     engine.emit(ev.QuestionAsked(90, 1, StepKind.OPTIMISE, 3, "c001", prompt, "kernel"))
-    expect(box).to_have_value("")
+    expect(page.get_by_role("textbox", name="Reply", exact=True)).to_have_value("")  # without the hidden one before
+
+
+def test_what_was_typed_a_moment_before_the_page_was_left_by_address_is_there_again_and_told(
+    page: Page, server: Server
+) -> None:
+    def typed_and_left(box: Locator, text: str) -> None:
+        address = page.url
+        expect(drawn(page).get_by_label(label, exact=True)).to_have_count(1)
+        box.press("Control+End")
+        box.press_sequentially(text)
+        page.wait_for_timeout(200)
+        page.goto(f"{server.url}/system")
+        page.goto(address)
+        expect(box).to_have_value(re.compile(f"{re.escape(text)}$"))
+
+    engine = begin(page, server, "unsent")
+    label = "Kernel source"
+    drawn(page).get_by_role("button", name="Edit a kernel by hand").click()
+    kernel = page.get_by_label(label, exact=True)
+    expect(kernel).to_have_value(re.compile("class ModelNew"))
+    typed_and_left(kernel, "# by hand")
+    expect(page.locator("table.diff td.add").filter(has_text="# by hand").first).to_be_visible()
+
+    page.goto(f"{server.url}/run?run=unsent")
+    prompt = Blobs(engine.folder.blobs).put('[{"role": "user", "text": "Repair it"}]')
+    engine.emit(ev.QuestionAsked(90, 0, StepKind.REPAIR, 3, "c001", prompt, "patch"))
+    engine.emit(ev.StateChanged(RunState.WAITING, "a reply"))
+    label = "Reply"
+    reply = page.get_by_label(label, exact=True)
+    typed_and_left(reply, "half a reply")
+    drawn(page).get_by_text("Edit the kernel", exact=True).click()
+    label = "Kernel source"
+    expect(kernel).to_have_value(re.compile("class ModelNew"))
+    typed_and_left(kernel, "# in place")
+    drawn(page).get_by_role("button", name="Send reply").click()
+    answer = engine.next_command()
+    assert "# in place" in Blobs(engine.folder.blobs).get(answer.argument.split()[-1])
+    drawn(page).get_by_text("Paste a reply", exact=True).click()
+    expect(reply).to_have_value("half a reply")
+    kept = "Object.keys(localStorage).filter(key => key.includes('-unsent-90-')).length"
+    becomes(lambda: page.evaluate(kept), 0)
 
 
 def test_steps_are_approved_and_skipped(page: Page, server: Server) -> None:

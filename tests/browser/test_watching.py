@@ -157,6 +157,25 @@ def test_a_click_on_a_point_opens_its_kernel_and_zoom_survives_a_visit_to_its_pa
     becomes(lambda: curve.axis_range(page, "xaxis"), before)
 
 
+def test_the_engine_time_never_runs_backwards(page: Page, server: Server) -> None:
+    engine = PretendEngine(server.runs, "ticking")
+    engine.play_until(model_step)
+    page.goto(f"{server.url}/run?run=ticking")
+    figure = page.locator(".figures .elapsed .value")
+
+    def shown() -> int:
+        minutes, seconds = str(figure.text_content()).split(":")
+        return int(minutes) * 60 + int(seconds)
+
+    expect(figure).to_have_text(re.compile(r"\d:\d\d"))
+    begun = shown()
+    becomes(lambda: shown() > begun + 1, True)
+    before = shown()
+    engine.emit(ev.StateChanged(RunState.PAUSED, "paused by a person"))  # the step in flight is broken off
+    expect(page.locator(".figures .state .value")).to_have_text("paused")
+    assert shown() >= before
+
+
 def test_an_idle_page_sends_nothing_and_keeps_its_refresh_interval_for_the_browser_session(
     page: Page, server: Server
 ) -> None:

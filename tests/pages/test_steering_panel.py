@@ -24,10 +24,11 @@ from storage.index.queries.steering import CallAnswered, DepthBegun, Effect, Ker
 from storage.results.vocabulary import Verdict
 from storage.run import events as ev
 from storage.run import liveness
+from storage.run.blobs import Blobs
 from storage.run.folder import RunFolder
 from storage.run.journal import Journal
 from storage.run.method_words import AS_STORED
-from storage.run.settings import RunState
+from storage.run.settings import RunState, StepKind
 from storage.run.steering import commands
 from storage.run.steering.verbs import Command, CommandKind
 from tests import samples
@@ -203,12 +204,34 @@ def test_a_click_on_the_page_that_is_left_counts_and_is_told_with_the_name_of_it
     assert "Run r1: Pausing" in everything(steered.app)
 
 
-def test_a_go_back_that_waits_for_the_step_at_work_is_told(steered: Steered) -> None:
-    waits = "Waiting for the step at work to end: go back to kernel 1"
-    assert waits not in words(steered.app)
-    commands.send(steered.folder.commands_file, CommandKind.ROLL_BACK, "c001")
-    steered.look()
-    assert waits in words(steered.app).replace("\\", "")
+def test_a_reply_that_is_rejected_is_told_once(steered: Steered) -> None:
+    prompt = Blobs(steered.folder.blobs).put('[{"role": "user", "text": "Write a kernel"}]')
+    app = steered.tell(
+        ev.QuestionAsked(90, 0, StepKind.OPTIMISE, 1, "c001", prompt, "source"),
+        ev.StateChanged(RunState.WAITING, "a reply"),
+    )
+    next(box for box in app.text_area if box.label == "Reply").set_value("I cannot.")
+    app = steered.press("Send reply")
+    (answer,) = steered.sent()
+    assert app.session_state["word_back"].text == "Reply sent"
+    journal = Journal(steered.folder.journal_file)
+    journal.append(ev.CommandAcknowledged(answer, 90))
+    journal.append(ev.CommandRefused(answer.command_id, 90, "no kernel in it"))
+    journal.close()
+    index.ingest().catch_up()
+    app.run()
+    assert "Reply rejected" in everything(app)
+    assert app.session_state["word_back"].text == ""
+    next(box for box in app.text_area if box.label == "Reply").set_value("I still cannot.")
+    assert steered.press("Send reply").session_state["word_back"].text == "Reply sent"
+
+
+def test_a_go_back_that_waits_for_the_next_step_is_told(steered: Steered) -> None:
+    assert "go back to" not in words(steered.app)
+    command = commands.send(steered.folder.commands_file, CommandKind.ROLL_BACK, "c001")
+    assert "Waiting for the next step: go back to kernel 1" in words(steered.obey(command))
+    app = steered.tell(ev.StepStarted(31, StepKind.OPTIMISE, 3, "c001"))
+    assert "Waiting for the next step" not in words(app)
 
 
 def test_a_waiting_run_says_what_it_waits_for(steered: Steered) -> None:

@@ -81,6 +81,7 @@ def test_what_is_promised_fits_the_run_and_the_server(home: Path, monkeypatch: p
         "Next: start a run of your own under New run."
     )
     assert welcome.following(untimed, RunState.FINISHED).startswith("The run found a correct kernel, but no timing")
+    assert welcome.following(run, RunState.STOPPED).startswith("Next: resume the run, then download the best kernel")
     assert "being timed" in welcome.following(untimed, RunState.RUNNING)
     assert welcome.following(run, RunState.LOST).startswith("Next: resume the run;")
     assert "being mended" in welcome.following(replace(without, failed=1), RunState.RUNNING)
@@ -109,6 +110,8 @@ def test_the_end_of_the_demo_leads_on_to_its_checks_to_networks_and_to_the_resul
     samples.write_run(home / "runs", "own", seed=1, depths=2)
     assert WHERE in words(open_page("run", run="the-demo-2")), "it leads on for whoever has runs of their own, too"
     assert WHERE not in words(open_page("run", run="own"))
+    samples.write_run(home / "runs", "the-demo-3", depths=2, ending="stopped")
+    assert "The demo was stopped" in words(open_page("run", run="the-demo-3"))
 
 
 WHERE = "The demo has ended"

@@ -207,9 +207,9 @@ SWITCHES = (CommandKind.COLLECT, CommandKind.EXPOSE)
 def steering_flags(
     steering_marks: Sequence[SteeringMark], is_by_hand: bool = False, is_handed_in: bool = False
 ) -> tuple[list[Shape], list[Shape]]:
-    """One flag per step index in which a person steered, before its kernels; a mark with a place has its own, behind
-    what came before it. With the verbs where the browser finds room, else behind the pointer alone. In a run whose
-    replies are all given by hand, a reply is no steering. `is_handed_in`: a language model wrote those."""
+    """One flag per place where a person steered, before the kernels that came after it. With the verbs where the
+    browser finds room, else behind the pointer alone. In a run whose replies are all given by hand, a reply is no
+    steering. `is_handed_in`: a language model wrote the replies that were."""
     names = HANDED_IN_NAME if is_handed_in else FLAG_NAME
     ordinary = (CommandKind.PAUSE, CommandKind.RESUME, *([CommandKind.ANSWER] if is_by_hand else []))
     by_place: dict[float, list[SteeringMark]] = {}

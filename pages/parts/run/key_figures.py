@@ -43,8 +43,7 @@ def draw(run: RunRow, state: RunState) -> None:
     ]  # fmt: skip
     items = [{"label": label, "value": value, "note": note, "title": title} for label, value, note, title in others]
     started = f"Started {wording.moment(run.started_at or run.created_at)}. "
-    clock = {"label": "Engine time", "title": started + ENGINE_TIME, "run": run.run_id, "spent_s": run.engine_s}
-    clock |= _current(run, state)
+    clock = {"label": "Engine time", "title": started + ENGINE_TIME, "spent_s": run.engine_s} | _current(run, state)
     shown = {"state": _state(run, state), "best": _best(run, state), "headroom": headroom(run), "clock": clock}
     _figures(data=shown | {"items": [_latency(run), *items], "server_now": time.time()}, key="figures")
 

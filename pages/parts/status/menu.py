@@ -1,5 +1,5 @@
 """What a browser does on every page: the menu on a narrow screen, where it lies over the page; one step back for each
-step forth; and the manners of dialogs."""
+step forth; the manners of dialogs; and drafts that no field has told."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ import streamlit as st
 from pages.parts import client
 
 _menu = st.components.v2.component(
-    "tilewright_menu", html="<span></span>", js=client.read("steering/manners.js") + client.read("status/menu.js")
+    "tilewright_menu",
+    html="<span></span>",
+    js="".join(map(client.read, ("steering/manners.js", "steering/unsent.js", "status/menu.js"))),
 )
 
 

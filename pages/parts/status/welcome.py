@@ -85,8 +85,8 @@ def _draw_example() -> None:
 
 def _draw_onward(run: RunRow, state: RunState) -> None:
     with st.container(border=True, gap="xsmall", key="onward"):
-        came = "was stopped" if state is RunState.STOPPED else "has ended"
-        st.markdown(f"**The demo {came}.** {following(run, state)}")
+        became = "was stopped" if state is RunState.STOPPED else "has ended"
+        st.markdown(f"**The demo {became}.** {following(run, state)}")
         if run.best_candidate_id:
             st.page_link(
                 "candidate.py", label="Can this result be trusted? Its checks",
@@ -146,7 +146,7 @@ def following(run: RunRow, state: RunState) -> str:
     if state.is_over:
         has_kernel, may_start = run.best_candidate_id is not None, access.may_steer()
         opening = "" if has_kernel else UNTIMED if run.passed else NONE_CORRECT
-        acts = ["resume the run"] if may_start and state is RunState.STOPPED else []
+        acts = ["resume the run"] if state is RunState.STOPPED and may_start else []
         acts += ["download the best kernel"] if has_kernel else []
         acts += ["start a run of your own under New run"] if may_start else []
         return opening + (f"Next: {', then '.join(acts)}." if acts else "")

@@ -40,7 +40,7 @@ def draw(run: RunRow, state: RunState) -> None:
         st.markdown(f"## Approve this step? :gray[{where}]")
         st.markdown(wording.plain(_sentence(asked, words)))
         st.caption(wording.plain(_silence(asked, word)))
-        key = f"approval_hint:{run.run_id}:{asked.step}"
+        key = f"draft:hint:{run.run_id}:{asked.step}"
         drafts.begin(key)
         st.text_area(
             "Hint for the next prompt", key=key, height=68, max_chars=2000, placeholder="optional",

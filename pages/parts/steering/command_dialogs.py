@@ -134,6 +134,8 @@ def _base_preview(chosen: AttemptRow, is_pin: bool, words: MethodWords) -> str:
 def base_in_force(run: RunRow, steering: SteeringState) -> None:
     """What a person has set about base kernels, and the way to lift it; nothing without."""
     step = wording.plain(method.words(run.run_id).distinct)
+    if back := queries.waiting_roll_back(index.current(), run.run_id):
+        st.caption(f":material/undo: Waiting for the next step: go back to {kernel_choice.number(run, back)}")
     if steering.next_base:
         name = kernel_choice.number(run, steering.next_base)
         st.caption(f":material/schedule: The next {step} starts from {name}")

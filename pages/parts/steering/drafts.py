@@ -1,5 +1,6 @@
 """What a person has typed and not sent: a reply, a kernel, a hint. Kept by this server until it is sent or the server
-ends, so that neither another page nor a reload loses it."""
+ends, so that neither another page nor a reload loses it. What a field has not told yet stays in the browser: unsent.js.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ _kept: dict[tuple[str, str], str] = {}
 
 def begin(key: str, text: str = "") -> None:
     """Before its field: what was left in it, else `text`. `key` is that of the field and names what is written for:
-    the run, and the question or the kernel."""
+    the run, and the question or the kernel. That of a text begins with `draft:`, by which the browser knows it."""
     if key not in st.session_state:
         st.session_state[key] = _kept.get((access.person(), key), text)
 

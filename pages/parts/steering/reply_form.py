@@ -48,6 +48,7 @@ def draw(run: RunRow, state: RunState, draw_new: Callable[[str], bool]) -> None:
         _boxes(run.run_id, question, refused)
         with st.container():  # at the button, where the person looks who has pressed it
             if refused is not None:
+                steer.take_back(VERB_WORDS[CommandKind.ANSWER].sent, refused.refused_at or 0.0)
                 st.error("**Reply rejected.** Fix it and resend.", icon=":material/error:")
                 st.code(refused.note, language=None, wrap_lines=True)
 
@@ -114,9 +115,12 @@ def _boxes(run_id: str, question: QuestionRow, refused: CommandRow | None) -> No
     way = ways[0]
     with st.container():
         if can_edit:
-            way = str(st.segmented_control("How", ways, default=ways[0], key=f"way:{name}", required=True))
+            drafts.begin(chosen := f"way:{name}", way)
+            way = str(
+                st.segmented_control("How", ways, key=chosen, required=True, on_change=drafts.keep, args=(chosen,))
+            )
     is_file = way == ways[1]
-    key = f"{'file' if is_file else 'reply'}:{name}"
+    key = f"draft:{'file' if is_file else 'reply'}:{name}"
     drafts.begin(key, source if is_file else _refused_text(run_id, refused))
     st.html("<style>.st-key-answer_box textarea { font-family: var(--st-code-font, monospace) }</style>")
     words = VERB_WORDS[CommandKind.ANSWER]
@@ -142,8 +146,8 @@ def _send(run_id: str, question: QuestionRow, key: str, is_file: bool) -> None:
         steer.say(str(error), is_error=True)
         return
     blob = blobs.put(as_file_reply(text) if is_file else text)
+    drafts.keep(key)  # it may be rejected; the next question has a key of its own
     steer.send(run_id, CommandKind.ANSWER, str(Answer(question.step, question.call, blob)))
-    drafts.forget(key)
 
 
 def _last_refused(run_id: str, question: QuestionRow) -> CommandRow | None:

@@ -86,7 +86,7 @@ def ask(run_id: str, command: CommandKind, argument: str = "") -> bool:
     except (CommandError, FileNotFoundError) as error:
         say(str(error), is_error=True)
         return False
-    words = VERB_WORDS[command].sent_words(readable(run_id, argument)[:60], method.words(run_id))
+    words = VERB_WORDS[command].sent_words(_readable(run_id, argument)[:60], method.words(run_id))
     is_left = st.query_params.get("run", run_id) != run_id  # clicked before anything of another run's page had come
     say(f"Run {run_id}: {words}" if is_left else words)
     return True
@@ -119,7 +119,7 @@ def pending(run_id: str) -> CommandKind | None:
     return None if is_settled else newest.kind
 
 
-def readable(run_id: str, argument: str) -> str:
+def _readable(run_id: str, argument: str) -> str:
     """A kernel by its number."""
     kernel = queries.candidate(index.current(), run_id, argument) if argument else None
     return f"kernel {kernel.number}" if kernel else argument
@@ -169,6 +169,13 @@ def _was_said_elsewhere(word: Word) -> bool:
     if at != word.at:
         at, where = st.session_state["word_said"] = (word.at, place)
     return bool(where != place)
+
+
+def take_back(text: str, told_at: float) -> None:
+    """Say this no longer, if it was said before `told_at`: what became of it is told elsewhere on the page."""
+    latest: Word | None = st.session_state.get("word_back")
+    if latest and latest.text == text and latest.at < told_at:
+        st.session_state["word_back"] = _SILENCE
 
 
 @dataclass(frozen=True, slots=True)

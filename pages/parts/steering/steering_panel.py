@@ -11,7 +11,7 @@ from pages.parts.status import damaged, no_kernel
 from pages.parts.steering import approval, command_dialogs, command_list, dialogs, reply_form, steer
 from pages.parts.steering.verb_words import VERB_WORDS
 from storage.index import queries
-from storage.index.queries import CommandRow, RunRow
+from storage.index.queries import RunRow
 from storage.run.exposure import Exposure
 from storage.run.method_words import MethodWords
 from storage.run.settings import RunState, Switch
@@ -111,17 +111,9 @@ def _in_force(run: RunRow, steering: SteeringState) -> None:
         st.caption(f":material/smart_toy: Model: {now} (at first {first})")
     for rule in steering.rules:
         _rule(run, rule)
-    back = [asked for asked in queries.commands(index.current(), run.run_id) if _is_going_back(asked)]
-    if back:
-        kernel = wording.plain(steer.readable(run.run_id, back[-1].argument))
-        st.caption(f":material/schedule: Waiting for the step at work to end: go back to {kernel}")
     waiting = queries.pending_hints(index.current(), run.run_id)
     if waiting:
         st.caption(f":material/schedule: Waiting for the next prompt: {wording.plain(waiting[-1][:120])}")
-
-
-def _is_going_back(asked: CommandRow) -> bool:
-    return asked.kind is CommandKind.ROLL_BACK and asked.effective_at is None and asked.refused_at is None
 
 
 def _first_model(run: RunRow) -> str:

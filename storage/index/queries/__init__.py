@@ -205,6 +205,7 @@ from storage.index.queries.steering import pending_hints as pending_hints
 from storage.index.queries.steering import steering_marks as steering_marks
 from storage.index.queries.steering import steering_state as steering_state
 from storage.index.queries.steering import strategy as strategy
+from storage.index.queries.steering import waiting_roll_back as waiting_roll_back
 from storage.index.queries.steering import waiting_runs as waiting_runs
 from storage.index.queries.steps import StageTime as StageTime
 from storage.index.queries.steps import StepRow as StepRow

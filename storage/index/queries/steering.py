@@ -19,9 +19,9 @@ from storage.run.steering.verbs import VERBS, CommandKind, Result, verbs_with
 
 @dataclass(frozen=True, slots=True)
 class SteeringMark:
-    """Where on the curve a person steered: the depth in which a command came into force. One that comes into force in
-    the middle of a depth, a stop or what the model is shown, has a place of its own on the axis of depths: `x`, right
-    of all that was there before it. None of others."""
+    """Where on the curve a person steered: the depth in which a command came into force. `x` is its place on the axis
+    of depths, which stays: right of all that was there before it, and of the depths that had ended. A stop governs
+    nothing that comes after it: it follows at once what was there, None where there was nothing."""
 
     seq: int
     at: float
@@ -70,38 +70,50 @@ def pending_hints(db: Database, run_id: str) -> tuple[str, ...]:
 def steering_marks(db: Database, run_id: str) -> list[SteeringMark]:
     """Commands in force, by the depth they came into force in."""
     rows = in_force(db, run_id, *CommandKind)
-    sql = """WITH asked AS (SELECT unnest($seqs::BIGINT[]) AS seq, unnest($steps::BIGINT[]) AS step)
-    SELECT coalesce(own.depth, before.depth, 0) FROM asked a
-    LEFT JOIN (SELECT step, depth FROM steps WHERE run_id = $run) own ON own.step = a.step
-    ASOF LEFT JOIN (SELECT seq, depth FROM steps WHERE run_id = $run) before ON before.seq < a.seq ORDER BY a.seq"""
     asked = {
         "run": run_id,
         "seqs": [row.effective_seq for row in rows],
         "steps": [row.effective_step for row in rows],
     }
-    depths = fetch.tuples(db, sql, asked) if rows else []
+    places = fetch.tuples(db, _PLACES, asked) if rows else []
     return [
         SteeringMark(
             row.effective_seq or 0, row.effective_at or 0.0, row.effective_step or 0, depth, row.kind, row.argument,
-            row.asked_by, row.note, _place(db, run_id, row) if row.kind in _AT_ONCE else None,
+            row.asked_by, row.note, behind if row.kind is CommandKind.STOP else place,
         )
-        for row, (depth,) in zip(rows, depths, strict=True)
+        for row, (depth, behind, place) in zip(rows, places, strict=True)
     ]  # fmt: skip
 
 
-_AT_ONCE = (CommandKind.STOP, CommandKind.EXPOSE)
-_BEFORE = f"""
-WITH placed AS (SELECT seq, {PLACE} + {GAP} / 2 AS x FROM kernels WHERE run_id = $run {SIBLINGS}
+LEAD = 0.72  # from where a depth begins on the axis to its last kernel
+
+# Trap: the depth of the step that a command governs is known once that step has begun. Its place must not wait for it.
+_PLACES = f"""
+WITH asked AS (SELECT unnest($seqs::BIGINT[]) AS seq, unnest($steps::BIGINT[]) AS step),
+ begun AS (SELECT step, seq, first_seq, depth FROM steps WHERE run_id = $run),
+ placed AS (SELECT seq, {PLACE} + {GAP} / 2 AS x FROM kernels WHERE run_id = $run {SIBLINGS}
     UNION ALL SELECT seq, depth - 0.25 FROM steps WHERE run_id = $run AND outcome = 'patch_failed'
-    UNION ALL SELECT seq, depth + 0.1 FROM depths WHERE run_id = $run AND candidate_id IS NULL)
-SELECT max(x) FROM placed WHERE seq < $seq
+    UNION ALL SELECT seq, depth + 0.1 FROM depths WHERE run_id = $run AND candidate_id IS NULL),
+ reached AS (SELECT seq, max(x) OVER (ORDER BY seq) AS x FROM placed),
+ ended AS (SELECT seq, max(depth) OVER (ORDER BY seq) + 1 AS depth FROM depths WHERE run_id = $run)
+SELECT coalesce(own.depth, before.depth, 0), reached.x,
+    greatest(reached.x, greatest(first.depth, ended.depth, 0) - {LEAD})
+FROM asked a
+LEFT JOIN begun own ON own.step = a.step
+ASOF LEFT JOIN begun before ON before.seq < a.seq
+ASOF LEFT JOIN begun first ON first.first_seq < a.seq
+ASOF LEFT JOIN reached ON reached.seq < a.seq
+ASOF LEFT JOIN ended ON ended.seq < a.seq ORDER BY a.seq
 """
 
 
-def _place(db: Database, run_id: str, row: CommandRow) -> float | None:
-    """Right of the last mark of the curve that was there before it; None where there was none."""
-    before: float | None = fetch.tuples(db, _BEFORE, {"run": run_id, "seq": row.effective_seq})[0][0]
-    return before
+def waiting_roll_back(db: Database, run_id: str) -> str | None:
+    """Id of the kernel that the run goes back to with its next step; None where none is to be gone back to, or a step
+    has begun since."""
+    rows = in_force(db, run_id, CommandKind.ROLL_BACK)
+    sql = "SELECT count(*) FROM steps WHERE run_id = ? AND seq > ?"
+    is_begun = not rows or fetch.tuples(db, sql, [run_id, rows[-1].effective_seq])[0][0]
+    return None if is_begun else rows[-1].argument
 
 
 @dataclass(frozen=True, slots=True)

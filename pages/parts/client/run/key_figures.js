@@ -1,4 +1,5 @@
 // Key figures as a definition list: state, best speed-up and headroom large, the rest small; the engine time ticks here.
+// Trap: a step that ends or is broken off has taken a little less than was ticked meanwhile. What was shown is not taken back.
 function span(seconds) {
   const s = Math.max(0, Math.floor(seconds)), pad = n => String(n).padStart(2, "0")
   return s < 3600 ? `${Math.floor(s / 60)}:${pad(s % 60)}` : `${Math.floor(s / 3600)}:${pad(Math.floor(s / 60) % 60)}:${pad(s % 60)}`
@@ -45,14 +46,13 @@ export default function ({ data, parentElement }) {
     ...data.items.slice(0, 1).map(item => figure("", item)), gauge(data.headroom),
     ...data.items.slice(1).map(item => figure("", item)), elapsed)
   const skew = data.server_now - Date.now() / 1000
+  const run = new URLSearchParams(location.search).get("run")
+  if (list.run !== run || data.clock.until) list.most = 0
+  list.run = run
   const tick = () => {
     const now = data.clock.until ?? Date.now() / 1000 + skew
-    const spent = data.clock.spent_s + (data.clock.since ? now - data.clock.since : 0)
-    // What a step took, as its end says it, may be less than what was counted here meanwhile: a clock does not go back.
-    const isOn = list.run === data.clock.run && data.clock.until == null && list.spent - spent < 5
-    list.spent = isOn ? Math.max(list.spent, spent) : spent
-    list.run = data.clock.run
-    elapsed.querySelector(".value").textContent = span(list.spent)
+    list.most = Math.max(list.most, data.clock.spent_s + (data.clock.since ? now - data.clock.since : 0))
+    elapsed.querySelector(".value").textContent = span(list.most)
   }
   tick()
   clearInterval(list.timer)

@@ -148,5 +148,6 @@ export default function () {
   keepViews()
   keepTabs()
   mindManners()
+  keepUnsent()
   offerControls()
 }
