@@ -316,6 +316,12 @@ def is_unrecorded(value: float | None, model: str) -> bool:
     return value == 0 and model == MANUAL
 
 
+def told_as(model: str, writer: str) -> str:
+    """As a call of which model one of `model` is told: in a run that went on with replies of a `writer` whose cost
+    nobody tells, what the recorded ones before them took is not recorded either."""
+    return writer if model == RECORDED and is_unrecorded(0, writer) else model
+
+
 def tokens(value: int | None, model: str = "") -> str:
     """Token counts: exact below ten thousand; what nobody counted is not zero, nor what `model` does not tell."""
     if why := why_none(value, model):

@@ -361,7 +361,7 @@ def test_the_conversation_holds_what_led_to_a_repair_too(rows_of: Look) -> None:
     candidate = queries.candidate(db, "r1", "c004")
     assert candidate
     assert prompts_tab.relation(found[0], candidate) == "about kernel 3, its parent"
-    assert prompts_tab.total(found, []).startswith(f"{len(found)} calls · ")
+    assert prompts_tab.total(found, [], "").startswith(f"{len(found)} calls · ")
     (failed,) = queries.failed_tries(db, "r1", "c005")
     assert prompts_tab.failure(failed) == (
         "Try 1: rate limited: too many requests, HTTP 429: slow down (retried after 2.0 s)"
