@@ -20,12 +20,12 @@ from storage import read_only
 from storage.home import home
 from storage.run import saved_models
 from storage.run.models import ModelRole, TokenUsage, for_role
-from storage.run.saved_models import Saved, SavedModelError
+from storage.run.saved_models import RECORDED, Saved, SavedModelError
 from storage.run.settings import RunSettings
 from storage.run.steering.command_arguments import MANUAL
 
 ROOT = Path(__file__).resolve().parent.parent
-FREE_MODELS = ("recorded", MANUAL)
+FREE_MODELS = (RECORDED, MANUAL)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from storage.results import baselines
 from storage.run import budgets, saved_models
 from storage.run.folder import id_for
 from storage.run.models import Options
-from storage.run.saved_models import Saved, SavedModelError
+from storage.run.saved_models import RECORDED, Saved, SavedModelError
 from storage.run.settings import Budget, RunSettings, Start, Switch
 from storage.run.steering.command_arguments import MANUAL
 
@@ -71,7 +71,7 @@ def new_settings(
         raise EngineError(fault)
     model = model or available_models()[0]
     recording = fields.pop("recording", None)
-    if model == "recorded":
+    if model == RECORDED:
         recording = recording or _recording_for(chosen.name, toolchain, strategy, language)
         recorded = recorded_settings(Path(recording))
         chosen_options = {option.name: recorded.get(option.name, option.default_for(model)) for option in options}
@@ -173,14 +173,14 @@ def import_settings(
     Raises:
         TaskError: no such task.
     """
-    model = model or next(name for name in available_models() if name != "recorded")
+    model = model or next(name for name in available_models() if name != RECORDED)
     budget = Budget(depths=depths)
     return new_settings(task, toolchain=toolchain, model=model, overrides=overrides, device=device, budget=budget)
 
 
 def demo_settings() -> RunSettings:
     """The run that a first start shows: square matmul, recorded replies, every kernel profiled for the watcher."""
-    return new_settings(DEMO_TASK, toolchain="cpu", model="recorded", collect=Switch.ON, is_demo=True)
+    return new_settings(DEMO_TASK, toolchain="cpu", model=RECORDED, collect=Switch.ON, is_demo=True)
 
 
 def recorded_depths(task_name: str, toolchain: str, strategy: str = DEFAULT, language: str = LANGUAGE) -> int | None:

@@ -30,6 +30,7 @@ from pages.parts.steering import approval, options_form
 from storage.knowledge import choice
 from storage.results.policy import DTYPES, EVERYTHING, OWN_DTYPE, PRECISIONS, Policy
 from storage.run.models import NAMES, ModelRole, Options, PatchForm, read_options
+from storage.run.saved_models import RECORDED
 from storage.run.settings import Budget, Prompts, RunSettings, Start
 from storage.run.steering.command_arguments import MANUAL
 
@@ -152,7 +153,7 @@ def _summary(
         not no_recording, source, chosen.sizes, supervisor.has_gpu(setup.toolchain),
         fields["backward"], setup.model,
     )  # fmt: skip
-    if not no_recording and setup.model != setup_form.RECORDED:
+    if not no_recording and setup.model != RECORDED:
         _offer_recording(setup.model)
     examined, undecided, is_tried, is_being_tried = None, "", False, False
     if not too_large and supervisor.estimated(source, fields["backward"])[0]:
@@ -164,7 +165,7 @@ def _summary(
         is_tried, is_being_tried = bool(found and (found.is_decided or found.refusal)), found is None
     if not (too_large or is_tried):
         forecast.draw_doubt(source, fields["backward"], is_being_tried)
-    why_not = too_large or undecided or (no_recording if setup.model == "recorded" else "")
+    why_not = too_large or undecided or (no_recording if setup.model == RECORDED else "")
     if not why_not:
         forecast.draw(
             forecast.of_run(
@@ -187,7 +188,7 @@ def _summary(
 
 def _recorded_calls(setup: Setup, name: str, budget: Budget) -> int | None:
     """How many calls its recording holds for a run; None where no recording is used."""
-    if setup.model != setup_form.RECORDED:
+    if setup.model != RECORDED:
         return None
     return supervisor.recorded_calls(name, budget.depths, setup.toolchain, setup.strategy.name, setup.language)
 
@@ -213,7 +214,7 @@ def _offer_recording(model: str) -> None:
 
 
 def _choose_recording() -> None:
-    st.session_state["model"] = setup_form.RECORDED
+    st.session_state["model"] = RECORDED
 
 
 def _start_button(why_not: str, waits: tuple[str, str] | None = None) -> bool:

@@ -14,6 +14,7 @@ from storage.networks.records import Form, Network, Region
 from storage.results import flags, relative
 from storage.results.check_records import CheckOutcome
 from storage.run.record import checks_of
+from storage.run.saved_models import RECORDED
 from storage.run.steering.command_arguments import MANUAL
 
 _HOW = {
@@ -169,7 +170,7 @@ def _checks(kernel: PackagedKernel) -> str:
 
 
 _AUTHORS = {
-    "recorded": "a language model, whose replies were recorded before",
+    RECORDED: "a language model, whose replies were recorded before",
     MANUAL: "whoever handed the replies in by hand, a person or a language model",
 }
 

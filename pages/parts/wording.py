@@ -24,6 +24,7 @@ from storage.results.in_words import speedup as speedup
 from storage.results.relative import Relative, is_known
 from storage.results.vocabulary import KernelClass, Verdict
 from storage.run.models import CallFailure
+from storage.run.saved_models import RECORDED
 from storage.run.settings import Origin, RunState
 from storage.run.steering.command_arguments import MANUAL
 
@@ -138,7 +139,7 @@ OUTCOME_ABOUT = {
 UNTOLD = "not told"
 UNRECORDED, NOTHING_RECORDED = "not recorded", "tokens and cost not recorded"
 NOT_RECORDED = f"{UNRECORDED}: replies that were written elsewhere tell no tokens and no price"
-RECORDED, PAID_NOTHING = "recorded", "nothing paid"
+PAID_NOTHING = "nothing paid"
 NOT_CALLED = "the replies are recorded: no model was called, so nothing was paid and no tokens were used"
 BY_PROMPTS = "a language model that saw only the prompts"
 LATENCIES = (
@@ -314,6 +315,12 @@ def is_free(value: float | None, model: str) -> bool:
 def is_unrecorded(value: float | None, model: str) -> bool:
     """Whether tokens or dollars are zero since nobody tells them: replies of the model "manual" come from elsewhere."""
     return value == 0 and model == MANUAL
+
+
+def told_as(model: str, writer: str) -> str:
+    """As a call of which model one of `model` is told: in a run that went on with replies of a `writer` whose cost
+    nobody tells, what the recorded ones before them took is not recorded either."""
+    return writer if model == RECORDED and is_unrecorded(0, writer) else model
 
 
 def tokens(value: int | None, model: str = "") -> str:

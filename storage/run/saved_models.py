@@ -21,10 +21,12 @@ from typing import Any
 from storage import files, untrusted
 from storage.home import home
 from storage.run.models import NAMES, ModelOptions, Options, read_options
+from storage.run.steering.command_arguments import MANUAL
 from storage.untrusted import UntrustedError
 
 FILE = "models.toml"
-TAKEN = ("recorded", "manual")
+RECORDED = "recorded"  # the model of a run whose replies come from a recording
+TAKEN = (RECORDED, MANUAL)
 AGENT = "agent:"  # may stand before the name of one
 EVALUATIONS = 8
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")

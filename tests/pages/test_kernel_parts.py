@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import subprocess
@@ -331,6 +332,19 @@ def test_the_pattern_stands_behind_the_figures_of_a_mismatch() -> None:
     assert errors_tab.pattern(figures) == errors_tab.pattern("it crashed") == ""
 
 
+def test_the_lines_of_a_crash_keep_their_breaks(home: Path, open_page: Open) -> None:
+    crash = "during check: the process was killed by SIGSEGV\nIt was in line 9 of the file (run).\n  y = x[4]"
+    folder = samples.write_run(home / "runs", "r1", depths=5)
+    lines = [json.loads(line) for line in folder.journal_file.read_text().splitlines()]
+    wrong = next(line["event"] for line in lines if line["kind"] == "Checked" and line["event"]["result"]["message"])
+    wrong["result"]["message"] = crash
+    folder.journal_file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    app = open_page("candidate", run="r1", candidate=wrong["candidate_id"], tab="Errors")
+    first, _, rest = crash.partition("\n")
+    assert [error.value for error in app.error] == [wording.plain(first)]
+    assert rest in [one.value for one in app.code]
+
+
 def test_errors_that_differ_only_in_numbers_are_one_error(rows_of: Look) -> None:
     candidate, attempts = rows_of("c002", depths=7)
     found = errors_tab.alike(candidate, attempts)
@@ -361,7 +375,7 @@ def test_the_conversation_holds_what_led_to_a_repair_too(rows_of: Look) -> None:
     candidate = queries.candidate(db, "r1", "c004")
     assert candidate
     assert prompts_tab.relation(found[0], candidate) == "about kernel 3, its parent"
-    assert prompts_tab.total(found, []).startswith(f"{len(found)} calls · ")
+    assert prompts_tab.total(found, [], "").startswith(f"{len(found)} calls · ")
     (failed,) = queries.failed_tries(db, "r1", "c005")
     assert prompts_tab.failure(failed) == (
         "Try 1: rate limited: too many requests, HTTP 429: slow down (retried after 2.0 s)"

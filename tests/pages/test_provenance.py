@@ -89,8 +89,10 @@ def test_an_example_that_went_on_with_replies_handed_in_tells_one_story_on_every
     app.toggle(key="spending_by_role").set_value(True)
     shown = everything(app.run())
     assert f"1 call · {wording.NOTHING_RECORDED} · recorded" in words(app)
+    prompts = everything(open_page("candidate", run=name, candidate="c001", tab="Prompts and replies"))
+    assert f"· recorded · {wording.NOTHING_RECORDED} ·" in prompts.replace("\\", "")
     overview = everything(open_page("overview"))
-    for page in (shown, overview, everything(open_page("report", run=name))):
+    for page in (shown, prompts, overview, everything(open_page("report", run=name))):
         assert "not recorded" in page
         assert "nothing paid" not in page
     db = index.current()

@@ -11,6 +11,7 @@ import pytest
 from pages.parts import index
 from pages.parts.overview import run_totals
 from storage.index import queries
+from storage.index.queries import GroupBy
 from storage.run import events as ev
 from storage.run.folder import RunFolder
 from storage.run.journal import Journal
@@ -59,3 +60,22 @@ def test_the_best_of_all_runs_is_that_of_their_rows_while_kernels_are_timed(
     monkeypatch.setattr(queries, "listing", while_timed)
     said = everything(open_page("overview"))
     assert {best for best, _ in re.findall(r"(1\.[27]5)(×|\\+u00d7)", said)} == {"1.75"}
+
+
+def test_of_a_group_some_of_whose_calls_have_no_price_the_least_that_it_cost_is_told(
+    home: Path, open_page: Open
+) -> None:
+    write_run(home / "runs", "priced", seed=0)
+    open_page("overview")
+    assert cost_of_group() == ("$0.36", "")
+    unpriced = write_run(home / "runs", "unpriced", seed=0)
+    text = unpriced.journal_file.read_text().replace('"cost_usd":0.012', '"cost_usd":null')
+    unpriced.journal_file.write_text(text)
+    open_page("overview")
+    assert cost_of_group() == ("at least $0.36", "30 calls without a price")
+
+
+def cost_of_group() -> tuple[str, str]:
+    (group,) = queries.groups(index.current(), GroupBy.MODEL)
+    cell: Any = run_totals._cells(GroupBy.MODEL, group)["cost"]
+    return cell["text"], cell["title"]

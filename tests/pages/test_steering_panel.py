@@ -55,6 +55,14 @@ def test_going_back_is_offered_to_another_kernel_than_the_one_the_run_goes_on_fr
     assert kernel_choice.first(run, [other]) == ""
 
 
+def test_a_list_of_kernels_says_which_failed(home: Path, open_page: Open) -> None:
+    Steered(home, open_page)
+    run = queries.run(index.current(), "r1")
+    labels = [kernel_choice.label(a, AS_STORED) for a in queries.attempts(index.current(), "r1")]
+    assert run
+    assert sum(" · failed · " in label for label in labels) == run.failed > 0
+
+
 def test_a_run_with_two_underscores_in_its_name_is_drawn_and_steered(home: Path, open_page: Open) -> None:
     folder = samples.write_run(home / "runs", "my__task", depths=2, ending="running")
     lock = liveness.hold(folder)

@@ -14,7 +14,7 @@ from engine.search.llm.saved import endpoint_of
 from storage.home import home
 from storage.run import saved_models
 from storage.run.models import ModelOptions, ModelRole, Options, for_role
-from storage.run.saved_models import SavedModel, SavedModelError
+from storage.run.saved_models import RECORDED, SavedModel, SavedModelError
 from storage.run.settings import RunSettings
 from storage.run.steering.command_arguments import MANUAL, ModelChoice
 
@@ -43,7 +43,6 @@ class ModelsByRole:
         return self._models[PLAYED_BY.get(purpose.role, ModelRole.WRITER)].complete(messages, purpose, on_text)
 
 
-RECORDED = "recorded"
 OnDivergence = Callable[[Purpose, bool, str], None]
 Replay = Callable[[Path, float, OnDivergence], LanguageModel]
 Connect = Callable[[ModelOptions, str, str, Price | None], LanguageModel]

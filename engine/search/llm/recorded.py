@@ -10,6 +10,7 @@ from pathlib import Path
 from engine.errors import ModelError, OffRecordingError
 from engine.search.llm import Completion, Message, OnText, Purpose, Terms
 from engine.search.llm.recording import Line, Recording, read_recording
+from storage.run.saved_models import RECORDED
 
 PIECES = 40
 NAP_S = 0.2
@@ -24,7 +25,7 @@ class RecordedModel:
     `on_divergence` is told (purpose, whether a reply was found, why).
     """
 
-    name = "recorded"
+    name = RECORDED
 
     def __init__(
         self,

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from engine.errors import EngineError
 from storage.run.method_words import PLAIN
+from storage.run.saved_models import RECORDED
 
 T = TypeVar("T")
 Value = str | int | float | bool | None
@@ -60,7 +61,7 @@ class Option:
 
     def default_for(self, model: str) -> Value:
         """What it is with this model unless somebody says otherwise."""
-        return self.recorded if model == "recorded" and self.recorded is not None else self.default
+        return self.recorded if model == RECORDED and self.recorded is not None else self.default
 
     def limits(self) -> str:
         """What it can be, in words; empty where its type says it."""

@@ -18,8 +18,8 @@ from pages.parts import index, wording
 from pages.parts.benchmark import suite_draft
 from pages.parts.new_run import forecast
 from pages.parts.new_run.forecast import Forecast
-from pages.parts.new_run.setup import RECORDED
 from storage.index import queries
+from storage.run.saved_models import RECORDED
 from storage.run.settings import Budget
 from storage.suites.records import Defined, SuiteLimits
 

@@ -22,6 +22,7 @@ from pages.parts.benchmark import suite_acts
 from pages.parts.benchmark.suite_draft import DEFAULT, TOOLCHAIN, ArmDraft, Draft, draft_of, toml_of
 from pages.parts.widgets import table
 from storage import untrusted
+from storage.run.saved_models import RECORDED
 from storage.suites import files
 from storage.suites.files import SuiteError
 from storage.suites.records import NAME, BudgetRule, SuiteLimits
@@ -295,7 +296,7 @@ def cell(task: str, arm: ArmDraft, toolchain: str) -> table.Cell:
 def replies(task: str, arm: ArmDraft, toolchain: str) -> float | None:
     """For how many steps there are replies: without end by a live model; None where a recording is asked for and there
     is none."""
-    if model_of(arm) != "recorded":
+    if model_of(arm) != RECORDED:
         return math.inf
     if task not in tasks.shipped_names():
         return None

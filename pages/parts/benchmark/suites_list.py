@@ -12,6 +12,7 @@ from engine.suites.tables import ARM, progress_line
 from pages.parts import access, index, run_state, suite_folders, wording
 from pages.parts.widgets import table
 from storage.index.queries.suites import models_called
+from storage.run.saved_models import RECORDED
 from storage.suites import files, summary
 from storage.suites.records import Defined
 from storage.suites.standing import Suite, as_left
@@ -105,10 +106,8 @@ def cost(suite: Suite) -> str:
 def is_recorded(suite: Suite) -> bool:
     """Whether all replies so far were recorded ones; before the first, whether those of every arm will be."""
     if called := models_called(index.current(), [planned.run_id for planned in suite.planned if planned.run_id]):
-        return called == {wording.RECORDED}
-    return all(
-        f"--model {wording.RECORDED}" in f"{suite.defined.settings} {arm.settings}" for arm in suite.defined.arms
-    )
+        return called == {RECORDED}
+    return all(f"--model {RECORDED}" in f"{suite.defined.settings} {arm.settings}" for arm in suite.defined.arms)
 
 
 @functools.cache

@@ -14,6 +14,7 @@ from storage.results import relative
 from storage.results.evaluation_results import TimingFigures, TimingResult
 from storage.results.vocabulary import Verdict
 from storage.run.record import Candidate, Record
+from storage.run.saved_models import RECORDED
 from storage.run.settings import Origin, RunSettings
 
 MODULE_S, END_S = 4.0, 2.7
@@ -94,7 +95,7 @@ def of(record: Record, files: Mapping[str, bytes]) -> Film:
     )
     device = record.limit.model
     model = record.settings.model
-    replies = "recorded replies" if model == "recorded" else f"replies of {model}"
+    replies = "recorded replies" if model == RECORDED else f"replies of {model}"
     about = f"A run on an {device} with {replies}: every kernel was compiled, checked and timed there."
     scenes = (
         _module(record.settings, eager_ms, device),

@@ -54,7 +54,10 @@ def draw(run_id: str, candidate: CandidateRow) -> None:
 def _mismatch(error: CorrectnessErrorRow, evaluation: EvaluationRow) -> None:
     st.markdown(f"## Against the reference :gray[{wording.moment(error.at)}]")
     shared = pattern(error.message)
-    st.error(wording.plain(error.message.removesuffix(shared).strip()), icon=":material/error:")
+    said, _, more = error.message.removesuffix(shared).strip().partition("\n")
+    st.error(wording.plain(said), icon=":material/error:")
+    if more:  # of a crash: a traceback, what the sanitizer found, what was printed
+        st.code(more, language=None, wrap_lines=True)
     if shared:
         st.markdown(f"**Pattern:** {wording.plain(shared)}")
     if error.total_count is None:

@@ -23,6 +23,7 @@ from storage.results.profile_results import Advice, bound_by
 from storage.results.vocabulary import Verdict
 from storage.run.exposure import Exposure
 from storage.run.method_words import MethodWords
+from storage.run.saved_models import RECORDED
 from storage.run.settings import Switch
 from storage.run.steering.command_arguments import MANUAL
 from storage.run.steering.verbs import CommandKind
@@ -224,7 +225,7 @@ def _for_the_model(run_id: str, candidate: CandidateRow, profile: ProfileRow) ->
 
 def shown_to(model: str, prompts: str, is_example: bool = False) -> str:
     """Who has seen the profile, and in how many prompts."""
-    if model == "recorded":
+    if model == RECORDED:
         return f"Part of {prompts}, exactly as below; recorded replies do not depend on it."
     writer = wording.model(model, is_example)
     reader = "the person who answers" if writer == MANUAL else wording.plain(writer)

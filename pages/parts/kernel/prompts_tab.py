@@ -26,7 +26,8 @@ def draw(run_id: str, candidate: CandidateRow) -> None:
     if not calls and not failed:
         st.caption("No model calls for this kernel.")
         return
-    st.caption(wording.plain(total(calls, failed)))
+    writer = _writer(run_id)
+    st.caption(wording.plain(total(calls, failed, writer)))
     word = st.text_input(
         "Search in prompts and replies", key=f"search:{candidate.candidate_id}", type="search", width=440,
         placeholder="word or phrase",
@@ -39,21 +40,20 @@ def draw(run_id: str, candidate: CandidateRow) -> None:
     for number, call in enumerate(calls, 1):
         if by_call is None or by_call[call.seq]:
             is_open = bool(making) and call is making[-1]
-            _call(run_id, candidate, number, call, failed, is_open, by_call[call.seq] if by_call else ())
+            hits = by_call[call.seq] if by_call else ()
+            _call(run_id, call_title(number, call, candidate, writer), call, failed, is_open, hits)
     _unanswered(calls, failed)
 
 
+def _writer(run_id: str) -> str:
+    run = queries.run(index.current(), run_id)
+    return run.model if run else ""
+
+
 def _call(
-    run_id: str,
-    candidate: CandidateRow,
-    number: int,
-    call: ModelCallRow,
-    failed: Sequence[FailedTryRow],
-    is_open: bool,
-    hits: Sequence[Hit],
+    run_id: str, title: str, call: ModelCallRow, failed: Sequence[FailedTryRow], is_open: bool, hits: Sequence[Hit]
 ) -> None:
-    title = wording.plain(call_title(number, call, candidate))
-    fold = st.expander(title, expanded=is_open, key=f"call:{call.seq}", on_change="rerun")
+    fold = st.expander(wording.plain(title), expanded=is_open, key=f"call:{call.seq}", on_change="rerun")
     for hit in hits[:MOST_SNIPPETS]:
         st.markdown(
             f":gray[{wording.plain(hit.where)}:] …{wording.plain(hit.before)}**{wording.plain(hit.word)}**"
@@ -83,7 +83,7 @@ def _unanswered(calls: Sequence[ModelCallRow], failed: Sequence[FailedTryRow]) -
 
 def details(run_id: str, call: ModelCallRow, failed: Sequence[FailedTryRow]) -> None:
     """Facts, then prompt and reply beside each other."""
-    st.caption(wording.plain(" · ".join(facts(call, method.words(run_id).distinct))))
+    st.caption(wording.plain(" · ".join(facts(call, method.words(run_id).distinct, _writer(run_id)))))
     for row in failed:
         st.markdown(f":material/cloud_off: {wording.plain(failure(row))}")
     _ending(call)
@@ -161,20 +161,21 @@ def _in(needle: str, where: str, text: str) -> list[Hit]:
 NO_TOKENS, UNTOLD = "no tokens", wording.in_tokens(None)
 
 
-def call_title(number: int, call: ModelCallRow, candidate: CandidateRow) -> str:
-    """What a call was for, what it used, on one line."""
+def call_title(number: int, call: ModelCallRow, candidate: CandidateRow, writer: str) -> str:
+    """What a call was for, what it used, on one line; the replies of its run are by `writer`."""
     into, out = call.input_tokens, call.output_tokens
     size = f"{wording.tokens(into)} → {wording.tokens(out)} tokens" if _used(into, out) else NO_TOKENS
     size = UNTOLD if into is out is None else size
     spent = f"{size} · {wording.cost(call.cost_usd, call.model)}"
-    if _is_unrecorded(call):
+    if _is_unrecorded(call, writer):
         spent = wording.NOTHING_RECORDED
     what = f"{str(call.role).capitalize()} ({relation(call, candidate)})"
     return f"{number}. {what} · {call.model} · {spent} · {wording.seconds(call.seconds)}"
 
 
-def _is_unrecorded(call: ModelCallRow) -> bool:
-    return wording.is_unrecorded(call.cost_usd, call.model) and not _used(call.input_tokens, call.output_tokens)
+def _is_unrecorded(call: ModelCallRow, writer: str) -> bool:
+    by = wording.told_as(call.model, writer)
+    return wording.is_unrecorded(call.cost_usd, by) and not _used(call.input_tokens, call.output_tokens)
 
 
 def relation(call: ModelCallRow, candidate: CandidateRow) -> str:
@@ -205,12 +206,12 @@ def _spent(call: ModelCallRow) -> list[str]:
     return [*sizes, f"cost: {wording.cost(call.cost_usd, call.model)}"]
 
 
-def facts(call: ModelCallRow, step: str) -> list[str]:
+def facts(call: ModelCallRow, step: str, writer: str) -> list[str]:
     """The rest of what is known of a call."""
     parts = [
         wording.moment(call.at),
         f"{step} {call.depth}, step {call.step}",
-        *([wording.NOTHING_RECORDED] if _is_unrecorded(call) else _spent(call)),
+        *([wording.NOTHING_RECORDED] if _is_unrecorded(call, writer) else _spent(call)),
         *(["tokens and cost estimated from the text's length"] if call.is_estimated else []),
         wording.seconds(call.seconds),
         f"finish reason {call.finish_reason}",
@@ -218,7 +219,7 @@ def facts(call: ModelCallRow, step: str) -> list[str]:
     return [*parts, "profile shown"] if call.is_profile_exposed else parts
 
 
-def total(calls: Sequence[ModelCallRow], failed: Sequence[FailedTryRow]) -> str:
+def total(calls: Sequence[ModelCallRow], failed: Sequence[FailedTryRow], writer: str) -> str:
     """All calls in one line; a sum with an unknown part is unknown."""
     costs, sizes = [c.cost_usd for c in calls], [(c.input_tokens, c.output_tokens) for c in calls]
     cost = None if None in costs else sum(x for x in costs if x is not None)
@@ -231,7 +232,7 @@ def total(calls: Sequence[ModelCallRow], failed: Sequence[FailedTryRow]) -> str:
     size = UNTOLD if into is out is None else size
     models = {c.model for c in calls}
     spent = f"{size} · {wording.cost(cost, models.pop()) if len(models) == 1 else wording.paid(cost)}"
-    if any(map(_is_unrecorded, calls)) and cost == 0 and not _used(into, out):
+    if any(_is_unrecorded(call, writer) for call in calls) and cost == 0 and not _used(into, out):
         spent = wording.NOTHING_RECORDED
     return f"{many} · {spent} · {seconds}{tries}"
 

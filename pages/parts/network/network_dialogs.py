@@ -24,6 +24,7 @@ from storage.networks import files, ranking
 from storage.networks.files import NetworkError, NetworkFolder
 from storage.networks.records import Network, RegionRun
 from storage.networks.standing import Standing
+from storage.run.saved_models import RECORDED
 from storage.run.settings import Budget
 from storage.suites.standing import Suite
 
@@ -168,7 +169,7 @@ def _start(name: str, regions: Sequence[str]) -> None:
     st.caption(wording.plain(f"Captured on {network.device}."))
     setup, wrong = setup_form.draw(), list[str]()
     budget = budget_form.draw(setup, "", wrong)
-    why_not = wrong[0] if wrong else NO_RECORDING if setup.model == "recorded" else ""
+    why_not = wrong[0] if wrong else NO_RECORDING if setup.model == RECORDED else ""
     if why_not:
         st.warning(wording.plain(why_not), icon=":material/warning:")
     label = f"Start {wording.counted(len(regions), 'run')}"

@@ -11,6 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 from engine import supervisor
 from pages.parts import number_field
 from pages.parts.new_run.setup import Setup
+from storage.run.saved_models import RECORDED
 from storage.run.settings import Budget
 
 MOST = 1_000_000_000
@@ -63,7 +64,7 @@ def draw(setup: Setup, recorded_task: str, wrong: list[str], start: Preset | Non
     name = st.pills("Presets", list(PRESETS), key="preset", help="fills the limits below; change what you like")
     preset = PRESETS[name] if name else start or Preset()
     recorded = None
-    if setup.model == "recorded" and recorded_task:
+    if setup.model == RECORDED and recorded_task:
         recorded = supervisor.recorded_depths(recorded_task, setup.toolchain, setup.strategy.name, setup.language)
     depths = preset.depths or recorded or Budget().depths
     depths = min(depths, recorded) if recorded else depths

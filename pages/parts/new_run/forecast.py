@@ -12,6 +12,7 @@ from engine import supervisor
 from pages.parts import index, wording
 from storage.index import queries
 from storage.index.queries import PaceRow, TokensRow
+from storage.run.saved_models import RECORDED
 from storage.run.settings import Budget
 from storage.run.steering.command_arguments import MANUAL
 
@@ -139,7 +140,7 @@ def draw_badges(
     """What is known of the task: whether a recording is used, and how much memory judging it takes. Returns why
     that is too much for this host, as a sentence; empty where it is not, or not known."""
     with st.container(horizontal=True, gap="small"):
-        if has_recording and model == wording.RECORDED:
+        if has_recording and model == RECORDED:
             st.badge("recorded replies", icon=":material/check:", color="green", help="runs without a key")
         elif has_recording:
             st.badge("recording not used", icon=":material/history:", color="gray", help="another model is chosen")

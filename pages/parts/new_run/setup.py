@@ -13,9 +13,9 @@ from engine.search.methods.catalogue import StrategyDescription
 from pages.parts import wording
 from pages.parts.new_run.like import Like
 from pages.parts.new_run.module_field import SHIPPED
+from storage.run.saved_models import RECORDED
 from storage.run.steering.command_arguments import MANUAL
 
-RECORDED = "recorded"
 _MODEL_HELP = (
     "“recorded” uses stored model replies of shipped tasks; no API key needed. A live model is connected on the page "
     "Models. “manual”: you write each reply yourself, on the run's page."

@@ -109,7 +109,6 @@ def _cells(by: GroupBy, row: GroupRow) -> dict[str, table.Cell]:
     model = row.name if by is GroupBy.MODEL else ""
     name = wording.task(row.name) if by is GroupBy.TASK else row.name
     unpriced = f"{wording.counted(row.unpriced_calls, 'call')} without a price" if row.unpriced_calls else ""
-    is_known = row.model_calls > row.unpriced_calls or not row.model_calls
     return {
         "name": table.link(name) if row.name else table.text(f"without a {by}", "muted"),
         "runs": f"{row.runs:,}",
@@ -120,8 +119,13 @@ def _cells(by: GroupBy, row: GroupRow) -> dict[str, table.Cell]:
         "accepted": f"{row.accepted:,}",
         "calls": f"{row.model_calls:,}",
         "tokens": wording.tokens(row.tokens, model),
-        "cost": table.text(
-            wording.paid(row.cost_usd if is_known and (row.cost_usd or not unpriced) else None, model), "", "", unpriced
-        ),
+        "cost": table.text(_cost(row, model), "", "", unpriced),
         "age": table.age(row.last_created_at),
     }
+
+
+def _cost(row: GroupRow, model: str) -> str:
+    """Of calls without a price what the others cost is the least that all did."""
+    if not row.unpriced_calls:
+        return wording.paid(row.cost_usd, model)
+    return f"at least {wording.paid(row.cost_usd)}" if row.cost_usd else wording.UNKNOWN

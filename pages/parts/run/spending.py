@@ -96,10 +96,8 @@ def bars(run: RunRow, allowed: AllowanceRow) -> list[tuple[str, float]]:
 
 
 def line(row: SpendingRow, writer: str) -> str:
-    """The calls of one role in one line. In a run that went on with replies of a `writer` whose cost nobody tells, what
-    the recorded ones before them took is not recorded either."""
-    is_part = row.model == wording.RECORDED and wording.is_unrecorded(0, writer)
-    by = writer if is_part else row.model
+    """The calls of one role, in a run whose replies are by `writer`, in one line."""
+    by = wording.told_as(row.model, writer)
     read = f"{wording.tokens(row.input_tokens)} tokens in ({wording.tokens(row.cached_tokens)} from cache)"
     written = f"{wording.tokens(row.output_tokens)} out ({wording.tokens(row.reasoning_tokens)} reasoning)"
     calls = wording.counted(row.calls, "call")

@@ -22,6 +22,7 @@ from storage.index.queries import AttemptRow, RunRow
 from storage.results.vocabulary import KernelClass
 from storage.run import exposure, folder
 from storage.run.method_words import MethodWords
+from storage.run.saved_models import RECORDED
 from storage.run.settings import RunSettings, RunState, Switch
 from storage.run.steering.verbs import CommandKind
 
@@ -104,7 +105,7 @@ def go_back_or_fork(run: RunRow, state: RunState, candidate_id: str = "") -> Non
     fields = _settings(run, strategy, profiles.shown, wrong)
     if profiles.taken is not None:
         fields["collect"] = profiles.taken
-    note = RECORDED_NOTE if fields["model"] == "recorded" else ""
+    note = RECORDED_NOTE if fields["model"] == RECORDED else ""
     made_for = folder.find_run(run.run_id).read_settings()
     sentence = fork_preview(chosen.number, made_for, fields["toolchain"], profiles.ending, words)
     st.info(wording.plain(sentence) + note, icon=":material/visibility:")

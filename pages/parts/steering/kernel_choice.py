@@ -43,7 +43,8 @@ def first(run: RunRow, kernels: list[AttemptRow]) -> str:
 def label(a: AttemptRow, words: MethodWords) -> str:
     """One line in a list of kernels."""
     best = " · best" if a.is_best else ""
-    speed = f" · {wording.ratio(a)}" if a.speedup else ""
+    failed = " · failed" if a.verdict not in (None, Verdict.PASSED) else ""
+    speed = f" · {wording.ratio(a)}" if a.speedup else failed
     return f"kernel {a.number} · {words.step} {a.depth}{speed}{best} · {wording.cut(a.summary, 60)}"
 
 

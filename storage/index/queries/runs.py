@@ -16,6 +16,7 @@ from storage.results.policy import PRECISIONS, arithmetic_of
 from storage.results.vocabulary import KernelClass
 from storage.run.events import LimitMeasured
 from storage.run.labels import Mark
+from storage.run.saved_models import RECORDED
 from storage.run.settings import LEFT, RunState
 from storage.run.steering.command_arguments import MANUAL
 
@@ -96,7 +97,6 @@ LABELLED = "(FROM labels QUALIFY seq = max(seq) OVER (PARTITION BY run_id))"
 _TASK = f"""upper(r.task_name[1]) || replace(regexp_replace(r.task_name[2:], '{PASTED}', '{YOURS}'), '_', ' ')"""
 TITLE = f"""coalesce(nullif(l.name, ''), CASE WHEN r.replay_of IS NULL THEN '' ELSE 'Replay: ' END
     || coalesce((SELECT nullif(any_value(o.name), '') FROM {LABELLED} o WHERE o.run_id = r.replay_of), {_TASK}))"""
-RECORDED = "recorded"  # the model of a run whose replies come from a recording
 # Who wrote the replies of a row r of `runs`: where people handed some in after recorded ones, as where they did all.
 WRITER = f"""CASE WHEN r.model = '{RECORDED}' AND r.run_id IN (SELECT run_id FROM calls WHERE model = '{MANUAL}')
     THEN '{MANUAL}' ELSE r.model END"""
