@@ -189,6 +189,16 @@ def test_no_word_of_the_head_is_cut_while_a_kernel_is_open(page: Page, server: S
         assert page.locator(".now .text, .now .pipeline, .now .tools, .figures dd").evaluate_all(cut) == []
 
 
+def test_a_page_that_is_opened_by_its_address_asks_for_nothing_that_is_not_there(page: Page, server: Server) -> None:
+    samples.write_run(server.runs, "addressed", depths=2)
+    page.goto("about:blank")
+    missing: list[str] = []
+    page.on("response", lambda response: missing.append(response.url) if response.status >= 400 else None)
+    page.goto(f"{server.url}/run?run=addressed")
+    expect(curve.chart(page)).to_be_visible()
+    assert missing == []
+
+
 def test_an_idle_page_sends_nothing_and_keeps_its_refresh_interval_for_the_browser_session(
     page: Page, server: Server
 ) -> None:
