@@ -176,6 +176,29 @@ def test_the_engine_time_never_runs_backwards(page: Page, server: Server) -> Non
     assert shown() >= before
 
 
+def test_no_word_of_the_head_is_cut_while_a_kernel_is_open(page: Page, server: Server) -> None:
+    engine = PretendEngine(server.runs, "beside")
+    engine.play_until(finished_depth, times=2)
+    cut = """things => things.filter(thing => thing.scrollWidth > thing.clientWidth && getComputedStyle(thing).display !== "inline")
+        .map(thing => thing.textContent)"""
+    page.goto(f"{server.url}/run?run=beside&candidate=c001")
+    expect(page.get_by_text("Open kernel: source, profile")).to_be_visible()
+    for kind, words in ((StepKind.CHECK, "Checking kernel 2 against the reference"), (StepKind.COMPILE, "Compiling")):
+        engine.emit(ev.StepStarted(90 + len(words), kind, 2, "c002"))
+        expect(page.locator(".now .text")).to_contain_text(words)
+        assert page.locator(".now .text, .now .pipeline, .now .tools, .figures dd").evaluate_all(cut) == []
+
+
+def test_a_page_that_is_opened_by_its_address_asks_for_nothing_that_is_not_there(page: Page, server: Server) -> None:
+    samples.write_run(server.runs, "addressed", depths=2)
+    page.goto("about:blank")
+    missing: list[str] = []
+    page.on("response", lambda response: missing.append(response.url) if response.status >= 400 else None)
+    page.goto(f"{server.url}/run?run=addressed")
+    expect(curve.chart(page)).to_be_visible()
+    assert missing == []
+
+
 def test_an_idle_page_sends_nothing_and_keeps_its_refresh_interval_for_the_browser_session(
     page: Page, server: Server
 ) -> None:

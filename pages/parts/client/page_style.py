@@ -17,6 +17,9 @@ NOWHERE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>N
 <p>There is no page at this address. It may be mistyped or old.</p><p><a href="{home}">All runs</a></p></body></html>"""
 # Until the page has named its tab, and where a visitor has yet to log in.
 TITLE, OWN_TITLE = b"<title>Streamlit</title>", b"<title>Tilewright</title>"
+# Trap: Streamlit's client looks for its server under the whole address first, as /run/_stcore/health: two errors in the
+# console of whoever opens a page by its address. Its server is where its files are, beside the page.
+SERVER = b"<script>window.__streamlit = { BACKEND_BASE_URL: new URL('.', document.baseURI).href }</script>"
 LEFT_OUT = (b"accept-encoding", b"if-none-match", b"if-modified-since", b"range")
 
 
@@ -55,7 +58,8 @@ class PageStyle:
 
     def _completed(self, body: bytes) -> bytes:
         before, end, after = body.replace(TITLE, OWN_TITLE).rpartition(END)
-        return before + self._style + end + after if end else body
+        server = SERVER if SHELL in body else b""
+        return before + server + self._style + end + after if end else body
 
 
 def _is_html(message: Message) -> bool:

@@ -20,14 +20,14 @@ EVERY_MS = 500
 
 _now = st.components.v2.component(
     "tilewright_now",
-    html="""<div class="now" role="group" aria-label="What the engine is doing">
+    html="""<div class="room"><div class="now" role="group" aria-label="What the engine is doing">
     <span class="text" role="status"></span><span class="clock"></span><span class="usual"></span>
     <span class="detail"></span>
     <ol class="pipeline" aria-label="Stages of this kernel"></ol>
     <span class="tools"><button class="fresh" hidden></button>
     <label>refresh <select class="pace" aria-label="Refresh every">
     <option value="500">0.5 s</option><option value="2000">2 s</option><option value="10000">10 s</option>
-    </select></label></span></div>""",
+    </select></label></span></div></div>""",
     css=client.read("status/now.css"),
     js=client.read("status/now.js"),
 )
