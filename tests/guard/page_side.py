@@ -36,7 +36,7 @@ NEW = (
     *((kind, "device_s") for kind in (queries.ReachedRow, queries.ConditionsRow)),
     *((queries.RiseRow, name) for name in ("number", "is_gain")),
     (queries.EvaluationRow, "untrusted"),
-    (queries.BaselineRow, "seconds"),
+    *((queries.BaselineRow, name) for name in ("seconds", "is_on_gpu")),
     *((HardwareLimit, name) for name in ("facts", "signature", "operators")),
     (queries.AttemptRow, "trajectory"),
     (queries.AttemptRow, "second_parent_id"),

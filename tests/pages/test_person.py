@@ -62,7 +62,7 @@ def test_a_waiting_call_shows_its_prompt_and_sends_what_is_pasted(home: Path, op
     assert "Make it **faster**." in everything(app)
     next(b for b in app.button if b.label == "Send reply").click().run()
     assert not commands.read_from(folder.commands_file)[0], "an empty reply is not sent"
-    app.text_area(key="reply:r1:90.0").set_value("my reply")
+    app.text_area(key="draft:reply:r1:90.0").set_value("my reply")
     next(b for b in app.button if b.label == "Send reply").click().run()
     assert not app.exception
     (sent, *_) = [c for c in commands.read_from(folder.commands_file)[0] if c.kind is CommandKind.ANSWER]
@@ -72,7 +72,7 @@ def test_a_waiting_call_shows_its_prompt_and_sends_what_is_pasted(home: Path, op
     app = open_page("run", run="r1")
     assert "Your reply is saved. **Resume run** makes the run go on with it." in words(app)
     assert "Resume run" in {b.label for b in app.button}
-    assert app.text_area(key="reply:r1:90.0")
+    assert app.text_area(key="draft:reply:r1:90.0")
 
 
 def test_a_run_that_a_person_stopped_at_a_prompt_is_not_said_to_need_a_reply(home: Path, open_page: Open) -> None:
@@ -106,7 +106,7 @@ def test_a_refused_answer_comes_back_with_the_report_even_to_a_new_visitor(home:
     app = open_page("run", run="r1")
     assert not app.exception
     assert "nothing in it" in [code.value for code in app.code]
-    assert app.text_area(key="reply:r1:90.0").value == "half a reply"
+    assert app.text_area(key="draft:reply:r1:90.0").value == "half a reply"
 
 
 def test_a_step_that_waits_is_told_and_approved_with_a_hint(home: Path, open_page: Open) -> None:
@@ -115,7 +115,7 @@ def test_a_step_that_waits_is_told_and_approved_with_a_hint(home: Path, open_pag
     assert not app.exception
     assert "Approve this step?" in words(app)
     assert "rejected at about" in words(app)
-    app.text_area(key="approval_hint:r1:90").set_value("mind the tail")
+    app.text_area(key="draft:hint:r1:90").set_value("mind the tail")
     next(b for b in app.button if b.label == "Approve").click().run()
     sent = commands.read_from(folder.commands_file)[0][-2:]
     assert [(c.kind, c.argument) for c in sent] == [(CommandKind.HINT, "mind the tail"), (CommandKind.APPROVE, "90")]
