@@ -15,6 +15,7 @@ from streamlit.testing.v1 import AppTest, app_test, local_script_runner
 from streamlit.testing.v1.local_script_runner import LocalScriptRunner
 
 from pages.parts import index
+from pages.parts.steering import drafts
 from tests.emptied_database import emptied_databases
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -59,6 +60,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("TILEWRIGHT_READ_ONLY", raising=False)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    monkeypatch.setattr(drafts, "_kept", {})  # of the whole process, and many tests name their run alike
     (tmp_path / "runs").mkdir()
     return tmp_path
 
