@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -169,6 +171,18 @@ def test_the_limits_of_a_day_are_set_on_the_page(home: Path, open_page: Open) ->
     assert "used today" in words(app.run())
 
 
+@pytest.fixture
+def estimates_of_its_own(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A server keeps what it has estimated as long as it lives: the next test must not be told what is made up here."""
+    for name in ("_estimates", "_not_followed", "_first_asked"):
+        monkeypatch.setattr(fitting, name, {})
+    monkeypatch.setattr(fitting, "_worker", workers := list[threading.Thread]())
+    yield
+    for worker in workers:
+        worker.join()
+
+
+@pytest.mark.usefixtures("estimates_of_its_own")
 def test_sizes_that_do_not_fit_into_memory_start_no_run(
     home: Path, open_page: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
