@@ -179,14 +179,8 @@ def test_the_engine_time_never_runs_backwards(page: Page, server: Server) -> Non
 def test_no_word_of_the_head_is_cut_while_a_kernel_is_open(page: Page, server: Server) -> None:
     engine = PretendEngine(server.runs, "beside")
     engine.play_until(finished_depth, times=2)
-<<<<<<< HEAD
-    cut = """things => things
-        .filter(thing => thing.scrollWidth > thing.clientWidth && getComputedStyle(thing).display !== "inline")
-        .map(thing => thing.textContent)"""
-=======
     cut = """things => things.map(thing => [thing.textContent, thing.scrollWidth - thing.clientWidth])
         .filter(([_, over], i) => over > 0 && getComputedStyle(things[i]).display !== "inline")"""
->>>>>>> steer
     page.goto(f"{server.url}/run?run=beside&candidate=c001")
     expect(page.get_by_text("Open kernel: source, profile")).to_be_visible()
     for kind, words in ((StepKind.CHECK, "Checking kernel 2 against the reference"), (StepKind.COMPILE, "Compiling")):
