@@ -92,7 +92,9 @@ def find(name: str) -> SuiteFolder:
     folder = folder_of(name)
     if not folder.journal_file.exists():
         names = ", ".join(suite.name for suite in all_suites()) or "none yet"
-        raise SuiteError(f"no suite {name!r} was started here: {names}. `python -m engine suite run` starts one")
+        raise SuiteError(
+            f"no suite {name!r} was started here. Those that were: {names}. `python -m engine suite run` starts one"
+        )
     return folder
 
 

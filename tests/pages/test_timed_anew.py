@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from engine import supervisor
+from engine.errors import EngineError
 from pages.parts import index
 from pages.parts.report.report_run import run_report
 from pages.parts.run import result_panel
@@ -15,6 +19,7 @@ from storage.results.evaluation_results import TIMED_AGAIN, CheckResult, TimingR
 from storage.results.vocabulary import Verdict
 from storage.run import events as ev
 from storage.run.settings import RunState
+from tests import samples
 from tests.pages.conftest import Open, words
 from tests.storage.test_queries_predictions import FIRST, made, tell, timed
 
@@ -76,3 +81,20 @@ def test_a_best_kernel_that_was_timed_once_more_in_turns_says_so_on_its_runs_pag
     told = [said in words(open_page("run", run=run)).replace("\\", "") for run in ("r1", "r2")]
     assert told == [True, False]
     assert said in run_report(index.current(), "r1")
+
+
+def test_why_a_kernel_could_not_be_packaged_stands_beside_the_button(
+    home: Path, open_page: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    samples.write_run(home / "runs", "r1", depths=3)
+    assert "Not packaged" not in words(open_page("run", run="r1"))
+    run = queries.run(index.current(), "r1")
+    assert run is not None
+
+    def refuse(*_: object) -> bytes:
+        raise EngineError("a call changes batch_norm.num_batches_tracked")
+
+    monkeypatch.setattr(supervisor, "packaged_archive", refuse)
+    assert b"NOT PACKAGED.txt" in result_panel._packaged(run)()
+    told = words(open_page("run", run="r1")).replace("\\", "")
+    assert "Not packaged: A call changes batch_norm.num_batches_tracked" in told

@@ -71,7 +71,7 @@ def draw(network: Network, limits: Mapping[str, RegionLimited], proof: Proof | N
 
 
 def _way(speed: Speed) -> dict[str, table.Cell]:
-    peaks = [wording.quantity(float(peak), "B") for peak in (speed.before_bytes, speed.after_bytes) if peak is not None]
+    peaks = [wording.quantity(float(peak), "B") for peak in (speed.before_bytes, speed.after_bytes) if peak]
     return {
         "workload": speed.workload,
         "way": speed.before,

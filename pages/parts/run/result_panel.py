@@ -105,8 +105,11 @@ def _acts(run: RunRow, state: RunState) -> None:
             "Package", _packaged(run), file_name=f"{run.task_name}-package.zip", mime="application/zip",
             icon=":material/package_2:", key="download_package", on_click="ignore",
             help="an installable Python package: the kernel as an operator of PyTorch, with guards, gradients and "
-            "PyTorch's own code where it does not fit; CARD.md inside says how it is used",
+            "PyTorch's own code where it does not fit; CARD.md inside says how it is used. Where a kernel cannot be "
+            "packaged, the file says why",
         )  # fmt: skip
+        if why := _refused.get((original, run.best_candidate_id)):
+            st.caption(f":material/block: Not packaged: {wording.sentence(why)}")
     run_header.draw_report(run, "Report", "result_report", "secondary")
     may_steer = not run.replay_of and access.may_steer()
     if may_steer and st.button(
@@ -128,6 +131,10 @@ def _acts(run: RunRow, state: RunState) -> None:
         )  # fmt: skip
 
 
+_refused: dict[tuple[str, str | None], str] = {}
+"""Why a run's kernel could not be packaged when somebody asked for it here."""
+
+
 def _packaged(run: RunRow) -> Callable[[], bytes]:
     """What `package` writes, as an archive; one with the reason alone where the kernel cannot be packaged.
 
@@ -136,9 +143,11 @@ def _packaged(run: RunRow) -> Callable[[], bytes]:
     run_id, candidate_id = run.replay_of or run.run_id, run.best_candidate_id
 
     def make() -> bytes:
+        _refused.pop((run_id, candidate_id), None)
         try:
             return supervisor.packaged_archive(folder.find_run(run_id), candidate_id)
         except (EngineError, OSError) as error:
+            _refused[run_id, candidate_id] = str(error)
             return supervisor.archived({"NOT PACKAGED.txt": f"{error}\n"}, run_id)
 
     return make
