@@ -111,9 +111,9 @@ def packaged(folders: Sequence[RunFolder], asked: packing.Asked) -> dict[str, st
     return packing.packaged(folders, asked)
 
 
-def packaged_archive(folder: RunFolder, candidate_id: str | None) -> bytes:
-    """The package of one kernel as a zip file; raises as `packaged`."""
-    return packing.zipped(packing.packaged([folder], packing.Asked(candidate_id=candidate_id)), folder.run_id)
+def packaged_kernel(folder: RunFolder, candidate_id: str) -> dict[str, str]:
+    """The package of one kernel; returns and raises as `packaged`."""
+    return packing.packaged([folder], packing.Asked(candidate_id=candidate_id))
 
 
 def archived(files: Mapping[str, str], name: str) -> bytes:

@@ -213,8 +213,8 @@ def _journal_size(folder: NetworkFolder) -> int:
     return folder.journal_file.stat().st_size if folder.journal_file.exists() else 0
 
 
-def archive(name: str) -> bytes:
-    """The package of the kernels that pay in a network, as a zip file: what `network ship` writes.
+def packaged(name: str) -> dict[str, str]:
+    """The package of the kernels that pay in a network, as texts by path: what `network ship` writes.
 
     Raises:
         NetworkError: there is no such network, or it is damaged.
@@ -224,8 +224,7 @@ def archive(name: str) -> bytes:
     if stands.network is None or stands.proof is None or not stands.proof.is_over:
         raise EngineError(f"no kernel was measured in network {name} yet")
     kernels = applying.kept_kernels(stands.network, stands.proof)
-    package = packages.name_of(name)
-    return packing.zipped(applying.texts(stands.network, kernels, packing.Asked(package), stands.proof), package)
+    return applying.texts(stands.network, kernels, packing.Asked(packages.name_of(name)), stands.proof)
 
 
 def _entry_of(entry: str) -> str:

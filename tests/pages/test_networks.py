@@ -370,15 +370,17 @@ def test_a_read_only_server_starts_nothing_and_still_hands_out_the_package(
 ) -> None:
     write_proven(Left.WHOLE)
     write_proven(Left.BROKEN_OFF, "broken")
-    assert set(offered(open_page("networks", network="tiny"))) == {"delete:tiny", "search_kernels", "measure_again"}
+    acts = {"delete:tiny", "search_kernels", "measure_again", "ship_network"}
+    assert set(offered(open_page("networks", network="tiny"))) == acts
     monkeypatch.setenv("TILEWRIGHT_READ_ONLY", "1")
     app = open_page("networks", network="tiny")
-    assert not app.button
+    assert [one.key for one in app.button] == ["ship_network"]
     assert "switch:attn" not in everything(app)
-    assert "Ship" in everything(app)
     told = everything(app).replace("\\", "")
     assert "Replaced: " in told
     assert "Install it with pip; then apply" in told
+    app.button(key="ship_network").click().run()
+    assert "Not packaged: Attention is called with" in everything(app)
     assert "python -m engine network apply broken" in everything(open_page("networks", network="broken"))
     for start in (starting.try_small_network, lambda: starting.search_kernels("tiny")):
         with pytest.raises(EngineError, match="read-only"):
@@ -433,7 +435,7 @@ def test_an_example_is_opened_when_the_demo_has_ended(home: Path, open_page: Ope
 def test_a_package_is_refused_before_kernels_were_measured(home: Path) -> None:
     write_proven(Left.BROKEN_OFF)
     with pytest.raises(EngineError, match="no kernel was measured in network tiny yet"):
-        starting.archive("tiny")
+        starting.packaged("tiny")
 
 
 def test_bars_before_and_after_are_of_the_same_measurement(home: Path) -> None:
@@ -549,7 +551,7 @@ def test_an_example_network_is_opened_by_a_click_and_offers_nothing_that_needs_w
     )
     assert "with kernels" in words(told)
     assert sent("1.115×") in everything(told)
-    assert [one.key for one in told.button] == ["delete:tiny"]
+    assert [one.key for one in told.button] == ["delete:tiny", "ship_network"]
     assert "Ship" in everything(told)
     assert "Start runs for the ticked" not in everything(told)
     attn = open_page("networks", network="tiny", region="attn")

@@ -20,7 +20,7 @@ from storage.results.vocabulary import Verdict
 from storage.run import events as ev
 from storage.run.settings import RunState
 from tests import samples
-from tests.pages.conftest import Open, words
+from tests.pages.conftest import Open, everything, words
 from tests.storage.test_queries_predictions import FIRST, made, tell, timed
 
 SAID = "Kernel 1 has a lower latency than kernel 2, but a lower speed-up too: eager PyTorch is timed anew beside each"
@@ -83,18 +83,21 @@ def test_a_best_kernel_that_was_timed_once_more_in_turns_says_so_on_its_runs_pag
     assert said in run_report(index.current(), "r1")
 
 
-def test_why_a_kernel_could_not_be_packaged_stands_beside_the_button(
-    home: Path, open_page: Open, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("is_read_only", [False, True])
+def test_a_package_is_offered_with_its_card_or_its_dialog_says_why_there_is_none(
+    home: Path, open_page: Open, monkeypatch: pytest.MonkeyPatch, is_read_only: bool
 ) -> None:
     samples.write_run(home / "runs", "r1", depths=3)
-    assert "Not packaged" not in words(open_page("run", run="r1"))
-    run = queries.run(index.current(), "r1")
-    assert run is not None
+    if is_read_only:
+        monkeypatch.setenv("TILEWRIGHT_READ_ONLY", "1")
 
-    def refuse(*_: object) -> bytes:
+    def refuse(*_: object) -> dict[str, str]:
         raise EngineError("a call changes batch_norm.num_batches_tracked")
 
-    monkeypatch.setattr(supervisor, "packaged_archive", refuse)
-    assert b"NOT PACKAGED.txt" in result_panel._packaged(run)()
-    told = words(open_page("run", run="r1")).replace("\\", "")
-    assert "Not packaged: A call changes batch_norm.num_batches_tracked" in told
+    for one, said in ((refuse, "Not packaged: A call changes"), (lambda *_: {"CARD.md": "# fast"}, "Download")):
+        monkeypatch.setattr(supervisor, "packaged_kernel", one)
+        app = open_page("run", run="r1")
+        assert said not in everything(app).replace("Download best kernel", "")
+        app.button(key="package").click().run()
+        assert said in everything(app).replace("\\", "").replace("Download best kernel", "")
+        assert not app.exception

@@ -17,7 +17,7 @@ from pages.parts import access, network_folders, number_field, wording
 from pages.parts.new_run import budget_form
 from pages.parts.new_run import setup as setup_form
 from pages.parts.new_run.setup import Setup
-from pages.parts.steering import dialogs, steer
+from pages.parts.steering import dialogs, package_dialog, steer
 from pages.parts.steering.dialogs import Dialog
 from pages.parts.widgets import code
 from storage.networks import files, ranking
@@ -82,7 +82,7 @@ def begin(start: Callable[[], object], words: str = "Starting") -> bool:
 def draw() -> None:
     """Draw what is open; for the page itself, after its live part."""
     asked = dialogs.opened()
-    if asked is None or not access.may_steer():
+    if asked is None or not (access.may_steer() or asked.dialog is Dialog.SHIP):
         return
     if asked.dialog is Dialog.CAPTURE:
         _capture()
@@ -93,6 +93,8 @@ def draw() -> None:
         _start(name, regions)
     elif asked.dialog is Dialog.SEARCH_KERNELS:
         _search(asked.subject)
+    elif asked.dialog is Dialog.SHIP:
+        package_dialog.of_network(asked.subject)
 
 
 @st.dialog("New network", icon=":material/account_tree:", on_dismiss=dialogs.close)

@@ -9,11 +9,11 @@ from functools import partial
 
 import streamlit as st
 
-from engine import supervisor
-from engine.errors import EngineError
 from engine.networks import starting
 from pages.parts import access, network_folders, run_state, wording
 from pages.parts.network import network_dialogs
+from pages.parts.steering import dialogs
+from pages.parts.steering.dialogs import Dialog
 from pages.parts.widgets import code, figures
 from pages.parts.widgets.figures import Figure
 from storage.index.queries import RunRow
@@ -297,7 +297,10 @@ def _buttons(
     with st.container(horizontal=True, vertical_alignment="center"):
         proof = stands.proof
         if proof is not None and stage is Stage.OVER and proofs.shipped(proof):
-            _ship(folder)
+            st.button(
+                "Ship", icon=":material/package_2:", key="ship_network", help=SHIP_ABOUT, type="primary",
+                on_click=dialogs.ask, args=(Dialog.SHIP, "", "", folder.name),
+            )  # fmt: skip
             kept = wording.counted(len(proof.stack.kept) if proof.stack else 0, "kernel")
             st.caption(wording.plain(f"{folder.name}-package.zip: {kept}. {SHIPPED_USE}"), width="content")
         if access.may_steer() and not (stands.network and stands.network.is_example):
@@ -338,18 +341,3 @@ def _starts(
         help=why_not or ("" if worth else "No region of this network is worth a kernel.") or None,
     )  # fmt: skip
     return asked
-
-
-def _ship(folder: NetworkFolder) -> None:
-    name = folder.name
-
-    def make() -> bytes:  # in a thread of its own, where nothing of the page may be used
-        try:
-            return starting.archive(name)
-        except (EngineError, ValueError, OSError) as error:
-            return supervisor.archived({"NOT PACKAGED.txt": f"{error}\n"}, name)
-
-    st.download_button(
-        "Ship", make, file_name=f"{name}-package.zip", mime="application/zip", icon=":material/package_2:",
-        key="ship_network", on_click="ignore", help=SHIP_ABOUT, type="primary",
-    )  # fmt: skip

@@ -101,15 +101,12 @@ def _acts(run: RunRow, state: RunState) -> None:
             type="primary" if is_faster and state is not RunState.STOPPED else "secondary",
             help="one Python file with a class ModelNew; PyTorch loads it without Tilewright",
         )  # fmt: skip
-        st.download_button(
-            "Package", _packaged(run), file_name=f"{run.task_name}-package.zip", mime="application/zip",
-            icon=":material/package_2:", key="download_package", on_click="ignore",
+        st.button(
+            "Package", icon=":material/package_2:", key="package", on_click=dialogs.ask,
+            args=(dialogs.Dialog.PACKAGE, original, run.best_candidate_id),
             help="an installable Python package: the kernel as an operator of PyTorch, with guards, gradients and "
-            "PyTorch's own code where it does not fit; CARD.md inside says how it is used. Where a kernel cannot be "
-            "packaged, the file says why",
+            "PyTorch's own code where it does not fit; its card is shown first",
         )  # fmt: skip
-        if why := _refused.get((original, run.best_candidate_id)):
-            st.caption(f":material/block: Not packaged: {wording.sentence(why)}")
     run_header.draw_report(run, "Report", "result_report", "secondary")
     may_steer = not run.replay_of and access.may_steer()
     if may_steer and st.button(
@@ -129,28 +126,6 @@ def _acts(run: RunRow, state: RunState) -> None:
             args=(dialogs.Dialog.LIMITS, run.run_id), type="secondary" if is_faster else "primary",
             help="raise its limits and go on from where it ended",
         )  # fmt: skip
-
-
-_refused: dict[tuple[str, str | None], str] = {}
-"""Why a run's kernel could not be packaged when somebody asked for it here."""
-
-
-def _packaged(run: RunRow) -> Callable[[], bytes]:
-    """What `package` writes, as an archive; one with the reason alone where the kernel cannot be packaged.
-
-    Trap: as of `_exported`.
-    """
-    run_id, candidate_id = run.replay_of or run.run_id, run.best_candidate_id
-
-    def make() -> bytes:
-        _refused.pop((run_id, candidate_id), None)
-        try:
-            return supervisor.packaged_archive(folder.find_run(run_id), candidate_id)
-        except (EngineError, OSError) as error:
-            _refused[run_id, candidate_id] = str(error)
-            return supervisor.archived({"NOT PACKAGED.txt": f"{error}\n"}, run_id)
-
-    return make
 
 
 def _exported(run: RunRow) -> Callable[[], str]:

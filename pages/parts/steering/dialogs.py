@@ -52,6 +52,8 @@ class Dialog(StrEnum):
     SEARCH_KERNELS = "search_kernels"
     START_SUITE = "start_suite"
     STOP_SUITE = "stop_suite"
+    PACKAGE = "package"
+    SHIP = "ship"
 
 
 # Where a person is asked once more, by verb. To go back is of use without an engine too, as a new run; and a run that

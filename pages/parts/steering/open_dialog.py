@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from pages.parts import access, index, run_state
-from pages.parts.steering import command_dialogs, dialogs, fork_dialog, limits_dialog, steer
+from pages.parts.steering import command_dialogs, dialogs, fork_dialog, limits_dialog, package_dialog, steer
 from pages.parts.steering.dialogs import Dialog, Opened
 from storage.index import queries
 from storage.index.queries import RunRow
@@ -38,10 +38,12 @@ def follow() -> None:
 def draw() -> None:
     """Draw it, if any; for the page itself, after its live part."""
     opened = _found()
-    if opened is None or not access.may_steer():
+    if opened is None or not (access.may_steer() or opened[0].dialog is Dialog.PACKAGE):
         return
     asked, run = opened
     match asked.dialog:
+        case Dialog.PACKAGE:
+            package_dialog.of_run(run, asked.candidate_id)
         case Dialog.STOP:
             command_dialogs.confirm_stop(run)
         case Dialog.END:

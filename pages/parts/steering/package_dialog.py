@@ -1,0 +1,62 @@
+"""The package of a run's best kernel, or of what pays in a network: made when its dialog opens, then its card and the
+archive, or why there is none. A reader who may not steer gets it too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import streamlit as st
+
+from engine import supervisor
+from engine.errors import EngineError
+from engine.networks import starting
+from pages.parts import index, wording
+from pages.parts.steering import dialogs
+from pages.parts.widgets import code
+from storage.index import queries
+from storage.index.queries import RunRow
+from storage.run import folder
+
+CARD = "CARD.md"
+MAKING = "Making the package. PyTorch's own code is called once, to see what a kernel has to stand in for"
+
+
+@st.dialog("Package", width="large", icon=":material/package_2:", on_dismiss=dialogs.close)
+def of_run(run: RunRow, candidate_id: str) -> None:
+    """The package of one kernel. `run` is the recording where a replay is looked at."""
+    kernel = queries.candidate(index.current(), run.run_id, candidate_id)
+    dialogs.name_run(f"Kernel {kernel.number} of {run.title}" if kernel else run.title, run.run_id)
+    _offer(lambda: supervisor.packaged_kernel(folder.find_run(run.run_id), candidate_id), run.task_name)
+
+
+@st.dialog("Ship", width="large", icon=":material/package_2:", on_dismiss=dialogs.close)
+def of_network(name: str) -> None:
+    """The package of the kernels that were kept in a network."""
+    st.markdown(f"**{wording.plain(name)}**")
+    _offer(lambda: starting.packaged(name), name)
+
+
+def _offer(make: Callable[[], Mapping[str, str]], name: str) -> None:
+    with st.spinner(MAKING):
+        made = dialogs.hold("package", lambda: _made(make))
+    if isinstance(made, str):
+        st.error(f"Not packaged: {wording.sentence(made)}", icon=":material/block:")
+    else:
+        code.draw_plain(f"{CARD} of the package", made.get(CARD, ""), key="package_card", is_wrapped=True)
+    with st.container(horizontal=True, horizontal_alignment="right", key="dialog_buttons"):
+        if st.button("Close", key="package_no", on_click=dialogs.close):
+            st.rerun()
+        if not isinstance(made, str):
+            st.download_button(
+                "Download", supervisor.archived(made, f"{name}-package"), file_name=f"{name}-package.zip",
+                mime="application/zip", icon=":material/download:", key="download_package", on_click="ignore",
+                type="primary",
+            )  # fmt: skip
+
+
+def _made(make: Callable[[], Mapping[str, str]]) -> Mapping[str, str] | str:
+    """Its files, or why there are none."""
+    try:
+        return make()
+    except (EngineError, ValueError, OSError) as error:  # networks that cannot be read are of ValueError
+        return str(error)
