@@ -104,7 +104,8 @@ def draw_head(results: Results, has_runner: bool) -> None:
     devices = ", ".join(map(wording.plain, results.devices)) or "nothing measured yet"
     is_unrecorded = any(cell.result is not None and cell.result.is_unrecorded for cell in results.cells)
     price = wording.NOTHING_RECORDED if is_unrecorded else f"{suites_list.cost(suite)} for replies"
-    used = f"{wording.seconds(results.engine_s)} of engine time spent"
+    is_first = has_runner and results.engine_s < 1  # time is told when a step ends
+    used = "its first step at work" if is_first else f"{wording.seconds(results.engine_s)} of engine time spent"
     used = f"{price}, {used}" if spent.model_calls else used
     example = ["an example, made on another machine"] if suite.defined.is_example else []
     st.markdown(" · ".join([f"**{state}**", *example, tables.progress_line(results), used, devices]))

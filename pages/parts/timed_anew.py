@@ -52,10 +52,12 @@ def again(other: str) -> str:
 
 
 def moved(this: Timed, other: Timed, noise: float) -> str:
-    """How long eager PyTorch took beside each of two kernels, where that moved by more than `noise` (a share), so that
-    their speed-ups are further apart, or less far, than their latencies; else empty."""
+    """What the latencies of two kernels alone give, and how long eager PyTorch took beside each, where that moved by
+    more than `noise` (a share), so that their speed-ups are further apart, or less far, than their latencies; else
+    empty."""
     beside, before = (timed.speedup * timed.latency_ms for timed in (this, other))
     if abs(math.log(beside / before)) <= math.log1p(noise):
         return ""
     times = f"{wording.latency(beside)} beside {this.name} and {wording.latency(before)} beside {other.name}"
-    return f"Their latencies alone give another ratio: {BECAUSE}, and took {times}."
+    ratio = wording.speedup(other.latency_ms / this.latency_ms)
+    return f"By latency alone {this.name} is {ratio} as fast as {other.name}: {BECAUSE}, and took {times}."

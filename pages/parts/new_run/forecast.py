@@ -158,7 +158,7 @@ def may_fail(source: str, backward: bool) -> bool:
 
 
 COUNTED = "The calls are those of the recording."
-NO_TOKENS = {True: "none: you write the replies", False: "none: the replies are recorded"}
+NO_TOKENS = {True: f"{wording.UNRECORDED}: you write the replies", False: "none: the replies are recorded"}
 
 
 def draw(forecast: Forecast) -> None:
@@ -172,7 +172,7 @@ def draw(forecast: Forecast) -> None:
         ("Replies, which you write", calls) if forecast.is_manual else ("Model calls", calls),
         ("Tokens", NO_TOKENS[forecast.is_manual] if forecast.cost_usd == 0 and not forecast.tokens
          else f"about {wording.tokens(round(forecast.tokens))}" if forecast.tokens else "not known yet"),
-        ("Cost", wording.UNKNOWN if forecast.cost_usd is None
+        ("Cost", wording.UNKNOWN if forecast.cost_usd is None else wording.UNRECORDED if forecast.is_manual
          else "nothing" if not forecast.cost_usd else f"about {wording.cost(forecast.cost_usd)}"),
     ]  # fmt: skip
     st.markdown("\n".join(f"- **{name}** {wording.plain(value)}" for name, value in rows))

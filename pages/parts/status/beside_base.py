@@ -34,6 +34,6 @@ def tie(kernel: AttemptRow, best: AttemptRow | None) -> str:
     if best is None or ratio is None:
         return ""
     spread = wording.measured(ratio.speedup, ratio.noise, ratio.low, ratio.high)
-    timed = [anew for k in (kernel, best) for anew in timed_anew.kernel(k.number, k.speedup, k.latency_ms)]
+    timed = [anew for k in (best, kernel) for anew in timed_anew.kernel(k.number, k.speedup, k.latency_ms)]
     moved = timed_anew.moved(timed[0], timed[1], ratio.noise) if len(timed) == 2 else ""
     return f"Kernel {best.number}, the best, is {spread} as fast as kernel {kernel.number}: {OPEN}. {moved}".strip()

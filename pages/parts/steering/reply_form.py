@@ -46,11 +46,6 @@ def draw(run: RunRow, state: RunState, draw_new: Callable[[str], bool]) -> None:
         with st.expander("Whole prompt, to copy" if has_new else "Prompt", expanded=not has_new):
             code.draw_plain("Prompt", prompt(run.run_id, question), key="asked_prompt", is_wrapped=True)
         _boxes(run.run_id, question, refused)
-        with st.container():  # at the button, where the person looks who has pressed it
-            if refused is not None:
-                steer.take_back(VERB_WORDS[CommandKind.ANSWER].sent, refused.refused_at or 0.0)
-                st.error("**Reply rejected.** Fix it and resend.", icon=":material/error:")
-                st.code(refused.note, language=None, wrap_lines=True)
 
 
 def _what_failed(run_id: str, question: QuestionRow) -> None:
@@ -129,6 +124,11 @@ def _boxes(run_id: str, question: QuestionRow, refused: CommandRow | None) -> No
         "Kernel source" if is_file else "Reply", key=key, height=420 if is_file else 220,
         placeholder="" if is_file else "Paste or write the reply here", on_change=drafts.keep, args=(key,),
     )  # fmt: skip
+    with st.container():  # where the button was that the person has pressed, and still looks at
+        if refused is not None:
+            steer.take_back(words.sent, refused.refused_at or 0.0)
+            st.error("**Reply rejected.** Fix it and resend.", icon=":material/error:")
+            st.code(refused.note, language=None, wrap_lines=True)
     st.button(
         words.label, type="primary", icon=words.icon, key=f"answer:{key}", on_click=_send,
         args=(run_id, question, key, is_file),
