@@ -154,7 +154,9 @@ def test_a_tie_and_a_rise_within_the_noise_are_told_in_figures(home: Path, open_
     tied = replace(kernel, is_tied=True, speedup=1.6, noise=0.03, latency_ms=31.6)
     told = beside_base.tie(tied, best)
     holds = f"is 1.02× (0.96 to 1.10×) as fast as kernel 1: {beside_base.OPEN}."
-    assert told.startswith(f"Kernel {best.number}, the best, {holds} By latency alone kernel {best.number} is 1.20× as fast as kernel 1: ")
+    assert told.startswith(
+        f"Kernel {best.number}, the best, {holds} By latency alone kernel {best.number} is 1.20× as fast as kernel 1: "
+    )
     assert "50.6 ms beside kernel 1" in told
     assert beside_base.tie(replace(tied, is_tied=False), best) == ""
     rows = curve_chart.gather(run)
