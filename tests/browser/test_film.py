@@ -76,6 +76,9 @@ def test_a_first_visit_is_a_film_that_plays_pauses_steps_and_leads_to_the_demo(
     film.get_by_role("button", name="Play").click()
     expect(film.get_by_role("heading", name="Now live, on your processor")).to_be_visible()
     expect(film).to_contain_text("It has made 1 kernel so far.")
+    engine.play_until(lambda event: isinstance(event, ev.CandidateCreated))
+    page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")  # as of somebody who comes back to the tab
+    expect(film).to_contain_text("It has made 2 kernels so far.")
     expect(film.get_by_role("button", name="Play again")).to_be_visible()
     page.keyboard.press("Escape")
     expect(page).to_have_url(re.compile(r"/run\?run=the-demo"))

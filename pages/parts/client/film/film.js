@@ -1,6 +1,6 @@
 // A run as a film. What is on screen is told by a scene and a phase of it alone; time only leads from one to the next.
 // Nothing is asked of the server until the film has ended.
-const YEAR_S = 31_536_000
+const YEAR_S = 31_536_000, ASK_MS = 20_000
 const PLAY = "M4 2.5v11l9-5.5z", PAUSE = "M4 3h3v10H4zM9 3h3v10H9z"
 
 function make(tag, className, text = "") {
@@ -17,7 +17,7 @@ class Player {
     this.scene = this.phase = 0
     this.isStill = matchMedia("(prefers-reduced-motion: reduce)").matches
     this.press = event => this.key(event)
-    this.see = () => this.wait()
+    this.see = () => { this.wait(); this.ask() }
     this.size = new ResizeObserver(() => this.curve(false))
   }
 
@@ -65,6 +65,7 @@ class Player {
     document.addEventListener("visibilitychange", this.see)
     this.size.observe(this.find(".curve div"))
     this.wait()
+    this.later()
   }
 
   rest() {
@@ -72,6 +73,7 @@ class Player {
     document.removeEventListener("visibilitychange", this.see)
     this.size.disconnect()
     clearTimeout(this.timer)
+    clearTimeout(this.asking)
   }
 
   key(event) {
@@ -114,10 +116,19 @@ class Player {
   put(scene, phase) {
     Object.assign(this, { scene, phase })
     this.show()
-    if (scene === this.last && !this.isTold) {
-      this.isTold = true
-      this.send("ended", true)
-    }
+    this.ask()
+  }
+
+  // At the end, for as long as somebody looks at it, how far the demo is.
+  ask() {
+    if (this.scene !== this.last || document.hidden) return
+    this.send("ended", true)
+    this.later()
+  }
+
+  later() {
+    clearTimeout(this.asking)
+    this.asking = setTimeout(() => this.ask(), ASK_MS)
   }
 
   // Until the next phase is due; a tab that nobody looks at waits.
