@@ -192,9 +192,11 @@ def test_the_form_says_what_it_makes_and_what_keeps_it_from_starting(home: Path,
     app.button(key="add_arm:blank").click().run()
     app.text_input(key="arm_name:blank:1").set_value("short")
     app.text_input(key="arm_depths:blank:1").set_value("1").run()
+    app.text_input(key="suite_title:blank").set_value("Short beside long")
     app.text_input(key="suite_minutes:blank").set_value("90").run()
     toml = app.code[0].value
     made = definition.of_text(toml, Path("mine.toml"))
+    assert made.title == "Short beside long"
     assert [(arm.name, arm.settings) for arm in made.arms] == [
         ("cutegen", "--strategy cutegen"), ("short", "--strategy cutegen --depths 1"),
     ]  # fmt: skip
