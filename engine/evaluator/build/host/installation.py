@@ -102,18 +102,25 @@ def find_cutlass() -> Path:
     return _with_header(folder, "cute/tensor.hpp", INSTALL_HEADERS)
 
 
+HEADERS = ("cuda_runtime_api.h", "crt/host_defines.h", "cccl/cuda/std/utility")
+"""One of each package that CuTe needs of CUDA."""
+
+
 def find_cuda() -> Path:
-    """`TILEWRIGHT_CUDA_INCLUDE`, or the headers of the nvidia-cuda-* 13 packages. Headers only: no CUDA is run."""
+    """`TILEWRIGHT_CUDA_INCLUDE`, the headers of the nvidia-cuda-* 13 packages, or those of a CUDA toolkit that is
+    there, since the packages that PyTorch brings for a GPU lack some. Headers only: no CUDA is run."""
     if chosen := os.environ.get("TILEWRIGHT_CUDA_INCLUDE"):
         return _with_header(Path(chosen), "cuda_runtime_api.h", "TILEWRIGHT_CUDA_INCLUDE is set but wrong")
     spec = importlib.util.find_spec("nvidia")
-    for folder in (spec.submodule_search_locations or ()) if spec else ():
-        include = Path(folder) / "cu13" / "include"
-        if include.is_dir():
-            for header in ("cuda_runtime_api.h", "crt/host_defines.h", "cccl/cuda/std/utility"):
-                _with_header(include, header, INSTALL_HEADERS)
-            return include
-    raise ToolchainError(f"the CUDA headers that CuTe includes are not installed: {INSTALL_HEADERS}")
+    homes = [Path(folder) / "cu13" for folder in (spec.submodule_search_locations or ())] if spec else []
+    homes += [Path(home) for name in ("CUDA_HOME", "CUDA_PATH") if (home := os.environ.get(name))]
+    found = [home / "include" for home in (*homes, Path("/usr/local/cuda")) if (home / "include").is_dir()]
+    lacking = {include: next((name for name in HEADERS if not (include / name).exists()), "") for include in found}
+    whole = next((include for include, name in lacking.items() if not name), None)
+    if whole is None:
+        what = "; ".join(f"{include} has no {name}" for include, name in lacking.items())
+        raise ToolchainError(f"{what or 'the CUDA headers that CuTe includes are not installed'}: {INSTALL_HEADERS}")
+    return whole
 
 
 def processor() -> str:

@@ -164,6 +164,24 @@ def test_missing_headers_are_named_with_what_to_install(monkeypatch: pytest.Monk
     assert report["torch"].is_ok
 
 
+def test_cuda_headers_are_those_of_a_toolkit_where_the_packages_lack_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    package, toolkit = tmp_path / "nvidia", tmp_path / "toolkit"
+    for root, headers in ((package / "cu13", installation.HEADERS[:1]), (toolkit, installation.HEADERS)):
+        for header in headers:
+            (root / "include" / header).parent.mkdir(parents=True, exist_ok=True)
+            (root / "include" / header).touch()
+    (package / "__init__.py").touch()
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "nvidia", raising=False)
+    monkeypatch.setenv("CUDA_HOME", str(toolkit))
+    assert installation.find_cuda() == toolkit / "include"
+    monkeypatch.setattr(installation, "HEADERS", ("no_such.h",))
+    with pytest.raises(ToolchainError, match=r"include has no no_such\.h.*: pip install"):
+        installation.find_cuda()
+
+
 def test_no_key_of_the_engine_reaches_a_candidate(
     small_swish: Task, cpu_home: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
