@@ -26,7 +26,7 @@ def live() -> None:
         welcome.stay()
         st.switch_page("first.py")
     open_dialog.follow()
-    title = st.container(horizontal=True, vertical_alignment="center")
+    title = st.container(horizontal=True, vertical_alignment="center", key="runs_head")
     title.title("Runs", anchor=False, width="content")
     runs_filter.take_asked()
     db = index.current()

@@ -26,6 +26,7 @@ from playwright.sync_api import (
     Locator,
     Page,
     Response,
+    Route,
     ViewportSize,
     expect,
     sync_playwright,
@@ -102,6 +103,21 @@ def start_anew(port: int, log: Path, variables: dict[str, str]) -> subprocess.Po
     command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.headless=true", f"--server.port={port}"]
     with open(log, "ab") as file:
         return subprocess.Popen(command, cwd=ROOT, env=variables, stdout=file, stderr=file)
+
+
+def hold(page: Page, programs: str) -> Callable[[], None]:
+    """Hold these of Streamlit's programs back, as a busy machine does; the way to let them go."""
+    held: list[Route] = []
+    address = f"**/static/js/{{{programs}}}.*.js"
+    page.route(address, lambda route: held.append(route))
+
+    def let_go() -> None:
+        assert held, f"the page has not asked for {programs}"
+        for route in held:
+            route.continue_()
+        page.unroute(address)
+
+    return let_go
 
 
 def is_free(port: int) -> bool:

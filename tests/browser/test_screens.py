@@ -15,7 +15,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 from storage.networks.records import CaptureEnded, CaptureStarted
 from tests import sample_knowledge, sample_networks, samples
 from tests.browser import rules
-from tests.browser.conftest import STEP, Server, drawn, forget, new_home, start_server, stop_server
+from tests.browser.conftest import STEP, Server, drawn, forget, hold, new_home, start_server, stop_server
 from tests.browser.play import PretendEngine, finished_depth, model_step
 from tests.sample_suites import write_suite
 
@@ -163,21 +163,25 @@ def test_a_page_is_sound_in_every_theme_and_width(full: Server, open_page: Page,
 
 
 @pytest.mark.parametrize(
-    ("address", "sign", "width"),
+    ("address", "sign", "width", "late"),
     [
-        ("benchmark", 'tr[data-id="demo"]', 1280),
-        ("networks", 'tr[data-id="tiny"]', 390),
-        ("new_run", "button:has-text('Start run')", 390),
-        ("benchmark?new=demo", "text=The same as a file", 1280),
-        ("knowledge", "text=Add a technique", 1280),
+        ("benchmark", 'tr[data-id="demo"]', 1280, ""),
+        ("networks", 'tr[data-id="tiny"]', 390, ""),
+        ("new_run", "button:has-text('Start run')", 390, ""),
+        ("benchmark?new=demo", "text=The same as a file", 1280, ""),
+        ("knowledge", "text=Add a technique", 1280, ""),
+        ("candidate?run=whole&candidate=c004", ".st-key-kernel_figures dd", 390, "PageLink,Button"),
     ],
 )
 def test_nothing_jumps_while_a_page_with_tables_or_fields_comes_in(
-    full: Server, open_page: Page, address: str, sign: str, width: int
+    full: Server, open_page: Page, address: str, sign: str, width: int, late: str
 ) -> None:
     open_page.set_viewport_size({"width": width, "height": 800})
+    let_go = hold(open_page, late) if late else None
     open_page.goto(f"{full.url}/{address}")
     expect(open_page.locator(sign).first).to_be_visible()  # a button whose words change stands twice for a moment
+    if let_go:
+        let_go()
     drawn(open_page)
     jumps = open_page.evaluate(SHIFTS)
     assert sum(jump[0] for jump in jumps) < 0.1, sorted(jumps, reverse=True)[:5]

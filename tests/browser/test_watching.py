@@ -15,7 +15,7 @@ from storage.run.settings import RunState, StepKind
 from storage.run.steering.command_arguments import Fallback
 from tests import samples
 from tests.browser import curve, rules
-from tests.browser.conftest import SIZE, Server, becomes, start_server, stop_server, width_of_what_is_drawn
+from tests.browser.conftest import SIZE, Server, becomes, hold, start_server, stop_server, width_of_what_is_drawn
 from tests.browser.play import PretendEngine, finished_depth, model_step
 
 pytestmark = pytest.mark.browser
@@ -55,9 +55,11 @@ def test_nothing_jumps_from_the_first_kernel_to_the_end_of_a_run(
     engine.play_until(model_step)
     page.goto("about:blank")
     page.set_viewport_size({"width": width, "height": height})
+    late = hold(page, "BidiComponent")  # as on a busy machine: the stages are filled after the page has been seen
     page.goto(f"{server.url}/run?run={name}")
     page.evaluate(SHIFTS)
     expect(page.get_by_text("The code of the first kernel appears here")).to_be_visible()
+    late()
     engine.play_until(lambda event: isinstance(event, ev.CandidateCreated))
     expect(page.get_by_label("Source of kernel 1")).to_be_visible()
     engine.emit(ev.BudgetWarned("tokens", 1_600_000.0, 2_000_000.0))
