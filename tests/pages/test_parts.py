@@ -33,7 +33,16 @@ from tests.pages.conftest import ROOT
 
 @pytest.mark.parametrize(
     ("value", "noise", "text"),
-    [(None, None, "–"), (3.4149, None, "3.41×"), (3.4149, 0.04, "3.4×"), (0.6, 0.002, "0.60×"), (250.4, None, "250×")],
+    [
+        (None, None, "–"),
+        (3.4149, None, "3.41×"),
+        (3.4149, 0.04, "3.41×"),
+        (3.4149, 0.2, "3.4×"),
+        (4.68, 0.24, "4.7×"),
+        (46.8, 0.2, "47×"),
+        (0.6, 0.002, "0.60×"),
+        (250.4, None, "250×"),
+    ],
 )
 def test_a_speedup_has_no_more_digits_than_were_measured(value: float | None, noise: float | None, text: str) -> None:
     assert wording.speedup(value, noise) == text
@@ -235,7 +244,7 @@ def test_a_speedup_whose_interval_is_wider_than_itself_is_told_as_that_interval(
     assert (wording.beside(0.55, 17.0, 38.0), wording.beside(0.03, 1.56, 1.66)) == (wording.TOO_WIDE, "1.56 to 1.66×")
     (card,) = alternatives.figures(second(1.0), 2.2, 0.8)
     assert (card.value, card.note) == ("1.22 to 11.0×", f"torch.compile, {wording.TOO_WIDE}")
-    assert (wording.speedup(0.6, 0.51), wording.speedup(0.6, 0.5)) == ("unknown", "0.6×")
+    assert (wording.speedup(0.6, 0.51), wording.speedup(0.6, 0.5)) == ("unknown", "0.60×")
     wide = replace(second(0.97), noise=4.6)
     assert len(curve_marks.reference_lines(None, None, [2.0], True, [wide])[0]) == 1
 

@@ -175,7 +175,7 @@ def test_speedup_latencies_and_share_of_the_limit_follow_from_each_other_though_
         assert line is not None
         shown = {figure.label: figure.value for figure in outcome.figures(db, run)}
         text = run_report(db, "sample")
-    assert shown["Over eager PyTorch"] == "2.2×"
+    assert shown["Over eager PyTorch"] == "2.20×"
     assert shown["Latency"] == "13.4 ms → 6.08 ms"
     assert shown["Of the hardware limit"] == "62 %"
     assert line == pytest.approx(2.2 * 6.08 / 3.75)

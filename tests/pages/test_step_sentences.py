@@ -48,7 +48,7 @@ def timed(noise: float) -> StepResult:
             "Optimised kernel 1 into kernel 2: wider loads (predicted gain 1.50×)",
         ),
         (
-            "time", "passed", timed(0.05), "Kernel 1 takes 0.500 ms, 2.0× over eager",
+            "time", "passed", timed(0.05), "Kernel 1 takes 0.500 ms, 2.00× over eager",
         ),
         (
             "time", "passed", timed(1.5), "Kernel 1 takes 0.500 ms, 0.90 to 8.00× over eager",
@@ -79,5 +79,5 @@ def test_a_step_says_what_it_does_or_what_came_of_it(
 def test_a_best_so_far_that_is_known_too_widely_is_told_as_the_range_of_its_kernel() -> None:
     sure, wide = TimingFigures(1.5, 1.4, 1.6, 0.07, 0.5, 1.0, "eager"), TimingFigures(2.0, 0.9, 8.0, 1.5, 0.5, 1.0, "")
     assert wording.best_so_far(2.0, 1.5, [sure, wide]) == "0.90 to 8.00×"
-    assert wording.best_so_far(1.5, 0.07, [sure, wide]) == wording.ratio(sure) == "1.5×"
+    assert wording.best_so_far(1.5, 0.07, [sure, wide]) == wording.ratio(sure) == "1.50×"
     assert wording.best_so_far(None, None, []) == wording.NONE

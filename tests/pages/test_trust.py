@@ -258,8 +258,8 @@ def test_an_alternative_is_rounded_alike_in_chart_and_table_and_stands_beside_th
     compiled = replace(baseline, speedup=0.6743, noise=0.2, latency_ms=3.5)
     _, row = alternatives.lines([compiled], index.attempts("r1")[0])
     cells = dict(zip((column.key for column in alternatives.COLUMNS), row, strict=True))
-    assert cells["eager"].startswith("0.7×")
-    assert alternatives.label([compiled]) == "torch.compile 0.7×"
+    assert cells["eager"].startswith("0.67×")
+    assert alternatives.label([compiled]) == "torch.compile 0.67×"
     assert (cells["latency"], cells["beside"]) == ("3.50 ms", "2.36 ms")
 
 
