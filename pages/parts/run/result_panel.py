@@ -107,25 +107,29 @@ def _acts(run: RunRow, state: RunState) -> None:
             help="an installable Python package: the kernel as an operator of PyTorch, with guards, gradients and "
             "PyTorch's own code where it does not fit; its card is shown first",
         )  # fmt: skip
-    run_header.draw_report(run, "Report", "result_report", "secondary")
     may_steer = not run.replay_of and access.may_steer()
-    if may_steer and st.button(
-        "Replay", icon=":material/replay:", key=f"replay:{run.run_id}", help="plays the run back in two minutes"
-    ):
-        run_header.start_replay(run, None)
-    if st.button("Compare", icon=":material/stacked_line_chart:", key=f"compare:{run.run_id}", help="with other runs"):
-        st.switch_page("compare.py", query_params={"runs": original})
-    if may_steer and st.button(
-        "New run like this", icon=":material/content_copy:", key=f"like:{run.run_id}",
-        help="opens New run with the task, sizes, model, method and limits of this one",
-    ):  # fmt: skip
-        st.switch_page("new_run.py", query_params={"like": original})
     if state is RunState.FINISHED and may_steer and not run.is_example and damaged.of(run.run_id).can_resume:
         st.button(
             "Continue", icon=":material/play_arrow:", key=f"continue:{run.run_id}", on_click=dialogs.ask,
             args=(dialogs.Dialog.LIMITS, run.run_id), type="secondary" if is_faster else "primary",
             help="raise its limits and go on from where it ended",
         )  # fmt: skip
+    run_header.draw_report(run, "Report", "result_report")
+    if may_steer and st.button(
+        "Replay", icon=":material/replay:", type="tertiary", key=f"replay:{run.run_id}",
+        help="plays the run back in two minutes",
+    ):  # fmt: skip
+        run_header.start_replay(run, None)
+    if st.button(
+        "Compare", icon=":material/stacked_line_chart:", type="tertiary", key=f"compare:{run.run_id}",
+        help="with other runs",
+    ):  # fmt: skip
+        st.switch_page("compare.py", query_params={"runs": original})
+    if may_steer and st.button(
+        "New run like this", icon=":material/content_copy:", type="tertiary", key=f"like:{run.run_id}",
+        help="opens New run with the task, sizes, model, method and limits of this one",
+    ):  # fmt: skip
+        st.switch_page("new_run.py", query_params={"like": original})
 
 
 def _exported(run: RunRow) -> Callable[[], str]:

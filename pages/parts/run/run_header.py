@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import partial
-from typing import Literal
 
 import streamlit as st
 
@@ -206,7 +205,7 @@ def _menu(run: RunRow, state: RunState) -> None:
     if not menu.open:
         return
     with menu:
-        draw_report(run, "Download report", "report", "tertiary")
+        draw_report(run, "Download report", "report")
         original = run.replay_of or run.run_id
         st.page_link(
             "compare.py", label="Compare with other runs", icon=":material/stacked_line_chart:",
@@ -219,12 +218,12 @@ def _menu(run: RunRow, state: RunState) -> None:
         st.code(_address(run), language=None, wrap_lines=True)
 
 
-def draw_report(run: RunRow, label: str, key: str, look: Literal["tertiary", "secondary"]) -> None:
+def draw_report(run: RunRow, label: str, key: str) -> None:
     """Trap: the file is made in a thread of its own, where nothing of the page may be used."""
     db = index.current()
     st.download_button(
         label, lambda: run_report(db, run.run_id), file_name=file_name(run), mime="text/html",
-        icon=":material/description:", key=key, on_click="ignore", type=look,
+        icon=":material/description:", key=key, on_click="ignore", type="tertiary",
         help="one HTML file with curve, kernels, diffs and checks; opens without a server or network",
     )  # fmt: skip
 
