@@ -67,7 +67,11 @@ def draw_network(name: str, region: str) -> None:
             files.find(name)
         stands = network_folders.read(folder)
     except NetworkError as error:
-        st.warning(wording.sentence(str(error)), icon=":material/search_off:")
+        is_shipped = name in [one.network.name for one in example_networks.waiting()]
+        said = f"The network {name} comes with Tilewright and is not open here yet." if is_shipped else str(error)
+        st.warning(wording.sentence(said), icon=":material/search_off:")
+        if is_shipped:
+            example_networks.draw()
         return
     network_header.state(name, stands, log)
     if (network := stands.network) is None:

@@ -58,7 +58,11 @@ def described(source: str) -> dict[str, Any]:
     with torch.no_grad():
         result = model(*inputs)
     if changed := [name for name, value in model.state_dict().items() if value._version != before[name]]:
-        return {"fault": f"a call changes {', '.join(changed[:3])}: package a run with --mode eval"}
+        what = ", ".join(changed[:3])
+        return {
+            "fault": f"a call changes {what}, as batch norm in training mode does, and no operator may: "
+            "package a run in evaluation mode (`--mode eval`)"
+        }
     is_single = isinstance(result, torch.Tensor)
     if not is_single and not (isinstance(result, tuple) and all(isinstance(part, torch.Tensor) for part in result)):
         return {"fault": f"its forward returns a {type(result).__name__}, not a tensor or a tuple of tensors alone: "

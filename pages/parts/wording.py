@@ -411,8 +411,12 @@ def opened(text: str) -> str:
 
 
 def sentence(text: str) -> str:
-    """What an error says, as a sentence for a Markdown element. What begins with a name, as of a file, is left."""
-    return plain(opened(text))
+    """What an error says, as a sentence for a Markdown element, commands in it as code. What begins with a name, as of
+    a file, is left."""
+    parts = opened(text).split("`")
+    if len(parts) % 2 == 0 or not all(parts[1::2]):  # a backtick alone, or two that stand together
+        return plain(opened(text))
+    return "".join(f"`{part}`" if number % 2 else plain(part) for number, part in enumerate(parts))
 
 
 def plain(text: str) -> str:

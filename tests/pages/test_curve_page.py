@@ -140,6 +140,7 @@ def test_a_kernel_in_work_is_not_drawn_as_one_that_was_not_kept(home: Path, open
 def test_a_step_that_made_no_kernel_has_a_mark_and_its_reason(home: Path, open_page: Open) -> None:
     run = run_of(home, open_page)
     rows = replace(curve_chart.gather(run), kernelless=[KernellessRow(1, 1, "left to go back to kernel 1")])
+    assert curve_chart.last_depth(replace(rows, points=(), failures=(), budget_depths=0)) == 1
     (mark,) = [
         trace for trace in curve_chart.curve_figure(rows, False, "r1")["data"] if trace.get("name") == "no kernel made"
     ]

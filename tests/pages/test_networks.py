@@ -430,6 +430,9 @@ def test_an_example_is_opened_when_the_demo_has_ended(home: Path, open_page: Ope
         assert [one.disabled for one in found] == [is_at_work] * len(examples.shipped())
         if is_at_work:
             os.close(lock)
+    told = open_page("networks", network="convnext")
+    assert "The network convnext comes with Tilewright and is not open here yet" in words(told).replace("\\", "")
+    assert "open_network:convnext" in [one.key for one in told.button]
 
 
 def test_a_package_is_refused_before_kernels_were_measured(home: Path) -> None:

@@ -294,6 +294,17 @@ def test_a_kernel_timed_beside_other_programs_says_how_busy_they_kept_the_machin
     assert (wide.short, wide.sentence[:35]) == ("noisy timing", "The timing of kernel 1 was noisy: a")
     fastest = queries.baseline(index.current(), "r1")
     assert fastest is not None
+    unsure = outcome.doubt(quiet, 0.02, "kernel 1", replace(fastest, name="max-autotune", noise=0.5))
+    assert unsure is not None
+    assert unsure.sentence.startswith("The timing of max-autotune was noisy: over it kernel 1 may come out otherwise")
+    others = [replace(index.attempts("r1")[0], speedup=speedup, latency_ms=10.0) for speedup in (2.2, 4.0)]
+    slow = outcome.doubt(replace(quiet, speedup=4.0, latency_ms=10.0), 0.02, "kernel 2", None, others)
+    assert slow is not None
+    assert slow.sentence == (
+        "Eager PyTorch took 40.0 ms beside kernel 2 and 22.0 ms beside kernel 1: a slow or busy processor held it up "
+        "here. Over the lesser time it is 2.20× as fast."
+    )
+    assert outcome.doubt(replace(quiet, speedup=2.2, latency_ms=10.0), 0.02, "kernel 2", None, others) is None
     kernel = replace(quiet, speedup=5.2, latency_ms=9.0, noise=0.02)
     graph = replace(fastest, name="CUDA graph", latency_ms=18.0, is_on_gpu=True)
     assert outcome.doubt(kernel, 0.02, "kernel 1", replace(graph, speedup=2.6)) is None

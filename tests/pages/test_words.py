@@ -52,3 +52,5 @@ def test_a_name_keeps_the_capitals_that_it_was_given() -> None:
     assert wording.capital("") == ""
     assert wording.sentence("rounds must be 1") == "Rounds must be 1"
     assert wording.sentence("a.py is empty") == r"a\.py is empty"
+    assert wording.sentence("none: `run --x` starts one") == "None: `run --x` starts one".replace(":", r"\:")
+    assert wording.sentence("a ` alone, ``") == r"A \` alone, \`\`"

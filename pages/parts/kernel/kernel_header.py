@@ -167,7 +167,9 @@ def _numbers(run: RunRow, candidate: CandidateRow) -> None:
     if avoidable := outcome.avoidable(db, run.run_id, candidate.candidate_id):
         st.caption(wording.plain(avoidable))
     what = f"kernel {candidate.number}"
-    if doubt := outcome.doubt(evaluation, candidate.noise, what, outcome.by_itself(db, run.run_id, fastest)):
+    if doubt := outcome.doubt(
+        evaluation, candidate.noise, what, outcome.by_itself(db, run.run_id, fastest), outcome.on_a_gpu(db, run)
+    ):
         st.caption(f":material/hourglass_top: {wording.plain(doubt.sentence)}")
     if anew := _anew(run, candidate):
         st.caption(wording.plain(anew))

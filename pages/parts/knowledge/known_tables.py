@@ -43,6 +43,10 @@ CATEGORY_TONE: dict[Category, wording.Tone] = {
     Category.LATENCY: "violet",
     Category.GENERAL: "gray",
 }
+EXPECTED = (
+    "“Expected” is the gain of the next attempt: what was measured, and as two attempts what was expected before any. "
+    "So with few attempts it can lie above both other figures."
+)
 TECHNIQUE_COLUMNS = [
     table.Column("name", "Technique"),
     table.Column("category", "Works on"),
@@ -100,6 +104,8 @@ def draw_techniques() -> str | None:
     if chosen != TechniqueFilter():
         return draw_rows(techniques, chosen)
     tried = [row for row in techniques if row.figures.attempts]
+    if tried:
+        st.caption(EXPECTED)
     opened = draw_rows(tried, chosen) if tried else None
     undefined = _draw_undefined(browsing.undefined(base))
     return opened or undefined or _draw_untried([row for row in techniques if not row.figures.attempts])

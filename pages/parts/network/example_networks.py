@@ -14,22 +14,27 @@ from storage.networks import in_network
 ABOUT = "with every figure, prompt, reply and kernel of their search. Read them, and ship their kernels, without a GPU."
 
 
-def draw() -> None:
-    """One line with a button for each that is not open; nothing where all are, or where the server only shows."""
+def waiting() -> list[ExampleNetwork]:
+    """Those that are not open; none where the server only shows, or where they cannot be read, which is said."""
     if not access.may_steer():
-        return
+        return []
     try:
-        waiting = [one for one in examples.shipped() if not one.is_open]
+        return [one for one in examples.shipped() if not one.is_open]
     except EngineError as error:
         st.warning(wording.plain(str(error)), icon=":material/error:")
-        return
-    if not waiting:
+        return []
+
+
+def draw() -> None:
+    """One line with a button for each that is not open; nothing where all are, or where the server only shows."""
+    found = waiting()
+    if not found:
         return
     with st.container(border=True, key="example_networks"):
         st.markdown(f":material/school: **Example networks**: {ABOUT}")
         with st.container(horizontal=True, vertical_alignment="center"):
             is_demo_at_work = starting.is_demo_at_work()
-            pressed = [one for one in waiting if _is_pressed(one, is_demo_at_work)]
+            pressed = [one for one in found if _is_pressed(one, is_demo_at_work)]
     if pressed and network_dialogs.begin(lambda: _open(pressed[0].network.name)):
         st.switch_page("networks.py", query_params={"network": pressed[0].network.name})
 

@@ -77,7 +77,7 @@ def _best_of(totals: RunTotals) -> str:
     if totals.best_task is None:
         return ""
     spread = wording.beside(totals.best_noise, totals.best_low, totals.best_high)
-    return f"{spread} · {totals.best_task.replace('_', ' ')}"
+    return f"{spread} · {wording.task(totals.best_task)}"
 
 
 COLUMNS = [

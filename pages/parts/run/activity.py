@@ -26,8 +26,8 @@ TONE = {
 
 _stream = st.components.v2.component(
     "tilewright_stream",
-    html='<div class="stream idle"><span class="title"></span>\n<pre tabindex="0" aria-label="Reply being written"></pre>'
-    '<button aria-expanded="false">whole reply</button></div>',
+    html='<div class="stream idle"><span class="title"></span>\n'
+    '<pre tabindex="0" aria-label="Reply being written"></pre><button aria-expanded="false">whole reply</button></div>',
     css=client.read("run/stream.css"),
     js=client.read("run/stream.js"),
 )

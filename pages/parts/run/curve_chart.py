@@ -263,8 +263,9 @@ def _by_outcome(
 
 
 def last_depth(rows: CurveRows) -> int:
-    """The last depth on the axis: what is allowed, or what was reached beyond it; what a run reached that ended."""
-    reached = [p.depth for p in rows.points] + [f.depth for f in rows.failures]
+    """The last depth on the axis: what is allowed, or what was reached beyond it, without a kernel too; what a run
+    reached that ended."""
+    reached = [p.depth for p in rows.points] + [f.depth for f in rows.failures] + [row.depth for row in rows.kernelless]
     return max([rows.budget_depths, *reached])
 
 

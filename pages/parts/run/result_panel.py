@@ -14,7 +14,6 @@ from pages.parts.status import alternatives, beside_base, damaged, outcome
 from pages.parts.steering import dialogs
 from storage.index import queries
 from storage.index.queries import RunRow
-from storage.results.relative import is_known
 from storage.run import folder
 from storage.run.settings import RunState
 
@@ -31,6 +30,8 @@ def draw(run: RunRow, state: RunState) -> None:
         st.markdown(wording.plain(sentence(run)))
         if run.best_candidate_id:
             kernel_panel.draw_looks(run, run.best_candidate_id)
+            if advice := outcome.to_look_at(index.current(), run.run_id, run.best_candidate_id)[1]:
+                st.caption(wording.plain(advice))
         if lost := outcome.loses(index.current(), run):
             st.warning(wording.plain(lost), icon=":material/warning:")
         other = outcome.elsewhere(index.current(), run)
@@ -70,7 +71,7 @@ def _and_over(run: RunRow) -> str:
     """How fast the best kernel is beside the best alternative; empty where that is not known."""
     fastest = queries.baseline(index.current(), run.run_id)
     ratio = fastest.under(run.best_speedup, run.best_noise) if fastest else None
-    if fastest is None or ratio is None or not is_known(ratio.noise):
+    if fastest is None or ratio is None:
         return ""
     if alternatives.is_eager_best(fastest):
         return ", the fastest alternative"

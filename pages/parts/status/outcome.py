@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pages.parts import speed_of_light, timed_anew, wording
@@ -11,7 +12,7 @@ from pages.parts.widgets.bars import Bar
 from pages.parts.widgets.figures import Figure
 from storage.index import queries
 from storage.index.database import Database
-from storage.index.queries import BaselineRow, ElsewhereRow, EvaluationRow, RunRow
+from storage.index.queries import AttemptRow, BaselineRow, ElsewhereRow, EvaluationRow, RunRow
 from storage.index.queries.call_outcomes import call_outcomes
 from storage.results import flags, relative
 from storage.results.evaluation_results import BUSY_PERCENT, TIMED_AGAIN, used_by_others
@@ -79,11 +80,16 @@ class Doubt:
 
 
 def doubt(
-    evaluation: EvaluationRow | None, noise: float | None, what: str, alternative: BaselineRow | None = None
+    evaluation: EvaluationRow | None,
+    noise: float | None,
+    what: str,
+    alternative: BaselineRow | None = None,
+    others: Sequence[AttemptRow] = (),
 ) -> Doubt | None:
-    """That eager took another time beside `what` than beside the best alternative in its own session, that others used
-    the machine, and how much of it, or that its interval is wide for another reason; None where nothing is in doubt."""
-    if moved := _moved(evaluation, what, alternative):
+    """That eager took another time beside `what` than beside the best alternative in its own session or beside another
+    kernel (`others`, of a run on a GPU), that others used the machine, and how much of it, or that an interval is wide
+    for another reason; None where nothing is in doubt."""
+    if moved := _moved(evaluation, what, alternative) or _held_up(evaluation, what, others):
         return Doubt("eager moved", moved)
     share = used_by_others(evaluation.timing_evidence) if evaluation else None
     if share is not None and share > BUSY_PERCENT:
@@ -96,7 +102,27 @@ def doubt(
             f"The timing of {what} was noisy: another one may give any figure within its interval. Other programs on "
             "the machine are a common cause."
         ))  # fmt: skip
+    if alternative is not None and (alternative.noise or 0.0) > NOISY:
+        return Doubt("noisy alternative", (
+            f"The timing of {alternative.name} was noisy: over it {what} may come out otherwise the next time. Other "
+            "programs on the machine are a common cause."
+        ))  # fmt: skip
     return None
+
+
+def _held_up(evaluation: EvaluationRow | None, what: str, others: Sequence[AttemptRow]) -> str:
+    """That eager took much longer beside a kernel than beside another one of its run, and what it is over the lesser
+    time; empty where it did not."""
+    here = relative.baseline_ms(evaluation.speedup, evaluation.latency_ms) if evaluation else None
+    timed = [(eager, one.number) for one in others if (eager := relative.baseline_ms(one.speedup, one.latency_ms))]
+    if evaluation is None or not evaluation.latency_ms or not timed or relative.held_up(here, min(timed)[0]) == 1:
+        return ""
+    least, number = min(timed)
+    took = (
+        f"Eager PyTorch took {wording.latency(here)} beside {what} and {wording.latency(least)} beside kernel {number}"
+    )
+    over_less = wording.speedup(least / evaluation.latency_ms)
+    return f"{took}: a slow or busy processor held it up here. Over the lesser time it is {over_less} as fast."
 
 
 def _moved(evaluation: EvaluationRow | None, what: str, alternative: BaselineRow | None) -> str:
@@ -122,9 +148,13 @@ def _moved(evaluation: EvaluationRow | None, what: str, alternative: BaselineRow
 def doubt_best(db: Database, run: RunRow) -> Doubt | None:
     """The same of the best kernel."""
     evaluation = queries.evaluation(db, run.run_id, run.best_candidate_id) if run.best_candidate_id else None
-    return doubt(
-        evaluation, run.best_noise, "the best kernel", by_itself(db, run.run_id, queries.baseline(db, run.run_id))
-    )
+    alternative = by_itself(db, run.run_id, queries.baseline(db, run.run_id))
+    return doubt(evaluation, run.best_noise, "the best kernel", alternative, on_a_gpu(db, run))
+
+
+def on_a_gpu(db: Database, run: RunRow) -> list[AttemptRow]:
+    """The kernels of a run on a GPU; of another none, as there everything slows together."""
+    return [] if run.toolchain == "cpu" else queries.attempts(db, run.run_id)
 
 
 def by_itself(db: Database, run_id: str, fastest: BaselineRow | None) -> BaselineRow | None:

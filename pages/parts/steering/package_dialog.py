@@ -3,6 +3,7 @@ archive, or why there is none. A reader who may not steer gets it too."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 
 import streamlit as st
@@ -40,7 +41,8 @@ def _offer(make: Callable[[], Mapping[str, str]], name: str) -> None:
     with st.spinner(MAKING):
         made = dialogs.hold("package", lambda: _made(make))
     if isinstance(made, str):
-        st.error(f"Not packaged: {wording.sentence(made)}", icon=":material/block:")
+        why = re.sub(r"^run \S+ cannot be packaged: ", "", made)  # which run it is stands above
+        st.error(f"Not packaged: {wording.sentence(why)}", icon=":material/block:")
     else:
         code.draw_plain(f"{CARD} of the package", made.get(CARD, ""), key="package_card", is_wrapped=True)
     with st.container(horizontal=True, horizontal_alignment="right", key="dialog_buttons"):

@@ -106,6 +106,7 @@ const weight = note => note.font?.size ?? 12  // the best kernel's number stays,
 
 // What a point is, beside it: as wide as a short line, and where it hides the fewest of the lines and points around it.
 const TIP_PX = 14
+const SETTLED_MS = 400  // after a drawing and the resizing that may follow it
 function tip(host) {
   const box = document.createElement("div")
   box.className = "tilewright-tip"
@@ -200,6 +201,12 @@ async function draw(host, data, current) {
   new ResizeObserver(() => host.isConnected && Plotly.Plots.resize(host)?.then(follow)).observe(host)
 }
 
+// Trap: a drawing that is under way while the width changes can leave a chart that is as wide as it was.
+async function fit(host) {
+  const drawn = host.isConnected && host._fullLayout?.width
+  if (drawn && host.clientWidth && Math.abs(drawn - host.clientWidth) > 2) await (await plotly()).Plots.resize(host)
+}
+
 export default function (component) {
   const { data, parentElement, setTriggerValue } = component
   const host = parentElement.querySelector(".figure")
@@ -210,5 +217,5 @@ export default function (component) {
   host.setAttribute("aria-label", data.name)
   host.current = { open: id => setTriggerValue("clicked", id), zoomKey: data.zoom_key, data }
   const fail = error => { host.textContent = `${data.name}: ${error.message}` }
-  onceLifted(host, () => draw(host, data).catch(fail))
+  onceLifted(host, () => draw(host, data).catch(fail).then(() => setTimeout(fit, SETTLED_MS, host)))
 }
