@@ -191,7 +191,7 @@ def _row(record: Record, attempt: Attempt, at: float) -> Evidence | None:
     last = _last(record, attempt)
     if parent is None or parent.trusted is None or (attempt.line and last is None):
         return None
-    change = _change(parent, last)
+    change = _change(parent, last, is_on_gpu=settings.toolchain != "cpu")
     return Evidence(
         run_id=settings.run_id,
         candidate_id=attempt.name,
@@ -251,11 +251,9 @@ def _last(record: Record, attempt: Attempt) -> Candidate | None:
     return judged[-1] if judged else None
 
 
-def _change(parent: Candidate, last: Candidate | None) -> relative.Relative | None:
+def _change(parent: Candidate, last: Candidate | None, *, is_on_gpu: bool) -> relative.Relative | None:
     new, old = last.trusted if last and not last.has_failed else None, parent.trusted
-    if new is None or old is None:
-        return None
-    return relative.between_sessions(new.speedup, new.noise, old.speedup, old.noise)
+    return relative.gain(new, old, is_on_gpu=is_on_gpu) if new and old else None
 
 
 def _outcome(last: Candidate | None, change: relative.Relative | None) -> Outcome:

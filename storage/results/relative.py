@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Protocol
 
 SESSION_NOISE = 0.05
 """How far two sessions differ beyond what the pairs inside each show: processes, memory, threads lie elsewhere."""
@@ -74,6 +75,27 @@ def held_up(eager_ms: float | None, own_ms: float | None) -> float:
 def over(speedup: float, noise: float, other: float, other_noise: float) -> Relative:
     """One speed-up over another, each with its relative noise."""
     return Relative(speedup / other, math.hypot(noise, other_noise))
+
+
+class _Kernel(Protocol):
+    """A kernel as it was timed beside eager."""
+
+    @property
+    def speedup(self) -> float | None: ...
+    @property
+    def noise(self) -> float | None: ...
+    @property
+    def latency_ms(self) -> float | None: ...
+
+
+def gain(new: _Kernel, old: _Kernel, *, is_on_gpu: bool) -> Relative | None:
+    """How much faster one kernel is told to be than another, with the noise of two sessions: on a GPU the lower of both
+    ratios where eager took much longer beside it (`held_up`). None unless both were timed."""
+    if not new.speedup or not old.speedup:
+        return None
+    beside, before = (baseline_ms(kernel.speedup, kernel.latency_ms) for kernel in (new, old))
+    factor = held_up(beside, before) if is_on_gpu else 1.0
+    return between_sessions(new.speedup / factor, new.noise or 0.0, old.speedup, old.noise or 0.0)
 
 
 def between_sessions(speedup: float, noise: float, other: float, other_noise: float) -> Relative:

@@ -36,6 +36,7 @@ NEW = (
     *((kind, "device_s") for kind in (queries.ReachedRow, queries.ConditionsRow)),
     *((queries.RiseRow, name) for name in ("number", "is_gain")),
     (queries.EvaluationRow, "untrusted"),
+    *((queries.PredictionRow, name) for name in ("latency_ms", "base_latency_ms", "is_on_gpu")),
     *((queries.BaselineRow, name) for name in ("seconds", "is_on_gpu")),
     *((HardwareLimit, name) for name in ("facts", "signature", "operators")),
     (queries.AttemptRow, "trajectory"),

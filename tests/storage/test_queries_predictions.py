@@ -45,9 +45,12 @@ def made(
 FIRST = [*made(1, "c001", None, depth=0), *timed(2, "c001", 1.0)]
 
 
-def tell(db: Database, root: Path, *events: ev.Event, run_id: str = "r1", replay_of: str | None = None) -> None:
+def tell(
+    db: Database, root: Path, *events: ev.Event, run_id: str = "r1", replay_of: str | None = None,
+    toolchain: str = "cpu",
+) -> None:  # fmt: skip
     folder = RunFolder(root / run_id)
-    folder.write_settings(replace(sample_settings(run_id), replay_of=replay_of))
+    folder.write_settings(replace(sample_settings(run_id), replay_of=replay_of, toolchain=toolchain))
     journal = Journal(folder.journal_file)
     for event in events:
         journal.append(event)
@@ -69,6 +72,18 @@ def test_a_gain_is_measured_over_the_base_whatever_the_base_gained_before(db: Da
     assert (told.predicted, told.technique) == (1.25, "")
     assert told.measured.speedup == pytest.approx(1.1)
     assert queries.prediction(db, "r1", "c001") is None
+
+
+def test_where_eager_was_held_up_on_a_gpu_latencies_tell_what_was_gained(db: Database, root: Path) -> None:
+    second = made(3, "c002", "c001", gain=1.5) + timed(4, "c002", 2.0)  # as slow as the first, beside a slower eager
+    for run_id, toolchain, gained in (("r1", "cpu", 2.0), ("r2", "cuda", 1.0)):
+        tell(db, root, *FIRST, *second, run_id=run_id, toolchain=toolchain)
+        told = queries.prediction(db, run_id, "c002")
+        assert told is not None
+        assert told.measured is not None
+        assert told.measured.speedup == pytest.approx(gained)
+    (of_model,) = queries.calibration(db)
+    assert of_model.median_measured == pytest.approx(1.5)
 
 
 def test_what_was_predicted_of_a_failed_kernel_is_measured_on_its_repair(db: Database, root: Path) -> None:

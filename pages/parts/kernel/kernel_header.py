@@ -186,11 +186,11 @@ def _anew(run: RunRow, candidate: CandidateRow) -> str:
     this = timed.get(candidate.candidate_id, [])
     others = (run.best_candidate_id, candidate.parent_id, candidate.base_id)
     sentences = (timed_anew.sentence([*this, *timed.get(other or "", [])]) for other in others)
-    return next(filter(None, sentences), "") or _moved(candidate, story.ancestor(candidate, attempts))
+    return next(filter(None, sentences), "") or _moved(run, candidate, story.ancestor(candidate, attempts))
 
 
-def _moved(candidate: CandidateRow, ancestor: AttemptRow | None) -> str:
-    ratio = story.gain(candidate, ancestor) if ancestor else None
+def _moved(run: RunRow, candidate: CandidateRow, ancestor: AttemptRow | None) -> str:
+    ratio = relative.gain(candidate, ancestor, is_on_gpu=run.toolchain != "cpu") if ancestor else None
     return story.moved(candidate, ancestor, ratio) if ancestor and ratio else ""
 
 

@@ -13,7 +13,7 @@ from pages.parts.kernel import metrics
 from pages.parts.kernel.metrics import Weighed
 from pages.parts.status import unshown
 from storage.index import queries
-from storage.index.queries import AttemptRow, CandidateRow, ExposureRow, PredictionRow
+from storage.index.queries import AttemptRow, CandidateRow, ExposureRow, PredictionRow, RunRow
 from storage.results import relative
 from storage.results.vocabulary import Verdict
 from storage.run.settings import Origin
@@ -34,6 +34,7 @@ class Facts:
     predicted: PredictionRow | None = None
     disturbance: str = ""
     unshown: str = ""
+    is_on_gpu: bool = False
 
 
 def lines(facts: Facts) -> list[str]:
@@ -63,13 +64,6 @@ def mended_by(candidate: AttemptRow, attempts: Sequence[AttemptRow]) -> AttemptR
                 return attempt
             line.add(attempt.candidate_id)
     return None
-
-
-def gain(candidate: AttemptRow, other: AttemptRow) -> relative.Relative | None:
-    """How much faster it is than another of its run, with the noise of two sessions; None unless both are timed."""
-    if candidate.speedup is None or other.speedup is None:
-        return None
-    return relative.between_sessions(candidate.speedup, candidate.noise or 0.0, other.speedup, other.noise or 0.0)
 
 
 def moved(candidate: AttemptRow, other: AttemptRow, ratio: relative.Relative) -> str:
@@ -117,7 +111,7 @@ def _result(facts: Facts) -> str:
     if kernel.speedup is None:
         return "Correct, not timed yet."
     over_eager = wording.told(kernel, "over eager")
-    ratio = gain(kernel, facts.timed) if facts.timed else None
+    ratio = relative.gain(kernel, facts.timed, is_on_gpu=facts.is_on_gpu) if facts.timed else None
     if ratio is None or facts.timed is None:
         return f"Speed-up {over_eager}."
     before = wording.ratio(facts.timed)
@@ -185,7 +179,7 @@ def draw(run_id: str, candidate: CandidateRow) -> None:
 def gather(run_id: str, candidate: CandidateRow) -> Facts:
     """Everything that the story of a kernel is told from."""
     db = index.current()
-    attempts = index.attempts(run_id)
+    run, attempts = queries.run(db, run_id), index.attempts(run_id)
     numbers = {a.candidate_id: a for a in attempts}
     changes = queries.metric_changes(db, run_id, candidate.candidate_id)
     previous = next((c.previous_id for c in changes if c.previous_id), None)
@@ -200,12 +194,12 @@ def gather(run_id: str, candidate: CandidateRow) -> Facts:
         mender.number if mender else None,
         queries.prediction(db, run_id, candidate.candidate_id),
         profile.disturbance if profile else "",
-        _why_unshown(run_id, candidate),
+        _why_unshown(run_id, candidate, run),
+        run is not None and run.toolchain != "cpu",
     )
 
 
-def _why_unshown(run_id: str, candidate: CandidateRow) -> str:
-    run = queries.run(index.current(), run_id)
+def _why_unshown(run_id: str, candidate: CandidateRow, run: RunRow | None) -> str:
     if run is None or candidate.is_profile_exposed or candidate.origin is not Origin.OPTIMISATION:
         return ""
     depth = ExposureRow(candidate.depth, candidate.depth, False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -93,6 +93,7 @@ def gather(run: RunRow, selected_id: str = "") -> CurveRows:
         is_by_hand=queries.first_model(db, run.run_id) == MANUAL,
         is_handed_in=wording.is_handed_in(run.model, run.is_example),
         is_stopped=run.state is RunState.STOPPED,
+        is_on_gpu=run.toolchain != "cpu",
     )
 
 
@@ -212,6 +213,7 @@ class CurveRows:
     is_stopped: bool = False
     missed: Sequence[UnshownRow] = ()
     kernelless: Sequence[KernellessRow] = ()
+    is_on_gpu: bool = False
 
     @property
     def limit_speedup(self) -> float | None:
@@ -225,7 +227,9 @@ def curve_figure(rows: CurveRows, is_log: bool, revision: str) -> dict[str, Any]
     values = [p.speedup for p in rows.points if p.speedup]
     spots = {p.candidate_id: p for p in rows.points}
     size = 10 if len(rows.points) <= MANY else 6
-    kernels = functools.partial(_kernels, spots=spots, is_stopped=rows.is_stopped)
+    told = functools.partial(_hover_text, best=best[0] if best else None, is_stopped=rows.is_stopped,
+                             is_on_gpu=rows.is_on_gpu)  # fmt: skip
+    kernels = functools.partial(_kernels, spots=spots, told=told)
     drawn = [
         _depth_spread(rows.spread, rows.words.step),
         *_branches(rows.points),
@@ -351,15 +355,14 @@ def _kernels(
     *,
     size: int,
     spots: Mapping[str, PointRow],
-    is_stopped: bool,
+    told: Callable[[PointRow, PointRow | None], str],
 ) -> Trace:
-    """Correct kernels with the noise of their measurement."""
-    best = next((p for p in spots.values() if p.is_best), None)
+    """Correct kernels with the noise of their measurement; what is told of one beside the kernel it was made from."""
     return {
         "type": "scatter", "mode": "markers", "name": name,
         "x": [p.x for p in points], "y": [p.speedup for p in points],
         "customdata": [p.candidate_id for p in points],
-        "text": [_hover_text(p, spots.get(p.base_id or ""), best, is_stopped) for p in points],
+        "text": [told(p, spots.get(p.base_id or "")) for p in points],
         "hoverinfo": "none",
         "marker": {"symbol": symbol, "size": size, "color": colour, "line": {"width": 1.6, "color": colour}},
         "error_y": {
@@ -370,7 +373,9 @@ def _kernels(
     }  # fmt: skip
 
 
-def _hover_text(p: PointRow, base: PointRow | None, best: PointRow | None, is_stopped: bool) -> str:
+def _hover_text(
+    p: PointRow, base: PointRow | None, *, best: PointRow | None, is_stopped: bool, is_on_gpu: bool
+) -> str:  # fmt: skip
     """What was changed, what it gained, the verdict, and what a tie means: a line each, as plain text."""
     line = f" · trajectory {p.trajectory}" if p.trajectory else ""
     rank = " · best" if p.is_best else " · tied with the best" if p.is_tied else ""
@@ -378,13 +383,13 @@ def _hover_text(p: PointRow, base: PointRow | None, best: PointRow | None, is_st
     tied = f"\n{beside_base.tie(p, best)}" if p.is_tied else ""
     what = wording.cut(p.summary, 84) or wording.ORIGIN_NAME[p.origin]
     outcome = wording.outcome(p, beside_base.is_slower(p, base), is_stopped)
-    gained = f"{measured} over eager PyTorch · {wording.latency(p.latency_ms)}{_gain(p, base)}"
+    gained = f"{measured} over eager PyTorch · {wording.latency(p.latency_ms)}{_gain(p, base, is_on_gpu)}"
     return f"{what}\n{gained}\nkernel {p.number} · {outcome}{line}{rank}{tied}"
 
 
-def _gain(p: PointRow, base: PointRow | None) -> str:
+def _gain(p: PointRow, base: PointRow | None, is_on_gpu: bool) -> str:
     """How much faster or slower than the kernel it was made from; empty where that is not known."""
-    change = beside_base.of(p, base)
+    change = relative.gain(p, base, is_on_gpu=is_on_gpu) if base and base is not p else None
     if base is None or change is None:
         return ""
     is_real = change.is_faster or change.is_slower

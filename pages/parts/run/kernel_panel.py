@@ -13,6 +13,7 @@ from pages.parts.status import outcome
 from pages.parts.widgets import diff, table
 from storage.index import queries
 from storage.index.queries import AttemptRow, CandidateRow, CorrectnessErrorRow, CostRow, NeighbourRow, PatchRow, RunRow
+from storage.results import relative
 from storage.results.vocabulary import Verdict
 
 SHORT = 12  # changed lines that need no scrolling of their own
@@ -37,7 +38,7 @@ def draw(run: RunRow, candidate_id: str) -> None:
             return
         parent = queries.candidate(db, run.run_id, kernel.parent_id) if kernel.parent_id else None
         base = queries.candidate(db, run.run_id, kernel.base_id) if kernel.base_id else None
-        _outcome(kernel, parent, base)
+        _outcome(kernel, parent, base, is_on_gpu=run.toolchain != "cpu")
         _explain(run, kernel)
         _mended(run, kernel)
         _diff(run, kernel, parent)
@@ -80,13 +81,13 @@ def draw_looks(run: RunRow, candidate_id: str) -> None:
         )  # fmt: skip
 
 
-def _outcome(kernel: CandidateRow, parent: AttemptRow | None, base: AttemptRow | None) -> None:
+def _outcome(kernel: CandidateRow, parent: AttemptRow | None, base: AttemptRow | None, *, is_on_gpu: bool) -> None:
     """What changed, and the speed-up it gave."""
     st.markdown(f"**{wording.plain(wording.as_written_here(kernel.summary)) or wording.ORIGIN_NAME[kernel.origin]}**")
     if kernel.speedup is None:
         return
     other = parent if parent and parent.speedup is not None else base
-    change = story.gain(kernel, other) if other else None
+    change = relative.gain(kernel, other, is_on_gpu=is_on_gpu) if other else None
     left, right = st.columns([1, 1.35])
     speed = wording.ratio(kernel)
     left.metric("Over eager PyTorch", speed, help=kernel_header.INTERVAL)

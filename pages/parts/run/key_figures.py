@@ -4,6 +4,7 @@ share of the hardware limit, and what it has taken. The same while it runs and w
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any
 
 import streamlit as st
@@ -110,10 +111,11 @@ def gain_over_first(run: RunRow) -> tuple[str, str]:
     if not timed or not run.best_speedup or run.best_noise is None:
         return "", ""
     first = timed[0]
-    gain = relative.between_sessions(run.best_speedup, run.best_noise, first.speedup or 0.0, first.noise or 0.0)
-    if not (gain.is_faster and relative.is_known(gain.noise)):
-        return "", ""
     best = next((kernel for kernel in attempts if kernel.candidate_id == run.best_candidate_id), first)
+    told = replace(best, speedup=run.best_speedup, noise=run.best_noise, latency_ms=run.best_latency_ms)
+    gain = relative.gain(told, first, is_on_gpu=run.toolchain != "cpu")
+    if gain is None or not (gain.is_faster and relative.is_known(gain.noise)):
+        return "", ""
     made_of = (
         f"{wording.ratio(gain)} is the best kernel's speed-up over eager PyTorch, {wording.best(run)}, divided by that "
         f"of kernel {first.number}, {wording.ratio(first)}."

@@ -13,6 +13,13 @@ NEWEST = 1000
 
 
 @dataclass(frozen=True, slots=True)
+class _Timed:
+    speedup: float | None
+    noise: float | None
+    latency_ms: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class PredictionRow:
     """A prediction that a kernel came of: `predicted` is base latency over the new kernel's, None where only the
     technique was named.
@@ -31,15 +38,17 @@ class PredictionRow:
     base_number: int | None
     speedup: float | None
     noise: float | None
+    latency_ms: float | None
     base_speedup: float | None
     base_noise: float | None
+    base_latency_ms: float | None
+    is_on_gpu: bool
 
     @property
     def measured(self) -> Relative | None:
-        """How much faster than the base it is, with the noise of two sessions; None unless both are timed."""
-        if self.speedup is None or not self.base_speedup:
-            return None
-        return relative.between_sessions(self.speedup, self.noise or 0.0, self.base_speedup, self.base_noise or 0.0)
+        """How much faster than the base it is (`relative.gain`); None unless both are timed."""
+        base = _Timed(self.base_speedup, self.base_noise, self.base_latency_ms)
+        return relative.gain(self, base, is_on_gpu=self.is_on_gpu)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,21 +68,24 @@ _CALLED = "SELECT run_id, step, arg_max(model, seq) AS model FROM calls GROUP BY
 # One row per prediction that a kernel came of, with the last of its line that is correct and timed, and the base. The
 # line are the kernels that the prediction holds for: the one that was made, and its repairs. `{which}` chooses runs.
 _RESULTS = """
-lines AS (SELECT run_id, unnest(predictions) AS seq, candidate_id, base_id, number, speedup, noise, first_timed_seq
+lines AS (SELECT run_id, unnest(predictions) AS seq, candidate_id, base_id, number, speedup, noise, latency_ms,
+    first_timed_seq
     FROM kernels WHERE {which}),
 ended AS (SELECT l.run_id, l.seq, arg_max(l.base_id, l.candidate_id) AS base_id,
     arg_max(l.candidate_id, l.first_timed_seq) FILTER (WHERE l.speedup IS NOT NULL) AS candidate_id,
     arg_max(l.number, l.first_timed_seq) FILTER (WHERE l.speedup IS NOT NULL) AS number,
     arg_max(l.speedup, l.first_timed_seq) AS speedup,
-    arg_max(l.noise, l.first_timed_seq) AS noise FROM lines l GROUP BY l.run_id, l.seq),
+    arg_max(l.noise, l.first_timed_seq) AS noise,
+    arg_max(l.latency_ms, l.first_timed_seq) AS latency_ms FROM lines l GROUP BY l.run_id, l.seq),
 results AS (SELECT e.*, p.step, p.technique, p.gain AS predicted, b.number AS base_number, b.speedup AS base_speedup,
-    b.noise AS base_noise FROM ended e JOIN predictions p ON p.run_id = e.run_id AND p.seq = e.seq
+    b.noise AS base_noise, b.latency_ms AS base_latency_ms, t.toolchain <> 'cpu' AS is_on_gpu
+    FROM ended e JOIN runs t ON t.run_id = e.run_id JOIN predictions p ON p.run_id = e.run_id AND p.seq = e.seq
     LEFT JOIN kernels b ON b.run_id = e.run_id AND b.candidate_id = e.base_id)
 """
 _ROWS = f"""
 WITH called AS ({_CALLED}), {_RESULTS}
 SELECT p.run_id, p.seq, coalesce(c.model, '') AS model, p.technique, p.predicted, p.candidate_id,
-    p.number, p.base_number, p.speedup, p.noise,
+    p.number, p.base_number, p.speedup, p.noise, p.latency_ms, p.base_latency_ms, p.is_on_gpu,
     CASE WHEN p.speedup IS NOT NULL THEN p.base_speedup END AS base_speedup,
     CASE WHEN p.speedup IS NOT NULL THEN p.base_noise END AS base_noise
 FROM results p LEFT JOIN called c ON c.run_id = p.run_id AND c.step = p.step
@@ -92,7 +104,9 @@ def prediction(db: Database, run_id: str, candidate_id: str) -> PredictionRow | 
 _OWN = "run_id IN (SELECT run_id FROM runs WHERE replay_of IS NULL AND NOT is_example)"
 _MEASURED = f"""
 WITH called AS ({_CALLED}), {_RESULTS.format(which=_OWN)}
-SELECT c.model, p.predicted, p.speedup / p.base_speedup AS measured
+SELECT c.model, p.predicted, p.speedup / p.base_speedup / CASE WHEN p.is_on_gpu
+        AND p.speedup * p.latency_ms >= {relative.MOVED} * p.base_speedup * p.base_latency_ms
+    THEN p.speedup * p.latency_ms / (p.base_speedup * p.base_latency_ms) ELSE 1 END AS measured
 FROM results p JOIN called c ON c.run_id = p.run_id AND c.step = p.step
 WHERE p.predicted > 0 AND isfinite(p.predicted)
 """
