@@ -108,7 +108,7 @@ def draw_sums(sums: KnowledgeSums, failures: int, unnamed: tuple[int, int]) -> N
         st.caption(
             "No attempt has been kept yet. Each run, also one with its knowledge base off, adds those changes of a "
             "timed kernel whose replies name a technique. Many recorded replies name none; examples, replays and "
-            "imported runs add nothing. Techniques and states are those that Tilewright is shipped with"
+            "imported runs add nothing by themselves. Techniques and states are those that Tilewright is shipped with"
             + ("; failure rules are learned from runs here." if failures else ".")
         )
         if access.may_steer():

@@ -40,6 +40,7 @@ from storage.results.policy import SpecialValues
 from storage.results.vocabulary import Verdict
 
 HARDLY = 0.01
+OUT_OF_TIME = "the time for checks was used up"
 SHOWN_STAYS = 6
 STATE_TOLERANCE = (
     1e-3  # relative to |value| + rms: a wrong momentum is off by far more, another order of sums by far less
@@ -84,7 +85,7 @@ class Check:
         for number, trial in enumerate(self._plan):
             self._at = trial_check(trial.name)
             if not trial.is_essential and time.monotonic() > deadline:
-                self._leave_out(trial, "the candidate is slow")
+                self._leave_out(trial, OUT_OF_TIME)
                 continue
             if failure := self._try(trial, poison.poison_of(number)):
                 return failure
@@ -247,7 +248,7 @@ class Check:
     def _special(self, deadline: float) -> Failure | None:
         """Last, because a candidate that dies of NaN leaves no process to ask."""
         if time.monotonic() > deadline and self._workers.request.policy.special_values is SpecialValues.REPORTED:
-            self._ledger.note(findings.SPECIAL_VALUES, CheckOutcome.ABSENT, "left out: the candidate is slow")
+            self._ledger.note(findings.SPECIAL_VALUES, CheckOutcome.ABSENT, f"left out: {OUT_OF_TIME}")
             return None
         failure, outcome, detail = special_failure(self._workers, trials.seed_of(self._seed, SPECIAL.seed_name))
         self._ledger.note(findings.SPECIAL_VALUES, outcome, detail)

@@ -53,13 +53,14 @@ def draw(source: str) -> None:
     with left:
         with st.container(border=True):
             name = _name(source, wrong)
+            title = st.text_input("Title", start.title, key=f"suite_title:{source}", placeholder="optional")
             chosen = _tasks(source, start, wrong)
             toolchain = _toolchain(source, start)
         with st.container(border=True):
             arms = _arms(source, start, toolchain, wrong)
         with st.container(border=True):
             rest = _limits(source, start, wrong)
-    draft = Draft(chosen, arms, rest.pop("title"), rest.pop("about"), toolchain, kept=start.kept, **rest)
+    draft = Draft(chosen, arms, title.strip(), rest.pop("about"), toolchain, kept=start.kept, **rest)
     with right, st.container(border=True, key="new_suite_summary"):
         _summary(name, draft, wrong)
     with left:
@@ -233,12 +234,11 @@ def _limits(source: str, start: Draft, wrong: list[str]) -> dict[str, Any]:
     if rule is BudgetRule.HEADROOM and limits == SuiteLimits():
         wrong.append("Limits: give one, or nothing can be left of it.")
         st.error(wrong[-1], icon=":material/error:")
-    title = st.text_input("Title", start.title, key=f"suite_title:{source}", placeholder="optional")
     about = st.text_area(
         "What it is to find out", start.about, key=f"suite_about:{source}", placeholder="optional", height=68
     )
     return {"repeats": int(repeats or 1), "limits": limits, "budget": rule, "more_steps": start.more_steps,
-            "more": more.strip(), "title": title.strip(), "about": about.strip()}  # fmt: skip
+            "more": more.strip(), "about": about.strip()}  # fmt: skip
 
 
 def _summary(name: str, draft: Draft, wrong: list[str]) -> None:

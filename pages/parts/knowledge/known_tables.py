@@ -49,7 +49,7 @@ EXPECTED = (
 )
 TECHNIQUE_COLUMNS = [
     table.Column("name", "Technique"),
-    table.Column("category", "Works on"),
+    table.Column("category", "Works on", help="what holds a kernel up that it helps: memory, compute or latency"),
     table.Column("attempts", "Faster", "nowrap", "attempts whose kernel became faster, of all attempts"),
     table.Column("gain", "Measured gain", "right", "over the parent kernel: geometric mean of the timed attempts"),
     table.Column("predicted", "Predicted", "right", "geometric mean of the gains that models predicted"),
