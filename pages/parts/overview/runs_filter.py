@@ -12,7 +12,7 @@ from storage.index.queries import Archive, Choices, GroupBy, RunFilter, RunSort
 from storage.run.settings import RunState
 
 SORT_NAME = {
-    RunSort.NEWEST: "newest first, then examples",
+    RunSort.NEWEST: "own runs first",
     RunSort.OLDEST: "first started first",
     RunSort.LAST_EVENT: "latest event first",
     RunSort.QUIET: "longest quiet first",
@@ -29,7 +29,7 @@ SORT_NAME = {
     RunSort.DEPTH: "most steps first",
 }
 ORDER_HELP = (
-    "Newest first: your own runs, then examples. Of those a few to begin with stand first; then come the ones "
+    "Own runs first, the newest on top, then examples. Of those a few to begin with stand first; then come the ones "
     "that finished with a profile and a kernel faster than the best alternative, then the others."
 )
 ARCHIVED, EXAMPLES = "archived", "examples"  # stand among the states
