@@ -146,6 +146,8 @@ def test_a_step_that_made_no_kernel_has_a_mark_and_its_reason(home: Path, open_p
     ]
     assert (mark["x"], mark["text"]) == ([1], [f"{rows.words.step} 1 · no kernel made\nleft to go back to kernel 1"])
     assert "1 made no kernel: left to go back to kernel 1" in curve_chart._marks(rows)
+    assert "Drawn at its latency" not in curve_chart._marks(rows)
+    assert "Drawn at its latency: CUDA graph. Eager" in curve_chart._marks(replace(rows, by_latency=["CUDA graph"]))
 
 
 def test_a_tie_and_a_rise_within_the_noise_are_told_in_figures(home: Path, open_page: Open) -> None:

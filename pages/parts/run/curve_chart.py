@@ -70,7 +70,10 @@ def gather(run: RunRow, selected_id: str = "") -> CurveRows:
     words = method.words(run.run_id)
     missed = unshown.of(db, run.run_id, run.kernel_class, seen)
     whys = {depth: unshown.short(row) for depth, row in missed.items()}
-    best_eager_ms = relative.baseline_ms(run.best_speedup, run.best_latency_ms)
+    best_eager_ms, timed = (
+        relative.baseline_ms(run.best_speedup, run.best_latency_ms),
+        queries.baselines(db, run.run_id),
+    )
     last = -1 if run.state.is_finished else run.depths  # nothing is planned any more
     return CurveRows(
         points=points,
@@ -88,7 +91,8 @@ def gather(run: RunRow, selected_id: str = "") -> CurveRows:
         limit_ms=limit.known_ms or None if limit else None,
         target_speedup=settings.budget.target_speedup if settings else None,
         selected_id=selected_id,
-        baselines=[row.beside(best_eager_ms) for row in queries.baselines(db, run.run_id)],
+        baselines=[row.beside(best_eager_ms) for row in timed],
+        by_latency=[row.name for row in alternatives.known(timed) if row.beside(best_eager_ms) != row],
         words=words,
         is_by_hand=queries.first_model(db, run.run_id) == MANUAL,
         is_handed_in=wording.is_handed_in(run.model, run.is_example),
@@ -133,6 +137,11 @@ def _marks(rows: CurveRows) -> str:
         notes.append(
             f"The scale on the right is the time of a call where eager PyTorch takes {took}; it is timed anew beside "
             "each kernel."
+        )
+    if rows.by_latency:
+        notes.append(
+            f"Drawn at its latency: {wording.plain(', '.join(rows.by_latency))}. Eager PyTorch took less time beside "
+            "it than beside the best kernel, so its speed-up in its own session, which Trust tells, is lower."
         )
     if any(p.base_id for p in rows.points):
         notes.append("A thin line leads from a kernel to one made from it; it is dotted where that one was not kept.")
@@ -214,6 +223,7 @@ class CurveRows:
     missed: Sequence[UnshownRow] = ()
     kernelless: Sequence[KernellessRow] = ()
     is_on_gpu: bool = False
+    by_latency: Sequence[str] = ()
 
     @property
     def limit_speedup(self) -> float | None:
