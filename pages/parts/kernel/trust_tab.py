@@ -20,6 +20,7 @@ from storage.results.check_records import CheckOutcome, CheckRecord, Group, Stag
 from storage.results.deployment import Told, Trait
 from storage.results.flags import Flag, counted, flags, in_words
 from storage.results.observed import ObservedKernel, ObservedOperator
+from storage.results.relative import baseline_ms
 from storage.results.vocabulary import Verdict
 
 COLUMNS = [
@@ -397,6 +398,8 @@ def timing(e: EvaluationRow) -> Facts:
         ("95 % interval", wording.interval(e.low, e.high)),
         ("kernel, median", wording.latency(e.latency_ms)),
         (f"{e.baseline or 'baseline'}, median", wording.latency(e.baseline_latency_ms)),
+        # The speed-up is the median over pairs; of noisy calls it is not what both medians give.
+        (f"{e.baseline or 'baseline'} beside it, by the pairs", wording.latency(baseline_ms(e.speedup, e.latency_ms))),
         ("pairs", f"{e.sample_count:,}"),
         ("took", wording.seconds(e.timing_seconds)),
     ]

@@ -332,7 +332,8 @@ def draw_negative() -> str | None:
     pairs = browsing.negative(index.known())
     if not pairs:
         st.info(
-            "Nothing here: no technique was tried at least twice and mostly failed or made kernels slower.",
+            "Nothing here: no defined technique was tried at least twice in one state and mostly failed or made "
+            "kernels slower.",
             icon=":material/thumb_up:",
         )
         return None
