@@ -190,7 +190,7 @@ def _anew(run: RunRow, candidate: CandidateRow) -> str:
 
 
 def _moved(run: RunRow, candidate: CandidateRow, ancestor: AttemptRow | None) -> str:
-    ratio = relative.gain(candidate, ancestor, is_on_gpu=run.toolchain != "cpu") if ancestor else None
+    ratio = relative.gain(candidate, ancestor, is_on_gpu=run.is_on_gpu) if ancestor else None
     return story.moved(candidate, ancestor, ratio) if ancestor and ratio else ""
 
 

@@ -195,7 +195,7 @@ def gather(run_id: str, candidate: CandidateRow) -> Facts:
         queries.prediction(db, run_id, candidate.candidate_id),
         profile.disturbance if profile else "",
         _why_unshown(run_id, candidate, run),
-        run is not None and run.toolchain != "cpu",
+        run is not None and run.is_on_gpu,
     )
 
 

@@ -97,7 +97,7 @@ def gather(run: RunRow, selected_id: str = "") -> CurveRows:
         is_by_hand=queries.first_model(db, run.run_id) == MANUAL,
         is_handed_in=wording.is_handed_in(run.model, run.is_example),
         is_stopped=run.state is RunState.STOPPED,
-        is_on_gpu=run.toolchain != "cpu",
+        is_on_gpu=run.is_on_gpu,
     )
 
 

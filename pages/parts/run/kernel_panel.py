@@ -38,7 +38,7 @@ def draw(run: RunRow, candidate_id: str) -> None:
             return
         parent = queries.candidate(db, run.run_id, kernel.parent_id) if kernel.parent_id else None
         base = queries.candidate(db, run.run_id, kernel.base_id) if kernel.base_id else None
-        _outcome(kernel, parent, base, is_on_gpu=run.toolchain != "cpu")
+        _outcome(kernel, parent, base, is_on_gpu=run.is_on_gpu)
         _explain(run, kernel)
         _mended(run, kernel)
         _diff(run, kernel, parent)
@@ -70,8 +70,9 @@ def _head(run: RunRow, kernel: CandidateRow | None, neighbours: NeighbourRow | N
         mark.caption(found)
 
 
-def draw_looks(run: RunRow, candidate_id: str) -> None:
-    """What could change a kernel's verdict, as the way to *Trust*; nothing where nothing could."""
+def draw_looks(run: RunRow, candidate_id: str) -> str:
+    """What could change a kernel's verdict, as the way to *Trust*; nothing where nothing could. Returns what is to be
+    done about it, in sentences."""
     count, advice = outcome.to_look_at(index.current(), run.run_id, candidate_id)
     if count:
         target = {"run": run.run_id, "candidate": candidate_id, "tab": "Trust"}
@@ -79,6 +80,7 @@ def draw_looks(run: RunRow, candidate_id: str) -> None:
             "candidate.py", label=f":orange-badge[:material/flag: {count} to look at]", query_params=target,
             help=f"could change the verdict: open Trust. {advice}", width="content",
         )  # fmt: skip
+    return advice
 
 
 def _outcome(kernel: CandidateRow, parent: AttemptRow | None, base: AttemptRow | None, *, is_on_gpu: bool) -> None:

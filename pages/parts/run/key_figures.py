@@ -113,7 +113,7 @@ def gain_over_first(run: RunRow) -> tuple[str, str]:
     first = timed[0]
     best = next((kernel for kernel in attempts if kernel.candidate_id == run.best_candidate_id), first)
     told = replace(best, speedup=run.best_speedup, noise=run.best_noise, latency_ms=run.best_latency_ms)
-    gain = relative.gain(told, first, is_on_gpu=run.toolchain != "cpu")
+    gain = relative.gain(told, first, is_on_gpu=run.is_on_gpu)
     if gain is None or not (gain.is_faster and relative.is_known(gain.noise)):
         return "", ""
     made_of = (

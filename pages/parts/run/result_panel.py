@@ -28,10 +28,8 @@ def draw(run: RunRow, state: RunState) -> None:
     with st.container(border=True, key="result"):
         st.markdown("## Result")
         st.markdown(wording.plain(sentence(run)))
-        if run.best_candidate_id:
-            kernel_panel.draw_looks(run, run.best_candidate_id)
-            if advice := outcome.to_look_at(index.current(), run.run_id, run.best_candidate_id)[1]:
-                st.caption(wording.plain(advice))
+        if run.best_candidate_id and (advice := kernel_panel.draw_looks(run, run.best_candidate_id)):
+            st.caption(wording.plain(advice))
         if lost := outcome.loses(index.current(), run):
             st.warning(wording.plain(lost), icon=":material/warning:")
         other = outcome.elsewhere(index.current(), run)

@@ -154,7 +154,7 @@ def doubt_best(db: Database, run: RunRow) -> Doubt | None:
 
 def on_a_gpu(db: Database, run: RunRow) -> list[AttemptRow]:
     """The kernels of a run on a GPU; of another none, as there everything slows together."""
-    return [] if run.toolchain == "cpu" else queries.attempts(db, run.run_id)
+    return queries.attempts(db, run.run_id) if run.is_on_gpu else []
 
 
 def by_itself(db: Database, run_id: str, fastest: BaselineRow | None) -> BaselineRow | None:

@@ -89,6 +89,11 @@ class RunRow:
     note: str
     is_archived: bool
 
+    @property
+    def is_on_gpu(self) -> bool:
+        """Whether its kernels run on a GPU."""
+        return self.toolchain != "cpu"
+
 
 # What a run's state is to people: one that was left at a prompt of a person waits, though no engine works on it.
 STANDING = f"CASE WHEN state = 'stopped' AND starts_with(state_reason, '{LEFT}') THEN 'waiting' ELSE state END"
