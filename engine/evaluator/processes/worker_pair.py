@@ -17,6 +17,7 @@ import torch
 from engine.evaluator import languages, tasks
 from engine.evaluator.build import just_in_time
 from engine.evaluator.build import request as build_request
+from engine.evaluator.build.host import installation
 from engine.evaluator.build.host.build import BuildFailed, Built
 from engine.evaluator.build.host.flags import FlagRefused
 from engine.evaluator.build.just_in_time import Place
@@ -127,8 +128,9 @@ class WorkerPair:
         self.libraries.mkdir(exist_ok=True)
         self.place = self._place(compiles_to) if request.is_just_in_time else None
         body = functools.partial(candidate_worker.body, request.source, self._shared, self.place)
-        # A person's own baseline, or the task's module compiled.
-        imported = tasks.imported.files(request.source) if request.details.get("imports_freely") else ()
+        imported: tuple[Path, ...] = ()
+        if request.details.get("imports_freely"):  # a person's own baseline, or the task's module compiled
+            imported = (*tasks.imported.files(request.source), *installation.compilers_on_path())
         self._candidate = Worker.fork(
             body,
             request.limits,

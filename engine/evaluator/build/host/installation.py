@@ -162,8 +162,14 @@ def trees_of(program: str) -> tuple[Path, ...]:
     Not the whole tree: with a compiler in a home folder that would be everything.
     """
     path = Path(program)
-    prefix = path.parent.parent
-    return (
-        path,
-        *(prefix / name for name in ("bin", "lib", "lib64", "libexec", "include") if (prefix / name).is_dir()),
-    )
+    # A link's target looks for its parts beside itself.
+    prefixes = dict.fromkeys((path.parent.parent, path.resolve().parent.parent))
+    folders = [prefix / name for prefix in prefixes for name in ("bin", "lib", "lib64", "libexec", "include")]
+    return (path, *(folder for folder in folders if folder.is_dir()))
+
+
+def compilers_on_path() -> tuple[Path, ...]:
+    """Trees of the C and C++ compilers that torch.compile and Triton find on this machine; may be none."""
+    words = ("gcc", os.environ.get("CXX", "g++"))
+    found = [str(Path(program).absolute()) for word in words if (program := shutil.which(word))]
+    return tuple(tree for program in found for tree in trees_of(program))
