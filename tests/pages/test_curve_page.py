@@ -17,7 +17,7 @@ from pages.parts.client.page_style import PageStyle
 from pages.parts.run import curve_chart, key_figures
 from pages.parts.status import beside_base, measured_on
 from storage.index import queries
-from storage.index.queries import KernellessRow, RiseRow, RunRow
+from storage.index.queries import BaselineRow, KernellessRow, RiseRow, RunRow
 from storage.results.policy import BOTH_PASSES
 from storage.run.settings import RunState
 from tests import samples
@@ -148,6 +148,18 @@ def test_a_step_that_made_no_kernel_has_a_mark_and_its_reason(home: Path, open_p
     assert "1 made no kernel: left to go back to kernel 1" in curve_chart._marks(rows)
     assert "Drawn at its latency" not in curve_chart._marks(rows)
     assert "Drawn at its latency: CUDA graph. Eager" in curve_chart._marks(replace(rows, by_latency=["CUDA graph"]))
+
+
+def test_an_alternative_known_too_widely_to_draw_is_named(home: Path, open_page: Open) -> None:
+    rows = curve_chart.gather(run_of(home, open_page))
+    known, vague = (
+        BaselineRow(name, 2.0, 1.5, 6.0, noise, 1.0, 2.0, "") for name, noise in (("graph", 0.1), ("mine", 0.9))
+    )
+    drawn = replace(rows, baselines=[known, vague])
+    assert f"mine has no line: its time varied so much ({wording.interval(1.5, 6.0)} over" in curve_chart._marks(drawn)
+    assert "graph has no line" not in curve_chart._marks(drawn)
+    names = [str(line.get("text", "")) for line in curve_chart.curve_figure(drawn, False, "r1")["layout"]["annotations"]]
+    assert any("graph" in text for text in names) and not any("mine" in text for text in names), names
 
 
 def test_a_tie_and_a_rise_within_the_noise_are_told_in_figures(home: Path, open_page: Open) -> None:

@@ -39,6 +39,11 @@ def known(baselines: Sequence[BaselineRow]) -> list[BaselineRow]:
     return sorted(timed, key=lambda row: -(row.speedup or 0.0))
 
 
+def vague(baselines: Sequence[BaselineRow]) -> list[BaselineRow]:
+    """Those that were timed, but varied so much that their speed-up says nothing."""
+    return [row for row in baselines if row.speedup and row.noise is not None and not is_known(row.noise)]
+
+
 def is_eager_best(fastest: BaselineRow | None) -> bool:
     """Whether the fastest of all others is slower than eager."""
     return fastest is not None and any((row.speedup or 0.0) < 1 for row in known([fastest]))
