@@ -86,7 +86,7 @@ def draw_network(name: str, region: str) -> None:
 @functools.lru_cache(maxsize=1)
 def experience(_mark: str) -> dict[str, Experience]:
     """What tries have come to by kernel class, as the knowledge base of that mark says."""
-    return ranking.experience(index.known().rows)
+    return ranking.experience(index.known().attempts)
 
 
 def draw_region(folder: NetworkFolder, network: Network, rows: Sequence[Ranked], stands: Standing, name: str) -> None:

@@ -63,7 +63,7 @@ def list_known(options: Namespace) -> None:
     if not options.state:
         console.print(_table("state", _state_row, states))
     console.print(_table("technique", _technique_row, techniques))
-    if others := {row.technique for row in base.rows if row.technique} - base.techniques.keys():
+    if others := {row.technique for row in base.attempts if row.technique} - base.techniques.keys():
         names = printable(", ".join(sorted(others)[:SHOWN_NAMES]))
         line = f"{len(others)} more in attempts, defined nowhere: {names}"
         console.print(line, highlight=False, markup=False, soft_wrap=True)
@@ -118,7 +118,7 @@ def _show_rule(base: Base, rule: FailureRule, as_json: bool) -> None:
 
 
 def _states(base: Base) -> list[dict[str, Any]]:
-    attempts = Counter(row.state for row in base.rows)
+    attempts = Counter(row.state for row in base.attempts)
     return [
         codec.to_plain(state) | {"attempts": attempts[name], "known_techniques": base.techniques_of(name)}
         for name, state in sorted(base.states.items())
@@ -184,7 +184,7 @@ def _warn(console: Console, base: Base) -> None:
 def show_named(options: Namespace) -> None:
     """A technique with its story, a state with its techniques, or a failure rule with its kernels."""
     base = files.load()
-    is_defined = options.name in base.techniques or not base.rows_of(options.name)
+    is_defined = options.name in base.techniques or not base.attempts_of(options.name)
     entry = changes.named(base, options.name) if is_defined else None
     if isinstance(entry, RuleWords):
         rule = changes.rule_of(base, options.name)
@@ -208,13 +208,13 @@ def _show_state(console: Console, base: Base, state: State, as_json: bool) -> No
 
 
 def _show_technique(console: Console, base: Base, name: str, technique: Technique | None, as_json: bool) -> None:
-    rows = base.rows_of(name)
+    rows = base.attempts_of(name)
     places = {
         **{f"in {state}": base.figures(name, state) for state in _places(base, name, rows)},
         **{f"on {device}": base.figures(name, device=device) for device in sorted({row.device for row in rows})},
     }
     if as_json:
-        attempts = [codec.to_plain(row) for row in rows]
+        attempts = [codec.to_plain(row) | {"runs": base.runs_of(row)} for row in rows]
         plain = {"technique": codec.to_plain(technique), "figures": _plain(base.figures(name)), "attempts": attempts}
         print(json.dumps(plain | {"places": {where: _plain(figures) for where, figures in places.items()}}))
         return
@@ -228,7 +228,7 @@ def _show_technique(console: Console, base: Base, name: str, technique: Techniqu
     for where, figures in {"everywhere": base.figures(name), **places}.items():
         table.add_row(escape(printable(where)), *_figures(_plain(figures)))
     console.print(table)
-    _show_attempts(console, rows)
+    _show_attempts(console, base, rows)
 
 
 def _places(base: Base, technique: str, rows: Iterable[Evidence]) -> list[str]:
@@ -245,7 +245,7 @@ def _show_fields(console: Console, entry: State | Technique) -> None:
         console.print("disabled: runs are not offered it", highlight=False)
 
 
-def _show_attempts(console: Console, rows: list[Evidence]) -> None:
+def _show_attempts(console: Console, base: Base, rows: list[Evidence]) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in (
         "run",
@@ -258,6 +258,7 @@ def _show_attempts(console: Console, rows: list[Evidence]) -> None:
         "over eager",
         "over best",
         "outcome",
+        "runs",
         "rules",
     ):
         table.add_column(heading)
@@ -265,7 +266,8 @@ def _show_attempts(console: Console, rows: list[Evidence]) -> None:
         factors = (row.predicted_gain, row.gain, row.over_eager, row.over_best)
         shown = (f"{factor:.3g}x" if factor is not None else "-" for factor in factors)
         texts = (row.run_id, row.candidate_id, row.task, row.state, row.device, *shown, row.outcome)
-        table.add_row(*(escape(printable(text)) for text in (*texts, str(row.rules))))
+        counts = (str(len(base.runs_of(row))), str(row.rules))
+        table.add_row(*(escape(printable(text)) for text in (*texts, *counts)))
     if old := sum(row.rules < RULES for row in rows):
         note = f"{old} of {len(rows)} attempts have rules 1: their kernels were {kept_rules(1)}. Their gains count."
         console.print(note, highlight=False, markup=False, soft_wrap=True)
@@ -302,7 +304,7 @@ def export_all(options: Namespace) -> None:
     """Everything as one file."""
     base = files.load()
     exported.write(Path(options.file), base, options.origin)
-    rows = f"{len(base.rows)} attempts, {len(base.cases)} rows of failures and {len(base.revisions)} revisions"
+    rows = f"{len(base.rows)} rows of attempts, {len(base.cases)} rows of failures and {len(base.revisions)} revisions"
     print(f"Wrote {rows} to {options.file}.")
 
 
@@ -310,7 +312,7 @@ def import_file(options: Namespace) -> None:
     """Take over an exported file."""
     prefer = merging.Prefer(options.prefer) if options.prefer else None
     done = merging.import_file(Path(options.file), prefer, options.origin)
-    rows = f"{done.attempts} attempts, {done.failures} rows of failures and {done.revisions} revisions"
+    rows = f"{done.attempts} rows of attempts, {done.failures} rows of failures and {done.revisions} revisions"
     print(f"Imported {rows} of {printable(done.origin)}.")
     if done.known:
         print(f"{done.known} were here already.")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from engine.errors import EngineError
 from storage.knowledge import choice, files, seed
-from storage.knowledge.base import Attempts, Base
+from storage.knowledge.base import Base, EvidenceRows
 from storage.knowledge.choice import CHOICES, EMPTY, FROZEN, OFF, ON, OWN, SEED, is_frozen, own_name
 from storage.knowledge.records import Advised, Category, Evidence, FailureCase, Figures, Revision, Technique
 
@@ -85,7 +85,7 @@ def base_of(
         return files.load(home)
     if (name := own_name(knowledge)) and home is not None:
         return files.load(files.own_folder(name, home), seeded=False)
-    attempts, revisions, mark, seen = Attempts(), list[Revision](), "", list[FailureCase]()
+    attempts, revisions, mark, seen = EvidenceRows(), list[Revision](), "", list[FailureCase]()
     if knowledge in (ON, SEED):
         revisions, mark = [seed.revision()], f"seed:{seed.digest()}"
     elif knowledge != EMPTY and not own_name(knowledge):
@@ -141,7 +141,7 @@ def _only_tried(base: Base, state: str, need: Need) -> list[str]:
     conditions = need.kernel_class, need.language
     tried = Counter(
         row.technique
-        for row in base.rows
+        for row in base.attempts
         if row.technique not in base.techniques
         and state in ("", row.state)
         and (row.kernel_class, row.language) == conditions

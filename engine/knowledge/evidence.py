@@ -13,6 +13,7 @@ repairing it; at the end of a run also when it has been timed.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -222,6 +223,7 @@ def _row(record: Record, attempt: Attempt, at: float) -> Evidence | None:
         over_eager=_over_eager(last) if last and change else None,
         over_best=_over_best(record, last) if last and change else None,
         limit_share=limit.reached_at(parent.trusted.latency_ms) if limit else None,
+        task_hash=hashlib.sha256(settings.task_source.encode("utf-8", "surrogatepass")).hexdigest()[:16],
     )
 
 

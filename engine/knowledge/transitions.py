@@ -24,7 +24,7 @@ GAP = "…"
 def edges_from(base: Base, node: str, advised: Sequence[Advised], need: Need) -> tuple[KnownEdge, ...]:
     """The edges from a technique to those that apply, the most tried first; `advised` is what the base expects of
     techniques in the kernel's state, which weighs as much as two attempts on an edge."""
-    tried, laid = attempts_by_edge(base.rows), examples_by_edge(base.known.transitions)
+    tried, laid = attempts_by_edge(base.attempts, base.rows), examples_by_edge(base.known.transitions)
     expected = {advice.technique: (log_units(advice.expected_gain), advice.confidence) for advice in advised}
     targets = {target for source, target in (*tried, *laid) if source == node}
     edges = []
@@ -43,7 +43,7 @@ def _applies(base: Base, target: str, need: Need) -> bool:
 def examples(base: Base, edges: Sequence[KnownEdge], runs: Path) -> dict[str, tuple[Transition, ...]]:
     """Examples of each edge by its target: the attempts that gained most, then what models have laid out. `runs` is the
     folder of run folders."""
-    tried, laid = attempts_by_edge(base.rows), examples_by_edge(base.known.transitions)
+    tried, laid = attempts_by_edge(base.attempts, base.rows), examples_by_edge(base.known.transitions)
     by_target: dict[str, tuple[Transition, ...]] = {}
     for edge in edges:
         ends = edge.source, edge.target

@@ -16,7 +16,7 @@ from storage.index.database import Database
 from storage.index.ingest import Ingest
 from storage.index.queries import AttemptRow
 from storage.knowledge import files, seed
-from storage.knowledge.base import Attempts, Base
+from storage.knowledge.base import Base, EvidenceRows
 
 
 @dataclass(slots=True)
@@ -64,7 +64,7 @@ def known() -> Base:
     try:
         return files.load()
     except (OSError, files.KnowledgeError):
-        return Base([seed.revision()], Attempts(), "", damaged=1)
+        return Base([seed.revision()], EvidenceRows(), "", damaged=1)
 
 
 def current() -> Database:

@@ -2,41 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import cached_property
 
-from storage.knowledge import failures
+from storage.knowledge import failures, same_change
 from storage.knowledge.failures import FailureRule
 from storage.knowledge.figures import Known, Reckoning, Tally, known_by, tally
 from storage.knowledge.records import Evidence, FailureCase, Figures, Revision, State, Technique
+from storage.knowledge.same_change import EvidenceId
 
 
-class Attempts:
-    """Evidence in the order of its file, each id once, found by technique and state. It only grows."""
+class EvidenceRows:
+    """Evidence in the order of its file, each id once. It only grows."""
 
     def __init__(self) -> None:
         self.rows: list[Evidence] = []
-        self.ids: set[tuple[str, str, str]] = set()
-        self._of_technique: dict[str, list[int]] = {}
-        self._of_both: dict[tuple[str, str], list[int]] = {}
+        self.ids: set[EvidenceId] = set()
 
     def add(self, row: Evidence) -> bool:
         """False when there is a row of this id, which then counts."""
         if row.evidence_id in self.ids:
             return False
         self.ids.add(row.evidence_id)
-        number = len(self.rows)
         self.rows.append(row)
-        self._of_technique.setdefault(row.technique, []).append(number)
-        self._of_both.setdefault((row.technique, row.state), []).append(number)
         return True
-
-    def of(self, technique: str, state: str | None, before: int) -> Iterator[Evidence]:
-        """The rows of a technique, in one state or in all, among the first so many."""
-        numbers = self._of_technique.get(technique) if state is None else self._of_both.get((technique, state))
-        for number in numbers or ():
-            if number >= before:
-                return
-            yield self.rows[number]
 
 
 class Base:
@@ -48,7 +37,7 @@ class Base:
     def __init__(
         self,
         revisions: Sequence[Revision],
-        attempts: Attempts,
+        evidence: EvidenceRows,
         mark: str,
         damaged: int = 0,
         repeated: int = 0,
@@ -57,8 +46,8 @@ class Base:
         self.revisions = tuple(revisions)
         self.mark, self.damaged, self.repeated = mark, damaged, repeated
         self._known = known_by(self.revisions)
-        self._attempts = attempts
-        self._count = len(attempts.rows)
+        self._evidence = evidence
+        self._count = len(evidence.rows)
         self._tallies: dict[tuple[str | None, str, str | None], Tally] = {}
         self.cases = tuple(cases)
 
@@ -79,16 +68,29 @@ class Base:
 
     @property
     def rows(self) -> Sequence[Evidence]:
-        """Every attempt, in the order in which they were written."""
-        return self._attempts.rows[: self._count]
+        """Every row, in the order in which they were written; several may tell of one change of a kernel."""
+        return self._evidence.rows[: self._count]
+
+    @property
+    def attempts(self) -> Sequence[Evidence]:
+        """Each change of a kernel once, in the order in which they were first written."""
+        return self._once[0]
+
+    def told_by(self, attempt: Evidence) -> Sequence[Evidence]:
+        """The rows that tell of an attempt."""
+        return self._once[1].get(attempt.evidence_id, (attempt,))
+
+    def runs_of(self, attempt: Evidence) -> list[str]:
+        """The runs that tell of an attempt, that whose kernel stands for it first."""
+        return list(dict.fromkeys([attempt.run_id, *(row.run_id for row in self.told_by(attempt))]))
 
     def rules(self) -> list[FailureRule]:
         """Every failure that was seen, with what is told of it; those seen most first."""
         return failures.rules(failures.tally(self.cases), self._known.rules)
 
-    def rows_of(self, technique: str, state: str | None = None) -> list[Evidence]:
+    def attempts_of(self, technique: str, state: str | None = None) -> list[Evidence]:
         """The attempts of one technique, in one state or in all."""
-        return list(self._attempts.of(technique, state, self._count))
+        return list(self._of.get((technique, state), ()))
 
     def figures(self, technique: str, state: str | None = None, *, device: str | None = None) -> Figures:
         """What the evidence says of a technique, in one state or in all, on one device or on all.
@@ -111,8 +113,21 @@ class Base:
         def of(technique: str, state: str | None) -> Tally:
             key = device, technique, state
             if key not in self._tallies:
-                rows = self._attempts.of(technique, state, self._count)
+                rows = self._of.get((technique, state), ())
                 self._tallies[key] = tally(row for row in rows if device is None or row.device == device)
             return self._tallies[key]
 
         return Reckoning(self._known, of)
+
+    @cached_property
+    def _once(self) -> tuple[list[Evidence], dict[EvidenceId, tuple[Evidence, ...]]]:
+        return same_change.once(self.rows)
+
+    @cached_property
+    def _of(self) -> Mapping[tuple[str, str | None], list[Evidence]]:
+        """The attempts of each technique in each state, and in all for None."""
+        found: dict[tuple[str, str | None], list[Evidence]] = {}
+        for attempt in self.attempts:
+            found.setdefault((attempt.technique, None), []).append(attempt)
+            found.setdefault((attempt.technique, attempt.state), []).append(attempt)
+        return found

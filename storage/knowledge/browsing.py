@@ -104,8 +104,8 @@ class RevisionRow:
 
 @dataclass(frozen=True, slots=True)
 class KnowledgeSums:
-    """How much there is. `tried` of the techniques have an attempt; `damaged` lines cannot be read; `last_at` is when
-    the newest attempt was over."""
+    """How much there is; `runs` are all that tell of the attempts. `tried` of the techniques have an attempt; `damaged`
+    lines cannot be read; `last_at` is when the newest attempt was over."""
 
     attempts: int
     runs: int
@@ -139,7 +139,7 @@ def revision(base: Base, revision_id: str) -> Revision | None:
 
 def edges(base: Base, *, device: str | None = None) -> list[EdgeRow]:
     """Every edge of the graph of techniques, tried ones and those that models have laid out; by name."""
-    attempts = attempts_by_edge(base.rows)
+    attempts = attempts_by_edge(base.attempts, base.rows)
     tallies = {
         ends: tally(row for row in rows if device in (None, row.device))
         for ends, rows in attempts.items()
@@ -157,7 +157,7 @@ def edges(base: Base, *, device: str | None = None) -> list[EdgeRow]:
 def states(base: Base, *, device: str | None = None) -> list[KnownStateRow]:
     """Every state, those with most attempts first."""
     by_state: dict[str, list[Evidence]] = {}
-    for row in base.rows:
+    for row in base.attempts:
         if device in (None, row.device):
             by_state.setdefault(row.state, []).append(row)
     reckoned = base.reckoning(device)
@@ -205,14 +205,14 @@ def _promise(row: TechniqueRow) -> tuple[bool, float, str]:
 
 def undefined(base: Base, *, device: str | None = None) -> list[UndefinedRow]:
     """Techniques of attempts in words that are defined nowhere, those with most attempts first."""
-    names = {row.technique for row in base.rows if row.technique} - base.techniques.keys()
+    names = {row.technique for row in base.attempts if row.technique} - base.techniques.keys()
     rows = [UndefinedRow(name, base.figures(name, device=device)) for name in names]
     return sorted(rows, key=lambda row: (-row.figures.attempts, row.name))
 
 
 def by_device(base: Base, technique: str, state: str | None = None) -> list[DeviceRow]:
     """One technique's figures on each device that it was tried on."""
-    devices = {row.device for row in base.rows_of(technique, state)}
+    devices = {row.device for row in base.attempts_of(technique, state)}
     return [DeviceRow(device, base.figures(technique, state, device=device)) for device in sorted(devices)]
 
 
@@ -231,9 +231,9 @@ def negative(base: Base, *, device: str | None = None) -> list[TechniqueRow]:
 def sums(base: Base) -> KnowledgeSums:
     """How much there is."""
     return KnowledgeSums(
-        attempts=len(base.rows),
+        attempts=len(base.attempts),
         runs=len({row.run_id for row in base.rows}),
-        imported=sum(bool(row.origin) for row in base.rows),
+        imported=sum(bool(row.origin) for row in base.attempts),
         last_at=max((row.at for row in base.rows), default=None),
         states=len(base.states),
         discovered=sum(state.is_discovered for state in base.states.values()),
@@ -297,7 +297,7 @@ class EvidenceChoices:
     strategies: list[str]
 
 
-_EXACT = [field.name for field in fields(EvidenceFilter) if field.name != "text"]
+_EXACT = [field.name for field in fields(EvidenceFilter) if field.name not in ("text", "run_id")]
 
 
 def _fitting(base: Base, chosen: EvidenceFilter | None) -> Iterator[Evidence]:
@@ -305,9 +305,11 @@ def _fitting(base: Base, chosen: EvidenceFilter | None) -> Iterator[Evidence]:
     chosen = chosen or EvidenceFilter()
     wanted = {name: text for name in _EXACT if (text := getattr(chosen, name))}
     text = chosen.text.strip().lower()
-    for row in reversed(base.rows):
-        if all(getattr(row, name) == value for name, value in wanted.items()) and (
-            not text or text in f"{row.technique} {row.task} {row.error}".lower()
+    for row in reversed(base.attempts):
+        if (
+            all(getattr(row, name) == value for name, value in wanted.items())
+            and (not text or text in f"{row.technique} {row.task} {row.error}".lower())
+            and (not chosen.run_id or chosen.run_id in base.runs_of(row))
         ):
             yield row
 

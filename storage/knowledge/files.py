@@ -21,7 +21,7 @@ from typing import Any, BinaryIO
 from storage import codec, files, read_only, untrusted
 from storage.home import home
 from storage.knowledge import exported, seed
-from storage.knowledge.base import Attempts, Base
+from storage.knowledge.base import Base, EvidenceRows
 from storage.knowledge.exported import KnowledgeError as KnowledgeError
 from storage.knowledge.records import Evidence, FailureCase, Revision, ScoredKernel
 from storage.untrusted import UntrustedError
@@ -33,7 +33,7 @@ _TAIL = 4096  # bytes before the end of what was read: if they are others now, t
 _NO_METRICS: Mapping[str, float] = types.MappingProxyType({})
 _REPEATED_TEXTS = (
     "run_id", "candidate_id", "technique", "state", "task", "kernel_class", "language", "toolchain", "device",
-    "architecture", "precision", "strategy", "model", "origin",
+    "architecture", "precision", "strategy", "model", "origin", "task_hash",
 )  # fmt: skip
 
 
@@ -157,7 +157,7 @@ class Writer:
 
     def add_evidence(self, rows: Iterable[Evidence]) -> int:
         """Write attempts whose id is new; returns how many."""
-        ids = self._fold.attempts.ids
+        ids = self._fold.rows.ids
         new: dict[tuple[str, str, str], Evidence] = {}
         for row in rows:
             if row.evidence_id not in ids:
@@ -256,7 +256,7 @@ class _Fold:
     changes: _Lines = field(init=False)
     failures: _Lines = field(init=False)
     cases: dict[tuple[str, str], FailureCase] = field(init=False)
-    attempts: Attempts = field(init=False)
+    rows: EvidenceRows = field(init=False)
     revisions: dict[str, Revision] = field(init=False)
     damaged: int = 0
     repeated: int = 0
@@ -268,7 +268,7 @@ class _Fold:
     def _begin(self) -> None:
         self.evidence, self.changes = _Lines(self.place / EVIDENCE), _Lines(self.place / REVISIONS)
         self.failures, self.cases = _Lines(self.place / FAILURES), {}
-        self.attempts, self.revisions, self.damaged, self.repeated, self.last = Attempts(), {}, 0, 0, None
+        self.rows, self.revisions, self.damaged, self.repeated, self.last = EvidenceRows(), {}, 0, 0, None
 
     def read(self) -> None:
         """Take what is new; bases that were handed out stay as they are."""
@@ -285,7 +285,7 @@ class _Fold:
                 self.revisions.setdefault(revision.revision_id, revision)
         for line in self.evidence.news():
             if row := self._row(Evidence, line):
-                self.repeated += not self.attempts.add(_lean(row))
+                self.repeated += not self.rows.add(_lean(row))
         for line in self.failures.news():
             if case := self._row(FailureCase, line):
                 self.repeated += case.case_id in self.cases
@@ -307,20 +307,20 @@ class _Fold:
         damaged = self.damaged + sum(file.is_closed for file in (self.evidence, self.changes, self.failures))
         if self.last is None or (self.last.mark, self.last.damaged) != (mark, damaged):
             changes, cases = [*first, *self.revisions.values()], self.cases.values()
-            self.last = Base(changes, self.attempts, mark, damaged, self.repeated, tuple(cases))
+            self.last = Base(changes, self.rows, mark, damaged, self.repeated, tuple(cases))
         return self.last
 
 
 @functools.lru_cache(maxsize=4)
 def _exported(path: Path, _changed: int, _size: int, seeded: bool) -> Base:
     content = exported.read(path)
-    attempts, seen = Attempts(), {revision.revision_id: revision for revision in reversed(content.revisions)}
+    rows, seen = EvidenceRows(), {revision.revision_id: revision for revision in reversed(content.revisions)}
     for row in content.evidence:
-        attempts.add(_lean(row))
+        rows.add(_lean(row))
     first = [content.seed] if seeded and content.seed else []
     cases = {case.case_id: case for case in reversed(content.cases)}
     mark = f"file:{content.digest}" + (" seed" if first else "")
-    return Base([*first, *reversed(seen.values())], attempts, mark, cases=tuple(reversed(cases.values())))
+    return Base([*first, *reversed(seen.values())], rows, mark, cases=tuple(reversed(cases.values())))
 
 
 def _lean(row: Evidence) -> Evidence:

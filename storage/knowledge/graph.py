@@ -18,20 +18,19 @@ FAILED_VALUE = -1.0  # where a timed attempt has the logarithm of its gain
 Ends = tuple[str, str]
 
 
-def attempts_by_edge(rows: Iterable[Evidence]) -> dict[Ends, list[Evidence]]:
+def attempts_by_edge(attempts: Iterable[Evidence], rows: Iterable[Evidence]) -> dict[Ends, list[Evidence]]:
     """Attempts by the technique of the kernel that they changed and by their own.
 
-    A kernel's technique is that of the first timed attempt of its run which came to that source.
+    A kernel's technique is that of the first timed row of its run which came to that source.
     """
-    attempts = list(rows)
     techniques: dict[Ends, str] = {}
-    for row in attempts:
+    for row in rows:
         if row.child_hash and row.gain is not None and row.outcome.is_timed:
             techniques.setdefault((row.run_id, row.child_hash), row.technique)
     edges: dict[Ends, list[Evidence]] = {}
-    for row in attempts:
-        source = techniques.get((row.run_id, row.parent_hash), START)
-        edges.setdefault((source, row.technique), []).append(row)
+    for attempt in attempts:
+        source = techniques.get((attempt.run_id, attempt.parent_hash), START)
+        edges.setdefault((source, attempt.technique), []).append(attempt)
     return edges
 
 

@@ -121,6 +121,7 @@ def _is_same(one: T, other: T) -> bool:
     """Whether two rows say the same; a row from before a figure was kept does not contradict one that has it."""
     if isinstance(one, Evidence) and isinstance(other, Evidence):
         lacking: dict[str, Any] = {n: None for n in KEPT_LATER if None in (getattr(one, n), getattr(other, n))}
+        lacking |= {} if one.task_hash and other.task_hash else {"task_hash": ""}
         return replace(one, origin="", **lacking) == replace(other, origin="", **lacking)
     return replace(one, origin="") == replace(other, origin="")
 

@@ -208,7 +208,8 @@ class ToldRule:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One attempt. `run_id`, `candidate_id` and `technique` together are its id; the first row of an id counts."""
+    """One attempt, as one run tells it. `run_id`, `candidate_id` and `technique` together are its id; the first row of
+    an id counts. Rows that tell of one change of a kernel are read as one attempt (`same_change`)."""
 
     run_id: str
     candidate_id: str
@@ -250,6 +251,8 @@ class Evidence:
     over_best: float | None = None
     limit_share: float | None = None
     """The share of the hardware limit that the parent had reached; None where no limit is known."""
+    task_hash: str = ""
+    """Names the source of the task, its sizes in place; empty in rows from before this was kept."""
 
     def __post_init__(self) -> None:
         if not self.run_id or not self.candidate_id:

@@ -69,6 +69,7 @@ def test_a_technique_is_shown_with_every_place_and_its_last_attempts(knowledge: 
     assert "does not compile" in told
     found = json.loads(knowledge("show", "tile", "--json"))
     assert len(found["attempts"]) == found["figures"]["attempts"] == 2
+    assert [one["runs"] for one in found["attempts"]] == [["run"], ["run"]]
     assert {name: one["attempts"] for name, one in found["places"].items()} == {
         "in bound": 2,
         "on H200": 1,
@@ -116,9 +117,9 @@ def test_it_is_carried_to_another_home_in_one_file(
     knowledge: Said, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = str(tmp_path / "all.jsonl")
-    assert "14 attempts" in knowledge("export", file, "--origin", "team a")
+    assert "14 rows of attempts" in knowledge("export", file, "--origin", "team a")
     monkeypatch.setenv("TILEWRIGHT_HOME", str(tmp_path / "other"))
-    assert "Imported 14 attempts, 0 rows of failures and 1 revisions of team a." in knowledge("import", file)
+    assert "Imported 14 rows of attempts, 0 rows of failures and 1 revisions of team a." in knowledge("import", file)
     assert {row.origin for row in files.load().rows} == {"team a"}
     knowledge("edit", "tile", "--set", "about=mine")
     assert "technique tile" in knowledge("import", file, code=2)

@@ -128,7 +128,7 @@ def test_a_techniques_story_has_its_sentences_its_parts_and_every_attempt(home: 
     assert "Helps attention that stores its scores." in shown
     assert "[online softmax](technique?technique=online%20softmax)" in shown
     base = files.load(home / "knowledge")
-    assert f"of {len(base.rows_of('flash attention'))} attempts, newest first" in shown
+    assert f"of {len(base.attempts_of('flash attention'))} attempts, newest first" in shown
     assert {str(button.key).partition(":")[0] for button in app.button} >= {"edit", "expect", "switch"}
     assert "No technique is called **nobody**" in words(open_page("technique", technique="nobody"))
 
@@ -157,7 +157,13 @@ def test_a_base_without_attempts_takes_over_those_of_the_shipped_examples_once(h
     assert len(taken) > 40
     assert {row.origin for row in taken} == {"examples"}
     assert {row.outcome for row in taken} >= {Outcome.FASTER, Outcome.SAME, Outcome.SLOWER}
-    assert "learn_examples" not in [button.key for button in open_page("knowledge").button]
+    attempts = files.load().attempts
+    said = words(open_page("knowledge"))
+    assert f"{len(attempts)} attempts of {len({row.run_id for row in taken})} runs" in said
+    assert "learn_examples" not in [button.key for button in app.button]
+    (slower,) = files.load().attempts_of("double_buffered_wgmma_accumulators")
+    assert "made in 2 runs, timed once" in everything(open_page("technique", technique=slower.technique))
+    assert len(taken) - len(attempts) == 8, "four pairs of runs have two changes in common, whose timings are the same"
     assert learn_from_examples() == 0
     ended = {}
     for row in taken:
@@ -355,7 +361,7 @@ def test_the_picture_has_a_row_per_technique_and_an_edge_per_pair(home: Path, op
 def test_the_picture_of_sequences_has_n_and_q_on_its_edges(home: Path, open_page: Open) -> None:
     first = replace(ATTEMPT, technique="coalesced access", parent_hash="a", child_hash="b", gain=1.5)
     then = replace(ATTEMPT, candidate_id="c002", technique="operator fusion", parent_hash="b", child_hash="c", gain=2.0)
-    failed = replace(then, candidate_id="c003", outcome=Outcome.INCORRECT, gain=None)
+    failed = replace(then, candidate_id="c003", child_hash="d", outcome=Outcome.INCORRECT, gain=None)
     files.append_evidence([first, then, failed], home / "knowledge")
     laid = Revision("r", 1.0, "run", "why", transitions=(Transition("operator fusion", "coalesced access"),))
     files.append_revision(laid, home / "knowledge")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from engine import examples, replaying
 from pages.parts import index, wording
@@ -11,10 +13,12 @@ from pages.parts.overview import runs_table
 from pages.parts.status import outcome, provenance
 from storage.index import queries
 from storage.run import events as ev
-from storage.run import labels
+from storage.run import labels, liveness
+from storage.run.blobs import Blobs
+from storage.run.folder import RunFolder
 from storage.run.forks import Fork
 from storage.run.journal import Journal
-from storage.run.settings import RunState
+from storage.run.settings import Origin, RunState
 from tests import samples
 from tests.pages.conftest import Open, everything, words
 
@@ -115,3 +119,55 @@ def test_a_replay_of_an_example_is_resumed_as_any_other(home: Path, open_page: O
     assert 0 <= shown.find("tilewright_seek_bar") < shown.find("tilewright_plot"), "above the curve, where it is seen"
     assert "This is an example" not in words(app)
     assert "Resume run" not in [one.label for one in open_page("run", run="shown").button]
+
+
+def write_like(
+    home: Path, run_id: str, created_at: float, *sources: str, is_over: bool = True, **fields: Any
+) -> RunFolder:
+    """A run with kernels of these sources."""
+    folder = RunFolder(home / "runs" / run_id)
+    settings = replace(samples.sample_settings(run_id), created_at=created_at, recording="recordings/swish.jsonl")
+    folder.write_settings(replace(settings, **fields))
+    journal = Journal(folder.journal_file)
+    for number, source in enumerate(sources, 1):
+        name, blob = f"c{number:03}", Blobs(folder.blobs).put(source)
+        journal.append(ev.CandidateCreated(number, name, None, None, 0, 0, 0, Origin.SYNTHESIS, blob, None, 1, 0, ""))
+    if is_over:
+        journal.append(ev.RunEnded(RunState.FINISHED, "done", None))
+    journal.close()
+    return folder
+
+
+def test_a_run_whose_first_kernels_are_those_of_an_earlier_one_says_so_with_a_link(home: Path, open_page: Open) -> None:
+    write_like(home, "first", 1.0, "a", "b", "c")
+    write_like(home, "short", 2.0, "a", "x", "c")
+    write_like(home, "later", 3.0, "a", "b", "d")
+    write_like(home, "whole", 4.0, "a", "b", "d", recording=None)
+    write_like(home, "other", 5.0, "a", "b", "d", sizes={"n": 3})
+    write_like(home, "alone", 6.0, "y", "b", "c")
+    write_like(home, "fork", 7.0, "a", forked_from=Fork("first", "c001", 1, "0" * 64))
+
+    def note(run_id: str) -> str:
+        app = open_page("run", run=run_id)
+        assert not app.exception
+        return next((one.value for one in app.markdown if "content_copy" in one.value), "")
+
+    assert note("later") == (
+        ":material/content_copy: Its first 2 kernels are those of [Square matmul](run?run=first): both were written "
+        "from the same recording."
+    )
+    assert "Its first kernel is that of [Square matmul](run?run=first): both were" in note("short")
+    assert "Its 3 kernels are those of [Square matmul](run?run=later): the sources are the same." in note("whole")
+    lock = liveness.hold(write_like(home, "running", 8.0, "a", "b", is_over=False))
+    assert [note(name) for name in ("first", "other", "alone", "fork", "running")] == [""] * 5
+    os.close(lock)
+    assert "Its 2 kernels are those of" in note("running"), "its engine has gone"
+
+
+def test_two_examples_that_were_one_run_until_then_say_so(home: Path, open_page: Open) -> None:
+    without, with_memory = (f"88_Gemm_GroupNorm_Swish_Multiply_Swish-20261129-195243-{end}" for end in ("cbd4", "dbd4"))
+    examples.open_examples([without, with_memory])
+    for one, other, name in ((without, with_memory, "with memory"), (with_memory, without, "no memory")):
+        said = words(open_page("run", run=one))
+        assert "Its 3 kernels are those of [Linear, group norm, Swish, multiply, Swish" in said.replace("\\", "")
+        assert f"{name}](run?run={other}), with their timings: until then the two were one run." in said

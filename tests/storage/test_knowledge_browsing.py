@@ -12,7 +12,7 @@ from storage.index import queries
 from storage.index.database import Database
 from storage.index.ingest import KNOWLEDGE, Ingest
 from storage.knowledge import browsing, files
-from storage.knowledge.base import Attempts, Base
+from storage.knowledge.base import Base, EvidenceRows
 from storage.knowledge.browsing import EvidenceFilter, TechniqueFilter
 from storage.knowledge.files import EVIDENCE
 from storage.knowledge.records import Outcome, Prior, Transition
@@ -160,7 +160,7 @@ def test_edges_are_those_that_were_tried_and_those_laid_out(home: Path) -> None:
 
 
 def test_nothing_known_is_no_trouble() -> None:
-    base = Base((), Attempts(), "")
+    base = Base((), EvidenceRows(), "")
     for read in (browsing.states, browsing.techniques, browsing.attempts, browsing.revisions, browsing.predicted):
         assert read(base) == []
     assert browsing.sums(base).attempts == 0

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from storage.index.database import Database
 from storage.index.queries import learning
 from storage.index.queries.learning import LearningRun
-from storage.knowledge import files
+from storage.knowledge import browsing, files
+from storage.knowledge.browsing import EvidenceFilter
 from storage.knowledge.records import Bottleneck, Evidence, FailureCase, Outcome
 from storage.results.evaluation_results import CheckResult, CompileResult
 from storage.results.vocabulary import Verdict
@@ -45,6 +47,25 @@ def test_every_run_that_asked_or_added_something_is_listed_once(db: Database, ro
     gone, here = learning.learning_runs(db, files.load())
     assert gone == LearningRun("gone", 0, 2, 1, 0, 5e9)
     assert (here.run_id, here.asked, here.attempts, here.changes) == ("r1", 1, 0, 1)
+
+
+def test_a_change_that_two_runs_made_is_one_attempt_of_both(db: Database, root: Path) -> None:
+    told = Evidence(
+        "r1", "c002", "SIMD", Outcome.FASTER, 5e9, device="NVIDIA H200", parent_hash="a", child_hash="b", gain=1.2
+    )
+    files.append_evidence([told, replace(told, run_id="gone", gain=1.3)], root.parent / "knowledge")
+    tell(db, root, *FIRST, asked(3, "c001", 1, WIDER), *made(4, "c002", "c001", technique="SIMD"))
+    base = files.load()
+    assert [(run.run_id, run.attempts, run.faster) for run in learning.learning_runs(db, base)] == [
+        ("gone", 1, 1),
+        ("r1", 1, 1),
+    ]
+    assert (browsing.sums(base).attempts, browsing.sums(base).runs) == (1, 2)
+    for run_id in ("r1", "gone"):
+        assert [row.technique for row in browsing.attempts(base, EvidenceFilter(run_id=run_id))] == ["SIMD"]
+    assert browsing.count(base, EvidenceFilter(run_id="r2")) == 0
+    (answer,) = learning.answers(db, base, "r1")
+    assert (answer.tried, answer.outcomes) == (["SIMD"], ["faster"])
 
 
 def test_changes_that_named_no_technique_are_counted_in_runs_that_could_have_taught(db: Database, root: Path) -> None:

@@ -11,6 +11,7 @@ from storage.index import queries
 from storage.index.database import Database
 from storage.index.ingest import Ingest
 from storage.results.evaluation_results import CheckResult, CompileResult, TimingResult
+from storage.results.hardware_limit import HardwareLimit
 from storage.results.vocabulary import Verdict
 from storage.run import events as ev
 from storage.run.folder import RunFolder
@@ -134,3 +135,22 @@ def test_calibration_is_by_model_and_counts_what_was_measured(db: Database, root
     assert [(row.run_id, row.candidate_id, row.predicted) for row in shown] == [
         ("r1", "c004", 1.25), ("r1", "c003", 2.0), ("r1", "c002", 2.0),
     ]  # fmt: skip
+
+
+def test_one_prediction_of_one_change_counts_once_in_however_many_runs_it_was_made(db: Database, root: Path) -> None:
+    here = ev.LimitMeasured(HardwareLimit("NVIDIA H200", 4000.0, 60000.0, 1 << 20, 1 << 20))
+    second = made(3, "c002", "c001", gain=1.5, technique="tiling") + timed(4, "c002", 2.0)
+    bolder = made(3, "c002", "c001", gain=1.8, technique="tiling") + timed(4, "c002", 2.0)
+    elsewhere = ev.LimitMeasured(replace(here.limit, device="NVIDIA H100"))
+    for run_id, told in (("r1", [here, *FIRST, *second]), ("r2", [here, *FIRST, *second])):
+        tell(db, root, *told, run_id=run_id)
+    (of_model,) = queries.calibration(db)
+    assert (of_model.predictions, of_model.measured) == (1, 1)
+    assert [row.run_id for row in queries.measured_predictions(db)] == ["r1"], "the first run's"
+    assert (found := queries.prediction(db, "r2", "c002")) is not None
+    assert found.predicted == 1.5
+    tell(db, root, here, *FIRST, *bolder, run_id="r3")
+    tell(db, root, elsewhere, *FIRST, *second, run_id="r4")
+    (of_model,) = queries.calibration(db)
+    assert (of_model.predictions, of_model.measured) == (3, 3), "another gain was predicted, and on another device"
+    assert len(queries.measured_predictions(db)) == 3

@@ -14,7 +14,7 @@ from pages.parts.knowledge.known_tables import choice
 from pages.parts.widgets import diagonal, plot, table
 from pages.parts.widgets.diagonal import Group, Point
 from storage.index import queries
-from storage.knowledge import browsing
+from storage.knowledge import browsing, same_change
 from storage.knowledge.browsing import EvidenceChoices, EvidenceFilter, PredictedRow
 from storage.knowledge.records import Evidence, Outcome
 from storage.results.vocabulary import KernelClass
@@ -44,7 +44,7 @@ COLUMNS = [
     table.Column("state", "State of the parent", "nowrap"),
     table.Column("task", "Task", "nowrap"),
     table.Column("device", "Device", "nowrap"),
-    table.Column("run", "Run", help="opens the kernel, where the run is in this home"),
+    table.Column("run", "Run", help="opens the kernel, where its run is here; a change that several made counts once"),
     table.Column("at", "When", "right"),
 ]
 
@@ -90,11 +90,12 @@ def draw_attempts(
     clicked = draw_predictions(browsing.predicted(base, chosen), key)
     offset = (known_tables.part_number(total) - 1) * known_tables.PAGE_SIZE
     shown = browsing.attempts(base, chosen, known_tables.PAGE_SIZE, offset)
-    titles = queries.titles(index.current(), {attempt.run_id for attempt in shown})
-    rows = [
-        table.Row(row_id(attempt), cells(attempt, titles), link(attempt) if attempt.run_id in titles else "")
-        for attempt in shown
-    ]
+    told = [base.told_by(attempt) for attempt in shown]
+    titles = queries.titles(index.current(), {row.run_id for rows in told for row in rows})
+    rows = []
+    for attempt, by in zip(shown, told, strict=True):
+        kernel = next((row for row in (attempt, *by) if row.run_id in titles), None)
+        rows.append(table.Row(row_id(kernel or attempt), cells(attempt, titles, by), link(kernel) if kernel else ""))
     columns = COLUMNS if has_technique else [column for column in COLUMNS if column.key != "technique"]
     opened = table.draw("Attempts", columns, rows, key=key, is_cards=True)
     st.caption(f"{known_tables.showing(offset, len(shown), total, 'attempt')}, newest first")
@@ -164,12 +165,16 @@ def open_attempt(opened: str) -> None:
     st.switch_page("candidate.py", query_params={"run": run_id, "candidate": candidate_id})
 
 
-def cells(attempt: Evidence, titles: Mapping[str, str]) -> dict[str, table.Cell]:
-    """One attempt as cells; `titles` are those of the runs that are here."""
-    title = titles.get(attempt.run_id)
-    where = attempt.origin and f"from {attempt.origin}"
-    note = " · ".join(word for word in (attempt.candidate_id, where) if word)
-    run = table.link(title, note) if title else table.text(wording.cut(attempt.run_id, 24), "", note)
+def cells(attempt: Evidence, titles: Mapping[str, str], told: Sequence[Evidence] = ()) -> dict[str, table.Cell]:
+    """One attempt as cells; `titles` are those of the runs that are here, `told` the rows that tell of it."""
+    kernel = next((row for row in (attempt, *told) if row.run_id in titles), attempt)
+    title = titles.get(kernel.run_id)
+    where = kernel.origin and f"from {kernel.origin}"
+    note = " · ".join(word for word in (kernel.candidate_id, where, same_change.in_words(told)) if word)
+    kernels = "\n".join(f"{row.run_id} {row.candidate_id}" for row in told) if len(told) > 1 else ""
+    run = table.link(title, note, title=kernels) if title else table.text(
+        wording.cut(kernel.run_id, 24), "", note, kernels
+    )  # fmt: skip
     return {
         "technique": table.text(attempt.technique or "no technique named", "strong" if attempt.technique else "muted"),
         "outcome": table.pill(

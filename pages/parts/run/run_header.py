@@ -76,6 +76,7 @@ def draw_notes(run: RunRow, state: RunState) -> None:
     judged by."""
     provenance.replay_banner(run, state)
     provenance.example_note(run)
+    provenance.shared_note(run, state)
     if doubt := outcome.limit_doubt(index.current(), run.run_id):
         st.caption(f":material/hourglass_top: {wording.plain(doubt)}")
     if older := settings_list.older_rules(run.run_id):

@@ -1,4 +1,5 @@
-"""That a run began with a kernel of another one, or only replays another one: said on every page that shows it."""
+"""Where a run's kernels come from: that it began with one of another run, has its first ones in common with another
+run, or only replays one. Said on every page that shows it."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from pages.parts.status import pinned_snapshot
 from pages.parts.widgets import table
 from storage.codec import DecodeError
 from storage.index import queries
-from storage.index.queries import RunRow
+from storage.index.queries import RunRow, SharedRow
 from storage.run.settings import RunState
 
 HANDED_IN = (
@@ -75,6 +76,37 @@ def example_note(run: RunRow) -> None:
     if run.is_example and run.note:
         by = HANDED_IN if wording.is_handed_in(run.model, is_example=True) else ""
         st.markdown(f":material/school: {wording.plain(run.note + by)}")
+
+
+def shared_note(run: RunRow, state: RunState) -> None:
+    """That the first kernels of a run are those of another one, which a link leads to. Asked once a run is over: until
+    then each kernel would ask all runs anew."""
+    shared = queries.same_first_kernels(index.current(), run.run_id) if state.is_over else None
+    if shared:
+        st.markdown(f":material/content_copy: {shared_words(run, shared)}")
+
+
+def shared_words(run: RunRow, shared: SharedRow) -> str:
+    """The note, as Markdown."""
+    first = "" if shared.kernels == run.attempts else "first "
+    many = shared.kernels > 1
+    kernels = f"Its {first}{wording.count(shared.kernels)} kernels are those" if many else f"Its {first}kernel is that"
+    title = queries.titles(index.current(), [shared.run_id]).get(shared.run_id, shared.run_id)
+    other = f"[{wording.plain(title)}](run?run={wording.in_address(shared.run_id)})"
+    if shared.is_one_run:
+        return (
+            f"{kernels} of {other}, with {'their timings' if many else 'its timing'}: until then the two were one run."
+        )
+    if (recording := _recording(run.run_id)) and recording == _recording(shared.run_id):
+        return f"{kernels} of {other}: both were written from the same recording."
+    return f"{kernels} of {other}: the sources are the same."
+
+
+def _recording(run_id: str) -> str | None:
+    try:
+        return run_settings.of(run_id).recording
+    except (FileNotFoundError, DecodeError):
+        return None
 
 
 def _pace(run_id: str) -> str:

@@ -31,6 +31,7 @@ from storage.index.queries.attempts import KernelFilter as KernelFilter
 from storage.index.queries.attempts import KernelRow as KernelRow
 from storage.index.queries.attempts import NeighbourRow as NeighbourRow
 from storage.index.queries.attempts import RollBackRow as RollBackRow
+from storage.index.queries.attempts import SharedRow as SharedRow
 from storage.index.queries.attempts import attempts as attempts
 from storage.index.queries.attempts import candidate as candidate
 from storage.index.queries.attempts import count_kernels as count_kernels
@@ -39,6 +40,7 @@ from storage.index.queries.attempts import family as family
 from storage.index.queries.attempts import kernels as kernels
 from storage.index.queries.attempts import neighbours as neighbours
 from storage.index.queries.attempts import roll_backs as roll_backs
+from storage.index.queries.attempts import same_first_kernels as same_first_kernels
 from storage.index.queries.calls import AllowanceRow as AllowanceRow
 from storage.index.queries.calls import CostRow as CostRow
 from storage.index.queries.calls import DiagnosisRow as DiagnosisRow

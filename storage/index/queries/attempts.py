@@ -241,6 +241,32 @@ class NeighbourRow:
     next_id: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class SharedRow:
+    """Another run whose first `kernels` kernels have the sources of this run's. `is_one_run`: they were made at the
+    same moments, so that one run's folder was copied and both went on from there."""
+
+    run_id: str
+    kernels: int
+    is_one_run: bool
+
+
+def same_first_kernels(db: Database, run_id: str) -> SharedRow | None:
+    """The run of the same work, made no later, that most of a run's first kernels are in; None where the first is in
+    none. Forks and replays, which say whose kernels they have, are left out."""
+    sql = """WITH here AS (SELECT * FROM runs WHERE run_id = $run AND replay_of IS NULL AND forked_run IS NULL),
+        pairs AS (SELECT o.run_id, o.created_at, k.number, k.source_blob = m.source_blob AS is_same,
+                k.time = m.time AS is_at_once
+            FROM here h JOIN runs o USING (task_name, sizes, toolchain, language) JOIN kernels k ON k.run_id = o.run_id
+            JOIN kernels m ON m.run_id = h.run_id AND m.number = k.number
+            WHERE o.run_id <> h.run_id AND o.created_at <= h.created_at AND o.replay_of IS NULL
+            AND o.forked_run IS NULL),
+        shared AS (FROM pairs QUALIFY bool_and(is_same) OVER (PARTITION BY run_id ORDER BY number))
+    SELECT run_id, count(*) AS kernels, bool_and(is_at_once) AS is_one_run FROM shared GROUP BY run_id, created_at
+    ORDER BY kernels DESC, created_at, run_id LIMIT 1"""
+    return fetch.one(db, SharedRow, sql, {"run": run_id})
+
+
 _CHOSEN = f"""
 WITH chosen AS ({_ATTEMPTS} AND ($verdict::VARCHAR IS NULL OR verdict = $verdict)
     AND ($text = '' OR number = TRY_CAST($text AS BIGINT) OR TRY_CAST($text AS BIGINT) IS NULL AND contains(

@@ -67,8 +67,9 @@ def learning_runs(db: Database, base: Base) -> list[LearningRun]:
         max(time) FROM events WHERE kind IN ('Consulted', 'Taught') GROUP BY run_id"""
     asked = {run_id: (questions, changes, at) for run_id, questions, changes, at in fetch.tuples(db, sql)}
     gave: dict[str, list[Evidence]] = {}
-    for row in base.rows:
-        gave.setdefault(row.run_id, []).append(row)
+    for attempt in base.attempts:
+        for run_id in base.runs_of(attempt):
+            gave.setdefault(run_id, []).append(attempt)
     runs = []
     for run_id in asked.keys() | gave.keys():
         (questions, changes, at), rows = asked.get(run_id, (0, 0, 0.0)), gave.get(run_id, [])

@@ -67,6 +67,7 @@ class CalibrationRow:
 _CALLED = "SELECT run_id, step, arg_max(model, seq) AS model FROM calls GROUP BY run_id, step"
 # One row per prediction that a kernel came of, with the last of its line that is correct and timed, and the base. The
 # line are the kernels that the prediction holds for: the one that was made, and its repairs. `{which}` chooses runs.
+# `change`: what tells a change of a kernel from another, in all runs where device and both sources are known.
 _RESULTS = """
 lines AS (SELECT run_id, unnest(predictions) AS seq, candidate_id, base_id, number, speedup, noise, latency_ms,
     first_timed_seq
@@ -78,9 +79,13 @@ ended AS (SELECT l.run_id, l.seq, arg_max(l.base_id, l.candidate_id) AS base_id,
     arg_max(l.noise, l.first_timed_seq) AS noise,
     arg_max(l.latency_ms, l.first_timed_seq) AS latency_ms FROM lines l GROUP BY l.run_id, l.seq),
 results AS (SELECT e.*, p.step, p.technique, p.gain AS predicted, b.number AS base_number, b.speedup AS base_speedup,
-    b.noise AS base_noise, b.latency_ms AS base_latency_ms, t.toolchain <> 'cpu' AS is_on_gpu
+    b.noise AS base_noise, b.latency_ms AS base_latency_ms, t.toolchain <> 'cpu' AS is_on_gpu, t.created_at,
+    CASE WHEN t.device_model <> '' AND b.source_blob <> '' AND k.source_blob <> '' THEN [t.task_name, t.sizes,
+        t.language, t.toolchain, t.device_model, t.precision, b.source_blob, k.source_blob]
+        ELSE [e.run_id, e.seq::VARCHAR] END AS change
     FROM ended e JOIN runs t ON t.run_id = e.run_id JOIN predictions p ON p.run_id = e.run_id AND p.seq = e.seq
-    LEFT JOIN kernels b ON b.run_id = e.run_id AND b.candidate_id = e.base_id)
+    LEFT JOIN kernels b ON b.run_id = e.run_id AND b.candidate_id = e.base_id
+    LEFT JOIN kernels k ON k.run_id = e.run_id AND k.candidate_id = e.candidate_id)
 """
 _ROWS = f"""
 WITH called AS ({_CALLED}), {_RESULTS}
@@ -101,6 +106,9 @@ def prediction(db: Database, run_id: str, candidate_id: str) -> PredictionRow | 
     return fetch.one(db, PredictionRow, sql, {"run": run_id, "candidate": candidate_id})
 
 
+# A model's prediction of one change counts once: runs that a recording answers alike repeat it.
+_ONCE = """QUALIFY row_number() OVER (PARTITION BY c.model, p.technique, p.predicted, p.change
+    ORDER BY p.created_at, p.run_id, p.seq) = 1"""
 _OWN = "run_id IN (SELECT run_id FROM runs WHERE replay_of IS NULL AND NOT is_example)"
 _MEASURED = f"""
 WITH called AS ({_CALLED}), {_RESULTS.format(which=_OWN)}
@@ -108,12 +116,13 @@ SELECT c.model, p.predicted, p.speedup / p.base_speedup / CASE WHEN p.is_on_gpu
         AND p.speedup * p.latency_ms >= {relative.MOVED} * p.base_speedup * p.base_latency_ms
     THEN p.speedup * p.latency_ms / (p.base_speedup * p.base_latency_ms) ELSE 1 END AS measured
 FROM results p JOIN called c ON c.run_id = p.run_id AND c.step = p.step
-WHERE p.predicted > 0 AND isfinite(p.predicted)
+WHERE p.predicted > 0 AND isfinite(p.predicted) {_ONCE}
 """
 
 
 def calibration(db: Database) -> list[CalibrationRow]:
-    """Every model that has predicted a gain, the one with most first. What a replay tells once more does not count."""
+    """Every model that has predicted a gain, the one with most first. What a replay tells once more does not count, nor
+    does the same prediction of the same change in a later run."""
     sql = f"""SELECT model, count(*) AS predictions, count(measured) AS measured,
         median(predicted) FILTER (WHERE measured IS NOT NULL) AS median_predicted, median(measured) AS median_measured,
         median(measured / predicted) AS median_ratio
@@ -122,8 +131,8 @@ def calibration(db: Database) -> list[CalibrationRow]:
 
 
 def measured_predictions(db: Database, newest: int = NEWEST) -> list[PredictionRow]:
-    """Predicted gains whose kernel was measured, of all runs but replays, the newest first."""
-    sql = f"""{_ROWS.format(which=_OWN)} JOIN runs r ON r.run_id = p.run_id
-        WHERE p.predicted > 0 AND isfinite(p.predicted) AND p.speedup > 0 AND p.base_speedup > 0
-        ORDER BY r.created_at DESC, p.seq DESC LIMIT ?"""
+    """Predicted gains whose kernel was measured, of the predictions that count for `calibration`, the newest first."""
+    sql = f"""{_ROWS.format(which=_OWN)}
+        WHERE p.predicted > 0 AND isfinite(p.predicted) AND p.speedup > 0 AND p.base_speedup > 0 {_ONCE}
+        ORDER BY p.created_at DESC, p.seq DESC LIMIT ?"""
     return fetch.rows(db, PredictionRow, sql, [newest])

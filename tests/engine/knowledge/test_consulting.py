@@ -168,6 +168,10 @@ def test_a_technique_under_a_models_own_name_is_found_for_its_class_and_language
     assert (found.technique, found.category, found.attempts, found.faster) == ("packed rows", "general", 1, 1)
     assert consulting.advise(base, "", Need("matmul", "cute")) == (found,)
     assert consulting.advise(base, SATURATED, Need("reduction", "cute")) == ()
+    here = replace(row, device="NVIDIA H200", parent_hash="a", child_hash="b")
+    twice = consulting.base_of("empty", None, [], [here, replace(here, run_id="another")])
+    assert twice is not None
+    assert consulting.advise(twice, SATURATED, Need("matmul", "cute")) == (found,), "one change, told by two runs"
     assert consulting.advise(base, SATURATED, Need("matmul", "triton")) == ()
     assert consulting.advise(base, "cache_inefficient", Need("matmul", "cute")) == ()
     many = [replace(row, technique=f"word {n}", candidate_id=f"c{n}") for n in range(40)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -88,6 +89,7 @@ def test_a_row_says_how_the_kernel_stands_over_eager_and_over_the_best_alternati
     story = begun(Story()).passes("c002", 1.3).settles("c002")
     (row,) = told(story)
     assert row.over_eager == pytest.approx(1.3)
+    assert row.task_hash == hashlib.sha256(story.record.settings.task_source.encode()).hexdigest()[:16]
     assert (row.over_best, row.limit_share) == (None, None), "no other baseline, and a limit that a kernel has set"
     other = replace(LIMIT, device="a device", bandwidth_gb_s=0.004)
     compiled = TimingResult((0.5,) * 9, (1.0,) * 9)

@@ -10,7 +10,7 @@ import pytest
 
 from engine.knowledge.consulting import Need
 from engine.knowledge.transitions import changed, edges_from, examples
-from storage.knowledge.base import Attempts, Base
+from storage.knowledge.base import Base, EvidenceRows
 from storage.knowledge.graph import START, attempts_by_edge
 from storage.knowledge.records import Advised, Category, Evidence, Outcome, Revision, Technique, Transition
 from storage.run.blobs import Blobs
@@ -27,7 +27,7 @@ def row(run: str, number: int, technique: str, parent: str, child: str, gain: fl
 
 
 def base(folder: Path, *rows: Evidence, revisions: tuple[Revision, ...] = ()) -> Base:
-    attempts = Attempts()
+    attempts = EvidenceRows()
     for one in rows:
         attempts.add(one)
     return Base(revisions, attempts, "mark")
@@ -47,7 +47,7 @@ def lineage(tmp_path: Path) -> list[Evidence]:
 
 
 def test_an_edge_leads_from_the_technique_that_made_the_kernel_in_its_own_run(lineage: list[Evidence]) -> None:
-    found = {ends: [one.run_id for one in rows] for ends, rows in attempts_by_edge(lineage).items()}
+    found = {ends: [one.run_id for one in rows] for ends, rows in attempts_by_edge(lineage, lineage).items()}
     assert found == {(START, "tile"): ["one"], ("tile", "unroll"): ["one", "one"], (START, "unroll"): ["two"]}
 
 

@@ -112,7 +112,7 @@ def test_what_a_model_lays_out_is_walked_along_and_measured_and_the_base_has_the
     assert {"in place", "short exponential"} <= set(base.techniques)
     walked = [record.candidates[name].created.technique for name in ("c002", "c003")]
     assert walked[0] == "in place"
-    assert [ends for ends, rows in attempts_by_edge(base.rows).items() for _ in rows] == [
+    assert [ends for ends, rows in attempts_by_edge(base.attempts, base.rows).items() for _ in rows] == [
         (START, "in place"),
         ("in place" if record.concluded[2].base_id == "c002" else START, walked[1]),
     ]
