@@ -31,7 +31,7 @@ PAGES = {
     "first": ("first", "text=Play again"),
     "compare": ("compare?runs=whole,stopped", "h1"),
     "suite": ("benchmark?suite=simulated", "text=Arms compared in pairs"),
-    "cells of a suite": ("benchmark?suite=simulated&show_suite=cells", 'tr[data-id="square_matmul"] .pill'),
+    "runs of a suite": ("benchmark?suite=simulated&show_suite=runs", 'tr[data-id="square_matmul"] .pill'),
     "curves of a suite": ("benchmark?suite=simulated&show_suite=curves", "h2:has-text('Over what was spent')"),
     "timeline of a suite": ("benchmark?suite=simulated&show_suite=timeline", "text=Point at a bar"),
     "new suite": ("benchmark?new=demo", "text=The same as a file"),
