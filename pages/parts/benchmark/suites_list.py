@@ -45,7 +45,7 @@ def draw() -> str | None:
     """Both tables; the name of the suite opened just now, if any."""
     suites = [(folder, suite) for folder in files.all_suites() if (suite := suite_folders.read(folder))]
     opened = None
-    with st.container():
+    with st.container(key="suites_list"):
         if suites:
             rows = [
                 table.Row(folder.name, _cells(folder.name, suite, folder.has_runner), f"benchmark?suite={folder.name}")

@@ -68,7 +68,7 @@ def _offer(make: Callable[[], Mapping[str, str]], name: str, run_id: str = "") -
 def as_shown(card: str) -> str:
     """A card in Streamlit's Markdown, below the dialog's own heading. What a person or a model wrote stands in it too:
     none of it loads a picture."""
-    lowered = re.sub(r"^(#+ )", r"##\1", card, flags=re.MULTILINE)
+    lowered = re.sub(r"^(#+ )", r"#\1", card, flags=re.MULTILINE)
     return lowered.replace("<br>", "; ").replace("![", r"!\[")
 
 
