@@ -80,13 +80,15 @@ class TextTable:
 
 
 def headline(results: Results) -> list[str]:
-    """Which arm, how much, how sure, at what cost; one sentence an arm, and one a comparison. Of a suite that only
+    """Which arm, how much, how sure, at what cost; a sentence an arm and a comparison. Of a suite that only
     checks whether everything works: whether it does."""
     if results.suite.defined.checks is Purpose.WORKS:
         return [whether_it_works(results)]
     compared = alike(results)
     sentences = [
-        _arm_in_words(figures(compared, arm), compared) + _of_its_own(results, compared, arm) for arm in compared.arms
+        sentence
+        for arm in compared.arms
+        for sentence in (_arm_in_words(figures(compared, arm), compared), *_of_its_own(results, compared, arm))
     ]
     if compared is not results:
         sentences.insert(0, f"{_on_which(compared)} Two arms are compared on the tasks that both have ended.")
@@ -154,18 +156,18 @@ def _arm_in_words(stats: ArmFigures, results: Results) -> str:
     )
 
 
-def _of_its_own(results: Results, compared: Results, arm: str) -> str:
-    """An arm's figures over all tasks that it has, where others lack some of them, and of each group that these are of;
-    empty where all have the same."""
+def _of_its_own(results: Results, compared: Results, arm: str) -> list[str]:
+    """An arm's figures over all tasks that it has, where others lack some of them, and of each group that these are of,
+    a sentence each; none where all have the same."""
     shared, own = set(compared.of(arm)), figures(results, arm)
     if own.tasks == len(shared) or own.mean is None:
-        return ""
-    said = [f" Of its own {counted(own.tasks, 'task')}: {_twice(own)}"]
+        return []
+    said = [f"{arm}, all its {counted(own.tasks, 'task')}: {_twice(own)}."]
     groups = [(kind, set(tasks)) for kind in results.classes if (tasks := results.of(arm, kind))]
     if 1 < len(groups) <= MOST_GROUPS:
         told = [(name(kind), figures(results, arm, kind)) for kind, tasks in groups if tasks != shared]
-        said += [f"{kind}, {stats.tasks} of them: {_twice(stats)}" for kind, stats in told if stats.mean]
-    return f"{'; '.join(said)}."
+        said += [f"{arm}, {stats.tasks} of these, {kind}: {_twice(stats)}." for kind, stats in told if stats.mean]
+    return said
 
 
 def _twice(stats: ArmFigures) -> str:
